@@ -9,14 +9,13 @@ from grids.models.kinds import KINDS
 from grids.models.layers import LayerTable
 from grids.reading.errors import InputError, shorten
 
-BY_WEIGHTS = ("filter", "channel")
 POSITIONS = "positions wait for each other, or read each other"
 
 
 def expect_divisible(strategies: Iterable[Strategy], table: LayerTable) -> None:
     """InputError where a strategy is to split all layers, and one of them cannot be split."""
     all_split = [strategy for strategy in strategies if strategy.layers == "all"]
-    by_weights = (strategy for strategy in all_split if strategy.group_strategy in BY_WEIGHTS)
+    by_weights = (strategy for strategy in all_split if strategy.splits("weights"))
     layers = zip(table.names, table.kinds, strict=True)
     for strategy, (name, kind) in product(by_weights, layers):
         if KINDS[kind].whole:
@@ -49,9 +48,9 @@ def _describe_unsplit(model: str, table: LayerTable, strategy: Strategy) -> Iter
     whole = {kind: KINDS[kind].whole for kind in table.kinds if KINDS[kind].whole}
     if not whole:
         return
-    if strategy.group_strategy == "spatial":
+    if strategy.splits("rows"):
         yield f"{model}: {strategy.label} does not split layers of sequences: {POSITIONS}"
-    elif strategy.group_strategy in BY_WEIGHTS:
+    if strategy.splits("weights"):
         reasons = "; ".join(_group_reasons(whole))
         yield f"{model}: {strategy.label} does not split {reasons}: every PE runs them whole"
 

@@ -17,8 +17,8 @@ from grids.axes import Axis
 from grids.convergence.entry import Convergence
 from grids.convergences import Pair, look_up_convergences
 from grids.definition import define_grid
+from grids.degrees import read_strategies
 from grids.divisible import expect_divisible
-from grids.entries import strategies
 from grids.entries.calibration import CalibrationFile
 from grids.entries.datasets import Dataset
 from grids.entries.oracles import add_former_choices
@@ -91,7 +91,7 @@ class Grid:
             if spec.axes.dataset is None
             else look_up("dataset", spec.axes.dataset, base, where)
         )
-        chosen = tuple(strategies.parse_strategy(each) for each in spec.axes.strategy)
+        chosen = read_strategies(spec, where(("axes", "strategy")))
         calibrations = look_up_calibrations(spec.calibration, spec.oracle, systems, base, where)
         names = tuple(each.name for each in models)
         laws = look_up_convergences(spec.convergence, spec.target, names, datasets, base, where)
@@ -115,7 +115,7 @@ class Grid:
     @property
     def has_placed(self) -> bool:
         """Whether a strategy places operators on devices."""
-        return any(each.group_strategy == "placement" for each in self.strategies)
+        return any(strategy.placed for strategy in self.strategies)
 
     def drop_outputs(self) -> "Grid":
         """The same design space, of which only the summaries are kept."""

@@ -8,7 +8,8 @@ from grids.convergence.entry import Convergence
 from grids.entries.datasets import Dataset
 from grids.entries.entry import Record
 from grids.entries.oracles import OracleName
-from grids.entries.strategies import Strategy
+from grids.entries.parameters import DEGREES
+from grids.entries.strategies import Strategy, is_placed
 from grids.entries.systems import System
 from grids.library import Model, find_catalogued
 from grids.models.architecture import Architecture
@@ -60,16 +61,25 @@ def list_unused_choices(strategies: Sequence[Strategy], spec: Spec) -> Iterator[
             "hybrid",
         ),
         "segments": (
-            any(
-                strategy.group_strategy == "pipeline" and strategy.segments is None
-                for strategy in strategies
-            ),
+            any(strategy.cut_by_axis and strategy.segments is None for strategy in strategies),
             "pipeline",
         ),
+        **{
+            name: (any(name in _list_open(strategy) for strategy in strategies), "hybrid of it")
+            for name in DEGREES
+        },
     }
     for name, (is_used, kind) in takers.items():
         if name in (*spec.parameters, *spec.axes.swept) and not is_used:
             yield f"{name} is not used: no strategy is a {kind} whose label does not set {name}"
+
+
+def _list_open(strategy: Strategy) -> list[str]:
+    """The parallelisms of a strategy whose degree it does not state itself."""
+    if strategy.hybrid:
+        return [] if strategy.group is not None else [*strategy.parts]
+    stated = dict(strategy.degrees)
+    return [name for name in strategy.parts if strategy.several and name not in stated]
 
 
 def _list_keys(systems: Sequence[System], oracle: OracleName) -> list[str]:
@@ -86,7 +96,7 @@ def _list_keys(systems: Sequence[System], oracle: OracleName) -> list[str]:
 
 def _list_meshes(systems: Sequence[System], spec: Spec) -> Iterator[str]:
     """Meshes of nodes, where no strategy places operators on devices."""
-    if any("placement" in str(strategy) for strategy in spec.axes.strategy):
+    if any(is_placed(strategy) for strategy in spec.axes.strategy):
         return
     for system in dict.fromkeys(systems):
         if not _is_catalogued(system) and system.mesh is not None:

@@ -92,7 +92,7 @@ def define_placements(
 
 def _list_cuts(strategy: Strategy, batch: float) -> tuple[int, ...]:
     """The numbers of segments that a strategy takes placed groups of."""
-    if strategy.group_strategy != "placement" or strategy.segments is None:
+    if not strategy.placed or strategy.segments is None:
         return ()
     return list_segments(strategy, batch) if strategy.segments == "best" else (strategy.segments,)
 

@@ -276,7 +276,7 @@ def make_run(
     cut = strategy.segments if isinstance(strategy.segments, int) else 1
     placed = workload.placed.find(p2, cut) if several else None
     return by_hand.Run(
-        group=strategy.group_strategy,
+        group=strategy.group_strategy,  # type: ignore[arg-type]  # one of the reference's
         p1=p1,
         p2=p2,
         factors=tuple(factors),

@@ -7,6 +7,10 @@ that is not given keeps the system's (or the strategy's) own value.
 
 from grids.entries.machine_parameters import MACHINE
 from grids.entries.quantity import ABOVE_ZERO, BANDWIDTH, CAPACITY, LATENCY, MOST, SPEED, Parameter
+from kernels.names.parallelisms import KINDS
+
+# Parallelisms that may be combined inside a replica, each with a degree.
+DEGREES = tuple(name for name, kind in KINDS.items() if kind.alone is None)
 
 # Times that a clock can measure: beyond, a time is a slip, and sums of it overflow.
 SECONDS = Parameter("this", "s", "a measured time", 1e-12, 1e9)
@@ -129,6 +133,20 @@ _ALL = (
         layered=True,
         chosen=True,
     ),
+    *(
+        Parameter(
+            name,
+            "1",
+            f"PEs among which {name} parallelism divides a replica",
+            1,
+            MOST,
+            whole=True,
+            layered=True,
+            chosen=True,
+            oracle="machine",
+        )
+        for name in DEGREES
+    ),
 )
 
 # Derived numbers that `predict` prints, and the parameters to set in their place.
@@ -151,6 +169,6 @@ FREE = tuple(row.name for row in _ALL if row.free)
 GIVEN = tuple(row.name for row in _ALL if not row.chosen)
 # Counts that decide how layers are laid out, and bytes an item, which belong to a precision: no
 # derivative is taken in them.
-DISCRETE = ("pe", "group", "segments", "max_global_batch", "delta")
+DISCRETE = ("pe", "group", *DEGREES, "segments", "max_global_batch", "delta")
 # Parameters that derivatives are taken in (in a case: `kernels.configuration.places`).
 CONTINUOUS = tuple(row.name for row in _ALL if row.name not in DISCRETE)

@@ -1,105 +1,87 @@
 """The strategies, and how a user writes one: `data+filter:group=8`.
 
-ParaDL, Table III and section 4.5: a group strategy inside a replica, data parallelism across the
-replicas. Placement is of Pal et al. 2019 (docs/placement.md).
+ParaDL, Table III and section 4.5: parallelisms inside a replica, data parallelism across the
+replicas. Of several inside a replica each has a degree, as in
+`data+spatial+pipeline:spatial=4,pipeline=8` (docs/machine.md). Placement is of Pal et al. 2019
+(docs/placement.md).
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Literal
 
 from grids.entries.entry import split_settings
 from grids.entries.parameters import PARAMETERS
 from grids.reading.errors import InputError, shorten, suggest_name
+from kernels.names.parallelisms import ALSO, KINDS, WRITTEN, explain_conflict
 
-GroupStrategy = Literal["none", "spatial", "pipeline", "filter", "channel", "placement"]
+_TABLE_III = [name for name, kind in KINDS.items() if kind.alone is None]
+_OTHERS = [name for name in KINDS if name not in _TABLE_III]
 
+
+def _list_hybrids(names: list[str]) -> dict[str, str]:
+    return {f"data+{name}": f"{name} inside a replica, data across replicas" for name in names}
+
+
+# Of one parallelism inside a replica at most; several may be combined.
 MEANING = {
     "serial": "one PE",
     "data": "samples divided, weights replicated; gradients all-reduced",
-    "spatial": "height, width (and depth) of every sample divided; halo exchange",
-    "pipeline": "contiguous stages of layers; segments flow through them",
-    "filter": "filters, or columns of linear layers, divided; outputs gathered",
-    "channel": "channels, or rows of linear layers, divided; outputs reduced",
-    "data+spatial": "spatial inside a replica, data across replicas",
-    "data+pipeline": "pipeline inside a replica, data across replicas",
-    "data+filter": "filter inside a replica, data across replicas",
-    "data+channel": "channel inside a replica, data across replicas",
-    "placement": "operators on PEs of a node, messages between them; in segments",
-    "data+placement": "placement inside a replica, data across replicas",
+    **{name: KINDS[name].meaning for name in _TABLE_III},
+    **_list_hybrids(_TABLE_III),
+    **{name: KINDS[name].meaning for name in _OTHERS},
+    **_list_hybrids(_OTHERS),
 }
 
 # Those of Table III, which a spec has by default: to place operators takes seconds a model.
-TABLE_III = tuple(name for name in MEANING if "placement" not in name)
+TABLE_III = ("serial", "data", *_TABLE_III, *_list_hybrids(_TABLE_III))
 
 # In words, for the catalogue; `kernels/oracle/limits.py` computes them.
 LIMIT = {
     "serial": "p = 1",
     "data": "p <= B",
-    "spatial": "each factor of p <= the extents of the layers it splits",
-    "pipeline": "p <= G: convolutions, poolings, matrices (machine: no poolings)",
-    "filter": "p <= min F",
-    # The first layer has the sample's channels, three of an image: it stays whole.
-    "channel": "p <= min C (of a filter: C/g), from the second layer on",
-    "data+spatial": "p1 <= B, p2 as spatial",
-    "data+pipeline": "p1 <= B, p2 as pipeline",
-    "data+filter": "p1 <= B, p2 as filter",
-    "data+channel": "p1 <= B, p2 as channel",
-    "placement": "p = 2 or 4 that divides a node, S <= 16; with the machine oracle",
-    "data+placement": "p1 <= B, p2 as placement",
+    **{name: kind.limit for name, kind in KINDS.items()},
+    **{f"data+{name}": f"p1 <= B, p2 as {name}" for name in KINDS},
 }
-
-# What others call them.
-ALSO = {
-    "tensor": "'filter' or 'channel', which divide the tensors of layers",
-    "tp": "'filter' or 'channel', which divide the tensors of layers",
-    "dp": "'data'",
-    "ddp": "'data'",
-    "pp": "'pipeline'",
-    "gpipe": "'pipeline'",
-    **dict.fromkeys(
-        ("fsdp", "zero", "deepspeed"),
-        "'data' with weights, gradients or optimizer states sharded across replicas; sharding is "
-        "not modelled yet: 'data' keeps all of them on every PE",
-    ),
-    "megatron": "'filter' and 'channel' in turn, so that one exchange serves two layers; the pair "
-    "is not modelled yet: 'data+filter' and 'data+channel' exchange after each layer",
-}
-
-# Of a placed group's step. More are not searched: all layers in 16 take seconds to search.
-MOST_SEGMENTS = 16
 
 DIMENSIONS = "dhw"  # depth, height, width: as everywhere, and as in the alphabet
 
-Choice = Literal["group", "segments"]  # what may be left to each cell, in the order of choosing
-CHOICES: tuple[Choice, ...] = get_args(Choice)
+# What may be left to each cell, in the order of choosing.
+CHOICES = ("group", *WRITTEN, "segments")
 
+Size = int | Literal["best"] | None  # None: left open
 Which = Literal["default", "all"]  # layers that a group splits: the oracle's choice, or every one
 
 
 @dataclass(frozen=True)
 class Strategy:
-    """A group strategy, whether data parallelism goes across, and what the user fixed of it.
+    """Parallelisms inside a replica, data parallelism across, and what the user fixed of them.
 
     group: PEs of a group, "best" for the fastest, None for a node's PEs (hybrids only). segments:
     "best" for the fastest power of two; None: of a pipeline, for the parameter of that name, of a
     placement, for a step that is not cut.
     dims: spatial dimensions to split, None for those with the least halo. layers: which layers are
     split, those of the oracle's conventions ("default") or "all" (s_l = 1 throughout).
+    degrees: of several parallelisms those that are fixed, by name, in the order of writing.
     """
 
     base: str
-    group: int | Literal["best"] | None = None
-    segments: int | Literal["best"] | None = None
+    group: Size = None
+    segments: Size = None
     dims: str | None = None
     layers: Which = "default"
+    degrees: tuple[tuple[str, Size], ...] = ()
 
     @property
-    def group_strategy(self) -> GroupStrategy:
-        """The strategy inside a replica."""
-        # "data" and "serial" are no strategies inside a replica: what is left of them is "none".
-        inner = self.base.rpartition("+")[2]
-        return next((each for each in get_args(GroupStrategy) if each == inner), "none")
+    def parts(self) -> tuple[str, ...]:
+        """The parallelisms inside a replica."""
+        # "data" and "serial" are none: they leave the network whole.
+        return tuple(name for name in self.base.split("+") if name in KINDS)
+
+    @property
+    def group_strategy(self) -> str:
+        """The parallelisms inside a replica, joined by "+", or "none"."""
+        return "+".join(self.parts) or "none"
 
     @property
     def replicated(self) -> bool:
@@ -109,24 +91,63 @@ class Strategy:
     @property
     def serial(self) -> bool:
         """Whether there is no parallelism at all."""
-        return not self.replicated and self.group_strategy == "none"
+        return not self.replicated and not self.parts
 
     @property
     def hybrid(self) -> bool:
         """Whether a group size is free."""
-        return "+" in self.base
+        return self.replicated and len(self.parts) == 1
 
     @property
-    def choices(self) -> tuple[Choice, ...]:
+    def several(self) -> bool:
+        """Whether several parallelisms divide a replica, each by a degree of its own."""
+        return len(self.parts) > 1
+
+    @property
+    def segmented(self) -> bool:
+        """Whether samples pass in segments."""
+        return any(KINDS[name].segmented for name in self.parts)
+
+    @property
+    def cut_by_axis(self) -> bool:
+        """Whether the parameter `segments` says into how many segments samples are cut."""
+        # A placed group's step is cut where its strategy says so alone.
+        return self.segmented and not self.placed
+
+    @property
+    def placed(self) -> bool:
+        """Whether operators are placed on PEs."""
+        return "placement" in self.parts
+
+    def splits(self, what: Literal["rows", "weights"]) -> bool:
+        """Whether rows, or weights, of layers are divided."""
+        return any(KINDS[name].splits == what for name in self.parts)
+
+    @property
+    def most_segments(self) -> int:
+        """The largest number of segments that may be asked for."""
+        return min((KINDS[name].most_segments for name in self.parts), default=1)
+
+    @property
+    def choices(self) -> tuple[str, ...]:
         """What each cell chooses for itself."""
-        return tuple(name for name in CHOICES if getattr(self, name) == "best")
+        sizes = self._sizes
+        return tuple(name for name in CHOICES if sizes.get(name) == "best")
+
+    @property
+    def _sizes(self) -> dict[str, Size]:
+        return {"group": self.group, **dict(self.degrees), "segments": self.segments}
 
     def settle(self, chosen: Mapping[str, int]) -> "Strategy":
         """The strategy with what was chosen in the place of each `best`."""
+        sizes = {
+            name: chosen[name] if size == "best" else size for name, size in self._sizes.items()
+        }
         return replace(
             self,
-            group=chosen["group"] if self.group == "best" else self.group,
-            segments=chosen["segments"] if self.segments == "best" else self.segments,
+            group=sizes["group"],
+            segments=sizes["segments"],
+            degrees=tuple((name, sizes[name]) for name, _ in self.degrees),
         )
 
     @property
@@ -136,8 +157,7 @@ class Strategy:
         # layers are `split=all`, and `layers=all` only where `split` names dimensions.
         layers = None if self.layers == "default" else self.layers
         settings = {
-            "group": self.group,
-            "segments": self.segments,
+            **self._sizes,
             "split": self.dims or layers,
             "layers": layers if self.dims else None,
         }
@@ -147,30 +167,36 @@ class Strategy:
 
 def is_placed(text: str) -> bool:
     """Whether it is a strategy whose operators are placed."""
-    return parse_strategy(text).group_strategy == "placement"
+    return parse_strategy(text).placed
 
 
 def parse_strategy(text: object, where: str = "") -> Strategy:
     """The strategy of `base[:key=value,...]`, such as `data+filter:group=8`.
 
-    InputError names what is unknown or does not belong.
+    InputError names what is unknown, cannot be combined or does not belong.
     """
     if not isinstance(text, str):
         raise InputError(f"expected a strategy's name, got {shorten(text)}", where=where)
     base, _, rest = (part.strip() for part in text.partition(":"))
-    base = _put_data_first(base)
-    if base not in MEANING:
-        raise InputError(f"unknown strategy {shorten(base)}", where=where, advice=_advise(base))
+    base = _order_parts(base, where)
     whole = f"{where}: {shorten(text)}" if where else shorten(text)
     settings = split_settings(rest, whole, "data+filter:group=8")
     return _make_strategy(base, settings, where)
 
 
-def _put_data_first(base: str) -> str:
-    """`data+filter` of `filter+data`: which of the two is inside is no choice."""
-    parts = [part.strip() for part in base.split("+")]
-    turned = "+".join(reversed(parts))
-    return turned if len(parts) == 2 and turned in MEANING else base
+def _order_parts(base: str, where: str) -> str:
+    """`data+filter` of `filter+data`: which of them is inside is no choice."""
+    names = [part.strip() for part in base.split("+")]
+    ordered = [name for name in ("data", *WRITTEN) if name in names]
+    if base in MEANING or sorted(names) != sorted(ordered):
+        if base not in MEANING:
+            raise InputError(f"unknown strategy {shorten(base)}", where=where, advice=_advise(base))
+        return base
+    conflict = explain_conflict(tuple(name for name in ordered if name != "data"))
+    if conflict is not None:
+        advice = "'paradl strategies' lists what can be combined"
+        raise InputError(f"no strategy {shorten(base)}: {conflict}", where=where, advice=advice)
+    return "+".join(ordered)
 
 
 def _advise(base: str) -> str:
@@ -196,12 +222,16 @@ def _make_strategy(base: str, settings: dict[str, str], where: str) -> Strategy:
     layers, dims = settings.get("layers"), settings.get("split")
     if dims == "all":  # `split=all` is every layer, in the dimensions with the least halo
         layers, dims = "all", None
+    sizes = {name: _read_choice(name, settings.get(name), where) for name in CHOICES}
     strategy = Strategy(
         base,
-        group=_read_choice("group", settings.get("group"), where),
-        segments=_read_choice("segments", settings.get("segments"), where),
+        group=sizes["group"],
+        segments=sizes["segments"],
         dims=_read_dims(dims, where),
         layers=_read_layers(layers, where),
+        degrees=tuple((name, sizes[name]) for name in bare.parts if sizes[name] is not None)
+        if bare.several
+        else (),
     )
     _expect_segments(strategy, where)
     return strategy
@@ -209,10 +239,10 @@ def _make_strategy(base: str, settings: dict[str, str], where: str) -> Strategy:
 
 def _expect_segments(strategy: Strategy, where: str) -> None:
     """InputError: a placement in more segments than are searched."""
-    placed, segments = strategy.group_strategy == "placement", strategy.segments
-    if placed and isinstance(segments, int) and segments > MOST_SEGMENTS:
+    most, segments = strategy.most_segments, strategy.segments
+    if isinstance(segments, int) and segments > most:
         raise InputError(
-            f"segments: expected at most {MOST_SEGMENTS}, got {segments:,}",
+            f"segments: expected at most {most}, got {segments:,}",
             where=where,
             advice="operators are not placed for more; write 'segments=best' for the fastest",
         )
@@ -220,16 +250,13 @@ def _expect_segments(strategy: Strategy, where: str) -> None:
 
 def _list_settings(strategy: Strategy) -> list[str]:
     """The keys that a user may set of a strategy."""
-    group = ["group"] if strategy.hybrid else []
-    match strategy.group_strategy:
-        case "pipeline" | "placement":
-            return [*group, "segments"]
-        case "none":
-            return group
-    return [*group, "split", "layers"]
+    sizes = ["group"] if strategy.hybrid else list(strategy.parts) if strategy.several else []
+    cut = ["segments"] if strategy.segmented else []
+    split = strategy.splits("rows") or strategy.splits("weights")
+    return [*sizes, *cut, *(["split", "layers"] if split else [])]
 
 
-def _read_choice(name: Choice, value: str | None, where: str) -> int | Literal["best"] | None:
+def _read_choice(name: str, value: str | None, where: str) -> Size:
     """The whole number of a setting, within the bounds of the parameter of that name, or `best`.
 
     None where the user leaves it open.

@@ -18,6 +18,7 @@ from grids.entries.precision import PRECISIONS
 from grids.entries.strategies import Strategy
 from grids.entries.systems import System
 from grids.inputs.calibrated import Calibrated
+from grids.inputs.divisions import find_divisions, take_at_cells
 from grids.inputs.groups import Groups, differentiate_groups, reduce_groups
 from grids.inputs.layers import Mask, add_cells, kernel_layers
 from grids.inputs.machine import (
@@ -40,13 +41,11 @@ from grids.placing.group import NO_GROUPS, PlacedGroups
 from kernels.configuration.case import Case
 from kernels.configuration.run import Run
 from kernels.oracle.formulas import find_slowdown
-from kernels.parallelism.layout import find_parallelism
+from kernels.parallelism.layout import find_layout
 from kernels.work.layers import Layers
 
 Tree = TypeVar("Tree")
 
-# PE counts that are so few that it spares no work to tell their group sizes apart.
-FEW = 64
 # Cells of memory that are so few that stages more or less cost no time.
 FEW_CELLS = 2**16
 
@@ -123,7 +122,9 @@ def build_case(
     slopes = repeat_rows(differentiate_groups(groups, settings.slopes), places)
     if strategy.serial:  # its group is one PE whatever p is
         bounds = replace(bounds, fits=_broadcast_like_p(np.equal(run.p, 1), run))
-    p2, group = _broadcast_like_p(run.p2, run), strategy.group_strategy
+    elif strategy.several and not strategy.replicated:  # more PEs than its degrees have no work
+        bounds = replace(bounds, fits=bounds.fits & (run.p2 >= run.p))
+    p2 = _broadcast_like_p(run.p2, run)
     return Case(
         work=work,
         bounds=bounds,
@@ -132,7 +133,7 @@ def build_case(
             p1=_broadcast_like_p(run.p1, run),
             p2=p2,
             # Table III has two degrees, and one program for all strategies.
-            degrees={find_parallelism(group).sends_as: p2} if settings.oracle == "machine" else {},
+            degrees=_name_degrees(strategy, p2, run) if settings.oracle == "machine" else {},
             phi=_broadcast_like_p(run.phi, run),
             largest_batch=find_largest_batch(workload.convergence, values),
         ),
@@ -149,6 +150,15 @@ def build_case(
         choices=strategy.choices,
         layer_slopes=_spread_over_p(slopes, position, values.leading, run),
     )
+
+
+def _name_degrees(strategy: Strategy, p2: Floats, run: Run) -> dict[str, Floats]:
+    """The degree of each parallelism by the name of what it sends."""
+    parts = find_layout(strategy.group_strategy).parts
+    return {
+        part.sends_as: _broadcast_like_p(run.degrees[part.name], run) if run.degrees else p2
+        for part in parts
+    }
 
 
 def build_groups(
@@ -183,14 +193,18 @@ def _distinguish(
     sized: Run,
     settings: Settings,
 ) -> tuple[Groups, NDArray[np.int64]]:
-    """The groups of the distinct sizes, and where each cell's p2 is among these [cells].
+    """The groups of the distinct divisions, and where each cell's is among these [cells].
 
     sized: the run of all cells, where `run` and its values are of the distinct rows alone.
     """
-    sizes, position = _find_distinct(_merge_sizes(strategy, workload, sized), values.leading)
     options, alone = settings.options, np.ones((1,) * values.rank)
-    placed = strategy.group_strategy == "placement"
-    cut = placed or (strategy.group_strategy == "pipeline" and options.oracle == "machine")
+    cut = strategy.placed or (strategy.segmented and options.oracle == "machine")
+    of_all, segments = (np.asarray(of.segments) if cut else alone for of in (sized, run))
+    sizes, degrees, found, position = find_divisions(
+        strategy, len(workload.table), workload.placed, sized, of_all, values.leading
+    )
+    # Segments that change with degrees are told apart with these.
+    segments = segments if found is of_all else found
     precision = PRECISIONS[workload.system.precision]
     groups = Groups(
         table=workload.table,
@@ -199,12 +213,13 @@ def _distinguish(
         layers=_build_layers(workload, values, settings),
         pe=build_pe(workload.machine, values, settings.oracle),
         sizes=sizes,
+        degrees=degrees,
         delta=np.asarray(run.delta),
         options=options,
-        segments=np.asarray(run.segments) if cut else alone,
+        segments=segments,
         state_bytes=precision.count_state_bytes(options.optimizer) * alone,
         weight_bytes=precision.weight * alone,
-        placed=workload.placed if placed else NO_GROUPS,
+        placed=workload.placed if strategy.placed else NO_GROUPS,
     )
     return groups, position
 
@@ -231,35 +246,6 @@ def _count_stages(run: Run) -> int:
     return STAGES if math.prod(cells) <= FEW_CELLS else 1
 
 
-def _merge_sizes(strategy: Strategy, workload: Workload, run: Run) -> Floats:
-    """p2 as far as it matters: what is beyond the largest group is all the same, and cannot be."""
-    p2 = np.asarray(run.p2)
-    match strategy.group_strategy:
-        case "pipeline":  # a layer for each stage at least
-            most = len(workload.table) + 1
-        case "placement":
-            most = max(workload.placed.sizes, default=1) + 1
-        case _:
-            return p2
-    return np.asarray(np.minimum(p2, most))
-
-
-def _find_distinct(p2: Floats, leading: int) -> tuple[Floats, NDArray[np.int64]]:
-    """The distinct group sizes along the dimension of pe, and where each cell's is.
-
-    Of few PE counts, or groups, there are as many sizes, some of them twice: programs then are
-    shared, too.
-    """
-    # Thousands of PE counts share the one size of a node's groups: layers are reduced once.
-    sizes, position = np.unique(p2, return_inverse=True)
-    asked = max(p2.shape)
-    if asked <= FEW:
-        sizes = np.pad(sizes, (0, max(0, asked - sizes.size)), "edge")
-    along_pe = [1] * p2.ndim
-    along_pe[leading] = sizes.size
-    return sizes.reshape(along_pe), position.reshape(p2.shape)
-
-
 def _build_layers(workload: Workload, values: Values, settings: Settings) -> Layers:
     """The layers with their slowdown: measured over roofline time on the system as it stands.
 
@@ -278,15 +264,3 @@ def _build_layers(workload: Workload, values: Values, settings: Settings) -> Lay
     launch = build_software(workload.machine, nothing, oracle).layer_overhead
     slower = find_slowdown(layers, nominal, delta, seconds, float(batch), launch, settings.options)
     return replace(layers, slowdown=workload.serial * np.asarray(slower))
-
-
-def take_at_cells(values: Floats, position: NDArray[np.int64], leading: int = 0) -> Floats:
-    """What was found for each group size, for each cell.
-
-    values [..., cells with sizes in the place of pe]; `leading` dimensions of choices come first.
-    """
-    pe = values.ndim - position.ndim + leading
-    if pe < 0 or values.shape[pe] == 1:  # the same for all sizes
-        return values
-    index = position.reshape((1,) * (values.ndim - position.ndim) + position.shape)
-    return np.take_along_axis(values, index, axis=pe)

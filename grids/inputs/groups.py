@@ -5,7 +5,7 @@ others share the result.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, lru_cache, partial
 from typing import Any, TypeAlias, TypeVar
 
@@ -15,14 +15,16 @@ import numpy as np
 from grids.entries.strategies import Strategy
 from grids.inputs.factors import Storage
 from grids.inputs.layers import Mask
-from grids.inputs.placement import Laid, place
+from grids.inputs.placement import Laid, cross_rows, join_laid, place
 from grids.inputs.stages import fullest
 from grids.models.layers import Floats, LayerTable
 from grids.placing.group import NO_GROUPS, PlacedGroups
 from kernels.compiled import fetch
 from kernels.derivatives.layer_slopes import differentiate_layers
+from kernels.names.parallelisms import KINDS
 from kernels.options import Options
-from kernels.oracle.formulas import Work, reduce_layers, time_layers
+from kernels.oracle.formulas import Work, reduce_layers, time_layers, time_parts
+from kernels.parallelism.layout import find_layout
 from kernels.work.compute import PE
 from kernels.work.division import Division
 from kernels.work.group import Bounds, Placement
@@ -34,6 +36,9 @@ LayerSlopes: TypeAlias = Mapping[str, Mapping[str, Any]]
 
 # What of a PE no layer's work depends on.
 APART = ("memory_capacity", "reserved")
+# Only a pipeline's stages depend on times; others are placed by counts alone.
+STAGED = ("pipeline",)
+NOTHING = np.zeros(())
 # Sizes whose layers are reduced at once: of 175 layers, 5.7 MB an array.
 SIZES = 4096
 # What the blocks in hand ask for, and those that come next.
@@ -63,45 +68,67 @@ class Groups:
     state_bytes: Floats
     weight_bytes: Floats
     placed: PlacedGroups = NO_GROUPS
+    degrees: Mapping[str, Floats] = field(default_factory=dict)
 
     def place(self) -> Laid:
         """Where the layers go, and whether such groups can be."""
-        return place(
-            self.strategy,
-            self.table,
-            self.mask,
-            self._find_costs(),
-            self.sizes,
-            self._find_storage(),
-            self.options.cuts,
-            self.placed,
-            self.options.verbatim,
-            self.segments,
-        )
+        laid: dict[str, Laid] = {}
+        # The innermost first: a pipeline's stages balance what others leave of each layer.
+        for name in reversed(find_layout(self.strategy.group_strategy).names):
+            laid[name] = place(
+                self.strategy,
+                self.table,
+                self.mask,
+                self._find_costs(laid) if name in STAGED else NOTHING,
+                self.degrees.get(name, self.sizes),
+                self._find_storage(),
+                self.options.cuts,
+                self.placed,
+                self.options.verbatim,
+                self.segments,
+                name,
+                self._find_crossing(laid) if name in STAGED else None,
+            )
+        return join_laid(laid)
 
-    def divide(self, placement: Placement) -> Division:
-        """The layers laid out so, as the kernels take them."""
+    def divide(self, placement: Placement, group: str | None = None) -> Division:
+        """The layers laid out so, as the kernels take them.
+
+        group: parallelisms that are looked at alone, all by default.
+        """
         return Division(
             layers=self.layers,
             pe=self.pe,
             placement=placement,
             p2=self.sizes,
             delta=self.delta,
-            group=self.strategy.group_strategy,
+            group=self.strategy.group_strategy if group is None else group,
             options=self.options,
             segments=self.segments,
             state_bytes=self.state_bytes,
             weight_bytes=self.weight_bytes,
+            degrees=self.degrees,
         )
 
-    def _find_costs(self) -> Floats:
-        """FW_l + BW_l [G, cells], which a pipeline's stages balance."""
-        # Only a pipeline's stages depend on times; others are placed by counts alone.
-        if self.strategy.group_strategy != "pipeline":
-            return np.zeros((0,) * (self.sizes.ndim + 1))
-        times = time_layers(self.layers, self.pe, self.delta, self.options)
+    def _find_costs(self, laid: Mapping[str, Laid]) -> Floats:
+        """FW_l + BW_l [G, cells] of a PE's own part, which a pipeline's stages balance.
+
+        laid: what lies inside of the pipeline.
+        """
+        if laid:
+            placement, _ = join_laid(laid)
+            times = time_parts(self.divide(placement, "+".join(laid)))
+        else:
+            times = time_layers(self.layers, self.pe, self.delta, self.options)
         costs: Floats = np.asarray(times.forward) + np.asarray(times.backward)
         return costs
+
+    def _find_crossing(self, laid: Mapping[str, Laid]) -> Floats | None:
+        """What cuts carry where parallelisms inside divide rows; None: whole tensors."""
+        if not any(KINDS[name].splits == "rows" for name in laid):
+            return None
+        factors = (np.asarray(each) for each in join_laid(laid)[0].factors)
+        return cross_rows(self.table, np.stack(tuple(factors)))
 
     def _find_storage(self) -> Storage | None:
         """How tensors are held, which Table III's bound does not tell."""
@@ -114,7 +141,8 @@ class Groups:
         # By value: each block makes arrays of its own. Of the PE, what a layer's time depends on.
         pe = (getattr(self.pe, each.name) for each in fields(self.pe) if each.name not in APART)
         states = self.state_bytes, self.weight_bytes
-        own = self.sizes, self.delta, self.segments, *states, self.layers.slowdown
+        degrees = self.degrees.values()
+        own = self.sizes, *degrees, self.delta, self.segments, *states, self.layers.slowdown
         arrays = [np.asarray(each) for each in (*own, *pe)]
         numbers = tuple((each.shape, each.tobytes()) for each in arrays)
         return self.table, self.mask, self.strategy, self.options, self.placed, numbers

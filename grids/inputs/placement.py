@@ -6,21 +6,24 @@ extents allow; of sequences, the linear layers), the factors of a spatial split,
 partition.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
-from itertools import product
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grids.entries.strategies import Strategy
 from grids.inputs.factors import Rows, Storage, divide_rows
-from grids.inputs.layers import Mask, split_layers
+from grids.inputs.layers import Mask, add_cells, kernel_layers, split_layers
 from grids.inputs.partition import stage_ends
 from grids.inputs.placed import stack_placed
 from grids.models.layers import Floats, LayerTable
 from grids.placing.group import NO_GROUPS, PlacedGroups
+from kernels.namespace import use_numpy
 from kernels.options import Cuts
 from kernels.work.group import Bounds, Placement
+from kernels.work.rows import row_share
 
 Laid = tuple[Placement, Bounds]
 WHOLE = np.ones(())  # a step is not cut
@@ -37,19 +40,25 @@ def place(
     groups: PlacedGroups = NO_GROUPS,
     verbatim: bool = False,
     segments: Floats = WHOLE,
+    part: str | None = None,
+    crossing: Floats | None = None,
 ) -> Laid:
-    """Where the layers go for groups of `p2` PEs [cells]; `costs` [G, cells] are FW_l + BW_l.
+    """Where a strategy puts the layers for groups of `p2` PEs [cells].
+
+    part: the parallelism that is looked at alone, where the strategy has several; p2 is its degree.
+    crossing [G, cells]: what cuts carry of a PE's own rows, whole tensors by default.
+    costs [G, cells]: FW_l + BW_l.
 
     `mask` overrides which layers are split. Cells of p2 and of the costs broadcast. `storage`:
     where memory has a say in how rows are divided. cuts: what one between two stages of a pipeline
     carries. groups: what was placed; segments [cells]: of a step of theirs. verbatim: layers are
     counted and divided as Table III has them, else as the experiments did.
     """
-    match strategy.group_strategy:
+    match part or strategy.group_strategy:
         case "none":
             return _place_whole(table, p2), _make_bounds(p2 == 1)
         case "pipeline":
-            return _place_stages(table, costs, p2, cuts, verbatim)
+            return _place_stages(table, costs, p2, cuts, verbatim, crossing)
         case "spatial":
             rows = Rows(table, strategy.dims, strategy.layers, mask, storage, verbatim)
             return _place_parts(rows, p2)
@@ -58,7 +67,7 @@ def place(
             return _place_channels(table, split, table.divisible_filters, p2)
         case "placement":
             return _place_operators(table, groups, p2, segments)
-        case "channel":
+        case _:
             # The first layer has the sample's few channels: the paper leaves it whole. It bounds no
             # group either, though `split=all` splits it.
             first = int(np.argmax(table.divisible))
@@ -69,6 +78,29 @@ def place(
             split = split_layers(strategy.layers, mask, later)
             inner = np.where(np.arange(len(table)) == 0, np.inf, channels)
             return _place_channels(table, split, inner, p2)
+
+
+def join_laid(laid: Mapping[str, Laid]) -> Laid:
+    """Where several parallelisms, by name, put the layers together, and whether all of them can."""
+    if len(laid) == 1:
+        return next(iter(laid.values()))
+    placements = {name: placement for name, (placement, _) in laid.items()}
+    splits = {name: each.split for name, each in placements.items()}
+    bounds = [each for _, each in laid.values()]
+    return Placement(
+        split=reduce(np.maximum, splits.values()),
+        # One of them at most divides rows, and one has stages: others have ones, and one stage.
+        factors=reduce(np.maximum, (each.factors for each in placements.values())),
+        ends=max((each.ends for each in placements.values()), key=len),
+        splits=splits,
+        crossing=next(
+            (one.crossing for one in placements.values() if one.crossing is not None), None
+        ),
+    ), Bounds(
+        fits=reduce(np.logical_and, (each.fits for each in bounds)),
+        even=reduce(np.logical_and, (each.even for each in bounds)),
+        defined=reduce(np.logical_and, (each.defined for each in bounds)),
+    )
 
 
 def _place_whole(table: LayerTable, p2: Floats) -> Placement:
@@ -110,27 +142,48 @@ def _place_operators(table: LayerTable, groups: PlacedGroups, p2: Floats, segmen
     return laid, replace(_make_bounds(fits), even=known, defined=known)
 
 
-def _place_stages(table: LayerTable, costs: Floats, p2: Floats, cuts: Cuts, verbatim: bool) -> Laid:
+def cross_rows(table: LayerTable, factors: Floats) -> Floats:
+    """Items a sample [G, cells] of the fullest PE's rows that cross a cut behind each layer."""
+    layers = add_cells(kernel_layers(table), factors.ndim - 1)
+    with use_numpy():
+        sample, y = (row_share(each, factors) for each in (layers.extents_x, layers.extents_y))
+    return table.cross_parts(np.asarray(sample)[0], np.asarray(y))
+
+
+def _place_stages(
+    table: LayerTable,
+    costs: Floats,
+    p2: Floats,
+    cuts: Cuts,
+    verbatim: bool,
+    own: Floats | None,
+) -> Laid:
     """The best partition for each number of stages, under each of the costs."""
     starts = table.layer_starts if verbatim else np.arange(len(table))
     layers, costs = len(starts), np.add.reduceat(costs, starts, axis=0)
     rows = np.append(starts[1:], len(table))  # where each layer ends
     defined = p2 <= layers  # a stage is a layer at least
-    crossing = table.crossing if cuts == "crossing" else None
     stages, at = np.unique(np.where(defined, p2, layers).astype(np.int64), return_inverse=True)
-    cells = np.broadcast_shapes(p2.shape, costs.shape[1:])
-    ends = np.empty((int(stages.max()), *cells), np.int64)
-    # Costs vary with the speed and the memory of a PE, where these are axes, and so do partitions.
-    varying = costs.shape[1:]
-    for index in product(*map(range, varying)):
-        column: tuple[slice | int, ...] = (slice(None), *index)
-        some = stage_ends(costs[column], stages, crossing)[:, at.reshape(p2.shape)]
-        where = tuple(
-            slice(None) if size == 1 else slice(i, i + 1)
-            for i, size in zip(index, varying, strict=True)
-        )
-        ends[:, *where] = rows[some - 1]
-    return replace(_place_whole(table, p2), ends=ends), replace(
+    own_cells = () if own is None else own.shape[1:]
+    cells = np.broadcast_shapes(p2.shape, costs.shape[1:], own_cells)
+    # Costs vary with the speed and the memory of a PE, where these are axes, and with the part of
+    # layers that it has; so do partitions.
+    columns = [costs]
+    if cuts == "crossing":
+        whole = table.crossing.reshape(-1, *[1] * (costs.ndim - 1))
+        columns.append(whole if own is None else own)
+    both = np.stack(np.broadcast_arrays(*columns))
+    varying = both.shape[2:]
+    distinct, which = np.unique(both.reshape(*both.shape[:2], -1), axis=2, return_inverse=True)
+    found = np.stack(
+        [
+            rows[stage_ends(each[0], stages, each[1] if len(each) > 1 else None) - 1]
+            for each in np.moveaxis(distinct, 2, 0)
+        ]
+    )
+    column = np.broadcast_to(which.reshape(varying), cells)
+    ends = np.moveaxis(found[column, :, np.broadcast_to(at.reshape(p2.shape), cells)], -1, 0)
+    return replace(_place_whole(table, p2), ends=ends, crossing=own), replace(
         # As many as layers (Table III), or as those that have work for a PE and follow each other.
         _make_bounds(p2 <= (layers if cuts == "output" else max(table.depth, 1))),
         defined=defined,

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.entries.parameters import PARAMETERS
+from grids.entries.parameters import DEGREES, PARAMETERS
 from grids.models.layers import Floats
 
 Tree = TypeVar("Tree")
@@ -39,7 +39,7 @@ def _find_distinct(
     """The positions of distinct rows, and the place of each row among them."""
     # Stages of pipelines depend on segments, too.
     names = [name for name in columns if PARAMETERS[name].layered or name == "segments"]
-    table = [columns[name][numbers] for name in names if name != "group"]
+    table = [columns[name][numbers] for name in names if name not in ("group", *DEGREES)]
     if not table:
         return np.zeros(1, np.int64), np.zeros(numbers.size, np.int64)
     _, first, place = np.unique(np.stack(table), axis=1, return_index=True, return_inverse=True)

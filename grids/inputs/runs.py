@@ -1,5 +1,8 @@
 """Runs: how the PEs of every cell divide into replicas and groups, and what samples they take."""
 
+from functools import reduce
+from operator import mul
+
 import numpy as np
 
 from grids.entries.oracles import OracleName
@@ -19,8 +22,13 @@ def build_run(
 ) -> Run:
     """The run of every cell: how PEs and samples divide. Its phi is 1."""
     p = values.get("pe")
+    degrees = _find_degrees(strategy, values, p) if strategy.several else {}
     # Of the shape of p, also where it is constant: all strategies then share one compiled program.
-    size = _find_group_size(strategy, values, system, p, settings.oracle)
+    size = (
+        reduce(mul, degrees.values())
+        if degrees
+        else _find_group_size(strategy, values, system, p, settings.oracle)
+    )
     p2 = np.broadcast_to(size, np.broadcast_shapes(size.shape, p.shape))
     # One replica at least: a group larger than p is no configuration, and divides by no 0.
     p1 = np.maximum(p // p2, 1) if strategy.replicated else np.ones((1,) * values.rank)
@@ -36,6 +44,7 @@ def build_run(
         phi=np.ones((1,) * values.rank),
         gradient_delta=look_up_bytes("gradient", system, values, settings.oracle),
         accumulate=values.get("accumulate"),
+        degrees=degrees,
         scaling=settings.scaling,
     )
 
@@ -43,9 +52,7 @@ def build_run(
 def _look_up_segments(strategy: Strategy, values: Values) -> Floats:
     # What a strategy says goes before an axis, as its group does: it is the more special.
     if strategy.segments is None:
-        # A placed group's step is cut where its strategy says so alone.
-        at_once = strategy.group_strategy == "placement"
-        return np.ones((1,) * values.rank) if at_once else values.get("segments")
+        return np.ones((1,) * values.rank) if strategy.placed else values.get("segments")
     if strategy.segments == "best":
         return _align_segments(strategy, values)
     return np.full((1,) * values.rank, float(strategy.segments))
@@ -55,25 +62,47 @@ def _find_group_size(
     strategy: Strategy, values: Values, system: System, p: Floats, oracle: OracleName
 ) -> Floats:
     """p2: one PE, all of them, or the group that the user or the node gives a hybrid."""
-    if strategy.group_strategy == "none":
+    if not strategy.parts:
         return np.ones((1,) * values.rank)
     if not strategy.hybrid:
         return p
     if strategy.group == "best":
-        return _list_divisors(p)
+        return _list_divisors(p, least=2)
     if strategy.group is not None:
         return np.full((1,) * values.rank, float(strategy.group))
+    (name,) = strategy.parts
+    if name in values:
+        return values.get(name)
     size = values.get("group", system.pes_per_node)
     # Fewer PEs than a node has are one group; by Table III the group would not divide them.
     given = "group" in values or oracle == "paper"
     return size if given else np.minimum(size, p)
 
 
-def _list_divisors(p: Floats) -> Floats:
-    """All group sizes above 1 that divide p, along the leading dimension; the last one repeats."""
+def _find_degrees(strategy: Strategy, values: Values, p: Floats) -> dict[str, Floats]:
+    """The degree of each of several parallelisms [cells]; one left open has the PEs that remain."""
+    stated, degrees = dict(strategy.degrees), {}
+    for name in strategy.parts:
+        size = stated.get(name)
+        if size == "best":
+            sizes, at = _list_divisors(p, least=1), strategy.choices.index(name)
+            degrees[name] = np.moveaxis(sizes, 0, at)
+        elif size is not None:
+            degrees[name] = np.full((1,) * values.rank, float(size))
+        elif name in values:
+            degrees[name] = values.get(name)
+    for name in strategy.parts:
+        if name not in degrees:
+            # At least 1, where the others are more than all PEs: that is no configuration.
+            degrees[name] = np.maximum(p // reduce(mul, degrees.values()), 1.0)
+    return {name: degrees[name] for name in strategy.parts}
+
+
+def _list_divisors(p: Floats, least: int) -> Floats:
+    """All sizes, `least` at least, that divide p, along the leading dimension; the last repeats."""
     counts = p.ravel().astype(int)
     # A group of 1 is data parallelism. A prime has one group, all of its PEs.
-    each = [divisors(count)[1:] or (1,) for count in counts.tolist()]
+    each = [divisors(count)[least - 1 :] or (1,) for count in counts.tolist()]
     most = max(map(len, each))
     table = np.array([some + some[-1:] * (most - len(some)) for some in each], float)
     return table.T.reshape(most, *p.shape[1:])
@@ -96,6 +125,6 @@ def find_contention(
     """
     if "phi" in values:
         return values.get("phi")
-    if oracle == "machine" or strategy.group_strategy in ("none", "spatial"):
+    if oracle == "machine" or not (strategy.segmented or strategy.splits("weights")):
         return np.ones((1,) * values.rank)
     return np.asarray(shared_links(network, run.p, run.p1, run.p2))

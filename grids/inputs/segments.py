@@ -2,7 +2,7 @@
 
 import math
 
-from grids.entries.strategies import MOST_SEGMENTS, Strategy
+from grids.entries.strategies import Strategy
 
 # GPipe's stages are busy S / (p2+S-1) of the time: 94 % with 1,024 for 64 stages.
 MOST = 1024
@@ -10,6 +10,6 @@ MOST = 1024
 
 def list_segments(strategy: Strategy, batch: float) -> tuple[int, ...]:
     """Powers of two up to the samples of a batch, 1 at least, and as many as are known at most."""
-    most = MOST_SEGMENTS if strategy.group_strategy == "placement" else MOST
-    largest = math.floor(math.log2(min(max(batch, 1), most)))
+    most = min(max(batch, 1), MOST, strategy.most_segments)
+    largest = math.floor(math.log2(most))
     return tuple(2**n for n in range(largest + 1))

@@ -13,10 +13,12 @@ import jax
 import numpy as np
 
 from grids.entries.strategies import Strategy
-from grids.inputs.case import Workload, build_case, distinguish_groups, take_at_cells
+from grids.inputs.case import Workload, build_case, distinguish_groups
+from grids.inputs.divisions import take_at_cells
 from grids.inputs.values import Settings
 from grids.models.layers import Floats
 from kernels.oracle.points import Points
+from kernels.parallelism.layout import find_part
 from kernels.work.group import Placement
 
 Tree = TypeVar("Tree")
@@ -44,7 +46,9 @@ def build_table(
     placement: Placement = jax.tree.map(
         lambda leaf: take_at_cells(leaf, position, choices), groups.place()[0]
     )
-    division = replace(groups.divide(placement), p2=case.run.p2)
+    division = groups.divide(placement)
+    degrees = {name: case.run.degrees[find_part(name).sends_as] for name in division.degrees}
+    division = replace(division, p2=case.run.p2, degrees=degrees)
     return replace(table, division=_flatten(division, shape, choices))
 
 

@@ -16,6 +16,7 @@ right: of two tensors that share memory, only the output is needed.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,11 +29,11 @@ Flags = NDArray[np.bool_]
 SAMPLE = -1  # as a position: what no layer made
 
 
-def count_crossing(inputs: Sequence[Sequence[int]], sample: float, y: Floats) -> Floats:
-    """Items a sample [G] that cross a cut behind each layer: a chain's y, 0 behind the last.
+def count_crossing(inputs: Sequence[Sequence[int]], sample: Any, y: Floats) -> Floats:
+    """Items a sample [G, ...] that cross a cut behind each layer: a chain's y, 0 behind the last.
 
     A tensor made at or before the cut that a later layer reads crosses it, once: inside a residual
-    block the shortcut does, too. sample, y: items of the sample, and of each output [G].
+    block the shortcut does, too. sample, y: items of the sample [...], and of each output [G, ...].
     """
     # Each layer's own position: until then a tensor that nobody reads is there. The sample stands
     # last, where its position -1 points, and is there before the first layer.
@@ -43,7 +44,7 @@ def count_crossing(inputs: Sequence[Sequence[int]], sample: float, y: Floats) ->
     change = y.copy()
     change[0] += sample
     np.subtract.at(change, last_reader, [*y, sample])
-    return np.cumsum(change)
+    return np.cumsum(change, axis=0)
 
 
 def find_depth(inputs: Sequence[Sequence[int]], multiplying: Flags) -> int:

@@ -151,6 +151,11 @@ class LayerTable:
         """Items a sample that cross a cut behind each layer [G], shortcuts included."""
         return count_crossing(self.inputs, self._sample, self.y)
 
+    def cross_parts(self, sample: Floats, y: Floats) -> Floats:
+        """The same of parts of the sample [...], and of each output [G, ...]."""
+        items = y * self.y.reshape(-1, *[1] * (y.ndim - 1))
+        return count_crossing(self.inputs, sample * self._sample, items)
+
     @property
     def depth(self) -> int:
         """Multiplying layers on the longest way through the network."""

@@ -7,13 +7,16 @@ from typing import Annotated, Protocol, Self
 from pydantic import Field, model_validator
 
 from grids.entries.entry import Name, Record
-from grids.entries.strategies import MOST_SEGMENTS
+from kernels.names.parallelisms import KINDS
 
 # More are no faster: Inception-v3 on a DGX-1 gains 1.637 on 4, 1.636 on 8 (docs/placement.md).
 MOST_DEVICES = 4
 
 Device = Annotated[int, Field(ge=0, lt=MOST_DEVICES)]
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+# Of a placed group's step. More are not searched: all layers in 16 take seconds to search.
+MOST_SEGMENTS = KINDS["placement"].most_segments
+
 Count = Annotated[int, Field(ge=0, le=MOST_SEGMENTS)]
 
 

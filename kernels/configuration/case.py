@@ -18,14 +18,12 @@ from kernels.machine.draws import Uncertainty
 from kernels.machine.network import Network
 from kernels.machine.rings import Ring
 from kernels.machine.software import Software
+from kernels.names.parallelisms import KINDS, NESTING
 from kernels.namespace import xp
 from kernels.options import Options
 from kernels.paper.work import TableWork
 from kernels.work.compute import PE
 from kernels.work.group import Bounds, GroupWork
-
-# Parallelisms inside a replica, from the outermost to those whose PEs are neighbours.
-ORDER = ("pipeline", "placement", "spatial", "filter", "channel")
 
 
 @partial(
@@ -62,11 +60,19 @@ class Case:
     layer_slopes: Mapping[str, Mapping[str, AnyArray]] = field(default_factory=dict)
 
     def find_ring(self, name: str) -> Ring:
-        """The PEs of a parallelism of a group: neighbours lie apart what is divided inside them."""
+        """The PEs of a parallelism, by what it sends: neighbours lie apart what is divided inside
+        them.
+        """
         degrees = self.run.degrees
-        inside = [other for other in ORDER[ORDER.index(name) + 1 :] if other in degrees]
+        inside = [other for other in NESTING[NESTING.index(name) + 1 :] if other in degrees]
         stride = reduce(mul, (degrees[other] for other in inside), xp.ones(()))
         return Ring(degrees[name], stride, self.run.p)
+
+    def find_alike(self) -> Ring | None:
+        """PEs of a replica that hold the same weights; None where no two of them can."""
+        names = (name for name in self.run.degrees if KINDS[name].splits == "rows")
+        name = next(names, None)
+        return None if name is None else self.find_ring(name)
 
     @property
     def machine_work(self) -> GroupWork:

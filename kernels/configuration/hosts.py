@@ -8,8 +8,8 @@ is 0 where a system states no `staging`.
 from kernels.arrays import Cells
 from kernels.configuration.run import Run
 from kernels.machine.collectives import all_reduce
-from kernels.machine.network import Link, Network, nodes
-from kernels.machine.rings import find_flow
+from kernels.machine.network import Link, Network
+from kernels.machine.rings import Ring, find_path
 from kernels.machine.software import LARGE_MESSAGE, Software
 from kernels.namespace import xp
 from kernels.work.group import GroupWork
@@ -20,17 +20,25 @@ def count_staged(work: GroupWork, weights: Cells, run: Run, network: Network) ->
     """m_s: bytes of gradients of `weights` on their way through host memory."""
     staged = xp.where(xp.isfinite(network.staging_bandwidth), 1.0, 0.0)
     if work.touched is not None:
-        weights = weights + count_shared(work.touched, run.accumulate * run.batch)
+        shared = count_shared(work.touched, run.accumulate * run.batch)
+        # Tables of all stages are taken off the weights of one.
+        weights = xp.maximum(weights + shared, 0.0)
     return run.gradient_delta * staged * weights
 
 
-def reduce_staged(m: Cells, run: Run, network: Network, slow: Cells) -> Cells:
+def count_hosts(ring: Ring, network: Network) -> tuple[Cells, Cells]:
+    """PEs of a ring that share a node, and its nodes."""
+    pes = network.pes_per_node
+    inside = xp.minimum(ring.degree, xp.maximum(pes / ring.count_beside(pes), 1.0))
+    return inside, ring.degree / inside
+
+
+def reduce_staged(m: Cells, ring: Ring, network: Network, phi: Cells, slow: Cells) -> Cells:
     """AR of m bytes inside each node, then between one PE of each; `slow`: seconds one way."""
-    inside = xp.minimum(run.p, network.pes_per_node)
-    within = Link(network.latency[0], 1 / network.bandwidth[0]).contended(run.phi)
+    inside, others = count_hosts(ring, network)
+    within = Link(network.latency[0], 1 / network.bandwidth[0]).contended(phi)
     # One PE of each node: as the one ring of all PEs, they have its links to themselves.
-    between = find_flow(network, run.p, run.p, xp.ones(())).contended(run.phi)
-    others = nodes(run.p, network)
+    between = find_path(network, ring).contended(phi)
     levels = all_reduce(inside, m, within) + all_reduce(others, m, between)
     # Where nothing is staged there is no start-up either.
     return xp.where(m > 0, levels + 2 * slow, 0.0)

@@ -79,10 +79,9 @@ def _gather_by_ring(network: Network, ring: Ring) -> Cost:
 def _gather_in_levels(network: Network, ring: Ring) -> Cost:
     """(n-1)(alpha_r + m/(h n) beta_r) between nodes, (h-1)(alpha_0 + m/h beta_0) inside them."""
     share = count_in_node(network, ring)
-    others = xp.ceil(ring.degree / share)
-    between = Ring(others, ring.stride * share, ring.p)
+    between = ring.thin(share)
     inside = Link(network.latency[0], 1 / network.bandwidth[0])
-    across = _pass_around(others, find_path(network, between), share)
+    across = _pass_around(between.degree, find_path(network, between), share)
     within = _pass_around(share, inside, 1.0)
     return Cost(across.startup + within.startup, across.beta + within.beta)
 

@@ -19,7 +19,13 @@ from kernels.names.flags import FORBIDS
 from kernels.names.terms import Terms
 from kernels.namespace import xp
 from kernels.oracle.exchanges import Paths
-from kernels.oracle.formulas import find_fixed_paths, find_memory, mark_segmented, time_iteration
+from kernels.oracle.formulas import (
+    count_segments,
+    find_fixed_paths,
+    find_memory,
+    mark_segmented,
+    time_iteration,
+)
 from kernels.oracle.limits import Early, early, limits
 from kernels.oracle.uncertainty import Spread, spread
 
@@ -87,7 +93,7 @@ def find_invariants(case: Case) -> Invariants:
     exists = xp.equal(run.p1 * run.p2, run.p) & case.bounds.defined
     if "segments" in case.choices:  # those of less than a sample are no choice; one always is
         exists = exists & xp.less_equal(run.segments, xp.maximum(run.batch, 1.0))
-    flags = early(case.bounds, case.run, case.network)
+    flags = early(case.bounds, case.run, case.network, count_segments(case))
     return Invariants(exists, flags, find_fixed_paths(case))
 
 

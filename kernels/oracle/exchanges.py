@@ -18,14 +18,14 @@ from kernels.configuration.case import Case
 from kernels.configuration.run import Run
 from kernels.machine.library_collectives import Costs, contend, reduce_costs, time_fastest
 from kernels.machine.network import Link, Network, nodes
-from kernels.machine.rings import Ring, find_path
+from kernels.machine.rings import ClusteredRing, Ring, find_path
 from kernels.machine.software import Software
 from kernels.names.terms import TERMS, Terms
 from kernels.namespace import find_quantile, xp
 from kernels.options import Options
-from kernels.parallelism.layout import count_replicas, count_segments, list_parts
+from kernels.parallelism.layout import count_segments, list_exchanges, list_parts
 from kernels.parallelism.parallelism import Exchange, Reach
-from kernels.parallelism.spatial import find_halo_path
+from kernels.parallelism.spatial import Halos, find_halo_path
 from kernels.work.group import GroupWork
 from kernels.work.touched import count_exchanged
 
@@ -52,11 +52,12 @@ class Paths:
 def find_paths(case: Case) -> Paths:
     """The paths of a case's flows."""
     run, reach, of_gradients = case.run, find_reach(case), _reach_gradients(case)
+    replicas = ring_replicas(case)
     hosts = (
-        parallelism.reduce_through_hosts(sent, case, of_gradients, reach.slowest_node)
+        parallelism.reduce_through_hosts(sent, case, of_gradients, reach.slowest_node, replicas)
         for parallelism, sent in list_parts(case)
     )
-    rings = reduce_costs(of_gradients, ring_replicas(case), case.options.gradients)
+    rings = reduce_costs(of_gradients, replicas, case.options.gradients)
     return Paths(
         gradients=contend(rings, run.phi),
         groups={
@@ -74,44 +75,58 @@ def exchange(case: Case, computing: Mapping[str, Cells], paths: Paths) -> Terms:
     seconds: dict[str, Cells] = dict.fromkeys(TERMS, xp.zeros(())) | dict(computing)
     for sent in _list_exchanges(case, paths):
         # Of several a term is the sum.
-        hidden = xp.minimum(sent.hideable, sent.share * xp.maximum(left, 0.0))
-        seconds[sent.term] = seconds[sent.term] + sent.seconds - hidden
+        once = xp.minimum(sent.hideable, sent.share * xp.maximum(left, 0.0) / sent.cuts)
+        hidden = sent.steps * once
+        seconds[sent.term] = seconds[sent.term] + sent.steps * sent.seconds - hidden
         # An iteration hides what is exchanged in each of its passes A times.
         often = 1.0 if TERMS[sent.term].once else case.run.accumulate
         seconds["hidden_communication"] = seconds["hidden_communication"] + often * hidden
         if sent.before:
-            left = left - hidden
+            left = left - sent.cuts * once
     seconds["straggler_wait"] = _wait_for_slowest(case, computing, paths)
     return Terms(**seconds)
 
 
 def _list_exchanges(case: Case, paths: Paths) -> list[Exchange]:
     """Those inside groups, of layers, come before gradients, which then find less to hide them."""
-    inside = (
-        parallelism.list_exchanges(sent, case, paths.groups[parallelism.name])
-        for parallelism, sent in list_parts(case)
-    )
-    gradients = _exchange_gradients(case, paths), _log_gradients(case)
-    return [*(sent for exchanges in inside for sent in exchanges), *gradients]
+    inside = list_exchanges(case, paths.groups)
+    return [*inside, _exchange_gradients(case, paths), _log_gradients(case)]
 
 
 def ring_replicas(case: Case) -> Ring:
     """Each PE with its likes in other replicas; where all have all weights, all PEs."""
-    run, alike = case.run, count_replicas(case)
+    run, alike = case.run, case.find_alike()
     if alike is None:
         return Ring(run.p1, run.p2, run.p)
-    return Ring(run.p1 * alike, run.p2 / alike, run.p)
+    degree, others = run.p1 * alike.degree, run.p2 / alike.degree
+    if len(run.degrees) == 1:
+        return Ring(degree, others, run.p)
+    several = xp.greater(run.p1, 1)
+    return ClusteredRing(
+        degree,
+        alike.stride,
+        run.p,
+        xp.where(several, run.p, alike.span),
+        near=alike.degree,
+        clusters=others / alike.stride,
+        several=several,
+        thinned=xp.ones(()),
+    )
 
 
 def find_links(case: Case) -> tuple[Link, Link, Link]:
     """The paths from PE to PE of a group, of its PEs with their likes, and of a halo."""
-    run, reach, halos = case.run, find_reach(case), case.machine_work.sent.get("spatial")
-    inside = Ring(run.p2, xp.ones(()), run.p)
-    stride = inside.stride if halos is None else halos.stride
+    run, reach = case.run, find_reach(case)
+    inside, one = Ring(run.p2, xp.ones(()), run.p), xp.ones(())
+    halos = [
+        (case.find_ring(part.name), sent.stride)
+        for part, sent in list_parts(case)
+        if isinstance(sent, Halos)
+    ]
     return (
         find_path(reach.plain, inside),
         find_path(case.network, ring_replicas(case)),
-        find_halo_path(inside, stride, reach.staged),
+        find_halo_path(*(halos[0] if halos else (inside, one)), reach.staged),
     )
 
 
@@ -177,9 +192,9 @@ def _exchange_gradients(case: Case, paths: Paths) -> Exchange:
     # None at all where nothing has weights.
     messages = xp.minimum(xp.maximum(m / software.bucket, 1.0), case.machine_work.tensors)
     seconds = time_fastest(paths.gradients, m, messages)
-    alike = count_replicas(case)
+    alike = case.find_alike()
     if alike is not None:  # they pass through host memory, where there is such a path
-        staged = xp.isfinite(case.network.staging_bandwidth) & xp.greater(alike, 1)
+        staged = xp.isfinite(case.network.staging_bandwidth) & xp.greater(alike.degree, 1)
         seconds = xp.where(staged, 0.0, seconds)
     early = 1 - 1 / xp.maximum(messages, 1.0)
     share = early * _take_backward(case.options) / count_segments(case)

@@ -4,6 +4,7 @@ from kernels.arrays import Cells, PerLayer
 from kernels.compiled import compiled
 from kernels.configuration.case import Case
 from kernels.configuration.run import Times, accumulate_passes, add_terms, wait_for_input
+from kernels.namespace import xp
 from kernels.options import Options
 from kernels.oracle import reduction
 from kernels.oracle.exchanges import Paths, find_paths
@@ -11,7 +12,7 @@ from kernels.oracle.iteration import time_feed, time_pass
 from kernels.paper import iteration as table_iii
 from kernels.paper import layers as table_layers
 from kernels.paper.work import TableWork, reduce_table
-from kernels.parallelism.layout import is_segmented
+from kernels.parallelism import layout
 from kernels.work import memory
 from kernels.work.compute import PE, layer_times, slowdown
 from kernels.work.division import Division
@@ -64,6 +65,7 @@ def reduce_work(division: Division) -> Work:
 
 # Compiled, for who is outside of programs.
 reduce_layers = compiled(numpy=True)(reduce_work)
+time_parts = compiled(numpy=True)(time_part)
 
 
 def find_fixed_paths(case: Case) -> Paths | None:
@@ -89,7 +91,14 @@ def mark_segmented(case: Case) -> Cells:
     """1 where samples pass in segments."""
     if isinstance(case.work, TableWork):
         return case.work.pipelined
-    return float(is_segmented(case))
+    return float(layout.is_segmented(case))
+
+
+def count_segments(case: Case) -> Cells:
+    """S, into which samples are cut wherever they are; one stage is not cut."""
+    if isinstance(case.work, TableWork):
+        return xp.where(xp.greater(case.run.p2, 1), case.run.segments, 1.0)
+    return layout.count_segments(case)
 
 
 def find_memory(case: Case) -> Cells:

@@ -14,7 +14,7 @@ from kernels.machine.network import nodes
 from kernels.names.terms import Terms
 from kernels.namespace import xp
 from kernels.oracle.exchanges import Paths, exchange
-from kernels.parallelism.layout import list_parts
+from kernels.parallelism.layout import count_steps, list_parts, time_besides
 from kernels.work.compute import wait_for_launches
 
 
@@ -36,9 +36,19 @@ def time_feed(case: Case) -> Cells:
     samples = run.global_batch / nodes(run.p, case.network)
     for part, _ in list_parts(case):
         if part.feeds_all:
-            whole = xp.where(xp.greater(part.find_degree(case), 1), run.accumulate * run.batch, 0.0)
+            all_of_them = run.accumulate * run.batch * _share_fed(case)
+            whole = xp.where(xp.greater(part.find_degree(case), 1), all_of_them, 0.0)
             samples = xp.maximum(samples, whole)
     return xp.asarray(samples / case.network.input_rate)
+
+
+def _share_fed(case: Case) -> Cells:
+    """The part of each sample that a node needs whose PEs divide rows, of which each has some."""
+    alike = case.find_alike()
+    if alike is None:
+        return 1.0
+    share = case.network.pes_per_node / (alike.degree * alike.stride)
+    return xp.minimum(xp.maximum(share, 1 / alike.degree), 1.0)
 
 
 def _time_computing(case: Case) -> Mapping[str, Cells]:
@@ -50,9 +60,8 @@ def _time_computing(case: Case) -> Mapping[str, Cells]:
         "pass_overhead": count_steps(case) * work.fixed,
         "launch_wait": _wait_for_launches(case),
     }
-    for part, sent in list_parts(case):
-        for term, besides in part.time_besides(sent, case).items():
-            seconds[term] = seconds[term] + besides if term in seconds else besides
+    for term, besides in time_besides(case):
+        seconds[term] = seconds[term] + besides if term in seconds else besides
     return seconds
 
 
@@ -63,9 +72,3 @@ def _wait_for_launches(case: Case) -> Cells:
     device = run.batch / reduce(mul, cuts, 1.0) * work.forward_backward + work.fixed
     waiting = wait_for_launches(device, case.software.layer_overhead * work.launches)
     return count_steps(case) * waiting
-
-
-def count_steps(case: Case) -> Cells:
-    """Steps of a pass, in each of which a PE computes."""
-    steps = (part.count_steps(case) for part, _ in list_parts(case))
-    return reduce(mul, steps, 1.0)

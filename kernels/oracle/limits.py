@@ -26,8 +26,8 @@ class Early:
     segments: Limits
 
 
-def early(bounds: Bounds, run: Run, network: Network) -> Early:
-    """Each varies with few dimensions of the cells."""
+def early(bounds: Bounds, run: Run, network: Network, segments: Cells) -> Early:
+    """Each varies with few dimensions of the cells. segments: into which samples are cut."""
     groups = divides(run.p2, run.p)
     group = (
         _flag(xp.logical_not(bounds.fits), Limit.TOO_MANY_PES)
@@ -36,7 +36,6 @@ def early(bounds: Bounds, run: Run, network: Network) -> Early:
         | _flag(xp.greater(run.p, network.size), Limit.MACHINE_TOO_SMALL)
     )
     uneven = _flag(xp.logical_not(is_whole(run.batch)), Limit.UNEVEN)
-    segments = xp.where(xp.greater(run.p2, 1), run.segments, 1.0)  # one stage is not cut
     return Early(group, _samples(run.batch), uneven | _samples(run.batch / segments))
 
 

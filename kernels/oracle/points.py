@@ -83,7 +83,7 @@ def reduce_points(points: Points) -> Points:
     case, division = points.case, points.division
     if division is None:
         return points
-    division = replace(division, pe=case.pe, p2=case.run.p2, delta=case.run.delta)
+    division = replace(division, pe=case.pe, delta=case.run.delta)
     work = _keep_fullest(reduce_work(division), case.run.batch)
     return Points(replace(case, work=work))
 

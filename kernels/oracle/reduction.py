@@ -8,7 +8,7 @@ from functools import partial
 from kernels.arrays import Cells, PerLayer, PerStage
 from kernels.compiled import compiled
 from kernels.namespace import xp
-from kernels.parallelism.layout import find_parallelism
+from kernels.parallelism.layout import find_layout
 from kernels.work.compute import layer_times
 from kernels.work.division import Division
 from kernels.work.group import GroupWork
@@ -19,28 +19,28 @@ from kernels.work.touched import count_touched
 
 def time_part(division: Division) -> LayerTimes:
     """The layers' times on one PE of the group, of its own part of each."""
-    own = find_parallelism(division.group).take_part(division)
+    own = find_layout(division.group).take_part(division)
     return layer_times(own, division.pe, division.delta, division.options)
 
 
 def reduce_part(division: Division, times: LayerTimes) -> GroupWork:
     """The work of a group's busiest PE, whose parts of layers take so long."""
-    parallelism = find_parallelism(division.group)
-    layers = parallelism.take_part(division)
+    layout = find_layout(division.group)
+    stages, layers = layout.stages, layout.take_part(division)
     own = _take_own(division, layers)
-    holding = parallelism.hold(division, own)
-    forward_backward, fixed, launches = parallelism.time_layers(times, division)
-    add = partial(parallelism.sum_layers, division=division)
+    holding = stages.hold(division, own)
+    forward_backward, fixed, launches = stages.time_layers(times, division)
+    add = partial(stages.sum_layers, division=division)
     return GroupWork(
         forward_backward=forward_backward,
         update=_find_most(add(times.update)),
         fixed=fixed,
         launches=launches,
-        activations=parallelism.hold_segments(division, own, holding),
+        activations=stages.hold_segments(division, own, holding),
         parameters=holding.states,
         gradient=_find_most(add(layers.w)),
         tensors=_find_most(add(xp.where(layers.w > 0, 1.0, 0.0))),
-        sent={parallelism.sends_as: parallelism.reduce_sent(division)},
+        sent=layout.reduce_sent(division, layers),
         touched=count_touched(division.layers, layers.w, add),
         row_states=holding.rows,
     )
@@ -48,18 +48,18 @@ def reduce_part(division: Division, times: LayerTimes) -> GroupWork:
 
 def take_own(division: Division) -> Own:
     """What one PE of the group holds of each layer; gathered outputs are whole."""
-    return _take_own(division, find_parallelism(division.group).take_part(division))
+    return _take_own(division, find_layout(division.group).take_part(division))
 
 
 def _take_own(division: Division, part: Layers) -> Own:
-    rows = find_parallelism(division.group).share_rows(division)
+    rows = find_layout(division.group).share_rows(division)
     return Own(list_tensors(division.layers, division.delta, *rows), part.w + division.layers.bias)
 
 
 @compiled(numpy=True)
 def hold(division: Division) -> Holding:
     """What the PEs of a group hold at once."""
-    return find_parallelism(division.group).hold(division, take_own(division))
+    return find_layout(division.group).stages.hold(division, take_own(division))
 
 
 def hold_layers(division: Division) -> tuple[Tensors, PerLayer]:

@@ -20,7 +20,6 @@ from kernels.names.percentiles import PERCENTILES
 from kernels.names.terms import Terms
 from kernels.namespace import in_numpy, repeat, take_item, xp
 from kernels.oracle.formulas import time_iteration
-from kernels.parallelism.layout import count_replicas
 from kernels.work.group import slower
 
 # Of the time computing, and of links: no more than all of it is there.
@@ -187,14 +186,14 @@ def _bound(drawn: Cells, expected: Cells) -> Cells:
 
 def find_errors(case: Case) -> Errors:
     """The model's own errors of a case that has an uncertainty."""
-    run, uncertainty, alike = case.run, case.uncertainty, count_replicas(case)
+    run, uncertainty, alike = case.run, case.uncertainty, case.find_alike()
     assert uncertainty is not None
     return Errors(
         computing=xp.where(xp.equal(run.p2, 1), uncertainty.whole, uncertainty.group),
         reducing=uncertainty.reduce,
         exchanging=uncertainty.exchange,
         # A spatial group's gradients go through host memory, with the errors of other exchanges.
-        rings=xp.greater(run.p1, 1) & (True if alike is None else xp.equal(alike, 1)),
+        rings=xp.greater(run.p1, 1) & (True if alike is None else xp.equal(alike.degree, 1)),
         widening=uncertainty.widening,
     )
 

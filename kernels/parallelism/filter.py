@@ -15,10 +15,11 @@ from kernels.configuration.case import Case
 from kernels.configuration.hosts import count_staged, pack_gradients, reduce_staged, time_large
 from kernels.machine.library_collectives import Cost, Costs, gather_costs, time_fastest, tree_costs
 from kernels.machine.network import Network
+from kernels.machine.rings import Ring
 from kernels.namespace import xp
-from kernels.parallelism.parallelism import Exchange, Parallelism, Reach, open_logs
+from kernels.parallelism.parallelism import Add, Exchange, Parallelism, Reach, open_logs
 from kernels.work.division import Division
-from kernels.work.group import mark_exchanged, merged, share, total
+from kernels.work.group import mark_exchanged, share
 from kernels.work.layers import Layers
 
 # Of messages. Against a minimum for each layer, catalogue networks on three machines and 1 to 512
@@ -64,27 +65,41 @@ class Filter(Parallelism):
     name = sends_as = "filter"
     feeds_all = True
 
+    def find_share(self, division: Division) -> PerLayer:
+        """The part of each layer that a PE has."""
+        return share(division.placement.find_split(self.name), division.find_degree(self.name))
+
+    def share_planes(self, division: Division) -> tuple[PerLayer, PerLayer] | None:
+        """All channels, or those of its filters' groups; its filters."""
+        part, groups = self.find_share(division), division.layers.groups
+        return xp.ones_like(part) if groups is None else xp.maximum(part, 1 / groups), part
+
     def take_part(self, division: Division) -> Layers:
         """It reads all that comes in and makes its part of what goes out."""
-        layers, part = division.layers, share(division.placement.split, division.p2)
+        layers, part = division.layers, self.find_share(division)
         own = replace(layers, flops=layers.flops * part, w=layers.w * part, y=layers.y * part)
         if layers.groups is None:
             return own
         # Of a grouped convolution it reads the channels of its filters' groups alone.
         return replace(own, x=layers.x * xp.maximum(part, 1 / layers.groups))
 
-    def reduce_sent(self, division: Division) -> Gathered:
+    def reduce_sent(self, division: Division, own: Layers, add: Add) -> Gathered:
         """Outputs of split layers, each gathered whole."""
-        layers, split = division.layers, division.placement.split
+        layers, split = division.layers, division.placement.find_split(self.name)
         messages = mark_exchanged(split)
         items = messages * layers.y
-        logged = total(messages * layers.convolution)
+        logged = add(messages * layers.convolution)
         if division.options.algorithm == "auto":
-            messages, items = _sort_by_size(messages, items)
+            messages, items = _sort_by_size(messages, items, add)
         else:  # costs are linear in the size: the layers' sum is enough
-            messages, items = merged(messages), merged(items)
-        undivided = total(layers.w * (1 - split))
+            messages, items = (xp.expand_dims(add(each), 0) for each in (messages, items))
+        undivided = add(layers.w * (1 - split))
         return Gathered(items, messages, xp.zeros(()), undivided, logged)
+
+    def count_items(self, division: Division) -> Mapping[str, PerLayer]:
+        """Outputs of split layers."""
+        split = division.placement.find_split(self.name)
+        return {"gathered_items": mark_exchanged(split) * division.layers.y}
 
     def find_paths(self, sent: Gathered, case: Case, reach: Reach) -> Paths:
         """The group's ring, and its tree."""
@@ -94,35 +109,36 @@ class Filter(Parallelism):
             trees=_add_messages(tree_costs(reach.layers, inside, algorithm), sent, case),
         )
 
-    def list_exchanges(self, sent: Gathered, case: Case, paths: Paths) -> tuple[Exchange, ...]:
+    def list_exchanges(
+        self, sent: Gathered, case: Case, paths: Paths, batch: Cells
+    ) -> tuple[Exchange, ...]:
         """Collectives of each layer, which the next one waits for."""
         return (
-            Exchange("layer_collectives", _time_layers(sent, case, paths)),
+            Exchange("layer_collectives", _time_layers(sent, case, paths, batch)),
             open_logs(sent.logged, case, self.find_degree(case)),
         )
 
-    def time_besides(self, sent: Gathered, case: Case) -> Mapping[str, Cells]:
-        """What dividing layers costs a PE; copies of whole weights' gradients to hosts and back.
+    def time_step(self, sent: Gathered, case: Case, batch: Cells) -> Mapping[str, Cells]:
+        """What dividing layers costs a PE."""
+        return {"split_overhead": self._assemble(sent, case, batch)}
+
+    def time_once(self, sent: Gathered, case: Case) -> Mapping[str, Cells]:
+        """Copies of whole weights' gradients to hosts and back.
 
         By channel what of them is large is slow here, too: one series of runs shows it, and no
         mechanism is known. It does not depend on where peers are: compute does not.
         """
         m, network, software = self.count_gradients(sent, case), case.network, case.software
         slow = sent.reductions * 2 * time_large(m, network, software)
-        return {
-            "split_overhead": self._assemble(sent, case),
-            "gradient_packing": pack_gradients(m, network, software) + slow,
-        }
+        return {"gradient_packing": pack_gradients(m, network, software) + slow}
 
-    def _assemble(self, sent: Gathered, case: Case) -> Cells:
+    def _assemble(self, sent: Gathered, case: Case, batch: Cells) -> Cells:
         """u b a sum(y) (1-1/p2) / (assembly BW) + 2 n (p2-1) part_overhead.
 
         Gathered outputs are put together, u times; of each peer's part there is a time, too.
         """
         run, software = case.run, case.software
-        gathered = (
-            run.batch * run.delta * xp.sum(sent.items, axis=0) * (1 - 1 / self.find_degree(case))
-        )
+        gathered = batch * run.delta * xp.sum(sent.items, axis=0) * (1 - 1 / self.find_degree(case))
         copies = (2 - sent.reductions) * gathered / case.pe.memory_bandwidth / software.assembly
         # By channel no time of parts was seen.
         parts = 2 * (1 - sent.reductions) * xp.sum(sent.messages, axis=0)
@@ -132,27 +148,30 @@ class Filter(Parallelism):
         """m_s [B], gradients that pass through host memory; hybrids reduce between PEs directly."""
         run = case.run
         alone = xp.greater(self.find_degree(case), 1) & xp.equal(run.p1, 1)
+        alike = case.find_alike()
+        if alike is not None:  # those that divide rows send all weights' gradients
+            alone = alone & xp.equal(alike.degree, 1)
         m = count_staged(case.machine_work, sent.undivided, run, case.network)
         return xp.where(alone, m, 0.0)
 
     def reduce_through_hosts(
-        self, sent: Gathered, case: Case, network: Network, slowest: Cells
+        self, sent: Gathered, case: Case, network: Network, slowest: Cells, replicas: Ring
     ) -> Cells:
         """Of a single group's undivided weights, of which each PE has gradients.
 
         Each PE's own path through its host is as slow on one node as on many.
         """
-        m = self.count_gradients(sent, case)
-        slow = (1 - 1 / case.run.p) * time_large(m, network, case.software)
-        return reduce_staged(m, case.run, network, slow)
+        m, peers = self.count_gradients(sent, case), case.find_ring(self.sends_as)
+        slow = (1 - 1 / peers.degree) * time_large(m, network, case.software)
+        return reduce_staged(m, peers, network, case.run.phi, slow)
 
 
-def _time_layers(sent: Gathered, case: Case, paths: Paths) -> Cells:
+def _time_layers(sent: Gathered, case: Case, paths: Paths, batch: Cells) -> Cells:
     """By filter AG forward, and RS backward; by channel AR forward, and AG backward.
 
     Each class of sizes takes its fastest algorithm.
     """
-    batch, algorithm = case.run.batch, case.options.algorithm
+    algorithm = case.options.algorithm
     seconds = xp.zeros(())
     for of_class, by_tree in zip(paths.gathers, paths.trees, strict=True):
         gather = time_fastest(of_class, batch, 1.0)
@@ -173,7 +192,7 @@ def _add_messages(costs: Costs, sent: Gathered, case: Case) -> tuple[Costs, ...]
     )
 
 
-def _sort_by_size(gathers: PerLayer, gathered: PerLayer) -> tuple[PerMessage, PerMessage]:
+def _sort_by_size(gathers: PerLayer, gathered: PerLayer, add: Add) -> tuple[PerMessage, PerMessage]:
     """Messages and items by class of size, of equal width between the logarithms' extremes.
 
     A class takes one algorithm. Against the best for each message by itself: docs/machine.md.
@@ -187,6 +206,6 @@ def _sort_by_size(gathers: PerLayer, gathered: PerLayer) -> tuple[PerMessage, Pe
     number = xp.clip(xp.floor((sizes - least) / width + BORDER), 0, CLASSES - 1)
     of_class = [xp.where(there & (number == each), 1.0, 0.0) for each in range(CLASSES)]
     return (
-        xp.stack([total(each * gathers) for each in of_class]),
-        xp.stack([total(each * gathered) for each in of_class]),
+        xp.stack([add(each * gathers) for each in of_class]),
+        xp.stack([add(each * gathered) for each in of_class]),
     )

@@ -1,20 +1,30 @@
-"""Layout: the parallelisms that there are, and those that divide the network of a case."""
+"""Layout: the parallelisms that divide the network of a replica, one inside the other.
 
-from collections.abc import Iterator
-from functools import reduce
+What lies outside of a parallelism decides what it divides, and how often a pass it sends: parts of
+layers multiply, the stages of a pipeline have layers of their own, and each of its steps exchanges
+what its layers exchange.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial, reduce
 from operator import mul
 from typing import Any
 
-from kernels.arrays import Cells
-from kernels.configuration.case import ORDER, Case
+from kernels.arrays import Cells, PerLayer
+from kernels.configuration.case import Case
+from kernels.configuration.run import Run
+from kernels.names.parallelisms import NESTING
 from kernels.namespace import xp
 from kernels.parallelism.channel import Channel
 from kernels.parallelism.filter import Filter
-from kernels.parallelism.parallelism import Parallelism
+from kernels.parallelism.parallelism import Add, Exchange, Parallelism
 from kernels.parallelism.pipeline import Pipeline
 from kernels.parallelism.placed import OperatorPlacement
 from kernels.parallelism.spatial import Halos, Spatial
 from kernels.work.division import Division
+from kernels.work.group import total
+from kernels.work.layers import Layers
 
 PARALLELISMS: dict[str, Parallelism] = {
     parallelism.name: parallelism
@@ -33,29 +43,146 @@ class Undivided(Parallelism):
     name = "none"
     sends_as = "spatial"
 
-    def reduce_sent(self, division: Division) -> Halos:
+    def reduce_sent(self, division: Division, own: Layers, add: Add) -> Halos:
         """No halos."""
-        return Spatial().reduce_sent(division)
+        return Spatial().reduce_sent(division, own, add)
 
 
 UNDIVIDED = Undivided()
 
 
-def find_parallelism(group: str) -> Parallelism:
-    """The parallelism inside a group, by its strategy's name."""
-    return PARALLELISMS.get(group, UNDIVIDED)
+@dataclass(frozen=True)
+class Layout:
+    """Parallelisms inside a replica, outermost first, one at least."""
+
+    parts: tuple[Parallelism, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Their names."""
+        return tuple(part.name for part in self.parts)
+
+    @property
+    def stages(self) -> Parallelism:
+        """The parallelism that gives PEs layers of their own; of others each PE runs all."""
+        return next((part for part in self.parts if part.segmented), UNDIVIDED)
+
+    def take_part(self, division: Division) -> Layers:
+        """The layers as the busiest PE computes them: parts multiply."""
+        return reduce(_divide, self.parts, division).layers
+
+    def share_rows(self, division: Division) -> tuple[PerLayer | float, PerLayer | float]:
+        """The part of each layer's input, and of its output, that the fullest PE holds."""
+        rows = [part.share_rows(division) for part in self.parts]
+        return reduce(mul, (each for each, _ in rows)), reduce(mul, (each for _, each in rows))
+
+    def reduce_sent(self, division: Division, own: Layers) -> dict[str, Any]:
+        """What PEs send each other, by the parallelism whose exchanges it has."""
+        sent, add = {}, partial(_sum_most, stages=self.stages, whole=division)
+        for part, divided in self._nest(division):
+            sent[part.sends_as] = part.reduce_sent(divided, own, add)
+        return sent
+
+    def _nest(self, division: Division) -> Iterator[tuple[Parallelism, Division]]:
+        """Each parallelism, and the layers of which a PE exchanges with others of its kind.
+
+        Those outside have divided them; of what is inside each PE has own channels and filters.
+        """
+        for number, part in enumerate(self.parts):
+            yield part, reduce(_thin_planes, self.parts[number + 1 :], division)
+            division = _divide(division, part)
+
+    def count_items(self, division: Division) -> dict[str, PerLayer]:
+        """Items a sample that a PE sends at each layer, by column of an explanation."""
+        items: dict[str, PerLayer] = {}
+        for part, divided in self._nest(division):
+            items |= part.count_items(divided)
+        return items
+
+
+def _divide(division: Division, part: Parallelism) -> Division:
+    """The division of the layers that a parallelism leaves."""
+    return replace(division, layers=part.take_part(division))
+
+
+def _thin_planes(division: Division, part: Parallelism) -> Division:
+    """The division of layers with a PE's own channels of x, and filters of dL/dy."""
+    planes = part.share_planes(division)
+    if planes is None:
+        return division
+    layers, (channels, filters) = division.layers, planes
+    thinned = replace(layers, channels=layers.channels * channels, filters=layers.filters * filters)
+    return replace(division, layers=thinned)
+
+
+def _sum_most(values: PerLayer, stages: Parallelism, whole: Division) -> Cells:
+    """Sum over the layers of one PE; of several stages the most."""
+    if stages is UNDIVIDED:
+        return total(values)
+    return xp.max(stages.sum_layers(values, division=whole), axis=0)
+
+
+def find_part(name: str) -> Parallelism:
+    """A parallelism by its name."""
+    return PARALLELISMS[name]
+
+
+@lru_cache
+def find_layout(group: str) -> Layout:
+    """The layout of the parallelisms inside a replica, joined by "+"."""
+    names = group.split("+")
+    parts = tuple(PARALLELISMS[name] for name in NESTING if name in names)
+    return Layout(parts or (UNDIVIDED,))
+
+
+def list_degrees(group: str, run: Run) -> dict[str, Cells]:
+    """Into how many parts each parallelism inside a replica divides it, the outermost first."""
+    parts = find_layout(group).parts
+    # By Table III it is the only one, of p2 PEs.
+    return {
+        part.name: run.degrees.get(part.sends_as, run.p2) for part in parts if part is not UNDIVIDED
+    }
 
 
 def list_parts(case: Case) -> Iterator[tuple[Parallelism, Any]]:
-    """Each parallelism of a case, and what its PEs send."""
+    """Each parallelism of a case, outermost first, and what its PEs send."""
     sent = case.machine_work.sent
-    yield from ((PARALLELISMS[name], sent[name]) for name in ORDER if name in sent)
+    yield from ((PARALLELISMS[name], sent[name]) for name in NESTING if name in sent)
 
 
-def count_replicas(case: Case) -> Cells | None:
-    """PEs of a group that hold the same weights; None where no two of them can."""
-    degrees = [part.find_degree(case) for part, _ in list_parts(case) if part.replicates]
-    return reduce(mul, degrees) if degrees else None
+def list_exchanges(case: Case, paths: Mapping[str, Any]) -> Iterator[Exchange]:
+    """What PEs of a replica send each other in a pass, the innermost first.
+
+    Those inside a pipeline exchange in each of its steps, with the samples of a segment.
+    """
+    for number, (part, sent) in reversed([*enumerate(list_parts(case))]):
+        outside = [other for other, _ in list_parts(case)][:number]
+        cuts, steps = _cut(outside, case)
+        batch = case.run.batch / cuts
+        for exchange in part.list_exchanges(sent, case, paths[part.name], batch):
+            yield exchange if exchange.whole or not outside else exchange.repeat(steps, cuts)
+
+
+def time_besides(case: Case) -> Iterator[tuple[str, Cells]]:
+    """Seconds that dividing takes in a pass beside the layers' own, by term of compute."""
+    for number, (part, sent) in enumerate(list_parts(case)):
+        outside = [other for other, _ in list_parts(case)][:number]
+        cuts, steps = _cut(outside, case)
+        batch = case.run.batch / cuts
+        yield from ((name, steps * s) for name, s in part.time_step(sent, case, batch).items())
+        yield from part.time_once(sent, case).items()
+
+
+def _cut(outside: list[Parallelism], case: Case) -> tuple[Cells, Cells]:
+    """Into how many parts samples of a pass are cut outside of a parallelism; steps of a pass."""
+    cuts = reduce(mul, (part.cut_steps(case) for part in outside), 1.0)
+    return cuts, count_steps(case, outside)
+
+
+def count_steps(case: Case, parts: list[Parallelism] | None = None) -> Cells:
+    """Steps of a pass, one after the other, in each of which a PE computes."""
+    counted = [part for part, _ in list_parts(case)] if parts is None else parts
+    return reduce(mul, (part.count_steps(case) for part in counted), 1.0)
 
 
 def is_segmented(case: Case) -> bool:

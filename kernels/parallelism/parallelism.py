@@ -4,18 +4,22 @@ Stage one reduces the layers, once, to a `GroupWork`; stage two is closed-form i
 latency and bandwidth. A parallelism of degree 1 divides nothing and sends nothing.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, TypeAlias
 
 from kernels.arrays import Cells, PerLayer, PerStage
 from kernels.configuration.case import Case
 from kernels.machine.network import Network
+from kernels.machine.rings import Ring
 from kernels.namespace import xp
 from kernels.work.division import Division
 from kernels.work.group import merged, total
 from kernels.work.layers import Layers, LayerTimes
 from kernels.work.memory import Holding, Own, hold_whole
+
+# Sums values of layers over what one PE runs; of several stages the most.
+Add: TypeAlias = Callable[[PerLayer], Cells]
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,9 @@ class Exchange:
     """What PEs send in a pass: seconds of a term, of which some may pass while they compute.
 
     hideable: the seconds that need not be waited for. share: the part of a pass computing in which
-    they may pass. before: whether what it hides, later exchanges cannot.
+    they may pass. before: whether what it hides, later exchanges cannot. whole: whether it is of
+    a whole pass, whatever its steps. steps: so often it happens in a pass; cuts: into so many parts
+    samples are cut.
     """
 
     term: str
@@ -46,21 +52,26 @@ class Exchange:
     hideable: Cells = 0.0
     share: Cells = 0.0
     before: bool = False
+    whole: bool = False
+    steps: Cells = 1.0
+    cuts: Cells = 1.0
+
+    def repeat(self, steps: Cells, cuts: Cells) -> "Exchange":
+        """The same in each of so many steps, in each of which samples of one cut are computed."""
+        return replace(self, steps=steps, cuts=cuts)
 
 
 class Parallelism:
     """A way of dividing a network; each one overrides what is its own.
 
-    sends_as: the parallelism whose exchanges it has, its own or one whose numbers serve both:
-    they then share compiled programs. replicates: whether each PE of a group holds all weights.
-    feeds_all: whether hosts feed nodes all samples of a replica. segmented: whether samples pass
-    in segments. sent: what its PEs send, as numbers of stage two, is made by `reduce_sent` and read
-    by the methods below it.
+    sends_as: the parallelism whose exchanges it has, its own or one whose numbers serve both: they
+    then share compiled programs. feeds_all: whether hosts feed nodes all samples of a replica.
+    segmented: whether samples pass in segments. sent: what its PEs send, as numbers of stage two,
+    is made by `reduce_sent` and read by the methods below it.
     """
 
     name: ClassVar[str]
     sends_as: ClassVar[str]
-    replicates: ClassVar[bool] = False
     feeds_all: ClassVar[bool] = False
     segmented: ClassVar[bool] = False
 
@@ -71,6 +82,10 @@ class Parallelism:
     def share_rows(self, division: Division) -> tuple[PerLayer | float, PerLayer | float]:
         """The part of each layer's input, and of its output, that the fullest PE holds."""
         return 1.0, 1.0
+
+    def share_planes(self, division: Division) -> tuple[PerLayer, PerLayer] | None:
+        """The parts of channels of x, and of filters of dL/dy, that a PE has; None: all."""
+        return None
 
     def sum_layers(self, values: PerLayer, division: Division) -> PerStage:
         """Sums of layers' values over what each PE runs [stage, cells]: all of them, by default."""
@@ -88,13 +103,21 @@ class Parallelism:
         """Bytes a sample of each PE's activations, in segments where samples pass in some."""
         return holding.peak
 
-    def reduce_sent(self, division: Division) -> Any:
-        """What the PEs of a group send each other."""
+    def reduce_sent(self, division: Division, own: Layers, add: Add) -> Any:
+        """What the PEs of a group send each other.
+
+        division: of the layers as the parallelisms outside of this one divide them. own: the layers
+        as a PE computes them in the end.
+        """
         raise NotImplementedError
+
+    def count_items(self, division: Division) -> Mapping[str, PerLayer]:
+        """Items a sample that a PE sends at each layer, by column of an explanation."""
+        return {}
 
     def find_degree(self, case: Case) -> Cells:
         """Into how many parts it divides the network."""
-        return case.run.degrees[self.name]
+        return case.run.degrees[self.sends_as]
 
     def count_steps(self, case: Case) -> Cells:
         """Steps of a pass, one after the other, in each of which a PE computes."""
@@ -108,18 +131,27 @@ class Parallelism:
         """What its exchanges cost whatever their bytes, found once, ahead of the cells."""
         return None
 
-    def list_exchanges(self, sent: Any, case: Case, paths: Any) -> tuple[Exchange, ...]:
-        """What the PEs of a group send each other in a pass."""
+    def list_exchanges(
+        self, sent: Any, case: Case, paths: Any, batch: Cells
+    ) -> tuple[Exchange, ...]:
+        """What the PEs of a group send each other in a pass, or a step, of `batch` samples."""
         return ()
 
-    def time_besides(self, sent: Any, case: Case) -> Mapping[str, Cells]:
-        """Seconds that dividing takes beside the layers' own, by term of compute."""
+    def time_step(self, sent: Any, case: Case, batch: Cells) -> Mapping[str, Cells]:
+        """Seconds of a step of `batch` samples beside the layers' own, by term of compute."""
+        return {}
+
+    def time_once(self, sent: Any, case: Case) -> Mapping[str, Cells]:
+        """Seconds that dividing takes beside, in all steps together, by term of compute."""
         return {}
 
     def reduce_through_hosts(
-        self, sent: Any, case: Case, network: Network, slowest: Cells
+        self, sent: Any, case: Case, network: Network, slowest: Cells, replicas: Ring
     ) -> Cells:
-        """Seconds in which gradients pass through host memory; slowest: z(n) of the nodes."""
+        """Seconds in which gradients pass through host memory.
+
+        slowest: z(n) of the nodes. replicas: the ring of a PE with its likes.
+        """
         return xp.zeros(())
 
 

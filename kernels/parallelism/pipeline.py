@@ -14,9 +14,9 @@ from kernels.configuration.case import Case
 from kernels.machine.network import Link
 from kernels.machine.rings import find_path
 from kernels.namespace import xp
-from kernels.parallelism.parallelism import Exchange, Parallelism, Reach
+from kernels.parallelism.parallelism import Add, Exchange, Parallelism, Reach
 from kernels.work.division import Division
-from kernels.work.layers import LayerTimes
+from kernels.work.layers import Layers, LayerTimes
 from kernels.work.memory import Holding, Own, hold_runs, hold_whole
 from kernels.work.stages import largest, passed_on, stage_sums
 
@@ -58,7 +58,7 @@ class Pipeline(Parallelism):
         """
         recompute = division.options.recompute == "full"
         # A pipeline of one stage is not cut into segments.
-        segments = xp.where(division.p2 > 1, division.segments, 1.0)
+        segments = xp.where(division.find_degree(self.name) > 1, division.segments, 1.0)
         entry, first = holding.entry, _mark_first(holding.entry)
         # A stage but the first holds what it got whole; the first one's samples are in what it
         # keeps.
@@ -70,12 +70,13 @@ class Pipeline(Parallelism):
             return activations
         # A pipeline of one stage is cut into runs, as any other network.
         alone = _mark_first(activations) * hold_whole(division, own).peak
-        return xp.where(division.p2 > 1, activations, alone)
+        return xp.where(division.find_degree(self.name) > 1, activations, alone)
 
-    def reduce_sent(self, division: Division) -> Cut:
-        """All that crosses a cut: what later layers read of those before it."""
-        ends = xp.asarray(division.placement.ends)
-        return Cut(passed_on(division.layers.crossing, ends, division.p2))
+    def reduce_sent(self, division: Division, own: Layers, add: Add) -> Cut:
+        """All that crosses a cut, of a PE's own part: what later layers read of those before it."""
+        crossing, ends = division.placement.crossing, xp.asarray(division.placement.ends)
+        carried = division.layers.crossing if crossing is None else crossing
+        return Cut(passed_on(carried, ends, division.find_degree(self.name)))
 
     def count_steps(self, case: Case) -> Cells:
         """q + S - 1 of q stages; a pipeline of one stage is not cut into segments."""
@@ -86,7 +87,7 @@ class Pipeline(Parallelism):
         """S: a segment is a pass of its own."""
         return xp.where(xp.greater(self.find_degree(case), 1), case.run.segments, 1.0)
 
-    def time_besides(self, sent: Cut, case: Case) -> Mapping[str, Cells]:
+    def time_once(self, sent: Cut, case: Case) -> Mapping[str, Cells]:
         """(q-1)/S of the slowest stage's time, while the pipeline fills and drains."""
         run = case.run
         # Of b (q+S-1)/S the rest: b itself is `forward_backward`.
@@ -97,10 +98,12 @@ class Pipeline(Parallelism):
         """From stage to stage."""
         return find_path(reach.plain, case.find_ring(self.name))
 
-    def list_exchanges(self, sent: Cut, case: Case, paths: Link) -> tuple[Exchange, ...]:
+    def list_exchanges(
+        self, sent: Cut, case: Case, paths: Link, batch: Cells
+    ) -> tuple[Exchange, ...]:
         """2 (q+S-2) P2P(b/S a c), of which 2 (S-1) can pass while stages compute."""
         run, degree = case.run, self.find_degree(case)
-        m = run.batch / run.segments * run.delta * sent.stage_items
+        m = batch / run.segments * run.delta * sent.stage_items
         # A single stage sends nothing.
         several = xp.where(xp.greater(degree, 1), 1.0, 0.0)
         once = several * (paths.alpha + m * paths.beta)

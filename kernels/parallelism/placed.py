@@ -17,10 +17,10 @@ from kernels.configuration.case import Case
 from kernels.machine.network import Link
 from kernels.machine.rings import find_path
 from kernels.namespace import map_leading, xp
-from kernels.parallelism.parallelism import Exchange, Parallelism, Reach
+from kernels.parallelism.parallelism import Add, Exchange, Parallelism, Reach
 from kernels.work.division import Division
 from kernels.work.group import Placed, total
-from kernels.work.layers import LayerTimes
+from kernels.work.layers import Layers, LayerTimes
 from kernels.work.memory import Holding, Own, find_states, sum_row_states
 
 
@@ -75,7 +75,7 @@ class OperatorPlacement(Parallelism):
             rows=sum_row_states(division, own, partial(sum_devices, runs=placed.runs)),
         )
 
-    def reduce_sent(self, division: Division) -> Path:
+    def reduce_sent(self, division: Division, own: Layers, add: Add) -> Path:
         """Messages of the critical path."""
         placed = expect_placed(division)
         return Path(xp.asarray(placed.messages), xp.asarray(placed.items))
@@ -84,9 +84,11 @@ class OperatorPlacement(Parallelism):
         """From PE to PE of a node."""
         return find_path(reach.plain, case.find_ring(self.name))
 
-    def list_exchanges(self, sent: Path, case: Case, paths: Link) -> tuple[Exchange, ...]:
+    def list_exchanges(
+        self, sent: Path, case: Case, paths: Link, batch: Cells
+    ) -> tuple[Exchange, ...]:
         """All of it is waited for."""
-        m = case.run.batch * case.run.delta * sent.path_items
+        m = batch * case.run.delta * sent.path_items
         seconds = sent.path_messages * paths.alpha + m * paths.beta
         return (Exchange("point_to_point", seconds),)
 

@@ -12,14 +12,19 @@ import jax
 
 from kernels.arrays import Cells, Factors, PerLayer
 from kernels.configuration.case import Case
-from kernels.configuration.hosts import count_staged, pack_gradients, reduce_staged, time_large
+from kernels.configuration.hosts import (
+    count_hosts,
+    count_staged,
+    pack_gradients,
+    reduce_staged,
+    time_large,
+)
 from kernels.machine.library_collectives import Costs, contend, gather_costs, time_fastest
-from kernels.machine.network import Link, Network, nodes
-from kernels.machine.rings import Ring, find_flow
+from kernels.machine.network import Link, Network
+from kernels.machine.rings import Ring, SpanningRing, find_path
 from kernels.namespace import xp
-from kernels.parallelism.parallelism import Exchange, Parallelism, Reach, open_logs
+from kernels.parallelism.parallelism import Add, Exchange, Parallelism, Reach, open_logs
 from kernels.work.division import Division
-from kernels.work.group import total
 from kernels.work.layers import Layers
 from kernels.work.rows import layer_halo, row_share, split_point
 
@@ -58,13 +63,15 @@ class Spatial(Parallelism):
     """Rows of samples divided."""
 
     name = sends_as = "spatial"
-    replicates = True
 
     def take_part(self, division: Division) -> Layers:
         """Rows of inputs and outputs, and their arithmetic; weights are whole."""
         layers, (rows_in, rows_out) = division.layers, self.share_rows(division)
         return replace(
-            layers, x=layers.x * rows_in, y=layers.y * rows_out, flops=layers.flops * rows_out
+            layers,
+            x=layers.x * rows_in,
+            y=layers.y * rows_out,
+            flops=layers.flops * rows_out,
         )
 
     def share_rows(self, division: Division) -> tuple[PerLayer, PerLayer]:
@@ -72,20 +79,27 @@ class Spatial(Parallelism):
         layers, factors = division.layers, division.placement.factors
         return row_share(layers.extents_x, factors), row_share(layers.extents_y, factors)
 
-    def reduce_sent(self, division: Division) -> Halos:
+    def reduce_sent(self, division: Division, own: Layers, add: Add) -> Halos:
         """Halos of split layers, and what is gathered behind the last of them."""
         layers, placement = division.layers, division.placement
-        items = placement.split * layer_halo(layers, placement.factors, "common")
+        split = placement.find_split(self.name)
+        items = split * layer_halo(layers, placement.factors, "common")
         return Halos(
-            halo_items=total(items),
+            halo_items=add(items),
             # A layer without a halo (kernels of 1, or not split) has no start-ups either.
-            halo_exchanges=total(xp.where(items > 0, 1.0, 0.0)),
+            halo_exchanges=add(xp.where(items > 0, 1.0, 0.0)),
             stride=_find_stride(placement.factors),
-            split_items=split_point(layers.y, placement.split),
+            split_items=split_point(layers.y, split),
             sample=xp.asarray(layers.x)[0],
-            weights=total(layers.w),
-            logged=total(placement.split * layers.convolution),
+            weights=add(own.w),
+            logged=add(split * layers.convolution),
         )
+
+    def count_items(self, division: Division) -> Mapping[str, PerLayer]:
+        """Halos of split layers."""
+        placement, halos = division.placement, division.options.halos
+        items = layer_halo(division.layers, placement.factors, halos)
+        return {"halo_items": placement.find_split(self.name) * items}
 
     def find_paths(self, sent: Halos, case: Case, reach: Reach) -> Paths:
         """Neighbours, and the ring of the group."""
@@ -97,17 +111,21 @@ class Spatial(Parallelism):
             slowest_node=reach.slowest_node,
         )
 
-    def list_exchanges(self, sent: Halos, case: Case, paths: Paths) -> tuple[Exchange, ...]:
+    def list_exchanges(
+        self, sent: Halos, case: Case, paths: Paths, batch: Cells
+    ) -> tuple[Exchange, ...]:
         """Halos, which layers' computing hides; the end of the split; samples handed out."""
-        halos = _time_halos(sent, case, paths.halos)
+        items = batch * case.run.delta
+        halos = _time_halos(sent, items, paths.halos)
+        scattered = self._scatter_samples(sent, case, paths.slowest_node)
         return (
             Exchange("halo_exchange", halos, hideable=halos, share=1.0, before=True),
-            Exchange("split_gather", self._time_ends(sent, case, paths.ends)),
-            Exchange("sample_scatter", self._scatter_samples(sent, case, paths.slowest_node)),
+            Exchange("split_gather", self._time_ends(sent, case, items, paths.ends)),
+            Exchange("sample_scatter", scattered, whole=True),
             open_logs(sent.logged, case, self.find_degree(case)),
         )
 
-    def time_besides(self, sent: Halos, case: Case) -> Mapping[str, Cells]:
+    def time_once(self, sent: Halos, case: Case) -> Mapping[str, Cells]:
         """Copies of gradients to host memory and back."""
         m = self.count_gradients(sent, case)
         return {"gradient_packing": pack_gradients(m, case.network, case.software)}
@@ -118,21 +136,23 @@ class Spatial(Parallelism):
         return xp.where(xp.greater(self.find_degree(case), 1), m, 0.0)
 
     def reduce_through_hosts(
-        self, sent: Halos, case: Case, network: Network, slowest: Cells
+        self, sent: Halos, case: Case, network: Network, slowest: Cells, replicas: Ring
     ) -> Cells:
         """Of all weights; leaders of nodes exchange them."""
         m, software = self.count_gradients(sent, case), case.software
-        leaders = (1 - 1 / nodes(case.run.p, network)) * (1 + software.host_jitter * slowest)
-        return reduce_staged(m, case.run, network, leaders * time_large(m, network, software))
+        _, others = count_hosts(replicas, network)
+        leaders = (1 - 1 / others) * (1 + software.host_jitter * slowest)
+        slow = leaders * time_large(m, network, software)
+        return reduce_staged(m, replicas, network, case.run.phi, slow)
 
-    def _time_ends(self, sent: Halos, case: Case, costs: Costs) -> Cells:
+    def _time_ends(self, sent: Halos, case: Case, items: Cells, costs: Costs) -> Cells:
         """2 AG(q, m), m = b a y_split, where a spatial split ends before the last layer.
 
         Through host memory 2 (1 - 1/q) m / (gather_rate SB), whatever the number of layers: forward
         MPI gathers, and backward sends back, what PEs and hosts share page by page.
         """
-        run, network = case.run, case.network
-        m = run.batch * run.delta * sent.split_items
+        network = case.network
+        m = items * sent.split_items
         gathers = xp.where(xp.greater(sent.split_items, 0), 1.0, 0.0)
         beta = network.phi_gather / (
             case.software.gather_rate * xp.asarray(network.staging_bandwidth)
@@ -150,8 +170,9 @@ class Spatial(Parallelism):
 
 
 def find_halo_path(inside: Ring, stride: Cells, staged: Network) -> Link:
-    """The path of halos between PEs of a group `stride` apart."""
-    return find_flow(staged, inside.p, inside.span, stride).contended(staged.phi_halo)
+    """The path of halos between PEs of a group of which neighbours are `stride` apart."""
+    halos = SpanningRing(inside.degree, stride * inside.stride, inside.p, inside.span)
+    return find_path(staged, halos).contended(staged.phi_halo)
 
 
 def _find_stride(factors: Factors) -> Cells:
@@ -160,7 +181,7 @@ def _find_stride(factors: Factors) -> Cells:
     return xp.where(depth > 1, height * width, xp.where(height > 1, width, 1.0))
 
 
-def _time_halos(sent: Halos, case: Case, path: Link) -> Cells:
-    """sum of 2 P2P(b a halo(x_l)) + 2 P2P(b a halo(dL/dy_l))."""
-    m = 2 * case.run.batch * case.run.delta * sent.halo_items
+def _time_halos(sent: Halos, items: Cells, path: Link) -> Cells:
+    """sum of 2 P2P(b a halo(x_l)) + 2 P2P(b a halo(dL/dy_l)); items: b a."""
+    m = 2 * items * sent.halo_items
     return 4 * sent.halo_exchanges * path.alpha + m * path.beta

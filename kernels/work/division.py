@@ -1,8 +1,8 @@
 """A division: how the layers of a model are laid out on the PEs of a group, and on which PEs."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Literal
 
 import jax
 
@@ -12,8 +12,6 @@ from kernels.work.compute import PE
 from kernels.work.group import Placement
 from kernels.work.layers import Layers
 
-GroupStrategy = Literal["none", "spatial", "pipeline", "filter", "channel", "placement"]
-
 
 @partial(
     jax.tree_util.register_dataclass,
@@ -22,6 +20,7 @@ GroupStrategy = Literal["none", "spatial", "pipeline", "filter", "channel", "pla
         "pe",
         "placement",
         "p2",
+        "degrees",
         "delta",
         "segments",
         "state_bytes",
@@ -34,9 +33,11 @@ GroupStrategy = Literal["none", "spatial", "pipeline", "filter", "channel", "pla
 class Division:
     """Layers placed on groups of `p2` PEs [cells], `delta` bytes an item.
 
-    segments: of a pipeline. state_bytes: a weight's, with its gradient and the optimizer's states.
-    weight_bytes: of these, what rows of a table take that are not touched. Table III's memory needs
-    none of the three.
+    group: the parallelisms inside a replica, joined by "+"; "none" where the network stays whole.
+    degrees: of several, into how many parts each of them divides it, by name. segments: of a
+    pipeline. state_bytes: a weight's, with its gradient and the optimizer's states. weight_bytes:
+    of these, what rows of a table take that are not touched. Table III's memory needs none of the
+    three.
     """
 
     layers: Layers
@@ -44,8 +45,13 @@ class Division:
     placement: Placement
     p2: Cells
     delta: Cells
-    group: GroupStrategy
+    group: str
     options: Options = field(default_factory=Options)
     segments: Cells = 1.0
     state_bytes: Cells = 0.0
     weight_bytes: Cells = 0.0
+    degrees: Mapping[str, Cells] = field(default_factory=dict)
+
+    def find_degree(self, name: str) -> Cells:
+        """Into how many parts a parallelism divides the network."""
+        return self.degrees.get(name, self.p2)

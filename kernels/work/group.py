@@ -6,7 +6,7 @@ PEs, batch, latency and bandwidth. s_l = 1 where the group splits layer l, else 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any
 
@@ -67,15 +67,22 @@ class Placed:
 class Placement:
     """How a group lays the layers out on its p2 PEs; discrete, decided before the kernels run.
 
-    split: s_l. factors: parts along (depth, height, width), spatial only. ends: the layer after
-    each pipeline stage's last one, pipeline only (stages that a cell does not have end at G, too).
-    placed: of a placed group alone.
+    split: s_l; splits: the same of each parallelism by name, where several split layers. factors:
+    parts along (depth, height, width), spatial only. ends: the layer after each pipeline stage's
+    last one, pipeline only (stages that a cell does not have end at G, too). placed: of a placed
+    group alone.
     """
 
     split: PerLayer
     factors: Factors
     ends: Ends
     placed: Placed | None = None
+    splits: Mapping[str, PerLayer] = field(default_factory=dict)
+    crossing: PerLayer | None = None
+
+    def find_split(self, name: str) -> PerLayer:
+        """s_l of a parallelism."""
+        return self.splits.get(name, self.split)
 
 
 @jax.tree_util.register_dataclass

@@ -3,6 +3,7 @@
 By arithmetic without JAX, unless the strategy leaves the choice to the kernels (`best`).
 """
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,22 +21,25 @@ Row = Mapping[str, Any]
 def list_degrees(grid: Grid, row: Row, chosen: Mapping[str, int] | None = None) -> dict[str, Any]:
     """`replicas` p1, `group_size` p2, `segment_count` of what is cut, `global_batch` B of a row.
 
-    chosen: the group and the segments of `best`, where known; else the kernels are asked.
+    And `degrees` by name, where several parallelisms divide a replica. chosen: the group and the
+    segments of `best`, where known; else the kernels are asked.
     """
     index = locate_row(grid, row)
     strategy = grid.strategies[index[3]]
-    if strategy.choices and not chosen:
+    if not {*strategy.choices} <= {*(chosen or {})}:
         from sweep.cases.row_cases import choose_row  # late: JAX comes with it
 
         chosen = choose_row(grid, row)
     settled = strategy.settle(chosen or {})
-    group = _find_group(grid, settled, row, index)
+    degrees = _list_parts(grid, settled, row) if settled.several else {}
+    group = math.prod(degrees.values()) if degrees else _find_group(grid, settled, row, index)
     replicas = max(int(row["pe"]) // group, 1) if settled.replicated else 1
-    cut = settled.group_strategy == "pipeline" or settled.segments is not None
+    cut = settled.cut_by_axis or settled.segments is not None
     return {
         "replicas": replicas,
         "group_size": group,
         "segment_count": _find_segments(grid, settled, row) if cut else None,
+        **({"degrees": degrees} if degrees else {}),
         "global_batch": _count_samples(grid, row, replicas),
     }
 
@@ -43,18 +47,29 @@ def list_degrees(grid: Grid, row: Row, chosen: Mapping[str, int] | None = None) 
 def _find_group(grid: Grid, strategy: Strategy, row: Row, index: Index) -> int:
     """PEs that share a replica."""
     pe = int(row["pe"])
-    if strategy.group_strategy == "none":
+    if not strategy.parts:
         return 1
     if not strategy.hybrid:
         return pe
     if isinstance(strategy.group, int):
         return strategy.group
-    given = _read_value(grid, row, "group")
-    if given is not None:
-        return int(given)
+    (part,) = strategy.parts
+    for name in (part, "group"):
+        given = _read_value(grid, row, name)
+        if given is not None:
+            return int(given)
     node = grid.systems[index[2]].pes_per_node
     # Fewer PEs than a node has are one group; in Table III the group would not divide them.
     return node if grid.spec.oracle == "paper" else min(node, pe)
+
+
+def _list_parts(grid: Grid, strategy: Strategy, row: Row) -> dict[str, int]:
+    """The degree of each of several parallelisms; one left open has the PEs that remain."""
+    stated = dict(strategy.degrees)
+    sizes = {name: stated.get(name) or _read_value(grid, row, name) for name in strategy.parts}
+    known = {name: int(size) for name, size in sizes.items() if size is not None}
+    rest = max(int(row["pe"]) // math.prod(known.values()), 1)
+    return {name: known.get(name, rest) for name in sizes}
 
 
 def _find_segments(grid: Grid, strategy: Strategy, row: Row) -> int:

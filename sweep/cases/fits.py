@@ -115,13 +115,13 @@ def try_setting(grid: Grid, key: str, value: str) -> Grid:
 def find_smallest_group(grid: Grid, index: Index) -> int | None:
     """The smallest number of PEs that can share a replica; 0: none is allowed.
 
-    None: groups have one PE, or the samples do not fit the model.
+    None: groups have one PE or several degrees, or the samples do not fit the model.
 
     A hybrid's sizes are those that divide its PEs, with the samples per replica that the spec's
     scaling then gives. A group of all PEs may also be any power of two up to the machine's size.
     """
     strategy = grid.strategies[index[3]]
-    if strategy.group_strategy == "none":
+    if len(strategy.parts) != 1:
         return None
     sizes = _pad_sizes(_list_sizes(grid, index))
     axis = {"group" if strategy.hybrid else "pe": sizes}

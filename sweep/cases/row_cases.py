@@ -10,6 +10,7 @@ from grids.entries.strategies import Strategy
 from grids.grid import Grid
 from kernels.configuration.case import Case
 from kernels.oracle.answer import Answer, answer_case, settle_choices
+from kernels.parallelism.layout import list_degrees
 from sweep.answers.numbers import number
 from sweep.cells.selection import locate_row
 from sweep.cells.source import CHOSEN
@@ -20,7 +21,7 @@ Row = Mapping[str, Any]
 def build_row_case(grid: Grid, row: Row) -> Case:
     """The case of a row's labels and axes, with the choices of `best` settled.
 
-    The `group_size` and `segment_count` of a row are taken as they are.
+    The `group_size`, `degrees` and `segment_count` of a row are taken as they are.
     """
     index = locate_row(grid, row)
     axes = {name: np.array([row[name]], float) for name in grid.axes}
@@ -30,8 +31,9 @@ def build_row_case(grid: Grid, row: Row) -> Case:
 
 
 def choose_row(grid: Grid, row: Row) -> dict[str, int]:
-    """The group and the segments that `best` chose in a row's cell."""
-    return read_choice(build_row_case(grid, {name: row[name] for name in grid.dims}))
+    """The group, degrees and segments that `best` chose in a row's cell."""
+    strategy = grid.strategies[locate_row(grid, row)[3]]
+    return read_choice(build_row_case(grid, {name: row[name] for name in grid.dims}), strategy)
 
 
 def answer_expected(case: Case) -> Answer:
@@ -39,14 +41,17 @@ def answer_expected(case: Case) -> Answer:
     return answer_case(replace(case, uncertainty=None))
 
 
-def read_choice(case: Case) -> dict[str, int]:
-    """The group and the segments of a case of one cell."""
-    return {"group": int(number(case.run.p2)), "segments": int(number(case.run.segments))}
+def read_choice(case: Case, strategy: Strategy) -> dict[str, int]:
+    """The group and the segments of a case of one cell, and the degrees of several parallelisms."""
+    degrees = list_degrees(strategy.group_strategy, case.run)
+    numbers = {"group": case.run.p2, **degrees, "segments": case.run.segments}
+    return {name: int(number(value)) for name, value in numbers.items()}
 
 
 def _settle_known(strategy: Strategy, row: Row) -> Strategy:
     """The strategy with the choices that a row has."""
-    known = {name: row.get(CHOSEN[name]) for name in strategy.choices}
+    degrees = row.get("degrees") or {}
+    known = {name: row.get(CHOSEN.get(name, name), degrees.get(name)) for name in strategy.choices}
     if None in known.values():
         return strategy
     return strategy.settle({name: int(size) for name, size in known.items() if size is not None})

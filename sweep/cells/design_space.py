@@ -13,7 +13,7 @@ from typing import Any
 
 from grids.axes import GENERATORS, Axis, expand_axis
 from grids.entries.parameters import PARAMETERS
-from grids.entries.strategies import TABLE_III, Strategy, parse_strategy
+from grids.entries.strategies import TABLE_III, Size, Strategy, parse_strategy
 from grids.grid import Grid
 from grids.names import split_labels
 from grids.outputs import MAIN_OUTPUTS
@@ -112,11 +112,15 @@ def _list_strategies(given: Values | None, parameters: Mapping[str, object]) -> 
 
 
 def _open_choices(strategy: Strategy, parameters: Mapping[str, object]) -> str:
-    """The label of a strategy that searches its group and segments, unless they are given."""
-    if strategy.hybrid and strategy.group is None and "group" not in parameters:
+    """The label of a strategy that searches its group, or degrees, and segments, unless given."""
+    missing = [name for name in strategy.parts if name not in parameters]
+    if strategy.hybrid and strategy.group is None and missing and "group" not in parameters:
         strategy = replace(strategy, group="best")
-    pipeline = strategy.group_strategy == "pipeline"
-    if pipeline and strategy.segments is None and "segments" not in parameters:
+    if strategy.several:
+        sizes: dict[str, Size] = {**dict.fromkeys(missing, "best"), **dict(strategy.degrees)}
+        degrees = tuple((name, sizes[name]) for name in strategy.parts if name in sizes)
+        strategy = replace(strategy, degrees=degrees)
+    if strategy.cut_by_axis and strategy.segments is None and "segments" not in parameters:
         strategy = replace(strategy, segments="best")
     return strategy.label
 

@@ -74,7 +74,7 @@ def _estimate_time(grid: Grid, plan: Plan, share: float) -> str:
     remarks = []
     if drawn:
         remarks.append("percentiles cost draws: about four times the CPU time of large sweeps")
-    if any(strategy.group_strategy == "placement" for strategy in grid.strategies):
+    if any(strategy.placed for strategy in grid.strategies):
         remarks.append("placements come first: up to a minute per model and system")
     ends = " to ".join(format_duration(time, digits=2) for time in (least, most))
     return "; ".join([f"roughly {ends} on two cores", *remarks])

@@ -7,7 +7,8 @@ epoch on one PE.
 
 import json
 from collections.abc import Callable, Container, Mapping
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -226,20 +227,30 @@ class Paradl:
 
     def _look_up_group(self, strategy: Strategy) -> xr.DataArray | float:
         """PEs in a group of a hybrid."""
-        if strategy.group == "best":
+        if {*strategy.choices} - {"segments"}:
             raise InputError(
                 f"the groups that {strategy.label!r} chose are not in this cube",
                 advice="add 'replicas' to the spec's outputs",
             )
+        if strategy.several:
+            stated = dict(strategy.degrees)
+            sizes: Any = (stated.get(name) or self._look_up_given(name) for name in strategy.parts)
+            group: xr.DataArray | float = reduce(mul, sizes)
+            return group
         if strategy.group is not None:
             return float(strategy.group)
-        if "group" in self._ds.coords:
-            return self._ds["group"].astype(float)
-        fixed = self.grid.spec.parameters.get("group")
-        if fixed is not None:
-            return fixed
+        for name in (*strategy.parts, "group"):
+            given = self._look_up_given(name)
+            if given is not None:
+                return given
         nodes = {each.name: float(each.pes_per_node) for each in self.grid.systems}
         return _map_labels(self._get("system"), nodes)
+
+    def _look_up_given(self, name: str) -> xr.DataArray | float | None:
+        """A parameter that is an axis, or fixed; None where it is neither."""
+        if name in self._ds.coords:
+            return self._ds[name].astype(float)
+        return self.grid.spec.parameters.get(name)
 
 
 def _divide_pes(
@@ -248,7 +259,7 @@ def _divide_pes(
     """p1 of one strategy on `pe` PEs."""
     if not strategy.replicated:
         return xr.ones_like(pe)
-    if not strategy.hybrid:
+    if not strategy.parts:
         return pe
     # A group larger than p is forbidden, and still has one replica: nothing divides by 0.
     return (pe // group(strategy)).clip(min=1)

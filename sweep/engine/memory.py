@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grids.entries.parameters import LAYERED
+from grids.entries.parameters import DEGREES, LAYERED
 from grids.entries.strategies import Strategy
 from grids.grid import Grid
 from grids.inputs.divisors import divisors
@@ -21,6 +21,8 @@ from kernels.names.statistics import STATISTICS
 from sweep.cube.plan import Plan
 
 FLOAT = 8  # bytes
+# Axes that say into how many parts layers are divided.
+SIZED = ("pe", "group", *DEGREES)
 # Python, JAX and Zarr, with the programs that every sweep compiles (one tiny block: 326 MB; a block
 # of 262,144 cells: 419 MB; two models and eight strategies: 445 MB).
 PROCESS_BYTES = 480_000_000
@@ -125,10 +127,10 @@ def _estimate_choices(grid: Grid, plan: Plan) -> int:
 
 
 def _count_choices(grid: Grid, strategy: Strategy) -> int:
-    """How many groups and segments each cell may choose from."""
-    counts = grid.axes["pe"].astype(int).tolist() if strategy.group == "best" else [1]
-    groups = max(len(divisors(count)) for count in counts)
-    return groups * _count_segments(grid, strategy)
+    """How many groups, or degrees, and segments each cell may choose from."""
+    sizes = {*strategy.choices} - {"segments"}
+    most = max(len(divisors(count)) for count in grid.axes["pe"].astype(int).tolist())
+    return int(most ** len(sizes)) * _count_segments(grid, strategy)
 
 
 def _count_segments(grid: Grid, strategy: Strategy) -> int:
@@ -139,12 +141,14 @@ def _count_segments(grid: Grid, strategy: Strategy) -> int:
 
 def _estimate_pipelines(grid: Grid, plan: Plan) -> int:
     """Bytes for the stages of pipelines: one reduction at a time, and partitions that are kept."""
-    pipelines = [each for each in grid.strategies if each.group_strategy == "pipeline"]
+    pipelines = [strategy for strategy in grid.strategies if strategy.cut_by_axis]
     if not pipelines:
         return 0
     segments = max(_count_segments(grid, each) for each in pipelines)
     axes = _list_other_layered(plan)
-    sizes = min(_count_sizes(grid, plan), plan.layers + 1)
+    sizes = _count_sizes(grid, plan)
+    if not any(strategy.several for strategy in pipelines):
+        sizes = min(sizes, plan.layers + 1)
     ends = plan.layers * sizes
     partitions = len(pipelines) * len(grid.systems) * len(grid.fitting)
     partitions *= math.prod(
@@ -166,18 +170,18 @@ def _estimate_own_parts(grid: Grid, plan: Plan) -> int:
 
 def _count_sizes(grid: Grid, plan: Plan) -> int:
     """The most sizes of groups in a block."""
-    return math.prod(_count_distinct(grid, plan, dim, {"pe", "group"}) for dim in grid.axes)
+    return math.prod(_count_distinct(grid, plan, dim, {*SIZED}) for dim in grid.axes)
 
 
 def _count_other_layered(grid: Grid, plan: Plan) -> int:
     """The most combinations, in a block, of what layers depend on beside the size of groups."""
-    others = {*LAYERED, "segments"} - {"pe", "group"}
+    others = {*LAYERED, "segments"} - {*SIZED}
     return math.prod(_count_distinct(grid, plan, dim, others) for dim in plan.layered)
 
 
 def _list_other_layered(plan: Plan) -> tuple[str, ...]:
     """The dimensions that layers depend on beside the size of their group."""
-    return tuple(dim for dim in plan.layered if dim not in ("pe", "group"))
+    return tuple(dim for dim in plan.layered if dim not in SIZED)
 
 
 def _count_distinct(grid: Grid, plan: Plan, dim: str, names: set[str]) -> int:

@@ -5,11 +5,13 @@ replica's PEs next to each other, so that groups are inside nodes where they fit
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from grids.entries.strategies import Strategy
 from grids.entries.systems import System
 from grids.grid import Grid
 from grids.inputs.groups import Groups
@@ -17,21 +19,13 @@ from kernels.arrays import Cells
 from kernels.compiled import compiled
 from kernels.configuration.case import Case
 from kernels.machine.network import link
-from kernels.machine.rings import Ring, find_path
+from kernels.machine.rings import find_path
+from kernels.names.parallelisms import KINDS
 from kernels.namespace import xp
 from kernels.oracle.exchanges import ring_replicas
+from kernels.parallelism.layout import find_part, list_degrees
 
 Row = dict[str, Any]
-
-# The share of each PE of a group, by the group's strategy.
-SHARES = {
-    "spatial": "a part of each sample",
-    "pipeline": "a stage: contiguous layers",
-    "filter": "its filters of each split layer",
-    "channel": "its channels of each split layer",
-    "placement": "its operators",
-}
-
 
 # Groups, and ranks of a group, that are listed one by one.
 MOST_LISTED = 3
@@ -45,10 +39,28 @@ class Ranks:
     count: int
     stride: int
 
+    @property
+    def listed(self) -> "Ranks":
+        """Those of a group that are written down: all of them."""
+        return self
+
     def list_ranks(self, number: int) -> range:
         """The ranks of a group."""
-        start = number * self.size if self.stride == 1 else number
+        block, place = divmod(number, self.stride)
+        start = block * self.size * self.stride + place
         return range(start, start + self.size * self.stride, self.stride)
+
+
+@dataclass(frozen=True)
+class ClusteredRanks(Ranks):
+    """Groups of clusters, `near` ranks in each replica."""
+
+    near: int
+
+    @property
+    def listed(self) -> Ranks:
+        """Those of a group that are written down: of the first replica."""
+        return Ranks(self.near, self.count, self.stride)
 
 
 def describe_launch(grid: Grid, case: Case, groups: Groups, predicted: Row) -> Row:
@@ -61,7 +73,7 @@ def describe_launch(grid: Grid, case: Case, groups: Groups, predicted: Row) -> R
     per_node = min(p, system.pes_per_node)
     nodes = math.ceil(p / per_node)
     strategy = groups.strategy
-    segments = predicted["segments"] if p2 > 1 else 1
+    segments = predicted["segments"] if _is_cut(strategy, predicted) else 1
     accumulate = int(predicted["parameters"]["accumulate"])
     return {
         "command": f"torchrun --nnodes={nodes} --nproc-per-node={per_node} train.py",
@@ -69,7 +81,8 @@ def describe_launch(grid: Grid, case: Case, groups: Groups, predicted: Row) -> R
         "nnodes": nodes,
         "nproc_per_node": per_node,
         "last_node": p - (nodes - 1) * per_node,
-        "mesh": _list_mesh(strategy.base, predicted),
+        # Ranks count up along the last dimension of a device mesh.
+        "mesh": predicted["degrees"],
         "groups": _list_groups(case, groups, system, predicted),
         "sampler": {"num_replicas": predicted["replicas"], "rank": _write_coordinate(p2)},
         "local_batch": predicted["batch"],
@@ -85,47 +98,68 @@ def _write_coordinate(p2: int) -> str:
     return "rank" if p2 == 1 else f"rank // {p2}"
 
 
-def _list_mesh(base: str, predicted: Row) -> dict[str, int]:
-    """The dimensions of a device mesh, whose ranks count up along the last one."""
-    inner = base.rpartition("+")[2]
-    sizes = {"data": predicted["replicas"]} if base.startswith("data") else {}
-    return sizes if inner in ("data", "serial") else {**sizes, inner: predicted["group"]}
+def _is_cut(strategy: Strategy, predicted: Row) -> bool:
+    """Whether samples pass in segments: a single stage is not cut."""
+    degrees = predicted["degrees"]
+    return any(KINDS[name].segmented and degrees[name] > 1 for name in strategy.parts)
 
 
 def _list_groups(case: Case, groups: Groups, system: System, predicted: Row) -> list[Row]:
     """Rows of groups that share a replica, and of groups that add up gradients."""
-    p2, group = predicted["group"], groups.strategy.group_strategy
-    inside, across = (int(np.asarray(level).item()) for level in _find_levels(case))
-    rows = []
-    if p2 > 1:
-        row = _describe_ranks("model", Ranks(p2, predicted["replicas"], 1), system, inside)
-        rows.append(row | {"each": SHARES[group] + _write_parts(groups)})
-    for ranks, level in _list_rings(case, predicted, group == "spatial", inside, across):
+    strategy, p = groups.strategy, predicted["pe"]
+    levels, across = _find_levels(case, strategy.group_strategy)
+    rows, stride = [], 1
+    # The innermost first: the others' neighbours lie apart what is inside.
+    for name in reversed(levels):
+        size = predicted["degrees"][name]
+        if size > 1:
+            ranks = Ranks(size, p // size, stride)
+            of = name if strategy.several else "model"
+            row = _describe_ranks(of, ranks, system, int(np.asarray(levels[name]).item()))
+            rows.append(row | {"each": KINDS[name].part + _write_parts(groups, name)})
+        stride *= size
+    inside = levels[strategy.parts[-1]] if strategy.parts else across
+    for ranks, level in _list_rings(case, groups.strategy, predicted, inside, across):
         if ranks.size > 1:
             row = _describe_ranks("gradient", ranks, system, level)
-            rows.append(row | {"each": "the same weights"})
+            alike = "" if ranks.listed == ranks else "; the first replica's, and the others' alike"
+            rows.append(row | {"each": f"the same weights{alike}"})
     return rows
 
 
 def _list_rings(
-    case: Case, predicted: Row, replicated: bool, inside: int, across: int
+    case: Case, strategy: Strategy, predicted: Row, inside: Cells, across: Cells
 ) -> list[tuple[Ranks, int]]:
-    """The ranks that add up gradients, one step after the other, and the level of each.
-
-    replicated: each PE of a group has all weights.
-    """
+    """The ranks that add up gradients, one step after the other, and the level of each."""
     p, p1, p2 = predicted["pe"], predicted["replicas"], predicted["group"]
-    replicas = Ranks(p1, p2, p2)
-    if not replicated or p2 == 1:
-        return [(replicas, across)]
+    replicas, level = Ranks(p1, p2, p2), int(np.asarray(across).item())
+    # PEs that divide rows alone have the same weights.
+    alike = [size for name, size in predicted["degrees"].items() if _is_replicated(name)]
+    near = math.prod(alike)
+    if near == 1:
+        return [(replicas, level)]
     if case.options.allreduce == "hierarchical":
-        return [(Ranks(p2, p1, 1), inside), (replicas, across)]
-    return [(Ranks(p, 1, 1), across)]
+        return [(Ranks(p2, p1, 1), int(np.asarray(inside).item())), (replicas, level)]
+    if near == p2:
+        return [(Ranks(p, 1, 1), level)]
+    return [(ClusteredRanks(p1 * near, p2 // near, _find_step(predicted["degrees"]), near), level)]
 
 
-def _write_parts(groups: Groups) -> str:
-    """The parts of a sample in a spatial group, in words."""
-    if groups.strategy.group_strategy != "spatial":
+def _find_step(degrees: Mapping[str, int]) -> int:
+    """How far apart PEs with the same weights are: degrees inside of those that divide rows."""
+    names = [*degrees]
+    rows = next(name for name in names if _is_replicated(name))
+    return math.prod(degrees[name] for name in names[names.index(rows) + 1 :])
+
+
+def _is_replicated(name: str) -> bool:
+    """Whether each PE of a parallelism inside a replica has all weights."""
+    return name in KINDS and KINDS[name].splits == "rows"
+
+
+def _write_parts(groups: Groups, name: str) -> str:
+    """The parts of a sample, where rows are divided, in words."""
+    if KINDS[name].splits != "rows":
         return ""
     factors = np.asarray(groups.place()[0].factors).reshape(3, -1)[:, 0]
     depth, height, width = map(int, factors)
@@ -136,7 +170,7 @@ def _describe_ranks(of: str, ranks: Ranks, system: System, level: int) -> Row:
     """Groups in numbers and in words; level: the one whose latency the oracle takes."""
     last = ranks.count - 1
     listed = range(ranks.count) if ranks.count <= MOST_LISTED else [0, 1, last]
-    members = [ranks.list_ranks(number) for number in listed]
+    members = [ranks.listed.list_ranks(number) for number in listed]
     nodes = [_write_nodes(group, system.pes_per_node) for group in members]
     return {
         "of": of,
@@ -176,16 +210,19 @@ def _join(texts: list[str], count: int) -> str:
     return "; ".join([*texts[:-1], f"... {texts[-1]}"])
 
 
-@compiled(numpy=True)
-def _find_levels(case: Case) -> tuple[Cells, Cells]:
-    """The levels of the network that the oracle takes a group and its replicas to span."""
+@compiled("group", numpy=True)
+def _find_levels(case: Case, group: str) -> tuple[dict[str, Cells], Cells]:
+    """The levels of the network that the oracle takes each parallelism, and replicas, to span."""
     network, run = case.network, case.run
     latency = xp.asarray(network.latency)
     # The level's number in the place of its latency, so that the oracle itself says which it takes.
     column = xp.arange(latency.shape[0], dtype=float).reshape(-1, *[1] * (latency.ndim - 1))
     numbered = replace(network, latency=xp.broadcast_to(column, latency.shape))
     if case.options.oracle == "paper":
-        return link(numbered, run.p2).alpha, link(numbered, run.p).alpha
-    inside = Ring(run.p2, xp.ones(()), run.p)
-    across = ring_replicas(case)
-    return find_path(numbered, inside).alpha, find_path(numbered, across).alpha
+        inside = dict.fromkeys(list_degrees(group, run), link(numbered, run.p2).alpha)
+        return inside, link(numbered, run.p).alpha
+    inside = {
+        name: find_path(numbered, case.find_ring(find_part(name).sends_as)).alpha
+        for name in list_degrees(group, run)
+    }
+    return inside, find_path(numbered, ring_replicas(case)).alpha

@@ -6,14 +6,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from grids.entries.strategies import Strategy
 from grids.inputs.groups import Groups
 from grids.models.layers import LayerTable
 from kernels.arrays import PerLayer
 from kernels.compiled import compiled
+from kernels.namespace import xp
 from kernels.oracle.formulas import hold_layers, time_part
+from kernels.parallelism.layout import find_layout
 from kernels.work.division import Division
-from kernels.work.group import Placement, mark_exchanged, share
-from kernels.work.rows import layer_halo
+from kernels.work.group import Placement, share
 
 Row = dict[str, Any]
 Integers = NDArray[np.int64]
@@ -38,7 +40,7 @@ def list_layers(groups: Groups, batch: float, gamma: float = 1.0) -> list[Row]:
     flat = {name: np.asarray(values).reshape(len(table)) for name, values in amounts.items()}
     memory = gamma * (batch * flat.pop("kept") + flat.pop("states"))
     split = flat.pop("split") > 0
-    where = _find_pes(placement, len(table), groups.strategy.group_strategy)
+    where = _find_pes(placement, len(table), groups.strategy)
     return [
         {
             "layer": table.names[n],
@@ -61,12 +63,12 @@ def list_layers(groups: Groups, batch: float, gamma: float = 1.0) -> list[Row]:
 @compiled(numpy=True)
 def _find_amounts(division: Division) -> dict[str, PerLayer]:
     """The share of one PE in a sample; one program loads faster than each operation by itself."""
-    layers, placement, group = division.layers, division.placement, division.group
+    placement, layout = division.placement, find_layout(division.group)
     times = time_part(division)
     whole = division.options.oracle == "paper"  # Table III divides times of whole layers
     part = share(placement.split, division.p2) if whole else 1.0
-    halo = placement.split * layer_halo(layers, placement.factors, division.options.halos)
-    sent = mark_exchanged(placement.split) * layers.y
+    sent = layout.count_items(division)
+    nothing = xp.zeros_like(placement.split)
     kept, states = hold_layers(division)
     return {
         "split": placement.split,
@@ -74,9 +76,7 @@ def _find_amounts(division: Division) -> dict[str, PerLayer]:
         "forward": times.forward * part,
         "backward": times.backward * part,
         "overhead": times.fixed,
-        # Other strategies send nothing layer by layer.
-        "gathered_items": sent * float(group in ("filter", "channel")),
-        "halo_items": halo * float(group == "spatial"),
+        **{name: sent.get(name, nothing) for name in ("gathered_items", "halo_items")},
         "kept": kept,
         "states": states,
     }
@@ -94,12 +94,12 @@ def _list_extents(table: LayerTable, layer: int) -> list[int]:
     return shape if items == known else [*shape, items // known]
 
 
-def _find_pes(placement: Placement, layers: int, group: str) -> dict[str, Integers]:
+def _find_pes(placement: Placement, layers: int, strategy: Strategy) -> dict[str, Integers]:
     """The `stage` of each layer of a pipeline, the `device` of each placed one, from 1."""
     if placement.placed is not None:
         runs = np.asarray(placement.placed.runs)
         return {"device": runs.reshape(*runs.shape[:2], -1)[..., 0].argmax(axis=0) + 1}
-    return {"stage": _find_stages(placement, layers)} if group == "pipeline" else {}
+    return {"stage": _find_stages(placement, layers)} if strategy.segmented else {}
 
 
 def _find_stages(placement: Placement, layers: int) -> Integers:

@@ -3,6 +3,7 @@
 Symbols: docs/oracle.md, and for the machine oracle docs/machine.md, Memory of a PE.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ from grids.inputs.groups import Groups
 from grids.models.layers import Floats
 from kernels.compiled import fetch
 from kernels.configuration.case import Case
+from kernels.names.parallelisms import KINDS
 from kernels.oracle.reduction import hold, hold_layers
 from sweep.answers.numbers import number
 
@@ -107,12 +109,14 @@ def _write_states(grid: Grid, parts: Row) -> dict[str, Formula]:
 
 def _write_activations(groups: Groups, predicted: Row) -> Formula:
     """The activations that are alive at the same time, and where."""
-    group, recompute = groups.strategy.group_strategy, groups.options.recompute == "full"
-    b, p2 = predicted["batch"], predicted["group"]
-    if group == "pipeline" and p2 > 1:
-        return _write_stage(groups, b, predicted["segments"], recompute)
-    if group == "placement":
-        return _write_device(groups, b, predicted["segments"] if p2 > 1 else 1)
+    strategy, recompute = groups.strategy, groups.options.recompute == "full"
+    b, segments = predicted["batch"], predicted["segments"]
+    staged = [name for name in strategy.parts if KINDS[name].segmented]
+    stages = math.prod(predicted["degrees"][name] for name in staged)
+    if strategy.cut_by_axis and stages > 1:
+        return _write_stage(groups, b, segments, recompute)
+    if strategy.placed:
+        return _write_device(groups, b, segments if stages > 1 else 1)
     if recompute:
         sample = predicted["memory_parts"]["activations"] / b
         return (
@@ -166,7 +170,7 @@ def _find_fullest(groups: Groups, b: float) -> Fullest:
         _flatten(held) for held in (holding.kept, holding.peak, holding.entry, holding.states)
     )
     sample = peak
-    if groups.strategy.group_strategy == "pipeline":
+    if groups.strategy.cut_by_axis:
         first = np.arange(peak.size) == 0
         segments = float(np.asarray(groups.segments).item())
         others = first * entry if groups.options.recompute == "full" else kept

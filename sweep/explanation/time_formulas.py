@@ -129,8 +129,35 @@ FORMULAS = {
 }
 
 
-def select_formulas(group: str, *, oracle: str) -> dict[str, Formula]:
-    """The formula of each term of a group strategy, by the term's name."""
+# Degrees of parallelisms where several divide a replica; of one it is p2.
+DEGREES = {"pipeline": "q_p", "spatial": "q_s", "filter": "q_f", "channel": "q_c"}
+# Terms that a part of a replica has in each step, or that depend on its degree.
+OWNED = {
+    "pipeline": ("pipeline_bubble", "pass_overhead", "point_to_point"),
+    "spatial": ("halo_exchange", "split_gather", "sample_scatter", "log_files"),
+    "filter": ("split_overhead", "layer_collectives"),
+    "channel": ("split_overhead", "layer_collectives"),
+}
+# Where the numbers are of one part alone, or the same whatever the degrees.
+WRITTEN_OUT = ("pass_overhead",)
+
+
+def select_formulas(parts: tuple[str, ...], *, oracle: str) -> dict[str, Formula]:
+    """The formula of each term of the parallelisms inside a replica, by the term's name."""
     if oracle == "machine":
-        return FORMULAS | MACHINE | (PLACED if group == "placement" else {})
-    return {"forward_backward": FORWARD_BACKWARD.get(group, SPLIT)} | FORMULAS
+        single = FORMULAS | MACHINE | (PLACED if "placement" in parts else {})
+        return single if len(parts) < 2 else single | _combine(single, parts)
+    return {"forward_backward": FORWARD_BACKWARD.get("+".join(parts) or "none", SPLIT)} | FORMULAS
+
+
+def _combine(single: dict[str, Formula], parts: tuple[str, ...]) -> dict[str, Formula]:
+    """The formulas of terms that depend on what else divides a replica."""
+    formulas = {}
+    for part in parts:
+        for term in OWNED[part]:
+            symbols = single[term].symbols.replace("p2", DEGREES[part])
+            if "pipeline" in parts and part != "pipeline":
+                symbols = f"n ({symbols}) of b/S samples, n = q_p+S-1"
+            numbers = single[term].numbers if term in WRITTEN_OUT else SECONDS
+            formulas[term] = Formula(symbols, numbers)
+    return formulas

@@ -91,11 +91,12 @@ def choose_looks(strategies: Sequence[str]) -> dict[str, Look]:
 
 
 def _name_base(label: str) -> str:
-    """The strategy without its settings; empty for a name such as `2-way`."""
+    """The strategy without its settings; empty where it has no look of its own."""
     try:
-        return parse_strategy(label).base
+        base = parse_strategy(label).base
     except InputError:
         return ""
+    return base if base in LOOKS else ""
 
 
 def measure_lightness(colour: str) -> float:

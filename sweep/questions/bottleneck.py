@@ -194,7 +194,7 @@ def _write_term(term: str) -> str:
 def _list_parts(space: Space, index: Index, row: Row) -> Row:
     """The degrees of a row, and its memory [B] by part."""
     case = build_row_case(space.grid, row)
-    degrees = list_degrees(space.grid, row, read_choice(case))
+    degrees = list_degrees(space.grid, row, read_choice(case, space.grid.strategies[index[3]]))
     return degrees | {"memory_parts": list_memory_parts(space.grid, case, index[2])["memory_parts"]}
 
 

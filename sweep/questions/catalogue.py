@@ -1,6 +1,7 @@
 """The catalogue, with the main figures of its entries."""
 
 from collections.abc import Mapping
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from grids.library import Model, find
 from grids.models.architecture import Architecture
 from grids.names import list_names
 from grids.reading.errors import InputError, ShapeError
+from kernels.names.parallelisms import WRITTEN, explain_conflict
 
 Row = dict[str, Any]
 HERE = Path()
@@ -99,11 +101,26 @@ def list_systems(reference: str | None = None) -> list[Row]:
 
 
 def list_strategies() -> list[Row]:
-    """The strategies, what each divides, and its limit."""
-    return [
+    """The strategies, what each divides, and its limit; pairs that divide a replica together.
+
+    limit: of a pair that cannot be combined the reason.
+    """
+    single = [
         {"strategy": name, "meaning": meaning, "limit": LIMIT[name]}
         for name, meaning in MEANING.items()
     ]
+    return [*single, *(_describe_pair(*pair) for pair in combinations(WRITTEN, 2))]
+
+
+def _describe_pair(first: str, second: str) -> Row:
+    """Two parallelisms inside a replica, with data parallelism across or without."""
+    both, conflict = f"{first}+{second}", explain_conflict((first, second))
+    example = f"such as data+{both}:{first}=2,{second}=2"
+    return {
+        "strategy": both,
+        "meaning": "cannot be combined" if conflict else example,
+        "limit": conflict or "each as by itself; with the machine oracle",
+    }
 
 
 def list_parameters() -> list[Row]:

@@ -14,7 +14,7 @@ from kernels.configuration.case import Case
 from kernels.names.terms import TERMS
 from kernels.options import Algorithm
 from kernels.oracle.exchanges import count_sent
-from kernels.oracle.iteration import count_steps
+from kernels.parallelism.layout import count_steps
 from kernels.work.group import GroupWork
 from sweep.answers.numbers import finite, number
 from sweep.cases.fits import find_smallest_group
@@ -69,7 +69,7 @@ def explain_grid(grid: Grid) -> Row:
     if case is None or predicted["epoch_time"] is None:
         return predicted | NOTHING
     # The case has sums over layers alone: layers are divided once more, with the choices settled.
-    strategy = grid.strategies[0].settle(predicted)
+    strategy = grid.strategies[0].settle(predicted | predicted["degrees"])
     groups = grid.groups(ONLY, strategy=strategy)
     assert groups is not None  # it has a time
     rows = _list_formulas(grid, case, predicted)
@@ -98,14 +98,14 @@ def _list_named(case: Case, predicted: Row) -> dict[str, Any]:
     """The values that symbols may have, by their names."""
     software = {name: finite(number(value)) for name, value in vars(case.software).items()}
     through_hosts = {"staging_bandwidth": finite(number(case.network.staging_bandwidth))}
-    return predicted | software | through_hosts | _list_values(case, predicted)
+    degrees: Row = predicted["degrees"]
+    return predicted | software | through_hosts | degrees | _list_values(case, predicted)
 
 
 def _list_formulas(grid: Grid, case: Case, predicted: Row) -> list[Row]:
     """A row for each term that takes time."""
     values = _list_values(case, predicted)
-    group = grid.strategies[0].group_strategy
-    formulas = select_formulas(group, oracle=grid.spec.oracle)
+    formulas = select_formulas(grid.strategies[0].parts, oracle=grid.spec.oracle)
     return [
         _describe_term(name, formula, values, predicted, grid.options.algorithm)
         for name, formula in formulas.items()

@@ -11,6 +11,7 @@ from kernels.configuration.case import Case
 from kernels.names.flags import FORBIDS
 from kernels.names.terms import TERMS
 from kernels.oracle.answer import Answer, answer_case, settle_choices
+from kernels.parallelism.layout import list_degrees
 from sweep.answers.numbers import finite, number
 from sweep.cases.case_numbers import parameters
 from sweep.cases.fits import find_smallest_group
@@ -122,6 +123,7 @@ def _describe_misfit() -> dict[str, Any]:
         )
     )
     return nothing | {
+        "degrees": {},
         "iteration_time": None,
         "iteration_comp_time": None,
         "iteration_comm_time": None,
@@ -146,6 +148,7 @@ def _describe(grid: Grid, case: Case, answer: Answer) -> dict[str, Any]:
     return {
         "replicas": int(number(answer.replicas)),
         "group": int(number(answer.group)),
+        "degrees": _list_degrees(grid, case),
         "segments": int(number(answer.segments)),
         "batch": number(answer.batch),
         "global_batch": number(answer.global_batch),
@@ -167,6 +170,14 @@ def _describe(grid: Grid, case: Case, answer: Answer) -> dict[str, Any]:
         "parameters": parameters(case),
         **list_intervals(grid, answer),
     }
+
+
+def _list_degrees(grid: Grid, case: Case) -> dict[str, int]:
+    """Into how many parts each parallelism divides the PEs, the outermost first."""
+    strategy = grid.strategies[0]
+    data = {"data": case.run.p1} if strategy.replicated else {}
+    degrees = data | list_degrees(strategy.group_strategy, case.run)
+    return {name: int(number(degree)) for name, degree in degrees.items()}
 
 
 def _describe_training(answer: Answer) -> dict[str, float | None]:

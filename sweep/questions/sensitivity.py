@@ -104,9 +104,8 @@ def build_stages(grid: Grid, index: Index, row: Row) -> tuple[Case, Division]:
     """The one cell of a row as both stages take it, with the choices of `best` settled."""
     chosen = list_degrees(grid, row)
     case = build_row_case(grid, row | chosen)
-    strategy = grid.strategies[index[3]].settle(
-        {"group": chosen["group_size"], "segments": chosen["segment_count"] or 1}
-    )
+    sizes = {"group": chosen["group_size"], "segments": chosen["segment_count"] or 1}
+    strategy = grid.strategies[index[3]].settle(sizes | chosen.get("degrees", {}))
     groups = grid.groups(
         index, {name: np.array([row[name]], float) for name in grid.axes}, strategy
     )

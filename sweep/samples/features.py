@@ -19,6 +19,7 @@ from grids.models.layers import Floats, LayerTable
 from kernels.arrays import Cells
 from kernels.configuration.case import Case
 from kernels.configuration.places import ENDLESS, PLACES, read_parameters
+from kernels.parallelism.layout import list_degrees
 from sweep.samples.draw import Draw
 from sweep.samples.model_features import MODEL, Feature
 from sweep.samples.space import Problem
@@ -154,13 +155,18 @@ def _describe_strategy(strategy: Strategy, case: Case, draw: Draw) -> dict[str, 
     def take(choice: str, leaf: Cells) -> Floats:
         return left[choice] if choice in left else _take(np.asarray(leaf), draw)
 
-    group = strategy.group_strategy
-    replicas, size = take("group", run.p1), take("group", run.p2)
+    sizes = {
+        name: take(name if strategy.several else "group", degree)
+        for name, degree in list_degrees(strategy.group_strategy, run).items()
+    }
+    # Where a degree is left to the oracle, replicas are, too.
+    is_open = any(name in left for name in ("group", *sizes))
+    replicas = np.zeros(len(draw)) if is_open else _take(np.asarray(run.p1), draw)
     segments = take("segments", run.segments)
     return {
         "degree_data": replicas,
-        **{f"degree_{way}": size if way == group else ones for way in GROUPS},
-        "segments": segments if group == "pipeline" else ones,
+        **{f"degree_{way}": sizes.get(way, ones) for way in GROUPS},
+        "segments": segments if strategy.cut_by_axis else ones,
         "splits_all_layers": ones * float(strategy.layers == "all"),
     }
 

@@ -65,9 +65,7 @@ class Space:
         """Whether rows share some machines: a pipeline's stages follow from a PE's speed, and are
         found ahead for a few machines.
         """
-        return self.layered and any(
-            strategy.group_strategy == "pipeline" for strategy in self.grid.strategies
-        )
+        return self.layered and any(strategy.cut_by_axis for strategy in self.grid.strategies)
 
     @cached_property
     def drawn(self) -> dict[str, Range | Floats]:

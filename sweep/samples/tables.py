@@ -49,7 +49,7 @@ def make_tables(space: Space, problem: Problem, seed: int) -> Tables:
 def _tabulate(space: Space, problem: Problem, strategy: int, machines: dict[str, Floats]) -> Points:
     """The points of a strategy on each of the machines."""
     count = MACHINES if machines else 1
-    pipeline = space.grid.strategies[strategy].group_strategy == "pipeline"
+    pipeline = space.grid.strategies[strategy].cut_by_axis
     tables = []
     # Only a pipeline's stages follow from the machine's speed: else one machine's table serves all.
     for number in range(count if pipeline else 1):

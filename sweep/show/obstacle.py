@@ -47,8 +47,12 @@ def _divide_groups(answer: dict[str, Any]) -> list[str]:
 
 def _bound_pes(answer: dict[str, Any]) -> list[str]:
     """The largest PE count of a strategy."""
-    base = parse_strategy(answer["strategy"]).base
-    return ["serial is one PE" if base == "serial" else f"the limit of {base}: {LIMIT[base]}"]
+    strategy = parse_strategy(answer["strategy"])
+    if strategy.serial:
+        return ["serial is one PE"]
+    if strategy.several:
+        return [f"the limit of {name}: {LIMIT[name]}" for name in strategy.parts]
+    return [f"the limit of {strategy.base}: {LIMIT[strategy.base]}"]
 
 
 WAYS = {

@@ -24,7 +24,8 @@ def test_the_order_of_a_hybrid_is_ours():
         ("tensor", "tensor is 'filter' or 'channel', which divide the tensors of layers"),
         ("data+tensor", "tensor is 'filter' or 'channel'"),
         ("ddp", "ddp is 'data'"),
-        ("filter+channel", "known: channel, data, data"),
+        ("filter+channel", "a layer divided both ways"),
+        ("data+placement+filter", "operators are placed whole"),
     ],
 )
 def test_other_names_of_strategies(name, advice):

@@ -32,6 +32,13 @@ STRATEGIES = [
     *("data+filter:group=6", "data+filter:group=best", "data+channel:group=5"),
 ]
 PLACED = ["placement", "data+placement", "data+placement:group=2"]
+SEVERAL = [
+    "data+spatial+pipeline:spatial=4,pipeline=3,segments=5",
+    *("data+filter+pipeline", "data+channel+pipeline:channel=5", "spatial+pipeline:spatial=6"),
+    *("data+spatial+filter:spatial=2", "spatial+channel:spatial=2"),
+    *("data+spatial+filter+pipeline:spatial=2", "spatial+filter+pipeline:spatial=best,filter=2"),
+    "data+spatial+pipeline:spatial=best,pipeline=best,segments=best",
+]
 PINS = Path(__file__).parents[1] / "data" / "pins.json"
 # Powers of two, odd numbers, primes, and counts beyond a node, a rack and the machine.
 PES = [1, 2, 3, 4, 6, 8, 12, 15, 16, 30, 64, 210, 1024, 5000]
@@ -88,6 +95,18 @@ SPACES: dict[str, dict[str, Any]] = {
             "inter_latency": ["2 us", "40 us"],
         },
         calibration="none",
+    ),
+    "machine, several in a replica": _space(
+        "machine",
+        {
+            "system": ["abci", "dgx-h100:precision=bf16"],
+            "strategy": SEVERAL,
+            "filter": [1, 4],
+            "pipeline": [1, 7],
+            "batch": [7, 64],
+        },
+        calibration="none",
+        parameters={"accumulate": 3},
     ),
     "machine, calibrated": _space(
         "machine",

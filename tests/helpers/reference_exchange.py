@@ -32,8 +32,7 @@ class Exchange(NamedTuple):
 
 def expose(seconds: float, window: float) -> Exchange:
     """What is above the window, and what is hidden in it."""
-    exposed = max(0.0, seconds - window)
-    return Exchange(exposed, seconds - exposed)
+    return Exchange(max(0.0, seconds - window), min(seconds, window))
 
 
 # Collectives of filter and channel groups.

@@ -7,7 +7,7 @@ sent has of it: it depends on who sends.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
@@ -85,15 +85,22 @@ def path(network: Network, p: int, q: int, s: int, reached: float = 1.0) -> Path
     """The way between neighbours of the rings, all of which are in use at once."""
     span = min(q * s, p)
     top = top_level(network, span, p)
+    return crowded_path(network, top, lambda pes: flows(pes, s, span, p), reached)
+
+
+def crowded_path(
+    network: Network, top: int, leaving: Callable[[float], float], reached: float = 1.0
+) -> Path:
+    """The way through the levels up to `top`, where so many flows leave a level of so many PEs."""
     bandwidths = [reached * network.level(0).bandwidth]
-    leaving_a_node = flows(network.level(0).pes, s, span, p)
+    leaving_a_node = leaving(network.level(0).pes)
     for j in range(top):
         below = network.level(j)
         links = network.links_per_node * network.level(j + 1).bandwidth  # of one node, all of them
         shared = links * below.pes / (network.pes_per_node * below.oversubscription)
         bandwidths += [
             network.rail * links / leaving_a_node,
-            network.rail * shared / flows(below.pes, s, span, p),
+            network.rail * shared / leaving(below.pes),
             network.flow * links,
         ]
     startup = network.startup if top > 0 else 1.0

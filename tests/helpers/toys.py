@@ -15,7 +15,7 @@ import numpy as np
 
 from kernels.configuration.run import Run
 from kernels.machine.network import Network
-from kernels.parallelism.layout import find_parallelism
+from kernels.parallelism.layout import find_layout
 from kernels.work.compute import PE
 from kernels.work.group import Bounds, Placement
 from kernels.work.layers import Layers, LayerTimes
@@ -91,6 +91,6 @@ def run(p1: Any = 1.0, p2: Any = 1.0, batch: Any = 2.0, group: str = "none", **c
         phi=1.0,
         gradient_delta=4.0,
         accumulate=1.0,
-        degrees={find_parallelism(group).sends_as: p2},
+        degrees={find_layout(group).parts[0].sends_as: p2},
     )
     return replace(usual, **changes)

@@ -17,7 +17,9 @@ pytestmark = pytest.mark.usefixtures("in_numpy")
 def flags(group="none", memory=10.0, capacity=10.0, setup=None, **kept) -> Limit:
     work = reduce_table(Division(LAYERS, PROCESSOR, placement(), 1.0, 4.0, group), TIMES)
     setup = setup or run()
-    flags_without_memory = early(bounds(**kept), setup, NETWORK)
+    flags_without_memory = early(
+        bounds(**kept), setup, NETWORK, setup.segments if np.all(setup.p2 > 1) else 1.0
+    )
     found = limits(work.pipelined, flags_without_memory, setup, memory, capacity)
     return Limit(int(found))
 
@@ -33,8 +35,8 @@ def test_memory_that_is_just_enough_is_enough() -> None:
 def test_a_machine_has_a_size() -> None:
     small = replace(NETWORK, size=7.0)
     one_more, all_of_them = run(p1=4.0, p2=2.0), run(p1=7.0, p2=1.0)
-    assert Limit(int(early(bounds(), one_more, small).group)) == Limit.MACHINE_TOO_SMALL
-    assert Limit(int(early(bounds(), all_of_them, small).group)) == Limit(0)
+    assert Limit(int(early(bounds(), one_more, small, 1.0).group)) == Limit.MACHINE_TOO_SMALL
+    assert Limit(int(early(bounds(), all_of_them, small, 1.0).group)) == Limit(0)
 
 
 def test_a_group_beyond_what_can_be_split() -> None:

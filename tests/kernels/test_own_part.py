@@ -7,7 +7,7 @@ import pytest
 from toys import LAYERS, PROCESSOR, placement
 
 from kernels.options import Options
-from kernels.parallelism.layout import find_parallelism
+from kernels.parallelism.layout import find_layout
 from kernels.work.division import Division
 from kernels.work.layers import Layers
 from kernels.work.rows import row_share
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("in_numpy")
 def own(group, p2=2.0, **places) -> Layers:
     options = Options(oracle="machine")
     division = Division(LAYERS, PROCESSOR, placement(**places), p2, 4.0, group, options)
-    return find_parallelism(division.group).take_part(division)
+    return find_layout(division.group).take_part(division)
 
 
 def test_by_filter_a_pe_reads_all_and_makes_its_part() -> None:
@@ -36,7 +36,7 @@ def test_by_filter_it_reads_the_channels_of_its_groups() -> None:
 
     def read(p2: float) -> list[float]:
         division = Division(layers, PROCESSOR, placement(), p2, 4.0, "filter", options)
-        return np.asarray(find_parallelism(division.group).take_part(division).x).tolist()
+        return np.asarray(find_layout(division.group).take_part(division).x).tolist()
 
     assert read(2.0) == [16, 64, 128]
     assert read(8.0) == [8, 64, 128]

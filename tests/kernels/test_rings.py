@@ -106,7 +106,7 @@ def test_no_flow_is_faster_than_a_pe_inside_its_node() -> None:
 def test_pes_of_a_ring_that_share_a_node(p, q, s, in_node, flows) -> None:
     ring = make_ring(p, q, s)
     assert float(count_in_node(RACKS, ring)) == in_node
-    assert float(count_flows(RACKS, ring.p, ring.span, ring.stride, 0)) == flows
+    assert float(count_flows(RACKS, ring, 0)) == flows
 
 
 @pytest.mark.parametrize(

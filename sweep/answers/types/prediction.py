@@ -38,6 +38,10 @@ class Prediction(Place):
     pe: PE
     replicas: Replicas | None
     group: Group | None
+    degrees: Annotated[
+        dict[str, int],
+        Fact("parts into which each parallelism divides the PEs, the outermost first"),
+    ]
     segments: Segments | None
     batch: Annotated[float, Fact("samples per replica")] | None
     global_batch: Annotated[float, Fact("samples of an iteration")] | None

@@ -75,6 +75,9 @@ class Degrees(TypedDict):
     replicas: Replicas | None
     group_size: GroupSize | None
     segment_count: SegmentCount | None
+    degrees: NotRequired[
+        Annotated[dict[str, int], Fact("parts of a replica by parallelism, of several")]
+    ]
     global_batch: GlobalBatch | None
 
 

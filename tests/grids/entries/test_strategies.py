@@ -21,6 +21,16 @@ from grids.reading.errors import InputError
         ("spatial:split=all", Strategy("spatial", layers="all")),
         ("spatial:split=w,layers=all", Strategy("spatial", dims="w", layers="all")),
         ("channel:layers=default", Strategy("channel")),
+        (
+            "pipeline+data+spatial:pipeline=8,spatial=best,segments=16,split=hw",
+            Strategy(
+                "data+spatial+pipeline",
+                segments=16,
+                dims="hw",
+                degrees=(("spatial", "best"), ("pipeline", 8)),
+            ),
+        ),
+        ("filter + pipeline", Strategy("filter+pipeline")),
     ],
 )
 def test_parse(text, strategy) -> None:
@@ -53,6 +63,8 @@ def test_a_strategy_is_a_group_strategy_and_replicas(
         "data+pipeline:group=4,segments=2",
         "data+pipeline:group=best,segments=best",
         "spatial:split=hw,layers=all",
+        "data+spatial+filter+pipeline:spatial=2,filter=4,pipeline=8,segments=16,split=hw",
+        "spatial+pipeline",
     ],
 )
 def test_the_label_is_what_the_user_writes(text) -> None:
@@ -99,7 +111,13 @@ def test_every_strategy_is_explained() -> None:
         (None, "expected a strategy's name, got None"),
         ("dta", "unknown strategy 'dta'; did you mean 'data'? known: channel, data, data+channel"),
         ("", "unknown strategy ''; known: channel, data"),
-        ("filter+channel", "unknown strategy 'filter+channel'"),
+        (
+            "filter+channel",
+            "no strategy 'filter+channel': a layer divided both ways",
+        ),
+        ("placement+spatial", "placement goes with data alone: operators are placed whole"),
+        ("data+data+filter", "unknown strategy 'data+data+filter'"),
+        ("data+spatial+filter:group=8", "has no setting 'group'; known: "),
         ("data+filter:gruop=8", "has no setting 'gruop'; did you mean 'group'? known: group, lay"),
         ("data:group=8", "strategy 'data' has no setting 'group'; data has no settings"),
         ("filter:group=8", "strategy 'filter' has no setting 'group'; known: layers, split"),

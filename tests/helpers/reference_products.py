@@ -1,0 +1,119 @@
+"""Products of parallelisms inside a replica, by the machine oracle: the second opinion in plain
+float64 Python.
+
+Written apart from the kernels. Data across p1 replicas, then P stages of a pipeline, then q_s parts
+of a sample, then q_f parts of the filters or channels: from the outermost to PEs that are
+neighbours. A ring's stride is the product of the degrees inside it. What a parallelism alone takes
+is the other helpers'. Where docs/machine.md leaves room, this is what was decided:
+
+- A layer has two masks: who exchanges halos, and whose filters or channels are divided.
+- Shares multiply. A PE holds its own rows of all channels, and states of its own weights.
+- What crosses a border of stages is each tensor's own rows; borders are chosen by these items.
+- Halos are of the own part: by filter of its own dL/dy, by channel of its own x.
+- Each segment exchanges by itself: a pass has S + P - 1 steps of b/S samples and all start-ups;
+  of each number (messages, items, layers, weights) the stage that has most of it counts.
+- A step's halos hide behind a step's computing; messages between stages, and gradients, have what
+  of it the halos leave.
+- Outputs are put together in each step; samples are handed out once a pass.
+- Weights are the same on the q_s PEs of a stage, of any replica: one ring of p1 q_s PEs. So many
+  rings leave P_j neighbours at once as these have stages and filter parts.
+- Such gradients pass hosts where q_s > 1; without replicas, those that q_f PEs do not divide do.
+- Each parallelism opens log files for its own convolutions, in every step.
+- The first stage's nodes share its samples by rows alone.
+"""
+
+from collections.abc import Sequence
+
+import reference_memory
+from reference_machine import JITTERY, PER_SAMPLE, iterations, passes
+from reference_machine import compute_terms as pipeline_terms
+from reference_parts import Layer, Machine, Values, expected_largest
+from reference_products_exchange import (
+    gradient_exchange,
+    gradient_packing,
+    layer_collectives,
+    log_files,
+    sample_scatter,
+    split_gather,
+    split_overhead,
+    stage_transfers,
+    step_halos,
+)
+from reference_products_parts import Product, computed_parts, cut_product, held_parts, list_limits
+
+__all__ = ["Product", "cut_product", "epoch", "hidden_time", "largest_batch", "limits", "memory"]
+
+
+def compute_terms(layers: Sequence[Layer], machine: Machine, asked: Product) -> Values:
+    """What one iteration computes: a pipeline's of a PE's own parts, and what groups add."""
+    again = asked.run.accumulate * asked.steps
+    return pipeline_terms(computed_parts(layers, asked), machine, asked.run) | {
+        "split_overhead": again * split_overhead(layers, machine, asked),
+        "gradient_packing": gradient_packing(layers, machine, asked),
+    }
+
+
+def communication_terms(layers: Sequence[Layer], machine: Machine, asked: Product) -> Values:
+    """What PEs wait for, seconds an iteration."""
+    accumulate = asked.run.accumulate
+    again = accumulate * asked.steps
+    return {
+        "gradient_exchange": gradient_exchange(layers, machine, asked).exposed,
+        "halo_exchange": again * step_halos(layers, machine, asked).exposed,
+        "point_to_point": accumulate * stage_transfers(layers, machine, asked).exposed,
+        "layer_collectives": again * layer_collectives(layers, machine, asked),
+        "split_gather": again * split_gather(layers, machine, asked),
+        "sample_scatter": accumulate * sample_scatter(layers, machine, asked),
+        "log_files": log_files(layers, machine, asked),
+    }
+
+
+def samples_of_a_node(machine: Machine, asked: Product) -> float:
+    """N, of an iteration: all nodes' share, or what those of a first stage need of its samples."""
+    shared = asked.run.global_batch / max(1.0, asked.p / machine.pes_per_node)
+    needed = max(machine.pes_per_node / asked.stage, 1 / asked.space)
+    return max(shared, asked.run.accumulate * asked.run.b * min(1.0, needed))
+
+
+def terms(layers: Sequence[Layer], machine: Machine, asked: Product) -> Values:
+    """All terms, seconds an iteration."""
+    compute = compute_terms(layers, machine, asked)
+    busy = compute | communication_terms(layers, machine, asked)
+    jittery = sum(compute[name] for name in JITTERY)
+    busy["straggler_wait"] = machine.jitter * expected_largest(asked.p) * jittery
+    read = samples_of_a_node(machine, asked) / machine.input_rate
+    return busy | {"input_wait": max(0.0, read - sum(busy.values()))}
+
+
+def epoch(layers: Sequence[Layer], machine: Machine, asked: Product) -> Values:
+    """All terms of an epoch."""
+    return {
+        name: seconds * (passes(asked.run) if name in PER_SAMPLE else iterations(asked.run))
+        for name, seconds in terms(layers, machine, asked).items()
+    }
+
+
+def hidden_time(layers: Sequence[Layer], machine: Machine, asked: Product) -> float:
+    """What computing hides in an epoch."""
+    again = asked.run.accumulate * asked.steps
+    hidden = again * step_halos(layers, machine, asked).hidden
+    hidden += asked.run.accumulate * stage_transfers(layers, machine, asked).hidden
+    hidden += gradient_exchange(layers, machine, asked).hidden
+    return iterations(asked.run) * hidden
+
+
+def memory(layers: Sequence[Layer], machine: Machine, asked: Product) -> Values:
+    """The parts of the fullest PE, bytes, and their total."""
+    return reference_memory.memory(held_parts(layers, asked), machine, asked.run)
+
+
+def largest_batch(layers: Sequence[Layer], machine: Machine, asked: Product) -> float:
+    """The most samples of a pass that fit."""
+    held = held_parts(layers, asked)
+    return reference_memory.largest_batch(held, machine, asked.run, machine.memory_capacity)
+
+
+def limits(layers: Sequence[Layer], machine: Machine, asked: Product) -> set[str]:
+    """What forbids it."""
+    total = memory(layers, machine, asked)["total"]
+    return set(list_limits(layers, machine, asked, total))

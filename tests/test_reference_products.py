@@ -1,0 +1,188 @@
+"""Products of parallelisms inside a replica: the oracle's answers against the scalar reference's.
+
+The reference itself is held by figures worked out by hand (test_reference_products_toy.py), by the
+reference of a parallelism alone, and by the oracle's answers for such.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import reference_machine
+import reference_memory
+from budgets import limit_examples
+from hypothesis import given
+from hypothesis import strategies as st
+from product_cases import Case, Degrees, cases
+from product_questions import make_machine, make_product, make_rows, make_table
+from reference_products import epoch, hidden_time, largest_batch, limits, memory
+from reference_products_parts import crossing_items
+
+import sweep
+
+TOLERANCE = 1e-9
+MARKS = {"uneven", "batch_exceeds_dataset"}  # which forbid nothing
+
+
+def degrees(kind: Any = "filter", **names: Any) -> st.SearchStrategy[Degrees]:
+    """Some degrees of each parallelism that is named."""
+    some: dict[str, Any] = {name: st.sampled_from(counts) for name, counts in names.items()}
+    return st.builds(Degrees, kind=st.just(kind), **some)
+
+
+DATA: dict[str, Any] = {"replicas": (2, 1, 3, 6)}
+SPATIAL: dict[str, Any] = {"spatial": (2, 3, 4)}
+PARTS: dict[str, Any] = {"parts": (2, 4)}
+PIPELINE: dict[str, Any] = {"pipeline": (2, 3, 4)}
+
+ALONE = {
+    "data": degrees(**DATA),
+    "data+spatial": degrees(**DATA, spatial=(2, 3, 4, 16)),
+    "data+filter": degrees(**DATA, parts=(2, 4, 16)),
+    "data+channel": degrees("channel", **DATA, parts=(2, 4, 16)),
+    "data+pipeline": degrees(**DATA, pipeline=(2, 3, 4, 7)),
+    "spatial": degrees(**SPATIAL),
+    "filter": degrees(**PARTS),
+    "channel": degrees("channel", **PARTS),
+    "pipeline": degrees(**PIPELINE),
+}
+TOGETHER = {
+    "data+spatial+pipeline": degrees(**DATA, **SPATIAL, **PIPELINE),
+    "data+filter+pipeline": degrees(**DATA, **PARTS, **PIPELINE),
+    "data+channel+pipeline": degrees("channel", **DATA, **PARTS, **PIPELINE),
+    "data+spatial+filter": degrees(**DATA, **SPATIAL, **PARTS),
+    "spatial+pipeline": degrees(**SPATIAL, **PIPELINE),
+    "data+spatial+filter+pipeline": degrees(**DATA, **SPATIAL, **PARTS, **PIPELINE),
+    "spatial+channel+pipeline": degrees("channel", **SPATIAL, **PARTS, **PIPELINE),
+}
+
+
+# The oracle's answers.
+
+
+@pytest.mark.parametrize("layout", ALONE)
+@limit_examples(6)
+@given(data=st.data())
+def test_a_parallelism_alone_agrees(layout: str, data: st.DataObject) -> None:
+    assert_agrees(data.draw(cases(ALONE[layout])))
+
+
+@pytest.mark.parametrize("layout", TOGETHER)
+@limit_examples(10)
+@given(data=st.data())
+def test_products_agree(layout: str, data: st.DataObject) -> None:
+    assert_agrees(data.draw(cases(TOGETHER[layout])))
+
+
+def assert_agrees(case: Case) -> None:
+    """Every number of an answer."""
+    answer = sweep.predict(**case.asked)
+    rows, machine, asked = make_rows(make_table(case)), make_machine(case), make_product(case)
+    forbidden = limits(rows, machine, asked)
+    if answer["memory"] is None:  # no such configuration has a time
+        assert set(answer["limit"]) - MARKS == forbidden - {"memory"}
+        return
+    assert set(answer["limit"]) - MARKS == forbidden
+    assert (answer["replicas"], answer["group"]) == (asked.run.p1, asked.group)
+    expected = epoch(rows, machine, asked)
+    expected["hidden_communication"] = hidden_time(rows, machine, asked)
+    assert answer["terms"] == pytest.approx(expected, rel=TOLERANCE, abs=1e-300)
+    held = memory(rows, machine, asked)["total"]
+    assert answer["memory"] == pytest.approx(held, rel=TOLERANCE)
+    assert answer["largest_batch"] == largest_batch(rows, machine, asked)
+
+
+@pytest.mark.parametrize("name", ["spatial", "parts", "pipeline"])
+@limit_examples(5)
+@given(data=st.data())
+def test_a_degree_of_1_is_no_parallelism(name: str, data: st.DataObject) -> None:
+    """Of two others, or of one other."""
+    case = data.draw(cases(TOGETHER["data+spatial+filter+pipeline"]))
+    if data.draw(st.booleans()):
+        other = data.draw(st.sampled_from(sorted({"spatial", "parts", "pipeline"} - {name})))
+        case = change_degree(case, other, 0)
+    one, none = (change_degree(case, name, degree) for degree in (1, 0))
+    first, second = sweep.predict(**one.asked), sweep.predict(**none.asked)
+    assert first["terms"] == pytest.approx(second["terms"], rel=1e-12, abs=1e-300)
+    for answer in ("memory", "limit", "largest_batch", "replicas", "group"):
+        assert first[answer] == second[answer]
+    assert_agrees(one)
+
+
+def change_degree(case: Case, name: str, degree: int) -> Case:
+    """The question with another degree of a parallelism; 0 leaves it out."""
+    change: dict[str, Any] = {name: degree}
+    return replace(case, degrees=replace(case.degrees, **change))
+
+
+STRATEGIES = {
+    "data+spatial+pipeline:spatial=2,pipeline=3,segments=2,split=hw": (2, 0, 3),
+    "data+filter+pipeline:filter=4,pipeline=2,segments=2": (0, 4, 2),
+    "data+spatial+filter:spatial=2,filter=2,split=hw": (2, 2, 0),
+}
+
+
+@limit_examples(3)
+@given(cases(degrees(replicas=(1,))))
+def test_spaces_of_products_agree(case: Case) -> None:
+    """In single precision, over all combinations."""
+    pes, batches = [8, 12, 24], [2, 9]
+    space = {"pe": pes, "batch": batches, "strategy": list(STRATEGIES)}
+    outputs = ("comp_time", "memory", "replicas")
+    settings = case.settings | {"outputs": list(outputs)}
+    cube = sweep.compute_space(**case.asked | space | {"settings": settings})
+    rows, machine = make_rows(make_table(case)), make_machine(case)
+    for label, (spatial, parts, pipeline) in STRATEGIES.items():
+        for pe in pes:
+            group = max(1, spatial) * max(1, parts) * max(1, pipeline)
+            some = Degrees(pe // group, spatial, parts, pipeline)
+            for batch in batches:
+                cell = cube.sel(strategy=label, pe=pe, batch=batch)
+                answer = [float(cell[name].item()) for name in outputs]
+                if pe % group:
+                    assert np.isnan(answer).all()
+                    continue
+                asked = make_product(
+                    replace(case, degrees=some, batch=batch, dims="hw", segments=2)
+                )
+                times = epoch(rows, machine, asked)
+                compute = sum(times[name] for name in COMPUTE)
+                held = memory(rows, machine, asked)["total"]
+                assert answer == pytest.approx([compute, held, pe // group], rel=1e-6)
+
+
+COMPUTE = (
+    *("forward_backward", "pipeline_bubble", "pass_overhead", "launch_wait", "weight_update"),
+    *("split_overhead", "gradient_packing", "input_wait"),
+)
+
+
+# The reference of a parallelism alone.
+
+
+@pytest.mark.parametrize("layout", ALONE)
+@limit_examples(6)
+@given(data=st.data())
+def test_the_reference_of_a_product_is_that_of_one_parallelism(
+    layout: str, data: st.DataObject
+) -> None:
+    case = data.draw(cases(ALONE[layout]))
+    rows, machine, asked = make_rows(make_table(case)), make_machine(case), make_product(case)
+    group: Any = layout.rpartition("+")[2].replace("data", "none")
+    run = replace(asked.run, group=group, p2=asked.group, factors=asked.factors)
+    mask = asked.in_space if group == "spatial" else asked.in_parts
+    single = [
+        replace(
+            row,
+            divided=one,
+            crossing=crossing_items(rows, n + 1, asked),
+            inputs=tuple(each for each in row.inputs if each >= 0),
+        )
+        for n, (row, one) in enumerate(zip(rows, mask, strict=True))
+    ]
+    expected = reference_machine.epoch(single, machine, run)
+    assert epoch(rows, machine, asked) == pytest.approx(expected, rel=1e-12)
+    hidden = reference_machine.hidden_time(single, machine, run)
+    assert hidden_time(rows, machine, asked) == pytest.approx(hidden, rel=1e-12)
+    assert memory(rows, machine, asked) == reference_memory.memory(single, machine, run)
