@@ -17,15 +17,51 @@ from grids.spec import Spec
 
 AXIS_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 # Names that arrays of a cube, and keys of answers, have beside outputs and parameters.
-RESERVED = frozenset(
-    (
-        "along at binds change computing cost degrees elasticity epoch_time faster_than_next "
-        "feasible first forbidden_by global_batch holds infeasible_at kind largest_pe marks "
-        "mean_loss memory_parts needed notes over over_system own parameter pe_hours pe_part "
-        "precision progress rank reason rejection sentence serial_time share shares software "
-        "statistic summary upgrade value "
-    ).split()
-)
+RESERVED = {
+    "along",
+    "at",
+    "binds",
+    "change",
+    "computing",
+    "cost",
+    "degrees",
+    "elasticity",
+    "epoch_time",
+    "faster_than_next",
+    "feasible",
+    "first",
+    "forbidden_by",
+    "global_batch",
+    "holds",
+    "infeasible_at",
+    "kind",
+    "largest_pe",
+    "marks",
+    "mean_loss",
+    "memory_parts",
+    "needed",
+    "notes",
+    "over",
+    "over_system",
+    "own",
+    "parameter",
+    "pe_hours",
+    "pe_part",
+    "precision",
+    "progress",
+    "rank",
+    "reason",
+    "rejection",
+    "sentence",
+    "serial_time",
+    "share",
+    "shares",
+    "software",
+    "statistic",
+    "summary",
+    "upgrade",
+    "value",
+}
 PARTS = re.compile(r"(efficient|fastest|soonest|worst|elasticity)_.*|.*_(p\d+|probability)")
 
 

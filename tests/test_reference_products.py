@@ -141,7 +141,7 @@ def test_spaces_of_products_agree(case: Case) -> None:
                 cell = cube.sel(strategy=label, pe=pe, batch=batch)
                 answer = [float(cell[name].item()) for name in outputs]
                 if pe % group:
-                    assert np.isnan(answer).all()
+                    assert np.isnan(answer[:2]).all()
                     continue
                 asked = make_product(
                     replace(case, degrees=some, batch=batch, dims="hw", segments=2)

@@ -15,8 +15,13 @@ from sweep.cube.dimensions import AXES
 from sweep.cube.variables import DERIVED, VARIABLES
 
 # Words that SQL reserves: LIMIT and GROUP everywhere, SYSTEM in the standard (since SQL:1999) and
-# in MySQL.
-RENAMED = {"system": "system_name", "group": "group_asked", "limit": "limit_flags"}
+# in MySQL, FILTER in DuckDB.
+RENAMED = {
+    "system": "system_name",
+    "group": "group_asked",
+    "filter": "filter_degree",
+    "limit": "limit_flags",
+}
 DEFINED, FEASIBLE, LIMIT_NAMES, EPOCH_TIME = "defined", "feasible", "limit_names", "epoch_time"
 
 

@@ -32,6 +32,14 @@ class _QuietFile(io.FileIO):
         self.seek(len(view) - done, io.SEEK_CUR)
         return len(view)
 
+    def truncate(self, size: int | None = None) -> int:
+        """Set the file's size; after a failure only claim so: a full disk cannot grow it either."""
+        try:
+            return super().truncate(size) if self.failure is None else size or 0
+        except OSError as error:
+            self.failure = error
+            return size or 0
+
 
 def write_netcdf(path: Path, cube: "xr.Dataset") -> None:
     """Write a Dataset; lazy arrays are read chunk by chunk."""

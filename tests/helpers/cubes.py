@@ -130,6 +130,6 @@ def refuse_writes(patch: pytest.MonkeyPatch, code: int, after: str = "") -> None
         if refused:
             raise OSError(code, os.strerror(code))
         await put(self, key, *arguments, **options)
-        refused = key.startswith(after)
+        refused = refused or key.startswith(after)
 
     patch.setattr(zarr.storage.LocalStore, "set", write)

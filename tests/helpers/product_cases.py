@@ -93,6 +93,7 @@ PARAMETERS = st.fixed_dictionaries(
         "tile_filters": st.sampled_from((1, 3, 64)),
         "kernel_overlap": st.floats(0, 1),
         "window_fetch": st.floats(0.01, 2),
+        "layout_passes": st.floats(0, 8),
         "winograd": st.floats(1, 4),
         "elementwise_passes": st.floats(1, 8),
         "layer_overhead": st.floats(0, 1e-4),
