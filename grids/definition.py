@@ -1,33 +1,41 @@
-"""Definitions: grids written down as plain data, complete: nothing in them refers to a file."""
+"""Definitions: a design space written down as plain data, which refers to no file."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import Any
 
+from grids.convergence.entry import Convergence
+from grids.convergences import Pair
+from grids.entries.calibration import CalibrationFile
+from grids.entries.datasets import Dataset
 from grids.entries.entry import define_once
+from grids.entries.strategies import Strategy
+from grids.entries.systems import System
+from grids.library import Model
+from grids.spec import Spec
 
-if TYPE_CHECKING:
-    from grids.grid import Grid
 
-
-def define_grid(grid: "Grid") -> dict[str, object]:
-    """The spec of a grid, with the entries that it names spelled out."""
+def define_spec(
+    spec: Spec,
+    models: tuple[Model, ...],
+    datasets: tuple[Dataset, ...],
+    systems: tuple[System, ...],
+    strategies: tuple[Strategy, ...],
+    calibrations: Mapping[str, CalibrationFile],
+    convergences: Mapping[Pair, Convergence],
+) -> dict[str, Any]:
+    """The spec, with the entries that it names spelled out."""
     # As the user wrote it: generators of axes stay generators, and what was left out stays out.
-    plain = grid.spec.model_dump(mode="json", exclude_unset=True)
+    plain = spec.model_dump(mode="json", exclude_unset=True)
     plain["axes"] |= {
-        "model": [each.definition() for each in grid.models],
-        "dataset": [each.definition() for each in grid.datasets],
-        "system": [each.definition() for each in grid.systems],
-        "strategy": [each.label for each in grid.strategies],
+        "model": [model.definition() for model in models],
+        "dataset": [dataset.definition() for dataset in datasets],
+        "system": [system.definition() for system in systems],
+        "strategy": [strategy.label for strategy in strategies],
     }
-    plain["oracle"] = grid.spec.oracle
-    if grid.spec.oracle == "paper":
-        plain["conventions"] = grid.spec.conventions
-    plain["calibration"] = define_once(grid.calibrations) or "none"
-    if grid.convergences:
-        plain["convergence"] = define_once(grid.convergences)
-    if grid.has_placed:
-        from grids.workloads import define_placements
-
-        plain["placements"] = define_placements(
-            grid.labels, grid.fitting, grid.strategies, grid.axes["batch"], grid.workload
-        )
+    plain["oracle"] = spec.oracle
+    if spec.oracle == "paper":
+        plain["conventions"] = spec.conventions
+    plain["calibration"] = define_once(calibrations) or "none"
+    if convergences:
+        plain["convergence"] = define_once(convergences)
     return plain

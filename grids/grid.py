@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 from grids.axes import Axis
 from grids.convergence.entry import Convergence
 from grids.convergences import Pair, look_up_convergences
-from grids.definition import define_grid
+from grids.definition import define_spec
 from grids.degrees import read_strategies
 from grids.divisible import expect_divisible
 from grids.entries.calibration import CalibrationFile
@@ -31,10 +31,10 @@ from grids.library import Model
 from grids.lookup import (
     Where,
     check_self_contained,
-    collect_datasets,
     join_keys,
     look_up,
     look_up_calibrations,
+    look_up_datasets,
     refuse_ranges,
     refuse_twins,
 )
@@ -86,11 +86,7 @@ class Grid:
         spec = settle_rows(spec, base, where)
         models = look_up("model", spec.axes.model, base, where)
         systems = look_up("system", spec.axes.system, base, where)
-        datasets = (
-            collect_datasets(models, where)
-            if spec.axes.dataset is None
-            else look_up("dataset", spec.axes.dataset, base, where)
-        )
+        datasets = look_up_datasets(spec.axes.dataset, models, base, where)
         chosen = read_strategies(spec, where(("axes", "strategy")))
         calibrations = look_up_calibrations(spec.calibration, spec.oracle, systems, base, where)
         names = tuple(each.name for each in models)
@@ -110,11 +106,18 @@ class Grid:
 
     def definition(self) -> dict[str, object]:
         """The spec as plain data, complete: nothing in it refers to a file or a catalogue."""
-        return define_grid(self)
+        named = self.models, self.datasets, self.systems, self.strategies
+        plain = define_spec(self.spec, *named, self.calibrations, self.convergences)
+        if self._places_operators:
+            from grids.workloads import define_placements
+
+            plain["placements"] = define_placements(
+                self.labels, self.fitting, self.strategies, self.axes["batch"], self.workload
+            )
+        return plain
 
     @property
-    def has_placed(self) -> bool:
-        """Whether a strategy places operators on devices."""
+    def _places_operators(self) -> bool:
         return any(strategy.placed for strategy in self.strategies)
 
     def drop_outputs(self) -> "Grid":
@@ -291,6 +294,6 @@ class Grid:
         calibration = self.calibrations.get(machine.name)
         law = self.convergences.get((chosen.name, data.name))
         workload = make_workload(self.spec, chosen, data, machine, table, calibration, law)
-        if not self.has_placed:
+        if not self._places_operators:
             return workload
         return place_workload(self.spec, chosen.name, data.name, workload, self._settings)

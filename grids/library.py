@@ -18,8 +18,8 @@ from pydantic import ValidationError
 from grids.convergence.entry import Convergence
 from grids.entries.calibration import CalibrationFile
 from grids.entries.datasets import Dataset
-from grids.entries.entry import Entry
-from grids.entries.systems import System, read_settings
+from grids.entries.entry import Entry, read_settings
+from grids.entries.systems import System
 from grids.modelfile import read_architecture
 from grids.models.architecture import Architecture
 from grids.models.huggingface import read_config
@@ -48,6 +48,7 @@ ENTRIES: dict[Kind, type[Entry]] = {
     "calibration": CalibrationFile,
     "convergence": Convergence,
 }
+EXAMPLES = {"system": "dgx-h100:precision=tf32", "dataset": "pile:length=8192"}  # of settings
 
 
 # The type of the entry follows from the kind.
@@ -151,9 +152,9 @@ def _set_up(kind: Kind, name: str, settings: str, reference: str, base: Path) ->
     InputError begins with the reference.
     """
     where = format_text(reference)
-    if kind == "dataset":
-        return find("dataset", name, base).with_settings(settings, where)
+    entry = find(kind, name, base)
+    assert isinstance(entry, System | Dataset)  # SET_UP
     try:
-        return find("system", name, base).with_settings(read_settings(settings, where))
+        return entry.with_settings(read_settings(settings, where, EXAMPLES[kind], entry.SETTINGS))
     except ValidationError as error:
-        raise explain_error(error, where, System) from None
+        raise explain_error(error, where, ENTRIES[kind]) from None

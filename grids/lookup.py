@@ -137,8 +137,12 @@ def _refuse_rivals(calibrations: list[CalibrationFile], where: Where) -> None:
         owners[owner] = calibration.name
 
 
-def collect_datasets(models: tuple[Model, ...], where: Where) -> tuple[Dataset, ...]:
-    """The datasets that model files bring."""
+def look_up_datasets(
+    references: References | None, models: tuple[Model, ...], base: Path, where: Where
+) -> tuple[Dataset, ...]:
+    """The data sets that an axis names, or, where it is left out, those of the models' files."""
+    if references is not None:
+        return look_up("dataset", references, base, where)
     # A model of the catalogue takes any samples of its rank: the user has to name them.
     for model in models:
         if model.own_dataset is None:

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 import reference_machine as by_hand
 from budgets import limit_examples
-from cases import graphs, list_extents, placed_groups, workloads
+from cases import graphs, placed_groups, workloads
 from hypothesis import given
 from hypothesis import strategies as st
+from product_questions import make_row
 from sparse_tables import WORDS, make_model
 
 from grids.entries.parameters import PARAMETERS
@@ -25,7 +26,6 @@ from grids.grid import Grid
 from grids.inputs.case import Workload, build_case, build_groups
 from grids.inputs.machine import choose_gradients
 from grids.inputs.values import Settings
-from grids.models.kinds import KINDS
 from grids.models.profiles import Profile
 from grids.spec import validate_spec
 from kernels.machine.software import Software
@@ -163,25 +163,11 @@ def make_rows(workload: Workload, strategy: Strategy, settings: Settings, axes: 
     table = workload.table
     placement, _ = build_groups(workload, strategy, axes, settings).place()
     split = np.broadcast_to(np.asarray(placement.split).reshape(len(table), -1)[:, 0], len(table))
-    deep = bool((table.extents_x[:, 0] > 1).any())
     return [
-        by_hand.Layer(
-            x=table.x[n],
-            y=table.y[n],
-            w=table.w[n],
-            bias=table.bias[n],
-            flops=table.flops[n],
-            kind=name_kind(table.kinds[n], deep),
-            kept_items=table.kept_items[n],
-            kept_bytes=table.kept_bytes[n],
-            extents_x=list_extents(table.extents_x[n]),
-            extents_y=list_extents(table.extents_y[n]),
-            kernel=list_extents(table.kernel[n]),
-            stride=tuple(table.stride[n].tolist()),
-            groups=table.groups[n],
+        make_row(
+            table,
+            n,
             crossing=table.crossing[n],
-            channels=table.channels[n],
-            filters=table.filters[n],
             divided=bool(split[n]),
             inputs=tuple(each for each in table.inputs[n] if each >= 0),
             steps=int(table.steps[n]),
@@ -191,12 +177,6 @@ def make_rows(workload: Workload, strategy: Strategy, settings: Settings, axes: 
         )
         for n in range(len(table))
     ]
-
-
-def name_kind(kind: str, deep: bool) -> Any:
-    if KINDS[kind].convolves:
-        return "conv3d" if deep else "conv2d"
-    return "matmul" if KINDS[kind].multiplies else "other"
 
 
 def make_machine(workload: Workload, settings: Settings) -> by_hand.Machine:

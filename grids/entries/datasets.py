@@ -5,14 +5,16 @@ has one extent, its length: C = 1 is the number of a word at each position, C = 
 target's. A text is so many tokens, cut into sequences of a length: `pile:length=8192`.
 """
 
-from typing import Annotated, Any, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, TypeAdapter, ValidationError, model_validator
 
-from grids.entries.entry import Count, Entry, split_settings
-from grids.reading.errors import InputError, suggest_name
+from grids.entries.entry import Count, Entry
 
 LENGTH = 2048  # of GPT-3's sequences: Brown et al. 2020, table 2.1
+FROM_TOKENS = {"samples", "shape"}
+COUNT = TypeAdapter(Count)
 
 
 def _expect_extents(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -28,6 +30,8 @@ def _expect_extents(shape: tuple[int, ...]) -> tuple[int, ...]:
 class Dataset(Entry):
     """A data set: D samples of one shape, each with a number of outputs to learn."""
 
+    SETTINGS: ClassVar = ("length",)  # keys that `NAME:key=value` may set
+
     samples: Count
     # C and a length, or two or three extents, as networks are of two or three spatial dimensions.
     shape: Annotated[tuple[Count, ...], Field(max_length=4), AfterValidator(_expect_extents)]
@@ -35,47 +39,43 @@ class Dataset(Entry):
     # vocabulary of its own.
     targets: Count | None = None
     tokens: Count | None = None
+    length: Count | None = None  # tokens of a sequence
 
     @model_validator(mode="before")
     @classmethod
     def _cut_tokens(cls, data: Any) -> Any:
-        """Samples and their shape, of a text that states its tokens."""
-        if not isinstance(data, dict) or not isinstance(data.get("tokens"), int | float):
+        """The number of samples and their shape, of a text that states its tokens."""
+        if not isinstance(data, dict) or data.get("tokens") is None:
             return data
-        length = data.get("length", LENGTH)
-        rest = {key: value for key, value in data.items() if key != "length"}
-        if "samples" in data or "shape" in data or not isinstance(length, int) or length < 1:
-            return rest  # what a store wrote down, or what the checks of fields refuse
-        return rest | {"samples": max(int(data["tokens"]) // length, 1), "shape": (1, length)}
+        for key in FROM_TOKENS.intersection(data):
+            raise ValueError(f"{key}: follows from 'tokens' and 'length'; leave it out")
+        data = {"length": LENGTH} | data
+        tokens, length = _read_count(data["tokens"]), _read_count(data["length"])
+        return data | {"samples": max(tokens // length, 1), "shape": (1, length)}
 
     @model_validator(mode="after")
     def _check_targets(self) -> Self:
         """The data set, if what is to learn is known."""
         if self.targets is None and self.tokens is None:
             raise ValueError("expected either 'targets' or 'tokens'")
+        if self.length is not None and self.tokens is None:
+            raise ValueError("length: expected a data set of tokens, such as 'pile'")
         return self
 
-    def with_settings(self, text: str, where: str) -> Self:
+    def definition(self) -> dict[str, object]:
+        """The entry as plain data; of a text the tokens and the length."""
+        left_out = FROM_TOKENS if self.tokens else ()
+        return {key: value for key, value in super().definition().items() if key not in left_out}
+
+    def with_settings(self, settings: Mapping[str, str]) -> Self:
         """The text cut into sequences of another length, `length=8192`, which its name states.
 
-        InputError for another setting, or for a data set that is no text.
+        ValidationError: no length, or a data set that is no text.
         """
-        settings = split_settings(text, where, "pile:length=8192")
-        for key in settings:
-            if key != "length":
-                raise InputError(
-                    f"unknown setting {key!r}", where=where, advice=suggest_name(key, ("length",))
-                )
-        if self.tokens is None:
-            raise InputError(
-                "length: expected a data set of tokens", where=where, advice="such as 'pile'"
-            )
-        length = _read_length(settings["length"], where)
-        if length == self.shape[1]:
+        other = self.from_definition(self.definition() | dict(settings))
+        if other.shape == self.shape:
             return self
-        cut = {"name": f"{self.name}:length={length}", "length": length}
-        kept = self.model_dump(exclude={"samples", "shape"}, exclude_none=True)
-        return self.model_validate(kept | cut)
+        return other.model_copy(update={"name": f"{self.name}:length={other.length}"})
 
     @property
     def rank(self) -> int:
@@ -83,12 +83,9 @@ class Dataset(Entry):
         return len(self.shape) - 1
 
 
-def _read_length(text: str, where: str) -> int:
-    """The tokens of a sequence; InputError: none, or more than a data set has a use for."""
+def _read_count(value: object) -> int:
+    """The whole number; 1 for what is none, which the check of its own field refuses."""
     try:
-        length = int(text)
-    except ValueError:
-        length = 0
-    if not 0 < length <= 2**24:
-        raise InputError(f"length: expected tokens of a sequence, got {text!r}", where=where)
-    return length
+        return COUNT.validate_python(value)
+    except ValidationError:
+        return 1

@@ -4,13 +4,13 @@
 without the user's files.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Any, Self
 
 import pydantic
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
-from grids.reading.errors import InputError, shorten
+from grids.reading.errors import InputError, shorten, suggest_name
 
 MOST_NAME = 200  # characters: a name is a label of the cube, and stands in messages
 
@@ -101,4 +101,14 @@ def split_settings(text: str, where: str, example: str) -> dict[str, str]:
                 advice=f"write it like {example!r}",
             )
         settings[key] = value
+    return settings
+
+
+def read_settings(text: str, where: str, example: str, known: Sequence[str]) -> dict[str, str]:
+    """The settings behind a name, each of them one of `known`."""
+    settings = split_settings(text, where, example)
+    for key in settings:
+        if key not in known:
+            advice = suggest_name(key, known)
+            raise InputError(f"unknown setting {shorten(key)}", where=where, advice=advice)
     return settings

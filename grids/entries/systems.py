@@ -8,22 +8,19 @@ not derived. Descriptions are what `paradl systems NAME --yaml` writes beside th
 from collections.abc import Mapping
 from functools import partial
 from itertools import pairwise
-from typing import Annotated, Self
+from typing import Annotated, ClassVar, Self
 
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
-from grids.entries.entry import Count, Entry, Name, Record, Sources, split_settings
+from grids.entries.entry import Count, Entry, Name, Record, Sources
 from grids.entries.mesh import Mesh
 from grids.entries.precision import PRECISIONS, AnyPrecision, PrecisionName
 from grids.entries.quantity import BANDWIDTH, CAPACITY, LATENCY, SPEED, Scale
 from grids.entries.software import AnySoftware
-from grids.reading.errors import InputError, format_text, shorten, suggest_name
+from grids.reading.errors import format_text, shorten
 from grids.reading.units import parse_quantity
 
 MOST_LEVELS = 16
-
-# Keys that `NAME:key=value` may set, in the order of labels.
-SETTINGS = ("precision", "software")
 
 
 def _serialise_with(scale: Scale) -> PlainSerializer:
@@ -116,6 +113,9 @@ class Contention(Record):
 class System(Entry):
     """A machine."""
 
+    # Keys that `NAME:key=value` may set, in the order of labels.
+    SETTINGS: ClassVar = ("precision", "software")
+
     name: Name = Field(description="The label in tables and cubes: give your machine its own.")
     title: str = Field(default="", description="The machine in words.")
     source: Sources = Field(
@@ -191,7 +191,7 @@ class System(Entry):
 
     def definition(self) -> dict[str, object]:
         """The entry as plain data, with those settings that are stated."""
-        unstated = [key for key in SETTINGS if key not in self.model_fields_set]
+        unstated = [key for key in self.SETTINGS if key not in self.model_fields_set]
         return {key: value for key, value in super().definition().items() if key not in unstated}
 
     def with_settings(self, settings: Mapping[str, str]) -> Self:
@@ -207,7 +207,7 @@ class System(Entry):
             return self
         machine, stated = self._split_name()
         stated |= others
-        label = ",".join(f"{key}={stated[key]}" for key in SETTINGS if key in stated)
+        label = ",".join(f"{key}={stated[key]}" for key in self.SETTINGS if key in stated)
         return self.from_definition(
             self.definition() | {"name": f"{machine}:{label}"} | dict(others)
         )
@@ -216,7 +216,7 @@ class System(Entry):
         """The machine, and the settings that its name states."""
         machine, colon, label = self.name.rpartition(":")
         settings = [part.partition("=") for part in label.split(",")]
-        if not colon or any(key not in SETTINGS for key, _, _ in settings):
+        if not colon or any(key not in self.SETTINGS for key, _, _ in settings):
             return self.name, {}
         return machine, {key: value for key, _, value in settings}
 
@@ -279,13 +279,3 @@ def _find_peak(pe: ProcessingElement, precision: PrecisionName) -> float | None:
         return pe.peak_flops
     peak: float | None = getattr(pe.tensor_peaks, precision, None)
     return peak
-
-
-def read_settings(text: str, where: str) -> dict[str, str]:
-    """The settings of `key=value,...`, as they stand behind a system's name."""
-    settings = split_settings(text, where, "dgx-h100:precision=tf32")
-    for key in settings:
-        if key not in SETTINGS:
-            advice = suggest_name(key, SETTINGS)
-            raise InputError(f"systems have no setting {shorten(key)}", where=where, advice=advice)
-    return settings

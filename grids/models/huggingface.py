@@ -71,12 +71,16 @@ def _read_deepseek(config: Config) -> dict[str, Any]:
     }
     latent = {setting: _read_size(config, key) for setting, key in ranks.items()}
     query = None if config.get("q_lora_rank") is None else _read_size(config, "q_lora_rank")
-    shared = _read_size(config, "n_shared_experts") if config.get("n_shared_experts") else 0
+
+    def read_count(key: str) -> int:
+        return _read_size(config, key) if config.get(key) else 0
+
+    shared = read_count("n_shared_experts")
     return {
         "latent": {**latent, "query_rank": query},
         "shared_hidden": shared * _read_size(config, "moe_intermediate_size"),
         "corrects": config.get("topk_method") == "noaux_tc",
-        "dense_blocks": config.get("first_k_dense_replace", 0),
+        "dense_blocks": read_count("first_k_dense_replace"),
         "tied": bool(config.get("tie_word_embeddings", False)),
     }
 
@@ -221,13 +225,11 @@ def _find_type(config: Config, where: str) -> ModelType:
             advice="expected a config.json of Hugging Face",
         )
     if not isinstance(name, str) or name not in TYPES:
-        known = ", ".join(TYPES)
-        nearest = suggest_name(str(name), TYPES) if isinstance(name, str) else ""
         raise InputError(
             f"unknown model_type {shorten(name)}",
             where=where,
-            advice=f"{nearest}; known are {known}; or write the network as YAML "
-            "(docs/your-model.md)".lstrip("; "),
+            advice=f"{suggest_name(str(name), TYPES)}; or write the network as YAML "
+            "(docs/your-model.md)",
         )
     return TYPES[name]
 

@@ -113,17 +113,17 @@ def test_settings_behind_a_path(name: str, tmp_path: Path) -> None:
     ("reference", "message"),
     [
         ("dgx-h100:precision=tf23", "unknown precision 'tf23'; did you mean 'tf32'?"),
-        ("dgx-h100:precison=tf32", "systems have no setting 'precison'; did you mean 'precision'"),
+        ("dgx-h100:precison=tf32", "unknown setting 'precison'; did you mean 'precision'"),
         ("dgx-h100:tf32", "expected key=value once each, got 'tf32'; write it like 'dgx-h100:prec"),
         ("abci:software=dpp", "unknown software 'dpp'; did you mean 'ddp'? known: ddp, plain"),
-        ("abci:softwar=ddp", "systems have no setting 'softwar'; did you mean 'software'"),
+        ("abci:softwar=ddp", "unknown setting 'softwar'; did you mean 'software'"),
         ("abci:software=", "unknown software ''; known: ddp, plain"),
         ("abci:precision=amp,precision=amp", "expected key=value once each"),
         ("abci:precision=bf16", "V100 SXM2 16 GB has no peak for bf16, only for fp32, amp; "),
         ("abcy:precision=amp", "unknown system 'abcy'; did you mean 'abci'?"),
         ("nowhere.yaml:precision=amp", "nowhere.yaml: no such file"),
         (f"abci:{'x' * 10**5}", "expected key=value once each"),
-        (f"abci:{'x' * 10**5}=1", "systems have no setting 'xxx"),
+        (f"abci:{'x' * 10**5}=1", "unknown setting 'xxx"),
         (f"abci:precision={'x' * 10**5}", "unknown precision 'xxx"),
     ],
 )
@@ -141,6 +141,7 @@ def test_settings_that_are_none(reference: str, message: str) -> None:
         "imagenet:length=8",
         "pile:length=0",
         "pile:length=many",
+        "pile:length=2.5",
         "pile:len=8",
     ],
 )
@@ -155,6 +156,33 @@ def test_a_text_is_cut_into_sequences() -> None:
     assert text.samples == 300_000_000_000 // 8192
     assert find("dataset", text.definition(), Path()) == text
     assert find("dataset", "pile:length=2048", Path()) == find("dataset", "pile", Path())
+
+
+def test_settings_with_blanks_or_none() -> None:
+    plain = find("system", "dgx-h100", Path())
+    assert find("system", "dgx-h100:", Path()) == plain
+    assert find("system", "dgx-h100: precision = tf32 ,", Path()).precision == "tf32"
+
+
+@pytest.mark.parametrize(
+    ("line", "key"),
+    [
+        ("tokens: .inf", "tokens"),
+        ("tokens: many", "tokens"),
+        ("tokens: 1e6\nlength: 0", "length"),
+        ("tokens: 1e6\nlength: 2.5", "length"),
+        ("tokens: 1e6\nlength: x", "length"),
+        ("tokens: 1e6\nsamples: 10", "samples"),
+        ("samples: 10\nshape: [3, 8, 8]\ntargets: 2\nlength: 8", "length"),
+    ],
+)
+def test_a_text_s_mistakes_are_of_its_own_keys(tmp_path: Path, line: str, key: str) -> None:
+    path = tmp_path / "text.yaml"
+    path.write_text(f"name: text\n{line}\n")
+    with pytest.raises(InputError) as error:
+        find("dataset", str(path), Path())
+    assert f"{key}: " in str(error.value)
+    assert str(error.value).count(str(path)) == 1
 
 
 def test_a_mistake_in_a_file_has_its_line(tmp_path: Path) -> None:

@@ -25,28 +25,30 @@ def make_table(case: Case) -> LayerTable:
 
 def make_rows(table: LayerTable) -> list[Layer]:
     """The same as the reference takes them."""
+    return [make_row(table, n, inputs=table.inputs[n]) for n in range(len(table))]
+
+
+def make_row(table: LayerTable, n: int, **others: Any) -> Layer:
+    """A layer of a network, and what a question adds to it."""
     deep = bool((table.extents_x[:, 0] > 1).any())
-    return [
-        Layer(
-            x=table.x[n],
-            y=table.y[n],
-            w=table.w[n],
-            bias=table.bias[n],
-            flops=table.flops[n],
-            kind=name_kind(table.kinds[n], deep),
-            kept_items=table.kept_items[n],
-            kept_bytes=table.kept_bytes[n],
-            extents_x=list_extents(table.extents_x[n]),
-            extents_y=list_extents(table.extents_y[n]),
-            kernel=list_extents(table.kernel[n]),
-            stride=tuple(table.stride[n].tolist()),
-            groups=table.groups[n],
-            channels=table.channels[n],
-            filters=table.filters[n],
-            inputs=table.inputs[n],
-        )
-        for n in range(len(table))
-    ]
+    return Layer(
+        x=table.x[n],
+        y=table.y[n],
+        w=table.w[n],
+        bias=table.bias[n],
+        flops=table.flops[n],
+        kind=name_kind(table.kinds[n], deep),
+        kept_items=table.kept_items[n],
+        kept_bytes=table.kept_bytes[n],
+        extents_x=list_extents(table.extents_x[n]),
+        extents_y=list_extents(table.extents_y[n]),
+        kernel=list_extents(table.kernel[n]),
+        stride=tuple(table.stride[n].tolist()),
+        groups=table.groups[n],
+        channels=table.channels[n],
+        filters=table.filters[n],
+        **others,
+    )
 
 
 def name_kind(kind: str, deep: bool) -> Any:

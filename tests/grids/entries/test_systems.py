@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from grids.entries.systems import Contention, System, read_settings
+from grids.entries.systems import Contention, System
 from grids.library import find
 from grids.reading.errors import InputError
 
@@ -187,15 +187,3 @@ def test_the_precision_that_a_machine_has_changes_no_name() -> None:
         again = system.with_settings({"precision": "fp32"})
         assert again == system
         assert again.definition() == system.definition()
-
-
-@pytest.mark.parametrize(
-    ("text", "settings"),
-    [
-        ("", {}),
-        ("precision=amp", {"precision": "amp"}),
-        (" precision = amp ,", {"precision": "amp"}),
-    ],
-)
-def test_settings_behind_a_name(text: str, settings: dict[str, str]) -> None:
-    assert read_settings(text, "small") == settings

@@ -207,7 +207,7 @@ def test_biases_of_qwen2(tmp_path):
 
 MISTAKES = [
     ({**LLAMA, "model_type": "lama"}, "did you mean 'llama'"),
-    ({**LLAMA, "model_type": "mamba"}, "known are gpt2"),
+    ({**LLAMA, "model_type": "mamba"}, "known: deepseek_v3, gpt2"),
     ({**LLAMA, "model_type": ["llama"]}, "model_type"),
     ({"hidden_size": 8}, "model_type: this key is missing"),
     ({key: value for key, value in LLAMA.items() if key != "vocab_size"}, "vocab_size"),
