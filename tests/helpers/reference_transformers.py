@@ -1,0 +1,371 @@
+"""Transformers by another hand: parameters and memory of a layout, in plain Python numbers.
+
+Written apart from the kernels, from the published formulas. u tokens of a micro-batch are on a PE.
+
+Korthikanti 2022, "Reducing Activation Recomputation in Large Transformer Models" (activations);
+Rajbhandari 2020, "ZeRO" (shares of states); Megatron-LM, docs dist_optimizer.md (bytes of a
+parameter), schedules.py (micro-batches in flight). Where these leave room:
+
+- The vocabulary is padded to a multiple of 128 t. Norms, the biases of matrices divided by rows,
+  positions, routers and latent projections are replicated over t.
+- Tied embeddings stand on the first and on the last stage.
+- A kept tensor is of 2 bytes; of 4 in fp32; a GEMM's input is of 1 in fp8.
+- What is recomputed is there once, for one block, whatever is in flight.
+- Experts see the average of tokens: u k etp/t of them on a PE.
+- Embedding's token numbers and dropout mask are kept of each micro-batch in flight; logits of one,
+  of all only where no backward pass begins before the last forward pass.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+NORMS = {"layernorm": 2, "rmsnorm": 1}
+# Bytes of a parameter: weights, gradients, states (Megatron dist_optimizer.md; ZeRO section 3.1).
+RECIPES = {
+    "bf16": (2, 4, 12),
+    "fp16": (2, 2, 16),
+    "fp32": (4, 4, 8),
+    "fp8": (2, 4, 12),
+    "zero": (2, 2, 12),  # Rajbhandari's K = 12: fp16 gradients, fp32 master, two moments
+}
+MODULES = {"core_attn", "mlp", "moe", "shared_experts", "layernorm", "moe_act", "mla_up_proj"}
+
+
+@dataclass(frozen=True)
+class Latent:
+    """Multi-head latent attention's ranks and head sizes (DeepSeek-V2, section 2.1)."""
+
+    kv_rank: int
+    q_rank: int = 0  # 0: queries are projected directly
+    nope: int = 128
+    rope: int = 64
+    value: int = 128
+
+
+@dataclass(frozen=True)
+class Network:
+    layers: int
+    hidden: int
+    heads: int
+    ffn: int
+    vocabulary: int
+    sequence: int
+    kv_heads: int = 0  # 0: as heads
+    head: int = 0  # 0: hidden / heads
+    gated: bool = False
+    tied: bool = True
+    biases: bool = True
+    qkv_biases: bool = False  # these alone (Qwen2)
+    norm: str = "layernorm"
+    head_norms: bool = False  # of queries and keys (Qwen3)
+    dropout: bool = False
+    positions: int = 0  # learnt ones
+    longest: int = 0  # the positions that the model knows, if it matters
+    experts: int = 0
+    top_k: int = 0
+    expert_ffn: int = 0
+    shared_ffn: int = 0  # of all shared experts
+    shared_gate: bool = False
+    every: int = 1  # each n-th block is of experts
+    dense_first: int = 0  # but not these
+    latent: Latent | None = None
+
+    @property
+    def a_kv(self) -> int:
+        return self.kv_heads or self.heads
+
+    @property
+    def head_size(self) -> int:
+        return self.head or self.hidden // self.heads
+
+    @property
+    def matrices(self) -> int:
+        """g, matrices of an MLP."""
+        return 3 if self.gated else 2
+
+    def has_experts(self, block: int) -> bool:
+        late = block >= self.dense_first
+        return self.experts > 0 and late and (block + 1) % self.every == 0
+
+
+@dataclass(frozen=True)
+class Layout:
+    tensor: int = 1
+    sequence_parallel: bool = False
+    context: int = 1
+    context_by: str = "ring"  # all_gather, all_to_all
+    pipeline: int = 1
+    chunks: int = 1
+    schedule: str = "1f1b"  # gpipe, interleaved, zb1p, zbv
+    group: int = 0  # N of interleaving; 0: pipeline
+    expert: int = 1
+    expert_tensor: int = 0  # 0: tensor
+    data: int = 1
+    zero: int = 0  # 1: the distributed optimizer
+    node_shards: int = 0  # HSDP: ranks that share the states; 0: data x context
+    micro: int = 1
+    batch: int = 1
+    recompute: frozenset[str] = frozenset()  # modules, or {"blocks"}, or {"full"}
+    precision: str = "bf16"
+    fused_attention: bool = True
+    fused_loss: bool = False  # or in chunks: no logits are kept
+
+    @property
+    def pes(self) -> int:
+        return self.tensor * self.context * self.pipeline * self.data
+
+    @property
+    def micro_batches(self) -> int:
+        return self.batch // (self.data * self.micro)
+
+    @property
+    def etp(self) -> int:
+        return self.expert_tensor or self.tensor
+
+    @property
+    def sigma(self) -> int:
+        return self.tensor if self.sequence_parallel else 1
+
+    @property
+    def shards(self) -> int:
+        """N, ranks that share states of all but routed experts."""
+        return self.node_shards or self.data * self.context
+
+    @property
+    def expert_shards(self) -> int:
+        """The expert-data ranks, n / (p etp e); of a node's if that is less."""
+        edp = self.tensor * self.context * self.data // (self.etp * self.expert)
+        return min(edp, self.node_shards) if self.node_shards else edp
+
+
+@dataclass(frozen=True)
+class Buckets:
+    """Parameters by who shares them: divided by t, replicated over t, routed experts."""
+
+    tensor: float = 0
+    replicated: float = 0
+    experts: float = 0
+
+    def __add__(self, other: "Buckets") -> "Buckets":
+        return Buckets(
+            self.tensor + other.tensor,
+            self.replicated + other.replicated,
+            self.experts + other.experts,
+        )
+
+    @property
+    def total(self) -> float:
+        return self.tensor + self.replicated + self.experts
+
+
+def attention_parameters(net: Network, tensor: int = 1) -> Buckets:
+    """Its matrices, biases and norms; with t, as if t PEs' parts were put together."""
+    h, a, norm = net.hidden, net.heads, NORMS[net.norm]
+    if net.latent:
+        ranks = net.latent
+        width = a * (ranks.nope + ranks.rope)
+        queries = (ranks.q_rank or h) * width
+        keys = ranks.kv_rank * a * (ranks.nope + ranks.value)
+        down = h * (ranks.q_rank + ranks.kv_rank + ranks.rope)
+        norms = norm * (ranks.q_rank + ranks.kv_rank)
+        return Buckets(queries + keys + a * ranks.value * h, down + norms)
+    kv_heads = max(net.a_kv, tensor)  # t > a_kv: some PEs hold the same KV head
+    width = (a + 2 * kv_heads) * net.head_size
+    column = width if net.biases or net.qkv_biases else 0
+    normed = 2 * norm * net.head_size if net.head_norms else 0
+    row = h if net.biases else 0
+    return Buckets(h * (width + a * net.head_size) + column, row + normed)
+
+
+def mlp_parameters(net: Network, block: int) -> Buckets:
+    h, g = net.hidden, net.matrices
+    if not net.has_experts(block):
+        biases = (g - 1) * net.ffn if net.biases else 0
+        return Buckets(g * h * net.ffn + biases, h if net.biases else 0)
+    gate = h if net.shared_gate else 0
+    experts = g * h * net.expert_ffn * net.experts
+    return Buckets(g * h * net.shared_ffn, net.experts * h + gate, experts)
+
+
+def block_parameters(net: Network, block: int, tensor: int = 1) -> Buckets:
+    norms = Buckets(replicated=2 * NORMS[net.norm] * net.hidden)
+    return attention_parameters(net, tensor) + mlp_parameters(net, block) + norms
+
+
+def ends_parameters(net: Network, first: bool, last: bool, vocabulary: int) -> Buckets:
+    """Embedding and positions of a first stage; final norm and output layer of a last one."""
+    table = vocabulary * net.hidden
+    tables = first + last if not (first and last and net.tied) else 1
+    norm = NORMS[net.norm] * net.hidden if last else 0
+    return Buckets(tables * table, norm + (net.positions * net.hidden if first else 0))
+
+
+def parameters(net: Network) -> int:
+    """P, as published: the vocabulary is not padded, nothing stands twice."""
+    blocks = sum(block_parameters(net, block).total for block in range(net.layers))
+    return round(blocks + ends_parameters(net, True, True, net.vocabulary).total)
+
+
+def active_parameters(net: Network) -> int:
+    """Those that a token computes with: k of X experts."""
+    idle = net.matrices * net.hidden * net.expert_ffn * (net.experts - net.top_k)
+    return parameters(net) - idle * sum(map(net.has_experts, range(net.layers)))
+
+
+def padded_vocabulary(net: Network, layout: Layout) -> int:
+    return 128 * layout.tensor * math.ceil(net.vocabulary / (128 * layout.tensor))
+
+
+def stage_blocks(net: Network, layout: Layout, stage: int) -> list[int]:
+    """The numbers of its blocks: chunks are even, the first ones have one more if they cannot be.
+
+    Chunk c of stage i is the (c p + i)-th; of zbv, in the form of a V, i-th and last but i.
+    """
+    chunks = 2 if layout.schedule == "zbv" else layout.chunks
+    parts = layout.pipeline * chunks
+    least, more = divmod(net.layers, parts)
+    starts = [part * least + min(part, more) for part in range(parts + 1)]
+    mine = [c * layout.pipeline + stage for c in range(chunks)]
+    if layout.schedule == "zbv":
+        mine = [stage, parts - 1 - stage]
+    return [block for part in mine for block in range(starts[part], starts[part + 1])]
+
+
+def has_ends(layout: Layout, stage: int) -> tuple[bool, bool]:
+    """Whether a stage has the embedding, and the output layer."""
+    first, last = stage == 0, stage == layout.pipeline - 1
+    return first, first if layout.schedule == "zbv" else last
+
+
+def held_parameters(net: Network, layout: Layout, stage: int) -> Buckets:
+    """The parameters on a PE of a stage."""
+    whole = Buckets()
+    for block in stage_blocks(net, layout, stage):
+        whole += block_parameters(net, block, layout.tensor)
+    whole += ends_parameters(net, *has_ends(layout, stage), padded_vocabulary(net, layout))
+    return divide(whole, layout)
+
+
+def divide(whole: Buckets, layout: Layout) -> Buckets:
+    experts = whole.experts / (layout.etp * layout.expert)
+    return Buckets(whole.tensor / layout.tensor, whole.replicated, experts)
+
+
+def model_states(net: Network, layout: Layout, stage: int) -> dict[str, float]:
+    """Bytes of weights, gradients and states: sharded from ZeRO stage 3, 2 and 1 on."""
+    held = held_parameters(net, layout, stage)
+    dense = held.tensor + held.replicated
+    shared = dense / layout.shards + held.experts / layout.expert_shards
+    sizes = zip(("weights", "gradients", "states"), RECIPES[layout.precision], strict=True)
+    return {
+        part: size * (shared if layout.zero >= least else held.total)
+        for least, (part, size) in zip((3, 2, 1), sizes, strict=True)
+    }
+
+
+def gathered(net: Network, layout: Layout, stage: int) -> float:
+    """Two of the largest blocks' weights, as they compute, with ZeRO's third stage."""
+    if layout.zero < 3:
+        return 0.0
+    blocks = stage_blocks(net, layout, stage)
+    held = (divide(block_parameters(net, n, layout.tensor), layout).total for n in blocks)
+    return 2 * max(held) * (4 if layout.precision == "fp32" else 2)
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """One that the backward pass reads: bytes a PE, and which recomputing makes it needless."""
+
+    module: str
+    bytes: float
+    dropped_by: frozenset[str] = frozenset()
+
+
+def attention_tensors(net: Network, layout: Layout, tokens: float) -> list[Tensor]:
+    t, sigma, h, a = layout.tensor, layout.sigma, net.hidden, net.heads
+    item = 4 if layout.precision == "fp32" else 2
+    read = 1 if layout.precision == "fp8" else item  # a GEMM's input
+    up = frozenset({"mla_up_proj"})
+    if net.latent:
+        ranks = net.latent
+        out = a * ranks.value
+        queries, latents = a * (ranks.nope + ranks.rope), ranks.q_rank + ranks.kv_rank
+        found = [
+            Tensor("latent", tokens * item * (latents + ranks.rope) / sigma),
+            Tensor("latent", tokens * read * latents / sigma, up),
+            Tensor("qkv", tokens * item * (2 * queries + out) / t, up),
+        ]
+    else:
+        out = a * net.head_size
+        keys = 2 * max(net.a_kv, t) * net.head_size
+        found = [Tensor("qkv", tokens * item * (out + keys) / t)]
+    found.append(Tensor("projection", tokens * read * out / t))
+    if layout.fused_attention:
+        if read < item:  # the kernel's backward pass reads its output, the GEMM another copy
+            found.append(Tensor("core_attention", tokens * item * out / t))
+    else:
+        scores = tokens * a * net.sequence / t
+        of_each = 2 * item + 1 if net.dropout else item  # softmax, its dropout's mask and output
+        found.append(Tensor("core_attention", of_each * scores, frozenset({"core_attn"})))
+    mask = tokens * h / sigma if net.dropout else 0
+    return [
+        Tensor("norms", tokens * item * h / sigma),
+        Tensor("norms", tokens * read * h / sigma, frozenset({"layernorm"})),
+        *found,
+        Tensor("dropout", mask),
+    ]
+
+
+def mlp_tensors(net: Network, layout: Layout, tokens: float, block: int) -> list[Tensor]:
+    t, sigma, h, g = layout.tensor, layout.sigma, net.hidden, net.matrices
+    item = 4 if layout.precision == "fp32" else 2
+    read = 1 if layout.precision == "fp8" else item
+    norms = [
+        Tensor("norms", tokens * item * h / sigma),
+        Tensor("norms", tokens * read * h / sigma, frozenset({"layernorm"})),
+        Tensor("dropout", tokens * h / sigma if net.dropout else 0, frozenset({"mlp"})),
+    ]
+
+    def wide(module: str, width: float, *by: str) -> list[Tensor]:
+        inner = tokens * width / t
+        activated = frozenset({*by, "moe_act"} if module == "experts" else by)
+        return [
+            Tensor(module, inner * (g - 1) * item, frozenset(by)),
+            Tensor(module, inner * read, activated),
+        ]
+
+    if not net.has_experts(block):
+        return norms + wide("mlp", net.ffn, "mlp")
+    k, moe = net.top_k, frozenset({"moe"})
+    return [
+        *norms,
+        Tensor("router", tokens * 4 * net.experts / sigma, moe),
+        Tensor("dispatch", tokens * read * k * h * layout.etp / t, moe),
+        *wide("experts", k * net.expert_ffn, "moe"),
+        Tensor("combine", tokens * item * k * h / sigma, moe),
+        *wide("shared_experts", net.shared_ffn, "moe", "shared_experts"),
+    ]
+
+
+def block_tensors(net: Network, layout: Layout, block: int) -> list[Tensor]:
+    """What a block keeps of a micro-batch: Korthikanti's list."""
+    tokens = layout.micro * net.sequence / layout.context
+    kept = attention_tensors(net, layout, tokens) + mlp_tensors(net, layout, tokens, block)
+    if layout.recompute & {"blocks", "full"}:
+        kept[1:] = [replace(each, dropped_by=layout.recompute) for each in kept[1:]]
+    return kept
+
+
+def kept_by_module(net: Network, layout: Layout, block: int) -> dict[str, float]:
+    """Bytes by module that a block keeps of a micro-batch until its backward pass."""
+    kept: dict[str, float] = {}
+    for each in block_tensors(net, layout, block):
+        if not each.dropped_by & layout.recompute:
+            kept[each.module] = kept.get(each.module, 0.0) + each.bytes
+    return kept
+
+
+def dropped_bytes(net: Network, layout: Layout, block: int) -> float:
+    """What a block computes again: there while its backward pass runs."""
+    tensors = block_tensors(net, layout, block)
+    return sum(each.bytes for each in tensors if each.dropped_by & layout.recompute)

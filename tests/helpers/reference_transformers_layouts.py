@@ -1,0 +1,104 @@
+"""Transformers by another hand: which layouts there are, and what forbids or marks one."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import product
+
+from reference_transformers import Layout, Network
+from reference_transformers_stage import memory
+
+MARKS = {"kv_replicated", "uneven_stages", "starved", "zero_with_pipeline", "beyond_node", "longer"}
+
+
+@dataclass(frozen=True)
+class Place:
+    """The PEs that there are, and of what kind."""
+
+    pes: int
+    per_node: int = 8
+    capacity: float = float("inf")
+    reserved: float = 0.0
+
+
+def divisions(net: Network, layout: Layout) -> dict[str, bool]:
+    """Reasons that forbid a layout whatever the memory, and whether each is so."""
+    t, c, p = layout.tensor, layout.context, layout.pipeline
+    zigzag = layout.context_by != "all_to_all"
+    passes = layout.micro_batches % (layout.group or p)
+    folded = t * c * layout.data % (layout.etp * layout.expert)
+    sequence = net.sequence % (2 * c if zigzag and c > 1 else c)
+    by_heads = c > 1 and not zigzag and (net.heads % (c * t) or net.a_kv % (c * t))
+    return {
+        "heads": net.heads % t > 0,
+        "kv_heads": max(net.a_kv, t) % min(net.a_kv, t) > 0,
+        "hidden": net.hidden % t > 0,
+        "ffn": net.ffn % t > 0 or net.shared_ffn % t > 0 or net.expert_ffn % layout.etp > 0,
+        "batch": layout.batch % (layout.data * layout.micro) > 0,
+        "interleaving": layout.chunks > 1 and (p == 1 or 0 < passes < p),
+        "sequence": sequence > 0,
+        "context_heads": bool(by_heads),
+        "sequence_parallel": layout.sequence_parallel and net.sequence // c % t > 0,
+        "experts": net.experts % layout.expert > 0 if net.experts else layout.expert > 1,
+        "folding": folded > 0,
+        "experts_need_sequence": t > 1 and layout.expert > 1 and not layout.sequence_parallel,
+        "more_stages_than_blocks": p * layout.chunks > net.layers,
+    }
+
+
+def limits(net: Network, layout: Layout, place: Place) -> set[str]:
+    """All reasons and marks of a layout; MARKS forbid nothing."""
+    t, p, m = layout.tensor, layout.pipeline, layout.micro_batches
+    reasons = divisions(net, layout) | {"pes": layout.pes != place.pes}
+    forbidden = {name for name, is_so in reasons.items() if is_so}
+    if not forbidden:
+        total = memory(net, layout, place.reserved)["total"]
+        reasons["memory"] = total > place.capacity
+    reasons |= {
+        "kv_replicated": t > net.a_kv,
+        "uneven_stages": net.layers % (p * layout.chunks) > 0,
+        "starved": m < p,
+        "zero_with_pipeline": p > 1 and layout.zero > 1,
+        "beyond_node": t > place.per_node,
+        "longer": 0 < net.longest < net.sequence,
+    }
+    return {name for name, is_so in reasons.items() if is_so}
+
+
+def factorisations(number: int, parts: int) -> Iterator[tuple[int, ...]]:
+    """All ordered products of so many degrees."""
+    if parts == 1:
+        yield (number,)
+        return
+    for degree in range(1, number + 1):
+        if number % degree == 0:
+            for rest in factorisations(number // degree, parts - 1):
+                yield (degree, *rest)
+
+
+def layouts(
+    pes: int,
+    batch: int,
+    chunks: Iterable[int] = (1,),
+    micro: Iterable[int] = (1,),
+    recompute: Iterable[str] = ("none",),
+    zero: Iterable[int] = (0,),
+    experts: Iterable[int] = (1,),
+) -> Iterator[Layout]:
+    """Every product t c p d of the PEs with every setting: candidates, most of which divide not."""
+    settings = list(product(chunks, micro, recompute, (False, True), zero, experts))
+    for t, c, p, d in factorisations(pes, 4):
+        for v, b, again, sequence, z, e in settings:
+            yield Layout(
+                tensor=t,
+                context=c,
+                pipeline=p,
+                data=d,
+                chunks=v,
+                schedule="interleaved" if v > 1 else "1f1b",
+                micro=b,
+                batch=batch,
+                recompute=frozenset() if again == "none" else frozenset({again}),
+                sequence_parallel=sequence,
+                zero=z,
+                expert=e,
+            )

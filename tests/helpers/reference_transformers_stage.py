@@ -1,0 +1,133 @@
+"""Transformers by another hand: memory of a stage, its micro-batches in flight, and FLOPs.
+
+Narayanan 2021 (SC21), "Efficient Large-Scale Language Model Training", equations 2 and 3;
+Korthikanti 2022, section 4 and appendix A; Qi 2023, "Zero Bubble Pipeline Parallelism".
+"""
+
+import math
+
+from reference_transformers import (
+    Layout,
+    Network,
+    dropped_bytes,
+    gathered,
+    has_ends,
+    kept_by_module,
+    model_states,
+    padded_vocabulary,
+    stage_blocks,
+)
+
+
+def in_flight(layout: Layout, stage: int) -> float:
+    """Micro-batches of a whole stage that are kept at most; a chunk's pass counts 1/v."""
+    p, m, v = layout.pipeline, layout.micro_batches, layout.chunks
+    if layout.schedule == "gpipe":
+        return m
+    if layout.schedule == "interleaved":
+        group = layout.group or p
+        return min(2 * (p - 1 - stage) + (v - 1) * group + 1, m * v) / v
+    if layout.schedule in ("zb1p", "zbv"):  # every stage as 1F1B's first one
+        return min(p, m)
+    return min(p - stage, m)
+
+
+def activations(net: Network, layout: Layout, stage: int) -> dict[str, float]:
+    """Bytes by module, of all micro-batches in flight, and what is computed again."""
+    blocks = stage_blocks(net, layout, stage)
+    of_blocks = [kept_by_module(net, layout, block) for block in blocks]
+    again = max(dropped_bytes(net, layout, block) for block in blocks)
+    fewer = 1.0
+    if "full" in layout.recompute:  # Chen 2016: every r-th block's input, and r blocks again
+        r = math.ceil(math.sqrt(len(blocks)))
+        inputs = math.ceil(len(blocks) / r)
+        fewer = inputs / len(blocks)
+        whole = again + max(sum(kept.values()) for kept in of_blocks)
+        again = r * whole - max(sum(kept.values()) for kept in of_blocks)
+    found: dict[str, float] = {}
+    for kept in of_blocks:
+        for module, size in kept.items():
+            found[module] = found.get(module, 0.0) + size * fewer * in_flight(layout, stage)
+    return found | {"recomputed": again}
+
+
+def embedding(net: Network, layout: Layout) -> float:
+    """Token numbers (8 bytes) and the dropout's mask, of a micro-batch."""
+    tokens = layout.micro * net.sequence / layout.context
+    return tokens * (8 + (net.hidden / layout.sigma if net.dropout else 0))
+
+
+def logits(net: Network, layout: Layout) -> float:
+    """Inputs of the final norm and of the output layer, and fp32 logits, of a micro-batch."""
+    tokens = layout.micro * net.sequence / layout.context
+    item = 4 if layout.precision == "fp32" else 2
+    of_each = 0 if layout.fused_loss else 4 * padded_vocabulary(net, layout) / layout.tensor
+    return tokens * (2 * item * net.hidden / layout.sigma + of_each)
+
+
+def stage_memory(net: Network, layout: Layout, stage: int, reserved: float = 0) -> dict[str, float]:
+    """Bytes a PE by part."""
+    first, last = has_ends(layout, stage)
+    flying = layout.micro_batches if layout.schedule == "gpipe" else 1
+    return (
+        model_states(net, layout, stage)
+        | activations(net, layout, stage)
+        | {
+            "gathered": gathered(net, layout, stage),
+            "embedding": first * in_flight(layout, stage) * embedding(net, layout),
+            "logits": last * flying * logits(net, layout),
+            "reserved": reserved,
+        }
+    )
+
+
+def memory(net: Network, layout: Layout, reserved: float = 0) -> dict[str, float]:
+    """Parts of the fullest stage, which one it is, and their total."""
+    stages = [stage_memory(net, layout, n, reserved) for n in range(layout.pipeline)]
+    totals = [sum(parts.values()) for parts in stages]
+    fullest = totals.index(max(totals))
+    return stages[fullest] | {"stage": fullest, "total": totals[fullest]}
+
+
+def forward_flops(net: Network, tokens: float, causal_half: bool = False) -> dict[str, float]:
+    """FLOPs of a forward pass: matrices of blocks, scores and values, logits."""
+    g, h, linear = net.matrices, net.hidden, 0.0
+    if net.latent:
+        ranks = net.latent
+        width = net.heads * (ranks.nope + ranks.rope)
+        attention = (ranks.q_rank * (h + width) if ranks.q_rank else h * width) + h * (
+            ranks.kv_rank + ranks.rope + net.heads * ranks.value
+        )
+        attention += ranks.kv_rank * net.heads * (ranks.nope + ranks.value)
+        widths = width + net.heads * ranks.value
+    else:
+        attention = 2 * h * net.head_size * (net.heads + net.a_kv)
+        widths = 2 * net.heads * net.head_size
+    for block in range(net.layers):
+        linear += attention
+        if net.has_experts(block):
+            linear += g * h * (net.top_k * net.expert_ffn + net.shared_ffn) + net.experts * h
+        else:
+            linear += g * h * net.ffn
+    seen = net.sequence / (2 if causal_half else 1)
+    return {
+        "linear": 2 * tokens * linear,
+        "attention": 2 * tokens * seen * widths * net.layers,
+        "logits": 2 * tokens * h * net.vocabulary,
+    }
+
+
+def model_flops(net: Network, batch: float, causal_half: bool = False) -> float:
+    """Those of an iteration, nothing counted twice: what MFU counts."""
+    return 3 * sum(forward_flops(net, batch * net.sequence, causal_half).values())
+
+
+def hardware_flops(net: Network, batch: float, recompute: str, causal_half: bool = False) -> float:
+    """With what is computed again ("core_attn", "blocks"): what HFU counts."""
+    flops = forward_flops(net, batch * net.sequence, causal_half)
+    again = {
+        "none": 0.0,
+        "core_attn": flops["attention"],
+        "blocks": flops["linear"] + flops["attention"],
+    }
+    return 3 * sum(flops.values()) + again[recompute]
