@@ -195,6 +195,11 @@ def fit(runs: Sequence[Run], parameters: Sequence[Parameter] = PARAMETERS) -> Va
 
     Rows of one network, device and precision share the weight of one row.
     """
+    return _fit(tuple(runs), tuple(parameters))
+
+
+@cache  # a study asks for half of its fits again
+def _fit(runs: tuple[Run, ...], parameters: tuple[Parameter, ...]) -> Values:
     series = [(run.model, run.device, run.precision) for run in runs]
     weights = 1 / np.sqrt([series.count(each) for each in series]) / ROW_SPREAD
     names = [each.name for each in parameters]

@@ -16,7 +16,10 @@ from grids.grid import LABELS
 from grids.grid_of_spec import read_grid
 from grids.reading.errors import InputError
 from sweep.answers.types.schemas import ANSWERS, build_schemas
+from sweep.cells.memory_cube import compute_cells
+from sweep.cube.create import create_cube
 from sweep.cube.store import open_cube, plan_cube
+from sweep.engine.block import run_block
 from sweep.engine.verify import verify
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "links.yaml"
@@ -67,22 +70,30 @@ def links(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.mark.parametrize("oracle", ["paper", "machine"])
-def test_a_cube_of_rows_is_the_diagonal_of_the_dense_one(tmp_path, oracle):
+def test_a_cube_of_rows_is_the_diagonal_of_the_dense_one(oracle):
     dense = {
         "group": [2, 4],
         "segments": [2, 4, 8],
         "peak_flops": ["15 TFLOP/s", "30 TFLOP/s"],
     }
     axes = AXES | {"strategy": ["data+filter", "data+pipeline"]}
-    thin = sweep.run({"oracle": oracle, "axes": axes | {"layout": LAYOUT}}, tmp_path / "thin.zarr")
-    full = sweep.run({"oracle": oracle, "axes": axes | dense}, tmp_path / "full.zarr").load()
+    thin, full = (
+        compute_cells(read_grid({"oracle": oracle, "axes": axes | more}))
+        for more in ({"layout": LAYOUT}, dense)
+    )
     for row in range(len(LAYOUT)):
-        mine = thin.isel(layout=row).load()
+        mine = thin.isel(layout=row)
         others = full.sel({name: mine[name].item() for name in dense})
         for name, values in mine.data_vars.items():
             assert np.array_equal(
                 values, others[name].transpose(*values.dims), equal_nan=values.dtype.kind == "f"
             ), (name, row)
+
+
+def test_a_store_has_the_cells_of_its_rows(url):
+    stored, computed = sweep.open_dataset(url), compute_cells(read_grid(SPEC))
+    for name, values in computed.data_vars.items():
+        np.testing.assert_allclose(stored[name], values, rtol=1e-6, err_msg=str(name))
 
 
 def test_a_plain_reader_has_the_values_of_rows(url):
@@ -248,20 +259,22 @@ def test_damaged_values_of_rows_are_written_anew(tmp_path):
     assert sweep.open_dataset(path).group.values.tolist() == [4, 2, 4]
 
 
-def test_workers_make_the_same_cube(tmp_path):
-    one = {**SPEC, "axes": SPEC["axes"] | {"strategy": "data+filter"}}
-    for workers in (0, 1):
-        sweep.run(one, tmp_path / f"{workers}.zarr", workers=workers)
-    assert arrays(tmp_path / "1.zarr") == arrays(tmp_path / "0.zarr")
+def test_a_worker_has_the_rows_from_the_store(url, tmp_path):
+    grid = read_grid(SPEC)
+    cube = create_cube(str(tmp_path / "cube.zarr"), grid, plan_cube(grid))
+    for block in range(cube.plan.blocks):
+        run_block(cube.location, cube.identity, block)  # all that a worker is given
+    assert arrays(cube.url) == arrays(url)
 
 
 def test_summaries_alone_answer_for_many_rows(tmp_path):
     factors = {"group": [1, 2, 4, 8], "segments": {"range": [1, 32]}, "accumulate": [1, 2]}
-    many = AXES | {"layout": {"product": factors, "where": "divides"}, "batch": 32}
-    cube = sweep.run({"axes": many}, tmp_path / "many.zarr", reduce_only=True)
+    layout = {"product": factors, "where": "divides"}
+    spec = {"axes": AXES | {"strategy": "data+pipeline", "layout": layout, "batch": 32}}
+    cube = sweep.run(spec, tmp_path / "many.zarr", reduce_only=True)
     assert cube.sizes["layout"] == 4 * 6 * 2
-    kept = sweep.best(str(tmp_path / "many.zarr"), {"strategy": "data+pipeline"})
-    whole = sweep.best(read_grid({"axes": many}), {"strategy": "data+pipeline"})
+    kept = sweep.best(str(tmp_path / "many.zarr"))
+    whole = sweep.best(read_grid(spec))
     same = ["layout", "group", "segments", "accumulate", "pe"]
     assert len(kept) == 1  # one chooses among layouts
     assert kept[same].equals(whole[same])

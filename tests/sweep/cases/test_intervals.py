@@ -200,9 +200,10 @@ def test_a_calibrated_sweep_is_resumed_as_it_was_begun(cube) -> None:
 def test_a_machine_that_is_calibrated_joins_others(tmp_path) -> None:
     """By auto: what is shipped for the new system changes none of the old one's cells."""
     place, old = tmp_path / "cube.zarr", "dgx-h100"
-    spec = {"axes": {**AXES, "system": [old]}, "outputs": SPEC["outputs"]}
+    axes = {**AXES, "strategy": SPATIAL}
+    spec = {"axes": {**axes, "system": [old]}, "outputs": SPEC["outputs"]}
     before = sweep.run(spec, place).load()
-    both = sweep.run({**spec, "axes": {**AXES, "system": [old, "abci"]}}, place, extend=True)
+    both = sweep.run({**spec, "axes": {**axes, "system": [old, "abci"]}}, place, extend=True)
     (written,) = json.loads(both.attrs["paradl_spec"])["calibration"]
     assert written["name"] == "abci"
     np.testing.assert_array_equal(both.epoch_time_p90.sel(system=[old]), before.epoch_time_p90)
