@@ -1,9 +1,11 @@
 """Measured times of whole models: which one an answer rests on, and that it says so."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from grids.grid import Grid
 from grids.library import find
@@ -76,3 +78,16 @@ def test_an_answer_says_why_it_rests_on_no_profile(changes: dict[str, Any], reas
     assert answer["times"] == "roofline"
     assert answer["profile"].startswith("none")
     assert reason in answer["profile"]
+
+
+def test_the_documented_profile_is_used() -> None:
+    """The file in docs/your-machine.md, on a machine with its device."""
+    text = (Path(__file__).parents[1] / "docs" / "your-machine.md").read_text()
+    block = re.search(r"```yaml\n(name: my_resnet50\n.*?)```", text, re.DOTALL)
+    assert block is not None
+    model = yaml.safe_load(block[1])
+    system = find("system", "dgx-a100", Path()).definition()
+    system |= {"name": "mine", "precision": "fp32", "pe": system["pe"] | {"device": "mygpu"}}
+    answer = predict(model, "data", 64, 32, system=system, dataset="imagenet")
+    assert answer["times"] == "measured"
+    assert answer["profile"].startswith("mygpu")
