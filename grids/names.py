@@ -47,8 +47,8 @@ def check_name(kind: Kind, reference: str) -> None:
 def _advise(kind: Kind, name: str) -> str:
     """Advice on an unknown name."""
     guide = GUIDES.get(kind)
-    own = f"; or write a file of your own, such as ./mine.yaml ({guide})" if guide else ""
-    return f"{suggest_name(name, list_names(kind))}{own}"
+    hint = f"; or write your own file, such as ./mine.yaml ({guide})" if guide else ""
+    return f"{suggest_name(name, list_names(kind))}{hint}"
 
 
 def _refuse_foreign(reference: str) -> None:

@@ -41,14 +41,14 @@ def fit_law(batches: Floats, epochs: Floats, prior: Prior = PRIOR) -> Law:
     errors = _find_errors(residuals - least[:, None], prior)
     weights = _weigh(errors, critical - largest, len(logs), prior)
     middle = int(np.searchsorted(np.cumsum(weights), 0.5))  # the median
-    own = errors[middle] ** 2
-    apart, beside = least - least[middle], critical - critical[middle]
+    epochs_error = least - least[middle]  # of the logarithms, as below
+    batch_error = critical - critical[middle]
     return Law(
         epochs_min=float(np.exp(least[middle])),
         critical_batch=float(np.exp(critical[middle])),
-        epochs_variance=float(weights @ apart**2 + own / len(logs)),
-        covariance=float(weights @ (apart * beside)),
-        batch_variance=float(weights @ beside**2),
+        epochs_variance=float(weights @ epochs_error**2 + errors[middle] ** 2 / len(logs)),
+        covariance=float(weights @ (epochs_error * batch_error)),
+        batch_variance=float(weights @ batch_error**2),
         error=float(errors[middle]),
     )
 

@@ -236,8 +236,11 @@ class CalibrationFile(Entry):
 
     def belongs_to(self, system: System) -> bool:
         """Whether it was fitted to this machine, in this precision and with this software."""
-        own = (self.system, self.precision, self.software)
-        return own == (system.machine, system.precision, system.software)
+        return (self.system, self.precision, self.software) == (
+            system.machine,
+            system.precision,
+            system.software,
+        )
 
     def serial_time(self, model: str, measured: bool) -> SerialTime:
         """A model's time on one PE, relative to its profile or the roofline."""

@@ -253,8 +253,8 @@ class LayerTable:
     def multipliers(self) -> tuple[str, ...]:
         """The kinds of products, each with its own efficiency, in alphabetical order."""
         convolution = "conv3d" if self.volumetric else "conv2d"
-        some = [kind for kind in self._kinds if kind.multiplies]
-        return tuple(sorted({convolution if kind.convolves else "matmul" for kind in some}))
+        kinds = (kind for kind in self._kinds if kind.multiplies)
+        return tuple(sorted({convolution if kind.convolves else "matmul" for kind in kinds}))
 
 
 def _list_inputs(position: int, layer: Layer) -> tuple[int, ...]:

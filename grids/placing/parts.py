@@ -138,8 +138,8 @@ def _cut(problem: Problem) -> list[Part]:
     parts = []
     for begin, end in pairwise(borders):
         positions = tuple(range(max(begin, 0), end + 1))
-        own = problem.take_part(positions, started=begin >= 0)
-        parts.append(Part(positions, begin >= 0, end != last, own))
+        part = problem.take_part(positions, started=begin >= 0)
+        parts.append(Part(positions, begin >= 0, end != last, part))
     return parts
 
 

@@ -75,5 +75,5 @@ def describe_coordinate(name: str, grid: Grid) -> Attributes:
 
 def describe_statistics(table: Table = TABLE) -> Attributes:
     """Attributes of the names of statistics: in their order, what each means."""
-    meanings = {name: each.meaning for name, each in table.items()}
+    meanings = {name: row.meaning for name, row in table.items()}
     return {"long_name": "what of a line of PE counts", "meanings": meanings}

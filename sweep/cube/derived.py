@@ -94,7 +94,7 @@ class Paradl:
         self, batch: xr.DataArray, pair: Mapping[str, str], laws: Mapping[Pair, Convergence]
     ) -> xr.DataArray:
         """Epochs of the models and data sets that `pair` does not name yet."""
-        for dim in (each for each in PAIR if each not in pair):
+        for dim in (other for other in PAIR if other not in pair):
             labels = self._get(dim)
             parts = [
                 self._count_pairs(_take_label(batch, dim, label), {**pair, dim: label}, laws)
@@ -205,7 +205,7 @@ class Paradl:
 
     def _look_up_samples(self) -> xr.DataArray:
         """D: samples of an epoch, by dataset."""
-        samples = {each.name: float(each.samples) for each in self.grid.datasets}
+        samples = {dataset.name: float(dataset.samples) for dataset in self.grid.datasets}
         return _map_labels(self._get("dataset"), samples)
 
     def _map_labels(self, dim: str, values: dict[str, float]) -> xr.DataArray:
@@ -215,11 +215,11 @@ class Paradl:
     def _count_replicas(self) -> xr.DataArray:
         """p1 by strategy: p, p over the group, or 1."""
         pe, labels = self._get("pe").astype(float), self._get("strategy")
-        strategies = {each.label: each for each in self.grid.strategies}
+        strategies = {strategy.label: strategy for strategy in self.grid.strategies}
         _check_labels(labels, strategies)
         parts = [
-            _divide_pes(each, pe, self._look_up_group).assign_coords(strategy=label)
-            for label, each in strategies.items()
+            _divide_pes(strategy, pe, self._look_up_group).assign_coords(strategy=label)
+            for label, strategy in strategies.items()
             if label in labels.values
         ]
         joined = xr.concat(parts, "strategy", coords="minimal", compat="override", join="override")
@@ -243,7 +243,7 @@ class Paradl:
             given = self._look_up_given(name)
             if given is not None:
                 return given
-        nodes = {each.name: float(each.pes_per_node) for each in self.grid.systems}
+        nodes = {system.name: float(system.pes_per_node) for system in self.grid.systems}
         return _map_labels(self._get("system"), nodes)
 
     def _look_up_given(self, name: str) -> xr.DataArray | float | None:
@@ -273,7 +273,7 @@ def _take_label(array: xr.DataArray, dim: str, label: str) -> xr.DataArray:
 def _map_labels(labels: xr.DataArray, values: dict[str, float]) -> xr.DataArray:
     """The values of labels, along their dimension as the Dataset has it now."""
     _check_labels(labels, values)
-    mapped = np.array([values[str(each)] for each in np.atleast_1d(labels.values)])
+    mapped = np.array([values[str(label)] for label in np.atleast_1d(labels.values)])
     return labels.copy(data=mapped.reshape(labels.shape)).drop_attrs()
 
 

@@ -162,7 +162,7 @@ def _merge_entries(stored: Grid, wanted: Grid) -> Grid:
     for dim, kind in zip(LABELS, ("models", "datasets", "systems", "strategies"), strict=True):
         present = stored.labels[dim]
         labelled = zip(wanted.labels[dim], getattr(wanted, kind), strict=True)
-        new = (each for label, each in labelled if label not in present)
+        new = (entry for label, entry in labelled if label not in present)
         entries[kind] = (*getattr(stored, kind), *new)
     rows = {name: append_rows(stored.rows[name], rows) for name, rows in wanted.rows.items()}
     axes = wanted.spec.axes.model_copy(update=rows)

@@ -21,7 +21,7 @@ def hold_store(url: str) -> Iterator[None]:
         return
     path = Path(url)
     # Of a path with a slip in it, the folders above the store go, too.
-    made = [each for each in path.parents if not each.exists()]
+    made = [parent for parent in path.parents if not parent.exists()]
     folder = _lock_folder(path)
     try:
         yield

@@ -163,7 +163,7 @@ def read_plan(url: str, group: zarr.Group, rank: int) -> StoredPlan:
         what = "; ".join(str(explain_error(error, "")).splitlines())
         raise InputError(f"the cube's plan cannot be read: {what}", where=url) from None
     # Lengths may still differ here, which the next line refuses.
-    tiled = all(size % each == 0 for size, each in zip(plan.shard, plan.chunk, strict=False))
+    tiled = all(size % part == 0 for size, part in zip(plan.shard, plan.chunk, strict=False))
     if not len(plan.shard) == len(plan.chunk) == rank or not tiled:
         raise InputError("the cube's plan does not fit its axes", where=url, advice=ANEW)
     return plan
@@ -226,7 +226,7 @@ def _check_arrays(url: str, group: zarr.Group) -> None:
                     where=url,
                     advice="do not trust this store",
                 )
-        if not all(1 <= prod(each) <= MOST_ITEMS for each in chunks):
+        if not all(1 <= prod(sizes) <= MOST_ITEMS for sizes in chunks):
             raise InputError(
                 f"damaged: {path} has chunks of a size that paradl does not write",
                 where=url,

@@ -148,7 +148,7 @@ def list_labels(cube: Cube) -> Arrays:
 
 def name_file(array: Array, place: Region) -> str:
     """The file, in its store, of the shard or chunk at which a part of an array starts."""
-    starts = [each.start for each in place] + [0] * (array.ndim - len(place))
+    starts = [extent.start for extent in place] + [0] * (array.ndim - len(place))
     sizes = array.shards or array.chunks
     position = tuple(start // size for start, size in zip(starts, sizes, strict=True))
     return f"{array.path}/{array.metadata.encode_chunk_key(position)}"

@@ -55,7 +55,7 @@ class Flags(Variable):
         """CF attributes: masks and their meanings, in the order of `Limit`."""
         return {
             "long_name": self.long_name,
-            "flag_masks": [each.value for each in Limit],
+            "flag_masks": [limit.value for limit in Limit],
             "flag_meanings": " ".join(name_limits(~0)),
             "comment": "uneven and batch_exceeds_dataset are marks, and forbid nothing",
         }
@@ -63,7 +63,7 @@ class Flags(Variable):
 
 def name_limits(flags: int) -> list[str]:
     """The names of the limits in a flag byte."""
-    return [each.name.lower() for each in Limit if each & flags and each.name]
+    return [limit.name.lower() for limit in Limit if limit & flags and limit.name]
 
 
 def join_limits(flags: NDArray[Any]) -> tuple[list[str], NDArray[np.intp]]:

@@ -65,8 +65,8 @@ def run_blocks(cube: Cube, blocks: Iterable[int]) -> Iterator[int]:
                 return
             done, running = wait(running, return_when=FIRST_COMPLETED)
             # Failures last: what is done beside them is told first.
-            for each in sorted(done, key=lambda each: each.exception() is not None):
-                yield each.result()
+            for future in sorted(done, key=lambda future: future.exception() is not None):
+                yield future.result()
 
 
 def compute(grid: Grid, plan: Plan, region: Region) -> Answers:
@@ -90,7 +90,7 @@ def compute(grid: Grid, plan: Plan, region: Region) -> Answers:
             tables.append((index, table))
     for index, table in tables:  # only now wait for them
         summary[(*index, slice(None), 0)] = table
-    arrays = {name: np.asarray(each).reshape(*places, *shape) for name, each in buffers.items()}
+    arrays = {name: np.asarray(buffer).reshape(*places, *shape) for name, buffer in buffers.items()}
     # Blocks that differ only in strategy and PEs would write the same file: the first does.
     if _is_first_along(plan, region, NOT_SERIAL):
         arrays[SERIAL] = serial[None, None]

@@ -57,7 +57,7 @@ WORKER_ENVIRONMENT = {
 def make_local_environment() -> dict[str, str]:
     """WORKER_ENVIRONMENT for workers on this machine, which keep the user's own XLA_FLAGS."""
     flags = os.environ.get("XLA_FLAGS", "").split()
-    more = [each for each in WORKER_ENVIRONMENT["XLA_FLAGS"].split() if each not in flags]
+    more = [flag for flag in WORKER_ENVIRONMENT["XLA_FLAGS"].split() if flag not in flags]
     return WORKER_ENVIRONMENT | {"XLA_FLAGS": " ".join([*flags, *more])}
 
 

@@ -144,7 +144,7 @@ def _estimate_pipelines(grid: Grid, plan: Plan) -> int:
     pipelines = [strategy for strategy in grid.strategies if strategy.cut_by_axis]
     if not pipelines:
         return 0
-    segments = max(_count_segments(grid, each) for each in pipelines)
+    segments = max(_count_segments(grid, strategy) for strategy in pipelines)
     axes = _list_other_layered(plan)
     sizes = _count_sizes(grid, plan)
     if not any(strategy.several for strategy in pipelines):

@@ -79,7 +79,7 @@ def verify(url: str, progress: Progress = silent) -> Verdict:
         with progress(cube.plan, 0) as advance:
             damaged = tuple(find_damages(cube, advance))
         done, _ = _read_marks(cube)
-        done[[each.block for each in damaged if each.block is not None]] = False
+        done[[damage.block for damage in damaged if damage.block is not None]] = False
         whole = int(done.sum())
         left = (refused or _mend(url, damaged)) if damaged else ""
     return Verdict(damaged, whole, left)
@@ -241,8 +241,9 @@ def _mend(url: str, damaged: Sequence[Damage]) -> str:
         with translate_write_errors(url):
             # Marks first: a kill after this leaves blocks to compute anew, and none that is damaged
             # and done.
-            cube.mark(sorted({each.block for each in damaged if each.block is not None}), False)
-            _restore(cube, [each for each in damaged if each.block is None])
+            blocks = {damage.block for damage in damaged if damage.block is not None}
+            cube.mark(sorted(blocks), False)
+            _restore(cube, [damage for damage in damaged if damage.block is None])
     except OSError as error:
         return f"{url}: writing failed ({error.strerror or error})"
     return ""
@@ -253,15 +254,15 @@ def _restore(cube: Cube, damaged: Sequence[Damage]) -> None:
 
     Marks that cannot be read are gone then: their blocks are computed anew.
     """
-    for each in damaged:
+    for damage in damaged:
         # Deleted before anything is written: Zarr may read what it replaces, and fail at it.
-        sync(cube.group.store.delete(each.file))
+        sync(cube.group.store.delete(damage.file))
     nodes, values = dict(_list_nodes(cube.group)), list_labels(cube)
-    for each in damaged:
-        if each.file.endswith(METADATA):
-            _write_metadata(nodes[each.variable])
-        elif each.variable != DONE:
-            get_array(cube.group, each.variable)[:] = values[each.variable]
+    for damage in damaged:
+        if damage.file.endswith(METADATA):
+            _write_metadata(nodes[damage.variable])
+        elif damage.variable != DONE:
+            get_array(cube.group, damage.variable)[:] = values[damage.variable]
 
 
 def _write_metadata(node: Node) -> None:
