@@ -24,7 +24,7 @@ from grids.placing.critical_path import CriticalPath, trace_path
 from grids.placing.group import MOST_DEVICES, PlacedGroup
 from grids.placing.piped import Piped, unroll_graph
 from grids.placing.problem import Problem, pose_problem
-from grids.placing.schedule import Plan
+from grids.placing.schedule import PlacementPlan
 from grids.placing.solve import search_piped, search_plan
 from kernels.oracle.formulas import time_layers
 
@@ -84,7 +84,7 @@ class FoundGroups:
     def _item_bytes(self) -> float:
         return float(PRECISIONS[self.workload.system.precision].item)
 
-    def _describe(self, plan: Plan, devices: int, segments: int) -> PlacedGroup:
+    def _describe(self, plan: PlacementPlan, devices: int, segments: int) -> PlacedGroup:
         """The group of a plan: how often layers and messages are on its critical path."""
         links = link_devices(self.workload.system, devices)
         problem, layers = _unroll(self.graph, links, segments), len(self.graph)
@@ -111,7 +111,7 @@ class FoundGroups:
 
 # A question makes several grids of one configuration: what is the same for them is searched once.
 @lru_cache(maxsize=KEPT)
-def search_devices(graph: Graph, system: System, devices: int, segments: int) -> Plan:
+def search_devices(graph: Graph, system: System, devices: int, segments: int) -> PlacementPlan:
     """The best plan that is met; of several segments, from placements of fewer of them."""
     links = link_devices(system, devices)
     whole = pose_problem(graph, links)

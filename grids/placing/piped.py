@@ -13,8 +13,8 @@ from itertools import count
 import numpy as np
 
 from grids.graphs.graph import Graph
-from grids.placing.problem import Bounds, Floats, Placement, Problem
-from grids.placing.schedule import Plan, schedule_step
+from grids.placing.problem import Floats, Placement, Problem, TimeBounds
+from grids.placing.schedule import PlacementPlan, schedule_step
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,13 +33,13 @@ class Piped:
         """How many micro-batches there are."""
         return self.unrolled.operators // self.whole.operators
 
-    def schedule(self, placement: Placement) -> Plan:
+    def schedule(self, placement: Placement) -> PlacementPlan:
         """The better of two schedules; starts are those of the unrolled operators."""
         starts, lengths = schedule_step(self.unrolled, placement * self.runs, self.runs)
-        return Plan(placement, tuple(map(tuple, starts)), sum(lengths))
+        return PlacementPlan(placement, tuple(map(tuple, starts)), sum(lengths))
 
     @property
-    def bounds(self) -> Bounds:
+    def bounds(self) -> TimeBounds:
         """Bounds of any placement.
 
         critical_path: an operator runs all micro-batches one by one, the first of them after what
@@ -57,7 +57,7 @@ class Piped:
         paths: Floats = np.maximum(filled, tails.max(axis=(1, 2)))
         work = self.unrolled.bounds.work
         share = self.unrolled.durations.sum(axis=1) / self.whole.devices
-        return Bounds(float(paths.sum()), work, float(np.maximum(paths, share).sum()))
+        return TimeBounds(float(paths.sum()), work, float(np.maximum(paths, share).sum()))
 
 
 def unroll_graph(graphs: Sequence[Graph]) -> Graph:

@@ -31,7 +31,7 @@ class Edge(NamedTuple):
     delays: tuple[tuple[float, ...], ...]
 
 
-class Bounds(NamedTuple):
+class TimeBounds(NamedTuple):
     """Lower bounds of a step's time [s].
 
     critical_path: the longest way of each pass, without messages. work: all of it over the devices.
@@ -145,12 +145,12 @@ class Problem:
         return tails
 
     @cached_property
-    def bounds(self) -> Bounds:
+    def bounds(self) -> TimeBounds:
         """The bounds that need no program; a pass takes at least the larger of both."""
         paths = self.tails.max(axis=1)
         work = self.durations.sum(axis=1) / self.devices
         proven = sum(max(path, share) for path, share in zip(paths, work, strict=True))
-        return Bounds(float(paths.sum()), float(work.sum()), float(proven))
+        return TimeBounds(float(paths.sum()), float(work.sum()), float(proven))
 
     @cached_property
     def edges_in_order(self) -> tuple[Edge, ...]:

@@ -15,7 +15,7 @@ Starts = list[float]
 
 
 @dataclass(frozen=True)
-class Plan:
+class PlacementPlan:
     """A placement and when its operators begin. time [s]: of the step; starts [s, passes by n]."""
 
     placement: Placement
@@ -23,13 +23,13 @@ class Plan:
     time: float
 
 
-def plan_placement(problem: Problem, placement: Placement) -> Plan:
+def plan_placement(problem: Problem, placement: Placement) -> PlacementPlan:
     """The better of two schedules of a placement."""
     starts, lengths = schedule_step(problem, placement)
-    return Plan(placement, tuple(map(tuple, starts)), sum(lengths))
+    return PlacementPlan(placement, tuple(map(tuple, starts)), sum(lengths))
 
 
-def follow_starts(problem: Problem, placement: Placement, starts: Floats) -> Plan:
+def follow_starts(problem: Problem, placement: Placement, starts: Floats) -> PlacementPlan:
     """The plan in which devices run their operators in the order of their starts."""
     schedules: list[Starts] = []
     lengths = []
@@ -37,7 +37,7 @@ def follow_starts(problem: Problem, placement: Placement, starts: Floats) -> Pla
         order = _sort_by_start(problem, durations, begins)
         schedules.append(follow_order(problem, durations, placement, order))
         lengths.append(find_length(schedules[-1], durations))
-    return Plan(placement, tuple(map(tuple, schedules)), sum(lengths))
+    return PlacementPlan(placement, tuple(map(tuple, schedules)), sum(lengths))
 
 
 def _sort_by_start(problem: Problem, durations: list[float], begins: list[float]) -> list[int]:

@@ -54,7 +54,7 @@ class Document:
 Source = Document | str  # a file, or what messages call the data that are in none
 
 
-class Place(NamedTuple):
+class KeyLocation(NamedTuple):
     """A key of a file, or of data that are in none."""
 
     source: Source
@@ -70,7 +70,7 @@ class Place(NamedTuple):
         return ": ".join(filter(None, (where, key)))
 
 
-Locate = Callable[[KeyPath], Place]
+Locate = Callable[[KeyPath], KeyLocation]
 
 
 def _find_child(node: yaml.Node, part: str | int) -> tuple[yaml.Mark | None, yaml.Node]:
@@ -123,7 +123,7 @@ def explain_error(
     `model` is what was validated; with it, a misspelt key gets the nearest one that exists. Data
     that were written out of a file have a `source` that locates their keys in it.
     """
-    locate = source if callable(source) else lambda keypath: Place(source, keypath)
+    locate = source if callable(source) else lambda keypath: KeyLocation(source, keypath)
     errors = _drop_echoes(error.errors(include_url=False, include_context=False))
     # A block that is repeated is wrong in one place.
     by_place = {locate(mistake["loc"]).text: mistake for mistake in reversed(errors)}

@@ -33,7 +33,7 @@ ASKING = Lock()
 
 
 @dataclass(frozen=True)
-class Answers:
+class BlockArrays:
     """The arrays of one block, which lie in `buffers`; none where no cell can exist."""
 
     arrays: Arrays
@@ -69,10 +69,10 @@ def run_blocks(cube: Cube, blocks: Iterable[int]) -> Iterator[int]:
                 yield future.result()
 
 
-def compute(grid: Grid, plan: Plan, region: Region) -> Answers:
+def compute(grid: Grid, plan: Plan, region: Region) -> BlockArrays:
     """Compute one block: all its variables, and their summary."""
     if grid.table(region[0].start, region[1].start) is None:
-        return Answers({}, {})
+        return BlockArrays({}, {})
     places, shape = _split_sizes(region)
     buffers = SPARE.take(math.prod(places), shape, grid.spec.outputs)
     summary = np.empty((*places, len(STATISTICS), 1, *shape[1:]))
@@ -94,14 +94,14 @@ def compute(grid: Grid, plan: Plan, region: Region) -> Answers:
     # Blocks that differ only in strategy and PEs would write the same file: the first does.
     if _is_first_along(plan, region, NOT_SERIAL):
         arrays[SERIAL] = serial[None, None]
-    return Answers(arrays | {SUMMARY: summary}, buffers)
+    return BlockArrays(arrays | {SUMMARY: summary}, buffers)
 
 
 def _run_one(cube: Cube, block: int) -> int:
     return store(cube, block, compute(cube.grid, cube.plan, cube.plan.find_region(block)))
 
 
-def store(cube: Cube, block: int, answers: Answers) -> int:
+def store(cube: Cube, block: int, answers: BlockArrays) -> int:
     """Write one block, and keep its memory for another."""
     with translate_write_errors(cube.url):
         cube.write(block, answers.arrays)

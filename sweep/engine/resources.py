@@ -7,7 +7,7 @@ from grids.grid import Grid
 from grids.reading.errors import InputError
 from sweep.cube.plan import Plan
 from sweep.engine.control_groups import memory_limits
-from sweep.engine.memory import DRIVER_BYTES, Memory, estimate_memory
+from sweep.engine.memory import DRIVER_BYTES, MemoryEstimate, estimate_memory
 
 # A handful of blocks, however many cores there are. `python -m benchmarks memory` sets what they
 # take against what is promised.
@@ -24,7 +24,7 @@ def blocks_at_once(grid: Grid, plan: Plan) -> int:
     )
 
 
-def _count_fitting(memory: Memory) -> int:
+def _count_fitting(memory: MemoryEstimate) -> int:
     """Blocks that this machine's memory holds at once."""
     return (machine_memory() - memory.process) // memory.block
 
