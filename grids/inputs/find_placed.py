@@ -13,8 +13,8 @@ import numpy as np
 from grids.entries.precision import PRECISIONS
 from grids.entries.strategies import Strategy
 from grids.entries.systems import System
-from grids.graphs.from_models import make_graph
 from grids.graphs.graph import Graph
+from grids.graphs.layer_graphs import make_graph
 from grids.graphs.links import Links, link_devices
 from grids.inputs.case import Workload, build_groups
 from grids.inputs.divisors import divisors
@@ -22,7 +22,7 @@ from grids.inputs.stage_placements import place_stages
 from grids.inputs.values import Settings
 from grids.placing.critical_path import CriticalPath, trace_path
 from grids.placing.group import MOST_DEVICES, PlacedGroup
-from grids.placing.piped import Piped, unroll_graph
+from grids.placing.pipelined_steps import Piped, unroll_graph
 from grids.placing.problem import Problem, pose_problem
 from grids.placing.schedule import PlacementPlan
 from grids.placing.solve import search_piped, search_plan

@@ -205,7 +205,7 @@ class MatrixProduct(LayerKind):
 class Recurrent(LayerKind):
     """A matrix that multiplies its own output at the position before.
 
-    grids/models/recurrent.py counts its products. The gradients of its weights read the output; the
+    grids/models/lstm.py counts its products. The gradients of its weights read the output; the
     sums that come in need not be kept.
     """
 

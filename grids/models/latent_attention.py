@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from grids.entries.entry import Count
 from grids.models.attention import collect, compare, expect_window, keep_sizes, project
-from grids.models.building import BuildingSettings, Site, expect_sequence, make_sequence
+from grids.models.composites import BuildingSettings, Site, expect_sequence, make_sequence
 from grids.models.tensors import LayerOutput, Passage
 
 

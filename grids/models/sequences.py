@@ -9,14 +9,14 @@
       - first_token                 # the first position alone, as classifiers have it; a view
 
 A data set of sequences has the shape [C, length]: C features of each position, such as the one
-number of a word. What reads several positions at once: attention.py and recurrent.py; what looks
+number of a word. What reads several positions at once: attention.py and lstm.py; what looks
 words up: vocabularies.py.
 """
 
 from typing import ClassVar, Literal
 
 from grids.entries.entry import Count
-from grids.models.building import BuildingSettings, Site, expect_sequence, make_sequence
+from grids.models.composites import BuildingSettings, Site, expect_sequence, make_sequence
 from grids.models.settings import LayerSettings, count_outputs
 from grids.models.tensors import Counts, LayerOutput, Passage, Shape
 from grids.reading.errors import ShapeError

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from grids.models.building import BuildingSettings, expect_sequence, make_sequence
+from grids.models.composites import BuildingSettings, expect_sequence, make_sequence
 from grids.models.flow import SAMPLE
 from grids.models.kinds import KINDS, LayerKind
 from grids.models.layers import MOST_LAYERS, Layer, LayerTable, pad_dimensions

@@ -31,11 +31,10 @@ A step is a word, or a mapping of one word to its settings; a bare value is the 
       - fc: targets                 # as many outputs as the dataset has targets
 
 Sequences have words of their own: grids/models/sequences.py, attention.py, latent_attention.py,
-gated.py, recurrent.py, vocabularies.py. Kernel, stride and padding are a number for all dimensions,
-or a list in the order [d,] h, w.
-Padding is what is added on each side; "same" adds kernel - 1 in all, so that the extent is
-divided by the stride and rounded up. Any step takes a `name`; without one it gets its word and a
-number.
+gated_linear.py, lstm.py, vocabularies.py. Kernel, stride and padding are a number for all
+dimensions, or a list in the order [d,] h, w. Padding is added on each side; "same" adds kernel - 1
+in total, so that the extent is divided by the stride and rounded up. Any step takes a `name`;
+without one it gets its word and a number.
 """
 
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args
@@ -48,10 +47,10 @@ from pydantic_core import CoreSchema
 from grids.entries.entry import Count, Name, Record
 from grids.models.attention import Attention, MatMul
 from grids.models.freelayer import Free
-from grids.models.gated import Gated
+from grids.models.gated_linear import Gated
 from grids.models.kinds import KIND_OF_STEP, LayerKind
 from grids.models.latent_attention import LatentAttention
-from grids.models.recurrent import Lstm
+from grids.models.lstm import Lstm
 from grids.models.sequences import ClassToken, FirstToken, LinearSettings, Positions, ToSequence
 from grids.models.settings import LayerSettings, StepSettings, count_outputs
 from grids.models.tensors import Passage, Shape

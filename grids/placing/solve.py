@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from grids.placing.packing import pack
 from grids.placing.parts import Parts
-from grids.placing.piped import Piped
+from grids.placing.pipelined_steps import Piped
 from grids.placing.problem import Placement, Problem, TimeBounds
 from grids.placing.program import improve_plan
 from grids.placing.schedule import PlacementPlan, plan_placement

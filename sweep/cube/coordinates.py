@@ -30,7 +30,7 @@ LABELLED = {
 
 def list_coordinates(grid: Grid) -> Arrays:
     """The values along each dimension, as they are stored; rows by their numbers."""
-    # Objects, which are stored as texts of any length: see `create._create_labels`.
+    # Objects, which are stored as texts of any length: see `creation._create_labels`.
     labelled = {dim: np.array(values, object) for dim, values in grid.labels.items()}
     return labelled | {
         dim: _type_values(grid.parameters[dim], values) for dim, values in grid.axes.items()

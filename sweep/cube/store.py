@@ -1,10 +1,10 @@
 """The store: a Zarr v3 group that holds the cube, complete in itself.
 
-Every variable is cut into the plan's shards; a block's data are written before its done-mark, so
-that a killed run has lost no block that is marked. Every chunk carries a checksum (`verify.py`
-reads them all), and chunks of nothing but fill values are written, too: else a file that is lost
-would read as an answer. The root attributes hold the whole spec: any process that can reach the
-store can compute any block of it.
+Every variable is cut into the plan's shards. A block's data are written before its done-mark, so
+that a killed run loses no block that is marked. Every chunk carries a checksum (`verification.py`
+reads them all), and chunks of fill values alone are written, too: otherwise a lost file would read
+as an answer. The root attributes hold the whole spec, so that any process that can reach the store
+can compute any block of it.
 """
 
 from asyncio import gather

@@ -109,7 +109,7 @@ VARIABLES: dict[str, Variable] = {
     "group_size": Variable("PEs in a group, p2", "1"),
     "segment_count": Variable("segments of a pipeline, S", "1"),
 }
-# What follows from variables, and is stored nowhere (`derived.py`); in the order of the accessor.
+# Computed from variables on read (`derived_quantities.py`), in the order of the accessor.
 DERIVED: dict[str, Variable] = {
     "epoch_time": SUMS["epoch_time"],
     "iteration_time": Variable("time of an iteration", "s"),

@@ -21,7 +21,7 @@ from sweep.cube.store import Cube, open_shared_cube
 from sweep.cube.variables import Arrays
 from sweep.engine.buffer_pool import SPARE, Buffers
 from sweep.engine.compile_cache import keep_programs
-from sweep.engine.evaluate import evaluate, fill
+from sweep.engine.evaluation import evaluate, fill
 from sweep.engine.resources import blocks_at_once
 
 # Runs blocks of a cube, and yields the number of each when it is done.

@@ -18,9 +18,9 @@ from grids.grid_of_spec import Source
 from grids.grid_of_spec import read_grid as read_grid
 from grids.reading.errors import InputError
 from sweep.cube.coordinates import index_rows
-from sweep.cube.create import create_cube
+from sweep.cube.creation import create_cube
 from sweep.cube.difference import describe_difference, describe_other_changes
-from sweep.cube.extend import Extension, extend_cube, plan_extension
+from sweep.cube.extension import Extension, extend_cube, plan_extension
 from sweep.cube.lock import hold_store
 from sweep.cube.marks import collect_marks
 from sweep.cube.object_store import locate_store

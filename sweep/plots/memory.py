@@ -19,7 +19,7 @@ from sweep.answers.numbers import number
 from sweep.cases.memory_parts import list_memory_parts
 from sweep.cells.selection import Selection, locate_row
 from sweep.cells.source import Source
-from sweep.cube.derived import Paradl
+from sweep.cube.derived_quantities import Paradl
 from sweep.plots.figures import SCALES, Size, add_legend, make_axes, use_style
 from sweep.plots.slices import (
     BEYOND,

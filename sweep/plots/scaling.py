@@ -18,7 +18,7 @@ from sweep.answers.numbers import SHARES
 from sweep.cases.draws import draw_times
 from sweep.cells.selection import Selection
 from sweep.cells.source import Source
-from sweep.cube.derived import Paradl
+from sweep.cube.derived_quantities import Paradl
 from sweep.plots.figures import (
     SCALES,
     Size,

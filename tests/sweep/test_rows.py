@@ -17,7 +17,7 @@ from grids.grid_of_spec import read_grid
 from grids.reading.errors import InputError
 from sweep.answers.types.schemas import ANSWERS, build_schemas
 from sweep.cube.store import open_cube, plan_cube
-from sweep.engine.verify import verify
+from sweep.engine.verification import verify
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "links.yaml"
 AXES: dict[str, Any] = {

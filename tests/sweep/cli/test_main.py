@@ -15,7 +15,7 @@ import yaml
 import zarr
 from cubes import COMMAND, SMALL, unmark
 
-from sweep.cube.create import create_cube
+from sweep.cube.creation import create_cube
 from sweep.cube.store import open_cube, plan_cube
 from sweep.engine.run import read_grid
 

@@ -16,7 +16,7 @@ from s3fs import S3FileSystem
 
 import sweep
 from grids.reading.errors import InputError
-from sweep.engine.verify import verify
+from sweep.engine.verification import verify
 from sweep.errors import RunError
 from sweep.questions.status import read_status
 

@@ -14,7 +14,7 @@ from grids.reading.errors import InputError
 from kernels.blocks.outputs import read_output
 from kernels.names.flags import FORBIDS, Limit
 from kernels.oracle.answer import Answer, answer_case
-from sweep.cube.create import create_cube
+from sweep.cube.creation import create_cube
 from sweep.cube.plan import make_plan
 from sweep.cube.store import open_cube
 from sweep.engine.progress import silent

@@ -22,7 +22,7 @@ from grids.reading.errors import InputError
 from grids.rows import append_rows
 from sweep.cube import provenance
 from sweep.cube.coordinates import list_columns, list_coordinates
-from sweep.cube.create import consolidate_metadata
+from sweep.cube.creation import consolidate_metadata
 from sweep.cube.difference import describe_other_changes, list_added_values
 from sweep.cube.layout import find_shape
 from sweep.cube.plan import Plan

@@ -13,14 +13,14 @@ from cubes import MARKS, arrays, refuse_writes, unmark
 
 import sweep
 from grids.reading.errors import InputError
-from sweep.cube.create import create_cube
+from sweep.cube.creation import create_cube
 from sweep.cube.lock import hold_store
 from sweep.cube.plan import make_plan
 from sweep.cube.store import open_cube
 from sweep.engine.progress import silent
 from sweep.engine.run import Where, read_grid
 from sweep.engine.run import sweep as execute
-from sweep.engine.verify import tell_damage, verify
+from sweep.engine.verification import tell_damage, verify
 from sweep.errors import RunError
 from sweep.questions.status import read_status
 

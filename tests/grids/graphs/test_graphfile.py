@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from grids.graphs.find import find_graph
 from grids.graphs.graph import Operator, Tensor
-from grids.graphs.plain import PlainGraph, define_graph
+from grids.graphs.graph_catalogue import find_graph
+from grids.graphs.graphfile import PlainGraph, define_graph
 from grids.reading.errors import InputError
 
 DIAMOND = """name: diamond

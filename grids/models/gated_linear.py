@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from grids.entries.entry import Count
 from grids.models.attention import project
-from grids.models.building import BuildingSettings, Site, expect_sequence
+from grids.models.composites import BuildingSettings, Site, expect_sequence
 from grids.models.tensors import LayerOutput, Passage
 
 
