@@ -45,7 +45,7 @@ class Paradl:
         """The design space that the cube was swept over."""
         if "paradl_spec" not in self._ds.attrs:
             raise InputError(
-                "this Dataset is no cube of paradl's: it has no attribute paradl_spec",
+                "this Dataset is not a paradl cube: it has no attribute paradl_spec",
                 advice="open one with sweep.open_dataset(STORE)",
             )
         return Grid.from_definition(json.loads(self._ds.attrs["paradl_spec"]))
@@ -195,7 +195,7 @@ class Paradl:
         if name not in self._ds.variables:
             raise InputError(
                 f"the Dataset has no {name!r}",
-                advice="open the store anew with sweep.open_dataset(STORE), and keep it in slices",
+                advice="reopen the store with sweep.open_dataset(STORE), and keep it in slices",
             )
         return self._ds[name]
 
@@ -229,7 +229,7 @@ class Paradl:
         """PEs in a group of a hybrid."""
         if {*strategy.choices} - {"segments"}:
             raise InputError(
-                f"the groups that {strategy.label!r} chose are not in this cube",
+                f"this cube does not store the groups that {strategy.label!r} chose",
                 advice="add 'replicas' to the spec's outputs",
             )
         if strategy.several:
@@ -282,8 +282,8 @@ def _check_labels(labels: xr.DataArray, names: Container[str]) -> None:
     for label in map(str, np.atleast_1d(labels.values)):
         if label not in names:
             raise InputError(
-                f"{label!r} is no {labels.name} of the spec in the Dataset's attributes",
-                advice="ask each cube by itself, and put the answers together",
+                f"{label!r} is not a {labels.name} of the spec in the Dataset's attributes",
+                advice="query each cube by itself, then combine the answers",
             )
 
 

@@ -116,7 +116,7 @@ def _shorten(value: object) -> str:
     """A value in a line: long lists by their ends."""
     match value:
         case None:
-            return "nothing"
+            return "not set"
         case list():
             shown = [_shorten(item) for item in value]
             if len(shown) > LONG:

@@ -217,7 +217,7 @@ def _read_statistics(url: str, group: zarr.Group) -> tuple[str, ...]:
         meanings = names.attrs.get("meanings")
         if isinstance(meanings, dict) and names.shape == (len(meanings),):
             return tuple(map(str, meanings))
-    raise InputError(f"damaged: the array {STATISTIC!r} is gone", where=url, advice=ANEW)
+    raise InputError(f"damaged: the array {STATISTIC!r} is missing", where=url, advice=ANEW)
 
 
 def _check_axes(url: str, group: zarr.Group, grid: Grid) -> None:
@@ -241,7 +241,7 @@ def _open_arrays(
         for name in (*grid.spec.outputs, SERIAL, SUMMARY, DONE):
             member = group.get(name)
             if not isinstance(member, zarr.Array):
-                raise InputError(f"damaged: the array {name!r} is gone", where=url, advice=ANEW)
+                raise InputError(f"damaged: the array {name!r} is missing", where=url, advice=ANEW)
             if not _is_as_planned(member, name, plan, statistics):
                 raise InputError(
                     f"damaged: the array {name!r} is not cut as the plan says",

@@ -51,7 +51,7 @@ def check_memory(grid: Grid, plan: Plan, workers: int) -> None:
         what = f"{workers} workers need" if workers else "a block needs"
         raise InputError(
             f"{what} {needed / 1e9:.1f} GB of memory, this machine has {there / 1e9:.1f} GB",
-            advice="use fewer workers" if workers else "use a machine with more",
+            advice="use fewer workers" if workers else "use a machine with more memory",
         )
 
 

@@ -101,7 +101,7 @@ def tell_damage(url: str) -> Iterator[None]:
             raise
         raise RunError(
             f"{url}: {damage.variable} is damaged ({damage.file}: {damage.what}); "
-            f"find all that is with: paradl status {url} --verify"
+            f"list all damage with: paradl status {url} --verify"
         ) from error
 
 
@@ -144,7 +144,7 @@ def _find_difference(node: Node) -> str:
     except NO_METADATA as error:
         return f"it cannot be read ({error})"
     same = str(opened.metadata.to_dict()) == str(node.metadata.to_dict())  # NaN is no equal of NaN
-    return "" if same else f"it is not what the store's own {METADATA} says"
+    return "" if same else f"it differs from the store's {METADATA}"
 
 
 def _check_coordinate(stored: Array, dim: str, values: NDArray[Any]) -> Iterator[Damage]:
@@ -152,7 +152,7 @@ def _check_coordinate(stored: Array, dim: str, values: NDArray[Any]) -> Iterator
     for place in _list_chunks(stored):
         what = _find_reading_fault(stored, place)
         if not what and not np.array_equal(stored[place], values[place]):
-            what = "these are not the values of the spec"
+            what = "its values differ from the spec"
         if what:
             yield Damage(dim, name_file(stored, place), what, {dim: _describe_span(values[place])})
 
@@ -164,7 +164,7 @@ def _read_marks(cube: Cube) -> tuple[NDArray[np.bool_], list[Damage]]:
     for place in _list_chunks(marks):
         what = _find_decoding_fault(marks, place)
         if what:
-            what += f"; {done[place].size:,} blocks are not known to be done"
+            what += f"; whether {done[place].size:,} blocks are done is unknown"
             unread.append(Damage(DONE, name_file(marks, place), what, {}))
         else:
             done[place] = np.asarray(marks[place], bool)
@@ -205,7 +205,7 @@ def _find_reading_fault(stored: Array, place: Region) -> str:
     try:
         size = sync(stored.store_path.store.getsize(name_file(stored, place)))
     except FileNotFoundError:
-        return "the file is gone"  # Zarr reads it as fill values
+        return "the file is missing"  # Zarr reads it as fill values
     except OSError as error:
         return f"it cannot be read ({error.strerror or error})"
     # Zarr reads an empty file as fill values; of a pipe, which is no file, the size is 0, too.

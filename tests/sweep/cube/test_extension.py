@@ -236,7 +236,7 @@ REFUSED = [
         {"model": ["alexnet", "vgg16"]},
         r"axes.model: \[alexnet, cosmoflow\] in the store, \[alexnet\]",
     ),
-    ({"gamma": [0.5, 1]}, r"axes.gamma: nothing in the store, \[0.5, 1\] now"),
+    ({"gamma": [0.5, 1]}, r"axes.gamma: .* \[0.5, 1\] now"),
     ({"pe": [1, 2, 3, 4, 8]}, r"axes.pe: an axis grows at its end, beyond 8; .* before: 3; leave"),
     ({"pe": [1, 2, 4, 5, 6, 7, 8, 9]}, r"these values come before: 5, 6, 7; leave them out"),
     ({"batch": [8, 16, 32]}, r"axes.batch: an axis grows at its end, beyond 32"),
@@ -292,7 +292,7 @@ def test_two_versions_do_not_share_a_cube(data_spec, data_url, tmp_path):
     shutil.copytree(data_url, tmp_path / "cube.zarr")
     group = zarr.open_group(tmp_path / "cube.zarr", mode="r+")
     group.update_attributes({"paradl_versions": '{"paradl": "0.0.1"}'})
-    with pytest.raises(InputError, match=r"begun by other code: paradl 0\.0\.1"):
+    with pytest.raises(InputError, match=r"paradl 0\.0\.1"):
         sweep.run(longer(data_spec, LONGER["pe"]), tmp_path / "cube.zarr", extend=True)
 
 

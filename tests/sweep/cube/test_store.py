@@ -168,9 +168,7 @@ def test_an_array_that_is_gone(made):
     group = zarr.open_group(made, mode="r+", use_consolidated=False)
     del group["memory"]
     consolidate_metadata(group)
-    with pytest.raises(
-        InputError, match=r"the array 'memory' is gone; sweep again with overwrite=True"
-    ):
+    with pytest.raises(InputError, match=r"the array 'memory' .*; sweep again with overwrite=True"):
         open_cube(str(made))
 
 

@@ -128,7 +128,7 @@ def test_a_block_is_named_by_its_cells(url):
     serial, limit = sorted(
         verify(str(url)).damaged, key=lambda each: each.variable != "serial_time"
     )
-    assert (serial.variable, serial.what) == ("serial_time", "the file is gone")
+    assert (serial.variable, serial.what) == ("serial_time", "the file is missing")
     assert list(serial.cells) == ["model", "dataset", "system", "batch"]
     assert limit.what == "its checksum differs"
     assert limit.cells["model"].first == limit.cells["model"].last == "cosmoflow"
@@ -256,7 +256,7 @@ def test_the_command(url, paradl):
     assert out.splitlines()[-2:] == [
         f"comm_time/{BLOCK}: its checksum differs; comm_time of model alexnet, dataset imagenet, "
         "system abci, strategy serial ... data+channel (3), pe 1 ... 8 (4), batch 16 ... 32 (2)",
-        f"memory/{BLOCK}: the file is gone; memory of model alexnet, dataset imagenet, "
+        f"memory/{BLOCK}: the file is missing; memory of model alexnet, dataset imagenet, "
         "system abci, strategy serial ... data+channel (3), pe 1 ... 8 (4), batch 16 ... 32 (2)",
     ]
     assert err == (
