@@ -182,7 +182,7 @@ def _link_tensor(tensor: NamedTensor, positions: dict[str, int], where: str) -> 
             raise InputError.unknown("operator", name, positions, where=place)
     if not tensor.takers:
         raise InputError(
-            f"the tensor of {shorten(tensor.maker)} goes to nobody",
+            f"the tensor of {shorten(tensor.maker)} has no takers",
             where=place,
             advice="name its takers, or leave it out",
         )

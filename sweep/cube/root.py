@@ -119,7 +119,7 @@ def _refuse_file(url: str) -> None:
 
 
 def is_unfinished(group: zarr.Group) -> bool:
-    """Whether the making of a cube was cut short, before any block."""
+    """Whether the creation of a cube was interrupted, before any block."""
     return bool(group.attrs.get("paradl_incomplete", False))
 
 

@@ -183,7 +183,7 @@ def test_a_file_that_is_gone_drops_no_model_in_silence(question, url, paradl):
     lost.unlink()
     code, out, err = paradl(question[0], url, *question[1:])
     assert (code, out) == (1, "")
-    assert f"{lost.relative_to(url)} is missing" in err
+    assert f"{lost.relative_to(url)}" in err
     assert f"paradl status {url} --verify" in err
     assert err.count("\n") == 1
 

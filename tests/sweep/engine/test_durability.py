@@ -153,7 +153,7 @@ def test_a_limit_on_file_sizes(slow_spec, slow_url, tmp_path, paradl):
     with limit_file_sizes(32_000):
         code, _, err = paradl("sweep", slow_spec, url, "--quiet")
     assert code == 1
-    assert err.startswith(f"paradl: {url}: writing failed (File too large); blocks that")
+    assert err.startswith(f"paradl: {url}: writing failed (File too large); ")
     assert err.count("\n") == 1
     sweep.run(slow_spec, url)
     assert arrays(url) == arrays(slow_url)
