@@ -19,7 +19,7 @@ from benchmarks.kernel import Block
 from benchmarks.rawzarr import Codec, Layout, stored_bytes, write
 from benchmarks.report import Report, Row
 from benchmarks.timing import interleaved
-from sweep.cube.create import CODEC
+from sweep.cube.creation import CODEC
 from sweep.cube.plan import CHUNK_CELLS, SHARD_CELLS
 
 Arrays = Mapping[str, NDArray[Any]]

@@ -16,7 +16,7 @@ from benchmarks.report import Report, Row, at_least, at_most
 from grids.convergence.catalogue import EPOCHS
 from grids.convergence.entry import Convergence
 from grids.convergence.fit import fit
-from grids.convergence.law import PRIOR, Prior, fit_law
+from grids.convergence.law import PRIOR, LawPrior, fit_law
 from grids.convergence.points import read_points
 from grids.convergence.table import interpolate_epochs
 from grids.models.layers import Floats
@@ -30,7 +30,7 @@ INSIDE = 1.2816  # spreads: 80 % of a normal distribution
 EXPONENTS = (0.75, 1.0, 1.25, 1.5, 2.0)
 # Those that the shipped one was chosen among.
 PRIORS = tuple(
-    Prior(ratio, spread, error, PRIOR.count)
+    LawPrior(ratio, spread, error, PRIOR.count)
     for ratio, spread, error in product((0.0, 0.5, 1.0, 1.5), (1.0, 1.5, 2.0), (0.04, 0.05, 0.06))
 )
 
@@ -76,7 +76,7 @@ def fit_series() -> tuple[Convergence, ...]:
 
 
 def leave_large_out(
-    entries: Sequence[Convergence], exponent: float = 1.0, prior: Prior = PRIOR
+    entries: Sequence[Convergence], exponent: float = 1.0, prior: LawPrior = PRIOR
 ) -> tuple[LeftOut, ...]:
     """Every batch by each fit to two and more smaller ones.
 

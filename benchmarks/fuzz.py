@@ -16,7 +16,7 @@ from grids.grid import Grid
 from grids.spec import validate_spec
 from sweep.cli.preview import preview_sweep
 from sweep.engine.compile_cache import keep_programs
-from sweep.engine.evaluate import evaluate
+from sweep.engine.evaluation import evaluate
 from sweep.engine.run import read_grid
 from sweep.measured.predicted_runs import Conditions
 from sweep.measured.runs import read_runs

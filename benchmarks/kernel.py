@@ -24,7 +24,7 @@ from kernels.compiled import compiled
 from kernels.configuration.case import Case
 from sweep.cube.variables import VARIABLES, Arrays
 from sweep.engine.buffer_pool import SPARE, Buffers
-from sweep.engine.evaluate import fill
+from sweep.engine.evaluation import fill
 from sweep.engine.resources import cores
 
 Fill = Callable[[Grid, int, Buffers, NDArray[np.float32]], tuple[Buffers, object]]

@@ -16,7 +16,7 @@ from benchmarks.timing import Action, interleaved
 from kernels.blocks.labels import label_points
 from kernels.compiled import put_on_device
 from sweep.samples.draw import draw_slices
-from sweep.samples.space import Space, read_space
+from sweep.samples.space import SampleSpace, read_space
 from sweep.samples.stream import batches
 from sweep.samples.tables import make_tables
 
@@ -80,7 +80,7 @@ def _stream(effort: Effort) -> list[Row]:
     ]
 
 
-def _compare(space: Space, strategy: int, name: str, effort: Effort) -> list[Row]:
+def _compare(space: SampleSpace, strategy: int, name: str, effort: Effort) -> list[Row]:
     tables = make_tables(space, space.problems[0], 0)
     draw = draw_slices(space, tables, space.problems[0], 0, 0, POINTS)
     asked = put_on_device((tables.points[strategy], draw.rows, dict(draw.values)))

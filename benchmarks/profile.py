@@ -12,7 +12,7 @@ from benchmarks.rawzarr import Layout, write
 from benchmarks.report import Report, Row
 from benchmarks.timing import Action, interleaved
 from grids.grid import Grid
-from sweep.cube.create import CODEC
+from sweep.cube.creation import CODEC
 from sweep.cube.plan import CHUNK_CELLS, SHARD_CELLS
 from sweep.cube.variables import Arrays
 

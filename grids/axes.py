@@ -86,7 +86,8 @@ class AxisOf:
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
         generators = [
-            _describe_generator(name, each.fewest, each.most) for name, each in GENERATORS.items()
+            _describe_generator(name, generator.fewest, generator.most)
+            for name, generator in GENERATORS.items()
         ]
         item = {"anyOf": [_SCALAR, *generators]}
         ranges = [_describe_generator(law, 2, 2) for law in LAWS]

@@ -5,11 +5,10 @@ from collections.abc import Iterable
 from itertools import product
 from pathlib import Path
 
-from grids.convergence.catalogue import explain_missing, find_convergence, is_same_data
-from grids.convergence.choice import pick_series
+from grids.convergence.catalogue import explain_missing, find_convergence
 from grids.convergence.entry import Convergence
 from grids.convergence.fit import fit
-from grids.convergence.points import read_points
+from grids.convergence.points import is_same_data, pick_series, read_points
 from grids.entries.datasets import Dataset
 from grids.library import Reference, find
 from grids.lookup import Where

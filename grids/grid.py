@@ -18,7 +18,6 @@ from grids.convergence.entry import Convergence
 from grids.convergences import Pair, look_up_convergences
 from grids.definition import define_spec
 from grids.degrees import read_strategies
-from grids.divisible import expect_divisible
 from grids.entries.calibration import CalibrationFile
 from grids.entries.datasets import Dataset
 from grids.entries.oracles import add_former_choices
@@ -43,8 +42,9 @@ from grids.notes import list_misfits, list_notes
 from grids.outputs import INTERVALS, list_layered
 from grids.reading.errors import ShapeError
 from grids.rows import Rows
-from grids.rows_of_spec import settle_rows
 from grids.spec import Spec, validate_spec
+from grids.spec_rows import settle_rows
+from grids.whole_layers import expect_divisible
 
 if TYPE_CHECKING:
     from grids.inputs.case import Workload

@@ -18,7 +18,7 @@ from grids.models.forms import Form
 from grids.models.template import Template, Word
 from grids.names import is_path
 from grids.reading.errors import InputError
-from grids.reading.yamlfile import KeyPath, Locate, Place, Source, explain_error, load
+from grids.reading.yamlfile import KeyLocation, KeyPath, Locate, Source, explain_error, load
 
 TEMPLATE_KEYS = ("settings", "words")
 # In a message on a plain file: what only layers of such a file have.
@@ -58,7 +58,7 @@ def read_architecture(data: Mapping[str, object], source: Source, base: Path) ->
         rest = {key: value for key, value in data.items() if key != "family"}
         if "layers" in data:
             raise InputError(
-                "expected either 'layers' or 'family', got both", where=Place(source, ()).text
+                "expected either 'layers' or 'family', got both", where=KeyLocation(source, ()).text
             )
         return _write_out(document.data, document, given, rest, source)
     if any(key in data for key in TEMPLATE_KEYS):
@@ -89,15 +89,15 @@ def _write_out(
     def locate_key(keypath: KeyPath) -> str:
         # A family's settings stand in the file that names the family.
         if origin is not source and keypath[:1] == ("settings",):
-            return Place(source, ("family", *keypath[1:])).text
-        return Place(origin, keypath).text
+            return KeyLocation(source, ("family", *keypath[1:])).text
+        return KeyLocation(origin, keypath).text
 
     written = form.write(given, locate_key)
 
-    def locate(keypath: KeyPath) -> Place:
+    def locate(keypath: KeyPath) -> KeyLocation:
         if keypath[:1] == ("layers",):
-            return Place(origin, written.find_origin(keypath))
-        return Place(source, keypath)
+            return KeyLocation(origin, written.find_origin(keypath))
+        return KeyLocation(source, keypath)
 
     return _validate({**rest, "layers": written.layers}, locate)
 

@@ -47,8 +47,9 @@ def check_name(kind: Kind, reference: str) -> None:
 def _advise(kind: Kind, name: str) -> str:
     """Advice on an unknown name."""
     guide = GUIDES.get(kind)
-    own = f"; or write a file of your own, such as ./mine.yaml ({guide})" if guide else ""
-    return f"{suggest_name(name, list_names(kind))}{own}"
+    hint = f" Or write your own file, such as ./mine.yaml ({guide})" if guide else ""
+    advice = suggest_name(name, list_names(kind))
+    return advice + (hint if advice.endswith("?") or not hint else f".{hint}")
 
 
 def _refuse_foreign(reference: str) -> None:

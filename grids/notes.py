@@ -4,14 +4,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from grids.convergence.entry import Convergence
-from grids.divisible import list_unsplit
 from grids.entries.datasets import Dataset
 from grids.entries.strategies import Strategy
 from grids.entries.systems import System
 from grids.library import Model
 from grids.models.layers import LayerTable
 from grids.spec import Spec
-from grids.unused import list_unused, list_unused_choices
+from grids.unused_keys import list_unused, list_unused_choices
+from grids.whole_layers import list_unsplit
 
 
 def list_notes(

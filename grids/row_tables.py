@@ -41,7 +41,7 @@ def read_rows(name: str, form: object, base: Path, where: Where) -> Rows:
 
 def _read_mapping(name: str, form: Mapping[Any, Any], base: Path, where: Where) -> Rows:
     """The rows of columns, a file, or a product."""
-    kinds = [each for each in FORMS if each in form]
+    kinds = [kind for kind in FORMS if kind in form]
     unknown = next((key for key in form if key not in (*FORMS, "where")), None)
     if unknown is not None:
         raise InputError.unknown(

@@ -71,8 +71,8 @@ class Rows:
             0,
             whole=True,
             # Stages of pipelines depend on segments, too.
-            layered=any(each.layered or each.name == "segments" for each in parameters),
-            chosen=all(each.chosen for each in parameters),
+            layered=any(column.layered or column.name == "segments" for column in parameters),
+            chosen=all(column.chosen for column in parameters),
         )
 
     def list_tuples(self) -> list[tuple[float, ...]]:

@@ -143,7 +143,7 @@ def _read_parameters(value: object) -> object:
             raise ValueError(f"{name!r} follows from other parameters; set {FOLLOWS[name]}")
         if name not in FREE:
             raise InputError.unknown("parameter", name, FREE)
-    return {name: PARAMETERS[name].read(each, name) for name, each in value.items()}
+    return {name: PARAMETERS[name].read(number, name) for name, number in value.items()}
 
 
 def _write_parameters(parameters: dict[str, float]) -> dict[str, float | str]:
@@ -197,9 +197,9 @@ class Spec(Choices, _Space):
     @classmethod
     def _check_training(cls, names: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
         """The outputs, of which times to the target need a law of epochs."""
-        asked = list_trained(names)
-        if asked and info.data.get("convergence") == ("none",):
-            raise ValueError(f"{asked[0]!r} needs epochs to a target; write 'convergence: auto'")
+        trained = list_trained(names)
+        if trained and info.data.get("convergence") == ("none",):
+            raise ValueError(f"{trained[0]!r} needs epochs to a target; write 'convergence: auto'")
         return names
 
     @field_validator("outputs")
@@ -207,9 +207,9 @@ class Spec(Choices, _Space):
     def _check_intervals(cls, names: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
         """The outputs, of which percentiles need what is known of a machine."""
         # `oracle` stands above, and so has been validated.
-        asked = [name for name in names if name in INTERVALS]
-        if asked and info.data.get("oracle") == "paper":
-            raise ValueError(f"{asked[0]!r} is unknown to Table III; write 'oracle: machine'")
+        percentiles = [name for name in names if name in INTERVALS]
+        if percentiles and info.data.get("oracle") == "paper":
+            raise ValueError(f"{percentiles[0]!r} is unknown to Table III; write 'oracle: machine'")
         return names
 
     @field_validator("outputs")
@@ -247,11 +247,13 @@ class Spec(Choices, _Space):
     @model_validator(mode="after")
     def _check_placement(self) -> Self:
         """The spec, if what it chooses is known of placed groups."""
-        placed = [each for each in self.axes.strategy if is_placed(each)]
-        if placed and self.oracle == "paper":
-            raise ValueError(f"{placed[0]!r} is no strategy of Table III; write 'oracle: machine'")
-        if placed and self.recompute == "full":
-            raise ValueError(f"{placed[0]!r} runs no layer twice; write 'recompute: none'")
+        placements = [name for name in self.axes.strategy if is_placed(name)]
+        if placements and self.oracle == "paper":
+            raise ValueError(
+                f"{placements[0]!r} is no strategy of Table III; write 'oracle: machine'"
+            )
+        if placements and self.recompute == "full":
+            raise ValueError(f"{placements[0]!r} runs no layer twice; write 'recompute: none'")
         return self
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from sweep.cube.derived import Paradl, name_array
+from sweep.cube.derived_quantities import Paradl, name_array
 from sweep.cube.dimensions import AXES
 from sweep.cube.variables import DERIVED
 from sweep.exports.export import export

@@ -5,19 +5,10 @@ from pathlib import Path
 
 from grids.convergence.entry import Convergence
 from grids.convergence.fit import fit
-from grids.convergence.points import Series, read_points
+from grids.convergence.points import Series, is_same_data, read_points
 from grids.reading.errors import InputError, shorten, suggest_name
 
 EPOCHS = Path(__file__).parents[1] / "catalogue" / "measured" / "epochs.csv"
-
-# Measured data sets with the samples of the catalogue's, whatever the size of the images. MLPerf's
-# CosmoFlow has 128^3 alone.
-MEASURED_AS = {
-    "imagenet": "imagenet",
-    "imagenet-226": "imagenet",
-    "imagenet-299": "imagenet",
-    "cosmoflow-128": "cosmoflow",
-}
 
 
 def find_convergence(model: str, dataset: str, target: str | None = None) -> Convergence | None:
@@ -57,11 +48,6 @@ def explain_missing(model: str, dataset: str) -> str:
         f"no law follows from the epochs of {shorten(model)} on {shorten(dataset)}, known at one "
         f"global batch, {alone[0]:,}"
     )
-
-
-def is_same_data(dataset: str, measured: str) -> bool:
-    """Whether epochs of the data set `measured` are those of a spec's."""
-    return measured in (dataset, MEASURED_AS.get(dataset))
 
 
 @cache

@@ -15,7 +15,7 @@ from kernels.configuration.convergence import Law
 
 
 @dataclass(frozen=True)
-class Prior:
+class LawPrior:
     """Beliefs about any series before it is measured."""
 
     ratio: float  # mean of ln(critical batch / largest measured one)
@@ -26,12 +26,12 @@ class Prior:
 
 # People measure up to where epochs rise: the critical batch is e times the largest measured one,
 # within a factor of 4.5 either way, and runs scatter by 5 %.
-PRIOR = Prior(ratio=1.0, spread=1.5, error=0.05, count=3)
+PRIOR = LawPrior(ratio=1.0, spread=1.5, error=0.05, count=3)
 STEP = 0.01  # of ln B_c
 MARGIN = 8.0  # of ln B_c, beyond the measured batches: 5 spreads of the prior
 
 
-def fit_law(batches: Floats, epochs: Floats, prior: Prior = PRIOR) -> Law:
+def fit_law(batches: Floats, epochs: Floats, prior: LawPrior = PRIOR) -> Law:
     """The law of measured epochs [n] at global batches [n] of at least two sizes."""
     logs = np.log(batches)
     largest = logs.max()
@@ -41,19 +41,19 @@ def fit_law(batches: Floats, epochs: Floats, prior: Prior = PRIOR) -> Law:
     errors = _find_errors(residuals - least[:, None], prior)
     weights = _weigh(errors, critical - largest, len(logs), prior)
     middle = int(np.searchsorted(np.cumsum(weights), 0.5))  # the median
-    own = errors[middle] ** 2
-    apart, beside = least - least[middle], critical - critical[middle]
+    epochs_error = least - least[middle]  # of the logarithms, as below
+    batch_error = critical - critical[middle]
     return Law(
         epochs_min=float(np.exp(least[middle])),
         critical_batch=float(np.exp(critical[middle])),
-        epochs_variance=float(weights @ apart**2 + own / len(logs)),
-        covariance=float(weights @ (apart * beside)),
-        batch_variance=float(weights @ beside**2),
+        epochs_variance=float(weights @ epochs_error**2 + errors[middle] ** 2 / len(logs)),
+        covariance=float(weights @ (epochs_error * batch_error)),
+        batch_variance=float(weights @ batch_error**2),
         error=float(errors[middle]),
     )
 
 
-def _find_errors(residuals: Floats, prior: Prior) -> Floats:
+def _find_errors(residuals: Floats, prior: LawPrior) -> Floats:
     """Spread of the runs about the law of each candidate [critical], from residuals [critical, n].
 
     One run's worth goes into E_min.
@@ -63,7 +63,7 @@ def _find_errors(residuals: Floats, prior: Prior) -> Floats:
     return spread
 
 
-def _weigh(errors: Floats, ratios: Floats, count: int, prior: Prior) -> Floats:
+def _weigh(errors: Floats, ratios: Floats, count: int, prior: LawPrior) -> Floats:
     """Posterior probabilities of the candidates [critical]; E_min and the error are added up."""
     likelihood = -(count - 1 + prior.count) * np.log(errors)
     logs = likelihood - ((ratios - prior.ratio) / prior.spread) ** 2 / 2

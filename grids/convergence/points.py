@@ -5,7 +5,7 @@ reached; `never` where it was not. The columns are those of grids/catalogue/meas
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +17,15 @@ from grids.reading.units import parse_quantity
 REQUIRED = ("model", "dataset", "target", "global_batch")
 OPTIONAL = ("epochs", "steps", "source", "optimizer", "note")
 NEVER = "never"
+
+# Measured data sets with the samples of the catalogue's, whatever the size of the images. MLPerf's
+# CosmoFlow has 128^3 alone.
+MEASURED_AS = {
+    "imagenet": "imagenet",
+    "imagenet-226": "imagenet",
+    "imagenet-299": "imagenet",
+    "cosmoflow-128": "cosmoflow",
+}
 
 MOST_BATCH = 2**53  # float64 counts exactly so far
 MOST_EPOCHS = 1e9
@@ -138,3 +147,47 @@ def _order_points(points: Sequence[MeasuredPoint]) -> tuple[MeasuredPoint, ...]:
             where=points[0].where,
         )
     return tuple(by_batch[batch] for batch in sorted(by_batch))
+
+
+def is_same_data(dataset: str, measured: str) -> bool:
+    """Whether epochs of the data set `measured` are those of a spec's."""
+    return measured in (dataset, MEASURED_AS.get(dataset))
+
+
+def pick_series(
+    series: Iterable[Series], path: Path, model: str, dataset: str | None, target: str | None
+) -> Series:
+    """The only series of `path` with these names; InputError where there are several, or none."""
+    ours = _pick("model", model, series, path)
+    if dataset is not None:
+        measured = MEASURED_AS.get(dataset, dataset)
+        named = any(candidate.dataset == dataset for candidate in ours)
+        ours = _pick("dataset", dataset if named else measured, ours, path)
+    if target is not None:
+        ours = _pick("target", target, ours, path)
+    if len(ours) > 1:
+        raise InputError(
+            f"{len(ours)} series of {shorten(model)}: expected one",
+            where=str(path),
+            advice=_advise_choice(ours),
+        )
+    return ours[0]
+
+
+def _pick(kind: str, name: str, series: Iterable[Series], path: Path) -> tuple[Series, ...]:
+    """The series of that model, dataset or target; InputError where there are none."""
+    listed = tuple(series)
+    matches = tuple(candidate for candidate in listed if getattr(candidate, kind) == name)
+    if not matches:
+        names = {str(getattr(candidate, kind)) for candidate in listed}
+        raise InputError.unknown(kind, name, names, where=str(path))
+    return matches
+
+
+def _advise_choice(series: tuple[Series, ...]) -> str:
+    """Advice: the first label by which several series differ, and its values."""
+    for kind, option in (("target", "target"), ("dataset", "data set")):
+        names = sorted({getattr(candidate, kind) for candidate in series})
+        if len(names) > 1:
+            return f"choose a {option}: {', '.join(map(shorten, names[:5]))}"
+    return "keep the rows of one source and optimizer"

@@ -18,7 +18,7 @@ from grids.entries.entry import Count, Entry, Name, Record, Sources
 from grids.entries.oracles import OracleName
 from grids.entries.parameters import PARAMETERS
 from grids.entries.precision import AnyPrecision, PrecisionName
-from grids.entries.quantity import Parameter as Row
+from grids.entries.quantity import Parameter
 from grids.entries.software import SOFTWARE, AnySoftware, SoftwareName
 from grids.entries.systems import System
 from grids.reading.errors import InputError, shorten
@@ -63,7 +63,7 @@ class LogPrior:
     spread: float
     low: float
     high: float
-    row: Row
+    row: Parameter
 
 
 def list_priors(
@@ -88,7 +88,7 @@ def list_priors(
     return priors
 
 
-class Parameter(Record):
+class FittedParameter(Record):
     """A fitted value, the spread of its logarithm, and whether the runs say more than the prior."""
 
     value: Above0
@@ -116,7 +116,7 @@ class ModelError(Record):
     )
 
 
-class Series(Record):
+class FittedSeries(Record):
     """Runs that were fitted: one model and strategy at several scales."""
 
     model: Name
@@ -140,7 +140,7 @@ class CalibrationFile(Entry):
     oracle: OracleName = "paper"
     precision: AnyPrecision = "fp32"
     software: AnySoftware = "ddp"
-    parameters: Mapping[str, Parameter] = Field(
+    parameters: Mapping[str, FittedParameter] = Field(
         description="Factors on what the system states, or times [s]. In brackets: the prior's "
         "median and spread. determined: false where the runs do not halve that spread, and the "
         "value is mostly the prior's."
@@ -170,7 +170,7 @@ class CalibrationFile(Entry):
     error: ModelError = Field(
         description="What the formulas leave unexplained in runs that were left out."
     )
-    series: tuple[Series, ...] = Field(
+    series: tuple[FittedSeries, ...] = Field(
         default=(),
         description="The runs that were fitted; beyond them a prediction is an extrapolation.",
     )
@@ -236,8 +236,11 @@ class CalibrationFile(Entry):
 
     def belongs_to(self, system: System) -> bool:
         """Whether it was fitted to this machine, in this precision and with this software."""
-        own = (self.system, self.precision, self.software)
-        return own == (system.machine, system.precision, system.software)
+        return (self.system, self.precision, self.software) == (
+            system.machine,
+            system.precision,
+            system.software,
+        )
 
     def serial_time(self, model: str, measured: bool) -> SerialTime:
         """A model's time on one PE, relative to its profile or the roofline."""

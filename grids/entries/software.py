@@ -15,7 +15,7 @@ SoftwareName = Literal["plain", "ddp"]
 
 
 @dataclass(frozen=True)
-class Software:
+class SoftwareFacts:
     """A way of sending gradients.
 
     parameters: values that replace medians of priors. settled: parameters among them that are
@@ -27,8 +27,8 @@ class Software:
     settled: tuple[str, ...] = ()
 
 
-SOFTWARE: dict[SoftwareName, Software] = {
-    "plain": Software(
+SOFTWARE: dict[SoftwareName, SoftwareFacts] = {
+    "plain": SoftwareFacts(
         "all gradients in one message, when the backward pass has ended (ChainerMN, as ParaDL ran)",
         {
             "bucket": math.inf,
@@ -39,7 +39,7 @@ SOFTWARE: dict[SoftwareName, Software] = {
         },
         settled=("bucket", "overlap"),
     ),
-    "ddp": Software(
+    "ddp": SoftwareFacts(
         "gradients in buckets, while the backward pass runs (PyTorch DDP, Horovod, MXNet)",
         {"log_open": 0.0},
         settled=("log_open",),

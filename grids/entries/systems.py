@@ -80,7 +80,7 @@ class ProcessingElement(Record):
     )
 
 
-class Link(Record):
+class Connection(Record):
     """A way between PEs: latency alpha and bandwidth 1 / beta."""
 
     latency: Seconds = Field(description="start-up of a message, or of one step of a ring [s]")
@@ -89,7 +89,7 @@ class Link(Record):
     )
 
 
-class Level(Link):
+class Level(Connection):
     """A level of the network: the first is the node, the last is the whole system."""
 
     name: Name = Field(description="what it is called")
@@ -154,7 +154,7 @@ class System(Entry):
         "a node; beyond it, ib_write_lat and ib_write_bw, or osu_latency and osu_bw."
     )
     # Halo and split-point exchanges go through host memory where PEs cannot reach each other's.
-    staging: Link | None = Field(
+    staging: Connection | None = Field(
         default=None,
         description="The path of halos through host memory, where PEs cannot reach each other's "
         "(MPI without GPUDirect); without it, direct. From: osu_latency D D; nvbandwidth, or "

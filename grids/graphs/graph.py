@@ -11,9 +11,10 @@ once, whoever takes it: two takers on one device get it in one message.
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from heapq import heapify, heappop, heappush
+from itertools import chain
 
 from grids.reading.errors import InputError, shorten
 
@@ -85,12 +86,12 @@ class Graph:
     @property
     def forward(self) -> float:
         """All operators' forward passes on one device [s]."""
-        return math.fsum(each.forward for each in self.operators)
+        return math.fsum(operator.forward for operator in self.operators)
 
     @property
     def backward(self) -> float:
         """All operators' backward passes on one device [s]."""
-        return math.fsum(each.backward for each in self.operators)
+        return math.fsum(operator.backward for operator in self.operators)
 
     @property
     def serial_time(self) -> float:
@@ -118,7 +119,7 @@ class Graph:
     def makers(self) -> tuple[tuple[int, ...], ...]:
         """The positions of the operators that each reads from, each once, ascending."""
         return tuple(
-            tuple(sorted({self.tensors[each].maker for each in taken})) for taken in self.inputs
+            tuple(sorted({self.tensors[tensor].maker for tensor in taken})) for taken in self.inputs
         )
 
 
@@ -138,17 +139,17 @@ def link_operators(
     exist, or that goes to one twice; operators that wait for each other.
     """
     positions = _number_operators(operators, where)
-    linked = [_link_tensor(each, positions, where) for each in tensors]
+    linked = [_link_tensor(tensor, positions, where) for tensor in tensors]
     order = _sort_operators(operators, linked, where)
     rank = {position: number for number, position in enumerate(order)}
     moved = (
-        replace(each, maker=rank[each.maker], takers=tuple(sorted(rank[to] for to in each.takers)))
-        for each in linked
+        Tensor(rank[tensor.maker], tuple(sorted(rank[to] for to in tensor.takers)), tensor.bytes)
+        for tensor in linked
     )
     return Graph(
         name,
         tuple(operators[position] for position in order),
-        tuple(sorted(moved, key=lambda each: (each.maker, each.takers))),
+        tuple(sorted(moved, key=lambda tensor: (tensor.maker, tensor.takers))),
         batch,
         title,
         source,
@@ -163,14 +164,14 @@ def _number_operators(operators: Sequence[Operator], where: str) -> dict[str, in
         raise InputError(
             f"expected at most {MOST_OPERATORS:,} operators, got {len(operators):,}", where=where
         )
-    ((commonest, count),) = Counter(each.name for each in operators).most_common(1)
+    ((commonest, count),) = Counter(operator.name for operator in operators).most_common(1)
     if count > 1:
         raise InputError(
             f"two operators are called {shorten(commonest)}",
             where=where,
             advice="give each its own name",
         )
-    return {each.name: position for position, each in enumerate(operators)}
+    return {operator.name: position for position, operator in enumerate(operators)}
 
 
 def _link_tensor(tensor: NamedTensor, positions: dict[str, int], where: str) -> Tensor:
@@ -181,7 +182,7 @@ def _link_tensor(tensor: NamedTensor, positions: dict[str, int], where: str) -> 
             raise InputError.unknown("operator", name, positions, where=place)
     if not tensor.takers:
         raise InputError(
-            f"the tensor of {shorten(tensor.maker)} goes to nobody",
+            f"the tensor of {shorten(tensor.maker)} has no takers",
             where=place,
             advice="name its takers, or leave it out",
         )
@@ -192,7 +193,7 @@ def _link_tensor(tensor: NamedTensor, positions: dict[str, int], where: str) -> 
             where=place,
             advice="name each taker once",
         )
-    takers = tuple(positions[each] for each in tensor.takers)
+    takers = tuple(positions[taker] for taker in tensor.takers)
     return Tensor(positions[tensor.maker], takers, tensor.bytes)
 
 
@@ -203,7 +204,7 @@ def _sort_operators(
     takers: list[set[int]] = [set() for _ in operators]
     for tensor in tensors:
         takers[tensor.maker].update(tensor.takers)
-    waiting = Counter(each for some in takers for each in some)
+    waiting = Counter(chain.from_iterable(takers))
     ready = [position for position in range(len(operators)) if not waiting[position]]
     heapify(ready)
     order = []
@@ -215,7 +216,8 @@ def _sort_operators(
                 heappush(ready, taker)
     if len(order) < len(operators):
         stuck = {*range(len(operators))} - {*order}
-        names = " -> ".join(shorten(operators[each].name) for each in _find_cycle(takers, stuck))
+        cycle = _find_cycle(takers, stuck)
+        names = " -> ".join(shorten(operators[position].name) for position in cycle)
         raise InputError(
             f"operators wait for each other: {names}", where=where, advice="take one tensor out"
         )

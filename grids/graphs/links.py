@@ -40,7 +40,7 @@ class Links:
         """Whether all pairs are alike: devices may be exchanged then."""
         apart = ~np.eye(len(self), dtype=bool)
         pairs = (self.latency[apart], self.seconds_per_byte[apart])
-        return all(len(np.unique(each)) < 2 for each in pairs)
+        return all(len(np.unique(values)) < 2 for values in pairs)
 
 
 def link_devices(system: System, devices: int) -> Links:

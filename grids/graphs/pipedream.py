@@ -68,7 +68,7 @@ def read_profile(path: Path) -> Graph:
     return link_operators(
         path.stem,
         [operator for operator, _ in operators.values()],
-        _gather_tensors([each for each in edges if each[0] not in fed], names, sizes),
+        _gather_tensors([edge for edge in edges if edge[0] not in fed], names, sizes),
         where=str(path),
         batch=_read_batch(notes.get("batch"), str(path)),
         title=notes.get("title", ""),
@@ -78,8 +78,9 @@ def read_profile(path: Path) -> Graph:
 
 def _read_operator(identity: str, what: str, fields: str, where: str) -> tuple[Operator, float]:
     """The operator, and the bytes that it makes."""
-    values = dict(each.split("=", 1) for each in re.split(r",\s*(?=\w+=)", fields) if "=" in each)
-    missing = [each for each in FIELDS if each not in values]
+    parts = re.split(r",\s*(?=\w+=)", fields)
+    values = dict(part.split("=", 1) for part in parts if "=" in part)
+    missing = [field for field in FIELDS if field not in values]
     if missing or len(values) > len(FIELDS):
         raise InputError(
             f"expected {', '.join(FIELDS)}, got {shorten(', '.join(values))}", where=where
@@ -99,10 +100,10 @@ def _read_operator(identity: str, what: str, fields: str, where: str) -> tuple[O
 def _add_numbers(key: str, text: str, where: str) -> float:
     """A number, or the sum of several: `[1.0; 2.0]` of an operator that makes several tensors."""
     try:
-        numbers = [float(each) for each in text.strip("[]").split(";")]
+        numbers = [float(number) for number in text.strip("[]").split(";")]
     except ValueError:
         numbers = [math.nan]
-    if not all(math.isfinite(each) and each >= 0 for each in numbers):
+    if not all(math.isfinite(number) and number >= 0 for number in numbers):
         raise InputError(f"{key}: expected a number, at least 0, got {shorten(text)}", where=where)
     return math.fsum(numbers)
 
@@ -121,14 +122,14 @@ def _gather_tensors(
     takers: dict[str, list[str]] = {}
     places: dict[str, str] = {}
     for maker, taker, where in edges:
-        for each in (maker, taker):
-            if each not in names:
+        for end in (maker, taker):
+            if end not in names:
                 raise InputError(
-                    f"an edge of {shorten(each)}, which is no operator of the file", where=where
+                    f"an edge of {shorten(end)}, which is no operator of the file", where=where
                 )
         takers.setdefault(maker, []).append(names[taker])
         places.setdefault(maker, where)
     return [
-        NamedTensor(names[maker], tuple(each), sizes[maker], places[maker])
-        for maker, each in takers.items()
+        NamedTensor(names[maker], tuple(readers), sizes[maker], places[maker])
+        for maker, readers in takers.items()
     ]

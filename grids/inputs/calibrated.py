@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grids.entries.calibration import CalibrationFile, SerialTime, Series
+from grids.entries.calibration import CalibrationFile, FittedSeries, SerialTime
 from grids.entries.strategies import Strategy
 from grids.models.layers import Floats
 
@@ -48,7 +48,7 @@ class Calibrated:
         unseen = np.where(p == 1, 0.0, 0.0 if own else error.unseen)
         return np.asarray(1 + unseen + error.distance * away)
 
-    def _is(self, series: Series, strategy: Strategy) -> bool:
+    def _is(self, series: FittedSeries, strategy: Strategy) -> bool:
         return self.has_run and series.model == self.model and series.strategy == strategy.base
 
     def extrapolation(self, strategy: Strategy, p: float, b: float) -> list[str]:
@@ -72,7 +72,7 @@ class Calibrated:
         return reasons
 
 
-def _count_octaves(p: Floats, series: Iterable[Series]) -> Floats:
+def _count_octaves(p: Floats, series: Iterable[FittedSeries]) -> Floats:
     """|log2| of each p over the nearest PE count of the series."""
     counts = np.array(sorted({count for each in series for count in each.pe} or {1}), float)
     return np.asarray(np.abs(np.log2(p[..., None] / counts)).min(axis=-1))

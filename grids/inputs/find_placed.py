@@ -13,8 +13,8 @@ import numpy as np
 from grids.entries.precision import PRECISIONS
 from grids.entries.strategies import Strategy
 from grids.entries.systems import System
-from grids.graphs.from_models import make_graph
 from grids.graphs.graph import Graph
+from grids.graphs.layer_graphs import make_graph
 from grids.graphs.links import Links, link_devices
 from grids.inputs.case import Workload, build_groups
 from grids.inputs.divisors import divisors
@@ -22,9 +22,9 @@ from grids.inputs.stage_placements import place_stages
 from grids.inputs.values import Settings
 from grids.placing.critical_path import CriticalPath, trace_path
 from grids.placing.group import MOST_DEVICES, PlacedGroup
-from grids.placing.piped import Piped, unroll_graph
+from grids.placing.pipelined_steps import Piped, unroll_graph
 from grids.placing.problem import Problem, pose_problem
-from grids.placing.schedule import Plan
+from grids.placing.schedule import PlacementPlan
 from grids.placing.solve import search_piped, search_plan
 from kernels.oracle.formulas import time_layers
 
@@ -84,7 +84,7 @@ class FoundGroups:
     def _item_bytes(self) -> float:
         return float(PRECISIONS[self.workload.system.precision].item)
 
-    def _describe(self, plan: Plan, devices: int, segments: int) -> PlacedGroup:
+    def _describe(self, plan: PlacementPlan, devices: int, segments: int) -> PlacedGroup:
         """The group of a plan: how often layers and messages are on its critical path."""
         links = link_devices(self.workload.system, devices)
         problem, layers = _unroll(self.graph, links, segments), len(self.graph)
@@ -111,7 +111,7 @@ class FoundGroups:
 
 # A question makes several grids of one configuration: what is the same for them is searched once.
 @lru_cache(maxsize=KEPT)
-def search_devices(graph: Graph, system: System, devices: int, segments: int) -> Plan:
+def search_devices(graph: Graph, system: System, devices: int, segments: int) -> PlacementPlan:
     """The best plan that is met; of several segments, from placements of fewer of them."""
     links = link_devices(system, devices)
     whole = pose_problem(graph, links)

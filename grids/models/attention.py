@@ -20,8 +20,8 @@ from typing import ClassVar, Literal, Self
 from pydantic import model_validator
 
 from grids.entries.entry import Count, Name
-from grids.models.building import BuildingSettings, Site, expect_sequence, make_sequence
-from grids.models.tensors import Counts, Passage, Stream, Tensor
+from grids.models.composites import BuildingSettings, Site, expect_sequence, make_sequence
+from grids.models.tensors import Counts, LayerOutput, Passage, Shape
 from grids.reading.errors import InputError, ShapeError
 
 
@@ -38,7 +38,7 @@ class MatMul(BuildingSettings):
     transpose: bool = False
     heads: Count = 1
 
-    def build(self, name: str, x: Stream, site: Site) -> Stream:
+    def build(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
         other = site.look_up(name, self.by)
         if self.transpose:
             return compare(site, name, x, other, self.heads)
@@ -89,7 +89,7 @@ class Attention(BuildingSettings):
             raise ValueError("expected either features or head_features, got both")
         return self
 
-    def build(self, name: str, x: Stream, site: Site) -> Stream:
+    def build(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
         memory = x if self.keys is None else site.look_up(name, self.keys)
         _, features = expect_sequence(name, x.tensor)
         expect_sequence(name, memory.tensor)
@@ -115,14 +115,14 @@ class Attention(BuildingSettings):
         bias = self.bias if self.output_bias is None else self.output_bias
         return project(site, f"{name}.output", context, features, bias=bias)
 
-    def _turn(self, site: Site, name: str, x: Stream, depth: int) -> Stream:
+    def _turn(self, site: Site, name: str, x: LayerOutput, depth: int) -> LayerOutput:
         """Queries or keys, scaled and turned where the settings say so."""
         if self.normalise_heads:
             passage = Passage(x.tensor, x.tensor, counts=Counts(weights=depth, biases=0))
             x = site.add(f"{name}.norm", "rmsnorm", passage, x)
         return site.add(f"{name}.rotary", "rotary", keep_sizes(x), x) if self.rotary else x
 
-    def _add_distances(self, site: Site, name: str, scores: Stream) -> Stream:
+    def _add_distances(self, site: Site, name: str, scores: LayerOutput) -> LayerOutput:
         """Scores with a learned bias for each head and bucket of distances."""
         assert self.heads is not None
         assert self.distances is not None
@@ -131,8 +131,8 @@ class Attention(BuildingSettings):
         return site.add(f"{name}.distances", "positions", passage, scores)
 
     def _build_additive(
-        self, name: str, x: Stream, memory: Stream, width: int, site: Site
-    ) -> Stream:
+        self, name: str, x: LayerOutput, memory: LayerOutput, width: int, site: Site
+    ) -> LayerOutput:
         """A sum of each query with each key, of which a vector makes a score."""
         query = project(site, f"{name}.query", x, width, bias=False)
         key = project(site, f"{name}.key", memory, width, bias=False)
@@ -155,18 +155,18 @@ class Attention(BuildingSettings):
         return collect(site, f"{name}.context", weights, memory, heads=1)
 
 
-def project(site: Site, name: str, x: Stream, features: int, *, bias: bool) -> Stream:
+def project(site: Site, name: str, x: LayerOutput, features: int, *, bias: bool) -> LayerOutput:
     """A matrix for the features of each position."""
     y = make_sequence(x.tensor.extents[0], features)
     return site.add(name, "linear", Passage(x.tensor, y, bias=bias), x)
 
 
-def keep_sizes(x: Stream) -> Passage:
+def keep_sizes(x: LayerOutput) -> Passage:
     """The way through a layer whose output has the sizes of its input."""
     return Passage(x.tensor, x.tensor)
 
 
-def compare(site: Site, name: str, x: Stream, other: Stream, heads: int) -> Stream:
+def compare(site: Site, name: str, x: LayerOutput, other: LayerOutput, heads: int) -> LayerOutput:
     """T x S scores a head: each position's features with those of each position of `other`.
 
     Of fewer heads of `other`, each serves several.
@@ -184,8 +184,8 @@ def compare(site: Site, name: str, x: Stream, other: Stream, heads: int) -> Stre
 
 
 def collect(
-    site: Site, name: str, x: Stream, other: Stream, heads: int, depth: int | None = None
-) -> Stream:
+    site: Site, name: str, x: LayerOutput, other: LayerOutput, heads: int, depth: int | None = None
+) -> LayerOutput:
     """T x d a head: the features of the positions of `other`, in the measure of T x S weights.
 
     depth: features of a head, where several heads share those of `other`.
@@ -202,7 +202,7 @@ def collect(
     return site.add(name, "matmul", passage, x, other)
 
 
-def expect_window(name: str, memory: Tensor, window: int | None) -> None:
+def expect_window(name: str, memory: Shape, window: int | None) -> None:
     """ShapeError for a sequence that is longer than the window of positions that one reads."""
     if window is not None and memory.extents[0] > window:
         raise ShapeError(

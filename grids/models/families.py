@@ -24,7 +24,7 @@ from grids.models.forms import fill_settings, is_required
 from grids.models.steps import Steps
 from grids.models.template import Template
 from grids.reading.errors import InputError
-from grids.reading.yamlfile import KeyPath, Place, explain_error, load
+from grids.reading.yamlfile import KeyLocation, KeyPath, explain_error, load
 
 FAMILIES = Path(__file__).parents[1] / "catalogue" / "families"
 _STEPS: TypeAdapter[Steps] = TypeAdapter(Steps)
@@ -108,4 +108,6 @@ def _write_once(name: str, settings: str) -> Steps:
         return _STEPS.validate_python(written.layers)
     except ValidationError as error:
         origin = written.find_origin
-        raise explain_error(error, lambda path: Place("", origin(("layers", *path)))) from None
+        raise explain_error(
+            error, lambda path: KeyLocation("", origin(("layers", *path)))
+        ) from None

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.models.kinds import Kind
+from grids.models.kinds import LayerKind
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -60,7 +60,7 @@ def find_depth(inputs: Sequence[Sequence[int]], multiplying: Flags) -> int:
 
 
 def count_kept_items(
-    kinds: Sequence[Kind], inputs: Sequence[Sequence[int]], sample: float, y: Floats
+    kinds: Sequence[LayerKind], inputs: Sequence[Sequence[int]], sample: float, y: Floats
 ) -> Floats:
     """Items a sample [G] that are kept of each layer's output, and of the sample with the first.
 
@@ -79,6 +79,6 @@ def count_kept_items(
     return items
 
 
-def count_kept_bytes(kinds: Sequence[Kind], y: Floats) -> Floats:
+def count_kept_bytes(kinds: Sequence[LayerKind], y: Floats) -> Floats:
     """Bytes a sample [G] that each layer remembers besides tensors, whatever the precision."""
     return np.array([kind.remembered for kind in kinds]) * y

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, Tag
 
 from grids.entries.entry import Count, refuse_bool
 from grids.models.settings import BY_FORM, LIST, LayerSettings, Number, Targets, count_outputs
-from grids.models.tensors import Counts, Passage, Tensor
+from grids.models.tensors import Counts, Passage, Shape
 from grids.reading.errors import InputError
 
 # What a layer table holds of anything; more is a slip of the pen.
@@ -31,23 +31,23 @@ class Free(LayerSettings):
     inputs: Amount | None = None
     outputs: Annotated[Number | Targets | OutputSizes, BY_FORM] | None = None
 
-    def infer(self, layer: str, x: Tensor, targets: int | None) -> Passage:
+    def infer(self, layer: str, x: Shape, targets: int | None) -> Passage:
         y = self._find_output(layer, x, targets)
         inputs = float(x.items) if self.inputs is None else self.inputs
         counts = Counts(inputs=inputs, weights=self.weights, biases=self.biases, flops=self.flops)
         return Passage(x, y, counts=counts)
 
-    def _find_output(self, layer: str, x: Tensor, targets: int | None) -> Tensor:
+    def _find_output(self, layer: str, x: Shape, targets: int | None) -> Shape:
         """The output, of the input's rank."""
         if self.outputs is None:
             return x
         if self.outputs == "targets" or isinstance(self.outputs, int):
             channels = count_outputs(layer, self.outputs, targets)
-            return Tensor(channels, x.flat.extents)
+            return Shape(channels, x.flat.extents)
         if len(self.outputs) != len(x.sizes):
             raise InputError(
                 f"outputs: expected a number, or C and {len(x.extents)} extents, "
                 f"got {len(self.outputs)} numbers",
                 where=f"layer {layer}",
             )
-        return Tensor(self.outputs[0], self.outputs[1:])
+        return Shape(self.outputs[0], self.outputs[1:])

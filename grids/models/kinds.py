@@ -16,7 +16,7 @@ Sizes = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Kind:
+class LayerKind:
     """A kind of layer; by default element-wise: each item comes from the items in its place.
 
     steps: the words that make such a layer in an architecture, none where a larger step ends in
@@ -77,7 +77,7 @@ class Kind:
         return math.prod(y)
 
 
-class Pooling(Kind):
+class Pooling(LayerKind):
     """The largest, or the mean, of each window: each item of a window is one operation."""
 
     windowed = True
@@ -92,7 +92,7 @@ class MaxPooling(Pooling):
     remembered = 8
 
 
-class Normalisation(Kind):
+class Normalisation(LayerKind):
     """A scale, counted as weight, and a shift, counted as bias, a channel."""
 
     keeps_input = True
@@ -111,25 +111,25 @@ class ScaleNormalisation(Normalisation):
         return 0
 
 
-class Activation(Kind):
+class Activation(LayerKind):
     """A function whose slope follows from its value: ReLU's is 1 where the output is above 0."""
 
     keeps_output = True
 
 
-class CurvedActivation(Kind):
+class CurvedActivation(LayerKind):
     """A function whose slope takes its argument: two arguments give GELU the same value."""
 
     keeps_input = True
 
 
-class Product(Kind):
+class Product(LayerKind):
     """Two tensors, item by item: the slope of each is the other."""
 
     keeps_input = True
 
 
-class Dropout(Kind):
+class Dropout(LayerKind):
     """Items that are passed on or dropped; a byte an item remembers which."""
 
     # Not in place, as by default in frameworks: behind a ReLU, whose backward pass reads its
@@ -137,7 +137,7 @@ class Dropout(Kind):
     remembered = 1
 
 
-class Multiplying(Kind):
+class Multiplying(LayerKind):
     """A product with weights: F filters of C channels by K."""
 
     multiplies = True
@@ -194,7 +194,7 @@ class Linear(Multiplying):
         return 2 * weights * math.prod(y[1:])
 
 
-class MatrixProduct(Kind):
+class MatrixProduct(LayerKind):
     """A product of two tensors, or with a vector; its step counts the operations."""
 
     multiplies = True
@@ -202,10 +202,10 @@ class MatrixProduct(Kind):
     whole = "both of its matrices are tensors, which every PE holds whole"
 
 
-class Recurrent(Kind):
+class Recurrent(LayerKind):
     """A matrix that multiplies its own output at the position before.
 
-    grids/models/recurrent.py counts its products. The gradients of its weights read the output; the
+    grids/models/lstm.py counts its products. The gradients of its weights read the output; the
     sums that come in need not be kept.
     """
 
@@ -214,7 +214,7 @@ class Recurrent(Kind):
     whole = "each position reads all units of the one before, which would take a gather a step"
 
 
-class Gates(Kind):
+class Gates(LayerKind):
     """Gates: units from sums, with a state that is carried from position to position, and kept."""
 
     keeps_input = True
@@ -229,14 +229,14 @@ class Softmax(Activation):
     whole = "each item is divided by the sum of all"
 
 
-class Embedding(Kind):
+class Embedding(LayerKind):
     """Rows of a table."""
 
     keeps_input = True
     whole = "rows of its table are looked up whole"
 
 
-class SampledSoftmax(Kind):
+class SampledSoftmax(LayerKind):
     """Scores of drawn classes."""
 
     multiplies = True
@@ -266,15 +266,15 @@ _ALL = (
     *(Activation(word, (word,), ("RELU",) if word == "relu" else ()) for word in BY_VALUE),
     *(CurvedActivation(word, (word,)) for word in BY_ARGUMENT),
     Dropout("dropout", steps=("dropout",), prefixes=("DROPOUT",)),
-    Kind("add", prefixes=("ADD",)),  # where a residual step ends
+    LayerKind("add", prefixes=("ADD",)),  # where a residual step ends
     Product("multiply"),  # where a multiply step ends
     Product("gated_product"),  # of a gated step: an activation of one tensor times the other
     # Of tokens: copies for the experts that each goes to, and the weighted sum of what these give.
-    Kind("dispatch"),
+    LayerKind("dispatch"),
     Product("combine"),
     # A rotation of pairs of features by their position (Su et al. 2021): linear, nothing is kept.
-    Kind("rotary"),
-    Kind("concat", prefixes=("CONCAT",)),  # where the branches of a concat step meet
+    LayerKind("rotary"),
+    LayerKind("concat", prefixes=("CONCAT",)),  # where the branches of a concat step meet
     Linear("linear", steps=("linear",)),
     MatrixProduct("matmul", steps=("matmul",)),
     Softmax("softmax", steps=("softmax",)),
@@ -282,8 +282,8 @@ _ALL = (
     SampledSoftmax("sampled_softmax", steps=("sampled_softmax",)),
     Recurrent("recurrent"),  # of an lstm step, which has an input's linear layer in front
     Gates("gates"),
-    Kind("class_token", steps=("class_token",)),
-    Kind("positions", steps=("positions",)),
+    LayerKind("class_token", steps=("class_token",)),
+    LayerKind("positions", steps=("positions",)),
 )
 
 KINDS = {kind.name: kind for kind in _ALL}

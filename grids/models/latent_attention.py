@@ -13,8 +13,8 @@ from typing import ClassVar
 
 from grids.entries.entry import Count
 from grids.models.attention import collect, compare, expect_window, keep_sizes, project
-from grids.models.building import BuildingSettings, Site, expect_sequence, make_sequence
-from grids.models.tensors import Passage, Stream
+from grids.models.composites import BuildingSettings, Site, expect_sequence, make_sequence
+from grids.models.tensors import LayerOutput, Passage
 
 
 class LatentAttention(BuildingSettings):
@@ -30,7 +30,7 @@ class LatentAttention(BuildingSettings):
     query_rank: Count | None = None
     window: Count | None = None
 
-    def build(self, name: str, x: Stream, site: Site) -> Stream:
+    def build(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
         positions, features = expect_sequence(name, x.tensor)
         expect_window(name, x.tensor, self.window)
         depth = self.content + self.rotary
@@ -44,13 +44,13 @@ class LatentAttention(BuildingSettings):
         )
         keys = make_sequence(positions, self.heads * depth)
         key = site.add(f"{name}.key_rotary", "rotary", Passage(keys, keys), written, latent)
-        values = Stream(make_sequence(positions, self.heads * self.value), written.maker)
+        values = LayerOutput(make_sequence(positions, self.heads * self.value), written.maker)
         scores = compare(site, f"{name}.scores", query, key, self.heads)
         weights = site.add(f"{name}.softmax", "softmax", keep_sizes(scores), scores)
         context = collect(site, f"{name}.context", weights, values, self.heads)
         return project(site, f"{name}.output", context, features, bias=False)
 
-    def _ask(self, name: str, x: Stream, depth: int, site: Site) -> Stream:
+    def _ask(self, name: str, x: LayerOutput, depth: int, site: Site) -> LayerOutput:
         """The queries of all heads, turned."""
         if self.query_rank is not None:
             x = project(site, f"{name}.query_latent", x, self.query_rank, bias=False)

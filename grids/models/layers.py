@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grids.models.flow import count_crossing, count_kept_bytes, count_kept_items, find_depth
-from grids.models.kinds import KINDS, Kind
+from grids.models.kinds import KINDS, LayerKind
 from grids.reading.errors import InputError, shorten
 
 Floats = NDArray[np.float64]
@@ -167,7 +167,7 @@ class LayerTable:
         return float(self.x[0]) / len(self.inputs[0])  # the first layer has nothing else to read
 
     @property
-    def _kinds(self) -> list[Kind]:
+    def _kinds(self) -> list[LayerKind]:
         """The kind of each layer."""
         return [KINDS[kind] for kind in self.kinds]
 
@@ -253,8 +253,8 @@ class LayerTable:
     def multipliers(self) -> tuple[str, ...]:
         """The kinds of products, each with its own efficiency, in alphabetical order."""
         convolution = "conv3d" if self.volumetric else "conv2d"
-        some = [kind for kind in self._kinds if kind.multiplies]
-        return tuple(sorted({convolution if kind.convolves else "matmul" for kind in some}))
+        kinds = (kind for kind in self._kinds if kind.multiplies)
+        return tuple(sorted({convolution if kind.convolves else "matmul" for kind in kinds}))
 
 
 def _list_inputs(position: int, layer: Layer) -> tuple[int, ...]:

@@ -27,7 +27,7 @@ from grids.models.kinds import Sizes
 from grids.models.layers import MOST_LAYERS, Floats, Layer, LayerTable, pad_dimensions
 from grids.models.netlines import (
     HEADERS,
-    Line,
+    LayerLine,
     list_lines,
     read_header,
     read_line,
@@ -155,14 +155,14 @@ def _make_dataset(name: str, samples: int, shape: Sizes, targets: int, where: st
         raise explain_error(error, where, Dataset) from None
 
 
-def _chain_inputs(lines: list[Line], shape: Sizes) -> list[Line]:
+def _chain_inputs(lines: list[LayerLine], shape: Sizes) -> list[LayerLine]:
     """The lines, each with its predecessor's output as input, whatever the file says."""
     # The authors' COSMOFLOW.net_256 says 32x2128x128x128 on line 8, where 128 is meant.
     inputs = [shape, *(line.y for line in lines[:-1])]
     return [replace(line, x=x) for line, x in zip(lines, inputs, strict=True)]
 
 
-def _list_warnings(written: list[Line], lines: list[Line]) -> Iterator[str]:
+def _list_warnings(written: list[LayerLine], lines: list[LayerLine]) -> Iterator[str]:
     """Warnings of oddities, line by line."""
     for before, line in zip(written, lines, strict=True):
         if before.x != line.x:
@@ -173,7 +173,7 @@ def _list_warnings(written: list[Line], lines: list[Line]) -> Iterator[str]:
         yield from (f"{line.where}: {line.name}: {oddity}" for oddity in _list_oddities(line))
 
 
-def _list_oddities(line: Line) -> Iterator[str]:
+def _list_oddities(line: LayerLine) -> Iterator[str]:
     """Oddities of a line that can be read."""
     kind = line.kind
     # Element-wise lines have w = CxF with extents of 0, as in 64x64x0x0: C and F are told, and no
@@ -190,7 +190,7 @@ def _list_oddities(line: Line) -> Iterator[str]:
         yield "no weights"
 
 
-def _make_table(lines: list[Line], where: str) -> LayerTable:
+def _make_table(lines: list[LayerLine], where: str) -> LayerTable:
     """The layers of the lines, with their times."""
     layers = [_make_layer(line) for line in lines]
     seconds = _spread_seconds(lines, [layer.flops for layer in layers])
@@ -200,7 +200,7 @@ def _make_table(lines: list[Line], where: str) -> LayerTable:
         raise InputError(str(error), where=where) from None
 
 
-def _make_layer(line: Line) -> Layer:
+def _make_layer(line: LayerLine) -> Layer:
     """One row of the table, of a line whose input is its predecessor's output."""
     # A file is a chain, without `inputs`: an addition's second input is nowhere in it, whatever its
     # x says, and the authors' ResNet-50 has none of the four projections (2,768,896 weights) that
@@ -227,7 +227,7 @@ def _make_layer(line: Line) -> Layer:
     )
 
 
-def _spread_seconds(lines: list[Line], flops: list[float]) -> Floats | None:
+def _spread_seconds(lines: list[LayerLine], flops: list[float]) -> Floats | None:
     """Seconds a layer; None where the file has no times."""
     seconds = np.array([line.seconds for line in lines])
     if not seconds.any():

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from grids.entries.entry import MOST_NAME
 from grids.entries.parameters import SECONDS
-from grids.models.kinds import KIND_OF_PREFIX, Kind, Sizes
+from grids.models.kinds import KIND_OF_PREFIX, LayerKind, Sizes
 from grids.reading.errors import InputError, shorten, suggest_name
 from grids.reading.textfile import read_text
 
@@ -29,12 +29,12 @@ SPLIT = re.compile(r"(?:(?P<index>[0-9]{1,9})\s+)?(?P<name>[^|\s]+)\s*\|\s*(?P<f
 
 
 @dataclass(frozen=True)
-class Line:
+class LayerLine:
     """A line of a layer, read but not yet judged."""
 
     where: str
     name: str
-    kind: Kind
+    kind: LayerKind
     x: Sizes
     w: Sizes
     y: Sizes
@@ -88,7 +88,7 @@ def read_header(rows: list[tuple[str, list[str]]], where: str) -> tuple[str, int
     return "|".join(names), samples, tuple(shape)
 
 
-def read_line(where: str, fields: list[str], rank: int) -> Line:
+def read_line(where: str, fields: list[str], rank: int) -> LayerLine:
     """The layer that the fields describe; `rank` is the number of its spatial dimensions."""
     if len(fields) < FIELDS or any(field.strip("| ") for field in fields[FIELDS:]):
         raise InputError(
@@ -97,7 +97,7 @@ def read_line(where: str, fields: list[str], rank: int) -> Line:
             advice="separate five fields by '|'",
         )
     name, x, w, y, seconds = fields[:FIELDS]
-    return Line(
+    return LayerLine(
         where=where,
         name=name,
         kind=_read_kind(where, name),
@@ -109,7 +109,7 @@ def read_line(where: str, fields: list[str], rank: int) -> Line:
     )
 
 
-def _read_kind(where: str, name: str) -> Kind:
+def _read_kind(where: str, name: str) -> LayerKind:
     """The kind with which a layer's name begins."""
     upper = name.upper()
     # No prefix begins another one: the first is the only one.

@@ -9,20 +9,20 @@
       - first_token                 # the first position alone, as classifiers have it; a view
 
 A data set of sequences has the shape [C, length]: C features of each position, such as the one
-number of a word. What reads several positions at once: attention.py and recurrent.py; what looks
+number of a word. What reads several positions at once: attention.py and lstm.py; what looks
 words up: vocabularies.py.
 """
 
 from typing import ClassVar, Literal
 
 from grids.entries.entry import Count
-from grids.models.building import BuildingSettings, Site, expect_sequence, make_sequence
+from grids.models.composites import BuildingSettings, Site, expect_sequence, make_sequence
 from grids.models.settings import LayerSettings, count_outputs
-from grids.models.tensors import Counts, Passage, Stream, Tensor
+from grids.models.tensors import Counts, LayerOutput, Passage, Shape
 from grids.reading.errors import ShapeError
 
 
-class Linear(LayerSettings):
+class LinearSettings(LayerSettings):
     """A matrix for the features of each position, the same for all of them."""
 
     bare: ClassVar[str] = "features"
@@ -30,7 +30,7 @@ class Linear(LayerSettings):
     features: Count | Literal["targets"]
     bias: bool = True
 
-    def infer(self, layer: str, x: Tensor, targets: int | None) -> Passage:
+    def infer(self, layer: str, x: Shape, targets: int | None) -> Passage:
         positions, _ = expect_sequence(layer, x)
         features = count_outputs(layer, self.features, targets)
         return Passage(x, make_sequence(positions, features), bias=self.bias)
@@ -39,7 +39,7 @@ class Linear(LayerSettings):
 class ClassToken(LayerSettings):
     """A position more, in front: the same learned vector for every sample."""
 
-    def infer(self, layer: str, x: Tensor, targets: int | None) -> Passage:
+    def infer(self, layer: str, x: Shape, targets: int | None) -> Passage:
         positions, features = expect_sequence(layer, x)
         return Passage(x, make_sequence(positions + 1, features), counts=Counts(weights=features))
 
@@ -49,7 +49,7 @@ class Positions(LayerSettings):
 
     length: Count | None = None
 
-    def infer(self, layer: str, x: Tensor, targets: int | None) -> Passage:
+    def infer(self, layer: str, x: Shape, targets: int | None) -> Passage:
         positions, features = expect_sequence(layer, x)
         length = self.length or positions
         if positions > length:
@@ -62,14 +62,14 @@ class Positions(LayerSettings):
 class ToSequence(BuildingSettings):
     """The places of an image as positions, row by row. A view: no layer."""
 
-    def build(self, name: str, x: Stream, site: Site) -> Stream:
+    def build(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
         image = x.tensor
-        return Stream(make_sequence(image.items // image.channels, image.channels), x.maker)
+        return LayerOutput(make_sequence(image.items // image.channels, image.channels), x.maker)
 
 
 class FirstToken(BuildingSettings):
     """The first position alone. A view: no layer."""
 
-    def build(self, name: str, x: Stream, site: Site) -> Stream:
+    def build(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
         _, features = expect_sequence(name, x.tensor)
-        return Stream(make_sequence(1, features), x.maker)
+        return LayerOutput(make_sequence(1, features), x.maker)

@@ -16,7 +16,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from grids.entries.entry import Count, Name, Record, refuse_bool
-from grids.models.tensors import Passage, Tensor
+from grids.models.tensors import Passage, Shape
 from grids.reading.errors import ShapeError
 
 
@@ -61,7 +61,7 @@ Number = Annotated[Count, Tag(NUMBER)]
 Targets = Annotated[Literal["targets"], Tag(WORD)]  # as many as the data set has
 
 
-class Settings(Record):
+class StepSettings(Record):
     """The settings of one step. A bare value in the file is the setting called `bare`."""
 
     bare: ClassVar[str] = "name"
@@ -102,9 +102,9 @@ def count_outputs(layer: str, outputs: int | Literal["targets"], targets: int | 
     return targets
 
 
-class LayerSettings(Settings):
+class LayerSettings(StepSettings):
     """The settings of a step that is one layer; its word says of which kind."""
 
     @abstractmethod
-    def infer(self, layer: str, x: Tensor, targets: int | None) -> Passage:
+    def infer(self, layer: str, x: Shape, targets: int | None) -> Passage:
         """The way of `x` through the layer; ShapeError, InputError where it does not fit."""

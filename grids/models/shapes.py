@@ -12,9 +12,9 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from grids.models.building import BuildingSettings, expect_sequence, make_sequence
+from grids.models.composites import BuildingSettings, expect_sequence, make_sequence
 from grids.models.flow import SAMPLE
-from grids.models.kinds import KINDS, Kind
+from grids.models.kinds import KINDS, LayerKind
 from grids.models.layers import MOST_LAYERS, Layer, LayerTable, pad_dimensions
 from grids.models.settings import LayerSettings
 from grids.models.steps import (
@@ -29,7 +29,7 @@ from grids.models.steps import (
     Step,
     Steps,
 )
-from grids.models.tensors import Counts, Passage, Stream, Tensor
+from grids.models.tensors import Counts, LayerOutput, Passage, Shape
 from grids.reading.errors import InputError, ShapeError, shorten, suggest_name
 
 # Repetitions inside repetitions soon are more than there is time for; views make no layers.
@@ -40,7 +40,7 @@ def infer_layers(
     model: str, steps: Steps, shape: tuple[int, ...], targets: int | None
 ) -> LayerTable:
     """The layers of the steps of `model` for samples of `shape` (C, [d,] h, w)."""
-    sample = Stream(Tensor(shape[0], shape[1:]), SAMPLE)
+    sample = LayerOutput(Shape(shape[0], shape[1:]), SAMPLE)
     walk = _Walk(targets, outputs={"sample": sample})
     try:
         walk.follow("", steps, sample)
@@ -72,11 +72,11 @@ class _Walk:
     """Collects layers in the order in which a sample meets them, and the output of each step."""
 
     targets: int | None
-    outputs: dict[str, Stream]
+    outputs: dict[str, LayerOutput]
     layers: list[Layer] = field(default_factory=list)
     steps: int = 0
 
-    def follow(self, scope: str, steps: Steps, x: Stream) -> Stream:
+    def follow(self, scope: str, steps: Steps, x: LayerOutput) -> LayerOutput:
         """The output of the steps, one after the other."""
         self.steps += 1 + len(steps)
         if self.steps > MOST_STEPS:
@@ -85,7 +85,7 @@ class _Walk:
             x = self.outputs[name] = self._take(name, step, x)
         return x
 
-    def look_up(self, name: str, reference: str) -> Stream:
+    def look_up(self, name: str, reference: str) -> LayerOutput:
         """The output of the earlier step that the step `name` refers to."""
         scope = name
         while scope:
@@ -99,7 +99,7 @@ class _Walk:
             advice=suggest_name(reference, self.outputs),
         )
 
-    def _take(self, name: str, step: Step, x: Stream) -> Stream:
+    def _take(self, name: str, step: Step, x: LayerOutput) -> LayerOutput:
         """The output of one step."""
         settings = step.settings
         match settings:
@@ -131,7 +131,7 @@ class _Walk:
         assert isinstance(settings, Flatten)
         return replace(x, tensor=x.tensor.flat)
 
-    def _take_residual(self, name: str, residual: Residual, x: Stream) -> Stream:
+    def _take_residual(self, name: str, residual: Residual, x: LayerOutput) -> LayerOutput:
         """The sum of the body and the shortcut, which have to give the same sizes."""
         body = self.follow(f"{name}.", residual.body, x)
         # Of no steps, the input itself: nothing is added to the table.
@@ -141,7 +141,7 @@ class _Walk:
             raise ShapeError(f"{name}.add: the body gives {y}, the shortcut {shortcut.tensor}")
         return self.add(f"{name}.add", "add", Passage(y, y, inputs=2), body, shortcut)
 
-    def _take_product(self, name: str, product: Multiply, x: Stream) -> Stream:
+    def _take_product(self, name: str, product: Multiply, x: LayerOutput) -> LayerOutput:
         """The body times the gate, either of which may count for all channels or rows of both."""
         gate = self.follow(f"{name}.", product.gate, x)
         body = self.follow(f"{name}.body.", product.body, x)
@@ -149,7 +149,7 @@ class _Walk:
         counts = Counts(inputs=body.tensor.items + gate.tensor.items)
         return self.add(f"{name}.multiply", "multiply", Passage(y, y, counts=counts), body, gate)
 
-    def _take_concat(self, name: str, concat: Concat, x: Stream) -> Stream:
+    def _take_concat(self, name: str, concat: Concat, x: LayerOutput) -> LayerOutput:
         """The branches' outputs side by side, of which only the channels may differ."""
         ends = [
             self.follow(f"{name}.branch{number}.", branch, x)
@@ -159,11 +159,11 @@ class _Walk:
         if len({tensor.extents for tensor in tensors}) > 1:
             extents = ", ".join(str(tensor) for tensor in tensors)
             raise ShapeError(f"{name}.concat: the branches give extents that differ: {extents}")
-        y = Tensor(sum(tensor.channels for tensor in tensors), tensors[0].extents)
+        y = Shape(sum(tensor.channels for tensor in tensors), tensors[0].extents)
         # A copy, which reads what it writes.
         return self.add(f"{name}.concat", "concat", Passage(y, y), *ends)
 
-    def _take_experts(self, name: str, experts: Experts, x: Stream) -> Stream:
+    def _take_experts(self, name: str, experts: Experts, x: LayerOutput) -> LayerOutput:
         """The weighted sum of what the active experts of each position give.
 
         Their layers take each position once for each of them; weights are those of all experts.
@@ -184,18 +184,18 @@ class _Walk:
         passage = Passage(scattered, x.tensor, counts=Counts(besides=chosen.tensor.items))
         return self.add(f"{name}.combine", "combine", passage, y, chosen)
 
-    def find_table(self, x: Stream) -> tuple[str | None, int]:
+    def find_table(self, x: LayerOutput) -> tuple[str | None, int]:
         """The kind of the layer that made a tensor, and its weights; None, 0 for the sample."""
         if x.maker == SAMPLE:
             return None, 0
         maker = self.layers[x.maker]
         return maker.kind, int(maker.w)
 
-    def add(self, name: str, kind: str, passage: Passage, *inputs: Stream) -> Stream:
+    def add(self, name: str, kind: str, passage: Passage, *inputs: LayerOutput) -> LayerOutput:
         """The output of a layer, which joins the collection."""
         makers = tuple(stream.maker for stream in inputs)
         self.layers.append(_make_layer(name, KINDS[kind], passage, makers))
-        return Stream(passage.y, maker=len(self.layers) - 1)
+        return LayerOutput(passage.y, maker=len(self.layers) - 1)
 
 
 def _multiply(layer: Layer, experts: Experts) -> Layer:
@@ -208,7 +208,7 @@ def _multiply(layer: Layer, experts: Experts) -> Layer:
     )
 
 
-def _expect_image(name: str, x: Tensor) -> None:
+def _expect_image(name: str, x: Shape) -> None:
     """InputError for a sequence, over which no window slides."""
     if x.is_sequence:
         raise InputError(
@@ -218,16 +218,16 @@ def _expect_image(name: str, x: Tensor) -> None:
         )
 
 
-def _broadcast(name: str, body: Tensor, gate: Tensor) -> Tensor:
+def _broadcast(name: str, body: Shape, gate: Shape) -> Shape:
     """The sizes of a product; ShapeError where they differ, and neither is 1."""
     sizes = list(zip(body.sizes, gate.sizes, strict=True))
     if any(1 not in pair and len(set(pair)) > 1 for pair in sizes):
         raise ShapeError(f"{name}: the body gives {body}, the gate {gate}")
     channels, *extents = map(max, sizes)
-    return Tensor(channels, tuple(extents))
+    return Shape(channels, tuple(extents))
 
 
-def _make_layer(name: str, kind: Kind, passage: Passage, makers: tuple[int, ...]) -> Layer:
+def _make_layer(name: str, kind: LayerKind, passage: Passage, makers: tuple[int, ...]) -> Layer:
     """One row of the table, of a layer and what passes through it, made by layers before it."""
     # The rows of an opaque layer are not known: all items are channels.
     x, y = (tensor.flat if kind.opaque else tensor for tensor in (passage.x, passage.y))
@@ -257,7 +257,7 @@ def _make_layer(name: str, kind: Kind, passage: Passage, makers: tuple[int, ...]
     )
 
 
-def _count(kind: Kind, passage: Passage, counts: Counts) -> tuple[float, float, float, float]:
+def _count(kind: LayerKind, passage: Passage, counts: Counts) -> tuple[float, float, float, float]:
     """Items in, weights, biases and operations: those that the layer sets, or its kind's."""
     x, y, kernel = passage.x, passage.y, passage.kernel
     inputs, weights, biases, flops = counts.inputs, counts.weights, counts.biases, counts.flops

@@ -31,11 +31,10 @@ A step is a word, or a mapping of one word to its settings; a bare value is the 
       - fc: targets                 # as many outputs as the dataset has targets
 
 Sequences have words of their own: grids/models/sequences.py, attention.py, latent_attention.py,
-gated.py, recurrent.py, vocabularies.py. Kernel, stride and padding are a number for all dimensions,
-or a list in the order [d,] h, w.
-Padding is what is added on each side; "same" adds kernel - 1 in all, so that the extent is
-divided by the stride and rounded up. Any step takes a `name`; without one it gets its word and a
-number.
+gated_linear.py, lstm.py, vocabularies.py. Kernel, stride and padding are a number for all
+dimensions, or a list in the order [d,] h, w. Padding is added on each side; "same" adds kernel - 1
+in total, so that the extent is divided by the stride and rounded up. Any step takes a `name`;
+without one it gets its word and a number.
 """
 
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args
@@ -48,14 +47,14 @@ from pydantic_core import CoreSchema
 from grids.entries.entry import Count, Name, Record
 from grids.models.attention import Attention, MatMul
 from grids.models.freelayer import Free
-from grids.models.gated import Gated
-from grids.models.kinds import KIND_OF_STEP, Kind
+from grids.models.gated_linear import Gated
+from grids.models.kinds import KIND_OF_STEP, LayerKind
 from grids.models.latent_attention import LatentAttention
-from grids.models.recurrent import Lstm
-from grids.models.sequences import ClassToken, FirstToken, Linear, Positions, ToSequence
-from grids.models.settings import LayerSettings, Settings, count_outputs
-from grids.models.tensors import Passage, Tensor
-from grids.models.vocabularies import Embedding, Logits, SampledSoftmax
+from grids.models.lstm import Lstm
+from grids.models.sequences import ClassToken, FirstToken, LinearSettings, Positions, ToSequence
+from grids.models.settings import LayerSettings, StepSettings, count_outputs
+from grids.models.tensors import Passage, Shape
+from grids.models.vocabularies import EmbeddingSettings, Logits, SampledSoftmaxSettings
 from grids.models.windows import AdaptivePool, Conv, Pool, TransposedConv
 from grids.reading.errors import shorten
 
@@ -68,23 +67,23 @@ class Fc(LayerSettings):
     outputs: Count | Literal["targets"]
     bias: bool = True
 
-    def infer(self, layer: str, x: Tensor, targets: int | None) -> Passage:
+    def infer(self, layer: str, x: Shape, targets: int | None) -> Passage:
         outputs = count_outputs(layer, self.outputs, targets)
-        return Passage(x.flat, Tensor(outputs, x.flat.extents), bias=self.bias)
+        return Passage(x.flat, Shape(outputs, x.flat.extents), bias=self.bias)
 
 
 class Plain(LayerSettings):
     """A layer without settings, whose output has the sizes of its input."""
 
-    def infer(self, layer: str, x: Tensor, targets: int | None) -> Passage:
+    def infer(self, layer: str, x: Shape, targets: int | None) -> Passage:
         return Passage(x, x)
 
 
-class Flatten(Settings):
+class Flatten(StepSettings):
     """All items in one column. A view: no layer, nothing to compute or to keep."""
 
 
-class Residual(Settings):
+class Residual(StepSettings):
     """A body and a shortcut from the same input, added."""
 
     bare: ClassVar[str] = "body"
@@ -93,7 +92,7 @@ class Residual(Settings):
     shortcut: "Steps" = ()
 
 
-class Multiply(Settings):
+class Multiply(StepSettings):
     """A gate and a body from the same input, multiplied; no body: the input itself.
 
     One channel, or an extent of 1, is broadcast to those of the other.
@@ -105,7 +104,7 @@ class Multiply(Settings):
     body: "Steps" = ()
 
 
-class Concat(Settings):
+class Concat(StepSettings):
     """Branches from the same input, joined along the channels."""
 
     bare: ClassVar[str] = "branches"
@@ -113,7 +112,7 @@ class Concat(Settings):
     branches: Annotated[tuple["Steps", ...], Field(min_length=1)]
 
 
-class Read(Settings):
+class Read(StepSettings):
     """The output of an earlier step, or the sample: a view, from which the steps go on."""
 
     bare: ClassVar[str] = "step"
@@ -121,14 +120,14 @@ class Read(Settings):
     step: Name
 
 
-class Repeat(Settings):
+class Repeat(StepSettings):
     """Layers several times in a row, with new weights each time."""
 
     layers: "Steps"
     times: Annotated[Count, Field(le=1000)]
 
 
-class Experts(Settings):
+class Experts(StepSettings):
     """Networks of one form, of which each position goes to the few that a router scores highest.
 
     Shazeer et al. 2017; Lepikhin et al. 2020. Positions are spread evenly: an imbalance is a
@@ -151,7 +150,7 @@ class Experts(Settings):
         return self
 
 
-class Side(Settings):
+class Side(StepSettings):
     """A head beside the trunk, such as an auxiliary classifier."""
 
     bare: ClassVar[str] = "layers"
@@ -203,15 +202,15 @@ class Step(Record):
     side: Side | None = None
     read: Read | None = None
     repeat: Repeat | None = None
-    linear: Linear | None = None
+    linear: LinearSettings | None = None
     matmul: MatMul | None = None
     attention: Attention | None = None
     latent_attention: LatentAttention | None = None
     gated: Gated | None = None
     experts: Experts | None = None
     logits: Logits | None = None
-    embedding: Embedding | None = None
-    sampled_softmax: SampledSoftmax | None = None
+    embedding: EmbeddingSettings | None = None
+    sampled_softmax: SampledSoftmaxSettings | None = None
     lstm: Lstm | None = None
     to_sequence: ToSequence | None = None
     class_token: ClassToken | None = None
@@ -258,14 +257,14 @@ class Step(Record):
         return word
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> StepSettings:
         """The settings behind the word."""
         settings = getattr(self, self.word)
-        assert isinstance(settings, Settings)
+        assert isinstance(settings, StepSettings)
         return settings
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> LayerKind:
         """The kind of layer that the word makes, if it makes one."""
         return KIND_OF_STEP[self.word]
 

@@ -65,7 +65,7 @@ class Template(Record):
             layers = writer.write_list(self.layers, _Spot({**settings}, ("layers",), ("layers",)))
         except RecursionError:
             raise InputError(
-                "words stand inside each other without end", where=where(("words",))
+                "words refer to each other in a circle", where=where(("words",))
             ) from None
         return Written(layers, writer.origins)
 

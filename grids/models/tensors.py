@@ -15,7 +15,7 @@ from grids.reading.errors import InputError, ShapeError
 
 
 @dataclass(frozen=True)
-class Tensor:
+class Shape:
     """A sample on its way: C channels by the extents ([d,] h, w)."""
 
     channels: int
@@ -31,10 +31,10 @@ class Tensor:
         return (self.channels, *self.extents)
 
     @property
-    def flat(self) -> "Tensor":
+    def flat(self) -> "Shape":
         """The same items, a channel each."""
         # Extents of 1 rather than none: a network keeps its rank behind a flatten.
-        return Tensor(self.items, tuple(1 for _ in self.extents))
+        return Shape(self.items, tuple(1 for _ in self.extents))
 
     @property
     def is_sequence(self) -> bool:
@@ -66,8 +66,8 @@ class Passage:
     into. counts: those that do not follow from the rules of its kind.
     """
 
-    x: Tensor
-    y: Tensor
+    x: Shape
+    y: Shape
     kernel: Sizes = ()
     stride: tuple[float, ...] = ()
     inputs: int = 1
@@ -102,16 +102,16 @@ class Counts:
 
 
 @dataclass(frozen=True)
-class Stream:
+class LayerOutput:
     """A tensor between layers, and the position of the layer that made it."""
 
-    tensor: Tensor
+    tensor: Shape
     maker: int
 
 
 def slide(
     name: str,
-    x: Tensor,
+    x: Shape,
     kernel: Sizes,
     stride: Sizes,
     padding: Sizes | Literal["same"],
@@ -133,7 +133,7 @@ def slide(
     return extents
 
 
-def spread(name: str, x: Tensor, span: Sizes, stride: Sizes, padding: Sizes, more: Sizes) -> Sizes:
+def spread(name: str, x: Shape, span: Sizes, stride: Sizes, padding: Sizes, more: Sizes) -> Sizes:
     """The extents that a transposed convolution gives; ShapeError where nothing is left.
 
     The inverse of `slide`: the smallest extents of which it makes x, and `more` rows on one side.
@@ -169,7 +169,7 @@ def _count_windows(extent: int, kernel: int, stride: int, padding: int, ceil: bo
     return windows - 1 if (windows - 1) * stride >= extent + padding // 2 else windows
 
 
-def size_dimensions(name: str, setting: str, given: Sizes, x: Tensor) -> Sizes:
+def size_dimensions(name: str, setting: str, given: Sizes, x: Shape) -> Sizes:
     """A size for each dimension of `x`; one alone counts for all of them."""
     rank = len(x.extents)
     if len(given) not in (1, rank):

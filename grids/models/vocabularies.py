@@ -15,16 +15,16 @@ from typing import ClassVar, Literal
 
 from grids.entries.entry import Count, Name
 from grids.models.attention import keep_sizes
-from grids.models.building import BuildingSettings, Site, expect_sequence, make_sequence
+from grids.models.composites import BuildingSettings, Site, expect_sequence, make_sequence
 from grids.models.settings import count_outputs
-from grids.models.tensors import Counts, Passage, Stream
+from grids.models.tensors import Counts, LayerOutput, Passage
 from grids.reading.errors import InputError, shorten
 
 # Of the three times that weights cross the memory in a pass, the one of the gradient.
 GRADIENT = 1 / 3
 
 
-class Embedding(BuildingSettings):
+class EmbeddingSettings(BuildingSettings):
     """A vector for each number of a word.
 
     row: which of a sample's numbers of each position, where it has several; 1 is the first. shares:
@@ -39,7 +39,7 @@ class Embedding(BuildingSettings):
     shards: Count = 1
     sparse: bool = False
 
-    def build(self, name: str, x: Stream, site: Site) -> Stream:
+    def build(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
         length, numbers = expect_sequence(name, x.tensor)
         self._choose_row(name, numbers)
         vocabulary = count_outputs(name, self.vocabulary, site.targets)
@@ -77,7 +77,7 @@ class Logits(BuildingSettings):
     shares: Name | None = None
     bias: bool = False
 
-    def build(self, name: str, x: Stream, site: Site) -> Stream:
+    def build(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
         length, features = expect_sequence(name, x.tensor)
         weights = self.vocabulary * features
         counts = Counts(flops=2 * length * weights)
@@ -89,7 +89,7 @@ class Logits(BuildingSettings):
         return site.add(f"{name}.softmax", "softmax", keep_sizes(scores), scores)
 
 
-class SampledSoftmax(BuildingSettings):
+class SampledSoftmaxSettings(BuildingSettings):
     """Scores of the right class and of some that are drawn, and their softmax; in training alone.
 
     Jean et al. 2015 (On using very large target vocabulary). samples: classes that are drawn once
@@ -102,7 +102,7 @@ class SampledSoftmax(BuildingSettings):
     shards: Count = 1
     sparse: bool = False
 
-    def build(self, name: str, x: Stream, site: Site) -> Stream:
+    def build(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
         length, features = expect_sequence(name, x.tensor)
         classes = count_outputs(name, self.classes, site.targets)
         if self.samples > classes:

@@ -20,7 +20,7 @@ from grids.models.settings import (
     Targets,
     count_outputs,
 )
-from grids.models.tensors import Passage, Tensor, size_dimensions, slide, spread
+from grids.models.tensors import Passage, Shape, size_dimensions, slide, spread
 from grids.reading.errors import InputError
 
 EachChannel = Annotated[Literal["channels"], Tag(WORD)]  # a group for each
@@ -67,13 +67,13 @@ class Conv(_ConvolutionSettings):
 
     padding: Paddings | Literal["same"] = (0,)
 
-    def infer(self, layer: str, x: Tensor, targets: int | None) -> Passage:
+    def infer(self, layer: str, x: Shape, targets: int | None) -> Passage:
         filters = count_outputs(layer, self.filters, targets)
         groups = self.count_groups(layer, x.channels, filters)
         kernel = size_dimensions(layer, "kernel", self.kernel, x)
         stride = size_dimensions(layer, "stride", self.stride, x)
         span = _span(layer, kernel, self.dilation, x)
-        y = Tensor(filters, slide(layer, x, span, stride, self.padding))
+        y = Shape(filters, slide(layer, x, span, stride, self.padding))
         return Passage(x, y, kernel, stride, bias=self.bias, span=span, groups=groups)
 
 
@@ -84,7 +84,7 @@ class TransposedConv(_ConvolutionSettings):
     # More rows on one side: two extents become one by a strided convolution; this takes the larger.
     output_padding: Paddings = (0,)
 
-    def infer(self, layer: str, x: Tensor, targets: int | None) -> Passage:
+    def infer(self, layer: str, x: Shape, targets: int | None) -> Passage:
         filters = count_outputs(layer, self.filters, targets)
         groups = self.count_groups(layer, x.channels, filters)
         kernel = size_dimensions(layer, "kernel", self.kernel, x)
@@ -92,11 +92,11 @@ class TransposedConv(_ConvolutionSettings):
         span = _span(layer, kernel, self.dilation, x)
         extents = spread(layer, x, span, stride, self.padding, self.output_padding)
         back = tuple(1 / rows for rows in stride)
-        y = Tensor(filters, extents)
+        y = Shape(filters, extents)
         return Passage(x, y, kernel, back, bias=self.bias, span=span, groups=groups)
 
 
-def _span(layer: str, kernel: Sizes, dilation: Sizes, x: Tensor) -> Sizes:
+def _span(layer: str, kernel: Sizes, dilation: Sizes, x: Shape) -> Sizes:
     """Rows from the first to the last item of a window."""
     apart = size_dimensions(layer, "dilation", dilation, x)
     return tuple(d * (k - 1) + 1 for d, k in zip(apart, kernel, strict=True))
@@ -113,11 +113,11 @@ class Pool(LayerSettings):
     # Whether a last window may hang over the edge: in the authors' VGG16 113 is pooled to 57.
     ceil: bool = False
 
-    def infer(self, layer: str, x: Tensor, targets: int | None) -> Passage:
+    def infer(self, layer: str, x: Shape, targets: int | None) -> Passage:
         kernel = size_dimensions(layer, "kernel", self.kernel, x)
         stride = size_dimensions(layer, "stride", self.stride or self.kernel, x)
         extents = slide(layer, x, kernel, stride, self.padding, self.ceil)
-        return Passage(x, Tensor(x.channels, extents), kernel, stride)
+        return Passage(x, Shape(x.channels, extents), kernel, stride)
 
 
 class AdaptivePool(LayerSettings):
@@ -127,8 +127,8 @@ class AdaptivePool(LayerSettings):
 
     extent: Sizes
 
-    def infer(self, layer: str, x: Tensor, targets: int | None) -> Passage:
-        y = Tensor(x.channels, size_dimensions(layer, "extent", self.extent, x))
+    def infer(self, layer: str, x: Shape, targets: int | None) -> Passage:
+        y = Shape(x.channels, size_dimensions(layer, "extent", self.extent, x))
         # Windows of one size, rounded up. Frameworks vary it from place to place where extents do
         # not divide; where less comes in than goes out, an item is its own window.
         kernel = tuple(math.ceil(a / b) for a, b in zip(x.extents, y.extents, strict=True))

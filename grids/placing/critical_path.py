@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 from grids.placing.problem import Edge, Placement, Problem
 
@@ -25,7 +26,7 @@ def trace_path(
     """
     ends = [start + duration for start, duration in zip(starts, durations, strict=True)]
     earlier = _find_earlier(placement, starts)
-    position: int | None = max(range(len(ends)), key=lambda each: ends[each])
+    position: int | None = max(range(len(ends)), key=ends.__getitem__)
     operators, messages = [], []
     while position is not None:
         operators.append(position)
@@ -38,7 +39,7 @@ def _find_earlier(placement: Placement, starts: Sequence[float]) -> dict[int, in
     """The operator before each on its device."""
     earlier, last = {}, dict[int, int]()
     # Of operators that take no time several begin at once: the order of positions is possible.
-    for position in sorted(range(len(starts)), key=lambda each: (starts[each], each)):
+    for position in sorted(range(len(starts)), key=lambda n: (starts[n], n)):
         here = placement[position]
         if here in last:
             earlier[position] = last[here]
@@ -67,5 +68,5 @@ def _find_cause(
         causes.append((ends[earlier[position]], earlier[position], None))
     if not causes:
         return None, None
-    _, cause, message = max(causes, key=lambda each: each[0])
+    _, cause, message = max(causes, key=itemgetter(0))
     return cause, message

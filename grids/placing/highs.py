@@ -26,7 +26,7 @@ TOLD = 0.85
 
 
 @dataclass
-class Rows:
+class IntegerProgram:
     """A program: minimise c v, with low <= A v <= high.
 
     Variables are numbered as they come; a row maps them to their coefficients.
@@ -71,7 +71,7 @@ class Solution:
     bound: float | None = None
 
 
-def solve_rows(rows: Rows, limit: float) -> Solution:
+def solve_rows(rows: IntegerProgram, limit: float) -> Solution:
     """The solution within `limit` seconds."""
     if limit <= 0:
         return Solution()

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from grids.placing.highs import Clock, Rows, solve_rows
+from grids.placing.highs import Clock, IntegerProgram, solve_rows
 from grids.placing.problem import Placement, Problem
 from grids.placing.program import add_memory, place_operators, read_placement
 
@@ -25,7 +25,7 @@ def pack(problem: Problem, left: Clock) -> Packing:
         return Packing(in_turn)
     if problem.held.sum() > problem.room * problem.devices:
         return Packing(None, impossible=True)
-    rows = Rows()
+    rows = IntegerProgram()
     x = place_operators(rows, problem)
     _number_devices(rows, x)
     add_memory(rows, x, problem)
@@ -49,7 +49,7 @@ def count_devices(problem: Problem, left: Clock) -> int | None:
         devices += 1
 
 
-def _number_devices(rows: Rows, x: list[list[int]]) -> None:
+def _number_devices(rows: IntegerProgram, x: list[list[int]]) -> None:
     """Without links devices are alike: they are numbered in the order of their first operators.
 
     Otherwise it would be proven for each of their exchanges anew that nothing fits.

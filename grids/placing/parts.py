@@ -14,7 +14,7 @@ from itertools import pairwise, permutations, product
 import numpy as np
 
 from grids.placing.problem import Floats, Placement, Problem
-from grids.placing.schedule import Plan, follow_starts, plan_placement
+from grids.placing.schedule import PlacementPlan, follow_starts, plan_placement
 from grids.placing.search import Tick, search
 
 Ends = tuple[int | None, int | None]  # devices of a part's first and last operator, where they bind
@@ -24,7 +24,7 @@ MOST_EXCHANGED = 4
 
 
 @dataclass(frozen=True)
-class Part:
+class GraphPart:
     """Some operators, ascending, and their problem.
 
     started: the first one is the last of the part before, and takes no time here; ended: the last
@@ -43,9 +43,9 @@ class Part:
 
     def search(
         self, exchanges: Sequence[Exchange], rounds: int, has_time: Tick
-    ) -> dict[Ends, Plan]:
+    ) -> dict[Ends, PlacementPlan]:
         """A plan for all ends; of ends that differ by an exchange of devices one is searched."""
-        plans: dict[Ends, Plan] = {}
+        plans: dict[Ends, PlacementPlan] = {}
         goal = self.problem.bounds.proven
         for ends in self.list_ends():
             if ends in plans:
@@ -82,7 +82,7 @@ class Parts:
         """A step's time that no placement goes below [s]."""
         return sum(part.problem.bounds.proven for part in self.parts)
 
-    def search(self, rounds: int, has_time: Tick) -> Iterator[Plan]:
+    def search(self, rounds: int, has_time: Tick) -> Iterator[PlacementPlan]:
         """Plans of the best way; what is beside the core is on each of the devices in turn."""
         placement, starts = self._lay_out(self._search_parts(rounds, has_time))
         begins = np.zeros_like(self.problem.durations)
@@ -94,7 +94,7 @@ class Parts:
             yield plan_placement(self.problem, whole)
             yield follow_starts(self.problem, whole, begins)
 
-    def _search_parts(self, rounds: int, has_time: Tick) -> list[Plan]:
+    def _search_parts(self, rounds: int, has_time: Tick) -> list[PlacementPlan]:
         """A plan for each part, whose ends are those of the best way."""
         exchanges = _list_exchanges(self.problem)
         # The smallest first: when time is up, they have plans for all of their ends.
@@ -102,7 +102,7 @@ class Parts:
         plans = {part.positions: part.search(exchanges, rounds, has_time) for part in by_size}
         return _choose_way([plans[part.positions] for part in self.parts])
 
-    def _lay_out(self, plans: Sequence[Plan]) -> tuple[Placement, Floats]:
+    def _lay_out(self, plans: Sequence[PlacementPlan]) -> tuple[Placement, Floats]:
         """The core's placement, and when its operators begin, one part after the other."""
         placement: list[int] = []
         starts: list[Floats] = []
@@ -116,7 +116,7 @@ class Parts:
         return tuple(placement), np.concatenate(starts, axis=1)
 
 
-def _choose_way(parts: Sequence[Mapping[Ends, Plan]]) -> list[Plan]:
+def _choose_way(parts: Sequence[Mapping[Ends, PlacementPlan]]) -> list[PlacementPlan]:
     """A plan for each part, so that ends meet and the sum of times is least."""
     ways: dict[int | None, tuple[float, list[Ends]]] = {None: (0.0, [])}
     for plans in parts:
@@ -130,7 +130,7 @@ def _choose_way(parts: Sequence[Mapping[Ends, Plan]]) -> list[Plan]:
     return [plans[ends] for plans, ends in zip(parts, way, strict=True)]
 
 
-def _cut(problem: Problem) -> list[Part]:
+def _cut(problem: Problem) -> list[GraphPart]:
     """The parts between the operators at which the graph can be cut."""
     last = problem.operators - 1
     # Behind a cut at the very end there is nothing.
@@ -138,8 +138,8 @@ def _cut(problem: Problem) -> list[Part]:
     parts = []
     for begin, end in pairwise(borders):
         positions = tuple(range(max(begin, 0), end + 1))
-        own = problem.take_part(positions, started=begin >= 0)
-        parts.append(Part(positions, begin >= 0, end != last, own))
+        part = problem.take_part(positions, started=begin >= 0)
+        parts.append(GraphPart(positions, begin >= 0, end != last, part))
     return parts
 
 

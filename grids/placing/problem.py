@@ -31,7 +31,7 @@ class Edge(NamedTuple):
     delays: tuple[tuple[float, ...], ...]
 
 
-class Bounds(NamedTuple):
+class TimeBounds(NamedTuple):
     """Lower bounds of a step's time [s].
 
     critical_path: the longest way of each pass, without messages. work: all of it over the devices.
@@ -145,12 +145,12 @@ class Problem:
         return tails
 
     @cached_property
-    def bounds(self) -> Bounds:
+    def bounds(self) -> TimeBounds:
         """The bounds that need no program; a pass takes at least the larger of both."""
         paths = self.tails.max(axis=1)
         work = self.durations.sum(axis=1) / self.devices
         proven = sum(max(path, share) for path, share in zip(paths, work, strict=True))
-        return Bounds(float(paths.sum()), float(work.sum()), float(proven))
+        return TimeBounds(float(paths.sum()), float(work.sum()), float(proven))
 
     @cached_property
     def edges_in_order(self) -> tuple[Edge, ...]:
@@ -165,7 +165,7 @@ class Problem:
             durations[:, 0] = 0.0
         kept, tensors = [], []
         for position, tensor in enumerate(self.tensors):
-            takers = tuple(number[each] for each in tensor.takers if each in number)
+            takers = tuple(number[taker] for taker in tensor.takers if taker in number)
             if tensor.maker in number and takers:
                 kept.append(position)
                 tensors.append(Tensor(number[tensor.maker], takers, tensor.bytes))
@@ -178,7 +178,7 @@ class Problem:
         needed = np.zeros(self.devices)
         np.add.at(needed, list(placement), self.held)
         for tensor in self.tensors:
-            away = {placement[each] for each in tensor.takers} - {placement[tensor.maker]}
+            away = {placement[taker] for taker in tensor.takers} - {placement[tensor.maker]}
             needed[list(away)] += tensor.bytes
         return needed
 
@@ -197,13 +197,16 @@ def pose_problem(
     operators = graph.operators
     return Problem(
         durations=np.array(
-            [[each.forward for each in operators], [each.backward for each in operators]]
+            [
+                [operator.forward for operator in operators],
+                [operator.backward for operator in operators],
+            ]
         ),
         tensors=graph.tensors,
-        delays=np.array([links.time_message(each.bytes) for each in graph.tensors]).reshape(
+        delays=np.array([links.time_message(tensor.bytes) for tensor in graph.tensors]).reshape(
             len(graph.tensors), len(links), len(links)
         ),
-        held=np.array([states * each.weights + each.kept for each in operators]),
+        held=np.array([states * operator.weights + operator.kept for operator in operators]),
         room=room,
     )
 

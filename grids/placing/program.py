@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grids.placing.highs import Clock, Rows, solve_rows
+from grids.placing.highs import Clock, IntegerProgram, solve_rows
 from grids.placing.problem import Edge, Floats, Placement, Problem
-from grids.placing.schedule import Plan, follow_starts, plan_placement
+from grids.placing.schedule import PlacementPlan, follow_starts, plan_placement
 
 UNITS = 1000.0
 
@@ -24,11 +24,11 @@ UNITS = 1000.0
 class Proof:
     """The best plan that is known and a bound [s] of all."""
 
-    plan: Plan
+    plan: PlacementPlan
     bound: float
 
 
-def improve_plan(problem: Problem, plan: Plan, left: Clock) -> Proof:
+def improve_plan(problem: Problem, plan: PlacementPlan, left: Clock) -> Proof:
     """The better of a plan and the program's in the time that is left, and the program's bound."""
     program = _Program(problem, plan.time)
     solution = solve_rows(program.rows, left())
@@ -56,7 +56,7 @@ class _Program:
         # A pass takes at most what the other leaves of the best step that is known.
         least = self.tails.max(axis=1)
         self.most = upper / self.unit * (1 + 1e-9) - (least.sum() - least)
-        self.rows = Rows()
+        self.rows = IntegerProgram()
         self.x = place_operators(self.rows, problem)
         self.w = [self._time_message(edge) for edge in problem.edges]
         self.s = [self._time_pass(k) for k in range(len(self.durations))]
@@ -113,7 +113,7 @@ class _Program:
             rows.add_row(terms, low=durations[one] - slack)
 
 
-def place_operators(rows: Rows, problem: Problem) -> list[list[int]]:
+def place_operators(rows: IntegerProgram, problem: Problem) -> list[list[int]]:
     """Flags, operators by devices: each operator is on one device."""
     x = [[rows.add_flag() for _ in range(problem.devices)] for _ in range(problem.operators)]
     for flags in x:
@@ -121,7 +121,7 @@ def place_operators(rows: Rows, problem: Problem) -> list[list[int]]:
     return x
 
 
-def add_memory(rows: Rows, x: list[list[int]], problem: Problem) -> None:
+def add_memory(rows: IntegerProgram, x: list[list[int]], problem: Problem) -> None:
     """What each device holds, and what it is sent, has room on it."""
     for device in range(problem.devices):
         held = (problem.held / problem.room).tolist()

@@ -15,7 +15,7 @@ Starts = list[float]
 
 
 @dataclass(frozen=True)
-class Plan:
+class PlacementPlan:
     """A placement and when its operators begin. time [s]: of the step; starts [s, passes by n]."""
 
     placement: Placement
@@ -23,13 +23,13 @@ class Plan:
     time: float
 
 
-def plan_placement(problem: Problem, placement: Placement) -> Plan:
+def plan_placement(problem: Problem, placement: Placement) -> PlacementPlan:
     """The better of two schedules of a placement."""
     starts, lengths = schedule_step(problem, placement)
-    return Plan(placement, tuple(map(tuple, starts)), sum(lengths))
+    return PlacementPlan(placement, tuple(map(tuple, starts)), sum(lengths))
 
 
-def follow_starts(problem: Problem, placement: Placement, starts: Floats) -> Plan:
+def follow_starts(problem: Problem, placement: Placement, starts: Floats) -> PlacementPlan:
     """The plan in which devices run their operators in the order of their starts."""
     schedules: list[Starts] = []
     lengths = []
@@ -37,7 +37,7 @@ def follow_starts(problem: Problem, placement: Placement, starts: Floats) -> Pla
         order = _sort_by_start(problem, durations, begins)
         schedules.append(follow_order(problem, durations, placement, order))
         lengths.append(find_length(schedules[-1], durations))
-    return Plan(placement, tuple(map(tuple, schedules)), sum(lengths))
+    return PlacementPlan(placement, tuple(map(tuple, schedules)), sum(lengths))
 
 
 def _sort_by_start(problem: Problem, durations: list[float], begins: list[float]) -> list[int]:
@@ -74,7 +74,7 @@ def schedule_pass(
 ) -> tuple[Starts, float]:
     """The better of both orders, and its length [s]."""
     ranks = _put_in_turn(rank_operators(problem, durations, placement), runs)
-    order = sorted(range(len(ranks)), key=lambda each: (-ranks[each], each))
+    order = sorted(range(len(ranks)), key=lambda n: (-ranks[n], n))
     by_rank = follow_order(problem, durations, placement, order)
     by_time = _dispatch(problem, durations, placement, ranks)
     return min(
@@ -108,7 +108,7 @@ def rank_operators(
 def _put_in_turn(ranks: list[float], runs: int) -> list[float]:
     """Ranks by which an operator of an earlier run goes before all of later ones."""
     size, apart = len(ranks) // runs, max(ranks)
-    return [rank + (runs - 1 - each // size) * apart for each, rank in enumerate(ranks)]
+    return [rank + (runs - 1 - n // size) * apart for n, rank in enumerate(ranks)]
 
 
 def follow_order(
@@ -139,7 +139,7 @@ def _dispatch(
     come = [0.0] * len(durations)
     free = [0.0] * problem.devices
     # Each waits for its inputs first, then for its device: by the time at which it could begin.
-    queue = [(0.0, -ranks[each], each) for each, count in enumerate(missing) if not count]
+    queue = [(0.0, -ranks[n], n) for n, count in enumerate(missing) if not count]
     queue.sort()
     while queue:
         time, rank, position = heappop(queue)

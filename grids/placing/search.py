@@ -54,13 +54,13 @@ def list_chains(problem: Problem) -> list[tuple[int, ...]]:
         chain = chain_of[maker] if alone and maker is not None else []
         chain.append(position)
         chain_of[position] = chain
-    return [tuple(chain) for chain in {id(each): each for each in chain_of.values()}.values()]
+    return [tuple(chain) for chain in {id(chain): chain for chain in chain_of.values()}.values()]
 
 
 def list_first(problem: Problem, fixed: Fixed) -> list[Placement]:
     """Placements to begin with: all on each device but for what is fixed; and as HEFT has it."""
     alone = [
-        tuple(fixed.get(each, device) for each in range(problem.operators))
+        tuple(fixed.get(position, device) for position in range(problem.operators))
         for device in range(problem.devices)
     ]
     return [*alone, _place_greedily(problem, fixed, whole=False), _place_greedily(problem, fixed)]
@@ -76,8 +76,8 @@ def _place_greedily(problem: Problem, fixed: Fixed, whole: bool = True) -> Place
     ranks = rank_operators(problem, durations, (0,) * count)
     placement, ends = [0] * count, [0.0] * count
     free, filled = [0.0] * devices, [0.0] * devices
-    head = {each: chain[0] for chain in list_chains(problem) for each in chain}
-    for position in sorted(range(count), key=lambda each: (-ranks[each], each)):
+    head = {position: chain[0] for chain in list_chains(problem) for position in chain}
+    for position in sorted(range(count), key=lambda n: (-ranks[n], n)):
         options = range(devices)
         if position in fixed:
             options = range(fixed[position], fixed[position] + 1)
@@ -105,9 +105,9 @@ class _Search:
     def __init__(self, problem: Problem, fixed: Fixed, has_time: Tick, measure: Measure) -> None:
         self.problem, self.has_time, self.measure = problem, has_time, measure
         self.best: tuple[float, Placement] | None = None
-        self.free = [each for each in range(problem.operators) if each not in fixed]
+        self.free = [position for position in range(problem.operators) if position not in fixed]
         chains = list_chains(problem)
-        movable = (tuple(each for each in chain if each not in fixed) for chain in chains)
+        movable = (tuple(n for n in chain if n not in fixed) for chain in chains)
         self.chains = [chain for chain in movable if chain]
         self.seen: dict[Placement, tuple[float, float]] = {}
 
@@ -135,12 +135,12 @@ class _Search:
     def _list_cut(self, placement: Placement) -> list[tuple[int, ...]]:
         """Operators of chains that have a neighbour on another device, alone."""
         single = {
-            each
+            position
             for edge in self.problem.edges
             if placement[edge.maker] != placement[edge.taker]
-            for each in (edge.maker, edge.taker)
+            for position in (edge.maker, edge.taker)
         }
-        return [(each,) for each in self.free if each in single]
+        return [(position,) for position in self.free if position in single]
 
     def _value(self, placement: Placement) -> tuple[float, float]:
         """Bytes beyond a device's room [B], then the step's time [s]: less is better."""
@@ -163,6 +163,6 @@ class _Search:
 def _move(placement: Placement, run: tuple[int, ...], device: int) -> Placement:
     """The placement with a run of operators on another device."""
     moved = list(placement)
-    for each in run:
-        moved[each] = device
+    for position in run:
+        moved[position] = device
     return tuple(moved)

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 
 from grids.placing.packing import pack
 from grids.placing.parts import Parts
-from grids.placing.piped import Piped
-from grids.placing.problem import Bounds, Placement, Problem
+from grids.placing.pipelined_steps import Piped
+from grids.placing.problem import Placement, Problem, TimeBounds
 from grids.placing.program import improve_plan
-from grids.placing.schedule import Plan, plan_placement
+from grids.placing.schedule import PlacementPlan, plan_placement
 from grids.placing.search import search
 
 # Of the time: until when parts, and all operators, are searched. The rest is the program's.
@@ -35,14 +35,14 @@ Tell = Callable[[float | None, float], None]  # of the best step [s] and the bou
 
 
 @dataclass(frozen=True)
-class Answer:
+class PlacementResult:
     """The best plan, None: none that fits memory is known; bounds; whether Ctrl-C ended it.
 
     impossible: it is proven that none fits.
     """
 
-    plan: Plan | None
-    bounds: Bounds
+    plan: PlacementPlan | None
+    bounds: TimeBounds
     impossible: bool = False
     interrupted: bool = False
 
@@ -52,7 +52,7 @@ def solve(
     time_limit: float,
     first: Sequence[Placement] = (),
     tell: Tell = lambda best, bound: None,
-) -> Answer:
+) -> PlacementResult:
     """The best placement within `time_limit` seconds; of several micro-batches by a search alone.
 
     first: placements to begin with, too; tell: called whenever more is known.
@@ -65,14 +65,14 @@ def solve(
     return solver.answer()
 
 
-def search_plan(problem: Problem) -> Plan:
+def search_plan(problem: Problem) -> PlacementPlan:
     """A good placement, without a proof and whatever the memory: the same one each time."""
     alone = plan_placement(problem, (0,) * problem.operators)
     plans = Parts(problem).search(FEW_ROUNDS, lambda: True)
     return min([alone, *plans], key=lambda plan: plan.time)
 
 
-def search_piped(piped: Piped, first: Sequence[Placement]) -> Plan:
+def search_piped(piped: Piped, first: Sequence[Placement]) -> PlacementPlan:
     """A good placement of a step in micro-batches, whatever the memory: the same one each time.
 
     first: placements to begin with.
@@ -99,13 +99,13 @@ class _Solver:
         self.piped, self._tell = piped, tell
         self.limit, self.end = limit, time.monotonic() + limit
         self.bounds = piped.bounds
-        self.best: Plan | None = None
+        self.best: PlacementPlan | None = None
         self.impossible = False
 
-    def answer(self) -> Answer:
+    def answer(self) -> PlacementResult:
         """The best so far; a bound is never above what has been reached, but for rounding."""
         bound = self.bounds.proven if self.best is None else min(self.bounds.proven, self.best.time)
-        return Answer(self.best, self.bounds._replace(proven=bound), self.impossible)
+        return PlacementResult(self.best, self.bounds._replace(proven=bound), self.impossible)
 
     def run(self, first: Sequence[Placement]) -> None:
         """Search from where there is room, and prove."""
@@ -176,7 +176,7 @@ class _Solver:
         self._offer(plan)
         return plan.time
 
-    def _offer(self, plan: Plan) -> None:
+    def _offer(self, plan: PlacementPlan) -> None:
         better = self.best is None or plan.time < self.best.time
         if better and self.piped.whole.fits(plan.placement):
             self.best = plan

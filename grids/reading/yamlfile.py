@@ -4,6 +4,7 @@
 pydantic finds in them.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +26,13 @@ from grids.reading.textfile import read_text
 
 ERRORS_SHOWN = 5  # one mistake often causes others; fewer where a message would be too long
 MOST_CAUSE = 160  # characters of pydantic's own words, which may quote a value of the user's
+# pydantic's phrases, and what a user would say.
+PLAIN_WORDS = (
+    (r"^Input should be a valid integer\b.*", "expected a whole number"),
+    (r"^Input should be a valid number\b.*", "expected a number"),
+    (r"^Input should be a valid string$", "expected a text"),
+    (r"^Input should be ", "expected "),
+)
 
 KeyPath = tuple[str | int, ...]
 
@@ -54,7 +62,7 @@ class Document:
 Source = Document | str  # a file, or what messages call the data that are in none
 
 
-class Place(NamedTuple):
+class KeyLocation(NamedTuple):
     """A key of a file, or of data that are in none."""
 
     source: Source
@@ -70,7 +78,7 @@ class Place(NamedTuple):
         return ": ".join(filter(None, (where, key)))
 
 
-Locate = Callable[[KeyPath], Place]
+Locate = Callable[[KeyPath], KeyLocation]
 
 
 def _find_child(node: yaml.Node, part: str | int) -> tuple[yaml.Mark | None, yaml.Node]:
@@ -94,7 +102,7 @@ def load(path: Path) -> Document:
         raise _explain_syntax(path, error) from None
     # What PyYAML's constructors raise: of 2020-13-45, say, which it takes for a date.
     except (ValueError, ArithmeticError) as error:
-        raise InputError(f"no YAML that can be read: {error}", where=str(path)) from None
+        raise InputError(f"cannot be read as YAML: {error}", where=str(path)) from None
     if root is None or not isinstance(data, dict):
         kind = "nothing" if data is None else f"a {type(data).__name__}"
         raise InputError(
@@ -123,7 +131,7 @@ def explain_error(
     `model` is what was validated; with it, a misspelt key gets the nearest one that exists. Data
     that were written out of a file have a `source` that locates their keys in it.
     """
-    locate = source if callable(source) else lambda keypath: Place(source, keypath)
+    locate = source if callable(source) else lambda keypath: KeyLocation(source, keypath)
     errors = _drop_echoes(error.errors(include_url=False, include_context=False))
     # A block that is repeated is wrong in one place.
     by_place = {locate(mistake["loc"]).text: mistake for mistake in reversed(errors)}
@@ -165,6 +173,8 @@ def _write_message(error: Mapping[str, Any], model: type[pydantic.BaseModel] | N
             return f"expected a list, got {shorten(error['input'])}"
         case "value_error":
             return text
+    for pattern, words in PLAIN_WORDS:
+        text = re.sub(pattern, words, text)
     return f"{text[:1].lower()}{text[1:MOST_CAUSE]}, got {shorten(error['input'])}"
 
 

@@ -1,4 +1,4 @@
-"""Draws: what is not known of a machine and a model, as the kernels take it."""
+"""Draws: the uncertainty of a machine and a model, as input of the kernels."""
 
 from dataclasses import dataclass
 

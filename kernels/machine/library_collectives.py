@@ -37,7 +37,7 @@ Costs = tuple[Cost, ...]
 
 def time_fastest(costs: Costs, m: Cells, messages: Cells) -> Cells:
     """Seconds of `messages` collectives of m bytes in all, by the fastest algorithm."""
-    return reduce(xp.minimum, (each.time(m, messages) for each in costs))
+    return reduce(xp.minimum, (cost.time(m, messages) for cost in costs))
 
 
 def contend(costs: Costs, phi: Cells) -> Costs:
@@ -63,7 +63,7 @@ def reduce_costs(network: Network, ring: Ring, algorithm: Algorithm) -> Costs:
     if algorithm == "tree":
         return trees
     gathers = gather_costs(network, ring, algorithm)
-    return *(Cost(2 * each.startup, 2 * each.beta) for each in gathers), *trees
+    return *(Cost(2 * cost.startup, 2 * cost.beta) for cost in gathers), *trees
 
 
 def tree_costs(network: Network, ring: Ring, algorithm: Algorithm) -> Costs:

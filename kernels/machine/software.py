@@ -1,8 +1,8 @@
-"""Software: what frameworks and libraries make of a machine, and its data sheet does not tell.
+"""Software: what frameworks and libraries achieve on a machine, beyond its data sheet.
 
-Numbers that priors state for any machine, and that its own measured runs narrow (docs/machine.md,
-docs/accuracy.md). Each is a share of what the system states, so that a faster link still counts, or
-a time that has no name there.
+Priors state these numbers for any machine; its measured runs narrow them (docs/machine.md,
+docs/accuracy.md). They are shares of stated values, so that a faster link still counts, or times
+that a data sheet does not state.
 """
 
 from dataclasses import dataclass
@@ -11,29 +11,30 @@ import jax
 
 from kernels.arrays import Cells
 
-# [B] of one message through host memory, up to which it moves at the bandwidth of the path: of the
-# terms' structure, chosen with all of ABCI's runs in sight and not fitted. VGG16's gradients (528
-# MiB) and CosmoFlow's samples of 512^3 (2 GiB) are beyond it, those of 256^3 (256 MiB) are not.
+# [B] Messages through host memory slow down beyond this size. Chosen by hand from ABCI's runs, not
+# fitted: VGG16's gradients (528 MiB) and CosmoFlow's samples of 512^3 (2 GiB) exceed it, those of
+# 256^3 (256 MiB) do not.
 LARGE_MESSAGE = 256 * 2.0**20
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Software:
-    """Parameters of the machine oracle beside those of a PE; as they stand, they change nothing.
+    """Parameters of the machine oracle other than those of a PE; the defaults have no effect.
 
-    layer_overhead [s]: of the host, to launch a layer in a pass. bucket [B]: of gradients that are
-    one message. overlap: omega, the part of the time computing that can hide communication.
-    jitter: spread of a PE's time computing an iteration, of the whole.
-    rail, flow: of a node's links, what all its flows reach together, and one of them alone.
-    node_reduce, node_collective: of the bandwidth inside a node, what exchanges of gradients and of
-    layers reach. startup: of the start-ups beyond a node. assembly: bandwidth at which gathered
-    activations are put together, of the PE's memory's. part_overhead [s]: of one peer's part of a
-    gather by filter. Of the path through host memory: halo_startup, of its latency; packing,
-    large_message: of its bandwidth, in copying gradients, and in what of a message is beyond
-    LARGE_MESSAGE; host_jitter: spread of the latter's time from node to node; gather_rate: of its
-    bandwidth, in gathers where a spatial split ends. log_open [s]: for a PE to open log files, one
-    PE after the other.
+    layer_overhead [s]: host time to launch a layer in one pass. bucket [B]: gradients sent as one
+    message. overlap: share of the compute time that can hide communication. jitter: relative
+    spread of a PE's compute time per iteration.
+    rail, flow: share of a node's links that all its flows together, or a single flow, reach.
+    node_reduce, node_collective: share of the bandwidth inside a node that exchanges of gradients,
+    or of layers, reach. startup: factor on start-ups beyond a node. assembly: bandwidth at which
+    gathered activations are joined, relative to the PE's memory. part_overhead [s]: per peer, in a
+    gather of the filter strategy.
+    Path through host memory: halo_startup: factor on its latency; packing, large_message: share of
+    its bandwidth for copying gradients, and for the part of a message above LARGE_MESSAGE;
+    host_jitter: relative spread of the latter's time over nodes; gather_rate: share of its
+    bandwidth in gathers where a spatial split ends. log_open [s]: for one PE to open its log
+    files; PEs take turns.
     """
 
     layer_overhead: Cells = 0.0

@@ -8,7 +8,7 @@ from typing import Literal
 
 
 @dataclass(frozen=True)
-class Kind:
+class ParallelismFacts:
     """Facts of a parallelism inside a replica.
 
     meaning, limit: in words, for the catalogue. part: what each PE has, in words. splits: what of a
@@ -27,33 +27,33 @@ class Kind:
 
 
 # Those of Table III first, in its order.
-KINDS: dict[str, Kind] = {
-    "spatial": Kind(
+KINDS: dict[str, ParallelismFacts] = {
+    "spatial": ParallelismFacts(
         meaning="height, width (and depth) of samples divided; halo exchange",
         limit="each factor of p <= the extents of the layers it splits",
         part="a part of each sample",
         splits="rows",
     ),
-    "pipeline": Kind(
+    "pipeline": ParallelismFacts(
         meaning="contiguous stages of layers; segments flow through them",
         limit="p <= G: convolutions, matrices; and poolings in Table III",
         part="a stage: contiguous layers",
         segmented=True,
     ),
-    "filter": Kind(
+    "filter": ParallelismFacts(
         meaning="filters, or columns of linear layers, divided; outputs gathered",
         limit="p <= min F",
         part="its filters of each split layer",
         splits="weights",
     ),
-    "channel": Kind(
+    "channel": ParallelismFacts(
         meaning="channels, or rows of linear layers, divided; outputs reduced",
         # The first layer has the sample's channels, three of an image: it stays whole.
         limit="p <= min C (of a filter: C/g), from the second layer on",
         part="its channels of each split layer",
         splits="weights",
     ),
-    "placement": Kind(
+    "placement": ParallelismFacts(
         meaning="operators on a node's PEs, messages between; in segments",
         limit="p = 2 or 4 that divides a node, S <= 16; machine oracle",
         part="its operators",

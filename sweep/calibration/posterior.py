@@ -7,9 +7,9 @@ import numpy as np
 
 from grids.entries.calibration import (
     CalibrationFile,
+    FittedParameter,
+    FittedSeries,
     ModelError,
-    Parameter,
-    Series,
 )
 from grids.models.layers import Floats
 from sweep.calibration.fit import STARTS, Posterior, fit
@@ -60,9 +60,9 @@ def calibrate_machine(
 
 def _list_parameters(
     posterior: Posterior, spreads: Floats, observations: Observations
-) -> Mapping[str, Parameter]:
+) -> Mapping[str, FittedParameter]:
     return {
-        name: Parameter(
+        name: FittedParameter(
             value=value, spread=spread, determined=bool(spread < DETERMINED * prior.spread)
         )
         for (name, prior), value, spread in zip(
@@ -77,14 +77,14 @@ def _list_layers(observations: Observations, train: Mask) -> tuple[str, ...]:
     return tuple(sorted(set(chain(*ran))))
 
 
-def _group_series(observations: Observations, train: Mask) -> tuple[Series, ...]:
+def _group_series(observations: Observations, train: Mask) -> tuple[FittedSeries, ...]:
     """The runs of a model and strategy together, in the order of the rows."""
     groups: dict[tuple[str, str, str], list[MeasuredRun]] = {}
     for run, strategy, used in zip(observations.runs, observations.strategies, train, strict=True):
         if used:
             groups.setdefault((run.model, run.dataset, strategy.base), []).append(run)
     return tuple(
-        Series(
+        FittedSeries(
             model=model,
             dataset=dataset,
             strategy=strategy,

@@ -11,7 +11,7 @@ from kernels.blocks.summary import Line, tabulate_line
 from kernels.compiled import compiled
 from kernels.names.statistics import STATISTICS, Objective
 from sweep.cells.lines import Lines
-from sweep.cube.derived import Paradl
+from sweep.cube.derived_quantities import Paradl
 from sweep.cube.statistics import type_statistics
 from sweep.engine.compile_cache import keep_programs
 

@@ -93,7 +93,7 @@ def compute_cells(grid: Grid) -> "xr.Dataset":
 
 def _compute_arrays(grid: Grid) -> Arrays:
     """Every output over all cells, and the time on one PE."""
-    from sweep.engine.evaluate import evaluate
+    from sweep.engine.evaluation import evaluate
 
     shape, outputs = grid.shape, grid.spec.outputs
     arrays = {

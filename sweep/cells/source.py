@@ -128,7 +128,7 @@ def _bound_batches(cells: "xr.Dataset", most: int) -> "xr.Dataset":
     """The cells with larger global batches forbidden."""
     import numpy as np
 
-    from sweep.cube.derived import Paradl
+    from sweep.cube.derived_quantities import Paradl
 
     if most < 1:
         raise InputError(f"expected at least 1, got {most}", where="max_global_batch")

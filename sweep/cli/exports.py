@@ -32,7 +32,7 @@ def export(
 ) -> None:
     """Export a cube's cells as a table or netCDF, for readers without paradl."""
     from grids.reading.units import format_quantity
-    from sweep.engine.verify import tell_damage
+    from sweep.engine.verification import tell_damage
     from sweep.exports.export import export as write
     from sweep.questions.status import count_blocks
 

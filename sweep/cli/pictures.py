@@ -87,7 +87,7 @@ def breakdown(
 
 def _draw(store: str, output: Path, draw: "Callable[[Plots], Any]") -> None:
     """Draw a cube into a file, and say on stderr which blocks the cube lacks."""
-    from sweep.engine.verify import tell_damage
+    from sweep.engine.verification import tell_damage
     from sweep.errors import NothingFeasibleError
     from sweep.plots.figures import expect_format, save_figure
     from sweep.plots.plots import Plots

@@ -8,7 +8,7 @@ import numpy as np
 from grids.grid import Grid
 from grids.outputs import INTERVALS
 from grids.reading.units import format_quantity
-from sweep.cube.extend import find_missing_blocks
+from sweep.cube.extension import find_missing_blocks
 from sweep.cube.plan import Plan
 from sweep.cube.store import plan_cube
 from sweep.engine.progress import Advance, Progress, cells

@@ -54,7 +54,7 @@ def diff(
     form: Form = "table",
 ) -> None:
     """Compare two cubes: inputs, answers and winners that differ, and by how much."""
-    from sweep.engine.verify import tell_damage
+    from sweep.engine.verification import tell_damage
     from sweep.questions.diff import diff as ask
     from sweep.show.cubes import show_difference
 

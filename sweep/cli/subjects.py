@@ -52,7 +52,7 @@ class Subject:
         return [{**row, "notes": self.notes} for row in rows]
 
     def _ask_store(self, store: str, question: Callable[[], Rows]) -> Rows:
-        from sweep.engine.verify import tell_damage
+        from sweep.engine.verification import tell_damage
         from sweep.questions.status import count_blocks
 
         with tell_damage(store):

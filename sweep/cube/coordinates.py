@@ -30,7 +30,7 @@ LABELLED = {
 
 def list_coordinates(grid: Grid) -> Arrays:
     """The values along each dimension, as they are stored; rows by their numbers."""
-    # Objects, which are stored as texts of any length: see `create._create_labels`.
+    # Objects, which are stored as texts of any length: see `creation._create_labels`.
     labelled = {dim: np.array(values, object) for dim, values in grid.labels.items()}
     return labelled | {
         dim: _type_values(grid.parameters[dim], values) for dim, values in grid.axes.items()
@@ -75,5 +75,5 @@ def describe_coordinate(name: str, grid: Grid) -> Attributes:
 
 def describe_statistics(table: Table = TABLE) -> Attributes:
     """Attributes of the names of statistics: in their order, what each means."""
-    meanings = {name: each.meaning for name, each in table.items()}
+    meanings = {name: row.meaning for name, row in table.items()}
     return {"long_name": "what of a line of PE counts", "meanings": meanings}

@@ -48,8 +48,8 @@ def describe_other_changes(stored: Grid, wanted: Grid) -> str:
     shared = _spell_out(wanted, given)
     # What tells of a system that is new changes no cell.
     shared["calibration"] = {
-        label: each
-        for label, each in shared["calibration"].items()
+        label: calibration
+        for label, calibration in shared["calibration"].items()
         if label in stored.labels["system"]
     }
     for dim, values in _list_axes(wanted).items():
@@ -58,7 +58,7 @@ def describe_other_changes(stored: Grid, wanted: Grid) -> str:
         shared["axes"][dim] = [value for value in order if value in kept]
         # Models, data sets and systems have entries; a strategy is its label.
         if dim in LABELS[:3]:
-            shared[dim] = {name: each for name, each in shared[dim].items() if name in order}
+            shared[dim] = {name: entry for name, entry in shared[dim].items() if name in order}
     return _join_differences(_spell_out(stored, given), shared)
 
 
@@ -82,9 +82,12 @@ def _spell_out(grid: Grid, placements: bool) -> Plain:
     plain = grid.spec.model_dump(mode="json", exclude=apart)
     entries = {"model": grid.models, "dataset": grid.datasets, "system": grid.systems}
     named: Plain = {
-        dim: {each.name: each.definition() for each in members} for dim, members in entries.items()
+        dim: {member.name: member.definition() for member in members}
+        for dim, members in entries.items()
     }
-    calibrations = {label: each.definition() for label, each in grid.calibrations.items()}
+    calibrations = {
+        label: calibration.definition() for label, calibration in grid.calibrations.items()
+    }
     columns = {name: [*rows.columns] for name, rows in grid.rows.items()}
     return plain | {"axes": _list_axes(grid), "calibration": calibrations, "rows": columns} | named
 
@@ -99,8 +102,8 @@ def _list_axes(grid: Grid) -> Axes:
 def _walk_differences(key: str, stored: object, wanted: object) -> Iterator[tuple[str, str, str]]:
     """Each difference under `key`, in the order of keys: where, and both values in words."""
     if isinstance(stored, dict) and isinstance(wanted, dict):
-        for each in sorted(set(stored) | set(wanted)):
-            yield from _walk_differences(_join_key(key, each), stored.get(each), wanted.get(each))
+        for name in sorted(set(stored) | set(wanted)):
+            yield from _walk_differences(_join_key(key, name), stored.get(name), wanted.get(name))
     elif stored != wanted:
         yield key, _shorten(stored), _shorten(wanted)
 
@@ -113,9 +116,9 @@ def _shorten(value: object) -> str:
     """A value in a line: long lists by their ends."""
     match value:
         case None:
-            return "nothing"
+            return "not set"
         case list():
-            shown = [_shorten(each) for each in value]
+            shown = [_shorten(item) for item in value]
             if len(shown) > LONG:
                 shown = [*shown[:3], f"... {len(value)} values ...", *shown[-3:]]
             return "[" + ", ".join(shown) + "]"

@@ -41,7 +41,7 @@ def restore_axes(cube: object, names: Collection[str] = CELLS) -> "xr.Dataset":
 
     if not isinstance(cube, xr.Dataset):
         raise InputError(
-            f"expected a Dataset, or the place of a store, got {type(cube).__name__}",
+            f"expected a Dataset, or the path of a store, got {type(cube).__name__}",
             advice="open one with sweep.open_dataset(STORE)",
         )
     _check_axes(cube)
@@ -108,7 +108,7 @@ def _check_axes(cube: "xr.Dataset") -> None:
             raise InputError(f"the Dataset has no values along {dim!r}", advice="select some")
         if dim not in every or dim not in cube.coords:
             raise InputError(
-                f"the Dataset has the dimension {dim!r}, which is no axis of a cube",
+                f"the Dataset has the dimension {dim!r}, which is not an axis of a cube",
                 advice="select along one axis at a time",
             )
 
@@ -117,8 +117,8 @@ def _check_variables(cube: "xr.Dataset") -> None:
     """Refuse a Dataset without `serial_time`, or whose `limit` is no flags."""
     if SERIAL not in cube:
         raise InputError(
-            f"the Dataset has no variable {SERIAL!r}, which efficiency is counted from",
-            advice="keep it, or open the store anew with sweep.open_dataset(STORE)",
+            f"the Dataset has no variable {SERIAL!r}, from which efficiency is computed",
+            advice="keep it, or reopen the store with sweep.open_dataset(STORE)",
         )
     if "limit" in cube:
         expect_flags(cube["limit"])

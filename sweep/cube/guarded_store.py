@@ -93,7 +93,7 @@ class RemoteStore(CheckedReads, FsspecStore):
 def _check_size(key: str, size: int) -> None:
     limit = MAX_METADATA_BYTES if key.endswith(".json") else MAX_FILE_BYTES
     if size > limit:
-        raise IrregularFileError(f"{key} has {size:,} bytes, and {limit:,} at most are read")
+        raise IrregularFileError(f"{key} has {size:,} bytes, more than the limit of {limit:,}")
 
 
 def make_store(url: str, read_only: bool) -> Store:

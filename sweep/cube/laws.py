@@ -9,11 +9,11 @@ from grids.reading.errors import InputError
 
 
 def expect_laws(grid: Grid, where: str = "") -> Mapping[Pair, Convergence]:
-    """The law of each model and data set that has one; InputError about `where`: none has."""
+    """The law of each model and data set that has one. InputError, naming `where`: none has."""
     if not grid.convergences:
         raise InputError(
-            "this cube knows no epochs to a target",
+            "this cube has no epochs to a target",
             where=where,
-            advice="sweep with 'convergence: auto', or with epochs of your own",
+            advice="sweep with 'convergence: auto', or with your own epochs",
         )
     return grid.convergences

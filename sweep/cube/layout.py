@@ -50,12 +50,12 @@ def find_shape(name: str, plan: Plan, statistics: int = len(STATISTICS)) -> tupl
 
 def find_part(name: str, plan: Plan, region: Region, statistics: int = len(STATISTICS)) -> Region:
     """The part of an array that belongs to the block of a region of cells."""
-    at = [each.start // size for each, size in zip(region, plan.shard, strict=True)]
+    at = [extent.start // size for extent, size in zip(region, plan.shard, strict=True)]
     if name == DONE:
         return tuple(slice(n, n + 1) for n in at)
     of_dims = dict(zip(plan.dims, region, strict=True))
     if name == SERIAL:
-        return tuple(each for dim, each in of_dims.items() if dim not in NOT_SERIAL)
+        return tuple(extent for dim, extent in of_dims.items() if dim not in NOT_SERIAL)
     if name != SUMMARY:
         return region
     pe = plan.dims.index("pe")

@@ -20,15 +20,14 @@ def hold_store(url: str) -> Iterator[None]:
         yield
         return
     path = Path(url)
-    # Of a path with a slip in it, the folders above the store go, too.
-    made = [each for each in path.parents if not each.exists()]
+    # A mistyped path leaves no empty parent folders behind.
+    made = [parent for parent in path.parents if not parent.exists()]
     folder = _lock_folder(path)
     try:
         yield
     finally:
-        # Removed before it is let go: a run that locked it in between would lose its folder. A
-        # folder with anything in it stays: rmdir refuses it.
-        with suppress(OSError):  # a folder with nothing in it is no one's
+        # Removed while still locked: a run that locked it in between would lose its folder.
+        with suppress(OSError):  # rmdir refuses a folder that is not empty
             for empty in (path, *made):
                 os.rmdir(empty)
         os.close(folder)
@@ -45,18 +44,18 @@ def _lock_folder(path: Path) -> int:
     while True:
         folder = _open_folder(path)
         try:
-            # A lock of the kernel's, and no lock file: a file would outlive a kill. Nor does it
-            # wait: the other run may take hours.
+            # A kernel lock, not a lock file, which would outlive a kill. No waiting: the other run
+            # may take hours.
             fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(folder)
             raise InputError(
-                "another run is at work on this store",
+                "another run is writing to this store",
                 where=str(path),
-                advice="wait for it (paradl status shows how far it is), or use another store",
+                advice="wait for it (paradl status shows its progress), or use another store",
             ) from None
-        # Same device and inode? Between opening and locking, the run that held it may have ended
-        # and removed it: then this lock is on a folder without a name, and keeps nobody out.
+        # Between opening and locking, the previous holder may have removed the folder: then this
+        # lock is on a folder without a name, and keeps nobody out.
         if path.exists() and os.path.samestat(os.fstat(folder), path.stat()):
             return folder
         os.close(folder)
@@ -72,7 +71,7 @@ def _open_folder(path: Path) -> int:
             continue
         except FileExistsError:
             raise InputError(
-                "a file, and no folder; left untouched",
+                "expected a folder, got a file; left untouched",
                 where=str(path),
-                advice="choose another place",
+                advice="choose another path",
             ) from None

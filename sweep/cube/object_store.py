@@ -68,12 +68,12 @@ def _check_scheme(url: str, scheme: str) -> None:
 
     if scheme == "memory":
         raise InputError(
-            "a store in memory ends with this process", where=url, advice="name a folder"
+            "a store in memory is lost when this process ends", where=url, advice="name a folder"
         )
     # fsspec chains file systems, as in `simplecache::s3`; the last is where the store is.
     if scheme.rpartition("::")[2] not in available_protocols():
         raise InputError(
-            f"no such kind of store (Protocol not known: {scheme})",
+            f"unknown kind of store {scheme!r}",
             where=url,
             advice="name a folder, or a URL such as s3://bucket/cube.zarr",
         )
@@ -104,7 +104,7 @@ def translate_open_errors(url: str) -> Iterator[None]:
         if not is_remote(url) or isinstance(error, ValueError | TypeError | KeyError):
             raise
         raise InputError(
-            f"the object store cannot be used ({error})",
+            f"the object store cannot be accessed ({error})",
             where=url,
             advice="check its address and credentials (of S3: AWS_ENDPOINT_URL, AWS_PROFILE or "
             "AWS_ACCESS_KEY_ID with AWS_SECRET_ACCESS_KEY)",
@@ -139,5 +139,5 @@ def _check_bucket(url: str) -> None:
         return
     except FileNotFoundError:
         raise InputError(
-            f"there is no bucket {bucket!r}", where=url, advice="make it, or check its name"
+            f"there is no bucket {bucket!r}", where=url, advice="create it, or check its name"
         ) from None

@@ -118,7 +118,7 @@ def grow_box(
     for dim in order:
         room, cap = cells // math.prod(box), caps[dim]
         if cap is not None:
-            capped = (size for size, each in zip(box, caps, strict=True) if each is not None)
+            capped = (size for size, cap in zip(box, caps, strict=True) if cap is not None)
             room = min(room, cap // math.prod(capped))
         box[dim] = max(1, min(shape[dim], room))
         if math.prod(box) * 2 > cells:  # full: not even two more fit

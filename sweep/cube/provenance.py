@@ -66,7 +66,7 @@ def describe_origin(grid: Grid, plan: Plan) -> dict[str, Any]:
         "paradl_versions": json.dumps(list_versions()),
         "paradl_python": platform.python_version(),
         "paradl_platform": platform.platform(),
-        "paradl_sources": json.dumps({each.name: list(each.source) for each in entries}),
+        "paradl_sources": json.dumps({entry.name: list(entry.source) for entry in entries}),
     }
 
 

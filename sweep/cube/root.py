@@ -80,9 +80,9 @@ def open_group(url: str, mode: Mode) -> zarr.Group | None:
             return None
         _refuse_file(url)
         raise InputError(
-            "this folder holds something else, and no cube; left untouched",
+            "this folder is not empty and not a cube; left untouched",
             where=url,
-            advice="choose another place",
+            advice="choose another path",
         ) from None
     except PermissionError as error:
         raise InputError(f"cannot be opened: {error.strerror}", where=url) from None
@@ -96,9 +96,9 @@ def open_group(url: str, mode: Mode) -> zarr.Group | None:
     # known for ours, and may be made anew.
     if not {"paradl_format", "paradl_incomplete"} & set(group.attrs):
         raise InputError(
-            "a Zarr group, but not one of paradl's; left untouched",
+            "a Zarr group, but not written by paradl; left untouched",
             where=url,
-            advice="choose another place",
+            advice="choose another path",
         )
     _check_arrays(url, group)
     return group
@@ -111,15 +111,15 @@ def _refuse_file(url: str) -> None:
         return
     if path.suffix in (".yaml", ".yml"):
         raise InputError(
-            "a YAML file, and no cube; left untouched",
+            "a YAML file, not a cube; left untouched",
             where=url,
-            advice=f"make a cube of a spec with: paradl sweep {path.name} STORE",
+            advice=f"make a cube from a spec with: paradl sweep {path.name} STORE",
         )
-    raise InputError("a file, and no cube; left untouched", where=url, advice="name a folder")
+    raise InputError("a file, not a cube; left untouched", where=url, advice="name a folder")
 
 
 def is_unfinished(group: zarr.Group) -> bool:
-    """Whether the making of a cube was cut short, before any block."""
+    """Whether the creation of a cube was interrupted, before any block."""
     return bool(group.attrs.get("paradl_incomplete", False))
 
 
@@ -130,15 +130,14 @@ def read_grid(url: str, group: zarr.Group) -> Grid:
     """
     if is_unfinished(group):
         raise InputError(
-            "the making of this cube was cut short",
+            "this cube was interrupted before its first block",
             where=url,
             advice="run the same paradl sweep again",
         )
     version = group.attrs.get("paradl_format")
     if version != provenance.FORMAT:
         raise InputError(
-            f"a cube of format {format_text(version)}, "
-            f"and this paradl reads format {provenance.FORMAT}",
+            f"cube format {format_text(version)}; this paradl reads format {provenance.FORMAT}",
             where=url,
             advice=f"use paradl {name_writer(group)}, or sweep again into another store",
         )
@@ -156,14 +155,14 @@ def read_plan(url: str, group: zarr.Group, rank: int) -> StoredPlan:
     """
     # All arrays are opened by it: without it, by files whose codecs nobody has checked.
     if group.metadata.consolidated_metadata is None:
-        raise InputError(f"damaged: {METADATA} has lost its arrays", where=url, advice=ANEW)
+        raise InputError(f"damaged: {METADATA} lists no arrays", where=url, advice=ANEW)
     try:
         plan = StoredPlan.model_validate(read_json(url, group, "paradl_plan"))
     except ValidationError as error:
         what = "; ".join(str(explain_error(error, "")).splitlines())
         raise InputError(f"the cube's plan cannot be read: {what}", where=url) from None
     # Lengths may still differ here, which the next line refuses.
-    tiled = all(size % each == 0 for size, each in zip(plan.shard, plan.chunk, strict=False))
+    tiled = all(size % part == 0 for size, part in zip(plan.shard, plan.chunk, strict=False))
     if not len(plan.shard) == len(plan.chunk) == rank or not tiled:
         raise InputError("the cube's plan does not fit its axes", where=url, advice=ANEW)
     return plan
@@ -177,7 +176,7 @@ def read_json(url: str, group: zarr.Group, name: str) -> dict[str, Any]:
             raise TypeError(f"expected a mapping, got a {type(value).__name__}")
     except (KeyError, ValueError, TypeError, RecursionError) as error:
         # RecursionError: brackets nested by the thousand, in a store that somebody has sent.
-        what = "it is gone" if isinstance(error, KeyError) else format_text(str(error))
+        what = "it is missing" if isinstance(error, KeyError) else format_text(str(error))
         raise InputError(
             f"the cube's attribute {name} cannot be read ({what})", where=url, advice=ANEW
         ) from None
@@ -201,9 +200,9 @@ def _check_pipeline() -> None:
         get_pipeline_class()
     except (ValueError, ImportError) as error:
         raise InputError(
-            f"Zarr is set up with codecs that are not there ({error})",
+            f"Zarr is configured with codecs that are not installed ({error})",
             where="ZARR_CODEC_PIPELINE__PATH",
-            advice="install their package (zarrs), or unset it",
+            advice="install their package (zarrs), or unset the variable",
         ) from None
 
 
@@ -226,7 +225,7 @@ def _check_arrays(url: str, group: zarr.Group) -> None:
                     where=url,
                     advice="do not trust this store",
                 )
-        if not all(1 <= prod(each) <= MOST_ITEMS for each in chunks):
+        if not all(1 <= prod(sizes) <= MOST_ITEMS for sizes in chunks):
             raise InputError(
                 f"damaged: {path} has chunks of a size that paradl does not write",
                 where=url,

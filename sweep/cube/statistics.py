@@ -72,7 +72,8 @@ TABLE: Table = {
 
 def list_objectives(table: Table = TABLE) -> list[str]:
     """The objectives that statistics of a table belong to."""
-    return list(dict.fromkeys(each.objective for each in table.values() if each.objective))
+    objectives = (statistic.objective for statistic in table.values())
+    return list(dict.fromkeys(filter(None, objectives)))
 
 
 def type_statistics(values: NDArray[np.float64], names: Iterable[str] = STATISTICS) -> Arrays:

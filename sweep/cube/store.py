@@ -1,10 +1,10 @@
 """The store: a Zarr v3 group that holds the cube, complete in itself.
 
-Every variable is cut into the plan's shards; a block's data are written before its done-mark, so
-that a killed run has lost no block that is marked. Every chunk carries a checksum (`verify.py`
-reads them all), and chunks of nothing but fill values are written, too: else a file that is lost
-would read as an answer. The root attributes hold the whole spec: any process that can reach the
-store can compute any block of it.
+Every variable is cut into the plan's shards. A block's data are written before its done-mark, so
+that a killed run loses no block that is marked. Every chunk carries a checksum (`verification.py`
+reads them all), and chunks of fill values alone are written, too: otherwise a lost file would read
+as an answer. The root attributes hold the whole spec, so that any process that can reach the store
+can compute any block of it.
 """
 
 from asyncio import gather
@@ -148,7 +148,7 @@ def list_labels(cube: Cube) -> Arrays:
 
 def name_file(array: Array, place: Region) -> str:
     """The file, in its store, of the shard or chunk at which a part of an array starts."""
-    starts = [each.start for each in place] + [0] * (array.ndim - len(place))
+    starts = [extent.start for extent in place] + [0] * (array.ndim - len(place))
     sizes = array.shards or array.chunks
     position = tuple(start // size for start, size in zip(starts, sizes, strict=True))
     return f"{array.path}/{array.metadata.encode_chunk_key(position)}"
@@ -217,7 +217,7 @@ def _read_statistics(url: str, group: zarr.Group) -> tuple[str, ...]:
         meanings = names.attrs.get("meanings")
         if isinstance(meanings, dict) and names.shape == (len(meanings),):
             return tuple(map(str, meanings))
-    raise InputError(f"damaged: the array {STATISTIC!r} is gone", where=url, advice=ANEW)
+    raise InputError(f"damaged: the array {STATISTIC!r} is missing", where=url, advice=ANEW)
 
 
 def _check_axes(url: str, group: zarr.Group, grid: Grid) -> None:
@@ -241,7 +241,7 @@ def _open_arrays(
         for name in (*grid.spec.outputs, SERIAL, SUMMARY, DONE):
             member = group.get(name)
             if not isinstance(member, zarr.Array):
-                raise InputError(f"damaged: the array {name!r} is gone", where=url, advice=ANEW)
+                raise InputError(f"damaged: the array {name!r} is missing", where=url, advice=ANEW)
             if not _is_as_planned(member, name, plan, statistics):
                 raise InputError(
                     f"damaged: the array {name!r} is not cut as the plan says",

@@ -55,7 +55,7 @@ class Flags(Variable):
         """CF attributes: masks and their meanings, in the order of `Limit`."""
         return {
             "long_name": self.long_name,
-            "flag_masks": [each.value for each in Limit],
+            "flag_masks": [limit.value for limit in Limit],
             "flag_meanings": " ".join(name_limits(~0)),
             "comment": "uneven and batch_exceeds_dataset are marks, and forbid nothing",
         }
@@ -63,7 +63,7 @@ class Flags(Variable):
 
 def name_limits(flags: int) -> list[str]:
     """The names of the limits in a flag byte."""
-    return [each.name.lower() for each in Limit if each & flags and each.name]
+    return [limit.name.lower() for limit in Limit if limit & flags and limit.name]
 
 
 def join_limits(flags: NDArray[Any]) -> tuple[list[str], NDArray[np.intp]]:
@@ -109,7 +109,7 @@ VARIABLES: dict[str, Variable] = {
     "group_size": Variable("PEs in a group, p2", "1"),
     "segment_count": Variable("segments of a pipeline, S", "1"),
 }
-# What follows from variables, and is stored nowhere (`derived.py`); in the order of the accessor.
+# Computed from variables on read (`derived_quantities.py`), in the order of the accessor.
 DERIVED: dict[str, Variable] = {
     "epoch_time": SUMS["epoch_time"],
     "iteration_time": Variable("time of an iteration", "s"),

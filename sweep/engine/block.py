@@ -21,7 +21,7 @@ from sweep.cube.store import Cube, open_shared_cube
 from sweep.cube.variables import Arrays
 from sweep.engine.buffer_pool import SPARE, Buffers
 from sweep.engine.compile_cache import keep_programs
-from sweep.engine.evaluate import evaluate, fill
+from sweep.engine.evaluation import evaluate, fill
 from sweep.engine.resources import blocks_at_once
 
 # Runs blocks of a cube, and yields the number of each when it is done.
@@ -33,7 +33,7 @@ ASKING = Lock()
 
 
 @dataclass(frozen=True)
-class Answers:
+class BlockArrays:
     """The arrays of one block, which lie in `buffers`; none where no cell can exist."""
 
     arrays: Arrays
@@ -65,14 +65,14 @@ def run_blocks(cube: Cube, blocks: Iterable[int]) -> Iterator[int]:
                 return
             done, running = wait(running, return_when=FIRST_COMPLETED)
             # Failures last: what is done beside them is told first.
-            for each in sorted(done, key=lambda each: each.exception() is not None):
-                yield each.result()
+            for future in sorted(done, key=lambda future: future.exception() is not None):
+                yield future.result()
 
 
-def compute(grid: Grid, plan: Plan, region: Region) -> Answers:
+def compute(grid: Grid, plan: Plan, region: Region) -> BlockArrays:
     """Compute one block: all its variables, and their summary."""
     if grid.table(region[0].start, region[1].start) is None:
-        return Answers({}, {})
+        return BlockArrays({}, {})
     places, shape = _split_sizes(region)
     buffers = SPARE.take(math.prod(places), shape, grid.spec.outputs)
     summary = np.empty((*places, len(STATISTICS), 1, *shape[1:]))
@@ -90,18 +90,18 @@ def compute(grid: Grid, plan: Plan, region: Region) -> Answers:
             tables.append((index, table))
     for index, table in tables:  # only now wait for them
         summary[(*index, slice(None), 0)] = table
-    arrays = {name: np.asarray(each).reshape(*places, *shape) for name, each in buffers.items()}
+    arrays = {name: np.asarray(buffer).reshape(*places, *shape) for name, buffer in buffers.items()}
     # Blocks that differ only in strategy and PEs would write the same file: the first does.
     if _is_first_along(plan, region, NOT_SERIAL):
         arrays[SERIAL] = serial[None, None]
-    return Answers(arrays | {SUMMARY: summary}, buffers)
+    return BlockArrays(arrays | {SUMMARY: summary}, buffers)
 
 
 def _run_one(cube: Cube, block: int) -> int:
     return store(cube, block, compute(cube.grid, cube.plan, cube.plan.find_region(block)))
 
 
-def store(cube: Cube, block: int, answers: Answers) -> int:
+def store(cube: Cube, block: int, answers: BlockArrays) -> int:
     """Write one block, and keep its memory for another."""
     with translate_write_errors(cube.url):
         cube.write(block, answers.arrays)

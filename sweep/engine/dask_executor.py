@@ -38,7 +38,7 @@ RESTART_SECONDS = 10
 # How often we look for workers that joined: soon beside the minutes that it takes to get a node.
 CHECK_SECONDS = 0.5
 
-AWAY = "the Dask scheduler went away; blocks that are done are kept: run the command again"
+AWAY = "the Dask scheduler went away; finished blocks are kept: rerun the same command"
 
 # One thread a worker: without this, XLA's own threads multiply with Dask's and all of them wait.
 WORKER_ENVIRONMENT = {
@@ -57,7 +57,7 @@ WORKER_ENVIRONMENT = {
 def make_local_environment() -> dict[str, str]:
     """WORKER_ENVIRONMENT for workers on this machine, which keep the user's own XLA_FLAGS."""
     flags = os.environ.get("XLA_FLAGS", "").split()
-    more = [each for each in WORKER_ENVIRONMENT["XLA_FLAGS"].split() if each not in flags]
+    more = [flag for flag in WORKER_ENVIRONMENT["XLA_FLAGS"].split() if flag not in flags]
     return WORKER_ENVIRONMENT | {"XLA_FLAGS": " ".join([*flags, *more])}
 
 
@@ -124,14 +124,14 @@ def _check(future: Block) -> None:
     except KilledWorker as error:
         raise RunError(
             # Four by default (distributed.scheduler.allowed-failures: 3, and the first).
-            f"workers died at the same block, {error.allowed_failures + 1} times over; blocks that "
-            "are done are kept: give workers more memory, and run the same command again"
+            f"{error.allowed_failures + 1} workers died at the same block; finished blocks "
+            "are kept: give workers more memory, and rerun the same command"
         ) from error
     except CancelledError as error:
         raise RunError(AWAY) from error
     except (ImportError, RuntimeError) as error:
         raise RunError(
-            f"a worker failed ({error}); do all workers have this paradl and its packages?"
+            f"a worker failed ({error}); install this paradl and its packages on all workers"
         ) from error
 
 

@@ -52,7 +52,7 @@ def _start_cluster(workers: int, environment: Mapping[str, str]) -> LocalCluster
         )
     except (RuntimeError, OSError) as error:
         raise RunError(
-            f"local workers did not start ({error}); most often there is too little memory: "
+            f"local workers did not start ({error}), most often for lack of memory: "
             "use fewer workers"
         ) from error
 

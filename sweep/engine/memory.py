@@ -72,7 +72,7 @@ PARTITIONS, END_BYTES = 256, 2
 
 
 @dataclass(frozen=True)
-class Memory:
+class MemoryEstimate:
     """Bytes of a process without any block, and what each block in hand adds."""
 
     process: int
@@ -83,7 +83,7 @@ class Memory:
         return self.process + count * self.block
 
 
-def estimate_memory(grid: Grid, plan: Plan) -> Memory:
+def estimate_memory(grid: Grid, plan: Plan) -> MemoryEstimate:
     """The memory of each process that computes blocks of the plan."""
     cells = math.prod(plan.shard)
     variables = cells * plan.cell_bytes
@@ -93,7 +93,7 @@ def estimate_memory(grid: Grid, plan: Plan) -> Memory:
     block = BLOCK_COPIES * variables + SUMMARY_COPIES * summary
     answering = _estimate_choices(grid, plan) + _estimate_tile(grid, cells)
     axes = AXIS_COPIES * sum(values.nbytes for values in grid.axes.values())
-    return Memory(_estimate_programs(grid) + axes + passing, math.ceil(block) + answering)
+    return MemoryEstimate(_estimate_programs(grid) + axes + passing, math.ceil(block) + answering)
 
 
 def _estimate_programs(grid: Grid) -> int:
@@ -144,7 +144,7 @@ def _estimate_pipelines(grid: Grid, plan: Plan) -> int:
     pipelines = [strategy for strategy in grid.strategies if strategy.cut_by_axis]
     if not pipelines:
         return 0
-    segments = max(_count_segments(grid, each) for each in pipelines)
+    segments = max(_count_segments(grid, strategy) for strategy in pipelines)
     axes = _list_other_layered(plan)
     sizes = _count_sizes(grid, plan)
     if not any(strategy.several for strategy in pipelines):

@@ -7,7 +7,7 @@ from grids.grid import Grid
 from grids.reading.errors import InputError
 from sweep.cube.plan import Plan
 from sweep.engine.control_groups import memory_limits
-from sweep.engine.memory import DRIVER_BYTES, Memory, estimate_memory
+from sweep.engine.memory import DRIVER_BYTES, MemoryEstimate, estimate_memory
 
 # A handful of blocks, however many cores there are. `python -m benchmarks memory` sets what they
 # take against what is promised.
@@ -24,7 +24,7 @@ def blocks_at_once(grid: Grid, plan: Plan) -> int:
     )
 
 
-def _count_fitting(memory: Memory) -> int:
+def _count_fitting(memory: MemoryEstimate) -> int:
     """Blocks that this machine's memory holds at once."""
     return (machine_memory() - memory.process) // memory.block
 
@@ -51,7 +51,7 @@ def check_memory(grid: Grid, plan: Plan, workers: int) -> None:
         what = f"{workers} workers need" if workers else "a block needs"
         raise InputError(
             f"{what} {needed / 1e9:.1f} GB of memory, this machine has {there / 1e9:.1f} GB",
-            advice="use fewer workers" if workers else "use a machine with more",
+            advice="use fewer workers" if workers else "use a machine with more memory",
         )
 
 

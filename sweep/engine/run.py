@@ -18,9 +18,9 @@ from grids.grid_of_spec import Source
 from grids.grid_of_spec import read_grid as read_grid
 from grids.reading.errors import InputError
 from sweep.cube.coordinates import index_rows
-from sweep.cube.create import create_cube
+from sweep.cube.creation import create_cube
 from sweep.cube.difference import describe_difference, describe_other_changes
-from sweep.cube.extend import Extension, extend_cube, plan_extension
+from sweep.cube.extension import Extension, extend_cube, plan_extension
 from sweep.cube.lock import hold_store
 from sweep.cube.marks import collect_marks
 from sweep.cube.object_store import locate_store
@@ -50,7 +50,7 @@ class Where:
             raise InputError(
                 "expected local workers or a scheduler, got both",
                 where="workers, scheduler",
-                advice="leave one out: a scheduler has workers of its own",
+                advice="leave one out: a scheduler has its own workers",
             )
 
 
@@ -184,9 +184,9 @@ def _expect_same_code(cube: Cube) -> None:
     differs = check_code(cube.versions)
     if differs:
         raise InputError(
-            f"the store was begun by other code: {differs}",
+            f"the store was started by other code: {differs}",
             where=cube.url,
-            advice="finish it with what it was begun with, or give overwrite=True",
+            advice="finish it with the same versions, or give overwrite=True",
         )
 
 
@@ -212,5 +212,5 @@ def _translate_failures(url: str) -> Iterator[None]:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         what = "the disk is full" if full else f"writing failed ({error.strerror or error})"
         raise RunError(
-            f"{url}: {what}; blocks that are done are kept: mend it and run the same command again"
+            f"{url}: {what}; finished blocks are kept: fix this and rerun the same command"
         ) from error

@@ -18,7 +18,7 @@ from kernels.names.terms import list_terms
 from kernels.oracle.answer import answer_case
 from sweep.cells.selection import Selection
 from sweep.cells.source import Source
-from sweep.cube.derived import Paradl
+from sweep.cube.derived_quantities import Paradl
 from sweep.plots.figures import Size, add_legend, make_axes, scale_counts, use_style
 from sweep.plots.looks import BLUE, ORANGE
 from sweep.plots.slices import (

@@ -27,7 +27,7 @@ SIZES = get_args(Size)
 
 
 @dataclass(frozen=True)
-class Scale:
+class FigureSize:
     """Width and height [inch] of a size; text, lines and markers [pt]; dots per inch of a PNG."""
 
     width: float
@@ -44,10 +44,10 @@ class Scale:
 
 
 # A column of a two-column paper; the width of a page; a slide, seen from the last row.
-SCALES: dict[str, Scale] = {
-    "paper": Scale(3.3, 2.5, 6, 7, 1.0, 2.6, 300),
-    "page": Scale(6.6, 4.2, 8, 9, 1.4, 4.0),
-    "slide": Scale(10.0, 5.6, 13, 15, 2.2, 7.0),
+SCALES: dict[str, FigureSize] = {
+    "paper": FigureSize(3.3, 2.5, 6, 7, 1.0, 2.6, 300),
+    "page": FigureSize(6.6, 4.2, 8, 9, 1.4, 4.0),
+    "slide": FigureSize(10.0, 5.6, 13, 15, 2.2, 7.0),
 }
 MARGIN = 0.01  # of the width, left of title and note
 LINE = 1.35  # distance of two lines, in sizes of their text

@@ -19,7 +19,7 @@ from sweep.answers.numbers import number
 from sweep.cases.memory_parts import list_memory_parts
 from sweep.cells.selection import Selection, locate_row
 from sweep.cells.source import Source
-from sweep.cube.derived import Paradl
+from sweep.cube.derived_quantities import Paradl
 from sweep.plots.figures import SCALES, Size, add_legend, make_axes, use_style
 from sweep.plots.slices import (
     BEYOND,
@@ -55,7 +55,7 @@ class Bar:
 
 
 @dataclass(frozen=True)
-class Memory:
+class MemoryBars:
     """Bars of strategies (by: strategy) or of PE counts (by: pe); place: what they have in common.
 
     forbidden: names without a bar, with the reason; those that lack memory alone have one. beyond:
@@ -69,7 +69,7 @@ class Memory:
     beyond: tuple[str, ...] = ()
 
 
-def describe_memory(source: Source, selection: Selection | None = None) -> Memory:
+def describe_memory(source: Source, selection: Selection | None = None) -> MemoryBars:
     """Compute the bars of a slice with several strategies, or with several PE counts.
 
     Of more than 20 PE counts, those nearest to equal steps of their logarithm. InputError: another
@@ -83,7 +83,7 @@ def describe_memory(source: Source, selection: Selection | None = None) -> Memor
     existing = {name: cell for name, cell in named.items() if _exists(cell)}
     expect_any(existing, name_reasons(cells["limit"].values))
     grid = Paradl(cells).grid
-    return Memory(
+    return MemoryBars(
         describe_place(cells, shown=(by,)),
         by,
         tuple(_make_bar(grid, name, cell) for name, cell in existing.items()),
@@ -142,7 +142,7 @@ BAR = 1.3  # height of a bar with its gap, in lines of text
 FEWEST = 6  # bars that the height is for at least: the legend needs it
 
 
-def draw_memory(memory: Memory, size: Size = "page") -> Figure:
+def draw_memory(memory: MemoryBars, size: Size = "page") -> Figure:
     """Draw bars, the first at the top, with their totals at the right."""
     bars = memory.bars
     with use_style(size):
@@ -169,7 +169,7 @@ def _draw_parts(axes: Axes, bars: Sequence[Bar]) -> Iterator[BarContainer]:
             left = left + sizes
 
 
-def _write_note(memory: Memory) -> str:
+def _write_note(memory: MemoryBars) -> str:
     """Name bars that are left out, with the reason, and those whose global batch is too large."""
     parts = [f"not drawn: {list_by_cause(memory.forbidden)}"] if memory.forbidden else []
     if memory.beyond:

@@ -18,7 +18,7 @@ from sweep.answers.numbers import SHARES
 from sweep.cases.draws import draw_times
 from sweep.cells.selection import Selection
 from sweep.cells.source import Source
-from sweep.cube.derived import Paradl
+from sweep.cube.derived_quantities import Paradl
 from sweep.plots.figures import (
     SCALES,
     Size,
@@ -61,7 +61,7 @@ SERIAL = Strategy("serial")
 
 
 @dataclass(frozen=True)
-class Curve:
+class ScalingCurve:
     """One strategy at its allowed PE counts, ascending.
 
     values: by PE count. beyond: where the global batch is larger than the data set. band: 10th and
@@ -83,7 +83,7 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Scaling:
+class ScalingCurves:
     """Curves in the order of the cube. forbidden: strategies without one, with the reason.
 
     place: what they have in common. known: all strategies of the cube, which colours go by.
@@ -91,14 +91,14 @@ class Scaling:
 
     quantity: Quantity
     place: str
-    curves: tuple[Curve, ...]
+    curves: tuple[ScalingCurve, ...]
     known: tuple[str, ...]
     forbidden: Mapping[str, str] = field(default_factory=dict)
 
 
 def describe_scaling(
     source: Source, selection: Selection | None = None, quantity: Quantity = "time"
-) -> Scaling:
+) -> ScalingCurves:
     """Compute the curves of a slice: seconds per epoch, samples per second, or speed-up per PE.
 
     InputError: another axis than strategy and pe with several values. NothingFeasibleError: no
@@ -124,7 +124,7 @@ def describe_scaling(
             forbidden[strategy] = name_reasons(line["limit"].values)
     expect_any(curves, "; ".join(dict.fromkeys(forbidden.values())))
     place = describe_place(cells, shown=("strategy", "pe"))
-    return Scaling(quantity, place, tuple(curves), derived.grid.labels["strategy"], forbidden)
+    return ScalingCurves(quantity, place, tuple(curves), derived.grid.labels["strategy"], forbidden)
 
 
 def _flatten(line: "xr.Dataset") -> "xr.Dataset":
@@ -132,11 +132,11 @@ def _flatten(line: "xr.Dataset") -> "xr.Dataset":
     return line.squeeze([dim for dim in line.dims if dim != "pe"])
 
 
-def _make_curve(line: "xr.Dataset", allowed: NDArray[np.bool_], quantity: Quantity) -> Curve:
+def _make_curve(line: "xr.Dataset", allowed: NDArray[np.bool_], quantity: Quantity) -> ScalingCurve:
     """Make the curve of a line's allowed cells."""
     limit, kept = line["limit"].values, np.flatnonzero(allowed)
     cells = line.isel(pe=kept)
-    return Curve(
+    return ScalingCurve(
         str(line["strategy"].item()),
         cells["pe"].values.astype(float),
         cells["value"].values.astype(float),
@@ -183,7 +183,7 @@ def _draw_efficiencies(line: "xr.Dataset") -> Band | None:
 MOST_BANDS = 6  # more of them only hide each other
 
 
-def draw_scaling(scaling: Scaling, size: Size = "page") -> Figure:
+def draw_scaling(scaling: ScalingCurves, size: Size = "page") -> Figure:
     """Draw curves, the legend in the order of their ends.
 
     A cross ends a curve that a limit stops; the cause stands below its name.
@@ -207,7 +207,7 @@ def draw_scaling(scaling: Scaling, size: Size = "page") -> Figure:
     return figure
 
 
-def _draw_curve(axes: Axes, curve: Curve, look: Look) -> Line2D:
+def _draw_curve(axes: Axes, curve: ScalingCurve, look: Look) -> Line2D:
     """Draw a curve, and a cross where it is stopped."""
     line = draw_curve(axes, look, curve.pe, curve.values, curve.beyond, curve.band)
     line.set_label(curve.strategy)
@@ -219,7 +219,7 @@ def _draw_curve(axes: Axes, curve: Curve, look: Look) -> Line2D:
     return line
 
 
-def _scale_axes(axes: Axes, curves: Sequence[Curve], quantity: Quantity) -> None:
+def _scale_axes(axes: Axes, curves: Sequence[ScalingCurve], quantity: Quantity) -> None:
     """Scale and label both axes."""
     drawn = [values for curve in curves for values in (curve.values, *(curve.band or ()))]
     low, high = min(map(np.min, drawn)), max(map(np.max, drawn))

@@ -21,7 +21,7 @@ from sweep.cells.selection import (
     write_value,
 )
 from sweep.cells.source import Source, read_cells
-from sweep.cube.derived import Paradl
+from sweep.cube.derived_quantities import Paradl
 from sweep.cube.variables import name_limits
 from sweep.engine.compile_cache import keep_programs
 from sweep.errors import NothingFeasibleError

@@ -19,7 +19,7 @@ from grids.reading.errors import InputError, suggest_name
 from sweep.cells.selection import Selection
 from sweep.cells.source import Source
 from sweep.cells.space import list_given
-from sweep.cube.derived import Paradl
+from sweep.cube.derived_quantities import Paradl
 from sweep.plots.figures import Size, add_legend, make_axes, scale_counts, use_style
 from sweep.plots.looks import Look, choose_ink, choose_looks
 from sweep.plots.regions import NOBODY, POINTS, is_logarithmic, refine_winners, spread_points

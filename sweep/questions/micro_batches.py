@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from grids.graphs.graph import MOST_OPERATORS, Graph
 from grids.graphs.links import Links
-from grids.placing.piped import Piped, divide_graph, unroll_graph
+from grids.placing.pipelined_steps import Piped, divide_graph, unroll_graph
 from grids.placing.problem import pose_problem
 from grids.reading.errors import InputError, shorten
 from sweep.questions.timed_graph import TimedGraph

@@ -13,7 +13,7 @@ from grids.inputs.stage_placements import place_stages
 from grids.library import find
 from grids.placing.packing import count_devices
 from grids.placing.problem import Problem
-from grids.placing.solve import Answer, Tell, solve
+from grids.placing.solve import PlacementResult, Tell, solve
 from grids.reading.errors import InputError, shorten
 from sweep.errors import RunError
 from sweep.questions.micro_batches import (
@@ -108,7 +108,7 @@ def _expect_problem(graph: Graph, problem: Problem) -> None:
         )
 
 
-def _explain_failure(problem: Problem, answer: Answer, limit: float) -> Row:
+def _explain_failure(problem: Problem, answer: PlacementResult, limit: float) -> Row:
     """The fewest devices that are enough. RunError: not known whether any placement fits."""
     if not answer.impossible:
         reason = "interrupted" if answer.interrupted else f"out of time after {limit:g} s"
@@ -125,7 +125,7 @@ def _count_within(problem: Problem, limit: float) -> int | None:
     return count_devices(problem, lambda: end - time.monotonic())
 
 
-def _describe(whole: Graph, posed: PosedStep, links: Links, answer: Answer) -> Row:
+def _describe(whole: Graph, posed: PosedStep, links: Links, answer: PlacementResult) -> Row:
     """The plan and its proof as plain data; whole: the graph of a step at once."""
     plan, graph, problem = answer.plan, posed.graph, posed.piped.unrolled
     assert plan is not None

@@ -32,7 +32,7 @@ def verify_status(url: str, progress: Progress = silent) -> dict[str, Any]:
 
     The marks of damaged blocks are cleared; `left` says why, where that was impossible.
     """
-    from sweep.engine.verify import verify
+    from sweep.engine.verification import verify
 
     verdict = verify(url, progress)
     damaged = [asdict(file) for file in verdict.damaged]

@@ -8,8 +8,8 @@ import numpy as np
 from grids.entries.parameters import PARAMETERS
 from grids.entries.precision import PRECISIONS, Optimizer
 from grids.entries.systems import System
-from grids.graphs.find import find_graph, list_graphs
 from grids.graphs.graph import Graph
+from grids.graphs.graph_catalogue import find_graph, list_graphs
 from grids.models.layers import LayerTable
 from grids.names import list_names
 from grids.reading.errors import InputError, shorten, suggest_name
@@ -77,7 +77,7 @@ def _ask_oracle(
     model: str, system: str, batch: int | None, dataset: str | None, optimizer: Optimizer
 ) -> TimedGraph:
     """The graph of a model's layers, with their times for one batch on one device."""
-    from grids.graphs.from_models import make_graph
+    from grids.graphs.layer_graphs import make_graph
     from kernels.oracle.formulas import time_layers
     from sweep.cells.configuration import ONLY, Configuration
     from sweep.engine.compile_cache import keep_programs

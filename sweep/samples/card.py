@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from sweep.samples.columns import Column
+from sweep.samples.columns import SampleColumn
 from sweep.samples.splits import AXES, TEST, TRAIN
 
 SIZES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M", "100M<n<1B")
@@ -21,7 +21,7 @@ HEADINGS = {
 }
 
 
-def write_card(path: Path, facts: Mapping[str, Any], columns: Sequence[Column]) -> None:
+def write_card(path: Path, facts: Mapping[str, Any], columns: Sequence[SampleColumn]) -> None:
     """Write the card of a data set with these facts (`dataset.json`)."""
     header = yaml.safe_dump(_make_header(facts), sort_keys=False, allow_unicode=True)
     parts = [f"---\n{header}---", _write_origin(facts), _write_splits(facts), "## Columns"]
@@ -102,7 +102,7 @@ def _write_tested(name: str, split: Mapping[str, Any]) -> str:
     return "problems (all but strategy and batch), by their hash"
 
 
-def _write_range(facts: Mapping[str, Any], column: Column) -> str:
+def _write_range(facts: Mapping[str, Any], column: SampleColumn) -> str:
     ends = facts["ranges"].get(column.name)
     if not ends or column.kind in ("string", "bool"):
         return "-"

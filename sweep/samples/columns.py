@@ -23,7 +23,7 @@ ROLES: tuple[Role, ...] = get_args(Role)
 
 
 @dataclass(frozen=True)
-class Column:
+class SampleColumn:
     """A column. units: as CF writes them, empty for texts and flags. kind: as Arrow names it."""
 
     name: str
@@ -43,30 +43,35 @@ class Column:
         }
 
 
-def _describe_output(name: str, role: Role = "target") -> Column:
+def _describe_output(name: str, role: Role = "target") -> SampleColumn:
     variable = (DERIVED | VARIABLES)[name]
-    return Column(name, role, variable.units, variable.long_name, "float32")
+    return SampleColumn(name, role, variable.units, variable.long_name, "float32")
 
 
 SLICE_MEANING = "number of the point that is evaluated under every strategy"
 KINK_MEANING = "whether a kink is within 1 % in one of the inputs: slopes are one-sided there"
 LABELS = (
-    *(Column(name_label(dim), "label", "", words, "string") for dim, words in LABELLED.items()),
-    Column("slice", "label", "", SLICE_MEANING, "int64"),
+    *(
+        SampleColumn(name_label(dim), "label", "", words, "string")
+        for dim, words in LABELLED.items()
+    ),
+    SampleColumn("slice", "label", "", SLICE_MEANING, "int64"),
 )
 LEARNT = (EPOCH, *TARGETS)
 ANSWERS = (
-    Column("feasible", "target", "", DERIVED["feasible"].long_name, "bool"),
-    Column("defined", "mark", "", "whether there is such a configuration at all", "bool"),
-    Column("limit_names", "answer", "", "what forbids or marks it, with ', ' between", "string"),
+    SampleColumn("feasible", "target", "", DERIVED["feasible"].long_name, "bool"),
+    SampleColumn("defined", "mark", "", "whether there is such a configuration at all", "bool"),
+    SampleColumn(
+        "limit_names", "answer", "", "what forbids or marks it, with ', ' between", "string"
+    ),
     *(
         _describe_output(name, "answer")
         for name in ("replicas", "group_size", "segment_count", "global_batch")
     ),
 )
 MARKS = (
-    Column("near_kink", "mark", "", KINK_MEANING, "bool"),
-    Column(
+    SampleColumn("near_kink", "mark", "", KINK_MEANING, "bool"),
+    SampleColumn(
         "origin", "mark", "", "drawn over the space, or moved to a limit or crossover", "string"
     ),
 )
@@ -74,7 +79,7 @@ MARKS = (
 
 def list_columns(
     inputs: Iterable[str], splits: Iterable[str], outputs: Iterable[str] = ()
-) -> tuple[Column, ...]:
+) -> tuple[SampleColumn, ...]:
     """All columns in their order.
 
     inputs: parameters in which there are slopes. outputs: variables of a cube that were asked for.
@@ -83,7 +88,7 @@ def list_columns(
     return (
         *LABELS,
         *(
-            Column(name, "feature", feature.unit, feature.meaning, "float64")
+            SampleColumn(name, "feature", feature.unit, feature.meaning, "float64")
             for name, feature in FEATURES.items()
         ),
         *map(_describe_output, (*LEARNT, *outputs)),
@@ -91,7 +96,7 @@ def list_columns(
         *(_describe_slope(target, parameter) for target, parameter in slopes),
         *MARKS,
         *(
-            Column(name_split(name), "split", "", f"train or test, {SPLITS[name]}", "string")
+            SampleColumn(name_split(name), "split", "", f"train or test, {SPLITS[name]}", "string")
             for name in splits
         ),
     )
@@ -102,6 +107,6 @@ def name_slope(target: str, parameter: str) -> str:
     return f"elasticity_{target}_{parameter}"
 
 
-def _describe_slope(target: str, parameter: str) -> Column:
+def _describe_slope(target: str, parameter: str) -> SampleColumn:
     meaning = f"d log {target} / d log {parameter}"
-    return Column(name_slope(target, parameter), "gradient", "1", meaning, "float32")
+    return SampleColumn(name_slope(target, parameter), "gradient", "1", meaning, "float32")

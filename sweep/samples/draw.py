@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.stats import qmc
 
 from grids.models.layers import Floats
-from sweep.samples.space import Problem, Space
+from sweep.samples.space import Problem, SampleSpace
 from sweep.samples.tables import Tables, read_parts
 
 Integers = NDArray[np.int64]
@@ -45,7 +45,7 @@ class Draw:
 
 
 def draw_slices(
-    space: Space, tables: Tables, problem: Problem, seed: int, first: int, count: int
+    space: SampleSpace, tables: Tables, problem: Problem, seed: int, first: int, count: int
 ) -> Draw:
     """Slices `first` to `first + count` of the problem's sequence."""
     rng = np.random.default_rng([seed, *problem, 1])

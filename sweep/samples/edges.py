@@ -20,7 +20,7 @@ from kernels.compiled import fetch
 from kernels.names.flags import FORBIDS
 from kernels.oracle.points import Points
 from sweep.samples.draw import Draw, Integers
-from sweep.samples.space import Problem, Space
+from sweep.samples.space import Problem, SampleSpace
 
 Flags = NDArray[np.bool_]
 ORIGINS = ("space", "limit", "crossover")
@@ -89,7 +89,7 @@ class Walk:
 
 
 def move_to_edges(
-    space: Space, draw: Draw, problem: Problem, seed: tuple[int, ...], shares: Shares
+    space: SampleSpace, draw: Draw, problem: Problem, seed: tuple[int, ...], shares: Shares
 ) -> tuple[Draw, NDArray[np.str_]]:
     """Move shares of the slices to edges; return all, and the origin of each (`ORIGINS`)."""
     rng = np.random.default_rng([*seed, *problem, 2])
@@ -141,7 +141,7 @@ def _answer(points: Points, draw: Draw) -> dict[str, NDArray[Any]]:
     return {name: np.asarray(answer) for name, answer in fetch(answers).items()}
 
 
-def _list_batches(space: Space) -> Floats:
+def _list_batches(space: SampleSpace) -> Floats:
     """The listed batches, or some out of their range."""
     drawn = space.drawn["batch"]
     if isinstance(drawn, Range):

@@ -17,7 +17,7 @@ from sweep.samples.columns import name_slope
 from sweep.samples.draw import Draw, draw_slices
 from sweep.samples.edges import Shares, is_feasible, move_to_edges
 from sweep.samples.features import describe_rows
-from sweep.samples.space import Problem, Space
+from sweep.samples.space import Problem, SampleSpace
 from sweep.samples.splits import name_label
 from sweep.samples.tables import make_tables
 
@@ -56,7 +56,7 @@ class Chunk:
     size: int
 
 
-def list_chunks(space: Space, rows: int) -> list[Chunk]:
+def list_chunks(space: SampleSpace, rows: int) -> list[Chunk]:
     """All chunks of so many rows; problems have equal numbers of slices, give or take one."""
     slices, problems = ceil(rows / len(space.grid.strategies)), space.problems
     # All chunks have one size: one compiled program serves them.
@@ -71,7 +71,7 @@ def list_chunks(space: Space, rows: int) -> list[Chunk]:
     return chunks
 
 
-def make_rows(space: Space, chunk: Chunk, request: Request) -> Columns:
+def make_rows(space: SampleSpace, chunk: Chunk, request: Request) -> Columns:
     """All columns of a chunk's rows: slice by slice, and in each slice strategy by strategy."""
     problem, seed = chunk.problem, request.seed
     tables = _keep_tables(space, problem, seed)
@@ -90,7 +90,12 @@ def make_rows(space: Space, chunk: Chunk, request: Request) -> Columns:
 
 
 def _label_strategy(
-    space: Space, problem: Problem, strategy: int, points: Points, draw: Draw, request: Request
+    space: SampleSpace,
+    problem: Problem,
+    strategy: int,
+    points: Points,
+    draw: Draw,
+    request: Request,
 ) -> Columns:
     """The columns of all slices under one strategy."""
     parameters = space.inputs if request.gradients else ()

@@ -19,7 +19,7 @@ from sweep.samples.card import write_card
 from sweep.samples.columns import FACTS, FORMAT, list_columns
 from sweep.samples.edges import Shares
 from sweep.samples.rows import Chunk, Columns, Request, list_chunks, make_rows
-from sweep.samples.space import Source, Space, read_space
+from sweep.samples.space import SampleSpace, Source, read_space
 from sweep.samples.splits import Splits, choose_splits
 
 # Kinds of rows that may be left out.
@@ -111,7 +111,7 @@ def _check(rows: int, seed: int, leave_out: Sequence[str]) -> None:
 def _write(
     folder: Path,
     chunks: Iterator[Columns],
-    space: Space,
+    space: SampleSpace,
     request: Request,
     splits: Splits,
     leave_out: Sequence[str],
@@ -138,7 +138,7 @@ def _write(
 
 
 def _describe(
-    space: Space, request: Request, splits: Splits, leave_out: Sequence[str]
+    space: SampleSpace, request: Request, splits: Splits, leave_out: Sequence[str]
 ) -> dict[str, Any]:
     """A data set as plain data: everything that its rows follow from."""
     return {
@@ -173,7 +173,7 @@ def _leave_rows_out(rows: Columns, kinds: Sequence[str]) -> Columns:
 
 
 def _make_chunks(
-    space: Space, request: Request, workers: int, advance: Advance
+    space: SampleSpace, request: Request, workers: int, advance: Advance
 ) -> Iterator[Columns]:
     """The rows of each chunk, in their order."""
     chunks = list_chunks(space, request.rows)
@@ -188,7 +188,7 @@ def _make_chunks(
 
 
 def _make_in_workers(
-    space: Space, request: Request, chunks: list[Chunk], workers: int
+    space: SampleSpace, request: Request, chunks: list[Chunk], workers: int
 ) -> Iterator[Columns]:
     """The same by worker processes, which are at most two chunks each ahead of the writer."""
     running = list[Future[Columns]]()
@@ -206,11 +206,11 @@ def _make_in_workers(
 class _Worker:
     """The space and request of a worker process, which infers the networks' layers only once."""
 
-    space: Space
+    space: SampleSpace
     request: Request
 
     @classmethod
-    def start(cls, space: Space, request: Request) -> None:
+    def start(cls, space: SampleSpace, request: Request) -> None:
         keep_programs()
         cls.space, cls.request = space, request
 

@@ -32,7 +32,7 @@ SAMPLED = (*MAIN_OUTPUTS, "replicas", "group_size", "segment_count")
 
 
 @dataclass(frozen=True, eq=False)
-class Space:
+class SampleSpace:
     """grid: the design space with one value in the place of each range. inputs: continuous
     parameters with slopes, those of ranges first, then the batch. notes: outputs of a store that
     rows lack, and why.
@@ -98,7 +98,7 @@ class Space:
         return definition
 
 
-def read_space(source: Source, inputs: tuple[str, ...] = ()) -> Space:
+def read_space(source: Source, inputs: tuple[str, ...] = ()) -> SampleSpace:
     """The space of a spec file, a mapping, or a cube; slopes in its ranges, the batch and `inputs`.
 
     Lists of continuous parameters in a cube become ranges, and outputs that rows lack become notes.
@@ -123,7 +123,9 @@ def read_space(source: Source, inputs: tuple[str, ...] = ()) -> Space:
     return _make_space(spec, inputs, name, base, where)
 
 
-def _make_space(spec: Spec, inputs: tuple[str, ...], name: str, base: Path, where: Where) -> Space:
+def _make_space(
+    spec: Spec, inputs: tuple[str, ...], name: str, base: Path, where: Where
+) -> SampleSpace:
     for axis in spec.axes.rows:
         raise InputError(
             f"{axis}: rows of parameters that change together are not sampled",
@@ -155,7 +157,7 @@ def _make_space(spec: Spec, inputs: tuple[str, ...], name: str, base: Path, wher
         if parameter not in known:
             raise InputError.unknown("input", parameter, known, where="gradient")
     # In their own order, each once: the batch is an input in any case.
-    return Space(grid, ranges, tuple(dict.fromkeys((*ranges, "batch", *inputs))))
+    return SampleSpace(grid, ranges, tuple(dict.fromkeys((*ranges, "batch", *inputs))))
 
 
 def _list_missing(spec: Spec, inputs: tuple[str, ...]) -> list[str]:

@@ -27,7 +27,7 @@ from sweep.samples.draw import Draw
 from sweep.samples.edges import is_feasible
 from sweep.samples.features import FEATURES, OUTER_LINKS, describe_rows
 from sweep.samples.room import Room, Singles, hand_over
-from sweep.samples.space import Problem, Source, Space, read_space
+from sweep.samples.space import Problem, SampleSpace, Source, read_space
 from sweep.samples.tables import Tables, make_tables, read_parts
 
 # Stripes whose rows take turns, so that a batch has rows of several problems and strategies.
@@ -58,7 +58,7 @@ class Batch(NamedTuple):
     gradients: Array
 
 
-class Kind(NamedTuple):
+class ProblemTable(NamedTuple):
     """The table that rows of one problem under one strategy are drawn from.
 
     points: on the device. machines: values [machine] that rows share, by parameter. first: the
@@ -71,7 +71,7 @@ class Kind(NamedTuple):
     size: int
 
 
-class Rows(NamedTuple):
+class EvaluatedRows(NamedTuple):
     """Evaluated rows, without their features.
 
     places [...]: among those of all kinds. numbers [..., column]: drawn values, targets, gradients.
@@ -90,7 +90,7 @@ class Stream(Iterator[Batch]):
 
     features = tuple(FEATURES)
 
-    def __init__(self, space: Space, batch_size: int, key: Array, *, gradients: bool) -> None:
+    def __init__(self, space: SampleSpace, batch_size: int, key: Array, *, gradients: bool) -> None:
         self._space, self._batch_size = space, batch_size
         self.targets = (*SLOPED, *space.outputs, "feasible")
         self.inputs = space.inputs if gradients else ()
@@ -100,7 +100,7 @@ class Stream(Iterator[Batch]):
         strategies = range(len(space.grid.strategies))
         self._names = [(problem, strategy) for problem in space.problems for strategy in strategies]
         self._tables: dict[Problem, Tables] = {}
-        self._kinds: dict[int, Kind] = {}
+        self._kinds: dict[int, ProblemTable] = {}
         # Features of all kinds' places [place, feature]; 1 where rows draw their own values.
         self._table: Singles = np.empty((0, len(self.features)), np.float32)
         self._placed = 0  # places in use; the array may be longer
@@ -109,7 +109,9 @@ class Stream(Iterator[Batch]):
         stripe = _size_stripe(space, gradients)
         shape = (STRIPES, stripe // TOGETHER, TOGETHER)
         columns = len(self._drawn) + len(self.targets) + len(self.inputs) * len(SLOPED)
-        self._rows = Rows(np.empty(shape, np.int64), np.empty((*shape, columns), np.float32))
+        self._rows = EvaluatedRows(
+            np.empty(shape, np.int64), np.empty((*shape, columns), np.float32)
+        )
         # A row of each stripe in turn; rows of one place of a table lie far apart.
         self._order = np.arange(math.prod(shape)).reshape(shape).T.ravel()
         self._used = len(self._order)  # rows that went into batches
@@ -135,7 +137,7 @@ class Stream(Iterator[Batch]):
         self._made += 1
         seed = [*self._seed, self._made]
         chosen = np.random.default_rng(seed).integers(len(self._names), size=STRIPES).tolist()
-        stripes = list(map(Rows, *self._rows))
+        stripes = list(map(EvaluatedRows, *self._rows))
         # Prepared one after the other, then drawn in threads: else several would compile the same.
         for number in sorted(set(chosen) - set(self._kinds)):
             self._kinds[number] = self._prepare(*self._names[number])
@@ -146,7 +148,7 @@ class Stream(Iterator[Batch]):
             pass
         self._used = 0
 
-    def _draw(self, kind: Kind, seed: list[int], stripe: Rows) -> None:
+    def _draw(self, kind: ProblemTable, seed: list[int], stripe: EvaluatedRows) -> None:
         """Draw and evaluate the rows of a stripe [place, row of it]."""
         rng = np.random.default_rng(seed)
         shape = stripe.places.shape
@@ -196,7 +198,7 @@ class Stream(Iterator[Batch]):
         for _ in self._pool.map(describe, range(0, len(rows), DESCRIBED)):
             pass
 
-    def _prepare(self, problem: Problem, strategy: int) -> Kind:
+    def _prepare(self, problem: Problem, strategy: int) -> ProblemTable:
         """Make the table of a kind; the features of its places join those of all kinds."""
         if problem not in self._tables:
             self._tables[problem] = make_tables(self._space, problem, 0)
@@ -213,7 +215,7 @@ class Stream(Iterator[Batch]):
         for number, name in enumerate(self.features):
             self._table[first : self._placed, number] = rows[name]
         points = put_on_device(tables.points[strategy])
-        return Kind(points, tables.machines, first, positions.shape[1])
+        return ProblemTable(points, tables.machines, first, positions.shape[1])
 
 
 def batches(
@@ -234,7 +236,7 @@ def batches(
     return Stream(read_space(spec), batch_size, start, gradients=gradients)
 
 
-def _size_stripe(space: Space, gradients: bool) -> int:
+def _size_stripe(space: SampleSpace, gradients: bool) -> int:
     """The rows of a stripe: fewer of expensive ones."""
     if any(strategy.choices for strategy in space.grid.strategies):
         return CHOSEN_STRIPE

@@ -12,7 +12,7 @@ from grids.models.layers import Floats
 from grids.ranges import Range
 from kernels.configuration.places import PLACES
 from kernels.oracle.points import Points
-from sweep.samples.space import Problem, Space
+from sweep.samples.space import Problem, SampleSpace
 
 # Machines that the rows of a problem share (`Space.shares_machines`): to find the stages of
 # ResNet-50's pipelines on one of them takes 30 ms.
@@ -36,7 +36,7 @@ class Tables:
         return machines, *(values.size for values in self.axes.values())
 
 
-def make_tables(space: Space, problem: Problem, seed: int) -> Tables:
+def make_tables(space: SampleSpace, problem: Problem, seed: int) -> Tables:
     """Make the tables of one problem; its machines follow from the seed."""
     axes = {name: values for name, values in space.tabled.items() if name not in space.drawn}
     rng = np.random.default_rng([seed, *problem])
@@ -46,7 +46,9 @@ def make_tables(space: Space, problem: Problem, seed: int) -> Tables:
     return Tables(points, axes, machines)
 
 
-def _tabulate(space: Space, problem: Problem, strategy: int, machines: dict[str, Floats]) -> Points:
+def _tabulate(
+    space: SampleSpace, problem: Problem, strategy: int, machines: dict[str, Floats]
+) -> Points:
     """The points of a strategy on each of the machines."""
     count = MACHINES if machines else 1
     pipeline = space.grid.strategies[strategy].cut_by_axis
@@ -62,7 +64,7 @@ def _tabulate(space: Space, problem: Problem, strategy: int, machines: dict[str,
     return join_tables(tables * (count // len(tables)), cells) if count > 1 else tables[0]
 
 
-def _draw_machines(space: Space, rng: np.random.Generator) -> dict[str, Floats]:
+def _draw_machines(space: SampleSpace, rng: np.random.Generator) -> dict[str, Floats]:
     """Values of the drawn parameters that layers depend on [machine], by name."""
     drawn = {name: drawn for name, drawn in space.drawn.items() if PLACES[name].layered}
     if not drawn:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sweep.exports.columns import describe_column
 from sweep.exports.tables import RowGroups
-from sweep.samples.columns import Column
+from sweep.samples.columns import SampleColumn
 from sweep.samples.rows import Columns
 from sweep.samples.splits import TEST, TRAIN, name_split
 
@@ -24,7 +24,7 @@ GROUP_ROWS = 2**15
 
 
 @dataclass
-class Summary:
+class WrittenRows:
     """A summary of written rows.
 
     sides: number of rows on the sides of each split. ends: the least and the largest value of each
@@ -47,7 +47,7 @@ class Summary:
                 ends = (*self.ends.get(name, ()), *_find_ends(values))
                 self.ends[name] = (min(ends), max(ends))
 
-    def list_constants(self, columns: Iterable[Column]) -> list[str]:
+    def list_constants(self, columns: Iterable[SampleColumn]) -> list[str]:
         """The columns that have one value in all rows, or none in any."""
         return [column.name for column in columns if len(set(self.ends.get(column.name, ()))) < 2]
 
@@ -55,10 +55,10 @@ class Summary:
 def write_rows(
     path: Path,
     chunks: Iterable[Columns],
-    columns: Sequence[Column],
+    columns: Sequence[SampleColumn],
     attributes: Mapping[str, str],
     splits: Sequence[str],
-) -> Summary:
+) -> WrittenRows:
     """Write rows into folders below `path` that are named by the sides of splits."""
     fields = [
         describe_column(
@@ -71,7 +71,7 @@ def write_rows(
         for column in columns
     ]
     schema = pa.schema(fields, metadata=dict(attributes))
-    summary = Summary({split: {TRAIN: 0, TEST: 0} for split in splits})
+    summary = WrittenRows({split: {TRAIN: 0, TEST: 0} for split in splits})
     path.mkdir()
     # pyarrow's own writer of folders would draw rows in its threads: with worker processes they
     # waited for ever.

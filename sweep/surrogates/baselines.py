@@ -8,7 +8,7 @@ import numpy as np
 
 from kernels.blocks.labels import EPOCH
 from sweep.surrogates.encoding import Encoding, Singles, read_values
-from sweep.surrogates.rows import Rows, read_targets
+from sweep.surrogates.rows import SampleRows, read_targets
 from sweep.surrogates.scores import Answers
 from sweep.surrogates.surrogate import read_outputs
 
@@ -22,7 +22,7 @@ class Neighbours:
     They are whole slices: else the strategies of one slice would be answered from different points.
     """
 
-    def __init__(self, encoding: Encoding, rows: Rows, seed: int = 0) -> None:
+    def __init__(self, encoding: Encoding, rows: SampleRows, seed: int = 0) -> None:
         slices = rows.frame["slice"].to_numpy()
         numbers, sizes = np.unique(slices, return_counts=True)
         order = np.random.default_rng(seed).permutation(len(numbers))
@@ -33,7 +33,7 @@ class Neighbours:
         self._outputs = np.column_stack([read_targets(kept.frame), odds])
         self._strategies = kept.frame["strategy"].to_numpy()
 
-    def answer(self, rows: Rows) -> Answers:
+    def answer(self, rows: SampleRows) -> Answers:
         """The answers of the nearest rows, of any strategy where a row's own was not trained on."""
         features, strategies = self._encode(rows), rows.frame["strategy"].to_numpy()
         nearest = np.zeros(len(rows), np.int64)
@@ -50,14 +50,14 @@ class Neighbours:
         predictions = read_outputs(self._outputs[nearest][None])
         return Answers(predictions.epoch_time, predictions.feasible)
 
-    def _encode(self, rows: Rows) -> Singles:
+    def _encode(self, rows: SampleRows) -> Singles:
         return self._encoding.encode(read_values(rows.frame, self._encoding.names))
 
 
 class Habit:
     """The rank of each strategy by how often it was the fastest feasible one in a slice."""
 
-    def __init__(self, rows: Rows) -> None:
+    def __init__(self, rows: SampleRows) -> None:
         frame = rows.frame[rows.frame["feasible"].to_numpy(bool)]
         fastest = frame.loc[frame.groupby("slice")[EPOCH].idxmin(), "strategy"]
         self.ranks = {
@@ -65,7 +65,7 @@ class Habit:
             for rank, strategy in enumerate(fastest.value_counts().index)
         }
 
-    def answer(self, rows: Rows) -> Answers:
+    def answer(self, rows: SampleRows) -> Answers:
         """Ranks in the place of times; all rows are taken to be feasible."""
         ranked = rows.frame["strategy"].map(self.ranks).fillna(len(self.ranks) + 1.0)
         return Answers(np.asarray(ranked, np.float64), np.ones(len(rows), bool))

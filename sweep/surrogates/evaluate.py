@@ -16,7 +16,7 @@ from sweep.samples.read import open_samples
 from sweep.samples.splits import SPLITS
 from sweep.surrogates.baselines import Habit, Neighbours
 from sweep.surrogates.encoding import Flags
-from sweep.surrogates.rows import Rows, read_rows
+from sweep.surrogates.rows import SampleRows, read_rows
 from sweep.surrogates.scores import Answers, score_rows, score_slices
 from sweep.surrogates.surrogate import Surrogate, load_surrogate
 
@@ -64,14 +64,16 @@ def evaluate_surrogate(
     return scores
 
 
-def _list_methods(surrogate: Surrogate, train: Rows | None) -> dict[str, Callable[[Rows], Answers]]:
+def _list_methods(
+    surrogate: Surrogate, train: SampleRows | None
+) -> dict[str, Callable[[SampleRows], Answers]]:
     """The surrogate, and with training rows the baselines, which learn from them."""
 
-    def answer(rows: Rows) -> Answers:
+    def answer(rows: SampleRows) -> Answers:
         predictions = surrogate.apply(rows.frame)
         return Answers(predictions.epoch_time, predictions.feasible)
 
-    methods: dict[str, Callable[[Rows], Answers]] = {surrogate.learner: answer}
+    methods: dict[str, Callable[[SampleRows], Answers]] = {surrogate.learner: answer}
     if train is None:
         return methods
     defined = train.take(train.frame["defined"].to_numpy(bool))
@@ -79,7 +81,7 @@ def _list_methods(surrogate: Surrogate, train: Rows | None) -> dict[str, Callabl
     return methods | {"neighbour": neighbours.answer, HABIT: Habit(train).answer}
 
 
-def _score(rows: Rows, answers: Answers, *, timed: bool) -> dict[str, Any]:
+def _score(rows: SampleRows, answers: Answers, *, timed: bool) -> dict[str, Any]:
     """The scores of a method's answers; without those of rows where it does not answer times."""
     frame = rows.frame
     truth = Answers(frame[EPOCH].to_numpy(np.float64), frame["feasible"].to_numpy(bool))
@@ -88,7 +90,7 @@ def _score(rows: Rows, answers: Answers, *, timed: bool) -> dict[str, Any]:
     return {"rows": len(rows), **(of_rows if timed else dict.fromkeys(of_rows)), **of_slices}
 
 
-def _find_tested(rows: Rows, split: str, trained: Sequence[str]) -> Flags:
+def _find_tested(rows: SampleRows, split: str, trained: Sequence[str]) -> Flags:
     """Whether a split tests each row: whole slices, at most TESTED rows or so."""
     others = [name for name in trained if name != split]
     tested: Flags = ~rows.is_train([split]) & rows.is_train(others)

@@ -17,9 +17,9 @@ import optax
 from jax import Array
 
 from sweep.surrogates.encoding import Encoding, Singles, read_values
-from sweep.surrogates.network import OUTPUTS, Network, fit_lines, make_network
+from sweep.surrogates.network import OUTPUTS, SurrogateNetwork, fit_lines, make_network
 from sweep.surrogates.rows import (
-    Rows,
+    SampleRows,
     list_followers,
     read_kinds,
     read_room,
@@ -77,7 +77,7 @@ class Examples:
         return {name: array[at] for name, array in self.arrays.items()}
 
 
-def make_examples(rows: Rows, encoding: Encoding, *, gradients: bool) -> Examples:
+def make_examples(rows: SampleRows, encoding: Encoding, *, gradients: bool) -> Examples:
     """Encode rows, with their slopes where `gradients`."""
     frame = rows.frame
     values = read_values(frame, encoding.names)
@@ -107,7 +107,7 @@ def make_examples(rows: Rows, encoding: Encoding, *, gradients: bool) -> Example
 
 def fit_network(
     train: Examples, valid: Examples, recipe: Recipe, report: Report = lambda *_: None
-) -> tuple[Network, float]:
+) -> tuple[SurrogateNetwork, float]:
     """Train a network; return the best on the rows of validation, and its error there.
 
     The error is the root mean square of the logarithm of an epoch's time.
@@ -128,7 +128,7 @@ def fit_network(
     return best, least
 
 
-def _train_epochs(train: Examples, recipe: Recipe) -> Iterator[Network]:
+def _train_epochs(train: Examples, recipe: Recipe) -> Iterator[SurrogateNetwork]:
     """The network after each epoch."""
     size = min(BATCH, max(len(train) // LEAST_STEPS, 1))
     steps = len(train) // size
@@ -148,7 +148,7 @@ def _train_epochs(train: Examples, recipe: Recipe) -> Iterator[Network]:
 @lru_cache(maxsize=2)  # the members of an ensemble share a program
 def _make_step(
     steps: int, epochs: int, gradients: bool
-) -> tuple[optax.GradientTransformation, Callable[..., tuple[Network, Any]]]:
+) -> tuple[optax.GradientTransformation, Callable[..., tuple[SurrogateNetwork, Any]]]:
     """Make the optimiser for so many steps an epoch, and its compiled step."""
     total = steps * epochs
     warm_up = min(2 * steps, total // 2)  # two epochs, but at most half of the training
@@ -160,7 +160,7 @@ def _make_step(
     return optimiser, step
 
 
-def measure_error(network: Network, examples: Examples) -> float:
+def measure_error(network: SurrogateNetwork, examples: Examples) -> float:
     """Root mean square error of the logarithm of an epoch's time."""
     outputs = apply_member(network, examples.arrays)
     guess, known = (
@@ -188,7 +188,7 @@ def _apply(member: Any, *inputs: Singles) -> Array:
     return outputs
 
 
-def _begin(rng: np.random.Generator, recipe: Recipe, train: Examples) -> Network:
+def _begin(rng: np.random.Generator, recipe: Recipe, train: Examples) -> SurrogateNetwork:
     """Make the network before the first step."""
     features, kinds = (train.arrays[name].shape[1] for name in ("features", "kinds"))
     network = make_network(rng, features, kinds, recipe.width)
@@ -202,10 +202,10 @@ def _step(
     optimiser: optax.GradientTransformation,
     gradients: bool,
     batch: dict[str, Array],
-    network: Network,
+    network: SurrogateNetwork,
     state: Any,
     signs: Array,
-) -> tuple[Network, Any]:
+) -> tuple[SurrogateNetwork, Any]:
     """Take one step of the optimiser."""
     slope = eqx.filter_grad(partial(_measure_loss, gradients=gradients))(network, batch, signs)
     change, state = optimiser.update(slope, state, eqx.filter(network, eqx.is_array))
@@ -213,7 +213,7 @@ def _step(
 
 
 def _measure_loss(
-    network: Network, batch: dict[str, Array], signs: Array, gradients: bool
+    network: SurrogateNetwork, batch: dict[str, Array], signs: Array, gradients: bool
 ) -> Array:
     """The loss of a batch; with gradients, of slopes along the direction `signs` [input], too."""
     features, kinds, room = (batch[name] for name in ("features", "kinds", "room"))

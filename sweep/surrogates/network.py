@@ -29,7 +29,7 @@ RIDGE = 1e-2
 SHARPNESS = 5.0
 
 
-class Network(eqx.Module):
+class SurrogateNetwork(eqx.Module):
     """lines [kind, term, feature] and starts [kind, term]: first those of all rows, then what each
     way of dividing adds. layers: weights and biases of the hidden layers and of the last one.
     """
@@ -56,7 +56,9 @@ class Network(eqx.Module):
         return jnp.append(logs, terms[-1] + self.sharpness * (room - logs[2]))
 
 
-def make_network(rng: np.random.Generator, features: int, kinds: int, width: int) -> Network:
+def make_network(
+    rng: np.random.Generator, features: int, kinds: int, width: int
+) -> SurrogateNetwork:
     """Make a network of random weights whose lines are flat."""
     outputs = len(TARGETS) * TERMS + 1
     sizes = [features, *[width] * DEPTH, outputs]
@@ -67,7 +69,7 @@ def make_network(rng: np.random.Generator, features: int, kinds: int, width: int
     # Terms begin apart from each other: equal ones would learn the same.
     starts = np.zeros((1 + kinds, outputs))
     starts[0] = rng.standard_normal(outputs)
-    return Network(
+    return SurrogateNetwork(
         lines=_to_device(np.zeros((1 + kinds, outputs, features))),
         starts=_to_device(starts),
         layers=tuple((_to_device(matrix), _to_device(np.zeros(len(matrix)))) for matrix in weights),
@@ -75,7 +77,7 @@ def make_network(rng: np.random.Generator, features: int, kinds: int, width: int
     )
 
 
-def fit_lines(network: Network, features: Floats, targets: Floats) -> Network:
+def fit_lines(network: SurrogateNetwork, features: Floats, targets: Floats) -> SurrogateNetwork:
     """Start the network's terms at the least-squares lines through the targets.
 
     features: encoded [row, feature]. targets: logarithms [row, target].

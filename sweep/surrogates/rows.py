@@ -26,7 +26,7 @@ LABELS = (*map(name_label, ("model", "dataset", "system", "strategy")), "slice")
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class SampleRows:
     """frame: the columns that were read. features: their names. inputs: parameters with slopes."""
 
     frame: "pd.DataFrame"
@@ -36,9 +36,9 @@ class Rows:
     def __len__(self) -> int:
         return len(self.frame)
 
-    def take(self, chosen: Flags) -> "Rows":
+    def take(self, chosen: Flags) -> "SampleRows":
         """Take some of the rows."""
-        return Rows(self.frame[chosen].reset_index(drop=True), self.features, self.inputs)
+        return SampleRows(self.frame[chosen].reset_index(drop=True), self.features, self.inputs)
 
     def is_train(self, splits: Sequence[str]) -> Flags:
         """Whether rows lie on the training side of all of the splits [row]."""
@@ -46,7 +46,7 @@ class Rows:
         return np.asarray(np.all(sides, axis=0)) if sides else np.ones(len(self), bool)
 
 
-def read_rows(samples: Samples, splits: Sequence[str], *, slopes: bool = False) -> Rows:
+def read_rows(samples: Samples, splits: Sequence[str], *, slopes: bool = False) -> SampleRows:
     """Read the columns of all rows that learning and scoring need."""
     samples.expect_splits(splits)
     if slopes and not samples.inputs:
@@ -62,7 +62,7 @@ def read_rows(samples: Samples, splits: Sequence[str], *, slopes: bool = False) 
     columns = [*LABELS, *features, EPOCH, *TARGETS, "feasible", "defined", *marks]
     columns += [name for name in wanted if slopes and name in known]
     frame = samples.read([*columns, *(name_split(side) for side in samples.splits)])
-    return Rows(frame, features, samples.inputs)
+    return SampleRows(frame, features, samples.inputs)
 
 
 def read_targets(frame: "pd.DataFrame") -> Singles:
@@ -91,7 +91,7 @@ def list_followers(name: str) -> tuple[str, ...]:
     return (name, *outer)
 
 
-def read_slopes(rows: Rows) -> Floats:
+def read_slopes(rows: SampleRows) -> Floats:
     """Elasticities of an epoch and of the targets [row, 1 + target, input], NaN where undefined."""
     names = [name_slope(target, name) for target in (EPOCH, *TARGETS) for name in rows.inputs]
     slopes = rows.frame[names].to_numpy(np.float64, copy=True)

@@ -12,7 +12,7 @@ from grids.reading.errors import InputError, shorten
 from sweep.exports.target import check_target
 from sweep.samples.read import open_samples
 from sweep.surrogates.encoding import Encoding, fit_encoding
-from sweep.surrogates.rows import Rows, read_rows
+from sweep.surrogates.rows import SampleRows, read_rows
 from sweep.surrogates.surrogate import (
     MOST_MEMBERS,
     MOST_WIDTH,
@@ -107,8 +107,8 @@ def train_surrogate(
 
 def _train_member(
     learner: Learner,
-    train: Rows,
-    valid: Rows,
+    train: SampleRows,
+    valid: SampleRows,
     encoding: Encoding,
     settings: dict[str, Any],
     seed: int,
@@ -127,7 +127,7 @@ def _train_member(
     return network, error
 
 
-def _divide(rows: Rows, splits: Sequence[str], seed: int) -> tuple[Rows, Rows]:
+def _divide(rows: SampleRows, splits: Sequence[str], seed: int) -> tuple[SampleRows, SampleRows]:
     """Divide the defined rows of the training sides, by whole slices: to learn from, to stop by."""
     learnt = rows.is_train(splits) & rows.frame["defined"].to_numpy(bool)
     slices = rows.frame["slice"].to_numpy()

@@ -102,7 +102,7 @@ def test_a_family_of_the_user_s(tmp_path: Path) -> None:
     [
         ("{name: ./mine.yaml}", "net.yaml:3: family.width: this key is missing"),
         ("{name: ./mine.yaml, widht: 8}", "net.yaml:3: family.widht: unknown key; did you mean"),
-        ("{name: ./mine.yaml, width: 0}", "mine.yaml:2: layers.0.fc.outputs: input should be gre"),
+        ("{name: ./mine.yaml, width: 0}", "mine.yaml:2: layers.0.fc.outputs: expected gre"),
         ("{name: ./net.yaml}", "net.yaml: layers: this key is missing"),
         ("{name: ./none.yaml}", "none.yaml: no such file"),
         ("{name: ./mine.yaml, width: 8}\nlayers: [relu]", "net.yaml: expected either 'layers' or"),
@@ -147,7 +147,7 @@ def test_a_block_that_is_repeated_is_wrong_once(tmp_path: Path) -> None:
         ([{"repeat": {"index": "i", "times": 1}}], "layers.0.repeat.layers: this key is missing"),
         (["mine"], "layers.0.a: this key is missing"),
         ([{"mine": {"a": 1, "b": 2}}], "layers.0.mine.b: unknown key"),
-        ([{"mine": []}], "words.mine.layers.0.fc.outputs: input should be"),
+        ([{"mine": []}], "words.mine.layers.0.fc.outputs: expected"),
     ],
 )
 def test_mistakes(steps: list[Any], message: str) -> None:

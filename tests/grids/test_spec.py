@@ -135,7 +135,7 @@ def test_a_choice_of_the_other_oracle_is_refused(oracle, choice, instead) -> Non
 
 @pytest.mark.parametrize("name", Choices.model_fields)
 def test_a_choice_that_is_not_there_is_refused(name: str) -> None:
-    with pytest.raises(InputError, match=f"the spec: {name}: input should be '.*got 'other'"):
+    with pytest.raises(InputError, match=f"the spec: {name}: expected '.*got 'other'"):
         spec_of({}, **{name: "other"})
 
 
@@ -155,7 +155,7 @@ def test_a_choice_that_is_not_there_is_refused(name: str) -> None:
         ('"100 GB/s"', '"100 GB"', "spec.yaml:10: axes.inter_bandwidth: expected a value in B/s"),
         ("[data,", "[dta,", "spec.yaml:6: axes.strategy.0: unknown strategy 'dta'; did you mean"),
         ("=8", "=x", "spec.yaml:6: axes.strategy.1: group: expected a number, got 'x'"),
-        ("[data, ", "[3, ", "spec.yaml:6: axes.strategy.0: input should be a valid string, got 3"),
+        ("[data, ", "[3, ", "spec.yaml:6: axes.strategy.0: expected a text, got 3"),
         ("system: abci", "system: []", "spec.yaml:5: axes.system: expected at least one entry"),
         ("system: abci", "system: ", "spec.yaml:5: axes.system.0: expected a name, a file or a"),
         ("system: abci", "system: 3", "spec.yaml:5: axes.system.0: expected a name, a file or a"),
@@ -168,7 +168,7 @@ def test_a_choice_that_is_not_there_is_refused(name: str) -> None:
         ("gamma: 0.7", "pe: 4", "spec.yaml:11: parameters: 'pe' is always an axis; write it under"),
         ("gamma: 0.7", "phi: 4", "spec.yaml:11: parameters: 'phi' is an axis too; keep one of"),
         ("9 us", "9 GB", "spec.yaml:11: parameters: intra_latency: expected a value in s, got"),
-        ("outputs:", "scaling: week\noutputs:", "spec.yaml:14: scaling: input should be 'weak' or"),
+        ("outputs:", "scaling: week\noutputs:", "spec.yaml:14: scaling: expected 'weak' or"),
     ],
 )
 def test_mistakes_have_their_line(file: Path, old: str, new: str, expected: str) -> None:

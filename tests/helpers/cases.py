@@ -10,7 +10,7 @@ import reference
 from hypothesis import strategies as st
 
 from grids.entries.strategies import Strategy
-from grids.entries.systems import Contention, Level, Link, ProcessingElement, System
+from grids.entries.systems import Connection, Contention, Level, ProcessingElement, System
 from grids.inputs.case import Workload
 from grids.inputs.values import Settings
 from grids.models.flow import SAMPLE
@@ -100,7 +100,7 @@ def systems(draw: st.DrawFn) -> System:
         pes_per_node=node,
         links_per_node=draw(st.integers(1, 4)),
         levels=levels,
-        staging=draw(st.none() | st.builds(Link, latency=latency, bandwidth=bandwidth)),
+        staging=draw(st.none() | st.builds(Connection, latency=latency, bandwidth=bandwidth)),
         contention=Contention(halo=draw(st.floats(1, 8)), split_gather=draw(st.floats(1, 8))),
     )
 

@@ -20,7 +20,7 @@ from sweep.cells.memory_cube import compute_cells
 from sweep.cube.create import create_cube
 from sweep.cube.store import open_cube, plan_cube
 from sweep.engine.block import run_block
-from sweep.engine.verify import verify
+from sweep.engine.verification import verify
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "links.yaml"
 AXES: dict[str, Any] = {

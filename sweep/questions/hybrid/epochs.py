@@ -6,10 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grids.convergence.catalogue import explain_missing, find_convergence
-from grids.convergence.choice import pick_series
 from grids.convergence.entry import Convergence
 from grids.convergence.fit import fit
-from grids.convergence.points import read_points
+from grids.convergence.points import pick_series, read_points
 from grids.convergence.table import interpolate_epochs
 from grids.library import find
 from grids.models.layers import Floats

@@ -8,11 +8,10 @@ import pytest
 
 from grids.convergence.catalogue import (
     EPOCHS,
-    MEASURED_AS,
     explain_missing,
     find_convergence,
 )
-from grids.convergence.points import read_points
+from grids.convergence.points import MEASURED_AS, read_points
 from grids.library import find
 from grids.names import list_names
 from grids.reading.errors import InputError

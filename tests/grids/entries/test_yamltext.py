@@ -6,7 +6,7 @@ from cases import systems
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from grids.entries.systems import Contention, Level, Link, ProcessingElement, System
+from grids.entries.systems import Connection, Contention, Level, ProcessingElement, System
 from grids.entries.yamltext import format_entry
 from grids.reading.plainyaml import read_nodes
 
@@ -76,5 +76,5 @@ def test_every_key_is_explained():
         for key in form.model_fields:
             (*_, n) = (n for n, line in enumerate(lines) if re.match(rf" *(# )?{key}:", line))
             assert lines[n - 1].strip().startswith("# "), key
-    for key in (*Level.model_fields, *Link.model_fields, *Contention.model_fields):
+    for key in (*Level.model_fields, *Connection.model_fields, *Contention.model_fields):
         assert any(line.startswith(f"#   {key}: ") for line in lines), key

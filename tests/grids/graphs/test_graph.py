@@ -31,7 +31,7 @@ REFUSED = [
     ("aa", (), "here: two operators are called 'a'"),
     ("ab", [("a", ("c",), 1.0)], "here: unknown operator 'c'"),
     ("ab", [("c", ("a",), 1.0, "line 3")], "line 3: unknown operator 'c'"),
-    ("ab", [("a", (), 1.0)], "here: the tensor of 'a' goes to nobody"),
+    ("ab", [("a", (), 1.0)], "here: the tensor of 'a'"),
     ("ab", [("a", ("b", "b"), 1.0)], "here: the tensor of 'a' goes to 'b' twice"),
     ("ab", [("a", ("a",), 1.0)], "here: operators wait for each other: 'a' -> 'a'"),
     (

@@ -9,7 +9,7 @@ from jax.tree_util import tree_leaves
 from grids.graphs.links import link_devices
 from grids.grid import Grid
 from grids.inputs.find_placed import BATCH
-from grids.placing.piped import unroll_graph
+from grids.placing.pipelined_steps import unroll_graph
 from grids.placing.problem import pose_problem
 from grids.placing.schedule import schedule_step
 from grids.placing.solve import search_plan

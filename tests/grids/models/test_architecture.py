@@ -50,7 +50,7 @@ def test_definition_rebuilds_it() -> None:
     [
         ("rleu", "net: layers.0.rleu: unknown key; did you mean 'relu'?"),
         ({"conv": {"filters": 4, "kernel": 3, "strid": 2}}, "did you mean 'stride'?"),
-        ({"conv": {"filters": 0, "kernel": 3}}, "layers.0.conv.filters: input should be greater"),
+        ({"conv": {"filters": 0, "kernel": 3}}, "layers.0.conv.filters: expected greater"),
         ({"conv": 3}, "net: layers.0.conv.kernel: this key is missing"),
         ({"conv": {}, "relu": {}}, "expected one word and its settings, got 2: ['conv', 'relu']"),
         ({"fc": "tragets"}, "layers.0.fc.outputs: "),
@@ -62,7 +62,7 @@ def test_definition_rebuilds_it() -> None:
         ),
         (
             {"conv": {"filters": 1, "kernel": 3, "padding": 2**60}},
-            "layers.0.conv.padding.0: input should be less than or eq",
+            "layers.0.conv.padding.0: expected less than or eq",
         ),
         ({"conv": {"filters": 1, "kernel": [3] * 10**5}}, "tuple should have at most 3 items"),
         ({"relu": "a" * 201}, "layers.0.relu.name: string should have at most 200 characters"),
@@ -111,7 +111,7 @@ def test_more_profiles_than_anybody_measures() -> None:
         ),
         ({"stages": [1000] * 99}, "family: layers: more than 200,000 values"),
         ({"stages": [1], "width": 2**53}, "a number beyond 2^53"),
-        ({"stages": [1], "groups": 0}, "conv.groups: input should be greater than 0, got 0"),
+        ({"stages": [1], "groups": 0}, "conv.groups: expected greater than 0, got 0"),
         ({"stages": 3}, "cannot compute 'len(stages)'"),
         ({}, "family: stages: this key is missing"),
         ({"stages": [1], "widht": 3}, "family: widht: unknown key; did you mean 'width'?"),

@@ -190,23 +190,23 @@ def test_a_sample_that_does_not_fit(layer: object, message: str) -> None:
 WRONG = [
     (
         "{conv: {filters: 8, kernel: 3, dilation: 0}}",
-        "layers.0.conv.dilation.0: input should be gr",
+        "layers.0.conv.dilation.0: expected gr",
     ),
-    ("{conv: {filters: 8, kernel: 3, groups: 0}}", "layers.0.conv.groups: input should be greater"),
+    ("{conv: {filters: 8, kernel: 3, groups: 0}}", "layers.0.conv.groups: expected greater"),
     ("{conv: {filters: 8, kernel: 3, group: 2}}", "unknown key; did you mean 'groups'?"),
     (
         "{free: {flops: -1}}",
-        "layers.0.free.flops: input should be greater than or equal to 0, got -1",
+        "layers.0.free.flops: expected greater than or equal to 0, got -1",
     ),
-    ("{free: {flops: 1, weights: -5}}", "layers.0.free.weights: input should be greater than or"),
+    ("{free: {flops: 1, weights: -5}}", "layers.0.free.weights: expected greater than or"),
     (
         "{free: {flops: 1, outputs: [0, 1, 1]}}",
-        "layers.0.free.outputs.0: input should be greater than 0, got 0",
+        "layers.0.free.outputs.0: expected greater than 0, got 0",
     ),
     ("{free: {flops: .nan}}", "layers.0.free.flops"),
     ("{free: {}}", "layers.0.free.flops: this key is missing"),
     ("attend", "layers.0.attend: unknown key; "),
-    ("{conv: {filters: 8, kernel: 3, groups: chanels}}", "conv.groups: input should be 'channels'"),
+    ("{conv: {filters: 8, kernel: 3, groups: chanels}}", "conv.groups: expected 'channels'"),
     ("hardswsh", "layers.0.hardswsh: unknown key; did you mean 'hardswish'?"),
     ("{transpose_conv: 8}", "unknown key; did you mean 'transposed_conv'?"),
 ]

@@ -11,7 +11,7 @@ from grids.models.kinds import (
     KIND_OF_PREFIX,
     KIND_OF_STEP,
     KINDS,
-    Kind,
+    LayerKind,
 )
 from grids.models.netfile import parse_net
 from grids.models.steps import Step
@@ -51,7 +51,7 @@ COUNTS = {  # weights, biases, operations of 7 weights
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)
-def test_what_a_kind_counts(kind: Kind) -> None:
+def test_what_a_kind_counts(kind: LayerKind) -> None:
     weights, biases = kind.count_weights(C, F, K), kind.count_biases(F)
     assert (weights, biases, kind.count_operations(7, Y, K)) == COUNTS[kind.name]
 
@@ -105,7 +105,7 @@ PLAIN = [
 
 
 @pytest.mark.parametrize(("word", "kind"), PLAIN)
-def test_a_plain_word_makes_a_layer_of_its_kind(word: str, kind: Kind) -> None:
+def test_a_plain_word_makes_a_layer_of_its_kind(word: str, kind: LayerKind) -> None:
     net = Architecture.from_definition({"name": "net", "rank": 2, "layers": [{word: "a"}]})
     layers = net.layers_for((3, 8, 9), targets=1)
     assert (layers.names, layers.kinds) == (("a",), (kind.name,))
@@ -113,7 +113,7 @@ def test_a_plain_word_makes_a_layer_of_its_kind(word: str, kind: Kind) -> None:
 
 
 @pytest.mark.parametrize(("prefix", "kind"), KIND_OF_PREFIX.items())
-def test_a_name_in_a_file_begins_with_its_kind(prefix: str, kind: Kind) -> None:
+def test_a_name_in_a_file_begins_with_its_kind(prefix: str, kind: LayerKind) -> None:
     line = f"{prefix.lower()}1|3x8x9|3x3x1x1|3x8x9|0"
     model = parse_net(f"Input|10x3x8x9\n{line}\n", "net", "net")
     assert model.layers.kinds == (kind.name,)

@@ -129,7 +129,7 @@ def test_warnings(old: str, new: str, warnings: tuple[str, ...]) -> None:
         ("4x4x4 |", "4x4|", "tiny.net:6: y: expected 3 whole numbers joined by 'x', got '4x4'"),
         ("4x4x4 |", "4x4x0|", "tiny.net:6: y: expected 3 whole numbers joined by 'x', got '4x4x0'"),
         ("4x4x0x0", "4x4", "tiny.net:7: w: expected 4 whole numbers joined by 'x', got '4x4'"),
-        ("10x1x1", "10x999999999x999999999", "tiny.net: targets: input should be less than"),
+        ("10x1x1", "10x999999999x999999999", "tiny.net: targets: expected less than"),
         ("4x4x4 |", f"4x4x{'9' * 5000}|", "tiny.net:6: y: expected 3 whole numbers joined"),
         (
             "BNORM",
@@ -177,9 +177,9 @@ def test_bars_behind_the_fields_are_nothing() -> None:
     ("changes", "message"),
     [
         ({"mask": [True]}, "model tiny.net: mask: expected 4 flags, as there are layers, got 1"),
-        ({"mask": [[]] * 4}, "model tiny.net: mask.0: input should be a valid boolean"),
-        ({"net": {}}, "model tiny.net: net: input should be a valid string"),
-        ({"name": 3}, "model 3: name: input should be a valid string"),
+        ({"mask": [[]] * 4}, "model tiny.net: mask.0: expected a valid boolean"),
+        ({"net": {}}, "model tiny.net: net: expected a text"),
+        ({"name": 3}, "model 3: name: expected a text"),
         ({"nett": ""}, "model tiny.net: nett: unknown key; did you mean 'net'?"),
     ],
 )

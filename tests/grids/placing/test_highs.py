@@ -5,21 +5,21 @@ import time
 
 import pytest
 
-from grids.placing.highs import Rows, solve_rows
+from grids.placing.highs import IntegerProgram, solve_rows
 
 
-def knapsack() -> Rows:
+def knapsack() -> IntegerProgram:
     """The most of 3 x + 2 y with x + y at most 1: take x."""
-    rows = Rows()
+    rows = IntegerProgram()
     x, y = (rows.add_variable(0, 1, cost=-cost, whole=True) for cost in (3.0, 2.0))
     rows.add_row({x: 1.0, y: 1.0}, high=1.0)
     return rows
 
 
-def market_split(constraints: int = 5, items: int = 40) -> Rows:
+def market_split(constraints: int = 5, items: int = 40) -> IntegerProgram:
     """A small program that takes for ever (Cornuejols and Dawande, IPCO 1998)."""
     chance = random.Random(0)
-    rows = Rows()
+    rows = IntegerProgram()
     flags = [rows.add_flag() for _ in range(items)]
     for _ in range(constraints):
         weights = [float(chance.randrange(100)) for _ in flags]

@@ -10,12 +10,12 @@ import pytest
 from placement_toys import diamond, draw_graph, draw_links, join_devices, unpack, wire
 from reference_placement import brute_force, replay_step
 
-from grids.graphs.find import find_graph
 from grids.graphs.graph import NamedTensor, Operator, link_operators
+from grids.graphs.graph_catalogue import find_graph
 from grids.graphs.links import link_devices
 from grids.library import find
 from grids.placing.parts import Parts
-from grids.placing.piped import Piped
+from grids.placing.pipelined_steps import Piped
 from grids.placing.problem import pose_problem
 from grids.placing.solve import search_plan, solve
 

@@ -65,7 +65,7 @@ def test_line(tmp_path: Path, keypath: tuple[str | int, ...], line: int | None) 
         ("a: &x [*x]", ":1: YAML syntax: an alias stands inside what it stands for"),
         ("a: 1\n---\nb: 2", ":2: YAML syntax: "),
         ("[" * 5000, ":1: YAML syntax: nested deeper than 100 levels"),
-        ("a: 2020-99-99", ": no YAML that can be read"),
+        ("a: 2020-99-99", ": cannot be read as YAML"),
         ("a: \x00", ": YAML syntax: "),
         (b"a: 1\nb: \xff", ":2: not UTF-8 text"),
         ("a: 1".encode("utf-16"), ":1: not UTF-8 text"),
@@ -181,12 +181,12 @@ class Whole(Record):
         ),
         (
             "name: a\nlevels:\n- {pes: -1}",
-            ":3: levels.0.pes: input should be greater than 0, got -1",
+            ":3: levels.0.pes: expected greater than 0, got -1",
         ),
         ("name: a\nlevels:\n- {}", ":3: levels.0.pes: this key is missing"),
         ("name: a\nlevels: 3", ":2: levels: expected a list, got 3"),
         ("name: a\nlevels: [3]", ":2: levels.0: expected a mapping, got 3"),
-        ("name: a\nlevels: [{pes: 0}]", ":2: levels.0.pes: input should be greater than 0, got 0"),
+        ("name: a\nlevels: [{pes: 0}]", ":2: levels.0.pes: expected greater than 0, got 0"),
         ("name: a\nlevels: [{pes: true}]", ":2: levels.0.pes: expected a number, got True"),
     ],
 )

@@ -13,7 +13,7 @@ from sweep.cells.computed_summary import summarise_cells
 from sweep.cells.lines import Lines
 from sweep.cells.selection import select
 from sweep.cells.stored_summary import read_summary
-from sweep.cube.create import create_cube
+from sweep.cube.creation import create_cube
 from sweep.cube.plan import make_plan
 from sweep.cube.statistics import EFFICIENCY
 from sweep.cube.store import open_cube

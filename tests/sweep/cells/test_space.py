@@ -33,7 +33,7 @@ def test_the_largest_global_batch_is_part_of_a_space(mixed):
 
 
 def test_no_space(mixed):
-    with pytest.raises(InputError, match="this Dataset is no cube of paradl's"):
+    with pytest.raises(InputError, match="paradl_spec"):
         open_space(mixed.drop_attrs())
     with pytest.raises(InputError, match="the Dataset has no coordinate 'pe'"):
         open_space(mixed.isel(pe=0, drop=True))

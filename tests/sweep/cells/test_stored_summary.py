@@ -10,7 +10,7 @@ from cubes import SMALL, stored
 
 import sweep
 from grids.reading.errors import InputError
-from sweep.cube.create import create_cube
+from sweep.cube.creation import create_cube
 from sweep.cube.layout import STATISTIC, SUMMARY
 from sweep.cube.statistics import TABLE, Statistic, list_objectives
 from sweep.cube.store import Cube, open_cube, plan_cube

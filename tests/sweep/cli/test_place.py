@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from grids.graphs.find import CATALOGUE
+from grids.graphs.graph_catalogue import CATALOGUE
 
 DIAMOND = """name: diamond
 operators:

@@ -35,7 +35,7 @@ def test_how_an_axis_is_written_is_no_difference(small):
     ("more", "text"),
     [
         ({"scaling": "strong"}, "scaling: weak in the store, strong now"),
-        ({"parameters": {"gamma": 0.5}}, "parameters.gamma: nothing in the store, 0.5 now"),
+        ({"parameters": {"gamma": 0.5}}, "parameters.gamma: not set in the store, 0.5 now"),
         ({"outputs": ["limit"]}, "outputs: [comp_time, comm_time, memory, limit] in the store"),
     ],
 )

@@ -61,13 +61,13 @@ BAD = [
     (lambda ds: ds.isel(inter_bandwidth=0, drop=True), "no coordinate 'inter_bandwidth'"),
     (lambda ds: ds.drop_vars("pe"), "no coordinate 'pe'"),
     (lambda ds: ds.mean("batch"), "no coordinate 'batch'"),
-    (lambda ds: ds.isel(pe=POINTS, batch=POINTS), "dimension 'points', which is no axis"),
+    (lambda ds: ds.isel(pe=POINTS, batch=POINTS), "dimension 'points'"),
     (lambda ds: ds.isel(pe=[]), "no values along 'pe'"),
     (lambda ds: ds.drop_vars("memory"), "no variable 'memory'"),
     (lambda ds: ds.drop_vars("serial_time"), "no variable 'serial_time'"),
     (lambda ds: ds.where(ds.pe > 1), "limit: expected flags of type uint16, got float32"),
-    (lambda ds: ds["memory"], "expected a Dataset, or the place of a store, got DataArray"),
-    (lambda ds: None, "expected a Dataset, or the place of a store, got NoneType"),
+    (lambda ds: ds["memory"], "expected a Dataset, .* got DataArray"),
+    (lambda ds: None, "expected a Dataset, .* got NoneType"),
     (lambda ds: "", "store: expected a folder"),
 ]
 

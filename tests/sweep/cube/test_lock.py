@@ -9,7 +9,7 @@ def test_the_second_is_refused(tmp_path):
     (tmp_path / "zarr.json").touch()
     with (
         hold_store(url),
-        pytest.raises(InputError, match="another run is at work"),
+        pytest.raises(InputError, match="another run"),
         hold_store(url),
     ):
         pass
@@ -21,7 +21,7 @@ def test_who_is_refused_leaves_the_folder_to_its_holder(tmp_path):
     url = str(tmp_path / "cube.zarr")
     with hold_store(url):
         for _ in range(2):  # the folder is still empty: it is not the refused one's to remove
-            with pytest.raises(InputError, match="another run is at work"), hold_store(url):
+            with pytest.raises(InputError, match="another run"), hold_store(url):
                 pass
 
 
@@ -41,7 +41,7 @@ def test_folders_that_were_there_stay(tmp_path):
 def test_a_file_is_left_alone(tmp_path):
     path = tmp_path / "notes.txt"
     path.write_text("mine")
-    with pytest.raises(InputError, match="a file, and no folder"), hold_store(str(path)):
+    with pytest.raises(InputError, match="left untouched"), hold_store(str(path)):
         pass
     assert path.read_text() == "mine"
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sweep.cube.create import create_cube
+from sweep.cube.creation import create_cube
 from sweep.cube.layout import MARKS_A_FILE
 from sweep.cube.store import Cube, open_cube, plan_cube
 from sweep.engine.run import read_grid

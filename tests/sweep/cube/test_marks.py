@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from sweep.cube.create import create_cube
+from sweep.cube.creation import create_cube
 from sweep.cube.marks import SECONDS, collect_marks
 from sweep.cube.store import Cube, plan_cube
 from sweep.engine.run import read_grid

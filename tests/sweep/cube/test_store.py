@@ -12,7 +12,7 @@ import sweep
 from grids.grid import Grid
 from grids.reading.errors import InputError
 from kernels.names.flags import Limit
-from sweep.cube.create import consolidate_metadata, create_cube
+from sweep.cube.creation import consolidate_metadata, create_cube
 from sweep.cube.plan import make_plan
 from sweep.cube.root import remove_partial
 from sweep.cube.store import open_cube, plan_cube
@@ -146,15 +146,13 @@ def made(tmp_path, small) -> Path:
 
 def test_another_format(made):
     changed(made, paradl_format=99, source="paradl 9.0")
-    with pytest.raises(
-        InputError, match=r"a cube of format 99, .* reads format 4; use paradl 9\.0"
-    ):
+    with pytest.raises(InputError, match=r"cube format 99; .* reads format 4; use paradl 9\.0"):
         open_cube(str(made))
 
 
 def test_half_made(made):
     changed(made, paradl_incomplete=True)
-    with pytest.raises(InputError, match=r"cut short; run the same paradl sweep again"):
+    with pytest.raises(InputError, match=r"interrupted .*; run the same paradl sweep again"):
         open_cube(str(made))
 
 
@@ -168,9 +166,7 @@ def test_an_array_that_is_gone(made):
     group = zarr.open_group(made, mode="r+", use_consolidated=False)
     del group["memory"]
     consolidate_metadata(group)
-    with pytest.raises(
-        InputError, match=r"the array 'memory' is gone; sweep again with overwrite=True"
-    ):
+    with pytest.raises(InputError, match=r"the array 'memory' .*; sweep again with overwrite=True"):
         open_cube(str(made))
 
 

@@ -13,7 +13,7 @@ from kernels.blocks.summary import Line, tabulate_line
 from kernels.blocks.tiles import TILE_CELLS, Tiles, tiles
 from sweep.cube.statistics import EFFICIENCY
 from sweep.engine.buffer_pool import Spare
-from sweep.engine.evaluate import evaluate, fill
+from sweep.engine.evaluation import evaluate, fill
 from sweep.engine.run import read_grid
 
 TABULATE = jax.jit(tabulate_line)

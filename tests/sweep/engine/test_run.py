@@ -14,7 +14,7 @@ from grids.reading.errors import InputError
 from kernels.blocks.outputs import read_output
 from kernels.names.flags import FORBIDS, Limit
 from kernels.oracle.answer import Answer, answer_case
-from sweep.cube.create import create_cube
+from sweep.cube.creation import create_cube
 from sweep.cube.plan import make_plan
 from sweep.cube.store import open_cube
 from sweep.engine.progress import silent
@@ -228,9 +228,7 @@ def test_two_versions_do_not_share_a_cube(blocky, small):
     grid, url = blocky
     group = zarr.open_group(url, mode="r+")
     group.update_attributes({"paradl_versions": '{"paradl": "0.0.1"}'})
-    with pytest.raises(
-        InputError, match=r"begun by other code: paradl 0\.0\.1 there.*finish it with what"
-    ):
+    with pytest.raises(InputError, match=r"paradl 0\.0\.1 there.*finish it with"):
         execute(grid, url, False, INLINE, silent)
 
 

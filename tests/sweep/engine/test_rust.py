@@ -12,7 +12,7 @@ from zarr.registry import get_pipeline_class
 
 import sweep
 from grids.reading.errors import InputError
-from sweep.engine.verify import verify
+from sweep.engine.verification import verify
 
 pytest.importorskip("zarrs")
 

@@ -23,7 +23,7 @@ from cubes import MIXED, unmark
 import sweep
 from grids.reading.errors import InputError
 from sweep.cells.parts import read_parts
-from sweep.cube.create import create_cube
+from sweep.cube.creation import create_cube
 from sweep.cube.plan import make_plan
 from sweep.cube.store import count_cell_bytes
 from sweep.engine.block import run_blocks

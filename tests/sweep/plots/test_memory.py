@@ -11,7 +11,7 @@ from sweep.errors import NothingFeasibleError
 from sweep.plots.memory import (
     MOST_BARS,
     Bar,
-    Memory,
+    MemoryBars,
     _spread_positions,
     describe_memory,
     draw_memory,
@@ -88,7 +88,7 @@ draw: Any = draw_memory
 PARTS = {"activations": 6e9, "weights": 1e9, "gradients": 1e9, "optimizer": 2e9, "reserved": 1e9}
 
 
-def make_memory(count: int, most: float = 25.1e9) -> Memory:
+def make_memory(count: int, most: float = 25.1e9) -> MemoryBars:
     """Bars of which the last needs `most`."""
     bars = []
     for number in range(count):
@@ -96,7 +96,7 @@ def make_memory(count: int, most: float = 25.1e9) -> Memory:
         parts = {name: size * factor for name, size in PARTS.items()}
         bars.append(Bar(f"data+spatial:group={2**number}", parts, 16e9, sum(parts.values()) < 16e9))
     place = "cosmoflow, cosmoflow-512 on dgx-a100-80gb, p = 64, b = 8"
-    return Memory(place, "strategy", tuple(bars), {"serial": "too many PEs"})
+    return MemoryBars(place, "strategy", tuple(bars), {"serial": "too many PEs"})
 
 
 @pytest.mark.parametrize("size", ["paper", "slide"])

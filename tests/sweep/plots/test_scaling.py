@@ -12,8 +12,8 @@ from sweep.errors import NothingFeasibleError
 from sweep.plots.looks import choose_looks
 from sweep.plots.scaling import (
     MOST_BANDS,
-    Curve,
-    Scaling,
+    ScalingCurve,
+    ScalingCurves,
     describe_scaling,
     draw_scaling,
 )
@@ -133,7 +133,7 @@ GROUPS = ("spatial", "pipeline", "filter", "channel", "data+spatial", "data+filt
 LABELS = [*MEANING, *(f"data+{name}:group={n}" for name in GROUPS[:4] for n in (2, 4, 8))]
 
 
-def make_scaling(count: int, quantity="time", banded=True) -> Scaling:
+def make_scaling(count: int, quantity="time", banded=True) -> ScalingCurves:
     """Curves that lie close together, every third of which a limit ends."""
     curves = []
     for number, label in enumerate(LABELS[:count]):
@@ -142,9 +142,9 @@ def make_scaling(count: int, quantity="time", banded=True) -> Scaling:
         values = 5000 * (1 + 0.05 * number) / pe**0.8
         band = (values / 1.3, values * 1.3) if banded else None
         cause = None if last == 1024 else "too many PEs"
-        curves.append(Curve(label, pe, values, pe > 64, band, cause))
+        curves.append(ScalingCurve(label, pe, values, pe > 64, band, cause))
     place = "resnet50, imagenet on dgx-a100-80gb, b = 32"
-    return Scaling(quantity, place, tuple(curves), tuple(LABELS), {"channel": "memory"})
+    return ScalingCurves(quantity, place, tuple(curves), tuple(LABELS), {"channel": "memory"})
 
 
 @pytest.mark.parametrize("size", ["paper", "slide"])
@@ -207,5 +207,7 @@ def test_axes_have_units_and_plain_numbers(quantity, unit):
 
 def test_a_name_is_no_formula(tmp_path):
     scaling = make_scaling(1)
-    odd = Scaling("time", "$x_{$ \x1b[31m", scaling.curves, scaling.known, {"$y_{$": "memory"})
+    odd = ScalingCurves(
+        "time", "$x_{$ \x1b[31m", scaling.curves, scaling.known, {"$y_{$": "memory"}
+    )
     draw(odd).savefig(tmp_path / "odd.png")  # warnings are errors

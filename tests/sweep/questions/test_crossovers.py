@@ -214,7 +214,7 @@ def test_what_is_the_same_is_said():
     told = tell_same(grid, None, "pe_hours")
     assert told is not None
     assert told.endswith("the same as of --objective epoch-time")
-    with pytest.raises(InputError, match="knows no epochs"):
+    with pytest.raises(InputError, match="convergence: auto"):
         list_crossovers(grid, objective="train_time")
     with pytest.raises(InputError, match="the cost needs the price"):
         list_crossovers(grid, objective="cost")

@@ -7,16 +7,16 @@ from kernels.blocks.labels import EPOCH, TARGETS
 from sweep.surrogates import baselines
 from sweep.surrogates.baselines import Habit, Neighbours
 from sweep.surrogates.encoding import fit_encoding
-from sweep.surrogates.rows import Rows
+from sweep.surrogates.rows import SampleRows
 
 
-def make_rows() -> Rows:
+def make_rows() -> SampleRows:
     """16 slices of four strategies; the time, and a feature, is the number of the slice."""
     points = np.repeat(np.arange(1.0, 17), 4)
     strategies = np.tile(["data", "filter", "channel", "spatial"], 16)
     columns = dict.fromkeys((EPOCH, *TARGETS, "batch"), points)
     facts = {"slice": points.astype(int), "strategy": strategies, "feasible": True}
-    return Rows(pd.DataFrame(columns | facts), ("batch",), ())
+    return SampleRows(pd.DataFrame(columns | facts), ("batch",), ())
 
 
 def test_the_nearest_row_answers() -> None:
@@ -24,7 +24,7 @@ def test_the_nearest_row_answers() -> None:
     near = Neighbours(fit_encoding(rows.frame, ["batch"]), rows)
     asked = rows.frame.assign(batch=rows.frame.batch * 1.01, strategy="unknown")
     for frame in (asked, asked.assign(strategy=rows.frame.strategy)):
-        answers = near.answer(Rows(frame, ("batch",), ()))
+        answers = near.answer(SampleRows(frame, ("batch",), ()))
         np.testing.assert_allclose(answers.seconds, 2 * rows.frame[EPOCH], rtol=1e-6)
 
 
@@ -45,4 +45,4 @@ def test_habit_is_what_was_fastest_most_often():
             "feasible": [True, True, True, True, True, False],
         }
     )
-    assert Habit(Rows(frame, (), ())).ranks == {"data": 1.0, "filter": 2.0}
+    assert Habit(SampleRows(frame, (), ())).ranks == {"data": 1.0, "filter": 2.0}

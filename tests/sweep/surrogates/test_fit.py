@@ -5,7 +5,7 @@ import pandas as pd
 
 from sweep.surrogates.encoding import fit_encoding
 from sweep.surrogates.fit import Recipe, apply_member, fit_network, make_examples
-from sweep.surrogates.rows import DEGREES, Rows
+from sweep.surrogates.rows import DEGREES, SampleRows
 
 INPUTS = ("batch", "inter_bandwidth")
 STEP = 1e-2
@@ -16,7 +16,7 @@ def compute_law(batch, bandwidth):
     return 0.5 + 0.02 * batch, 0.05 + 8e9 / bandwidth + 0.1 * np.sqrt(batch)
 
 
-def draw_rows(count: int, seed: int) -> Rows:
+def draw_rows(count: int, seed: int) -> SampleRows:
     """Rows of the law with its slopes, which are differences of it."""
     rng = np.random.default_rng(seed)
     batch, bandwidth = 2 ** rng.uniform(0, 8, count), 10 ** rng.uniform(9, 11, count)
@@ -44,7 +44,7 @@ def draw_rows(count: int, seed: int) -> Rows:
             ("epoch_time", "comp_time", "comm_time", "memory"), *sides, strict=True
         ):
             columns[f"elasticity_{target}_{name}"] = np.log(above / below) / 2e-5
-    return Rows(pd.DataFrame(columns), INPUTS, INPUTS)
+    return SampleRows(pd.DataFrame(columns), INPUTS, INPUTS)
 
 
 def test_training_on_slopes_makes_slopes_right():

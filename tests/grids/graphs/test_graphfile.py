@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from grids.graphs.find import find_graph
 from grids.graphs.graph import Operator, Tensor
-from grids.graphs.plain import PlainGraph, define_graph
+from grids.graphs.graph_catalogue import find_graph
+from grids.graphs.graphfile import PlainGraph, define_graph
 from grids.reading.errors import InputError
 
 DIAMOND = """name: diamond
@@ -57,7 +57,7 @@ def test_a_yaml_file_without_operators_is_no_graph(tmp_path):
 
 REFUSED = [
     ("join: {forward: 1 ms", "join: {forwrd: 1 ms", "graph.yaml:4: operators.join.forward: this k"),
-    ("8 MB}", "-8 MB}", "graph.yaml:5: operators.stem.kept: input should be greater than"),
+    ("8 MB}", "-8 MB}", "graph.yaml:5: operators.stem.kept: expected greater than"),
     ("forward: 1 ms", "forward: 3", "3 s is not a plausible time of an operator"),
     ("takers: join", "takers: []", "graph.yaml:10: tensors.1.takers: "),
     ("left, right]", "left, rigt]", "graph.yaml:9: unknown operator 'rigt'; did you mean 'right'?"),

@@ -10,7 +10,7 @@ from placement_toys import draw_graph, draw_links, join_devices, unpack, wire
 from reference_placement import brute_force, replay_micro_batches
 
 from grids.graphs.graph import NamedTensor, Operator, link_operators
-from grids.placing.piped import Piped, divide_graph, unroll_graph
+from grids.placing.pipelined_steps import Piped, divide_graph, unroll_graph
 from grids.placing.problem import pose_problem
 from grids.placing.schedule import time_step
 from grids.placing.solve import solve

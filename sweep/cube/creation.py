@@ -90,7 +90,7 @@ def _refuse_links(url: str) -> None:
         for path in (Path(folder, name) for name in (*folders, *files)):
             if path.is_symlink():
                 raise InputError(
-                    "a symbolic link, which paradl does not make; nothing was removed",
+                    "a symbolic link, which paradl never creates; nothing was removed",
                     where=str(path),
                     advice="remove it, or sweep into another store",
                 )

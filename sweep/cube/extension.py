@@ -22,7 +22,7 @@ from grids.reading.errors import InputError
 from grids.rows import append_rows
 from sweep.cube import provenance
 from sweep.cube.coordinates import list_columns, list_coordinates
-from sweep.cube.create import consolidate_metadata
+from sweep.cube.creation import consolidate_metadata
 from sweep.cube.difference import describe_other_changes, list_added_values
 from sweep.cube.layout import find_shape
 from sweep.cube.plan import Plan
@@ -162,7 +162,7 @@ def _merge_entries(stored: Grid, wanted: Grid) -> Grid:
     for dim, kind in zip(LABELS, ("models", "datasets", "systems", "strategies"), strict=True):
         present = stored.labels[dim]
         labelled = zip(wanted.labels[dim], getattr(wanted, kind), strict=True)
-        new = (each for label, each in labelled if label not in present)
+        new = (entry for label, entry in labelled if label not in present)
         entries[kind] = (*getattr(stored, kind), *new)
     rows = {name: append_rows(stored.rows[name], rows) for name, rows in wanted.rows.items()}
     axes = wanted.spec.axes.model_copy(update=rows)

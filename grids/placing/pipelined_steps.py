@@ -8,12 +8,13 @@ operators, whose copies share a device, and schedules are those of any step.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 
 import numpy as np
 
-from grids.graphs.graph import Graph, Tensor
-from grids.placing.problem import Bounds, Floats, Placement, Problem
-from grids.placing.schedule import Plan, schedule_step
+from grids.graphs.graph import Graph
+from grids.placing.problem import Floats, Placement, Problem, TimeBounds
+from grids.placing.schedule import PlacementPlan, schedule_step
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,13 +33,13 @@ class Piped:
         """How many micro-batches there are."""
         return self.unrolled.operators // self.whole.operators
 
-    def schedule(self, placement: Placement) -> Plan:
+    def schedule(self, placement: Placement) -> PlacementPlan:
         """The better of two schedules; starts are those of the unrolled operators."""
         starts, lengths = schedule_step(self.unrolled, placement * self.runs, self.runs)
-        return Plan(placement, tuple(map(tuple, starts)), sum(lengths))
+        return PlacementPlan(placement, tuple(map(tuple, starts)), sum(lengths))
 
     @property
-    def bounds(self) -> Bounds:
+    def bounds(self) -> TimeBounds:
         """Bounds of any placement.
 
         critical_path: an operator runs all micro-batches one by one, the first of them after what
@@ -56,16 +57,20 @@ class Piped:
         paths: Floats = np.maximum(filled, tails.max(axis=(1, 2)))
         work = self.unrolled.bounds.work
         share = self.unrolled.durations.sum(axis=1) / self.whole.devices
-        return Bounds(float(paths.sum()), work, float(np.maximum(paths, share).sum()))
+        return TimeBounds(float(paths.sum()), work, float(np.maximum(paths, share).sum()))
 
 
 def unroll_graph(graphs: Sequence[Graph]) -> Graph:
     """One graph of those of all micro-batches, which have the same operators, one after another."""
     size = len(graphs[0])
     tensors = (
-        Tensor(k * size + each.maker, tuple(k * size + taker for taker in each.takers), each.bytes)
-        for k, graph in enumerate(graphs)
-        for each in graph.tensors
+        replace(
+            tensor,
+            maker=first + tensor.maker,
+            takers=tuple(first + taker for taker in tensor.takers),
+        )
+        for first, graph in zip(count(step=size), graphs, strict=False)
+        for tensor in graph.tensors
     )
     operators = tuple(operator for graph in graphs for operator in graph.operators)
     return replace(graphs[0], operators=operators, tensors=tuple(tensors))
@@ -75,12 +80,12 @@ def divide_graph(graph: Graph, share: float) -> Graph:
     """The graph of a part of its samples, with times, tensors and what is kept in proportion."""
     operators = (
         replace(
-            each,
-            forward=share * each.forward,
-            backward=share * each.backward,
-            kept=share * each.kept,
+            operator,
+            forward=share * operator.forward,
+            backward=share * operator.backward,
+            kept=share * operator.kept,
         )
-        for each in graph.operators
+        for operator in graph.operators
     )
-    tensors = (replace(each, bytes=share * each.bytes) for each in graph.tensors)
+    tensors = (replace(tensor, bytes=share * tensor.bytes) for tensor in graph.tensors)
     return replace(graph, operators=tuple(operators), tensors=tuple(tensors))

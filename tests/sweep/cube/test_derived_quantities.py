@@ -137,7 +137,7 @@ def test_reasons(mixed):
 
 
 def test_another_dataset_has_none_of_it():
-    with pytest.raises(InputError, match="no cube of paradl's"):
+    with pytest.raises(InputError, match="paradl_spec"):
         _ = xr.Dataset({"comp_time": 1.0, "comm_time": 2.0}).paradl.grid
 
 
@@ -151,8 +151,12 @@ def test_another_dataset_has_none_of_it():
         (lambda ds: ds.where(ds.pe > 1), "feasible", "limit: expected flags of type uint16"),
         (lambda ds: ds.mean("batch"), "iterations", "the Dataset has no 'batch'"),
         # A label of another cube's, of which this one's spec says nothing.
-        (lambda ds: renamed(ds, "dataset"), "throughput", "'other' is no dataset of the spec"),
-        (lambda ds: renamed(ds, "strategy"), "global_batch", "'other' is no strategy of the spec"),
+        (lambda ds: renamed(ds, "dataset"), "throughput", "'other' is not a dataset of the spec"),
+        (
+            lambda ds: renamed(ds, "strategy"),
+            "global_batch",
+            "'other' is not a strategy of the spec",
+        ),
     ],
 )
 def test_what_a_slice_has_lost_is_told(mixed, change, quantity, message):

@@ -23,8 +23,8 @@ from typing import Annotated, ClassVar
 from pydantic import BeforeValidator, Field
 
 from grids.entries.entry import Count, refuse_bool
-from grids.models.building import BuildingSettings, Site, expect_sequence, make_sequence
-from grids.models.tensors import Counts, Passage, Stream
+from grids.models.composites import BuildingSettings, Site, expect_sequence, make_sequence
+from grids.models.tensors import Counts, LayerOutput, Passage
 
 GATES = 4
 
@@ -40,13 +40,13 @@ class Lstm(BuildingSettings):
     bidirectional: bool = False
     biases: Annotated[int, BeforeValidator(refuse_bool), Field(ge=0, le=2)] = 2
 
-    def build(self, name: str, x: Stream, site: Site) -> Stream:
+    def build(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
         expect_sequence(name, x.tensor)
         for number in range(1, self.layers + 1):
             x = self._build_layer(name if self.layers == 1 else f"{name}.{number}", x, site)
         return x
 
-    def _build_layer(self, name: str, x: Stream, site: Site) -> Stream:
+    def _build_layer(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
         """One way, or both ways side by side."""
         if not self.bidirectional:
             return self._build_way(name, x, site)
@@ -54,7 +54,7 @@ class Lstm(BuildingSettings):
         y = make_sequence(x.tensor.extents[0], 2 * ways[0].tensor.channels)
         return site.add(f"{name}.concat", "concat", Passage(y, y), *ways)
 
-    def _build_way(self, name: str, x: Stream, site: Site) -> Stream:
+    def _build_way(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
         length, sums, units = x.tensor.extents[0], GATES * self.hidden, self.hidden
         fed_back = self.projection or units
         gates = make_sequence(length, sums)

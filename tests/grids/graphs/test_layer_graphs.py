@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 
 from grids.entries.datasets import Dataset
-from grids.graphs.from_models import make_graph
 from grids.graphs.graph import Operator, Tensor
+from grids.graphs.layer_graphs import make_graph
 from grids.library import find
 
 NET = {

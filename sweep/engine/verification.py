@@ -79,7 +79,7 @@ def verify(url: str, progress: Progress = silent) -> Verdict:
         with progress(cube.plan, 0) as advance:
             damaged = tuple(find_damages(cube, advance))
         done, _ = _read_marks(cube)
-        done[[each.block for each in damaged if each.block is not None]] = False
+        done[[damage.block for damage in damaged if damage.block is not None]] = False
         whole = int(done.sum())
         left = (refused or _mend(url, damaged)) if damaged else ""
     return Verdict(damaged, whole, left)
@@ -101,7 +101,7 @@ def tell_damage(url: str) -> Iterator[None]:
             raise
         raise RunError(
             f"{url}: {damage.variable} is damaged ({damage.file}: {damage.what}); "
-            f"find all that is with: paradl status {url} --verify"
+            f"list all damage with: paradl status {url} --verify"
         ) from error
 
 
@@ -144,7 +144,7 @@ def _find_difference(node: Node) -> str:
     except NO_METADATA as error:
         return f"it cannot be read ({error})"
     same = str(opened.metadata.to_dict()) == str(node.metadata.to_dict())  # NaN is no equal of NaN
-    return "" if same else f"it is not what the store's own {METADATA} says"
+    return "" if same else f"it differs from the store's {METADATA}"
 
 
 def _check_coordinate(stored: Array, dim: str, values: NDArray[Any]) -> Iterator[Damage]:
@@ -152,7 +152,7 @@ def _check_coordinate(stored: Array, dim: str, values: NDArray[Any]) -> Iterator
     for place in _list_chunks(stored):
         what = _find_reading_fault(stored, place)
         if not what and not np.array_equal(stored[place], values[place]):
-            what = "these are not the values of the spec"
+            what = "its values differ from the spec"
         if what:
             yield Damage(dim, name_file(stored, place), what, {dim: _describe_span(values[place])})
 
@@ -164,7 +164,7 @@ def _read_marks(cube: Cube) -> tuple[NDArray[np.bool_], list[Damage]]:
     for place in _list_chunks(marks):
         what = _find_decoding_fault(marks, place)
         if what:
-            what += f"; {done[place].size:,} blocks are not known to be done"
+            what += f"; whether {done[place].size:,} blocks are done is unknown"
             unread.append(Damage(DONE, name_file(marks, place), what, {}))
         else:
             done[place] = np.asarray(marks[place], bool)
@@ -205,7 +205,7 @@ def _find_reading_fault(stored: Array, place: Region) -> str:
     try:
         size = sync(stored.store_path.store.getsize(name_file(stored, place)))
     except FileNotFoundError:
-        return "the file is gone"  # Zarr reads it as fill values
+        return "the file is missing"  # Zarr reads it as fill values
     except OSError as error:
         return f"it cannot be read ({error.strerror or error})"
     # Zarr reads an empty file as fill values; of a pipe, which is no file, the size is 0, too.
@@ -241,8 +241,9 @@ def _mend(url: str, damaged: Sequence[Damage]) -> str:
         with translate_write_errors(url):
             # Marks first: a kill after this leaves blocks to compute anew, and none that is damaged
             # and done.
-            cube.mark(sorted({each.block for each in damaged if each.block is not None}), False)
-            _restore(cube, [each for each in damaged if each.block is None])
+            blocks = {damage.block for damage in damaged if damage.block is not None}
+            cube.mark(sorted(blocks), False)
+            _restore(cube, [damage for damage in damaged if damage.block is None])
     except OSError as error:
         return f"{url}: writing failed ({error.strerror or error})"
     return ""
@@ -253,15 +254,15 @@ def _restore(cube: Cube, damaged: Sequence[Damage]) -> None:
 
     Marks that cannot be read are gone then: their blocks are computed anew.
     """
-    for each in damaged:
+    for damage in damaged:
         # Deleted before anything is written: Zarr may read what it replaces, and fail at it.
-        sync(cube.group.store.delete(each.file))
+        sync(cube.group.store.delete(damage.file))
     nodes, values = dict(_list_nodes(cube.group)), list_labels(cube)
-    for each in damaged:
-        if each.file.endswith(METADATA):
-            _write_metadata(nodes[each.variable])
-        elif each.variable != DONE:
-            get_array(cube.group, each.variable)[:] = values[each.variable]
+    for damage in damaged:
+        if damage.file.endswith(METADATA):
+            _write_metadata(nodes[damage.variable])
+        elif damage.variable != DONE:
+            get_array(cube.group, damage.variable)[:] = values[damage.variable]
 
 
 def _write_metadata(node: Node) -> None:

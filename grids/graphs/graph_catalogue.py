@@ -5,8 +5,8 @@ from functools import cache
 from pathlib import Path
 
 from grids.graphs.graph import Graph
+from grids.graphs.graphfile import read_plain, validate_plain
 from grids.graphs.pipedream import read_profile
-from grids.graphs.plain import read_plain, validate_plain
 from grids.reading.yamlfile import load
 
 CATALOGUE = Path(__file__).parents[1] / "catalogue" / "graphs"

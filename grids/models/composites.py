@@ -3,8 +3,8 @@
 from abc import abstractmethod
 from typing import Protocol
 
-from grids.models.settings import Settings
-from grids.models.tensors import Passage, Stream, Tensor
+from grids.models.settings import StepSettings
+from grids.models.tensors import LayerOutput, Passage, Shape
 from grids.reading.errors import InputError
 
 
@@ -14,28 +14,28 @@ class Site(Protocol):
     @property
     def targets(self) -> int | None: ...
 
-    def add(self, name: str, kind: str, passage: Passage, *inputs: Stream) -> Stream:
+    def add(self, name: str, kind: str, passage: Passage, *inputs: LayerOutput) -> LayerOutput:
         """The output of a new layer of a kind that reads `inputs`."""
         ...
 
-    def look_up(self, name: str, reference: str) -> Stream:
+    def look_up(self, name: str, reference: str) -> LayerOutput:
         """The output of an earlier step, which `name` refers to; InputError where there is none."""
         ...
 
-    def find_table(self, x: Stream) -> tuple[str | None, int]:
+    def find_table(self, x: LayerOutput) -> tuple[str | None, int]:
         """The kind of the layer that made a tensor, and its weights; None, 0: the sample."""
         ...
 
 
-class BuildingSettings(Settings):
+class BuildingSettings(StepSettings):
     """The settings of a step of several layers, or of layers that read several tensors."""
 
     @abstractmethod
-    def build(self, name: str, x: Stream, site: Site) -> Stream:
+    def build(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
         """Build the layers and return their output; InputError, ShapeError: they do not fit."""
 
 
-def expect_sequence(name: str, x: Tensor) -> tuple[int, int]:
+def expect_sequence(name: str, x: Shape) -> tuple[int, int]:
     """Positions and features of a sequence; InputError for an image."""
     if not x.is_sequence:
         raise InputError(
@@ -46,6 +46,6 @@ def expect_sequence(name: str, x: Tensor) -> tuple[int, int]:
     return x.extents[0], x.channels
 
 
-def make_sequence(positions: int, features: int) -> Tensor:
+def make_sequence(positions: int, features: int) -> Shape:
     """The tensor of a sequence."""
-    return Tensor(features, (positions,))
+    return Shape(features, (positions,))

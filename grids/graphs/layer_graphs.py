@@ -33,8 +33,8 @@ def make_graph(
 
 
 def _round(seconds: Floats) -> list[float]:
-    """Six digits of each: placements that tie would else be told apart by how a sum was rounded."""
-    return [float(f"{each:.5e}") for each in seconds.tolist()]
+    """Times rounded to six digits, so that rounding errors of sums break no tie of placements."""
+    return [float(f"{time:.5e}") for time in seconds.tolist()]
 
 
 def _list_tensors(table: LayerTable, sizes: list[float]) -> tuple[Tensor, ...]:

@@ -45,7 +45,7 @@ class Paradl:
         """The design space that the cube was swept over."""
         if "paradl_spec" not in self._ds.attrs:
             raise InputError(
-                "this Dataset is no cube of paradl's: it has no attribute paradl_spec",
+                "this Dataset is not a paradl cube: it has no attribute paradl_spec",
                 advice="open one with sweep.open_dataset(STORE)",
             )
         return Grid.from_definition(json.loads(self._ds.attrs["paradl_spec"]))
@@ -94,7 +94,7 @@ class Paradl:
         self, batch: xr.DataArray, pair: Mapping[str, str], laws: Mapping[Pair, Convergence]
     ) -> xr.DataArray:
         """Epochs of the models and data sets that `pair` does not name yet."""
-        for dim in (each for each in PAIR if each not in pair):
+        for dim in (other for other in PAIR if other not in pair):
             labels = self._get(dim)
             parts = [
                 self._count_pairs(_take_label(batch, dim, label), {**pair, dim: label}, laws)
@@ -195,7 +195,7 @@ class Paradl:
         if name not in self._ds.variables:
             raise InputError(
                 f"the Dataset has no {name!r}",
-                advice="open the store anew with sweep.open_dataset(STORE), and keep it in slices",
+                advice="reopen the store with sweep.open_dataset(STORE), and keep it in slices",
             )
         return self._ds[name]
 
@@ -205,7 +205,7 @@ class Paradl:
 
     def _look_up_samples(self) -> xr.DataArray:
         """D: samples of an epoch, by dataset."""
-        samples = {each.name: float(each.samples) for each in self.grid.datasets}
+        samples = {dataset.name: float(dataset.samples) for dataset in self.grid.datasets}
         return _map_labels(self._get("dataset"), samples)
 
     def _map_labels(self, dim: str, values: dict[str, float]) -> xr.DataArray:
@@ -215,11 +215,11 @@ class Paradl:
     def _count_replicas(self) -> xr.DataArray:
         """p1 by strategy: p, p over the group, or 1."""
         pe, labels = self._get("pe").astype(float), self._get("strategy")
-        strategies = {each.label: each for each in self.grid.strategies}
+        strategies = {strategy.label: strategy for strategy in self.grid.strategies}
         _check_labels(labels, strategies)
         parts = [
-            _divide_pes(each, pe, self._look_up_group).assign_coords(strategy=label)
-            for label, each in strategies.items()
+            _divide_pes(strategy, pe, self._look_up_group).assign_coords(strategy=label)
+            for label, strategy in strategies.items()
             if label in labels.values
         ]
         joined = xr.concat(parts, "strategy", coords="minimal", compat="override", join="override")
@@ -229,7 +229,7 @@ class Paradl:
         """PEs in a group of a hybrid."""
         if {*strategy.choices} - {"segments"}:
             raise InputError(
-                f"the groups that {strategy.label!r} chose are not in this cube",
+                f"this cube does not store the groups that {strategy.label!r} chose",
                 advice="add 'replicas' to the spec's outputs",
             )
         if strategy.several:
@@ -243,7 +243,7 @@ class Paradl:
             given = self._look_up_given(name)
             if given is not None:
                 return given
-        nodes = {each.name: float(each.pes_per_node) for each in self.grid.systems}
+        nodes = {system.name: float(system.pes_per_node) for system in self.grid.systems}
         return _map_labels(self._get("system"), nodes)
 
     def _look_up_given(self, name: str) -> xr.DataArray | float | None:
@@ -273,7 +273,7 @@ def _take_label(array: xr.DataArray, dim: str, label: str) -> xr.DataArray:
 def _map_labels(labels: xr.DataArray, values: dict[str, float]) -> xr.DataArray:
     """The values of labels, along their dimension as the Dataset has it now."""
     _check_labels(labels, values)
-    mapped = np.array([values[str(each)] for each in np.atleast_1d(labels.values)])
+    mapped = np.array([values[str(label)] for label in np.atleast_1d(labels.values)])
     return labels.copy(data=mapped.reshape(labels.shape)).drop_attrs()
 
 
@@ -282,8 +282,8 @@ def _check_labels(labels: xr.DataArray, names: Container[str]) -> None:
     for label in map(str, np.atleast_1d(labels.values)):
         if label not in names:
             raise InputError(
-                f"{label!r} is no {labels.name} of the spec in the Dataset's attributes",
-                advice="ask each cube by itself, and put the answers together",
+                f"{label!r} is not a {labels.name} of the spec in the Dataset's attributes",
+                advice="query each cube by itself, then combine the answers",
             )
 
 

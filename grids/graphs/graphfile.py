@@ -78,10 +78,10 @@ class PlainGraph(Entry):
 
         return link_operators(
             self.name,
-            [Operator(name, **each.model_dump()) for name, each in self.operators.items()],
+            [Operator(name, **operator.model_dump()) for name, operator in self.operators.items()],
             [
-                NamedTensor(each.maker, each.takers, each.bytes, place(position))
-                for position, each in enumerate(self.tensors)
+                NamedTensor(tensor.maker, tensor.takers, tensor.bytes, place(position))
+                for position, tensor in enumerate(self.tensors)
             ],
             where=f"graph {shorten(self.name)}" if source is None else str(source.path),
             batch=self.batch,
@@ -105,7 +105,7 @@ def validate_plain(document: Document) -> Graph:
 
 def define_graph(graph: Graph) -> dict[str, object]:
     """The graph as plain data in SI units, of which `PlainGraph` makes the same graph."""
-    names = [each.name for each in graph.operators]
+    names = [operator.name for operator in graph.operators]
     plain = PlainGraph(
         name=graph.name,
         title=graph.title,
@@ -113,18 +113,21 @@ def define_graph(graph: Graph) -> dict[str, object]:
         batch=graph.batch,
         # As they stand: read once more, a time of over a second would lack its unit.
         operators={
-            each.name: PlainOperator.model_construct(
-                forward=each.forward, backward=each.backward, weights=each.weights, kept=each.kept
+            name: PlainOperator.model_construct(
+                forward=operator.forward,
+                backward=operator.backward,
+                weights=operator.weights,
+                kept=operator.kept,
             )
-            for each in graph.operators
+            for name, operator in zip(names, graph.operators, strict=True)
         },
         tensors=tuple(
             PlainTensor(
-                maker=names[each.maker],
-                takers=tuple(names[taker] for taker in each.takers),
-                bytes=each.bytes,
+                maker=names[tensor.maker],
+                takers=tuple(names[taker] for taker in tensor.takers),
+                bytes=tensor.bytes,
             )
-            for each in graph.tensors
+            for tensor in graph.tensors
         ),
     )
     return plain.definition()

@@ -145,5 +145,5 @@ def _divides_any(divisors: Floats, values: Floats) -> NDArray[np.bool_]:
     """Whether each divides one of the values at least."""
     # By distinct divisors: of a hundred thousand rows there are few.
     distinct, position = np.unique(divisors, return_inverse=True)
-    divides = np.array([(values % each == 0).any() for each in distinct])
+    divides = np.array([(values % divisor == 0).any() for divisor in distinct])
     return np.asarray(divides[position])

@@ -13,14 +13,14 @@ from cubes import MARKS, arrays, refuse_writes, unmark
 
 import sweep
 from grids.reading.errors import InputError
-from sweep.cube.create import create_cube
+from sweep.cube.creation import create_cube
 from sweep.cube.lock import hold_store
 from sweep.cube.plan import make_plan
 from sweep.cube.store import open_cube
 from sweep.engine.progress import silent
 from sweep.engine.run import Where, read_grid
 from sweep.engine.run import sweep as execute
-from sweep.engine.verify import tell_damage, verify
+from sweep.engine.verification import tell_damage, verify
 from sweep.errors import RunError
 from sweep.questions.status import read_status
 
@@ -128,7 +128,7 @@ def test_a_block_is_named_by_its_cells(url):
     serial, limit = sorted(
         verify(str(url)).damaged, key=lambda each: each.variable != "serial_time"
     )
-    assert (serial.variable, serial.what) == ("serial_time", "the file is gone")
+    assert (serial.variable, serial.what) == ("serial_time", "the file is missing")
     assert list(serial.cells) == ["model", "dataset", "system", "batch"]
     assert limit.what == "its checksum differs"
     assert limit.cells["model"].first == limit.cells["model"].last == "cosmoflow"
@@ -159,7 +159,7 @@ def test_a_store_that_a_run_holds_is_left(url):
     with hold_store(str(url)):
         found = verify(str(url))
     assert [each.variable for each in found.damaged] == ["memory"]
-    assert "another run is at work" in found.left
+    assert "another run" in found.left
     assert contents(url) == before
 
 
@@ -256,7 +256,7 @@ def test_the_command(url, paradl):
     assert out.splitlines()[-2:] == [
         f"comm_time/{BLOCK}: its checksum differs; comm_time of model alexnet, dataset imagenet, "
         "system abci, strategy serial ... data+channel (3), pe 1 ... 8 (4), batch 16 ... 32 (2)",
-        f"memory/{BLOCK}: the file is gone; memory of model alexnet, dataset imagenet, "
+        f"memory/{BLOCK}: the file is missing; memory of model alexnet, dataset imagenet, "
         "system abci, strategy serial ... data+channel (3), pe 1 ... 8 (4), batch 16 ... 32 (2)",
     ]
     assert err == (
@@ -291,7 +291,7 @@ def test_questions_about_a_damaged_store(question, url, paradl):
     code, out, err = paradl(question[0], url, *question[1:])
     assert (code, out) == (1, "")
     assert "is damaged" in err
-    assert err.endswith(f"find all that is with: paradl status {url} --verify\n")
+    assert err.endswith(f"with: paradl status {url} --verify\n")
     assert err.count("\n") == 1
 
 

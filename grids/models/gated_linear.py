@@ -11,8 +11,8 @@ from typing import ClassVar
 
 from grids.entries.entry import Count
 from grids.models.attention import project
-from grids.models.building import BuildingSettings, Site, expect_sequence
-from grids.models.tensors import Passage, Stream
+from grids.models.composites import BuildingSettings, Site, expect_sequence
+from grids.models.tensors import LayerOutput, Passage
 
 
 class Gated(BuildingSettings):
@@ -23,7 +23,7 @@ class Gated(BuildingSettings):
     hidden: Count
     bias: bool = True
 
-    def build(self, name: str, x: Stream, site: Site) -> Stream:
+    def build(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
         _, features = expect_sequence(name, x.tensor)
         gate = project(site, f"{name}.gate", x, self.hidden, bias=self.bias)
         up = project(site, f"{name}.up", x, self.hidden, bias=self.bias)
