@@ -16,7 +16,8 @@ from grids.grid import LABELS
 from grids.grid_of_spec import read_grid
 from grids.reading.errors import InputError
 from sweep.answers.types.schemas import ANSWERS, build_schemas
-from sweep.cube.store import open_cube, plan_cube
+from sweep.cube.plan import plan_cube
+from sweep.cube.store import open_cube
 from sweep.engine.verify import verify
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "links.yaml"

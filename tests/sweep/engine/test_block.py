@@ -7,8 +7,8 @@ from cubes import SMALL, stored
 import sweep
 from kernels.blocks.fill import fill_buffers
 from sweep.cube.create import create_cube
-from sweep.cube.plan import make_plan
-from sweep.cube.store import Cube, plan_cube
+from sweep.cube.plan import make_plan, plan_cube
+from sweep.cube.store import Cube
 from sweep.engine.block import compute, run_blocks
 from sweep.engine.evaluate import evaluate
 from sweep.engine.run import read_grid
