@@ -24,8 +24,7 @@ from benchmarks.effort import Effort
 from benchmarks.report import Report, Row, at_least
 from benchmarks.timing import interleaved
 from grids.grid import Grid
-from sweep.cube.plan import Plan
-from sweep.cube.store import plan_cube
+from sweep.cube.plan import Plan, plan_cube
 from sweep.engine.progress import silent
 from sweep.engine.run import Where, sweep
 

@@ -1,28 +1,25 @@
 """Mixed-integer programs, row by row, and HiGHS in a process of its own.
 
 HiGHS (Huangfu and Hall, Math. Prog. Comp. 10, 2018) through SciPy looks at its clock now and then,
-hears no Ctrl-C, and writes to stdout. So this file is also a script, which solves one program and
-is ended when its time is over. It imports nothing of paradl: it answers half a second after it was
-started.
+hears no Ctrl-C, and writes to stdout. So it runs in a script, which solves one program and is ended
+when its time is over.
 """
 
-import os
 import pickle
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import Bounds, LinearConstraint, milp
-from scipy.sparse import coo_array
 
 Floats = NDArray[np.float64]
 Clock = Callable[[], float]  # seconds that are left
 # The part of its time that HiGHS knows of: on a busy machine it took 1.3 s more than it had, of 15.
 TOLD = 0.85
+SCRIPT = Path(__file__).with_name("highs_process.py")
 
 
 @dataclass
@@ -78,7 +75,7 @@ def solve_rows(rows: IntegerProgram, limit: float) -> Solution:
     program = pickle.dumps((vars(rows), TOLD * limit))
     try:
         run = subprocess.run(
-            [sys.executable, "-P", __file__],
+            [sys.executable, "-P", SCRIPT],
             input=program,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -89,34 +86,3 @@ def solve_rows(rows: IntegerProgram, limit: float) -> Solution:
     except (subprocess.TimeoutExpired, subprocess.CalledProcessError):
         return Solution()
     return Solution(**pickle.loads(run.stdout))
-
-
-def _solve(program: Mapping[str, Any], limit: float) -> dict[str, Any]:
-    """The fields of a solution."""
-    terms = [row for row, _, _ in program["rows"]]
-    low, high = (np.array([row[side] for row in program["rows"]]) for side in (1, 2))
-    rows = np.repeat(np.arange(len(terms)), [len(row) for row in terms])
-    columns = np.array([column for row in terms for column in row], np.int64)
-    values = np.array([value for row in terms for value in row.values()])
-    matrix = coo_array((values, (rows, columns)), (len(terms), len(program["cost"])))
-    answer = milp(
-        program["cost"],
-        integrality=program["whole"],
-        bounds=Bounds(program["low"], program["high"]),
-        constraints=LinearConstraint(matrix.tocsc(), low, high),
-        options={"time_limit": limit, "mip_rel_gap": 1e-7},
-    )
-    bound = getattr(answer, "mip_dual_bound", None)  # None where nothing has to be whole
-    return {
-        "optimal": answer.status == 0,
-        "infeasible": answer.status == 2,
-        "values": answer.x,
-        "bound": float(bound) if bound is not None and np.isfinite(bound) else None,
-    }
-
-
-if __name__ == "__main__":
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # HiGHS writes a line there now and then
-    answers.write(pickle.dumps(_solve(*pickle.load(sys.stdin.buffer))))
-    answers.close()

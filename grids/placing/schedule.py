@@ -3,11 +3,14 @@
 For a given placement, an order of operators gives a schedule: each begins as soon as its device is
 free and all that it takes has come. Some order gives the shortest one (Baker 1974: shortest
 schedules are among the semi-active ones). Here are two orders that are mostly good.
+
+A search schedules 70,000 placements: what its loops compare, they compare without a call.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from operator import add
 
 from grids.placing.problem import Floats, Placement, Problem
 
@@ -74,7 +77,8 @@ def schedule_pass(
 ) -> tuple[Starts, float]:
     """The better of both orders, and its length [s]."""
     ranks = _put_in_turn(rank_operators(problem, durations, placement), runs)
-    order = sorted(range(len(ranks)), key=lambda n: (-ranks[n], n))
+    # Stable: of two that as much depends on, the first goes first.
+    order = sorted(range(len(ranks)), key=ranks.__getitem__, reverse=True)
     by_rank = follow_order(problem, durations, placement, order)
     by_time = _dispatch(problem, durations, placement, ranks)
     return min(
@@ -85,7 +89,7 @@ def schedule_pass(
 
 def find_length(starts: Starts, durations: Sequence[float]) -> float:
     """When the last operator has ended [s]."""
-    return max(start + duration for start, duration in zip(starts, durations, strict=True))
+    return max(map(add, starts, durations))
 
 
 def rank_operators(
@@ -96,17 +100,22 @@ def rank_operators(
     The upward rank of HEFT (Topcuoglu et al., IEEE TPDS 13(3), 2002), of a placement that is known.
     """
     ranks = [0.0] * len(durations)
+    leaving = problem.leaving
     for position in reversed(range(len(durations))):
         here = placement[position]
         after = 0.0
-        for edge in problem.leaving[position]:
-            after = max(after, edge.delays[here][placement[edge.taker]] + ranks[edge.taker])
+        for _, taker, _, delays in leaving[position]:
+            rank = delays[here][placement[taker]] + ranks[taker]
+            if rank > after:
+                after = rank
         ranks[position] = durations[position] + after
     return ranks
 
 
 def _put_in_turn(ranks: list[float], runs: int) -> list[float]:
     """Ranks by which an operator of an earlier run goes before all of later ones."""
+    if runs == 1:
+        return ranks
     size, apart = len(ranks) // runs, max(ranks)
     return [rank + (runs - 1 - n // size) * apart for n, rank in enumerate(ranks)]
 
@@ -117,14 +126,14 @@ def follow_order(
     """When each begins if devices run their operators in this order, makers before takers."""
     starts = [0.0] * len(durations)
     free = [0.0] * problem.devices
+    entering = problem.entering
     for position in order:
         here = placement[position]
         begin = free[here]
-        for edge in problem.entering[position]:
-            maker = edge.maker
-            begin = max(
-                begin, starts[maker] + durations[maker] + edge.delays[placement[maker]][here]
-            )
+        for maker, _, _, delays in entering[position]:
+            come = starts[maker] + durations[maker] + delays[placement[maker]][here]
+            if come > begin:
+                begin = come
         starts[position] = begin
         free[here] = begin + durations[position]
     return starts
@@ -135,7 +144,8 @@ def _dispatch(
 ) -> Starts:
     """A device that is free runs what has come; of several, that which most depends on."""
     starts = [0.0] * len(durations)
-    missing = [len(edges) for edges in problem.entering]
+    leaving = problem.leaving
+    missing = list(map(len, problem.entering))
     come = [0.0] * len(durations)
     free = [0.0] * problem.devices
     # Each waits for its inputs first, then for its device: by the time at which it could begin.
@@ -149,9 +159,10 @@ def _dispatch(
             continue
         starts[position] = time
         end = free[here] = time + durations[position]
-        for edge in problem.leaving[position]:
-            taker = edge.taker
-            come[taker] = max(come[taker], end + edge.delays[here][placement[taker]])
+        for _, taker, _, delays in leaving[position]:
+            there = end + delays[here][placement[taker]]
+            if there > come[taker]:
+                come[taker] = there
             missing[taker] -= 1
             if not missing[taker]:
                 heappush(queue, (come[taker], -ranks[taker], taker))

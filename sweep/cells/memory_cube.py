@@ -19,7 +19,7 @@ from sweep.cube.coordinates import (
     list_coordinates,
 )
 from sweep.cube.layout import NOT_SERIAL, SERIAL
-from sweep.cube.store import plan_cube
+from sweep.cube.plan import plan_cube
 from sweep.cube.variables import VARIABLES, Arrays
 
 if TYPE_CHECKING:

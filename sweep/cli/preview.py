@@ -9,8 +9,7 @@ from grids.grid import Grid
 from grids.outputs import INTERVALS
 from grids.reading.units import format_quantity
 from sweep.cube.extension import find_missing_blocks
-from sweep.cube.plan import Plan
-from sweep.cube.store import plan_cube
+from sweep.cube.plan import Plan, plan_cube
 from sweep.engine.progress import Advance, Progress, cells
 from sweep.engine.resources import blocks_at_once, needed_memory
 from sweep.engine.run import find_existing, find_growth

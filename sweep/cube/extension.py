@@ -25,9 +25,9 @@ from sweep.cube.coordinates import list_columns, list_coordinates
 from sweep.cube.creation import consolidate_metadata
 from sweep.cube.difference import describe_other_changes, list_added_values
 from sweep.cube.layout import find_shape
-from sweep.cube.plan import Plan
+from sweep.cube.plan import Plan, plan_cube
 from sweep.cube.root import METADATA, NO_METADATA
-from sweep.cube.store import Cube, get_array, open_cube, plan_cube
+from sweep.cube.store import Cube, get_array, open_cube
 from sweep.errors import RunError
 
 

@@ -9,6 +9,9 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from grids.grid import Grid
+from sweep.cube.variables import VARIABLES
+
 Region = tuple[slice, ...]
 
 # Large enough that compression and files cost little a cell, small enough that a few fit a worker.
@@ -134,3 +137,22 @@ def _divide_evenly(size: int, limit: int) -> tuple[int, int]:
     """
     count = -(-size // limit)
     return count, -(-size // count)
+
+
+def plan_cube(grid: Grid) -> Plan:
+    """The plan by which a design space's new cube is cut into blocks."""
+    layers = max(map(len, grid.fitting.values()), default=1)
+    # 2: model and dataset, of which a block has one each.
+    return make_plan(
+        grid.dims, grid.shape, count_cell_bytes(grid), 2, layers=layers, layered=list_layered(grid)
+    )
+
+
+def list_layered(grid: Grid) -> tuple[str, ...]:
+    """The dimensions along which layers are reduced anew."""
+    return tuple(dim for dim in grid.axes if grid.parameters[dim].layered)
+
+
+def count_cell_bytes(grid: Grid) -> int:
+    """Bytes that all variables together store of a cell."""
+    return sum(VARIABLES[name].dtype.itemsize for name in grid.spec.outputs)

@@ -32,10 +32,10 @@ from sweep.cube.layout import (
     lay_out,
 )
 from sweep.cube.object_store import is_remote
-from sweep.cube.plan import Plan, Region, make_plan
+from sweep.cube.plan import Plan, Region, count_cell_bytes, list_layered
 from sweep.cube.provenance import check_code
 from sweep.cube.root import ANEW, UNREADABLE, Mode, open_group, read_grid, read_json, read_plan
-from sweep.cube.variables import VARIABLES, Arrays
+from sweep.cube.variables import Arrays
 from sweep.errors import RunError
 
 Array: TypeAlias = "zarr.Array[Any]"
@@ -154,25 +154,6 @@ def name_file(array: Array, place: Region) -> str:
     return f"{array.path}/{array.metadata.encode_chunk_key(position)}"
 
 
-def plan_cube(grid: Grid) -> Plan:
-    """The plan by which a design space's new cube is cut into blocks."""
-    layers = max(map(len, grid.fitting.values()), default=1)
-    # 2: model and dataset, of which a block has one each.
-    return make_plan(
-        grid.dims, grid.shape, count_cell_bytes(grid), 2, layers=layers, layered=_list_layered(grid)
-    )
-
-
-def _list_layered(grid: Grid) -> tuple[str, ...]:
-    """The dimensions along which layers are reduced anew."""
-    return tuple(dim for dim in grid.axes if grid.parameters[dim].layered)
-
-
-def count_cell_bytes(grid: Grid) -> int:
-    """Bytes that all variables together store of a cell."""
-    return sum(VARIABLES[name].dtype.itemsize for name in grid.spec.outputs)
-
-
 def open_cube(url: str, mode: Mode = "r") -> Cube:
     """The cube that `create.create_cube` made at `url`; InputError says what is there instead."""
     group = open_group(url, mode)
@@ -187,7 +168,7 @@ def read_cube(url: str, group: zarr.Group) -> Cube:
     cut = read_plan(url, group, len(grid.dims))
     # As it was when the store was made, whatever today's sizes of shards are.
     sizes = cut.shard, cut.chunk, count_cell_bytes(grid), cut.layers
-    plan = Plan(grid.dims, grid.shape, *sizes, _list_layered(grid))
+    plan = Plan(grid.dims, grid.shape, *sizes, list_layered(grid))
     statistics = _read_statistics(url, group)
     _check_axes(url, group, grid)
     arrays = _open_arrays(url, group, grid, plan, len(statistics))

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from grids.entries.strategies import Strategy
 from grids.grid import Grid, Index
 from grids.models.layers import Floats
+from kernels.blocks.few import answer_few
 from kernels.blocks.fill import Buffers, fill_buffers
 from kernels.blocks.outputs import compute_outputs
 from sweep.cube.statistics import EFFICIENCY
@@ -58,3 +59,14 @@ def fill(
         np.asarray(serial_time)[None] / EFFICIENCY,
         shape=tuple(values.size for values in axes.values()),
     )
+
+
+def answer(
+    grid: Grid, index: Index, axes: Mapping[str, Floats], serial_time: NDArray[np.float32]
+) -> tuple[Arrays, NDArray[np.float64]]:
+    """The outputs and the statistics that `fill` gives, of few cells: without its programs."""
+    case = grid.case(index, axes)
+    assert case is not None, index
+    enough = np.asarray(serial_time)[None] / EFFICIENCY
+    outputs, table = answer_few(case, enough, names=grid.spec.outputs)
+    return {name: np.asarray(values) for name, values in outputs.items()}, np.asarray(table)

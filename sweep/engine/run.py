@@ -24,9 +24,10 @@ from sweep.cube.extension import Extension, extend_cube, plan_extension
 from sweep.cube.lock import hold_store
 from sweep.cube.marks import collect_marks
 from sweep.cube.object_store import locate_store
+from sweep.cube.plan import plan_cube
 from sweep.cube.provenance import check_code
 from sweep.cube.root import Mode, is_unfinished, open_group, remove_partial
-from sweep.cube.store import Cube, open_cube, plan_cube, read_cube
+from sweep.cube.store import Cube, open_cube, read_cube
 from sweep.engine.block import Execute, run_blocks
 from sweep.engine.progress import Progress, silent
 from sweep.engine.resources import check_memory

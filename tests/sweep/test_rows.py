@@ -17,8 +17,9 @@ from grids.grid_of_spec import read_grid
 from grids.reading.errors import InputError
 from sweep.answers.types.schemas import ANSWERS, build_schemas
 from sweep.cells.memory_cube import compute_cells
-from sweep.cube.create import create_cube
-from sweep.cube.store import open_cube, plan_cube
+from sweep.cube.creation import create_cube
+from sweep.cube.plan import plan_cube
+from sweep.cube.store import open_cube
 from sweep.engine.block import run_block
 from sweep.engine.verification import verify
 

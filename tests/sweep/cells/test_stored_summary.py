@@ -12,8 +12,9 @@ import sweep
 from grids.reading.errors import InputError
 from sweep.cube.creation import create_cube
 from sweep.cube.layout import STATISTIC, SUMMARY
+from sweep.cube.plan import plan_cube
 from sweep.cube.statistics import TABLE, Statistic, list_objectives
-from sweep.cube.store import Cube, open_cube, plan_cube
+from sweep.cube.store import Cube, open_cube
 from sweep.engine.block import compute
 from sweep.engine.run import read_grid
 from sweep.questions.status import read_status, verify_status

@@ -16,7 +16,8 @@ import zarr
 from cubes import COMMAND, SMALL, unmark
 
 from sweep.cube.creation import create_cube
-from sweep.cube.store import open_cube, plan_cube
+from sweep.cube.plan import plan_cube
+from sweep.cube.store import open_cube
 from sweep.engine.run import read_grid
 
 DATA = Path(__file__).parents[2] / "data" / "paradl"

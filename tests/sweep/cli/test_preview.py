@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 from sweep.cli.preview import announce, outline_plan
-from sweep.cube.store import plan_cube
+from sweep.cube.plan import plan_cube
 from sweep.engine.progress import silent
 
 

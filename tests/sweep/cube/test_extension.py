@@ -24,8 +24,8 @@ from grids.grid import Grid
 from grids.reading.errors import InputError
 from sweep.cube import extension
 from sweep.cube.creation import create_cube
-from sweep.cube.plan import Plan
-from sweep.cube.store import Cube, open_cube, plan_cube
+from sweep.cube.plan import Plan, plan_cube
+from sweep.cube.store import Cube, open_cube
 from sweep.engine.progress import silent
 from sweep.engine.run import Where, read_grid
 from sweep.engine.run import sweep as execute

@@ -7,7 +7,8 @@ import pytest
 
 from sweep.cube.creation import create_cube
 from sweep.cube.layout import MARKS_A_FILE
-from sweep.cube.store import Cube, open_cube, plan_cube
+from sweep.cube.plan import plan_cube
+from sweep.cube.store import Cube, open_cube
 from sweep.engine.run import read_grid
 from sweep.questions.status import count_blocks
 

@@ -6,7 +6,8 @@ import pytest
 
 from sweep.cube.creation import create_cube
 from sweep.cube.marks import SECONDS, collect_marks
-from sweep.cube.store import Cube, plan_cube
+from sweep.cube.plan import plan_cube
+from sweep.cube.store import Cube
 from sweep.engine.run import read_grid
 
 

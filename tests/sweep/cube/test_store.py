@@ -13,9 +13,9 @@ from grids.grid import Grid
 from grids.reading.errors import InputError
 from kernels.names.flags import Limit
 from sweep.cube.creation import consolidate_metadata, create_cube
-from sweep.cube.plan import make_plan
+from sweep.cube.plan import make_plan, plan_cube
 from sweep.cube.root import remove_partial
-from sweep.cube.store import open_cube, plan_cube
+from sweep.cube.store import open_cube
 from sweep.engine.run import read_grid
 
 

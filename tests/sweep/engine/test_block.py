@@ -2,13 +2,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cubes import SMALL, stored
+import zarr
+from cubes import MIXED, SMALL, stored
 
 import sweep
 from kernels.blocks.fill import fill_buffers
 from sweep.cube.creation import create_cube
-from sweep.cube.plan import make_plan
-from sweep.cube.store import Cube, plan_cube
+from sweep.cube.plan import make_plan, plan_cube
+from sweep.cube.store import Cube
 from sweep.engine.block import compute, run_blocks
 from sweep.engine.evaluation import evaluate
 from sweep.engine.run import read_grid
@@ -96,16 +97,39 @@ def test_what_fails_is_told_after_what_was_done(small, tmp_path, monkeypatch):
     assert 0 < len(seen) < plan.blocks
 
 
-def test_strategies_and_machines_share_the_program_that_fills_blocks(tmp_path):
+TEN_ON_TWO: dict[str, Any] = {
+    "oracle": "paper",
+    "axes": {name: value for name, value in SMALL["axes"].items() if name != "strategy"}
+    | {"model": "alexnet", "system": ["abci", "dgx-h100"]},
+}
+
+
+def test_strategies_and_machines_share_the_program_that_fills_blocks(tmp_path, monkeypatch):
     """All ten on two machines: whatever a program costs to compile, it is paid once."""
-    axes: dict[str, Any] = dict(SMALL["axes"]) | {
-        "model": "alexnet",
-        "system": ["abci", "dgx-h100"],
-    }
-    spec = {
-        "oracle": "paper",
-        "axes": {name: value for name, value in axes.items() if name != "strategy"},
-    }
+    monkeypatch.setattr("sweep.engine.block.FEW_CELLS", 0)
     fill_buffers.clear()
-    sweep.run(spec, tmp_path / "cube.zarr")
+    sweep.run(TEN_ON_TWO, tmp_path / "cube.zarr")
     assert fill_buffers.programs == 1
+
+
+@pytest.mark.parametrize("oracle", ["paper", "machine"])
+def test_few_cells_need_no_program_and_are_the_same(oracle, tmp_path, monkeypatch):
+    few_strategies = {"model": "alexnet", "strategy": ["data+filter", "data+spatial:group=best"]}
+    spec = MIXED | {"oracle": oracle, "axes": MIXED["axes"] | few_strategies}
+    fill_buffers.clear()
+    sweep.run(spec, tmp_path / "few.zarr")
+    assert fill_buffers.programs == 0
+    monkeypatch.setattr("sweep.engine.block.FEW_CELLS", 0)
+    sweep.run(spec, tmp_path / "many.zarr")
+    assert fill_buffers.programs > 0
+    few, many = (dict(read_arrays(tmp_path / name)) for name in ("few.zarr", "many.zarr"))
+    assert few.keys() == many.keys()
+    for name, values in few.items():
+        np.testing.assert_array_equal(values, many[name], err_msg=name)
+
+
+def read_arrays(path):
+    """All arrays of a store, its summary's too, by their paths."""
+    for name, member in zarr.open_group(path, mode="r").members(max_depth=None):
+        if isinstance(member, zarr.Array):
+            yield name, np.asarray(member[...])

@@ -18,7 +18,8 @@ from distributed.utils import get_mp_context
 import sweep
 from grids.reading.errors import InputError
 from sweep.cube.creation import create_cube
-from sweep.cube.store import Cube, plan_cube
+from sweep.cube.plan import plan_cube
+from sweep.cube.store import Cube
 from sweep.engine.block import run_block, run_blocks
 from sweep.engine.dask_executor import (
     AHEAD,

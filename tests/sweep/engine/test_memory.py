@@ -11,7 +11,7 @@ import yaml
 
 from grids.grid import Grid
 from grids.outputs import MAIN_OUTPUTS
-from sweep.cube.store import plan_cube
+from sweep.cube.plan import plan_cube
 from sweep.engine.memory import estimate_memory
 from sweep.engine.run import read_grid
 

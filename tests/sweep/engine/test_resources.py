@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from grids.reading.errors import InputError
-from sweep.cube.store import plan_cube
+from sweep.cube.plan import plan_cube
 from sweep.engine import resources
 from sweep.engine.memory import DRIVER_BYTES, estimate_memory
 from sweep.engine.resources import (

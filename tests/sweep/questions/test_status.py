@@ -5,7 +5,7 @@ import pytest
 from grids.outputs import OUTPUTS
 from grids.reading.errors import InputError
 from sweep.cube.creation import create_cube
-from sweep.cube.store import plan_cube
+from sweep.cube.plan import plan_cube
 from sweep.cube.variables import VARIABLES
 from sweep.engine.run import read_grid
 from sweep.questions.status import read_status, verify_status
