@@ -30,14 +30,15 @@ CELLS = (
 )
 
 
-def read_design(cube: "xr.Dataset") -> Grid:
+def read_design(cube: object) -> Grid:
     """The design space of the cube that a Dataset is, or was cut from. InputError: of none."""
-    if "paradl_spec" not in getattr(cube, "attrs", {}):
+    attributes = _expect_dataset(cube).attrs
+    if "paradl_spec" not in attributes:
         raise InputError(
             "this Dataset is no cube of paradl's: it has no attribute paradl_spec",
             advice="open one with sweep.open_dataset(STORE)",
         )
-    return Grid.from_definition(json.loads(cube.attrs["paradl_spec"]))
+    return Grid.from_definition(json.loads(attributes["paradl_spec"]))
 
 
 def read_axes(cube: object) -> Arrays:
@@ -72,8 +73,7 @@ def restore_axes(cube: object, names: Collection[str] = CELLS) -> "xr.Dataset":
     return restored if ascending else restored.sortby("pe")
 
 
-def _expect_axes(cube: object) -> "xr.Dataset":
-    """The Dataset, with all axes of a cube."""
+def _expect_dataset(cube: object) -> "xr.Dataset":
     import xarray as xr
 
     if not isinstance(cube, xr.Dataset):
@@ -81,8 +81,14 @@ def _expect_axes(cube: object) -> "xr.Dataset":
             f"expected a Dataset, or the place of a store, got {type(cube).__name__}",
             advice="open one with sweep.open_dataset(STORE)",
         )
-    _check_axes(cube)
     return cube
+
+
+def _expect_axes(cube: object) -> "xr.Dataset":
+    """The Dataset, with all axes of a cube."""
+    dataset = _expect_dataset(cube)
+    _check_axes(dataset)
+    return dataset
 
 
 def _read_values(cube: "xr.Dataset") -> Arrays:
