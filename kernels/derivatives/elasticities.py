@@ -1,22 +1,21 @@
 """Elasticities: d log y / d log x of an answer's fields in the continuous parameters, exactly.
 
-Reverse mode: the formulas are linearised once, and for each field walked back through; each point
-depends on its own parameters alone, so that one walk gives the slopes in all of them. At a kink,
-where a maximum or a minimum changes sides, a slope is one of the two sides' or lies between them;
-`find_kinks` marks points that are near one.
+Backward, a field at a time: each point depends on its own parameters alone, so that one walk gives
+the slopes in all of them. At a kink, where a maximum or a minimum changes sides, a slope is one of
+the two sides' or lies between them; `find_kinks` marks points that are near one.
 """
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from operator import attrgetter
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
-from kernels.arrays import Cells, Flags
+from kernels.arrays import Flags
 from kernels.configuration.places import PLACES, scale_parameters
+from kernels.derivatives.slopes import Factors, Slopes, pull_back, push_forward
 from kernels.oracle.formulas import Work
 from kernels.oracle.points import Points, evaluate_points, reduce_points, settle_points
 
@@ -26,8 +25,6 @@ NEAR = 1.01
 # of both differences is its slope, but for a sixth of its third derivative times log(NEAR) squared,
 # which of sums of powers from -1 to 1 is at most 2e-5.
 BEND = 1e-3
-
-Slopes = Mapping[str, Array]
 
 
 def find_elasticities(
@@ -55,18 +52,17 @@ def find_elasticities(
         there = replace(reduced, case=replace(reduced.case, work=work))
         return dict(zip(fields, _read(_scale(there, factors), fields), strict=True))
 
-    ones = {name: jnp.ones(shape) for name in parameters}
-    values, push_forward = jax.linearize(answer, ones)
+    values, slopes = pull_back(answer, parameters, shape)
 
-    def walk_back(field: str) -> Slopes:
-        # From this field alone: all at once, most of the walk would be through zeros.
-        pull_back = jax.linear_transpose(lambda moved: push_forward(moved)[field], ones)
-        (slopes,) = pull_back(jnp.ones(shape))
+    def divide(field: str) -> Slopes:
         defined = values[field] > 0
         value = jnp.where(defined, values[field], 1.0)
-        return {name: jnp.where(defined, slope / value, jnp.nan) for name, slope in slopes.items()}
+        return {
+            name: jnp.where(defined, slope / value, jnp.nan)
+            for name, slope in slopes[field].items()
+        }
 
-    return {field: walk_back(field) for field in fields}
+    return {field: divide(field) for field in fields}
 
 
 def _change_work(points: Points, parameters: tuple[str, ...]) -> dict[str, Work]:
@@ -74,12 +70,11 @@ def _change_work(points: Points, parameters: tuple[str, ...]) -> dict[str, Work]
 
     # Forward: one or two of them, felt in a few sums over the layers. To walk back through all
     # layers takes 40 times as long as the answers (4096 points of ResNet-50, 2026-11).
-    def reduce_scaled(name: str, factor: Cells) -> Work:
-        return reduce_points(_scale(points, {name: factor})).case.work
+    def reduce_scaled(factors: Factors) -> Work:
+        return reduce_points(_scale(points, factors)).case.work
 
-    one = jnp.ones(())
     return {
-        name: jax.jvp(partial(reduce_scaled, name), (one,), (one,))[1]
+        name: push_forward(reduce_scaled, name)
         for name in parameters
         if PLACES[name].layered and points.division is not None
     }
@@ -139,5 +134,5 @@ def _read(points: Points, fields: tuple[str, ...]) -> list[Array]:
     return [jnp.broadcast_to(attrgetter(field)(answer), shape) for field in fields]
 
 
-def _scale(points: Points, factors: Mapping[str, Cells]) -> Points:
+def _scale(points: Points, factors: Factors) -> Points:
     return replace(points, case=scale_parameters(points.case, factors))

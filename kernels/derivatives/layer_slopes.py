@@ -6,12 +6,12 @@ few sums, as its time does. How layers are laid out stays as it is.
 
 from dataclasses import replace
 
-import jax
 import jax.numpy as jnp
 from jax import Array
 
 from kernels.compiled import compiled
 from kernels.configuration.places import PLACES, scale_bounded
+from kernels.derivatives.slopes import Factors, push_forward
 from kernels.oracle.formulas import reduce_work
 from kernels.work.division import Division
 
@@ -25,17 +25,13 @@ def differentiate_layers(
 ) -> dict[str, dict[str, Array]]:
     """d work / d log parameter [cells], by parameter and field of a group's work [s]."""
 
-    def reduce_scaled(name: str, factor: Array) -> dict[str, Array]:
-        field = PLACES[name].field
-        scaled = scale_bounded(jnp.asarray(getattr(division.pe, field)), factor)
-        asked = replace(division, pe=replace(division.pe, **{field: scaled}))
-        work = reduce_work(asked)
+    def reduce_scaled(factors: Factors) -> dict[str, Array]:
+        fields = {PLACES[name].field: factor for name, factor in factors.items()}
+        scaled = {
+            field: scale_bounded(jnp.asarray(getattr(division.pe, field)), factor)
+            for field, factor in fields.items()
+        }
+        work = reduce_work(replace(division, pe=replace(division.pe, **scaled)))
         return {each: jnp.asarray(getattr(work, each)) for each in TIMED if hasattr(work, each)}
 
-    def differentiate(name: str) -> dict[str, Array]:
-        one = jnp.ones(())
-        slopes: dict[str, Array]
-        _, slopes = jax.jvp(lambda factor: reduce_scaled(name, factor), (one,), (one,))
-        return slopes
-
-    return {name: differentiate(name) for name in parameters}
+    return {name: push_forward(reduce_scaled, name) for name in parameters}

@@ -16,6 +16,7 @@ from jax import Array
 from kernels.compiled import compiled
 from kernels.configuration.case import Case
 from kernels.configuration.places import PLACES, scale_parameters
+from kernels.derivatives.slopes import Factors, push_forward
 from kernels.names.stored import ELASTIC, split_elasticity
 from kernels.oracle.answer import evaluate
 
@@ -104,14 +105,13 @@ def _push_forward(
 
 def _find_direction(case: Case, parameter: str) -> Fields:
     """How fields of a case change with the logarithm of a parameter."""
-    place, one = PLACES[parameter], jnp.ones(())
+    place = PLACES[parameter]
 
-    def scale(factor: Array) -> Array:
-        scaled = scale_parameters(case, {parameter: factor})
+    def scale(factors: Factors) -> Array:
+        scaled = scale_parameters(case, factors)
         return jnp.asarray(getattr(getattr(scaled, place.part), place.field))
 
-    _, slope = jax.jvp(scale, (one,), (one,))
-    direction: Fields = {place.part: {place.field: slope}}
+    direction: Fields = {place.part: {place.field: push_forward(scale, parameter)}}
     if place.layered:
         direction["work"] = {
             field: jnp.asarray(each) for field, each in case.layer_slopes[parameter].items()

@@ -71,6 +71,12 @@ def look_up_price(price: Price, system: str) -> float | None:
     return price[system]
 
 
+def expect_objective(objective: str) -> None:
+    """InputError: an objective that summaries do not have."""
+    if objective not in BEST:
+        raise InputError.unknown("objective", objective, BEST, where="objective")
+
+
 def expect_goal(goal: object) -> None:
     """InputError: no objective."""
     if goal not in get_args(Goal):

@@ -12,8 +12,8 @@ from kernels.configuration.case import Case
 from kernels.oracle.answer import Answer, answer_case, settle_choices
 from kernels.parallelism.layout import list_degrees
 from sweep.answers.numbers import number
+from sweep.cells.reader import CHOSEN
 from sweep.cells.selection import locate_row
-from sweep.cells.source import CHOSEN
 
 Row = Mapping[str, Any]
 

@@ -11,21 +11,16 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from grids.entries.strategies import Strategy
 from grids.entries.systems import System
 from grids.grid import LABELS, Grid, Index
 from grids.models.layers import Floats
 from grids.reading.errors import InputError
-from sweep.cells.selection import Selection, locate_label, locate_values, look_up_parameter
-from sweep.cells.source import Source, open_source, read_grid
-from sweep.cube.coordinates import list_columns, list_coordinates
-from sweep.cube.store import Cube
+from sweep.cells.selection import Selection, locate_label, look_up_parameter
+from sweep.cells.source import Source, open_source
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from kernels.configuration.case import Case
 
 
@@ -118,29 +113,14 @@ def open_space(
 
     max_global_batch: beyond it cells are forbidden. InputError: no cube, an unknown axis or value.
     """
-    source = open_source(source)
-    grid = read_grid(source)
-    every = list_coordinates(grid)
-    if not isinstance(source, Cube | Grid):
-        every = {dim: _read_coordinate(source, dim) for dim in every}
-    chosen = locate_values(every, selection or {}, list_columns(grid, every))
-    kept = {dim: values[chosen.get(dim, slice(None))] for dim, values in every.items()}
+    reader = open_source(source)
+    grid, kept = reader.grid, reader.list_values(selection or {})
     space = Space(
         grid,
         {dim: tuple(locate_label(grid, dim, str(each)) for each in kept[dim]) for dim in LABELS},
         {dim: np.asarray(kept[dim], float) for dim in grid.axes},
     )
     return space if max_global_batch is None else space.bound_batches(max_global_batch)
-
-
-def _read_coordinate(cube: "xr.Dataset", dim: str) -> NDArray[Any]:
-    """The values of a Dataset along an axis, one where it was selected."""
-    if dim not in cube.coords:
-        raise InputError(
-            f"the Dataset has no coordinate {dim!r}, which is an axis of a cube",
-            advice="select without drop=True, and reduce over no axis",
-        )
-    return np.atleast_1d(cube[dim].values)
 
 
 def list_given(grid: Grid, axes: Iterable[str]) -> list[str]:

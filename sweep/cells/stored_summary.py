@@ -14,10 +14,8 @@ from numpy.typing import NDArray
 
 from grids.reading.errors import InputError, format_text
 from kernels.names.statistics import BEST, COUNTS, STATISTICS
-from sweep.cells.files import check_files
 from sweep.cells.lines import Lines
-from sweep.cells.selection import Positions, Selection, locate_values
-from sweep.cube.coordinates import list_columns, list_coordinates
+from sweep.cells.selection import Positions
 from sweep.cube.layout import SUMMARY
 from sweep.cube.root import ANEW, name_writer
 from sweep.cube.statistics import VERSION, type_statistics
@@ -27,20 +25,20 @@ from sweep.cube.variables import Arrays
 Place = tuple[Positions | slice, ...]
 
 
-def read_summary(cube: Cube, selection: Selection) -> Lines:
-    """The part of a store's summary that belongs to a slice.
+def read_lines(
+    cube: Cube, coordinates: Arrays, chosen: Mapping[str, Positions | slice]
+) -> tuple[Lines, bool]:
+    """The lines of a store's summary at these places, and whether each has a statistic.
+
+    coordinates, chosen: along every dimension of the cube, in its order.
 
     InputError: a summary of another version, or one that lacks a statistic.
     """
     check_statistics(cube)
-    every = list_coordinates(cube.grid)
-    chosen: dict[str, Positions | slice] = dict.fromkeys(every, slice(None))
-    chosen.update(locate_values(every, selection, list_columns(cube.grid)))
-    others = {dim: values[chosen[dim]] for dim, values in every.items() if dim != "pe"}
+    others = {dim: values[chosen[dim]] for dim, values in coordinates.items() if dim != "pe"}
     table = _read_table(cube, tuple(chosen.values()))
-    if np.isnan(table).all(axis=0).any():  # pairs that do not fit, or files that are gone
-        check_files(cube, (SUMMARY,), chosen)
-    return Lines(others, join_blocks(type_statistics(table, cube.statistics)))
+    lines = Lines(others, join_blocks(type_statistics(table, cube.statistics)))
+    return lines, not np.isnan(table).all(axis=0).any()
 
 
 def check_statistics(cube: Cube) -> None:

@@ -5,7 +5,6 @@ B = A b p1 under weak scaling, b = B / (A p1) under strong scaling, A passes an 
 epoch on one PE.
 """
 
-import json
 from collections.abc import Callable, Container, Mapping
 from functools import cached_property, partial, reduce
 from operator import mul
@@ -26,7 +25,7 @@ from kernels import batches
 from kernels.names.flags import FORBIDS
 from kernels.names.stored import name_elasticity
 from kernels.names.terms import list_terms
-from sweep.cube.dimensions import expect_flags
+from sweep.cube.dimensions import expect_flags, read_design
 from sweep.cube.laws import expect_laws
 from sweep.cube.variables import DERIVED, name_limits
 
@@ -43,12 +42,7 @@ class Paradl:
     @cached_property
     def grid(self) -> Grid:
         """The design space that the cube was swept over."""
-        if "paradl_spec" not in self._ds.attrs:
-            raise InputError(
-                "this Dataset is not a paradl cube: it has no attribute paradl_spec",
-                advice="open one with sweep.open_dataset(STORE)",
-            )
-        return Grid.from_definition(json.loads(self._ds.attrs["paradl_spec"]))
+        return read_design(self._ds)
 
     @property
     def epoch_time(self) -> xr.DataArray:

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grids.entries.parameters import PARAMETERS
-from grids.grid import LABELS
+from grids.grid import LABELS, Grid
 from grids.reading.errors import InputError
 from grids.rows import Rows
 from sweep.cube.layout import NOT_SERIAL, SERIAL
+from sweep.cube.variables import Arrays
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -29,6 +30,23 @@ CELLS = (
 )
 
 
+def read_design(cube: object) -> Grid:
+    """The design space of the cube that a Dataset is, or was cut from. InputError: of none."""
+    attributes = _expect_dataset(cube).attrs
+    if "paradl_spec" not in attributes:
+        raise InputError(
+            "this Dataset is no cube of paradl's: it has no attribute paradl_spec",
+            advice="open one with sweep.open_dataset(STORE)",
+        )
+    return Grid.from_definition(json.loads(attributes["paradl_spec"]))
+
+
+def read_axes(cube: object) -> Arrays:
+    """The values along each axis of a Dataset, in a cube's order; InputError as `restore_axes`."""
+    values = _read_values(_expect_axes(cube))
+    return values | {"pe": np.sort(values["pe"])}
+
+
 def restore_axes(cube: object, names: Collection[str] = CELLS) -> "xr.Dataset":
     """A Dataset as questions read it, with a cube's dimensions; a scalar's has the size 1.
 
@@ -39,16 +57,10 @@ def restore_axes(cube: object, names: Collection[str] = CELLS) -> "xr.Dataset":
     """
     import xarray as xr
 
-    if not isinstance(cube, xr.Dataset):
-        raise InputError(
-            f"expected a Dataset, or the path of a store, got {type(cube).__name__}",
-            advice="open one with sweep.open_dataset(STORE)",
-        )
-    _check_axes(cube)
+    cube = _expect_axes(cube)
     _check_variables(cube)
-    axes = _list_axes(cube)
-    arrays = {name: _expand_array(cube[name], axes) for name in names if name in cube}
-    values = {name: np.atleast_1d(cube[name].values) for name in axes}
+    values = _read_values(cube)
+    arrays = {name: _expand_array(cube[name], list(values)) for name in names if name in cube}
     columns = {
         name: (dim, np.atleast_1d(cube[name].values))
         for dim, parameters in _list_rows(cube).items()
@@ -59,6 +71,28 @@ def restore_axes(cube: object, names: Collection[str] = CELLS) -> "xr.Dataset":
     # Cubes have them so. `sortby` copies every array: only where it must.
     ascending = (np.diff(values["pe"]) >= 0).all()
     return restored if ascending else restored.sortby("pe")
+
+
+def _expect_dataset(cube: object) -> "xr.Dataset":
+    import xarray as xr
+
+    if not isinstance(cube, xr.Dataset):
+        raise InputError(
+            f"expected a Dataset, or the place of a store, got {type(cube).__name__}",
+            advice="open one with sweep.open_dataset(STORE)",
+        )
+    return cube
+
+
+def _expect_axes(cube: object) -> "xr.Dataset":
+    """The Dataset, with all axes of a cube."""
+    dataset = _expect_dataset(cube)
+    _check_axes(dataset)
+    return dataset
+
+
+def _read_values(cube: "xr.Dataset") -> Arrays:
+    return {name: np.atleast_1d(cube[name].values) for name in _list_axes(cube)}
 
 
 def list_dims(restored: "xr.Dataset") -> list[str]:

@@ -9,20 +9,17 @@ from typing import TYPE_CHECKING
 
 from grids.grid import LABELS
 from grids.reading.errors import InputError, shorten
-from sweep.cells.files import check_files
-from sweep.cells.parts import list_variables, locate_slice, read_parts
+from sweep.cells.reader import Reader
 from sweep.cells.selection import Selection, select
-from sweep.cells.source import Source, open_computed, read_grid
+from sweep.cells.source import Source, open_source
 from sweep.cube.coordinates import list_columns
 from sweep.cube.layout import SERIAL
-from sweep.cube.store import Cube
 from sweep.errors import RunError, expect_libraries
 from sweep.exports.netcdf import write_netcdf
 from sweep.exports.target import check_target, measure_bytes, write_beside
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    import xarray as xr
 
 SUFFIXES = (".parquet", ".csv", ".nc")
 
@@ -65,17 +62,17 @@ def export(
         expect_arrow()
         _check_labels(partition_by)
     check_target(target, force=force)
-    source, chosen = open_computed(cube), selection or {}
-    axes = locate_slice(source, chosen)
+    reader, chosen = open_source(cube), selection or {}
+    cells = prod(map(len, reader.list_values(chosen).values()))
     with write_beside(*_list_files(target), force=force) as folder:
         beside = folder / target.name
         if target.suffix == ".nc":
-            _write_netcdf(source, beside, chosen)
+            _write_netcdf(reader, beside, chosen)
             rows = 0
         else:
-            rows = _write_table(source, beside, chosen, undefined, partition_by)
+            rows = _write_table(reader, beside, chosen, undefined, partition_by)
     files, size = measure_bytes(target)
-    return Export(target, rows, prod(map(len, axes.values())), files, size)
+    return Export(target, rows, cells, files, size)
 
 
 def expect_arrow() -> None:
@@ -119,7 +116,7 @@ def _check_labels(partition_by: Sequence[str]) -> None:
 
 
 def _write_table(
-    source: "Cube | xr.Dataset",
+    reader: Reader,
     path: Path,
     selection: Selection,
     undefined: bool,
@@ -130,23 +127,23 @@ def _write_table(
     from sweep.exports.columns import make_schema, name_axis
     from sweep.exports.rows import make_batches
 
-    names = list_variables(source)
+    names = reader.variables
     if set(names) <= {SERIAL}:
         raise InputError(
             "the cube keeps no cells, only their summaries",
             advice="sweep without reduce_only=True into another store",
         )
-    dims, grid = locate_slice(source, selection), read_grid(source)
-    named = [*dims, *(name for name in list_columns(grid) if name not in dims)]
-    schema = make_schema(named, names, grid, marked=undefined)
+    # Of the whole cube, which the numbers of rows count in.
+    dims, columns = reader.list_values(selection), list_columns(reader.grid)
+    named = [*dims, *(name for name in columns if name not in dims)]
+    schema = make_schema(named, names, reader.grid, marked=undefined)
     # Attributes of the cube, and the columns once more: not all readers show the columns' own.
-    attributes = source.group.attrs.asdict() if isinstance(source, Cube) else source.attrs
-    columns = {column.name: tables.read_texts(column.metadata) for column in schema}
-    schema = schema.with_metadata(write_texts({**attributes, "paradl_columns": columns}))
+    facts = {column.name: tables.read_texts(column.metadata) for column in schema}
+    schema = schema.with_metadata(write_texts({**reader.attributes, "paradl_columns": facts}))
 
     def read(more: Selection, schema: "pa.Schema") -> "Iterator[pa.RecordBatch]":
-        parts = read_parts(source, names, {**selection, **more}, misfits=undefined)
-        return make_batches(parts, schema, list_columns(grid))
+        places = reader.locate({**selection, **more})
+        return make_batches(reader.read_parts(names, places, misfits=undefined), schema, columns)
 
     if path.suffix == ".csv":
         return tables.write_csv(path, read({}, schema), schema)
@@ -163,18 +160,13 @@ def write_texts(facts: Mapping[str, object]) -> dict[str, str]:
     }
 
 
-def _write_netcdf(source: "Cube | xr.Dataset", path: Path, selection: Selection) -> None:
+def _write_netcdf(reader: Reader, path: Path, selection: Selection) -> None:
     """Write the cube's own arrays. RunError: a block is not done, which would read as NaN."""
-    if isinstance(source, Cube):
-        missing = int((~source.read_done()).sum())
-        if missing:
-            raise RunError(
-                f"{source.url}: {missing} of {source.plan.blocks} blocks are not done, and netCDF "
-                "would show them as configurations that cannot exist; "
-                "run the same paradl sweep again to finish"
-            )
-        check_files(source, list_variables(source), {})
-    from sweep.engine.run import open_dataset  # late: xarray comes with it
-
-    cube = open_dataset(source.url) if isinstance(source, Cube) else source
-    write_netcdf(path, select(cube, selection))
+    done, blocks = reader.count_blocks()
+    if done < blocks:
+        raise RunError(
+            f"{reader.place}: {blocks - done} of {blocks} blocks are not done, and netCDF "
+            "would show them as configurations that cannot exist; "
+            "run the same paradl sweep again to finish"
+        )
+    write_netcdf(path, select(reader.open_chunks(), selection))

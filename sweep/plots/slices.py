@@ -20,7 +20,7 @@ from sweep.cells.selection import (
     read_columns,
     write_value,
 )
-from sweep.cells.source import Source, read_cells
+from sweep.cells.source import Source, open_source
 from sweep.cube.derived_quantities import Paradl
 from sweep.cube.variables import name_limits
 from sweep.engine.compile_cache import keep_programs
@@ -42,7 +42,7 @@ def open_slice(
     extra: further variables, where the cube has them. Models and data sets that do not fit each
     other are left out. InputError: a store without cells.
     """
-    return _drop_misfits(read_cells(source, selection, extra=extra))
+    return _drop_misfits(open_source(source).read_cells(selection or {}, extra=extra))
 
 
 def read_slice(cells: "xr.Dataset", kept: Collection[str]) -> "xr.Dataset":

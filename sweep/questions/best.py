@@ -14,7 +14,6 @@ from sweep.cases.degrees import list_degrees, mark_batch
 from sweep.cells.selection import Selection, locate_row
 from sweep.cells.source import Source, open_source
 from sweep.cells.space import Space, list_given, open_space
-from sweep.cube.store import Cube
 from sweep.questions.picks import PLACE, pick_strategies
 
 Row = dict[str, Any]
@@ -50,18 +49,18 @@ def rank_strategies(
     found; None: not for stores, whose summaries answer at once.
     """
     aim = Aim(objective, price)
-    cube = open_source(cube)  # once: each opening reads and checks the root
-    picks = list(pick_strategies(cube, selection, aim, max_global_batch))
+    reader = open_source(cube)  # once: each opening reads and checks the root
+    picks = list(pick_strategies(reader, selection, aim, max_global_batch))
     if not picks:
         return []
-    space = open_space(cube, selection, max_global_batch)
+    space = open_space(reader, selection, max_global_batch)
     rows = [_describe_pick(space.grid, pick, aim) for pick in picks]
     unsure = len(rows) <= MOST_RANGES
     place = (*(PLACE[:2] if across else PLACE), *list_given(space.grid, space.grid.axes))
     ranked: list[Row] = []
     for rivals in _split_places(rows, place):
         ranked += _add_chances(space.grid, list(_rank_rows(rivals, aim.goal)), aim, unsure)
-    explains = not isinstance(cube, Cube) if why is None else why
+    explains = not reader.keeps_summary if why is None else why
     return complete_rows(space, [_add_rejection(space, row, explains) for row in ranked])
 
 

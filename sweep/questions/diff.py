@@ -6,38 +6,24 @@ The cells that both cubes have are compared a part at a time: memory does not gr
 from dataclasses import dataclass
 from itertools import starmap
 from math import prod
-from operator import eq
-from typing import TYPE_CHECKING, Any, TypeAlias
+from operator import eq, lt
+from typing import Any
 
 import numpy as np
 
 from grids.grid import Grid
 from grids.reading.errors import InputError
-from sweep.cells.parts import (
-    Part,
-    find_positions,
-    list_axes,
-    list_parameters,
-    list_variables,
-    locate_slice,
-    read_places,
-    read_versions,
-)
-from sweep.cells.selection import Positions, Selection
-from sweep.cells.source import Source, open_computed, read_grid
+from sweep.cells.parts import Part, find_positions
+from sweep.cells.reader import Places, Reader
+from sweep.cells.selection import Selection
+from sweep.cells.source import Source, open_source
 from sweep.cells.space import list_given
 from sweep.cube.difference import list_differences
 from sweep.cube.layout import SERIAL
-from sweep.cube.store import Cube
 from sweep.cube.variables import Arrays
 from sweep.questions.changes import Changes, Flips, Winners, list_changed_winners
 
-if TYPE_CHECKING:
-    import xarray as xr
-
 Row = dict[str, Any]
-Places: TypeAlias = dict[str, Positions]
-Cells: TypeAlias = "Cube | xr.Dataset"
 SHOWN = 3  # values of an axis that only one cube has
 NEEDED = {"comp_time", "comm_time", "limit"}  # to find who wins
 
@@ -63,18 +49,18 @@ def diff(
 
     InputError: no cell in common; several values along an axis that only one cube has.
     """
-    cubes = open_computed(first), open_computed(second)
+    cubes = open_source(first), open_source(second)
     notes = [
-        f"not all blocks of {cube.url} are done: run the same paradl sweep again"
+        f"not all blocks of {cube.place} are done: run the same paradl sweep again"
         for cube in cubes
-        if isinstance(cube, Cube) and not cube.read_done().all()
+        if lt(*cube.count_blocks())
     ]
     shared = share_cells(cubes, selection or {})
-    mine, others = (set(list_variables(cube)) for cube in cubes)
-    names = [name for name in list_variables(cubes[0]) if name in others and name != SERIAL]
+    mine, others = (set(cube.variables) for cube in cubes)
+    names = [name for name in cubes[0].variables if name in others and name != SERIAL]
     comparison = Comparison(shared, names, tolerance)
-    for part in read_places(cubes[0], names, shared.places[0], misfits=True):
-        for other in read_places(cubes[1], names, shared.find_same(part), misfits=True):
+    for part in cubes[0].read_parts(names, shared.places[0], misfits=True):
+        for other in cubes[1].read_parts(names, shared.find_same(part), misfits=True):
             comparison.add(part.pick(other.coordinates), other.arrange(part.coordinates))
     is_whole = comparison.compared == shared.cells and not shared.differences and mine == others
     return {
@@ -156,16 +142,15 @@ class Comparison:
         }
 
 
-def share_cells(cubes: tuple[Cells, Cells], selection: Selection) -> Shared:
+def share_cells(cubes: tuple[Reader, Reader], selection: Selection) -> Shared:
     """The cells that both have of a slice; InputError: none, or an axis that only one has."""
     slices = []
     for cube in cubes:
-        known = list_axes(cube)
-        names = {*known, *list_parameters(cube)}
+        names = {*cube.coordinates, *cube.columns}
         here = {name: values for name, values in selection.items() if name in names}
-        slices.append(locate_slice(cube, here))
-    _check_selection(slices, selection, {*list_parameters(cubes[0]), *list_parameters(cubes[1])})
-    _expect_same_rows(read_grid(cubes[0]), read_grid(cubes[1]))
+        slices.append(cube.list_values(here))
+    _check_selection(slices, selection, {*cubes[0].columns, *cubes[1].columns})
+    _expect_same_rows(cubes[0].grid, cubes[1].grid)
     axes = {
         dim: values[find_positions(slices[1][dim], values) >= 0] if dim in slices[1] else values
         for dim, values in slices[0].items()
@@ -178,14 +163,13 @@ def share_cells(cubes: tuple[Cells, Cells], selection: Selection) -> Shared:
         )
     places = []
     for cube, chosen in zip(cubes, slices, strict=True):
-        every = list_axes(cube)
         places.append(
             {
-                dim: find_positions(every[dim], axes.get(dim, values))
+                dim: find_positions(cube.coordinates[dim], axes.get(dim, values))
                 for dim, values in chosen.items()
             }
         )
-    given = list_given(read_grid(cubes[0]), axes)
+    given = list_given(cubes[0].grid, axes)
     return Shared(axes, given, (places[0], places[1]), _list_axes(slices, axes))
 
 
@@ -245,13 +229,13 @@ def _shorten(values: Any) -> list[Any]:
     return listed if rest <= 0 else [*listed[:SHOWN], f"... {rest:,} more"]
 
 
-def _list_inputs(cubes: tuple[Cells, Cells]) -> list[Row]:
-    differences = list_differences(read_grid(cubes[0]), read_grid(cubes[1]))
+def _list_inputs(cubes: tuple[Reader, Reader]) -> list[Row]:
+    differences = list_differences(cubes[0].grid, cubes[1].grid)
     return [{"key": key, "first": first, "second": second} for key, first, second in differences]
 
 
-def _list_versions(cubes: tuple[Cells, Cells]) -> list[Row]:
-    first, second = map(read_versions, cubes)
+def _list_versions(cubes: tuple[Reader, Reader]) -> list[Row]:
+    first, second = (cube.versions for cube in cubes)
     return [
         {"key": name, "first": first.get(name), "second": second.get(name)}
         for name in dict.fromkeys([*first, *second])

@@ -20,7 +20,7 @@ from sweep.answers.system_settings import complete_columns
 from sweep.cases.degrees import mark_cell
 from sweep.cells.lines import Columns
 from sweep.cells.selection import Selection
-from sweep.cells.source import Source, open_source, read_machine_grid, summarise_slice
+from sweep.cells.source import Source, open_source
 from sweep.cells.space import open_space
 from sweep.cube.statistics import EFFICIENCY
 
@@ -98,7 +98,7 @@ def add_ranges(
     max_global_batch: int | None,
 ) -> list[Row]:
     """Rows of `limits` with the ranges of time and PE counts; unchanged with Table III."""
-    if read_machine_grid(cube) is None:
+    if open_source(cube).grid.spec.oracle != "machine":
         return rows
     from sweep.questions.line_ranges import list_line_ranges  # late: JAX comes with it
 
@@ -126,12 +126,12 @@ def _make_columns(
         raise InputError(
             f"no limits are kept of {goal}", where="objective", advice="epoch_time or train_time"
         )
-    names, cube = BEST[objective], open_source(cube)
-    lines = summarise_slice(cube, selection, efficiency, objective, max_global_batch)
+    names, reader = BEST[objective], open_source(cube)
+    lines = reader.summarise(selection or {}, efficiency, objective, max_global_batch)
     columns = lines.list_columns()
     fields = ("pe", "time") if objective == "epoch_time" else ("pe", "time", "epochs")
     axes = {axis: columns[axis] for axis in lines.coordinates}
-    space = open_space(cube, selection)
+    space = open_space(reader, selection)
     best = {names[field]: _mask_nothing(columns[names[field]]) for field in fields}
     return {
         **complete_columns(space, axes),

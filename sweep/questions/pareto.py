@@ -9,18 +9,13 @@ from numpy.typing import NDArray
 
 from grids.reading.errors import InputError, shorten, suggest_name
 from kernels.names.statistics import Objective
-from sweep.answers.objectives import HOUR, check_price, look_up_price
+from sweep.answers.objectives import HOUR, check_price, expect_objective, look_up_price
 from sweep.answers.system_settings import complete_rows
-from sweep.cells.parts import Part, expect_variables, list_axes, read_parts
+from sweep.cells.parts import Part
 from sweep.cells.selection import Selection
-from sweep.cells.source import (
-    Source,
-    expect_epochs,
-    expect_objective,
-    open_computed,
-    read_grid,
-)
+from sweep.cells.source import Source, open_source
 from sweep.cells.space import list_given, open_space
+from sweep.cube.laws import expect_laws
 from sweep.cube.variables import Arrays
 
 Row = dict[str, Any]
@@ -52,26 +47,25 @@ def pareto(
     InputError: an unknown name, a price that is missing, a cube without its cells.
     """
     _check(against, objective, price)
-    source, chosen = open_computed(cube), selection or {}
+    reader, chosen = open_source(cube), selection or {}
     if objective == "train_time":
-        expect_epochs(read_grid(source), objective)
+        expect_laws(reader.grid, "objective")
     names = ["comp_time", "comm_time", "limit"]
     names += ["memory"] if against == "memory" else []
     names += ["train_time"] if objective == "train_time" else []
-    expect_variables(source, names)
-    given = list_given(read_grid(source), list_axes(source))
+    given = list_given(reader.grid, reader.coordinates)
     fronts: dict[tuple[Any, ...], Arrays] = {}
-    for part in read_parts(source, names, chosen):
+    for part in reader.read_parts(names, reader.locate(chosen)):
         times = part.epoch_time if objective == "epoch_time" else part.arrays["train_time"]
         costs = _count_costs(part, times, against, price)
         for place in _list_places(part, given):
             key = tuple(part.coordinates[dim][at] for dim, at in place.items())
             cells = _take_cells(part, place, times, costs, fronts.get(key))
             fronts[key] = merge_fronts(fronts.get(key), cells)
-    columns = (*list_axes(source), "time", "cost")
+    columns = (*reader.coordinates, "time", "cost")
     named = {"time": objective, "cost": against.replace("-", "_")}
     rows = [row for each in fronts.values() for row in _list_rows(each, columns, named)]
-    return complete_rows(open_space(source, chosen), rows)
+    return complete_rows(open_space(reader, chosen), rows)
 
 
 def merge_fronts(front: Arrays | None, cells: Arrays) -> Arrays:

@@ -17,10 +17,10 @@ from kernels.names.statistics import BEST, COUNT, Objective
 from sweep.answers.objectives import Aim
 from sweep.answers.reasons import rank_limits, rank_reasons
 from sweep.cells.lines import Columns, split_groups
+from sweep.cells.reader import CHOSEN
 from sweep.cells.selection import Selection
-from sweep.cells.source import CHOSEN, Source, open_source, read_cells, read_grid, summarise_slice
+from sweep.cells.source import Source, open_source
 from sweep.cells.space import list_given, take_cell, write_cell
-from sweep.cube.store import Cube
 from sweep.cube.variables import name_limits
 
 if TYPE_CHECKING:
@@ -40,18 +40,16 @@ def pick_strategies(
     train), memory [B], `limit`: the reasons where no cell is allowed; `chosen`: the group and the
     segments where cells have them.
     """
-    source = open_source(source)
-    whole = "pe" not in (selection or {}) and max_global_batch is None
-    if isinstance(source, Cube) and whole and aim.summarised:
-        lines = summarise_slice(source, selection, objective=aim.summarised)
+    reader, chosen = open_source(source), selection or {}
+    if aim.summarised and reader.has_lines(chosen, max_global_batch):
+        lines = reader.summarise(chosen, objective=aim.summarised)
         others = list(lines.coordinates)[len(LABELS) :]
-        given = list_given(source.grid, others)
+        given = list_given(reader.grid, others)
         for columns in split_groups(lines.list_columns(), LABELS):
             for lines_of_place in _split_given(columns, given):
                 yield _pick_line(lines_of_place, others, given, aim.summarised)
         return
-    cells = read_cells(source, selection, max_global_batch)
-    yield from _pick_cells(read_grid(source), cells, aim)
+    yield from _pick_cells(reader.grid, reader.read_cells(chosen, max_global_batch), aim)
 
 
 def _split_given(columns: Columns, given: list[str]) -> Iterator[Columns]:

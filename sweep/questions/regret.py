@@ -10,16 +10,12 @@ from grids.grid import LABELS
 from grids.reading.errors import InputError, shorten, suggest_name
 from kernels.names.flags import Limit
 from kernels.names.statistics import BEST, Objective
+from sweep.answers.objectives import expect_objective
 from sweep.answers.system_settings import complete_rows
 from sweep.cells.lines import Lines
+from sweep.cells.reader import Reader
 from sweep.cells.selection import Selection
-from sweep.cells.source import (
-    Source,
-    expect_objective,
-    open_computed,
-    read_machine_grid,
-    summarise_slice,
-)
+from sweep.cells.source import Source, open_source
 from sweep.cells.space import list_given, open_space
 from sweep.cube.statistics import EFFICIENCY
 from sweep.questions.best import rank_strategies
@@ -54,11 +50,11 @@ def regret(
     InputError: an unknown axis, or one over which every strategy chooses.
     """
     expect_objective(objective)
-    source = open_computed(cube)
-    space = open_space(source, selection)
+    reader = open_source(cube)
+    space = open_space(reader, selection)
     if over == DRAWS:
-        return complete_rows(space, _regret_draws(source, selection, objective))
-    lines = summarise_slice(source, selection, EFFICIENCY, objective)
+        return complete_rows(space, _regret_draws(reader, selection, objective))
+    lines = reader.summarise(selection or {}, EFFICIENCY, objective)
     _check_axis(lines, over)
     return complete_rows(space, _regret_values(space.grid, lines, over, objective))
 
@@ -140,16 +136,16 @@ def _plain(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else str(value)
 
 
-def _regret_draws(source: Any, selection: Selection | None, objective: Objective) -> list[Row]:
+def _regret_draws(reader: Reader, selection: Selection | None, objective: Objective) -> list[Row]:
     """The rows of all places, over draws of what is not known of the machine."""
-    grid = read_machine_grid(source)
-    if grid is None:
+    grid = reader.grid
+    if grid.spec.oracle != "machine":
         raise InputError(
             "only the machine oracle has draws",
             where="over",
             advice="sweep with 'oracle: machine', or ask over 'system'",
         )
-    ranked = rank_strategies(source, selection, objective)
+    ranked = rank_strategies(reader, selection, objective)
     given = [dim for dim in list_given(grid, grid.axes) if len({row[dim] for row in ranked}) > 1]
     places: dict[tuple[Any, ...], list[Row]] = {}
     for row in ranked:

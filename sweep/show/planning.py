@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from grids.entries.parameters import PARAMETERS
 from grids.grid import LABELS
 from grids.reading.units import format_quantity
-from sweep.cells.source import CHOSEN
+from sweep.cells.reader import CHOSEN
 from sweep.show.columns import (
     INTERVAL,
     format_duration,

@@ -12,7 +12,7 @@ from grids.reading.errors import InputError
 from sweep.cells.computed_summary import summarise_cells
 from sweep.cells.lines import Lines
 from sweep.cells.selection import select
-from sweep.cells.stored_summary import read_summary
+from sweep.cells.source import open_source
 from sweep.cube.creation import create_cube
 from sweep.cube.plan import make_plan
 from sweep.cube.statistics import EFFICIENCY
@@ -33,7 +33,7 @@ def same(one: Lines, other: Lines) -> None:
 def test_kept_is_computed(mixed, mixed_url):
     found = summarise_cells(mixed, EFFICIENCY, "train_time")
     assert len(found.list_columns()["forbidden_by"]) == 2 * 6 * 2 * 2
-    same(found, read_summary(open_cube(mixed_url), {}))
+    same(found, open_source(mixed_url).summarise({}))
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_kept_is_computed(mixed, mixed_url):
 def test_only_the_slice_is_read_of_what_is_kept(mixed, mixed_url, selection):
     same(
         summarise_cells(select(mixed, selection), EFFICIENCY, "train_time"),
-        read_summary(open_cube(mixed_url), selection),
+        open_source(mixed_url).summarise(selection),
     )
 
 
@@ -58,7 +58,7 @@ def test_lines_that_lie_in_several_blocks(tmp_path, small):
     for block in range(plan.blocks):
         run_block(parts.location, parts.identity, block)
     sweep.run(small, tmp_path / "whole.zarr")
-    same(read_summary(parts, {}), read_summary(open_cube(str(tmp_path / "whole.zarr")), {}))
+    same(*(open_source(each).summarise({}) for each in (parts, tmp_path / "whole.zarr")))
 
 
 def test_an_open_cube_answers_as_its_place_does(mixed_url):
@@ -75,6 +75,16 @@ def test_a_place_and_a_cube_answer_alike(mixed, mixed_url):
         assert stored.columns.tolist() == asked.columns.tolist()
         labels = ["model", "dataset", "system", "strategy"]
         assert stored[labels].values.tolist() == asked[labels].values.tolist()
+
+
+def test_a_store_a_dataset_and_a_design_space_have_the_same_cells(mixed, mixed_url, mixed_grid):
+    selection = {"model": "alexnet", "pe": [4, 8]}
+    for other in (mixed, mixed_grid):
+        difference = sweep.diff(mixed_url, other, selection)
+        assert difference["same"], difference
+        assert difference["compared"] == 2 * 6 * 2 * 2 * 2
+        for question in (sweep.pareto, sweep.regret):
+            assert question(mixed_url, selection) == question(other, selection)
 
 
 def test_reduce_only_keeps_no_cells_and_answers_the_same(tmp_path, small):

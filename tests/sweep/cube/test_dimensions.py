@@ -51,7 +51,7 @@ def test_a_slice_of_a_slice(mixed, question) -> None:
 def test_what_is_read_in_parts_is_answered_alike(small_url, question, monkeypatch) -> None:
     cells = sweep.open_dataset(small_url)
     expected = question(cells)
-    monkeypatch.setattr("sweep.cells.source.FEW", 0)
+    monkeypatch.setattr("sweep.cells.reader.FEW", 0)
     assert question(cells).equals(expected)
 
 

@@ -22,7 +22,7 @@ from cubes import MIXED, unmark
 
 import sweep
 from grids.reading.errors import InputError
-from sweep.cells.parts import read_parts
+from sweep.cells.source import open_source
 from sweep.cube.creation import create_cube
 from sweep.cube.plan import make_plan
 from sweep.cube.store import count_cell_bytes
@@ -235,7 +235,9 @@ def test_memory_does_not_grow_with_the_cube(tmp_path):
 
         def write(path=path, cube=cube, names=names, schema=schema):
             path.unlink(missing_ok=True)
-            write_parquet(path, make_batches(read_parts(cube, names), schema, {}), schema, 640)
+            reader = open_source(cube)
+            parts = reader.read_parts(names, reader.locate({}))
+            write_parquet(path, make_batches(parts, schema, {}), schema, 640)
 
         # Of all threads of the process, also those that tests before have left: one run of three
         # had 8 MB of others', where all cells have 0.2 MB. What grows does so each time.

@@ -1,0 +1,113 @@
+"""Reading the cells of a Dataset: a cube, a slice of one, or a design space computed in memory."""
+
+import json
+from collections.abc import Collection, Iterator, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grids.grid import Grid
+from sweep.cells.parts import Part
+from sweep.cells.reader import Reader
+from sweep.cells.selection import Positions, Selection
+from sweep.cube.coordinates import list_coordinates
+from sweep.cube.dimensions import list_dims, read_axes, read_design, restore_axes
+from sweep.cube.plan import make_plan
+from sweep.cube.variables import Arrays
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+class DatasetReader(Reader):
+    """The cells of a Dataset."""
+
+    place = "the Dataset"
+
+    def __init__(self, dataset: "xr.Dataset") -> None:
+        self._dataset = dataset
+
+    @cached_property
+    def grid(self) -> Grid:
+        """The design space that its attributes state. InputError: it is no cube."""
+        return read_design(self.open_chunks())
+
+    @cached_property
+    def coordinates(self) -> Arrays:
+        """The values along each axis of a cube; one where a value was selected."""
+        return read_axes(self.open_chunks())
+
+    @property
+    def held(self) -> Collection[object]:
+        """The names of all variables."""
+        return self.open_chunks().variables
+
+    @property
+    def attributes(self) -> Mapping[str, Any]:
+        """The attributes of the Dataset."""
+        return self.open_chunks().attrs
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """The versions that the store was made with, if it is from one."""
+        versions: dict[str, str] = json.loads(self.attributes.get("paradl_versions", "{}"))
+        return versions
+
+    def count_blocks(self) -> tuple[int, int]:
+        """One block, which is done."""
+        return 1, 1
+
+    def open_cells(self, selection: Selection, extra: Collection[str] = ()) -> "xr.Dataset":
+        """The whole Dataset."""
+        return self.open_chunks()
+
+    def open_chunks(self) -> "xr.Dataset":
+        """The whole Dataset."""
+        return self._dataset
+
+    def cut_parts(
+        self, names: Collection[str], places: Mapping[str, Positions], misfits: bool
+    ) -> Iterator[Part]:
+        """The parts of a Dataset, cut as a store of the slice's shape would be."""
+        restored = restore_axes(self.open_chunks(), names).isel(places)
+        dims = list_dims(restored)
+        plan = make_plan(tuple(dims), tuple(restored.sizes[dim] for dim in dims), 0, 2)
+        for block in range(plan.blocks):
+            region = dict(zip(dims, plan.find_region(block), strict=True))
+            piece = restored.isel(region).load()
+            yield Part(
+                {dim: piece[dim].values for dim in dims},
+                {name: _spread(piece[name], dims) for name in names},
+            )
+
+
+class GridReader(DatasetReader):
+    """The cells of a design space without a store, computed where they are needed."""
+
+    place = "the design space"
+
+    def __init__(self, grid: Grid) -> None:
+        self.grid = grid
+
+    @cached_property
+    def coordinates(self) -> Arrays:
+        """The values along each dimension."""
+        return list_coordinates(self.grid)
+
+    def open_chunks(self) -> "xr.Dataset":
+        """The cells of all combinations."""
+        return self._computed
+
+    @cached_property
+    def _computed(self) -> "xr.Dataset":
+        from sweep.cells.memory_cube import compute_cells  # late: JAX comes with it
+
+        return compute_cells(self.grid)
+
+
+def _spread(array: "xr.DataArray", dims: list[str]) -> NDArray[np.generic]:
+    """The values over all dimensions, of size 1 along those that the array lacks."""
+    absent = tuple(at for at, dim in enumerate(dims) if dim not in array.dims)
+    return np.expand_dims(array.values, absent)

@@ -1,0 +1,172 @@
+"""Reading the cells of a store, a block at a time, and the files that are gone from it.
+
+Unfinished blocks are passed over. Zarr reads a lost file as fill values, which mean that the
+configurations cannot exist: a model would drop out of the answer, and another winner be named.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from zarr.core.sync import sync
+
+from grids.grid import Grid
+from kernels.names.statistics import SUMMARISED, Objective
+from sweep.cells.lines import Lines
+from sweep.cells.parts import Part
+from sweep.cells.reader import Reader
+from sweep.cells.selection import Positions, Selection, locate_values
+from sweep.cells.stored_summary import read_lines
+from sweep.cube.coordinates import list_coordinates
+from sweep.cube.laws import expect_laws
+from sweep.cube.layout import NOT_SERIAL, SERIAL, SUMMARY, find_part
+from sweep.cube.statistics import EFFICIENCY
+from sweep.cube.store import Cube
+from sweep.cube.variables import Arrays
+from sweep.errors import RunError
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+Places = Mapping[str, Positions]
+
+
+class StoreReader(Reader):
+    """The cells, and the summary, of an open store."""
+
+    keeps_summary = True
+
+    def __init__(self, cube: Cube) -> None:
+        self.cube = cube
+        self.place = cube.url
+
+    @property
+    def grid(self) -> Grid:
+        """The design space."""
+        return self.cube.grid
+
+    @cached_property
+    def coordinates(self) -> Arrays:
+        """The values along each dimension."""
+        return list_coordinates(self.cube.grid)
+
+    @property
+    def held(self) -> Collection[object]:
+        """The names of the variables of cells."""
+        return (*self.cube.grid.spec.outputs, SERIAL)
+
+    @property
+    def attributes(self) -> Mapping[str, Any]:
+        """The attributes of the store."""
+        return self.cube.group.attrs.asdict()
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """The versions that the store was made with."""
+        return self.cube.versions
+
+    def count_blocks(self) -> tuple[int, int]:
+        """Blocks that are done, and all of them."""
+        return int(self.cube.read_done().sum()), self.cube.plan.blocks
+
+    def open_cells(self, selection: Selection, extra: Collection[str] = ()) -> "xr.Dataset":
+        """The whole cube, to select from; RunError: files of selected cells are gone.
+
+        extra: names of more variables, which a store need not have.
+        """
+        import xarray as xr
+
+        places = locate_values(self.coordinates, selection, self.columns)
+        self.check_files((*SUMMARISED, SERIAL, *extra), places)
+        # Without chunks it needs no Dask, which takes longer to import than a slice to read.
+        cells: xr.Dataset = xr.open_zarr(self.cube.group.store, chunks=None, zarr_format=3)
+        return cells
+
+    def open_chunks(self) -> "xr.Dataset":
+        """The whole cube, to be read chunk by chunk; RunError: a file is gone."""
+        from sweep.engine.run import open_dataset  # late: xarray comes with it
+
+        self.check_files(self.variables, {})
+        return open_dataset(self.cube.url)
+
+    def cut_parts(self, names: Collection[str], places: Places, misfits: bool) -> Iterator[Part]:
+        """A part for each finished block that has a share of the slice."""
+        cube, every = self.cube, self.coordinates
+        self.check_files(names, places)
+        for block in self._list_finished(places):
+            if not (misfits or cube.fits(block)):
+                continue
+            region = dict(zip(cube.plan.dims, cube.plan.find_region(block), strict=True))
+            inside = {
+                dim: at[(at >= region[dim].start) & (at < region[dim].stop)]
+                for dim, at in places.items()
+            }
+            yield Part(
+                {dim: every[dim][at] for dim, at in inside.items()},
+                {name: self._read_array(name, region, inside) for name in names},
+            )
+
+    def summarise(
+        self,
+        selection: Selection,
+        efficiency: float = EFFICIENCY,
+        objective: Objective = "epoch_time",
+        max_global_batch: int | None = None,
+    ) -> Lines:
+        """The summary of a slice, from the store's where that has it; InputError as of readers."""
+        # The store keeps whole lines at one efficiency: anything else is computed from cells.
+        if efficiency != EFFICIENCY or not self.has_lines(selection, max_global_batch):
+            return super().summarise(selection, efficiency, objective, max_global_batch)
+        if objective == "train_time":
+            expect_laws(self.grid, "objective")
+        chosen = dict.fromkeys(self.coordinates, slice(None)) | locate_values(
+            self.coordinates, selection, self.columns
+        )
+        lines, is_known = read_lines(self.cube, self.coordinates, chosen)
+        if not is_known:  # pairs that do not fit, or files that are gone
+            self.check_files((SUMMARY,), chosen)
+        return lines
+
+    def check_files(self, names: Collection[str], places: Mapping[str, Positions | slice]) -> None:
+        """RunError with the first file of the arrays `names` that a finished block lacks.
+
+        places: along the dimensions of the cube; all along those that are not in it.
+        """
+        cube = self.cube
+        for block in self._list_finished(places):
+            for name in cube.list_arrays(block):
+                # One request per file of the slice: listing a store would list all of its blocks.
+                file = cube.name_file(name, block)
+                if name in names and not sync(cube.group.store.exists(file)):
+                    raise RunError(
+                        f"{cube.url}: {file} is gone, a file of a finished block; "
+                        f"find all that are with: paradl status {cube.url} --verify, "
+                        "and run the same paradl sweep again"
+                    )
+
+    def _list_finished(self, places: Mapping[str, Positions | slice]) -> Iterator[int]:
+        """The finished blocks that hold a part of a slice."""
+        plan = self.cube.plan
+        sizes = zip(plan.dims, plan.shape, plan.shard, strict=True)
+        at = [
+            np.unique(np.arange(size)[places.get(dim, slice(None))] // shard)
+            for dim, size, shard in sizes
+        ]
+        blocks = np.ravel_multi_index(np.ix_(*at), plan.grid).reshape(-1)
+        yield from blocks[self.cube.read_done()[blocks]].tolist()
+
+    def _read_array(
+        self, name: str, region: Mapping[str, slice], inside: Places
+    ) -> NDArray[np.generic]:
+        """A block's part of a variable over all dimensions."""
+        place = find_part(name, self.cube.plan, tuple(region.values()))
+        dims = [dim for dim in region if name != SERIAL or dim not in NOT_SERIAL]
+        values = np.asarray(self.cube.arrays[name][place])
+        # A whole block is not picked from, which would copy it.
+        picked = [inside[dim] - region[dim].start for dim in dims]
+        if tuple(map(len, picked)) != values.shape:
+            values = values[np.ix_(*picked)]
+        absent = tuple(at for at, dim in enumerate(region) if dim not in dims)
+        return np.expand_dims(values, absent)
