@@ -86,7 +86,7 @@ def test_the_documented_profile_is_used() -> None:
     block = re.search(r"```yaml\n(name: my_resnet50\n.*?)```", text, re.DOTALL)
     assert block is not None
     model = yaml.safe_load(block[1])
-    system = find("system", "dgx-a100", Path()).definition()
+    system: dict[str, Any] = find("system", "dgx-a100", Path()).definition()
     system |= {"name": "mine", "precision": "fp32", "pe": system["pe"] | {"device": "mygpu"}}
     answer = predict(model, "data", 64, 32, system=system, dataset="imagenet")
     assert answer["times"] == "measured"

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from reference_transformers import (
@@ -19,7 +20,7 @@ from reference_transformers_stage import hardware_flops, in_flight, memory, mode
 
 GPT3 = Network(96, 12288, 96, 49152, 51200, 2048, positions=2048, dropout=True)
 MT_NLG = Network(105, 20480, 128, 81920, 51200, 2048, positions=2048, dropout=True)
-LLAMA = {"gated": True, "tied": False, "biases": False, "norm": "rmsnorm"}
+LLAMA: dict[str, Any] = {"gated": True, "tied": False, "biases": False, "norm": "rmsnorm"}
 LLAMA_70B = Network(80, 8192, 64, 28672, 32000, 4096, kv_heads=8, **LLAMA)
 MIXTRAL = Network(
     32, 4096, 32, 14336, 32000, 4096, 8, experts=8, top_k=2, expert_ffn=14336, **LLAMA
@@ -164,7 +165,7 @@ def test_megatrons_first_stage():
 
 
 def test_all_layouts_of_llama_70b():
-    settings = {
+    settings: dict[str, Any] = {
         "chunks": (1, 2, 4, 5, 10),
         "micro": (1, 2, 4, 8, 16),
         "recompute": ("none", "core_attn", "blocks"),

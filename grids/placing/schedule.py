@@ -89,7 +89,8 @@ def schedule_pass(
 
 def find_length(starts: Starts, durations: Sequence[float]) -> float:
     """When the last operator has ended [s]."""
-    return max(map(add, starts, durations))
+    length: float = max(map(add, starts, durations))
+    return length
 
 
 def rank_operators(

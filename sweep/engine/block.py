@@ -1,7 +1,7 @@
 """One block of the cube: evaluate, write. The task of every executor, in any process."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from itertools import islice, product
@@ -29,7 +29,7 @@ from sweep.engine.resources import blocks_at_once
 # Runs blocks of a cube, and yields the number of each when it is done.
 Execute = Callable[[Cube, Iterable[int]], Iterator[int]]
 # Outputs [places, cells], the buffers that they lie in, and the table of each place.
-Filled = tuple[Mapping[str, AnyArray], Buffers, list[AnyArray]]
+Filled = tuple[Mapping[str, AnyArray], Buffers, Sequence[AnyArray]]
 
 # A cube of so few places (models, data sets, systems and strategies) and cells is answered in
 # numpy: 20 ms a place, where each of the strategies' programs takes 2 s to compile.
@@ -86,12 +86,12 @@ def compute(grid: Grid, plan: Plan, region: Region) -> BlockArrays:
         # Every block needs it, for the efficiency in its summary; one of them also stores it.
         serial = _time_serial(grid, axes, region)
         fill_block = _fill_few if _has_few(grid, plan) else _fill_many
-        arrays, buffers, tables = fill_block(grid, region, axes, serial)
+        filled, buffers, tables = fill_block(grid, region, axes, serial)
     places, shape = _split_sizes(region)
     summary = np.empty((*places, len(STATISTICS), 1, *shape[1:]))
     for index, table in zip(np.ndindex(*places), tables, strict=True):  # only now wait for them
         summary[(*index, slice(None), 0)] = table
-    arrays = {name: np.asarray(values).reshape(*places, *shape) for name, values in arrays.items()}
+    arrays = {name: np.asarray(values).reshape(*places, *shape) for name, values in filled.items()}
     # Blocks that differ only in strategy and PEs would write the same file: the first does.
     if _is_first_along(plan, region, NOT_SERIAL):
         arrays[SERIAL] = serial[None, None]

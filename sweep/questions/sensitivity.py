@@ -76,7 +76,7 @@ sensitivity = tabulate("sensitivity", list_sensitivities)
 
 def _list_rows(space: Space, index: Index, cell: dict[str, float]) -> Iterator[Row]:
     """The rows of one cell, none of a forbidden one."""
-    place = space.name(index) | write_cell(cell)
+    place: Row = space.name(index) | write_cell(cell)
     case, division = build_stages(space.grid, index, place)
     if int(number(answer_case(case).limit)) & FORBIDS:
         return
@@ -153,7 +153,8 @@ def _find_ratios(case: Case, division: Division, steps: Sequence[Step]) -> Float
     # Spreads are most of an answer, and no time follows from them.
     times = fetch(_find_times(replace(case, uncertainty=None), division, factors))
     before, *after = np.broadcast_to(np.ravel(times), len(by))
-    return np.array(after) / before
+    ratios: Floats = np.array(after) / before
+    return ratios
 
 
 @compiled(numpy=True)

@@ -15,8 +15,7 @@ from grids.grid import Grid
 from kernels.names.stored import ELASTIC, name_elasticity
 from kernels.oracle.answer import answer_case
 from sweep.cube.creation import create_cube
-from sweep.cube.plan import make_plan
-from sweep.cube.store import count_cell_bytes
+from sweep.cube.plan import count_cell_bytes, make_plan
 from sweep.engine.evaluation import evaluate
 from sweep.engine.progress import silent
 from sweep.engine.run import Where, read_grid

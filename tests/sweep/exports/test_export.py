@@ -24,8 +24,7 @@ import sweep
 from grids.reading.errors import InputError
 from sweep.cells.source import open_source
 from sweep.cube.creation import create_cube
-from sweep.cube.plan import make_plan
-from sweep.cube.store import count_cell_bytes
+from sweep.cube.plan import count_cell_bytes, make_plan
 from sweep.engine.block import run_blocks
 from sweep.engine.run import read_grid
 from sweep.errors import RunError
