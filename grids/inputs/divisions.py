@@ -15,6 +15,7 @@ from grids.models.layers import Floats
 from grids.placing.group import PlacedGroups
 from kernels.arrays import Cells
 from kernels.configuration.run import Run
+from kernels.names.parallelisms import KINDS
 
 # PE counts that are so few that it spares no work to tell their group sizes apart.
 FEW = 64
@@ -54,10 +55,10 @@ def _vary_together(first: tuple[int, ...], second: tuple[int, ...]) -> bool:
 def _merge_sizes(part: str, layers: int, placed: PlacedGroups, degree: Cells) -> Floats:
     """Degrees as far as they matter: what is beyond the largest is all the same, and cannot be."""
     sizes = np.asarray(degree)
-    match part:
-        case "pipeline":  # a layer for each stage at least
+    match part in KINDS and KINDS[part].divides:
+        case "layers":  # a layer for each stage at least
             most = layers + 1
-        case "placement":
+        case "operators":
             most = max(placed.sizes, default=1) + 1
         case _:
             return sizes

@@ -24,7 +24,7 @@ from kernels.derivatives.layer_slopes import differentiate_layers
 from kernels.names.parallelisms import KINDS
 from kernels.options import Options
 from kernels.oracle.formulas import Work, reduce_layers, time_layers, time_parts
-from kernels.parallelism.layout import find_layout
+from kernels.parallelism.layout import find_layout, find_part
 from kernels.work.compute import PE
 from kernels.work.division import Division
 from kernels.work.group import Bounds, Placement
@@ -36,8 +36,6 @@ LayerSlopes: TypeAlias = Mapping[str, Mapping[str, Any]]
 
 # What of a PE no layer's work depends on.
 APART = ("memory_capacity", "reserved")
-# Only a pipeline's stages depend on times; others are placed by counts alone.
-STAGED = ("pipeline",)
 NOTHING = np.zeros(())
 # Sizes whose layers are reduced at once: of 175 layers, 5.7 MB an array.
 SIZES = 4096
@@ -75,11 +73,13 @@ class Groups:
         laid: dict[str, Laid] = {}
         # The innermost first: a pipeline's stages balance what others leave of each layer.
         for name in reversed(find_layout(self.strategy.group_strategy).names):
+            # Only a pipeline's stages depend on times; others are placed by counts alone.
+            staged = name in KINDS and KINDS[name].divides == "layers"
             laid[name] = place(
                 self.strategy,
                 self.table,
                 self.mask,
-                self._find_costs(laid) if name in STAGED else NOTHING,
+                self._find_costs(laid) if staged else NOTHING,
                 self.degrees.get(name, self.sizes),
                 self._find_storage(),
                 self.options.cuts,
@@ -87,7 +87,7 @@ class Groups:
                 self.options.verbatim,
                 self.segments,
                 name,
-                self._find_crossing(laid) if name in STAGED else None,
+                self._find_crossing(laid) if staged else None,
             )
         return join_laid(laid)
 
@@ -162,9 +162,9 @@ def reduce_groups(groups: Groups, stages: int = 1) -> tuple[Work, Bounds]:
     """
     placement, bounds = groups.place()
     division = groups.divide(placement)
-    if division.group == "channel" and division.options.oracle == "paper":
+    if division.options.oracle == "paper" and division.group in KINDS:
         # By Table III channel reduces as filter does: one compiled program serves both.
-        division = replace(division, group="filter")
+        division = replace(division, group=find_part(division.group).sends_as)
     return fullest(_reduce_in_parts(division, reduce_layers), stages), bounds
 
 

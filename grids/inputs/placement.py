@@ -20,6 +20,7 @@ from grids.inputs.partition import stage_ends
 from grids.inputs.placed import stack_placed
 from grids.models.layers import Floats, LayerTable
 from grids.placing.group import NO_GROUPS, PlacedGroups
+from kernels.names.parallelisms import KINDS
 from kernels.namespace import use_numpy
 from kernels.options import Cuts
 from kernels.work.group import Bounds, Placement
@@ -54,20 +55,21 @@ def place(
     carries. groups: what was placed; segments [cells]: of a step of theirs. verbatim: layers are
     counted and divided as Table III has them, else as the experiments did.
     """
-    match part or strategy.group_strategy:
-        case "none":
-            return _place_whole(table, p2), _make_bounds(p2 == 1)
-        case "pipeline":
+    name = part or strategy.group_strategy
+    if name not in KINDS:
+        return _place_whole(table, p2), _make_bounds(p2 == 1)
+    match KINDS[name].divides:
+        case "layers":
             return _place_stages(table, costs, p2, cuts, verbatim, crossing)
-        case "spatial":
+        case "rows":
             rows = Rows(table, strategy.dims, strategy.layers, mask, storage, verbatim)
             return _place_parts(rows, p2)
-        case "filter":
+        case "filters":
             split = split_layers(strategy.layers, mask, table.divisible)
             return _place_channels(table, split, table.divisible_filters, p2)
-        case "placement":
+        case "operators":
             return _place_operators(table, groups, p2, segments)
-        case _:
+        case "channels":
             # The first layer has the sample's few channels: the paper leaves it whole. It bounds no
             # group either, though `split=all` splits it.
             first = int(np.argmax(table.divisible))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import jax
 
 from kernels.arrays import Cells, PerMessage, PerStage
+from kernels.names.parallelisms import KINDS
 from kernels.namespace import xp
 from kernels.work.division import Division
 from kernels.work.group import held, mark_exchanged, merged, total
@@ -46,16 +47,16 @@ class TableWork:
 
 def reduce_table(division: Division, times: LayerTimes) -> TableWork:
     """The work of a group by Table III: its rows, one a group strategy."""
-    match division.group:
-        case "spatial":
+    if division.group not in KINDS:
+        return _take_all(division, times)
+    match KINDS[division.group].divides:
+        case "rows":
             return _divide_rows(division, times)
-        case "pipeline":
+        case "layers":
             return _cut_stages(division, times)
-        case "filter" | "channel":
+        case divided:
+            assert divided != "operators"  # Table III places none
             return _divide_channels(division, times)
-        case _:
-            assert division.group == "none"  # Table III places no operators
-            return _take_all(division, times)
 
 
 def _take_all(division: Division, times: LayerTimes) -> TableWork:

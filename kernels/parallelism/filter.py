@@ -166,6 +166,9 @@ class Filter(Parallelism):
         return reduce_staged(m, peers, network, case.run.phi, slow)
 
 
+PARALLELISM = Filter()
+
+
 def _time_layers(sent: Gathered, case: Case, paths: Paths, batch: Cells) -> Cells:
     """By filter AG forward, and RS backward; by channel AR forward, and AG backward.
 

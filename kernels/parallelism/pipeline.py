@@ -34,7 +34,6 @@ class Pipeline(Parallelism):
 
     name = sends_as = "pipeline"
     feeds_all = True
-    segmented = True
 
     def sum_layers(self, values: PerLayer, division: Division) -> PerStage:
         """Of each stage; stages exchange, and update, at once."""
@@ -111,6 +110,9 @@ class Pipeline(Parallelism):
         steady = 2 * waiting * once
         seconds = 2 * (degree - 1) * once + steady
         return (Exchange("point_to_point", seconds, steady, share=waiting / run.segments),)
+
+
+PARALLELISM = Pipeline()
 
 
 def _mark_first(values: PerStage) -> PerStage:

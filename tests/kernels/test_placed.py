@@ -9,7 +9,7 @@ from toys import LAYERS, PROCESSOR, TIMES, placement
 
 from kernels.options import Options
 from kernels.oracle.reduction import hold, reduce_part
-from kernels.parallelism.placed import find_peaks, sum_devices
+from kernels.parallelism.placement import find_peaks, sum_devices
 from kernels.work.division import Division
 from kernels.work.group import Placed
 
