@@ -79,11 +79,6 @@ class Strategy:
         return tuple(name for name in self.base.split("+") if name in KINDS)
 
     @property
-    def group_strategy(self) -> str:
-        """The parallelisms inside a replica, joined by "+", or "none"."""
-        return "+".join(self.parts) or "none"
-
-    @property
     def replicated(self) -> bool:
         """Whether PEs divide into replicas."""
         return self.base.partition("+")[0] == DATA

@@ -38,8 +38,8 @@ def hold_layers(division: Division) -> tuple[PerLayer, PerLayer]:
 
     A tensor and its gradient as an output and as an input; weights with theirs, biases.
     """
-    layers, part = division.layers, share(division.placement.split, division.p2)
-    splits = KINDS[division.group].splits if division.group in KINDS else None
-    rows = part if splits == "rows" else 1.0
-    weights = part if splits == "weights" else 1.0
+    layers, part = division.layers, share(division.placement.split, division.group)
+    splits = [KINDS[name].splits for name in division.parallelisms]
+    rows = part if "rows" in splits else 1.0
+    weights = part if "weights" in splits else 1.0
     return rows * (layers.x + layers.y), 2 * weights * layers.w + layers.bias

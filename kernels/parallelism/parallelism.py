@@ -12,7 +12,7 @@ from kernels.arrays import Cells, PerLayer, PerStage
 from kernels.configuration.case import Case
 from kernels.machine.network import Network
 from kernels.machine.rings import Ring
-from kernels.names.parallelisms import KINDS
+from kernels.names.parallelisms import KINDS, Divided
 from kernels.namespace import xp
 from kernels.work.division import Division
 from kernels.work.group import merged, total
@@ -74,6 +74,11 @@ class Parallelism:
     name: ClassVar[str]
     sends_as: ClassVar[str]
     feeds_all: ClassVar[bool] = False
+
+    @property
+    def divides(self) -> Divided | None:
+        """What it divides; None where the network stays whole."""
+        return KINDS[self.name].divides if self.name in KINDS else None
 
     @property
     def segmented(self) -> bool:

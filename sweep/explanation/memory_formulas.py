@@ -74,17 +74,17 @@ def list_memory_formulas(grid: Grid, case: Case, groups: Groups, predicted: Row)
 
 def _write_table_iii(case: Case, groups: Groups, predicted: Row) -> dict[str, Formula]:
     """The two halves of the sum; the items are found from the bytes."""
-    (divided,) = [KINDS[name].divides for name in groups.strategy.parts] or ["nothing"]
-    activations, weights = TABLE_III[divided]
+    parts = groups.strategy.parts
+    activations, weights = TABLE_III[KINDS[parts[0]].divides if parts else "nothing"]
     unit = number(case.run.gamma) * number(case.run.delta)
-    b, parts = predicted["batch"], predicted["memory_parts"]
+    b, held = predicted["batch"], predicted["memory_parts"]
     factors = f"{number(case.run.gamma):g} x {number(case.run.delta):g} B"
     return {
         "activations": (
             f"gamma delta b {activations}",
-            f"{factors} x {b:g} x {parts['activations'] / unit / b:.10g}",
+            f"{factors} x {b:g} x {held['activations'] / unit / b:.10g}",
         ),
-        "parameters": (f"gamma delta {weights}", f"{factors} x {parts['parameters'] / unit:.10g}"),
+        "parameters": (f"gamma delta {weights}", f"{factors} x {held['parameters'] / unit:.10g}"),
     }
 
 

@@ -142,7 +142,7 @@ def select_formulas(parts: tuple[str, ...], *, oracle: str) -> dict[str, Formula
         placed = any(kind.divides == "operators" for kind in kinds)
         single = FORMULAS | MACHINE | (PLACED if placed else {})
         return single if len(kinds) < 2 else single | _combine(single, kinds)
-    (divided,) = [kind.divides for kind in kinds] or ["nothing"]
+    divided = kinds[0].divides if kinds else "nothing"
     return {"forward_backward": FORWARD_BACKWARD.get(divided, SPLIT)} | FORMULAS
 
 

@@ -156,11 +156,11 @@ def _describe_strategy(strategy: Strategy, case: Case, draw: Draw) -> dict[str, 
 
     sizes = {
         name: take(name if strategy.several else "group", degree)
-        for name, degree in list_degrees(strategy.group_strategy, run).items()
+        for name, degree in list_degrees(strategy.parts, run).items()
     }
     # Where a degree is left to the oracle, replicas are, too.
     is_open = any(name in left for name in ("group", *sizes))
-    replicas = np.zeros(len(draw)) if is_open else _take(np.asarray(run.p1), draw)
+    replicas = np.zeros(len(draw)) if is_open else _take(np.asarray(run.replicas), draw)
     segments = take("segments", run.segments)
     return {
         "degree_data": replicas,
