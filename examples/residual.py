@@ -96,7 +96,7 @@ def describe_runs(rows: Sequence[Row]) -> Floats:
     strategies = [parse_strategy(row["strategy"]) for row in rows]
     counts = [[row["p"], row["samples_per_replica"]] for row in rows]
     replicated = [[each.replicated] for each in strategies]
-    ways = mark_names([each.group_strategy for each in strategies])
+    ways = mark_names(["+".join(each.parts) for each in strategies])
     models = mark_names([row["model"] for row in rows])
     return np.hstack([np.log2(np.array(counts, float)), replicated, ways, models])
 

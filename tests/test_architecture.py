@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from kernels.names.parallelisms import KINDS
+
 ROOT = Path(__file__).parents[1]
 FORBIDDEN = {
     "kernels": {"grids", "sweep", "xarray", "zarr", "dask", "distributed", "yaml", "pydantic"},
@@ -141,6 +143,25 @@ def test_only_paradl_owns_the_names(package):
 def test_files_are_small(package):
     for path in (ROOT / package).rglob("*.py"):
         assert len(path.read_text().splitlines()) <= 300, path
+
+
+# The facts of parallelisms, and what is particular to each: all else asks for a fact.
+PARALLELISMS = "kernels/names/parallelisms.py", *(f"kernels/parallelism/{n}.py" for n in KINDS)
+
+
+def list_compared(path: Path) -> set[object]:
+    """The constants that a file compares something with, or looks something up among."""
+    nodes = [*ast.walk(ast.parse(path.read_text()))]
+    compared = [node for node in nodes if isinstance(node, ast.Compare | ast.MatchValue)]
+    inside = [each for node in compared for each in ast.walk(node)]
+    return {each.value for each in inside if isinstance(each, ast.Constant)}
+
+
+@pytest.mark.parametrize("package", FORBIDDEN)
+def test_only_its_own_file_compares_the_name_of_a_parallelism(package):
+    for path in (ROOT / package).rglob("*.py"):
+        if str(path.relative_to(ROOT)) not in PARALLELISMS:
+            assert not list_compared(path) & {*KINDS}, path
 
 
 def test_help_needs_nothing_heavy():

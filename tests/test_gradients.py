@@ -78,7 +78,7 @@ def scale(case: Case, theta: Any) -> Case:
         run=replace(
             run,
             p=p,
-            p1=p / run.p2,
+            replicas=p / run.group,
             spec_batch=b,
             gamma=run.gamma * factor["gamma"],
             delta=run.delta * factor["delta"],
@@ -97,7 +97,7 @@ def make_function(strategy: str) -> Function:
 
     def answer(theta: ArrayLike) -> tuple[Array, Array]:
         asked = scale(case, theta)
-        divided = replace(division, pe=asked.pe, p2=asked.run.p2, delta=asked.run.delta)
+        divided = replace(division, pe=asked.pe, degrees=asked.run.degrees, delta=asked.run.delta)
         said = evaluate(replace(asked, work=reduce_layers(divided)))
         return xp.sum(said.compute + said.communication), xp.sum(said.memory)
 

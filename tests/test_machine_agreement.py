@@ -252,11 +252,11 @@ def make_run(
     factors = np.asarray(placement.factors).reshape(3, -1)[:, 0].astype(int).tolist()
     accumulate = int(fixed.get("accumulate", 1))
     batch = float(axes["batch"][0])
-    several = strategy.group_strategy == "placement" and p2 > 1
+    several = strategy.placed and p2 > 1
     cut = strategy.segments if isinstance(strategy.segments, int) else 1
     placed = workload.placed.find(p2, cut) if several else None
     return by_hand.Run(
-        group=strategy.group_strategy,  # type: ignore[arg-type]  # one of the reference's
+        group="+".join(strategy.parts) or "none",  # type: ignore[arg-type]  # one of the reference's
         p1=p1,
         p2=p2,
         factors=tuple(factors),
@@ -266,7 +266,7 @@ def make_run(
         backward=_list_runs(placed.backward) if placed else (),
         messages=placed.messages if placed else 0.0,
         items=placed.items if placed else 0.0,
-        segments=cut if strategy.group_strategy == "placement" else int(fixed.get("segments", 4)),
+        segments=cut if strategy.placed else int(fixed.get("segments", 4)),
         b=by_hand.samples_of_a_pass(batch, settings.scaling, accumulate, p1),
         accumulate=accumulate,
         samples=workload.samples,

@@ -69,7 +69,7 @@ def read(model: str, system: str, group: str) -> Grid:
 def make_timer(case: Case) -> Callable[[Cells, Cells], Cells]:
     """Seconds of `messages` of so many items in all: forward and backward."""
     run, network = case.run, case.network
-    ring = Ring(run.p2, xp.ones(()), run.p)
+    ring = Ring(run.group, xp.ones(()), run.p)
     gathers, reductions = (costs(network, ring, "auto") for costs in (gather_costs, reduce_costs))
     (sent,) = case.machine_work.sent.values()
     reduces = xp.equal(sent.reductions, 1)

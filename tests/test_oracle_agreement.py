@@ -46,7 +46,7 @@ def strategies(inside: str) -> st.SearchStrategy[Strategy]:
     """Those with this strategy inside their groups, with each of their settings."""
     texts = []
     for base in TABLE_III:
-        for setting in SETTINGS[parse_strategy(base).group_strategy]:
+        for setting in SETTINGS["+".join(parse_strategy(base).parts) or "none"]:
             group = ["", "group=3"] if "+" in base else [""]
             texts += [f"{base}:{','.join(filter(None, (setting, g)))}" for g in group]
     return st.sampled_from(texts).map(parse_strategy)

@@ -13,7 +13,7 @@ from typing import Literal
 from grids.entries.entry import split_settings
 from grids.entries.parameters import PARAMETERS
 from grids.reading.errors import InputError, shorten, suggest_name
-from kernels.names.parallelisms import ALSO, KINDS, WRITTEN, explain_conflict
+from kernels.names.parallelisms import ALSO, DATA, KINDS, WRITTEN, explain_conflict
 
 _TABLE_III = [name for name, kind in KINDS.items() if kind.alone is None]
 _OTHERS = [name for name in KINDS if name not in _TABLE_III]
@@ -79,14 +79,9 @@ class Strategy:
         return tuple(name for name in self.base.split("+") if name in KINDS)
 
     @property
-    def group_strategy(self) -> str:
-        """The parallelisms inside a replica, joined by "+", or "none"."""
-        return "+".join(self.parts) or "none"
-
-    @property
     def replicated(self) -> bool:
         """Whether PEs divide into replicas."""
-        return self.base.startswith("data")
+        return self.base.partition("+")[0] == DATA
 
     @property
     def serial(self) -> bool:
@@ -117,7 +112,7 @@ class Strategy:
     @property
     def placed(self) -> bool:
         """Whether operators are placed on PEs."""
-        return "placement" in self.parts
+        return any(KINDS[name].divides == "operators" for name in self.parts)
 
     def splits(self, what: Literal["rows", "weights"]) -> bool:
         """Whether rows, or weights, of layers are divided."""
@@ -187,12 +182,12 @@ def parse_strategy(text: object, where: str = "") -> Strategy:
 def _order_parts(base: str, where: str) -> str:
     """`data+filter` of `filter+data`: which of them is inside is no choice."""
     names = [part.strip() for part in base.split("+")]
-    ordered = [name for name in ("data", *WRITTEN) if name in names]
+    ordered = [name for name in (DATA, *WRITTEN) if name in names]
     if base in MEANING or sorted(names) != sorted(ordered):
         if base not in MEANING:
             raise InputError(f"unknown strategy {shorten(base)}", where=where, advice=_advise(base))
         return base
-    conflict = explain_conflict(tuple(name for name in ordered if name != "data"))
+    conflict = explain_conflict(ordered)
     if conflict is not None:
         advice = "'paradl strategies' lists what can be combined"
         raise InputError(f"no strategy {shorten(base)}: {conflict}", where=where, advice=advice)

@@ -110,7 +110,7 @@ def build_case(
     fewer = _look_up(strategy, thin, settings) if places else values
     if places:
         run_of_fewer = _run(strategy, fewer, workload, settings)
-    # Rings that share a link are counted from p1 and p2, which the run has first.
+    # Rings that share a link are counted from replicas and groups, which the run has first.
     run = replace(run, phi=find_contention(strategy, values, network, run, settings.oracle))
     groups, position = _distinguish(strategy, workload, fewer, run_of_fewer, run, settings)
     work, bounds = _spread_over_p(
@@ -123,17 +123,16 @@ def build_case(
     if strategy.serial:  # its group is one PE whatever p is
         bounds = replace(bounds, fits=_broadcast_like_p(np.equal(run.p, 1), run))
     elif strategy.several and not strategy.replicated:  # more PEs than its degrees have no work
-        bounds = replace(bounds, fits=bounds.fits & (run.p2 >= run.p))
-    p2 = _broadcast_like_p(run.p2, run)
+        bounds = replace(bounds, fits=bounds.fits & (run.group >= run.p))
+    # Table III has one degree inside a replica, and one program for all strategies.
+    degrees = run.degrees if settings.oracle == "machine" else {"group": run.group}
     return Case(
         work=work,
         bounds=bounds,
         run=replace(
             run,
-            p1=_broadcast_like_p(run.p1, run),
-            p2=p2,
-            # Table III has two degrees, and one program for all strategies.
-            degrees=_name_degrees(strategy, p2, run) if settings.oracle == "machine" else {},
+            replicas=_broadcast_like_p(run.replicas, run),
+            degrees={name: _broadcast_like_p(size, run) for name, size in degrees.items()},
             phi=_broadcast_like_p(run.phi, run),
             largest_batch=find_largest_batch(workload.convergence, values),
         ),
@@ -150,15 +149,6 @@ def build_case(
         choices=strategy.choices,
         layer_slopes=_spread_over_p(slopes, position, values.leading, run),
     )
-
-
-def _name_degrees(strategy: Strategy, p2: Floats, run: Run) -> dict[str, Floats]:
-    """The degree of each parallelism by the name of what it sends."""
-    parts = find_layout(strategy.group_strategy).parts
-    return {
-        part.sends_as: _broadcast_like_p(run.degrees[part.name], run) if run.degrees else p2
-        for part in parts
-    }
 
 
 def build_groups(
@@ -200,8 +190,13 @@ def _distinguish(
     options, alone = settings.options, np.ones((1,) * values.rank)
     cut = strategy.placed or (strategy.segmented and options.oracle == "machine")
     of_all, segments = (np.asarray(of.segments) if cut else alone for of in (sized, run))
-    sizes, degrees, found, position = find_divisions(
-        strategy, len(workload.table), workload.placed, sized, of_all, values.leading
+    degrees, found, position = find_divisions(
+        find_layout(strategy.parts),
+        len(workload.table),
+        workload.placed,
+        sized,
+        of_all,
+        values.leading,
     )
     # Segments that change with degrees are told apart with these.
     segments = segments if found is of_all else found
@@ -212,7 +207,6 @@ def _distinguish(
         strategy=strategy,
         layers=_build_layers(workload, values, settings),
         pe=build_pe(workload.machine, values, settings.oracle),
-        sizes=sizes,
         degrees=degrees,
         delta=np.asarray(run.delta),
         options=options,

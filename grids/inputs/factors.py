@@ -1,9 +1,9 @@
-"""Factors: along which dimensions a spatial group of p2 PEs divides the rows of its layers.
+"""Factors: along which dimensions a spatial group divides the rows of its layers.
 
 Of those that split the most layers, the ones with the least halo; of these, the most balanced. Such
 factors are no multiples of one another: 8 PEs are 2 x 2 x 2 and 16 may be 1 x 4 x 4, with which a
 layer of two rows is whole in one dimension again. Where memory is what is alive at the same time,
-only factors compete with which no PE holds more than in a group whose size divides p2.
+only factors compete with which no PE holds more than in a group whose size divides its own.
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ Flags = NDArray[np.bool_]
 
 # Halos, and bytes, that differ by less are equal but for rounding.
 TIE = 1 + 1e-9
-# Factorisations whose memory is found at once, by one program for all p2: 1,024 PEs have 66 in
+# Factorisations whose memory is found at once, by one program for all groups: 1,024 PEs have 66 in
 # three dimensions, and a network in two of them has 11.
 AT_ONCE = 64
 
@@ -60,7 +60,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Division:
-    """One p2 divided into factors along (depth, height, width), and the layers that take part.
+    """A group divided into factors along (depth, height, width), and the layers that take part.
 
     held: bytes a sample of the fullest PE, where memory has a say.
     """
@@ -75,7 +75,7 @@ class Division:
 
 @dataclass(frozen=True)
 class _Candidates:
-    """All ways to divide a p2, n of them.
+    """All ways to divide a group, n of them.
 
     factors [3, n]; split, whole [G, n]: the layers that are divided, and those that are too small;
     bounding [G]: those whose extents count; exists, fits [n]: whether any of these is divided, and
@@ -92,12 +92,12 @@ class _Candidates:
 
 # Every block asks for its PE counts' again, of which an axis may have thousands.
 @lru_cache(maxsize=16_384)
-def divide_rows(rows: Rows, p2: int) -> Division:
-    """The factors for p2 PEs."""
-    candidates, table = _list_candidates(rows, p2), rows.table
+def divide_rows(rows: Rows, pes: int) -> Division:
+    """The factors for a group of so many PEs."""
+    candidates, table = _list_candidates(rows, pes), rows.table
     held = _find_held(rows, candidates.factors)
     best = _choose(
-        *_judge_memory(rows, p2, candidates, held),
+        *_judge_memory(rows, pes, candidates, held),
         # Whoever splits fewer layers has less halo, and more to compute: it does not compete.
         candidates.whole.sum(axis=0, dtype=float),
         _find_halo(rows, candidates),
@@ -109,16 +109,16 @@ def divide_rows(rows: Rows, p2: int) -> Division:
     return Division(
         factors=(int(factors[0]), int(factors[1]), int(factors[2])),
         split=split,
-        fits=p2 == 1 or bool(candidates.fits[best]),
+        fits=pes == 1 or bool(candidates.fits[best]),
         even=not exists or bool((np.remainder(parts, factors) == 0).all()),
-        defined=p2 == 1 or exists,
+        defined=pes == 1 or exists,
         held=float(held[best]),
     )
 
 
-def _list_candidates(rows: Rows, p2: int) -> _Candidates:
+def _list_candidates(rows: Rows, pes: int) -> _Candidates:
     table, dimensions = rows.table, _find_dimensions(rows)
-    factors = _list_factorisations(p2, dimensions)
+    factors = _list_factorisations(pes, dimensions)
     # Every PE has an item of its own at least, in and out.
     extents = np.minimum(table.extents_x, table.extents_y)
     allowed = (extents[:, :, None] >= factors[None]).all(axis=1)
@@ -139,11 +139,13 @@ def _list_candidates(rows: Rows, p2: int) -> _Candidates:
     return _Candidates(factors, split, wanted & ~allowed, bounding, exists, fits)
 
 
-def _judge_memory(rows: Rows, p2: int, candidates: _Candidates, held: Floats) -> tuple[Floats, ...]:
+def _judge_memory(
+    rows: Rows, pes: int, candidates: _Candidates, held: Floats
+) -> tuple[Floats, ...]:
     """What memory says of the candidates: nothing by Table III, else among those that fit."""
     if rows.storage is None:
         return ()
-    return (~candidates.fits).astype(float), np.maximum(held, _find_bound(rows, p2))
+    return (~candidates.fits).astype(float), np.maximum(held, _find_bound(rows, pes))
 
 
 def _choose(*values: Floats) -> int:
@@ -155,12 +157,12 @@ def _choose(*values: Floats) -> int:
     return int(np.argmax(kept))  # the first, which is the most balanced
 
 
-def _find_bound(rows: Rows, p2: int) -> float:
-    """The least that a PE holds in groups whose size divides p2 [B a sample].
+def _find_bound(rows: Rows, pes: int) -> float:
+    """The least that a PE holds in groups whose size divides this one's [B a sample].
 
-    Never less than some factors of p2 hold: those of a divisor, one of them multiplied.
+    Never less than some factors of it hold: those of a divisor, one of them multiplied.
     """
-    return min((divide_rows(rows, size).held for size in divisors(p2)[:-1]), default=np.inf)
+    return min((divide_rows(rows, size).held for size in divisors(pes)[:-1]), default=np.inf)
 
 
 def _find_held(rows: Rows, factors: Floats) -> Floats:
@@ -192,7 +194,7 @@ def _find_halo(rows: Rows, candidates: _Candidates) -> Floats:
     return halo
 
 
-# Else half of the time for thousands of p2: 0.2 of 0.4 ms each of ResNet-50.
+# Else half of the time for thousands of groups: 0.2 of 0.4 ms each of ResNet-50.
 @lru_cache(maxsize=64)
 def _make_columns(table: LayerTable) -> Layers:
     """The layers, with a dimension of factorisations."""
@@ -206,15 +208,15 @@ def _find_dimensions(rows: Rows) -> Flags:
     return np.asarray((rows.table.extents_x > 1).any(axis=0))
 
 
-def _list_factorisations(p2: int, dimensions: Flags) -> Floats:
-    """All ordered (pd, ph, pw) with product p2 and 1 in the other dimensions [3, n].
+def _list_factorisations(pes: int, dimensions: Flags) -> Floats:
+    """All ordered (pd, ph, pw) with product `pes` and 1 in the other dimensions [3, n].
 
-    Balanced ones come first. Where no dimension may be split, all of p2 goes to the width, and
+    Balanced ones come first. Where no dimension may be split, all PEs go to the width, and
     nothing fits.
     """
     # All of them are tried: of 1,024 PEs there are 66 in three dimensions, 11 in two.
-    pairs = product(divisors(p2), repeat=2)
-    triples = [(d, h, p2 // (d * h)) for d, h in pairs if p2 % (d * h) == 0]
+    pairs = product(divisors(pes), repeat=2)
+    triples = [(d, h, pes // (d * h)) for d, h in pairs if pes % (d * h) == 0]
     free = [t for t in triples if all(n == 1 or may for n, may in zip(t, dimensions, strict=True))]
     free.sort(key=lambda t: (max(t), -t[2], -t[1]))
-    return np.array(free or [(1, 1, p2)], float).T
+    return np.array(free or [(1, 1, pes)], float).T

@@ -5,7 +5,7 @@ others share the result.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache, partial
 from typing import Any, TypeAlias, TypeVar
 
@@ -15,7 +15,7 @@ import numpy as np
 from grids.entries.strategies import Strategy
 from grids.inputs.factors import Storage
 from grids.inputs.layers import Mask
-from grids.inputs.placement import Laid, cross_rows, join_laid, place
+from grids.inputs.placement import Laid, Rules, cross_rows, join_laid, place
 from grids.inputs.stages import fullest
 from grids.models.layers import Floats, LayerTable
 from grids.placing.group import NO_GROUPS, PlacedGroups
@@ -24,7 +24,7 @@ from kernels.derivatives.layer_slopes import differentiate_layers
 from kernels.names.parallelisms import KINDS
 from kernels.options import Options
 from kernels.oracle.formulas import Work, reduce_layers, time_layers, time_parts
-from kernels.parallelism.layout import find_layout
+from kernels.parallelism.layout import find_layout, find_part
 from kernels.work.compute import PE
 from kernels.work.division import Division
 from kernels.work.group import Bounds, Placement
@@ -36,9 +36,6 @@ LayerSlopes: TypeAlias = Mapping[str, Mapping[str, Any]]
 
 # What of a PE no layer's work depends on.
 APART = ("memory_capacity", "reserved")
-# Only a pipeline's stages depend on times; others are placed by counts alone.
-STAGED = ("pipeline",)
-NOTHING = np.zeros(())
 # Sizes whose layers are reduced at once: of 175 layers, 5.7 MB an array.
 SIZES = 4096
 # What the blocks in hand ask for, and those that come next.
@@ -47,13 +44,13 @@ KEPT = 16
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """A strategy's groups of the distinct `sizes`, which lie along the dimension of pe.
+    """A strategy's groups of the distinct `degrees`, which lie along the dimension of pe.
 
-    layers: those of the table, with how much slower than the roofline each is. delta: bytes an
-    item. mask: the layers that are split, None for the strategy's own choice. segments,
-    state_bytes: of what is cut into them, and of a weight, where work or memory depends on them;
-    weight_bytes: of one without its gradient and the optimizer's states. placed: groups whose
-    layers were placed, if any were.
+    degrees: by what parallelisms send. layers: those of the table, with how much slower than the
+    roofline each is. delta: bytes an item. mask: the layers that are split, None for the
+    strategy's own choice. segments, state_bytes: of what is cut into them, and of a weight, where
+    work or memory depends on them; weight_bytes: of one without its gradient and the optimizer's
+    states. placed: groups whose layers were placed, if any were.
     """
 
     table: LayerTable
@@ -61,53 +58,56 @@ class Groups:
     strategy: Strategy
     layers: Layers
     pe: PE
-    sizes: Floats
+    degrees: Mapping[str, Floats]
     delta: Floats
     options: Options
     segments: Floats
     state_bytes: Floats
     weight_bytes: Floats
     placed: PlacedGroups = NO_GROUPS
-    degrees: Mapping[str, Floats] = field(default_factory=dict)
 
     def place(self) -> Laid:
         """Where the layers go, and whether such groups can be."""
         laid: dict[str, Laid] = {}
         # The innermost first: a pipeline's stages balance what others leave of each layer.
-        for name in reversed(find_layout(self.strategy.group_strategy).names):
-            laid[name] = place(
-                self.strategy,
-                self.table,
-                self.mask,
-                self._find_costs(laid) if name in STAGED else NOTHING,
-                self.degrees.get(name, self.sizes),
-                self._find_storage(),
-                self.options.cuts,
-                self.placed,
-                self.options.verbatim,
-                self.segments,
-                name,
-                self._find_crossing(laid) if name in STAGED else None,
+        for part in reversed(find_layout(self.strategy.parts).parts):
+            # Only a pipeline's stages depend on times; others are placed by counts alone.
+            staged = part.divides == "layers"
+            laid[part.name] = place(
+                part.divides,
+                self.degrees[part.sends_as],
+                Rules(
+                    table=self.table,
+                    mask=self.mask,
+                    dims=self.strategy.dims,
+                    layers=self.strategy.layers,
+                    storage=self._find_storage(),
+                    cuts=self.options.cuts,
+                    verbatim=self.options.verbatim,
+                    groups=self.placed,
+                    segments=self.segments,
+                    costs=self._find_costs(laid) if staged else None,
+                    crossing=self._find_crossing(laid) if staged else None,
+                ),
             )
         return join_laid(laid)
 
-    def divide(self, placement: Placement, group: str | None = None) -> Division:
+    def divide(self, placement: Placement, names: tuple[str, ...] | None = None) -> Division:
         """The layers laid out so, as the kernels take them.
 
-        group: parallelisms that are looked at alone, all by default.
+        names: parallelisms that are looked at alone, all by default.
         """
         return Division(
             layers=self.layers,
             pe=self.pe,
             placement=placement,
-            p2=self.sizes,
+            degrees=self.degrees,
             delta=self.delta,
-            group=self.strategy.group_strategy if group is None else group,
+            parallelisms=self.strategy.parts if names is None else names,
             options=self.options,
             segments=self.segments,
             state_bytes=self.state_bytes,
             weight_bytes=self.weight_bytes,
-            degrees=self.degrees,
         )
 
     def _find_costs(self, laid: Mapping[str, Laid]) -> Floats:
@@ -117,7 +117,7 @@ class Groups:
         """
         if laid:
             placement, _ = join_laid(laid)
-            times = time_parts(self.divide(placement, "+".join(laid)))
+            times = time_parts(self.divide(placement, tuple(laid)))
         else:
             times = time_layers(self.layers, self.pe, self.delta, self.options)
         costs: Floats = np.asarray(times.forward) + np.asarray(times.backward)
@@ -142,7 +142,7 @@ class Groups:
         pe = (getattr(self.pe, each.name) for each in fields(self.pe) if each.name not in APART)
         states = self.state_bytes, self.weight_bytes
         degrees = self.degrees.values()
-        own = self.sizes, *degrees, self.delta, self.segments, *states, self.layers.slowdown
+        own = *degrees, self.delta, self.segments, *states, self.layers.slowdown
         arrays = [np.asarray(each) for each in (*own, *pe)]
         numbers = tuple((each.shape, each.tobytes()) for each in arrays)
         return self.table, self.mask, self.strategy, self.options, self.placed, numbers
@@ -162,9 +162,10 @@ def reduce_groups(groups: Groups, stages: int = 1) -> tuple[Work, Bounds]:
     """
     placement, bounds = groups.place()
     division = groups.divide(placement)
-    if division.group == "channel" and division.options.oracle == "paper":
-        # By Table III channel reduces as filter does: one compiled program serves both.
-        division = replace(division, group="filter")
+    if division.options.oracle == "paper":
+        # Channel reduces as filter does: one compiled program serves both.
+        names = tuple(find_part(name).sends_as for name in division.parallelisms)
+        division = replace(division, parallelisms=names)
     return fullest(_reduce_in_parts(division, reduce_layers), stages), bounds
 
 
@@ -178,7 +179,7 @@ def differentiate_groups(groups: Groups, parameters: tuple[str, ...]) -> LayerSl
 
 def _reduce_in_parts(division: Division, reduce: Callable[[Division], Tree]) -> Tree:
     """The work for all sizes; a PE's own part of each layer is an array of layers x sizes."""
-    sizes = np.asarray(division.p2)
+    sizes = np.asarray(division.group)
     axis = int(np.argmax(sizes.shape)) - sizes.ndim  # from the end: layers come first
     count = sizes.shape[axis]
     if division.options.oracle == "paper" or count <= SIZES:  # which sums layers alone

@@ -1,7 +1,7 @@
 """Pipeline stages: the contiguous partition of the layers whose largest stage is least.
 
 Exact, not greedy (ParaDL's authors leave the partition open): the bound is the least of all sums of
-consecutive layers within which the layers fit into p2 stages. Where it is known what cuts carry,
+consecutive layers within which the layers fit into the stages. Where it is known what cuts carry,
 some of the balance is given for it: of the partitions whose largest stage is at most 5 % above the
 least, the one whose largest cut carries the fewest items.
 """

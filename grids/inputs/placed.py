@@ -13,13 +13,15 @@ from kernels.work.group import Placed
 Integers = NDArray[np.int64]
 
 
-def stack_placed(table: LayerTable, groups: PlacedGroups, p2: Integers, cuts: Integers) -> Placed:
-    """The placed groups of `p2` PEs [cells], of steps in so many segments [cells].
+def stack_placed(table: LayerTable, groups: PlacedGroups, pes: Integers, cuts: Integers) -> Placed:
+    """The placed groups of so many PEs [cells], of steps in so many segments [cells].
 
     Where there is no such group, one PE runs all layers at once.
     """
-    p2, cuts = np.broadcast_arrays(p2, cuts)
-    pairs, at = np.unique(np.stack([p2.ravel(), cuts.ravel()], axis=1), axis=0, return_inverse=True)
+    pes, cuts = np.broadcast_arrays(pes, cuts)
+    pairs, at = np.unique(
+        np.stack([pes.ravel(), cuts.ravel()], axis=1), axis=0, return_inverse=True
+    )
     alone = _place_alone(len(table))
     chosen = [
         (groups.find(size, segments), segments) if size in groups.sizes else (alone, 1)
@@ -32,7 +34,7 @@ def stack_placed(table: LayerTable, groups: PlacedGroups, p2: Integers, cuts: In
     def spread(values: Sequence[object] | Floats) -> Floats:
         """Values of each pair [pair, ...] as those of each cell [..., cells]."""
         of_pairs: Floats = np.moveaxis(np.array(values, np.float64), 0, -1)
-        of_cells: Floats = of_pairs[..., at.reshape(p2.shape)]
+        of_cells: Floats = of_pairs[..., at.reshape(pes.shape)]
         return of_cells
 
     return Placed(

@@ -7,77 +7,81 @@ partition.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
-from functools import reduce
+from dataclasses import dataclass, field, replace
+from functools import partial, reduce
 
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.entries.strategies import Strategy
+from grids.entries.strategies import Which
 from grids.inputs.factors import Rows, Storage, divide_rows
 from grids.inputs.layers import Mask, add_cells, kernel_layers, split_layers
 from grids.inputs.partition import stage_ends
 from grids.inputs.placed import stack_placed
 from grids.models.layers import Floats, LayerTable
 from grids.placing.group import NO_GROUPS, PlacedGroups
+from kernels.names.parallelisms import Divided
 from kernels.namespace import use_numpy
 from kernels.options import Cuts
 from kernels.work.group import Bounds, Placement
 from kernels.work.rows import row_share
 
 Laid = tuple[Placement, Bounds]
-WHOLE = np.ones(())  # a step is not cut
 
 
-def place(
-    strategy: Strategy,
-    table: LayerTable,
-    mask: Mask,
-    costs: Floats,
-    p2: Floats,
-    storage: Storage | None = None,
-    cuts: Cuts = "output",
-    groups: PlacedGroups = NO_GROUPS,
-    verbatim: bool = False,
-    segments: Floats = WHOLE,
-    part: str | None = None,
-    crossing: Floats | None = None,
-) -> Laid:
-    """Where a strategy puts the layers for groups of `p2` PEs [cells].
+@dataclass(frozen=True, eq=False)
+class Rules:
+    """A table's layers, and how they are divided.
 
-    part: the parallelism that is looked at alone, where the strategy has several; p2 is its degree.
-    crossing [G, cells]: what cuts carry of a PE's own rows, whole tensors by default.
-    costs [G, cells]: FW_l + BW_l.
-
-    `mask` overrides which layers are split. Cells of p2 and of the costs broadcast. `storage`:
-    where memory has a say in how rows are divided. cuts: what one between two stages of a pipeline
-    carries. groups: what was placed; segments [cells]: of a step of theirs. verbatim: layers are
-    counted and divided as Table III has them, else as the experiments did.
+    mask: overrides which layers are split; dims, layers: the strategy's own choice of these.
+    storage: where memory has a say in how rows are divided. cuts: what one between two stages of a
+    pipeline carries. verbatim: layers are counted and divided as Table III has them, else as the
+    experiments did. groups: what was placed; segments [cells]: of a step of theirs. costs
+    [G, cells]: FW_l + BW_l, of stages alone. crossing [G, cells]: what cuts carry of a PE's own
+    rows, whole tensors by default.
     """
-    match part or strategy.group_strategy:
-        case "none":
-            return _place_whole(table, p2), _make_bounds(p2 == 1)
-        case "pipeline":
-            return _place_stages(table, costs, p2, cuts, verbatim, crossing)
-        case "spatial":
-            rows = Rows(table, strategy.dims, strategy.layers, mask, storage, verbatim)
-            return _place_parts(rows, p2)
-        case "filter":
-            split = split_layers(strategy.layers, mask, table.divisible)
-            return _place_channels(table, split, table.divisible_filters, p2)
-        case "placement":
-            return _place_operators(table, groups, p2, segments)
-        case _:
-            # The first layer has the sample's few channels: the paper leaves it whole. It bounds no
-            # group either, though `split=all` splits it.
-            first = int(np.argmax(table.divisible))
-            later = table.divisible & (np.arange(len(table)) != first)
-            # Filters of one channel, of a depthwise convolution, have none to divide: it is whole.
-            channels = table.divisible_channels
-            later &= (channels > 1) | (table.groups == 1)
-            split = split_layers(strategy.layers, mask, later)
-            inner = np.where(np.arange(len(table)) == 0, np.inf, channels)
-            return _place_channels(table, split, inner, p2)
+
+    table: LayerTable
+    mask: Mask = None
+    dims: str | None = None
+    layers: Which = "default"
+    storage: Storage | None = None
+    cuts: Cuts = "output"
+    verbatim: bool = False
+    groups: PlacedGroups = NO_GROUPS
+    segments: Floats = field(default_factory=partial(np.ones, ()))  # steps are not cut
+    costs: Floats | None = None
+    crossing: Floats | None = None
+
+
+def place(divided: Divided | None, degree: Floats, rules: Rules) -> Laid:
+    """Where a parallelism that divides so puts the layers, for each degree [cells]."""
+    match divided:
+        case None:
+            return _place_whole(rules.table, degree), _make_bounds(degree == 1)
+        case "layers":
+            return _place_stages(rules, degree)
+        case "rows":
+            return _place_parts(rules, degree)
+        case "filters":
+            parts = rules.table.divisible_filters
+            return _place_planes(rules, rules.table.divisible, parts, degree)
+        case "channels":
+            return _place_planes(rules, *_find_channels(rules.table), degree)
+        case "operators":
+            return _place_operators(rules, degree)
+
+
+def _find_channels(table: LayerTable) -> tuple[NDArray[np.bool_], Floats]:
+    """The layers whose channels are divided, and how many each layer has [G]."""
+    # The first layer has the sample's few channels: the paper leaves it whole. It bounds no
+    # group either, though `split=all` splits it.
+    first = int(np.argmax(table.divisible))
+    later = table.divisible & (np.arange(len(table)) != first)
+    # Filters of one channel, of a depthwise convolution, have none to divide: it is whole.
+    channels = table.divisible_channels
+    later &= (channels > 1) | (table.groups == 1)
+    return later, np.where(np.arange(len(table)) == 0, np.inf, channels)
 
 
 def join_laid(laid: Mapping[str, Laid]) -> Laid:
@@ -103,9 +107,9 @@ def join_laid(laid: Mapping[str, Laid]) -> Laid:
     )
 
 
-def _place_whole(table: LayerTable, p2: Floats) -> Placement:
+def _place_whole(table: LayerTable, degree: Floats) -> Placement:
     """Nothing is split."""
-    column = (1,) * p2.ndim
+    column = (1,) * degree.ndim
     return Placement(
         split=np.zeros((len(table), *column)),
         factors=np.ones((3, *column)),
@@ -119,26 +123,28 @@ def _make_bounds(fits: NDArray[np.bool_]) -> Bounds:
     return Bounds(fits=fits, even=yes, defined=yes)
 
 
-def _place_channels(table: LayerTable, split: NDArray[np.bool_], parts: Floats, p2: Floats) -> Laid:
-    """Filters or channels, `parts` [G] of each layer, divided by p2."""
+def _place_planes(rules: Rules, wanted: NDArray[np.bool_], parts: Floats, degree: Floats) -> Laid:
+    """Filters or channels, `parts` [G] of each layer, divided."""
+    split = split_layers(rules.layers, rules.mask, wanted)
     divided = parts[split & np.isfinite(parts)]
     least = divided.min(initial=np.inf) if split.any() else 1  # nothing to split is no group
-    uneven = np.zeros(p2.shape, bool)
+    uneven = np.zeros(degree.shape, bool)
     # Counts repeat: the 13 convolutions of VGG-16 have four numbers of filters.
     for count in np.unique(divided):
-        uneven |= np.remainder(count, p2) != 0
-    column = split.astype(float).reshape(-1, *[1] * p2.ndim)
-    return replace(_place_whole(table, p2), split=column), replace(
-        _make_bounds(p2 <= least), even=~uneven
+        uneven |= np.remainder(count, degree) != 0
+    column = split.astype(float).reshape(-1, *[1] * degree.ndim)
+    return replace(_place_whole(rules.table, degree), split=column), replace(
+        _make_bounds(degree <= least), even=~uneven
     )
 
 
-def _place_operators(table: LayerTable, groups: PlacedGroups, p2: Floats, segments: Floats) -> Laid:
+def _place_operators(rules: Rules, degree: Floats) -> Laid:
     """Layers on the devices that were found for them; one device runs all."""
-    known = np.isin(p2, [1, *groups.sizes])
-    placed = stack_placed(table, groups, p2.astype(np.int64), segments.astype(np.int64))
-    laid = replace(_place_whole(table, p2), placed=placed)
-    fits = p2 <= max(groups.sizes, default=1)
+    table, groups = rules.table, rules.groups
+    known = np.isin(degree, [1, *groups.sizes])
+    placed = stack_placed(table, groups, degree.astype(np.int64), rules.segments.astype(np.int64))
+    laid = replace(_place_whole(table, degree), placed=placed)
+    fits = degree <= max(groups.sizes, default=1)
     return laid, replace(_make_bounds(fits), even=known, defined=known)
 
 
@@ -150,26 +156,21 @@ def cross_rows(table: LayerTable, factors: Floats) -> Floats:
     return table.cross_parts(np.asarray(sample)[0], np.asarray(y))
 
 
-def _place_stages(
-    table: LayerTable,
-    costs: Floats,
-    p2: Floats,
-    cuts: Cuts,
-    verbatim: bool,
-    own: Floats | None,
-) -> Laid:
+def _place_stages(rules: Rules, degree: Floats) -> Laid:
     """The best partition for each number of stages, under each of the costs."""
-    starts = table.layer_starts if verbatim else np.arange(len(table))
+    table, costs, own = rules.table, rules.costs, rules.crossing
+    assert costs is not None  # stages balance them
+    starts = table.layer_starts if rules.verbatim else np.arange(len(table))
     layers, costs = len(starts), np.add.reduceat(costs, starts, axis=0)
     rows = np.append(starts[1:], len(table))  # where each layer ends
-    defined = p2 <= layers  # a stage is a layer at least
-    stages, at = np.unique(np.where(defined, p2, layers).astype(np.int64), return_inverse=True)
+    defined = degree <= layers  # a stage is a layer at least
+    stages, at = np.unique(np.where(defined, degree, layers).astype(np.int64), return_inverse=True)
     own_cells = () if own is None else own.shape[1:]
-    cells = np.broadcast_shapes(p2.shape, costs.shape[1:], own_cells)
+    cells = np.broadcast_shapes(degree.shape, costs.shape[1:], own_cells)
     # Costs vary with the speed and the memory of a PE, where these are axes, and with the part of
     # layers that it has; so do partitions.
     columns = [costs]
-    if cuts == "crossing":
+    if rules.cuts == "crossing":
         whole = table.crossing.reshape(-1, *[1] * (costs.ndim - 1))
         columns.append(whole if own is None else own)
     both = np.stack(np.broadcast_arrays(*columns))
@@ -182,23 +183,24 @@ def _place_stages(
         ]
     )
     column = np.broadcast_to(which.reshape(varying), cells)
-    ends = np.moveaxis(found[column, :, np.broadcast_to(at.reshape(p2.shape), cells)], -1, 0)
-    return replace(_place_whole(table, p2), ends=ends, crossing=own), replace(
+    ends = np.moveaxis(found[column, :, np.broadcast_to(at.reshape(degree.shape), cells)], -1, 0)
+    return replace(_place_whole(table, degree), ends=ends, crossing=own), replace(
         # As many as layers (Table III), or as those that have work for a PE and follow each other.
-        _make_bounds(p2 <= (layers if cuts == "output" else max(table.depth, 1))),
+        _make_bounds(degree <= (layers if rules.cuts == "output" else max(table.depth, 1))),
         defined=defined,
     )
 
 
-def _place_parts(rows: Rows, p2: Floats) -> Laid:
-    """Rows divided into p2 parts."""
-    counts, at = np.unique(p2.astype(np.int64), return_inverse=True)
+def _place_parts(rules: Rules, degree: Floats) -> Laid:
+    """Rows divided."""
+    rows = Rows(rules.table, rules.dims, rules.layers, rules.mask, rules.storage, rules.verbatim)
+    counts, at = np.unique(degree.astype(np.int64), return_inverse=True)
     divisions = [divide_rows(rows, int(n)) for n in counts]
-    at = at.reshape(p2.shape)
+    at = at.reshape(degree.shape)
     flags = {
         name: np.array([getattr(each, name) for each in divisions])[at]
         for name in ("fits", "even", "defined")
     }
     split = np.stack([each.split for each in divisions], axis=1)[:, at].astype(float)
     factors = np.array([each.factors for each in divisions], float).T[:, at]
-    return replace(_place_whole(rows.table, p2), split=split, factors=factors), Bounds(**flags)
+    return replace(_place_whole(rows.table, degree), split=split, factors=factors), Bounds(**flags)

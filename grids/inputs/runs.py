@@ -15,6 +15,8 @@ from grids.inputs.values import Settings, Values
 from grids.models.layers import Floats
 from kernels.configuration.run import Run
 from kernels.machine.network import Network, shared_links
+from kernels.parallelism.layout import UNDIVIDED, find_part
+from kernels.work.group import count_pes
 
 
 def build_run(
@@ -22,20 +24,18 @@ def build_run(
 ) -> Run:
     """The run of every cell: how PEs and samples divide. Its phi is 1."""
     p = values.get("pe")
-    degrees = _find_degrees(strategy, values, p) if strategy.several else {}
-    # Of the shape of p, also where it is constant: all strategies then share one compiled program.
-    size = (
-        reduce(mul, degrees.values())
-        if degrees
-        else _find_group_size(strategy, values, system, p, settings.oracle)
-    )
-    p2 = np.broadcast_to(size, np.broadcast_shapes(size.shape, p.shape))
+    if strategy.several:
+        sizes = _find_degrees(strategy, values, p)
+    else:
+        (name,) = strategy.parts or (UNDIVIDED.name,)
+        sizes = {name: _find_group_size(strategy, values, system, p, settings.oracle)}
+    degrees = {find_part(name).sends_as: size for name, size in sizes.items()}
     # One replica at least: a group larger than p is no configuration, and divides by no 0.
-    p1 = np.maximum(p // p2, 1) if strategy.replicated else np.ones((1,) * values.rank)
+    several = np.maximum(p // count_pes(degrees), 1)
     return Run(
         p=p,
-        p1=p1,
-        p2=p2,
+        replicas=several if strategy.replicated else np.ones((1,) * values.rank),
+        degrees=degrees,
         spec_batch=values.get("batch"),
         samples=np.asarray(float(samples)),
         segments=_look_up_segments(strategy, values),
@@ -44,7 +44,6 @@ def build_run(
         phi=np.ones((1,) * values.rank),
         gradient_delta=look_up_bytes("gradient", system, values, settings.oracle),
         accumulate=values.get("accumulate"),
-        degrees=degrees,
         scaling=settings.scaling,
     )
 
@@ -61,22 +60,24 @@ def _look_up_segments(strategy: Strategy, values: Values) -> Floats:
 def _find_group_size(
     strategy: Strategy, values: Values, system: System, p: Floats, oracle: OracleName
 ) -> Floats:
-    """p2: one PE, all of them, or the group that the user or the node gives a hybrid."""
-    if not strategy.parts:
-        return np.ones((1,) * values.rank)
-    if not strategy.hybrid:
+    """PEs of a group: one, all of them, or as many as the user or the node gives a hybrid.
+
+    Of the shape of p, also where they are constant: all strategies then share one compiled program.
+    """
+    size: Floats = np.ones((1,) * values.rank)
+    if strategy.parts and not strategy.hybrid:
         return p
     if strategy.group == "best":
-        return _list_divisors(p, least=2)
-    if strategy.group is not None:
-        return np.full((1,) * values.rank, float(strategy.group))
-    (name,) = strategy.parts
-    if name in values:
-        return values.get(name)
-    size = values.get("group", system.pes_per_node)
-    # Fewer PEs than a node has are one group; by Table III the group would not divide them.
-    given = "group" in values or oracle == "paper"
-    return size if given else np.minimum(size, p)
+        size = _list_divisors(p, least=2)
+    elif strategy.group is not None:
+        size = float(strategy.group) * size
+    elif strategy.hybrid:
+        name = strategy.parts[0] if strategy.parts[0] in values else "group"
+        size = values.get(name, system.pes_per_node)
+        # Fewer PEs than a node has are one group; by Table III the group would not divide them.
+        if name not in values and oracle == "machine":
+            size = np.minimum(size, p)
+    return np.broadcast_to(size, np.broadcast_shapes(size.shape, p.shape))
 
 
 def _find_degrees(strategy: Strategy, values: Values, p: Floats) -> dict[str, Floats]:
@@ -118,7 +119,7 @@ def _align_segments(strategy: Strategy, values: Values) -> Floats:
 def find_contention(
     strategy: Strategy, values: Values, network: Network, run: Run, oracle: OracleName
 ) -> Floats:
-    """phi of the gradient exchange: as given, else of the p2 rings that share a node's links.
+    """phi of the gradient exchange: as given, else of the rings that share a node's links.
 
     Whole weights, on every PE or in a spatial group, are one ring, with the links to itself. On
     rails, the machine's, the path itself counts what shares it (`kernels.machine.rings`).
@@ -127,4 +128,4 @@ def find_contention(
         return values.get("phi")
     if oracle == "machine" or not (strategy.segmented or strategy.splits("weights")):
         return np.ones((1,) * values.rank)
-    return np.asarray(shared_links(network, run.p, run.p1, run.p2))
+    return np.asarray(shared_links(network, run.p, run.replicas, run.group))

@@ -18,7 +18,6 @@ from grids.inputs.divisions import take_at_cells
 from grids.inputs.values import Settings
 from grids.models.layers import Floats
 from kernels.oracle.points import Points
-from kernels.parallelism.layout import find_part
 from kernels.work.group import Placement
 
 Tree = TypeVar("Tree")
@@ -47,8 +46,7 @@ def build_table(
         lambda leaf: take_at_cells(leaf, position, choices), groups.place()[0]
     )
     division = groups.divide(placement)
-    degrees = {name: case.run.degrees[find_part(name).sends_as] for name in division.degrees}
-    division = replace(division, p2=case.run.p2, degrees=degrees)
+    division = replace(division, degrees=case.run.degrees)
     return replace(table, division=_flatten(division, shape, choices))
 
 

@@ -151,7 +151,7 @@ def list_summarised(case: Case) -> tuple[str, ...]:
 
 def _count_choices(case: Case) -> int:
     """Choices that each cell is answered for: a tile of many of them has fewer cells."""
-    shape = jnp.broadcast_shapes(jnp.shape(case.run.p2), jnp.shape(case.run.segments))
+    shape = jnp.broadcast_shapes(jnp.shape(case.run.group), jnp.shape(case.run.segments))
     return math.prod(shape[: len(case.choices)])
 
 

@@ -1,12 +1,13 @@
 """A run: what one configuration is, and the terms of its time.
 
-Symbols: p PEs = p1 replicas x p2; B global batch, b = B/(A p1) samples of one pass through a
-replica, A passes an iteration; D samples an epoch; I = max(D/B, 1) iterations; delta bytes an item;
-gamma memory reuse; phi contention.
+Symbols: p PEs = p1 replicas x p2, the PEs of a group, which is the product of the degrees of what
+divides a replica; B global batch, b = B/(A p1) samples of one pass through a replica, A passes an
+iteration; D samples an epoch; I = max(D/B, 1) iterations; delta bytes an item; gamma memory reuse;
+phi contention.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import jax
@@ -17,14 +18,15 @@ from kernels.batches import Rounding, Scaling
 from kernels.names.terms import TERMS, Terms, list_terms
 from kernels.namespace import xp
 from kernels.options import Options
+from kernels.work.group import count_pes
 
 
 @partial(
     jax.tree_util.register_dataclass,
     data_fields=(
         "p",
-        "p1",
-        "p2",
+        "replicas",
+        "degrees",
         "spec_batch",
         "samples",
         "segments",
@@ -34,7 +36,6 @@ from kernels.options import Options
         "gradient_delta",
         "accumulate",
         "largest_batch",
-        "degrees",
     ),
     # It chooses a formula, and so is fixed when a program is compiled.
     meta_fields=("scaling",),
@@ -43,16 +44,16 @@ from kernels.options import Options
 class Run:
     """One configuration a cell. `phi` is the contention of the gradient exchange.
 
-    spec_batch: b samples a replica where scaling is weak, B of all of them where it is strong.
-    gradient_delta: bytes of a weight's gradient where replicas exchange it. accumulate: A, passes
-    whose gradients are added up before that. largest_batch: B beyond which training does not
-    converge, or the user does not go; None where none is stated. degrees: into how many parts each
-    parallelism divides the network of a replica, by name; their product is p2.
+    degrees: into how many parts each parallelism divides a replica, by what it sends; by Table III
+    one, of whatever parallelism. spec_batch: b samples a replica where scaling is weak, B of all of
+    them where it is strong. gradient_delta: bytes of a weight's gradient where replicas exchange
+    it. accumulate: A, passes whose gradients are added up before that. largest_batch: B beyond
+    which training does not converge, or the user does not go; None where none is stated.
     """
 
     p: Cells
-    p1: Cells
-    p2: Cells
+    replicas: Cells
+    degrees: Mapping[str, Cells]
     spec_batch: Cells
     samples: Cells
     segments: Cells
@@ -62,8 +63,12 @@ class Run:
     gradient_delta: Cells
     accumulate: Cells
     largest_batch: Cells | None = None
-    degrees: Mapping[str, Cells] = field(default_factory=dict)
     scaling: Scaling = "weak"
+
+    @property
+    def group(self) -> Cells:
+        """p2: PEs that share a replica."""
+        return count_pes(self.degrees)
 
     @property
     def batch(self) -> Cells:
@@ -83,7 +88,7 @@ class Run:
     @property
     def _passes_at_once(self) -> Cells:
         """A p1 passes, of all replicas, make an iteration."""
-        return self.p1 * self.accumulate
+        return self.replicas * self.accumulate
 
     @property
     def passes(self) -> Cells:

@@ -90,10 +90,10 @@ def staged_link(network: Network, q: Cells) -> Link:
 
 
 @compiled(numpy=True)
-def shared_links(network: Network, p: Cells, p1: Cells, p2: Cells) -> Cells:
-    """phi of the p2 rings that each take one PE of every group: flows a link of a node, least 1."""
+def shared_links(network: Network, p: Cells, replicas: Cells, group: Cells) -> Cells:
+    """phi of rings that each take one PE of every group: flows a link of a node, 1 at least."""
     # A ring for each PE of a group in the node. ABCI: 4 of them over 2 links, phi = 2.
-    flows = xp.minimum(p2, network.pes_per_node)
+    flows = xp.minimum(group, network.pes_per_node)
     # With one replica there are no rings, and inside a node no link that they share.
-    leaves_node = xp.greater(p, network.pes_per_node) & xp.greater(p1, 1)
+    leaves_node = xp.greater(p, network.pes_per_node) & xp.greater(replicas, 1)
     return xp.where(leaves_node, xp.maximum(1.0, flows / network.links_per_node), 1.0)

@@ -3,70 +3,108 @@
 Read without JAX; what they compute is in `kernels.parallelism`.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
+
+Divided = Literal["rows", "filters", "channels", "layers", "operators"]
+SPLITS: dict[Divided, Literal["rows", "weights"]] = {
+    "rows": "rows",
+    "filters": "weights",
+    "channels": "weights",
+}
+
+# Samples divided among replicas, each of which parallelisms inside divide further.
+DATA = "data"
 
 
 @dataclass(frozen=True)
 class ParallelismFacts:
     """Facts of a parallelism inside a replica.
 
-    meaning, limit: in words, for the catalogue. part: what each PE has, in words. splits: what of a
-    layer it divides, None where layers stay whole. segmented: whether samples pass in segments.
-    most_segments: the largest number that may be asked for. alone: why it is combined with data
-    parallelism alone; None where it may be with others.
+    divides: of each layer its rows, filters or channels; or which PE runs which layers, or
+    operators. meaning, limit, part: in words, for the catalogue; part is what each PE has. symbol,
+    counts: its degree in formulas, with its meaning. terms: those of time that depend on the
+    degree, or that each step of a pipeline has. most_segments: the largest number that may be asked
+    for. alone: why it is combined with data parallelism alone; None where it may be with others.
     """
 
+    divides: Divided
     meaning: str
     limit: str
     part: str
-    splits: Literal["rows", "weights"] | None = None
-    segmented: bool = False
+    symbol: str = "p2"
+    counts: str = "PEs of a replica's group"
+    terms: tuple[str, ...] = ()
     most_segments: int = 2**53
     alone: str | None = None
+
+    @property
+    def segmented(self) -> bool:
+        """Whether PEs run layers of their own, through which samples pass in segments."""
+        return self.splits is None
+
+    @property
+    def splits(self) -> Literal["rows", "weights"] | None:
+        """What of a layer it divides; None where layers stay whole."""
+        return SPLITS.get(self.divides)
 
 
 # Those of Table III first, in its order.
 KINDS: dict[str, ParallelismFacts] = {
     "spatial": ParallelismFacts(
+        divides="rows",
         meaning="height, width (and depth) of samples divided; halo exchange",
         limit="each factor of p <= the extents of the layers it splits",
         part="a part of each sample",
-        splits="rows",
+        symbol="q_s",
+        counts="PEs that divide the rows of a sample",
+        terms=("halo_exchange", "split_gather", "sample_scatter", "log_files"),
     ),
     "pipeline": ParallelismFacts(
+        divides="layers",
         meaning="contiguous stages of layers; segments flow through them",
         limit="p <= G: convolutions, matrices; and poolings in Table III",
         part="a stage: contiguous layers",
-        segmented=True,
+        symbol="q_p",
+        counts="stages of a pipeline",
+        terms=("pipeline_bubble", "pass_overhead", "point_to_point"),
     ),
     "filter": ParallelismFacts(
+        divides="filters",
         meaning="filters, or columns of linear layers, divided; outputs gathered",
         limit="p <= min F",
         part="its filters of each split layer",
-        splits="weights",
+        symbol="q_f",
+        counts="PEs that divide filters",
+        terms=("split_overhead", "layer_collectives"),
     ),
     "channel": ParallelismFacts(
+        divides="channels",
         meaning="channels, or rows of linear layers, divided; outputs reduced",
         # The first layer has the sample's channels, three of an image: it stays whole.
         limit="p <= min C (of a filter: C/g), from the second layer on",
         part="its channels of each split layer",
-        splits="weights",
+        symbol="q_c",
+        counts="PEs that divide channels",
+        terms=("split_overhead", "layer_collectives"),
     ),
     "placement": ParallelismFacts(
+        divides="operators",
         meaning="operators on a node's PEs, messages between; in segments",
         limit="p = 2 or 4 that divides a node, S <= 16; machine oracle",
         part="its operators",
-        segmented=True,
         most_segments=16,
         alone="operators are placed whole",
     ),
 }
 
+_SEGMENTED = tuple(name for name, kind in KINDS.items() if kind.segmented)
+_OTHERS = tuple(name for name in KINDS if name not in _SEGMENTED)
 # Inside a replica, from the outermost to those whose PEs are neighbours.
-NESTING = ("pipeline", "placement", "spatial", "filter", "channel")
+NESTING = (*_SEGMENTED, *_OTHERS)
 # As strategies are written.
-WRITTEN = ("spatial", "filter", "channel", "pipeline", "placement")
+WRITTEN = (*_OTHERS, *_SEGMENTED)
 
 # What others call them.
 ALSO = {
@@ -86,12 +124,12 @@ ALSO = {
 }
 
 
-def explain_conflict(names: tuple[str, ...]) -> str | None:
+def explain_conflict(names: Sequence[str]) -> str | None:
     """Why parallelisms cannot share a replica; None where they can."""
-    for name in names:
-        if KINDS[name].alone and len(names) > 1:
+    inside = [name for name in names if name != DATA]
+    for name in inside:
+        if KINDS[name].alone and len(inside) > 1:
             return f"{name} goes with data alone: {KINDS[name].alone}"
-    by_weights = [name for name in names if KINDS[name].splits == "weights"]
-    if len(by_weights) > 1:
+    if len({KINDS[name].splits for name in inside}) < len(inside):
         return "a layer divided both ways: not modelled"
     return None

@@ -90,7 +90,7 @@ def find_invariants(case: Case) -> Invariants:
     """The invariants of a case."""
     run = case.run
     # Not where serial has several PEs, or a group does not divide p: p1 is rounded there.
-    exists = xp.equal(run.p1 * run.p2, run.p) & case.bounds.defined
+    exists = xp.equal(run.replicas * run.group, run.p) & case.bounds.defined
     if "segments" in case.choices:  # those of less than a sample are no choice; one always is
         exists = exists & xp.less_equal(run.segments, xp.maximum(run.batch, 1.0))
     flags = early(case.bounds, case.run, case.network, count_segments(case))
@@ -161,8 +161,8 @@ def _evaluate_all(case: Case, invariants: Invariants) -> Answer:
         communication=times.communication,
         memory=needed,
         limit=limits(segmented, invariants.flags, run, needed, case.pe.memory_capacity),
-        replicas=run.p1,
-        group=run.p2,
+        replicas=run.replicas,
+        group=run.group,
         segments=xp.where(xp.equal(segmented, 1), run.segments, 1.0),
         batch=run.batch,
         global_batch=run.global_batch,

@@ -97,11 +97,11 @@ def ring_replicas(case: Case) -> Ring:
     """Each PE with its likes in other replicas; where all have all weights, all PEs."""
     run, alike = case.run, case.find_alike()
     if alike is None:
-        return Ring(run.p1, run.p2, run.p)
-    degree, others = run.p1 * alike.degree, run.p2 / alike.degree
+        return Ring(run.replicas, run.group, run.p)
+    degree, others = run.replicas * alike.degree, run.group / alike.degree
     if len(run.degrees) == 1:
         return Ring(degree, others, run.p)
-    several = xp.greater(run.p1, 1)
+    several = xp.greater(run.replicas, 1)
     return ClusteredRing(
         degree,
         alike.stride,
@@ -117,7 +117,7 @@ def ring_replicas(case: Case) -> Ring:
 def find_links(case: Case) -> tuple[Link, Link, Link]:
     """The paths from PE to PE of a group, of its PEs with their likes, and of a halo."""
     run, reach = case.run, find_reach(case)
-    inside, one = Ring(run.p2, xp.ones(()), run.p), xp.ones(())
+    inside, one = Ring(run.group, xp.ones(()), run.p), xp.ones(())
     halos = [
         (case.find_ring(part.name), sent.stride)
         for part, sent in list_parts(case)
@@ -204,7 +204,7 @@ def _exchange_gradients(case: Case, paths: Paths) -> Exchange:
 def _log_gradients(case: Case) -> Exchange:
     """p tau an iteration: log files that every PE opens, one after the other in one folder."""
     run = case.run
-    often = xp.where(xp.greater(run.p1, 1), 1 / run.accumulate, 0.0)
+    often = xp.where(xp.greater(run.replicas, 1), 1 / run.accumulate, 0.0)
     return Exchange("log_files", often * run.p * case.software.log_open)
 
 
@@ -212,7 +212,7 @@ def count_gradient(work: GroupWork, run: Run) -> Cells:
     """Weights of the all-reduce of gradients: of tables, the rows of an iteration's samples."""
     if work.touched is None:
         return work.gradient
-    return count_exchanged(work.touched, run.accumulate * run.batch, run.p1)
+    return count_exchanged(work.touched, run.accumulate * run.batch, run.replicas)
 
 
 def count_sent(case: Case) -> float:

@@ -97,7 +97,7 @@ def mark_segmented(case: Case) -> Cells:
 def count_segments(case: Case) -> Cells:
     """S, into which samples are cut wherever they are; one stage is not cut."""
     if isinstance(case.work, TableWork):
-        return xp.where(xp.greater(case.run.p2, 1), case.run.segments, 1.0)
+        return xp.where(xp.greater(case.run.group, 1), case.run.segments, 1.0)
     return layout.count_segments(case)
 
 

@@ -28,7 +28,7 @@ class Early:
 
 def early(bounds: Bounds, run: Run, network: Network, segments: Cells) -> Early:
     """Each varies with few dimensions of the cells. segments: into which samples are cut."""
-    groups = divides(run.p2, run.p)
+    groups = divides(run.group, run.p)
     group = (
         _flag(xp.logical_not(bounds.fits), Limit.TOO_MANY_PES)
         | _flag(xp.logical_not(bounds.even), Limit.UNEVEN)

@@ -19,13 +19,13 @@ from kernels.work.touched import count_touched
 
 def time_part(division: Division) -> LayerTimes:
     """The layers' times on one PE of the group, of its own part of each."""
-    own = find_layout(division.group).take_part(division)
+    own = find_layout(division.parallelisms).take_part(division)
     return layer_times(own, division.pe, division.delta, division.options)
 
 
 def reduce_part(division: Division, times: LayerTimes) -> GroupWork:
     """The work of a group's busiest PE, whose parts of layers take so long."""
-    layout = find_layout(division.group)
+    layout = find_layout(division.parallelisms)
     stages, layers = layout.stages, layout.take_part(division)
     own = _take_own(division, layers)
     holding = stages.hold(division, own)
@@ -48,18 +48,18 @@ def reduce_part(division: Division, times: LayerTimes) -> GroupWork:
 
 def take_own(division: Division) -> Own:
     """What one PE of the group holds of each layer; gathered outputs are whole."""
-    return _take_own(division, find_layout(division.group).take_part(division))
+    return _take_own(division, find_layout(division.parallelisms).take_part(division))
 
 
 def _take_own(division: Division, part: Layers) -> Own:
-    rows = find_layout(division.group).share_rows(division)
+    rows = find_layout(division.parallelisms).share_rows(division)
     return Own(list_tensors(division.layers, division.delta, *rows), part.w + division.layers.bias)
 
 
 @compiled(numpy=True)
 def hold(division: Division) -> Holding:
     """What the PEs of a group hold at once."""
-    return find_layout(division.group).stages.hold(division, take_own(division))
+    return find_layout(division.parallelisms).stages.hold(division, take_own(division))
 
 
 def hold_layers(division: Division) -> tuple[Tensors, PerLayer]:

@@ -189,11 +189,11 @@ def find_errors(case: Case) -> Errors:
     run, uncertainty, alike = case.run, case.uncertainty, case.find_alike()
     assert uncertainty is not None
     return Errors(
-        computing=xp.where(xp.equal(run.p2, 1), uncertainty.whole, uncertainty.group),
+        computing=xp.where(xp.equal(run.group, 1), uncertainty.whole, uncertainty.group),
         reducing=uncertainty.reduce,
         exchanging=uncertainty.exchange,
         # A spatial group's gradients go through host memory, with the errors of other exchanges.
-        rings=xp.greater(run.p1, 1) & (True if alike is None else xp.equal(alike.degree, 1)),
+        rings=xp.greater(run.replicas, 1) & (True if alike is None else xp.equal(alike.degree, 1)),
         widening=uncertainty.widening,
     )
 

@@ -27,7 +27,7 @@ def time_pass(case: Case, work: TableWork) -> Terms:
         "forward_backward": forward_backward,
         # Of b (p2+S-1)/S the rest: b itself is `forward_backward`.
         "pipeline_bubble": xp.asarray(
-            work.pipelined * (run.p2 - 1) / run.segments * forward_backward
+            work.pipelined * (run.group - 1) / run.segments * forward_backward
         ),
         "weight_update": xp.asarray(work.update),
         "gradient_exchange": time_gradients(work, run, network, options),
@@ -49,27 +49,27 @@ def time_gradients(work: TableWork, run: Run, network: Network, options: Options
     # p, not p1: replicas' PEs lie as far apart as the whole run reaches.
     across = link(network, run.p).contended(run.phi)
     if options.allreduce == "ring":
-        ring = xp.where(xp.equal(work.replicated, 1), run.p, run.p1)
+        ring = xp.where(xp.equal(work.replicated, 1), run.p, run.replicas)
         return all_reduce(ring, m, across, options.algorithm)
     # No phi inside a group: it is that of rings that leave a node.
-    inside = all_reduce(run.p2, m, link(network, run.p2), options.algorithm)
-    return work.replicated * inside + all_reduce(run.p1, m, across, options.algorithm)
+    inside = all_reduce(run.group, m, link(network, run.group), options.algorithm)
+    return work.replicated * inside + all_reduce(run.replicas, m, across, options.algorithm)
 
 
 def time_layers(work: TableWork, run: Run, network: Network, algorithm: Algorithm) -> Cells:
     """sum_{l<G, s_l=1} AG(p2, b delta y_l) + AR(p2, b delta y_l)."""
     m = run.batch * run.delta * work.gathered
-    ring = link(network, run.p2)
+    ring = link(network, run.group)
     # By filter AG forward and AR backward, by channel the other way round: one sum for both.
-    gather = all_gather(run.p2, m, ring, algorithm, work.gathers)
-    reduction = all_reduce(run.p2, m, ring, algorithm, work.gathers)
+    gather = all_gather(run.group, m, ring, algorithm, work.gathers)
+    reduction = all_reduce(run.group, m, ring, algorithm, work.gathers)
     # The dimension of messages: one, or with `best`, chosen for each by itself, one a layer.
     return xp.sum(gather + reduction, axis=0)
 
 
 def time_halos(work: TableWork, run: Run, network: Network) -> Cells:
     """sum over K_l > 1 of 2 P2P(b delta halo(x_l)) + 2 P2P(b delta halo(dL/dy_l))."""
-    path = staged_link(network, run.p2).contended(network.phi_halo)
+    path = staged_link(network, run.group).contended(network.phi_halo)
     # Items are of both directions already, and so count twice; messages, four a layer.
     m = 2 * run.batch * run.delta * work.halo_items
     return point_to_point(m, path, messages=4 * work.halo_exchanges)
@@ -77,10 +77,10 @@ def time_halos(work: TableWork, run: Run, network: Network) -> Cells:
 
 def time_split(work: TableWork, run: Run, network: Network, algorithm: Algorithm) -> Cells:
     """2 AG(p2, b delta y_split), where a spatial split ends before the last layer."""
-    path = staged_link(network, run.p2).contended(network.phi_gather)
+    path = staged_link(network, run.group).contended(network.phi_gather)
     m = run.batch * run.delta * work.split_items
     # The parts forward, and their gradients backward.
-    gather = 2 * all_gather(run.p2, m, path, algorithm)
+    gather = 2 * all_gather(run.group, m, path, algorithm)
     # An exchange of nothing would still have its start-ups.
     return xp.where(xp.greater(work.split_items, 0), gather, 0.0)
 
@@ -88,10 +88,10 @@ def time_split(work: TableWork, run: Run, network: Network, algorithm: Algorithm
 def time_stages(work: TableWork, run: Run, network: Network) -> Cells:
     """2 (p2+S-2) max_{i<p2} P2P(b/S delta y_Gi); a single stage sends nothing."""
     m = run.batch / run.segments * run.delta * work.stage_items
-    steps = 2 * (run.p2 + run.segments - 2)
-    send = work.pipelined * steps * point_to_point(m, link(network, run.p2))
+    steps = 2 * (run.group + run.segments - 2)
+    send = work.pipelined * steps * point_to_point(m, link(network, run.group))
     # For p2 = 1 there would be 2 (S-1) start-ups to nobody.
-    return xp.where(xp.greater(run.p2, 1), send, 0.0)
+    return xp.where(xp.greater(run.group, 1), send, 0.0)
 
 
 def find_bound(case: Case, work: TableWork) -> Cells:

@@ -1,6 +1,7 @@
 """FW_l, BW_l, WU_l of Table III: a roofline for each layer and sample."""
 
 from kernels.arrays import Cells, PerLayer
+from kernels.names.parallelisms import KINDS
 from kernels.namespace import xp
 from kernels.options import Optimizer
 from kernels.work.compute import PE, UPDATE_ACCESSES, roofline
@@ -37,7 +38,8 @@ def hold_layers(division: Division) -> tuple[PerLayer, PerLayer]:
 
     A tensor and its gradient as an output and as an input; weights with theirs, biases.
     """
-    layers, part = division.layers, share(division.placement.split, division.p2)
-    rows = part if division.group == "spatial" else 1.0
-    weights = part if division.group in ("filter", "channel") else 1.0
+    layers, part = division.layers, share(division.placement.split, division.group)
+    splits = [KINDS[name].splits for name in division.parallelisms]
+    rows = part if "rows" in splits else 1.0
+    weights = part if "weights" in splits else 1.0
     return rows * (layers.x + layers.y), 2 * weights * layers.w + layers.bias

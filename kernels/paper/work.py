@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import jax
 
 from kernels.arrays import Cells, PerMessage, PerStage
+from kernels.names.parallelisms import KINDS
 from kernels.namespace import xp
 from kernels.work.division import Division
 from kernels.work.group import held, mark_exchanged, merged, total
@@ -46,16 +47,17 @@ class TableWork:
 
 def reduce_table(division: Division, times: LayerTimes) -> TableWork:
     """The work of a group by Table III: its rows, one a group strategy."""
-    match division.group:
-        case "spatial":
-            return _divide_rows(division, times)
-        case "pipeline":
-            return _cut_stages(division, times)
-        case "filter" | "channel":
-            return _divide_channels(division, times)
-        case _:
-            assert division.group == "none"  # Table III places no operators
+    match [KINDS[name].divides for name in division.parallelisms]:
+        case []:
             return _take_all(division, times)
+        case ["rows"]:
+            return _divide_rows(division, times)
+        case ["layers"]:
+            return _cut_stages(division, times)
+        case ["filters" | "channels"]:
+            return _divide_channels(division, times)
+        case others:
+            raise AssertionError(others)  # Table III has no row of it, and so no grid has either
 
 
 def _take_all(division: Division, times: LayerTimes) -> TableWork:
@@ -85,7 +87,7 @@ def _take_all(division: Division, times: LayerTimes) -> TableWork:
 
 def _divide_rows(division: Division, times: LayerTimes) -> TableWork:
     """Spatial: activations and compute divide by p2 in split layers; weights are replicated."""
-    layers, placement, p2 = division.layers, division.placement, division.p2
+    layers, placement, p2 = division.layers, division.placement, division.group
     split = placement.split
     items = split * layer_halo(layers, placement.factors, division.options.halos)
     return replace(
@@ -113,14 +115,14 @@ def _cut_stages(division: Division, times: LayerTimes) -> TableWork:
         parameters=stage_sums(2 * layers.w + layers.bias, ends),
         # Stages exchange at once, each with its like in other replicas: the largest ends last.
         gradient=largest(layers.w, ends),
-        stage_items=passed_on(layers.y, ends, division.p2),
+        stage_items=passed_on(layers.y, ends, division.group),
         pipelined=xp.ones(()),
     )
 
 
 def _divide_channels(division: Division, times: LayerTimes) -> TableWork:
     """Filter, channel: weights, update and compute divide by p2 in split layers."""
-    layers, split, p2 = division.layers, division.placement.split, division.p2
+    layers, split, p2 = division.layers, division.placement.split, division.group
     gathers = mark_exchanged(split)
     gathered = gathers * layers.y
     if division.options.algorithm != "best":  # linear in the size: the layers' sum is enough

@@ -33,3 +33,6 @@ class Channel(Filter):
         """One of two collectives is a reduction; no run showed log files."""
         sent = super().reduce_sent(division, own, add)
         return replace(sent, reductions=xp.ones(()), logged=xp.zeros(()))
+
+
+PARALLELISM = Channel()

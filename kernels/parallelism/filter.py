@@ -67,7 +67,7 @@ class Filter(Parallelism):
 
     def find_share(self, division: Division) -> PerLayer:
         """The part of each layer that a PE has."""
-        return share(division.placement.find_split(self.name), division.find_degree(self.name))
+        return share(division.placement.find_split(self.name), division.degrees[self.sends_as])
 
     def share_planes(self, division: Division) -> tuple[PerLayer, PerLayer] | None:
         """All channels, or those of its filters' groups; its filters."""
@@ -133,7 +133,7 @@ class Filter(Parallelism):
         return {"gradient_packing": pack_gradients(m, network, software) + slow}
 
     def _assemble(self, sent: Gathered, case: Case, batch: Cells) -> Cells:
-        """u b a sum(y) (1-1/p2) / (assembly BW) + 2 n (p2-1) part_overhead.
+        """u b a sum(y) (1-1/q) / (assembly BW) + 2 n (q-1) part_overhead.
 
         Gathered outputs are put together, u times; of each peer's part there is a time, too.
         """
@@ -147,7 +147,7 @@ class Filter(Parallelism):
     def count_gradients(self, sent: Gathered, case: Case) -> Cells:
         """m_s [B], gradients that pass through host memory; hybrids reduce between PEs directly."""
         run = case.run
-        alone = xp.greater(self.find_degree(case), 1) & xp.equal(run.p1, 1)
+        alone = xp.greater(self.find_degree(case), 1) & xp.equal(run.replicas, 1)
         alike = case.find_alike()
         if alike is not None:  # those that divide rows send all weights' gradients
             alone = alone & xp.equal(alike.degree, 1)
@@ -164,6 +164,9 @@ class Filter(Parallelism):
         m, peers = self.count_gradients(sent, case), case.find_ring(self.sends_as)
         slow = (1 - 1 / peers.degree) * time_large(m, network, case.software)
         return reduce_staged(m, peers, network, case.run.phi, slow)
+
+
+PARALLELISM = Filter()
 
 
 def _time_layers(sent: Gathered, case: Case, paths: Paths, batch: Cells) -> Cells:

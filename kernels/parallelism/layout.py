@@ -8,6 +8,7 @@ what its layers exchange.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial, reduce
+from importlib import import_module
 from operator import mul
 from typing import Any
 
@@ -16,19 +17,15 @@ from kernels.configuration.case import Case
 from kernels.configuration.run import Run
 from kernels.names.parallelisms import NESTING
 from kernels.namespace import xp
-from kernels.parallelism.channel import Channel
-from kernels.parallelism.filter import Filter
 from kernels.parallelism.parallelism import Add, Exchange, Parallelism
-from kernels.parallelism.pipeline import Pipeline
-from kernels.parallelism.placed import OperatorPlacement
 from kernels.parallelism.spatial import Halos, Spatial
 from kernels.work.division import Division
 from kernels.work.group import total
 from kernels.work.layers import Layers
 
+# A module each, of the same name: who adds one adds its file and its row of facts.
 PARALLELISMS: dict[str, Parallelism] = {
-    parallelism.name: parallelism
-    for parallelism in (Pipeline(), OperatorPlacement(), Spatial(), Filter(), Channel())
+    name: import_module(f"kernels.parallelism.{name}").PARALLELISM for name in NESTING
 }
 
 
@@ -123,24 +120,24 @@ def _sum_most(values: PerLayer, stages: Parallelism, whole: Division) -> Cells:
 
 
 def find_part(name: str) -> Parallelism:
-    """A parallelism by its name."""
-    return PARALLELISMS[name]
+    """A parallelism by its name, or the undivided network."""
+    return PARALLELISMS.get(name, UNDIVIDED)
 
 
 @lru_cache
-def find_layout(group: str) -> Layout:
-    """The layout of the parallelisms inside a replica, joined by "+"."""
-    names = group.split("+")
+def find_layout(names: tuple[str, ...]) -> Layout:
+    """The layout of the parallelisms inside a replica."""
     parts = tuple(PARALLELISMS[name] for name in NESTING if name in names)
     return Layout(parts or (UNDIVIDED,))
 
 
-def list_degrees(group: str, run: Run) -> dict[str, Cells]:
+def list_degrees(names: tuple[str, ...], run: Run) -> dict[str, Cells]:
     """Into how many parts each parallelism inside a replica divides it, the outermost first."""
-    parts = find_layout(group).parts
-    # By Table III it is the only one, of p2 PEs.
+    # By Table III it is the only one.
     return {
-        part.name: run.degrees.get(part.sends_as, run.p2) for part in parts if part is not UNDIVIDED
+        name: run.degrees.get(PARALLELISMS[name].sends_as, run.group)
+        for name in NESTING
+        if name in names
     }
 
 

@@ -12,6 +12,7 @@ from kernels.arrays import Cells, PerLayer, PerStage
 from kernels.configuration.case import Case
 from kernels.machine.network import Network
 from kernels.machine.rings import Ring
+from kernels.names.parallelisms import KINDS, Divided
 from kernels.namespace import xp
 from kernels.work.division import Division
 from kernels.work.group import merged, total
@@ -66,14 +67,23 @@ class Parallelism:
 
     sends_as: the parallelism whose exchanges it has, its own or one whose numbers serve both: they
     then share compiled programs. feeds_all: whether hosts feed nodes all samples of a replica.
-    segmented: whether samples pass in segments. sent: what its PEs send, as numbers of stage two,
-    is made by `reduce_sent` and read by the methods below it.
+    sent: what its PEs send, as numbers of stage two, is made by `reduce_sent` and read by the
+    methods below it.
     """
 
     name: ClassVar[str]
     sends_as: ClassVar[str]
     feeds_all: ClassVar[bool] = False
-    segmented: ClassVar[bool] = False
+
+    @property
+    def divides(self) -> Divided | None:
+        """What it divides; None where the network stays whole."""
+        return KINDS[self.name].divides if self.name in KINDS else None
+
+    @property
+    def segmented(self) -> bool:
+        """Whether PEs run layers of their own, through which samples pass in segments."""
+        return self.name in KINDS and KINDS[self.name].segmented
 
     def take_part(self, division: Division) -> Layers:
         """The layers as the busiest PE of the group computes them."""

@@ -1,7 +1,7 @@
 """Pipeline parallelism: a group's PEs each hold a contiguous stage G_i of the layers.
 
-ParaDL, Table III, row Pipeline (GPipe, Huang et al. 2019): S segments (micro-batches) pass p2
-stages in p2 + S - 1 steps of the slowest stage's time.
+ParaDL, Table III, row Pipeline (GPipe, Huang et al. 2019): S segments (micro-batches) pass q
+stages in q + S - 1 steps of the slowest stage's time.
 """
 
 from collections.abc import Mapping
@@ -34,7 +34,6 @@ class Pipeline(Parallelism):
 
     name = sends_as = "pipeline"
     feeds_all = True
-    segmented = True
 
     def sum_layers(self, values: PerLayer, division: Division) -> PerStage:
         """Of each stage; stages exchange, and update, at once."""
@@ -58,7 +57,8 @@ class Pipeline(Parallelism):
         """
         recompute = division.options.recompute == "full"
         # A pipeline of one stage is not cut into segments.
-        segments = xp.where(division.find_degree(self.name) > 1, division.segments, 1.0)
+        several = division.degrees[self.sends_as] > 1
+        segments = xp.where(several, division.segments, 1.0)
         entry, first = holding.entry, _mark_first(holding.entry)
         # A stage but the first holds what it got whole; the first one's samples are in what it
         # keeps.
@@ -70,13 +70,13 @@ class Pipeline(Parallelism):
             return activations
         # A pipeline of one stage is cut into runs, as any other network.
         alone = _mark_first(activations) * hold_whole(division, own).peak
-        return xp.where(division.find_degree(self.name) > 1, activations, alone)
+        return xp.where(several, activations, alone)
 
     def reduce_sent(self, division: Division, own: Layers, add: Add) -> Cut:
         """All that crosses a cut, of a PE's own part: what later layers read of those before it."""
         crossing, ends = division.placement.crossing, xp.asarray(division.placement.ends)
         carried = division.layers.crossing if crossing is None else crossing
-        return Cut(passed_on(carried, ends, division.find_degree(self.name)))
+        return Cut(passed_on(carried, ends, division.degrees[self.sends_as]))
 
     def count_steps(self, case: Case) -> Cells:
         """q + S - 1 of q stages; a pipeline of one stage is not cut into segments."""
@@ -111,6 +111,9 @@ class Pipeline(Parallelism):
         steady = 2 * waiting * once
         seconds = 2 * (degree - 1) * once + steady
         return (Exchange("point_to_point", seconds, steady, share=waiting / run.segments),)
+
+
+PARALLELISM = Pipeline()
 
 
 def _mark_first(values: PerStage) -> PerStage:

@@ -169,6 +169,9 @@ class Spatial(Parallelism):
         return xp.where(xp.greater(self.find_degree(case), 1), slow, 0.0)
 
 
+PARALLELISM = Spatial()
+
+
 def find_halo_path(inside: Ring, stride: Cells, staged: Network) -> Link:
     """The path of halos between PEs of a group of which neighbours are `stride` apart."""
     halos = SpanningRing(inside.degree, stride * inside.stride, inside.p, inside.span)

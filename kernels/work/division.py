@@ -9,7 +9,7 @@ import jax
 from kernels.arrays import Cells
 from kernels.options import Options
 from kernels.work.compute import PE
-from kernels.work.group import Placement
+from kernels.work.group import Placement, count_pes
 from kernels.work.layers import Layers
 
 
@@ -19,7 +19,6 @@ from kernels.work.layers import Layers
         "layers",
         "pe",
         "placement",
-        "p2",
         "degrees",
         "delta",
         "segments",
@@ -27,31 +26,30 @@ from kernels.work.layers import Layers
         "weight_bytes",
     ),
     # They choose formulas, and so are fixed when a program is compiled.
-    meta_fields=("group", "options"),
+    meta_fields=("parallelisms", "options"),
 )
 @dataclass(frozen=True)
 class Division:
-    """Layers placed on groups of `p2` PEs [cells], `delta` bytes an item.
+    """Layers placed on the PEs of groups, `delta` bytes an item.
 
-    group: the parallelisms inside a replica, joined by "+"; "none" where the network stays whole.
-    degrees: of several, into how many parts each of them divides it, by name. segments: of a
-    pipeline. state_bytes: a weight's, with its gradient and the optimizer's states. weight_bytes:
-    of these, what rows of a table take that are not touched. Table III's memory needs none of the
-    three.
+    degrees: into how many parts each parallelism divides a replica [cells], by what it sends.
+    parallelisms: their names; none where the network stays whole. segments: of a pipeline.
+    state_bytes: a weight's, with its gradient and the optimizer's states. weight_bytes: of these,
+    what rows of a table take that are not touched. Table III's memory needs none of the three.
     """
 
     layers: Layers
     pe: PE
     placement: Placement
-    p2: Cells
+    degrees: Mapping[str, Cells]
     delta: Cells
-    group: str
+    parallelisms: tuple[str, ...] = ()
     options: Options = field(default_factory=Options)
     segments: Cells = 1.0
     state_bytes: Cells = 0.0
     weight_bytes: Cells = 0.0
-    degrees: Mapping[str, Cells] = field(default_factory=dict)
 
-    def find_degree(self, name: str) -> Cells:
-        """Into how many parts a parallelism divides the network."""
-        return self.degrees.get(name, self.p2)
+    @property
+    def group(self) -> Cells:
+        """p2: PEs of a group."""
+        return count_pes(self.degrees)

@@ -8,6 +8,7 @@ PEs, batch, latency and bandwidth. s_l = 1 where the group splits layer l, else 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from operator import mul
 from typing import Any
 
 import jax
@@ -30,9 +31,9 @@ from kernels.work.touched import RowStates, Touched
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Bounds:
-    """Whether a group of p2 PEs can be.
+    """Whether a group of so many PEs can be.
 
-    fits: p2 is within the strategy's limit. even: p2 divides what it splits. defined: such a
+    fits: they are within the strategy's limit. even: they divide what it splits. defined: such a
     placement exists at all.
     """
 
@@ -65,7 +66,7 @@ class Placed:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Placement:
-    """How a group lays the layers out on its p2 PEs; discrete, decided before the kernels run.
+    """How a group lays the layers out on its PEs; discrete, decided before the kernels run.
 
     split: s_l; splits: the same of each parallelism by name, where several split layers. factors:
     parts along (depth, height, width), spatial only. ends: the layer after each pipeline stage's
@@ -119,17 +120,22 @@ def merged(values: PerLayer) -> Single:
     return xp.sum(xp.asarray(values), axis=0, keepdims=True)
 
 
-def share(split: PerLayer, p2: Cells) -> PerLayer:
-    """The part of a layer that one PE holds: s/p2 + 1 - s."""
-    return xp.asarray(split / p2 + (1 - split))
+def count_pes(degrees: Mapping[str, Cells]) -> Cells:
+    """PEs of a group: the product of the degrees of what divides a replica."""
+    return reduce(mul, degrees.values())
 
 
-def held(values: PerLayer, split: PerLayer, p2: Cells) -> Cells:
-    """Sum over the layers of what one PE of p2 holds, values (s/p2 + 1 - s).
+def share(split: PerLayer, degree: Cells) -> PerLayer:
+    """The part of a layer that one of q PEs holds: s/q + 1 - s."""
+    return xp.asarray(split / degree + (1 - split))
 
-    Written so that the layers are summed once, whatever p2, and that for p2 = 1 it is exactly all.
+
+def held(values: PerLayer, split: PerLayer, degree: Cells) -> Cells:
+    """Sum over the layers of what one of q PEs holds, values (s/q + 1 - s).
+
+    Written so that the layers are summed once, whatever q, and that for q = 1 it is exactly all.
     """
-    return total(values) - (1 - 1 / p2) * total(values * split)
+    return total(values) - (1 - 1 / degree) * total(values * split)
 
 
 def find_fullest(activations: PerStage, parameters: PerStage, batch: Cells) -> Cells:

@@ -52,14 +52,14 @@ def stage_maxima(values: PerLayer, ends: Ends) -> PerStage:
     return xp.broadcast_to(maxima, ends.shape[:1] + cells)
 
 
-def passed_on(carried: PerLayer, ends: Ends, p2: Cells) -> Cells:
-    """max_{i < p2} |y_Gi|: the most items that one stage sends the next; 0 for one stage.
+def passed_on(carried: PerLayer, ends: Ends, degree: Cells) -> Cells:
+    """max_{i < q} |y_Gi|: the most items that one of q stages sends the next; 0 for one.
 
     carried: what a cut behind each layer carries.
     """
-    # A float, as p2 is: nothing is converted silently. The last stage's output goes nowhere.
+    # A float, as degrees are: nothing is converted silently. The last stage's output goes nowhere.
     stage = xp.arange(1, ends.shape[0] + 1, dtype=float).reshape(-1, *[1] * (ends.ndim - 1))
-    return xp.max(xp.where(stage < p2, _at(xp.asarray(carried), ends - 1), 0), axis=0)
+    return xp.max(xp.where(stage < degree, _at(xp.asarray(carried), ends - 1), 0), axis=0)
 
 
 def _at(values: PerLayer, index: Ends) -> PerStage:

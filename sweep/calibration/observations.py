@@ -206,7 +206,7 @@ def _level_cases(cases: Sequence[Case]) -> list[Case]:
     """
     every = {name: sent for case in cases for name, sent in case.machine_work.sent.items()}
     absent = {name: jax.tree.map(np.zeros_like, sent) for name, sent in every.items()}
-    ones = dict.fromkeys(every, np.ones_like(cases[0].run.p2))
+    ones = dict.fromkeys(every, np.ones_like(cases[0].run.group))
     return [
         replace(
             case,
@@ -230,7 +230,7 @@ def _expect_possible(run: MeasuredRun, case: Case) -> None:
             where=run.where,
             advice=f"write a number, such as {case.choices[0]}=4",
         )
-    replicas, group = float(np.max(case.run.p1)), float(np.max(case.run.p2))
+    replicas, group = float(np.max(case.run.replicas)), float(np.max(case.run.group))
     if replicas * group != run.p:
         raise InputError(
             f"no such run can be: {format_text(run.strategy)} on {run.p} PEs",

@@ -79,7 +79,7 @@ def _find_links(case: Case) -> tuple[Link, Link, Link]:
     """In a group, across all PEs, and of a halo: one program loads faster than each operation."""
     network, run = case.network, case.run
     if case.options.oracle == "paper":
-        return link(network, run.p2), link(network, run.p), staged_link(network, run.p2)
+        return link(network, run.group), link(network, run.p), staged_link(network, run.group)
     return find_links(case)
 
 

@@ -43,8 +43,8 @@ def answer_expected(case: Case) -> Answer:
 
 def read_choice(case: Case, strategy: Strategy) -> dict[str, int]:
     """The group and the segments of a case of one cell, and the degrees of several parallelisms."""
-    degrees = list_degrees(strategy.group_strategy, case.run)
-    numbers = {"group": case.run.p2, **degrees, "segments": case.run.segments}
+    degrees = list_degrees(strategy.parts, case.run)
+    numbers = {"group": case.run.group, **degrees, "segments": case.run.segments}
     return {name: int(number(value)) for name, value in numbers.items()}
 
 

@@ -107,7 +107,7 @@ def _is_cut(strategy: Strategy, predicted: Row) -> bool:
 def _list_groups(case: Case, groups: Groups, system: System, predicted: Row) -> list[Row]:
     """Rows of groups that share a replica, and of groups that add up gradients."""
     strategy, p = groups.strategy, predicted["pe"]
-    levels, across = _find_levels(case, strategy.group_strategy)
+    levels, across = _find_levels(case, strategy.parts)
     rows, stride = [], 1
     # The innermost first: the others' neighbours lie apart what is inside.
     for name in reversed(levels):
@@ -210,8 +210,8 @@ def _join(texts: list[str], count: int) -> str:
     return "; ".join([*texts[:-1], f"... {texts[-1]}"])
 
 
-@compiled("group", numpy=True)
-def _find_levels(case: Case, group: str) -> tuple[dict[str, Cells], Cells]:
+@compiled("names", numpy=True)
+def _find_levels(case: Case, names: tuple[str, ...]) -> tuple[dict[str, Cells], Cells]:
     """The levels of the network that the oracle takes each parallelism, and replicas, to span."""
     network, run = case.network, case.run
     latency = xp.asarray(network.latency)
@@ -219,10 +219,10 @@ def _find_levels(case: Case, group: str) -> tuple[dict[str, Cells], Cells]:
     column = xp.arange(latency.shape[0], dtype=float).reshape(-1, *[1] * (latency.ndim - 1))
     numbered = replace(network, latency=xp.broadcast_to(column, latency.shape))
     if case.options.oracle == "paper":
-        inside = dict.fromkeys(list_degrees(group, run), link(numbered, run.p2).alpha)
+        inside = dict.fromkeys(list_degrees(names, run), link(numbered, run.group).alpha)
         return inside, link(numbered, run.p).alpha
     inside = {
         name: find_path(numbered, case.find_ring(find_part(name).sends_as)).alpha
-        for name in list_degrees(group, run)
+        for name in list_degrees(names, run)
     }
     return inside, find_path(numbered, ring_replicas(case)).alpha

@@ -63,10 +63,10 @@ def list_layers(groups: Groups, batch: float, gamma: float = 1.0) -> list[Row]:
 @compiled(numpy=True)
 def _find_amounts(division: Division) -> dict[str, PerLayer]:
     """The share of one PE in a sample; one program loads faster than each operation by itself."""
-    placement, layout = division.placement, find_layout(division.group)
+    placement, layout = division.placement, find_layout(division.parallelisms)
     times = time_part(division)
     whole = division.options.oracle == "paper"  # Table III divides times of whole layers
-    part = share(placement.split, division.p2) if whole else 1.0
+    part = share(placement.split, division.group) if whole else 1.0
     sent = layout.count_items(division)
     nothing = xp.zeros_like(placement.split)
     kept, states = hold_layers(division)

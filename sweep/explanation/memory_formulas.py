@@ -22,13 +22,13 @@ from sweep.answers.numbers import number
 Row = dict[str, Any]
 Formula = tuple[str, str]  # in symbols, and with numbers
 
-# Activations and weights in Table III's sum, by the group strategy.
+# Activations and weights in Table III's sum, by what a group divides.
 TABLE_III = {
-    "spatial": ("sum 2 (|x|+|y|) (s/p2 + 1-s)", "sum (2|w| + |bi|)"),
-    "pipeline": ("sum 2 (|x|+|y|), of the fullest stage", "sum (2|w| + |bi|), of that stage"),
-    "filter": ("sum 2 (|x|+|y|)", "sum (2|w| (s/p2 + 1-s) + |bi|)"),
-    "channel": ("sum 2 (|x|+|y|)", "sum (2|w| (s/p2 + 1-s) + |bi|)"),
-    "none": ("sum 2 (|x|+|y|)", "sum (2|w| + |bi|)"),
+    "rows": ("sum 2 (|x|+|y|) (s/p2 + 1-s)", "sum (2|w| + |bi|)"),
+    "layers": ("sum 2 (|x|+|y|), of the fullest stage", "sum (2|w| + |bi|), of that stage"),
+    "filters": ("sum 2 (|x|+|y|)", "sum (2|w| (s/p2 + 1-s) + |bi|)"),
+    "channels": ("sum 2 (|x|+|y|)", "sum (2|w| (s/p2 + 1-s) + |bi|)"),
+    "nothing": ("sum 2 (|x|+|y|)", "sum (2|w| + |bi|)"),
 }
 
 
@@ -74,16 +74,17 @@ def list_memory_formulas(grid: Grid, case: Case, groups: Groups, predicted: Row)
 
 def _write_table_iii(case: Case, groups: Groups, predicted: Row) -> dict[str, Formula]:
     """The two halves of the sum; the items are found from the bytes."""
-    activations, weights = TABLE_III[groups.strategy.group_strategy]
+    parts = groups.strategy.parts
+    activations, weights = TABLE_III[KINDS[parts[0]].divides if parts else "nothing"]
     unit = number(case.run.gamma) * number(case.run.delta)
-    b, parts = predicted["batch"], predicted["memory_parts"]
+    b, held = predicted["batch"], predicted["memory_parts"]
     factors = f"{number(case.run.gamma):g} x {number(case.run.delta):g} B"
     return {
         "activations": (
             f"gamma delta b {activations}",
-            f"{factors} x {b:g} x {parts['activations'] / unit / b:.10g}",
+            f"{factors} x {b:g} x {held['activations'] / unit / b:.10g}",
         ),
-        "parameters": (f"gamma delta {weights}", f"{factors} x {parts['parameters'] / unit:.10g}"),
+        "parameters": (f"gamma delta {weights}", f"{factors} x {held['parameters'] / unit:.10g}"),
     }
 
 

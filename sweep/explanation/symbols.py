@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from grids.entries.parameters import DEGREES, PARAMETERS
+from kernels.names.parallelisms import KINDS, NESTING
 
 Row = dict[str, Any]
 
@@ -27,10 +28,11 @@ SYMBOLS = {
     "p": Symbol("PEs (ranks)", value="pe"),
     "p1": Symbol("replicas", value="replicas"),
     "p2": Symbol("PEs of a replica's group", value="group"),
-    "q_p": Symbol("stages of a pipeline", value="pipeline"),
-    "q_s": Symbol("PEs that divide the rows of a sample", value="spatial"),
-    "q_f": Symbol("PEs that divide filters", value="filter"),
-    "q_c": Symbol("PEs that divide channels", value="channel"),
+    **{
+        KINDS[name].symbol: Symbol(KINDS[name].counts, value=name)
+        for name in NESTING
+        if KINDS[name].alone is None
+    },
     "b": Symbol("samples of one pass through a replica", value="batch"),
     "B": Symbol("samples of an iteration, B = A b p1", value="global_batch"),
     "D": Symbol("samples of an epoch", value="samples"),
@@ -135,5 +137,5 @@ def _list_parameters(names: Iterable[str], values: Mapping[str, Any]) -> list[Ro
     return [
         _describe(name, Symbol(PARAMETERS[name].meaning, PARAMETERS[name].unit, name), values)
         for name in PARAMETERS
-        if name in names and name not in DEGREES  # which formulas call q_p, q_s, q_f, q_c
+        if name in names and name not in DEGREES  # which have symbols in formulas
     ]

@@ -5,6 +5,8 @@ Symbols: docs/oracle.md, and for the machine oracle docs/machine.md.
 
 from dataclasses import dataclass
 
+from kernels.names.parallelisms import KINDS, ParallelismFacts
+
 
 @dataclass(frozen=True)
 class Formula:
@@ -19,8 +21,8 @@ SECONDS = "{seconds:.6g} s"
 SPLIT = Formula("b sum (FW+BW) (s/p2 + 1-s)", "{b:g} x {work:.6g} s")
 
 FORWARD_BACKWARD = {
-    "none": Formula("b sum (FW+BW)", "{b:g} x {work:.6g} s"),
-    "pipeline": Formula("b (max FW_Gi + max BW_Gi)", "{b:g} x {work:.6g} s"),
+    "nothing": Formula("b sum (FW+BW)", "{b:g} x {work:.6g} s"),
+    "layers": Formula("b (max FW_Gi + max BW_Gi)", "{b:g} x {work:.6g} s"),
 }
 
 # The machine's own terms (docs/machine.md); the seconds alone, or at the end, where they follow
@@ -129,35 +131,31 @@ FORMULAS = {
 }
 
 
-# Degrees of parallelisms where several divide a replica; of one it is p2.
-DEGREES = {"pipeline": "q_p", "spatial": "q_s", "filter": "q_f", "channel": "q_c"}
-# Terms that a part of a replica has in each step, or that depend on its degree.
-OWNED = {
-    "pipeline": ("pipeline_bubble", "pass_overhead", "point_to_point"),
-    "spatial": ("halo_exchange", "split_gather", "sample_scatter", "log_files"),
-    "filter": ("split_overhead", "layer_collectives"),
-    "channel": ("split_overhead", "layer_collectives"),
-}
 # Where the numbers are of one part alone, or the same whatever the degrees.
 WRITTEN_OUT = ("pass_overhead",)
 
 
 def select_formulas(parts: tuple[str, ...], *, oracle: str) -> dict[str, Formula]:
     """The formula of each term of the parallelisms inside a replica, by the term's name."""
+    kinds = [KINDS[name] for name in parts]
     if oracle == "machine":
-        single = FORMULAS | MACHINE | (PLACED if "placement" in parts else {})
-        return single if len(parts) < 2 else single | _combine(single, parts)
-    return {"forward_backward": FORWARD_BACKWARD.get("+".join(parts) or "none", SPLIT)} | FORMULAS
+        placed = any(kind.divides == "operators" for kind in kinds)
+        single = FORMULAS | MACHINE | (PLACED if placed else {})
+        return single if len(kinds) < 2 else single | _combine(single, kinds)
+    divided = kinds[0].divides if kinds else "nothing"
+    return {"forward_backward": FORWARD_BACKWARD.get(divided, SPLIT)} | FORMULAS
 
 
-def _combine(single: dict[str, Formula], parts: tuple[str, ...]) -> dict[str, Formula]:
+def _combine(single: dict[str, Formula], kinds: list[ParallelismFacts]) -> dict[str, Formula]:
     """The formulas of terms that depend on what else divides a replica."""
     formulas = {}
-    for part in parts:
-        for term in OWNED[part]:
-            symbols = single[term].symbols.replace("p2", DEGREES[part])
-            if "pipeline" in parts and part != "pipeline":
-                symbols = f"n ({symbols}) of b/S samples, n = q_p+S-1"
+    for kind in kinds:
+        for term in kind.terms:
+            # Of one parallelism the degree is p2.
+            symbols = single[term].symbols.replace("p2", kind.symbol)
+            for outside in kinds:
+                if outside.segmented and outside is not kind:
+                    symbols = f"n ({symbols}) of b/S samples, n = {outside.symbol}+S-1"
             numbers = single[term].numbers if term in WRITTEN_OUT else SECONDS
             formulas[term] = Formula(symbols, numbers)
     return formulas

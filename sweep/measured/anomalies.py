@@ -7,12 +7,13 @@ other runs of the same series did: that is all the evidence, so a cause is a fir
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from grids.reading.units import format_quantity
 from kernels.machine.software import LARGE_MESSAGE
+from kernels.names.parallelisms import KINDS
 from kernels.names.terms import TERMS, Part
 from sweep.cells.configuration import ONLY
 from sweep.measured.deviations import Deviation, compare_part, find_deviation
@@ -32,9 +33,6 @@ PARTS: dict[str, tuple[Part, ...]] = {
     "comm": ("communication",),
 }
 NO_START_UPS = dict.fromkeys(("intra_latency", "inter_latency", "staging_latency"), 0.0)
-# Each layer is split among the PEs of a group: compute may shrink less than by p2, and what the
-# group sends passes through host memory (docs/accuracy.md).
-SPLIT = ("spatial", "filter", "channel")
 
 
 def find_anomaly(run: PredictedRun, runs: Sequence[PredictedRun]) -> dict[str, Any] | None:
@@ -109,14 +107,23 @@ def _suspect_larger_part(
 def _suspect_compute(run: PredictedRun, deviation: Deviation) -> str:
     """Why computing took another time: layers that were not divided, or one PE's own pace."""
     group = run.answer["group"]
-    inside = run.grid.strategies[0].group_strategy
-    if deviation.part == "comp" and inside in SPLIT and group > 1:
+    if deviation.part == "comp" and _find_split(run) and group > 1:
         return _suspect_division(run, deviation, group)
     pace = "slower" if deviation.slower else "faster"
     return (
         f"the time of one PE: layers run {pace} than their profile says "
         "(another mini-batch or library, input loading)"
     )
+
+
+def _find_split(run: PredictedRun) -> Literal["rows", "weights"] | None:
+    """What of each layer a group splits; None where layers stay whole, or several parallelisms do.
+
+    Compute may then shrink less than by p2, and what the group sends passes through host memory
+    (docs/accuracy.md).
+    """
+    parts = run.grid.strategies[0].parts
+    return KINDS[parts[0]].splits if len(parts) == 1 else None
 
 
 def _suspect_division(run: PredictedRun, deviation: Deviation, group: int) -> str:
@@ -204,18 +211,18 @@ def _suspect_congestion(
 
 def _suspect_large_messages(run: PredictedRun) -> str | None:
     """Large messages, where gradients or samples pass through host memory as such."""
-    inside, group = run.grid.strategies[0].group_strategy, run.answer["group"]
-    if inside not in SPLIT or group == 1 or run.grid.systems[0].staging is None:
+    splits, group = _find_split(run), run.answer["group"]
+    if splits is None or group == 1 or run.grid.systems[0].staging is None:
         return None
     # Hybrids of filter and channel reduce between PEs directly.
-    if inside != "spatial" and run.answer["replicas"] > 1:
+    if splits == "weights" and run.answer["replicas"] > 1:
         return None
     groups = run.grid.groups(ONLY)
     assert groups is not None  # it has a prediction that the run deviates from
     table, delta = groups.table, run.answer["parameters"]["delta"]
-    undivided = 1.0 if inside == "spatial" else 1 - np.ravel(groups.place()[0].split)
+    undivided = 1.0 if splits == "rows" else 1 - np.ravel(groups.place()[0].split)
     messages = {"gradients": delta * float(np.sum(undivided * table.w))}
-    if inside == "spatial":
+    if splits == "rows":
         messages["samples"] = delta * run.row.samples_per_replica * float(table.x[0])
     name = max(messages, key=messages.__getitem__)
     if messages[name] <= LARGE_MESSAGE:

@@ -175,8 +175,8 @@ def _describe(grid: Grid, case: Case, answer: Answer) -> dict[str, Any]:
 def _list_degrees(grid: Grid, case: Case) -> dict[str, int]:
     """Into how many parts each parallelism divides the PEs, the outermost first."""
     strategy = grid.strategies[0]
-    data = {"data": case.run.p1} if strategy.replicated else {}
-    degrees = data | list_degrees(strategy.group_strategy, case.run)
+    data = {"data": case.run.replicas} if strategy.replicated else {}
+    degrees = data | list_degrees(strategy.parts, case.run)
     return {name: int(number(degree)) for name, degree in degrees.items()}
 
 

@@ -10,7 +10,7 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from grids.entries.parameters import PARAMETERS
+from grids.entries.parameters import DEGREES, PARAMETERS
 from grids.entries.precision import PRECISIONS
 from grids.entries.strategies import Strategy
 from grids.entries.systems import System
@@ -24,7 +24,6 @@ from sweep.samples.draw import Draw
 from sweep.samples.model_features import MODEL, Feature
 from sweep.samples.space import Problem
 
-GROUPS = ("spatial", "pipeline", "filter", "channel")
 # Levels of a network beyond the first two, whose links are `intra_` and `inter_`: as many as the
 # kernels have at least.
 OUTER = (2, 3)
@@ -78,7 +77,7 @@ STRATEGY: dict[str, Feature] = {
     "degree_data": Feature("1", "replicas; 0: left to the oracle (group=best)"),
     **{
         f"degree_{group}": Feature("1", f"PEs of a group by {group}, else 1; 0: left to the oracle")
-        for group in GROUPS
+        for group in DEGREES
     },
     "segments": Feature("1", "segments of a pipeline, else 1; 0: left to the oracle"),
     "splits_all_layers": Feature("1", "whether a group splits every layer, else some of them"),
@@ -157,15 +156,15 @@ def _describe_strategy(strategy: Strategy, case: Case, draw: Draw) -> dict[str, 
 
     sizes = {
         name: take(name if strategy.several else "group", degree)
-        for name, degree in list_degrees(strategy.group_strategy, run).items()
+        for name, degree in list_degrees(strategy.parts, run).items()
     }
     # Where a degree is left to the oracle, replicas are, too.
     is_open = any(name in left for name in ("group", *sizes))
-    replicas = np.zeros(len(draw)) if is_open else _take(np.asarray(run.p1), draw)
+    replicas = np.zeros(len(draw)) if is_open else _take(np.asarray(run.replicas), draw)
     segments = take("segments", run.segments)
     return {
         "degree_data": replicas,
-        **{f"degree_{way}": sizes.get(way, ones) for way in GROUPS},
+        **{f"degree_{way}": sizes.get(way, ones) for way in DEGREES},
         "segments": segments if strategy.cut_by_axis else ones,
         "splits_all_layers": ones * float(strategy.layers == "all"),
     }

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from grids.entries.parameters import DEGREES as PARALLELISMS
 from grids.models.layers import Floats
 from grids.reading.errors import InputError
 from kernels.blocks.labels import EPOCH, TARGETS
 from sweep.samples.columns import name_slope
-from sweep.samples.features import GROUPS, OUTER_LINKS
+from sweep.samples.features import OUTER_LINKS
 from sweep.samples.read import Samples
 from sweep.samples.splits import TRAIN, name_label, name_split
 from sweep.surrogates.encoding import Flags, Singles
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 # Communication is taken to be this share of an epoch at least: 0 has no logarithm.
 LEAST_SHARE = 1e-4
 ROOM = "memory_capacity"
-DEGREES = tuple(f"degree_{group}" for group in GROUPS)
+DEGREES = tuple(f"degree_{group}" for group in PARALLELISMS)
 LABELS = (*map(name_label, ("model", "dataset", "system", "strategy")), "slice")
 
 

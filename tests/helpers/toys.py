@@ -17,6 +17,7 @@ from kernels.configuration.run import Run
 from kernels.machine.network import Network
 from kernels.parallelism.layout import find_layout
 from kernels.work.compute import PE
+from kernels.work.division import Division
 from kernels.work.group import Bounds, Placement
 from kernels.work.layers import Layers, LayerTimes
 
@@ -77,12 +78,30 @@ def bounds(fits: bool = True, even: bool = True, defined: bool = True) -> Bounds
     return Bounds(*map(np.asarray, (fits, even, defined)))
 
 
+def name_parts(group: str) -> tuple[str, ...]:
+    """The parallelisms inside a replica, of which there is one; none of "none"."""
+    return () if group == "none" else (group,)
+
+
+def degrees(group: str, p2: Any) -> dict[str, Any]:
+    """The degree of the parallelism inside a replica, by what it sends."""
+    return {find_layout(name_parts(group)).parts[0].sends_as: p2}
+
+
+def divide(
+    places: Placement, p2: Any, group: str, layers: Layers = LAYERS, **settings: Any
+) -> Division:
+    """The layers on groups of p2 PEs."""
+    parts = name_parts(group)
+    return Division(layers, PROCESSOR, places, degrees(group, p2), 4.0, parts, **settings)
+
+
 def run(p1: Any = 1.0, p2: Any = 1.0, batch: Any = 2.0, group: str = "none", **changes: Any) -> Run:
     """p1 replicas of p2 PEs, two samples a replica, 16 an epoch; four bytes an item."""
     usual = Run(
         p=p1 * p2,
-        p1=p1,
-        p2=p2,
+        replicas=p1,
+        degrees=degrees(group, p2),
         spec_batch=batch,
         samples=16.0,
         segments=2.0,
@@ -91,6 +110,5 @@ def run(p1: Any = 1.0, p2: Any = 1.0, batch: Any = 2.0, group: str = "none", **c
         phi=1.0,
         gradient_delta=4.0,
         accumulate=1.0,
-        degrees={find_layout(group).parts[0].sends_as: p2},
     )
     return replace(usual, **changes)

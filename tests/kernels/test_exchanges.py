@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from toys import LAYERS, NETWORK, PROCESSOR, TIMES, bounds, placement, run
+from toys import LAYERS, NETWORK, PROCESSOR, TIMES, bounds, divide, placement, run
 
 from kernels.configuration.case import Case
 from kernels.machine.software import Software
@@ -15,7 +15,6 @@ from kernels.names.terms import Terms, list_terms
 from kernels.options import Options
 from kernels.oracle.formulas import time_iteration
 from kernels.oracle.reduction import reduce_part
-from kernels.work.division import Division
 from kernels.work.group import share
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
@@ -36,7 +35,7 @@ def terms(
     group, p1=1.0, p2=1.0, software=None, network=NETWORK, options=RAILS, layers=LAYERS, **changes
 ) -> Terms:
     places = GROUPS[group] if p2 > 1 else placement()
-    division = Division(layers, PROCESSOR, places, p2, 4.0, group, options=options)
+    division = divide(places, p2, group, layers, options=options)
     # A PE's own part of each layer takes its share of the time.
     part = share(places.split, p2) if group in ("spatial", "filter", "channel") else np.ones(3)
     own = replace(TIMES, forward=TIMES.forward * part, backward=TIMES.backward * part)

@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from toys import LAYERS, PROCESSOR, TIMES, placement
+from toys import TIMES, divide, placement
 
 from kernels.options import Options
 from kernels.paper.work import TableWork, reduce_table
-from kernels.work.division import Division
 from kernels.work.group import mark_exchanged
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
@@ -14,9 +13,7 @@ pytestmark = pytest.mark.usefixtures("in_numpy")
 
 def by_filter(algorithm="ring") -> TableWork:
     places = placement(split=(1, 1, 0))
-    division = Division(
-        LAYERS, PROCESSOR, places, 2.0, 4.0, "filter", options=Options(algorithm=algorithm)
-    )
+    division = divide(places, 2.0, "filter", options=Options(algorithm=algorithm))
     return reduce_table(division, TIMES)
 
 

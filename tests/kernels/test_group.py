@@ -4,12 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from toys import LAYERS, PROCESSOR, TIMES, placement
+from toys import TIMES, divide, placement
 
 from kernels.options import Options
 from kernels.oracle.reduction import reduce_part
 from kernels.paper.work import reduce_table
-from kernels.work.division import Division
 from kernels.work.group import held, merged, share, total
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
@@ -33,7 +32,7 @@ def test_held_is_the_sum_of_the_shares() -> None:
 
 
 def test_the_group_of_one_pe_does_everything() -> None:
-    division = Division(LAYERS, PROCESSOR, placement(), 1.0, 4.0, "none")
+    division = divide(placement(), 1.0, "none")
     work = reduce_table(division, TIMES)
     assert work.forward_backward == 1 + 2 + 4 + 8 + 2 + 4
     assert work.update == 0.5 + 1 + 3
@@ -43,7 +42,7 @@ def test_the_group_of_one_pe_does_everything() -> None:
 
 
 def test_it_exchanges_nothing() -> None:
-    table = Division(LAYERS, PROCESSOR, placement(), 1.0, 4.0, "none")
+    table = divide(placement(), 1.0, "none")
     work = reduce_table(table, TIMES)
     names = ("halo_items", "halo_exchanges", "split_items", "stage_items")
     assert [getattr(work, name) for name in names] == [0, 0, 0, 0]

@@ -4,21 +4,20 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from toys import LAYERS, NETWORK, PROCESSOR, TIMES, bounds, placement, run
+from toys import NETWORK, TIMES, bounds, divide, placement, run
 
 from kernels.names.flags import FORBIDS, MARKS, Limit
 from kernels.oracle.limits import early, limits
 from kernels.paper.work import reduce_table
-from kernels.work.division import Division
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
 
 
 def flags(group="none", memory=10.0, capacity=10.0, setup=None, **kept) -> Limit:
-    work = reduce_table(Division(LAYERS, PROCESSOR, placement(), 1.0, 4.0, group), TIMES)
+    work = reduce_table(divide(placement(), 1.0, group), TIMES)
     setup = setup or run()
     flags_without_memory = early(
-        bounds(**kept), setup, NETWORK, setup.segments if np.all(setup.p2 > 1) else 1.0
+        bounds(**kept), setup, NETWORK, setup.segments if np.all(setup.group > 1) else 1.0
     )
     found = limits(work.pipelined, flags_without_memory, setup, memory, capacity)
     return Limit(int(found))

@@ -1,12 +1,11 @@
 """Memory: the formula's factors, and what each strategy divides of it."""
 
 import pytest
-from toys import LAYERS, PROCESSOR, TIMES, placement
+from toys import TIMES, divide, placement
 
 from kernels.options import Options
 from kernels.oracle.reduction import reduce_part
 from kernels.paper.work import reduce_table
-from kernels.work.division import Division
 from kernels.work.group import find_fullest
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
@@ -17,7 +16,7 @@ WHOLE = 4 * (2 * 2 * (224 + 202) + 2 * 1640 + 22)  # b = 2, 4 bytes an item
 def needed(group, split=(1, 1, 0), factors=(1, 1, 1), ends=(3,), p2=1.0, gamma=1.0):
     """Bytes of the toy for 2 samples."""
     places = placement(split, factors, ends)
-    work = reduce_table(Division(LAYERS, PROCESSOR, places, p2, 4.0, group), TIMES)
+    work = reduce_table(divide(places, p2, group), TIMES)
     return 4.0 * gamma * find_fullest(work.activations, work.parameters, 2.0)
 
 
@@ -54,16 +53,13 @@ def test_a_group_of_one_holds_as_much_as_one_pe(group) -> None:
 def alive(group, p2=1.0, recompute="none", segments=1.0, ends=(3,), factors=(1, 1, 1)):
     """Bytes of the toy for 2 samples, tensor by tensor; 12 bytes a weight."""
     options = Options(oracle="machine", recompute=recompute)
-    division = Division(
-        LAYERS,
-        PROCESSOR,
+    division = divide(
         placement(factors=factors, ends=ends),
         p2,
-        4.0,
         group,
-        options,
-        segments,
-        12.0,
+        options=options,
+        segments=segments,
+        state_bytes=12.0,
     )
     work = reduce_part(division, TIMES)
     return float(find_fullest(work.activations, work.parameters, 2.0))

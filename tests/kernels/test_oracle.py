@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from toys import LAYERS, NETWORK, PROCESSOR, bounds, placement, run
+from toys import LAYERS, NETWORK, PROCESSOR, bounds, divide, placement, run
 
 from kernels.configuration.case import Case
 from kernels.names.flags import FORBIDS, Limit
 from kernels.names.terms import Terms
 from kernels.oracle.answer import Answer, choose_answer, evaluate
 from kernels.oracle.formulas import reduce_layers
-from kernels.work.division import Division
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
 
@@ -24,7 +23,7 @@ NAMES = [each.name for each in fields(Terms)]
 def ask(group, p1=1.0, p2=1.0, places=None, kept=None, layers=LAYERS, **changes) -> Answer:
     setup = run(p1, p2, **changes)
     places = placement() if places is None else places
-    work = reduce_layers(Division(layers, PROCESSOR, places, setup.p2, 4.0, group))
+    work = reduce_layers(divide(places, p2, group, layers))
     return evaluate(Case(work, kept or bounds(), setup, NETWORK, PROCESSOR))
 
 

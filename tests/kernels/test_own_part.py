@@ -4,11 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from toys import LAYERS, PROCESSOR, placement
+from toys import LAYERS, divide, placement
 
 from kernels.options import Options
 from kernels.parallelism.layout import find_layout
-from kernels.work.division import Division
 from kernels.work.layers import Layers
 from kernels.work.rows import row_share
 
@@ -17,8 +16,8 @@ pytestmark = pytest.mark.usefixtures("in_numpy")
 
 def own(group, p2=2.0, **places) -> Layers:
     options = Options(oracle="machine")
-    division = Division(LAYERS, PROCESSOR, placement(**places), p2, 4.0, group, options)
-    return find_layout(division.group).take_part(division)
+    division = divide(placement(**places), p2, group, options=options)
+    return find_layout(division.parallelisms).take_part(division)
 
 
 def test_by_filter_a_pe_reads_all_and_makes_its_part() -> None:
@@ -35,8 +34,8 @@ def test_by_filter_it_reads_the_channels_of_its_groups() -> None:
     layers = replace(LAYERS, groups=np.array([4.0, 1, 1]))
 
     def read(p2: float) -> list[float]:
-        division = Division(layers, PROCESSOR, placement(), p2, 4.0, "filter", options)
-        return np.asarray(find_layout(division.group).take_part(division).x).tolist()
+        division = divide(placement(), p2, "filter", layers, options=options)
+        return np.asarray(find_layout(division.parallelisms).take_part(division).x).tolist()
 
     assert read(2.0) == [16, 64, 128]
     assert read(8.0) == [8, 64, 128]

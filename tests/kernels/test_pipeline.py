@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from toys import LAYERS, PROCESSOR, TIMES, placement
+from toys import LAYERS, TIMES, divide, placement
 
 from kernels.options import Options
 from kernels.oracle.reduction import reduce_part
@@ -55,7 +55,7 @@ def division(**options: Any) -> Division:
     crossing = np.array([64.0, 128 + 64, 0])  # as if the last layer read both of the others
     layers = replace(LAYERS, crossing=crossing)
     stages = placement(ends=(2, 3))
-    return Division(layers, PROCESSOR, stages, 2.0, 4.0, "pipeline", Options(**options))
+    return divide(stages, 2.0, "pipeline", layers, options=Options(**options))
 
 
 def test_a_cut_inside_a_block_carries_the_shortcut_too() -> None:

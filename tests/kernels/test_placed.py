@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from toys import LAYERS, PROCESSOR, TIMES, placement
+from toys import TIMES, divide, placement
 
 from kernels.options import Options
 from kernels.oracle.reduction import hold, reduce_part
-from kernels.parallelism.placed import find_peaks, sum_devices
+from kernels.parallelism.placement import find_peaks, sum_devices
 from kernels.work.division import Division
 from kernels.work.group import Placed
 
@@ -30,14 +30,11 @@ PLACED = Placed(
 def division(**options: Any) -> Division:
     """The toy on two PEs, four bytes an item, ten a weight."""
     placed = replace(placement(), placed=PLACED)
-    return Division(
-        LAYERS,
-        PROCESSOR,
+    return divide(
         placed,
         2.0,
-        4.0,
         "placement",
-        Options("machine", **options),
+        options=Options("machine", **options),
         state_bytes=10.0,
     )
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from toys import LAYERS, PROCESSOR, TIMES, placement
+from toys import LAYERS, TIMES, divide, placement
 
 from kernels.paper.work import reduce_table
 from kernels.work.division import Division
@@ -15,8 +15,8 @@ from kernels.work.rows import halo, layer_halo, split_point
 pytestmark = pytest.mark.usefixtures("in_numpy")
 
 
-def divide(layers: Layers, places: Placement, p2: float) -> Division:
-    return Division(layers, PROCESSOR, places, p2, 4.0, "spatial")
+def divide_rows(layers: Layers, places: Placement, p2: float) -> Division:
+    return divide(places, p2, "spatial", layers)
 
 
 def one_layer(*extents: float) -> np.ndarray:
@@ -96,7 +96,7 @@ def test_the_input_goes_forward_and_the_output_gradient_back() -> None:
 
 
 def test_activations_are_divided_and_weights_replicated() -> None:
-    found = reduce_table(divide(LAYERS, placement(factors=(1, 1, 2)), 2.0), TIMES)
+    found = reduce_table(divide_rows(LAYERS, placement(factors=(1, 1, 2)), 2.0), TIMES)
     assert found.forward_backward == (1 + 2 + 4 + 8) / 2 + (2 + 4)
     assert found.update == 0.5 + 1 + 3
     assert found.gradient == 72 + 288 + 1280
@@ -105,13 +105,15 @@ def test_activations_are_divided_and_weights_replicated() -> None:
 
 
 def test_a_layer_that_is_not_split_has_no_halo() -> None:
-    found = reduce_table(divide(LAYERS, placement(split=(0, 1, 0), factors=(1, 1, 2)), 2.0), TIMES)
+    found = reduce_table(
+        divide_rows(LAYERS, placement(split=(0, 1, 0), factors=(1, 1, 2)), 2.0), TIMES
+    )
     assert (found.halo_items, found.halo_exchanges) == (48, 1)
 
 
 def test_kernels_of_one_need_no_halo() -> None:
     pointwise = replace(LAYERS, kernel=np.ones((3, 3)))
-    found = reduce_table(divide(pointwise, placement(factors=(1, 2, 2)), 4.0), TIMES)
+    found = reduce_table(divide_rows(pointwise, placement(factors=(1, 2, 2)), 4.0), TIMES)
     assert (found.halo_items, found.halo_exchanges) == (0, 0)
 
 

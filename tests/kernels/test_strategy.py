@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from toys import LAYERS, NETWORK, PROCESSOR, TIMES, bounds, placement, run
+from toys import NETWORK, PROCESSOR, TIMES, bounds, divide, placement, run
 
 from kernels.configuration.case import Case
 from kernels.configuration.run import add_terms, extend_to_epoch
@@ -15,7 +15,6 @@ from kernels.names.terms import TERMS, Terms, list_terms
 from kernels.options import Options
 from kernels.oracle.formulas import time_iteration
 from kernels.paper.work import reduce_table
-from kernels.work.division import Division
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
 
@@ -33,7 +32,7 @@ def terms(group, p1=1.0, p2=1.0, network=NETWORK, options=None, **changes) -> Te
     options = options or Options()
     setup = run(p1, p2, **changes)
     places = GROUPS[group] if p2 > 1 else placement()
-    division = Division(LAYERS, PROCESSOR, places, p2, 4.0, group, options=options)
+    division = divide(places, p2, group, options=options)
     work = reduce_table(division, TIMES)
     case = Case(work, bounds(), setup, network, PROCESSOR, options=options)
     return time_iteration(case).terms

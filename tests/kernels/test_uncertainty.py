@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from toys import LAYERS, NETWORK, PROCESSOR, TIMES, bounds, placement, run
+from toys import LAYERS, NETWORK, PROCESSOR, TIMES, bounds, divide, placement, run
 
 from kernels.compiled import compiled
 from kernels.configuration.case import Case
@@ -20,7 +20,6 @@ from kernels.oracle import uncertainty
 from kernels.oracle.formulas import time_iteration
 from kernels.oracle.reduction import reduce_part
 from kernels.oracle.uncertainty import Spread, draw_times, percentiles, quantile
-from kernels.work.division import Division
 
 MACHINE = Options(oracle="machine")
 draw = compiled(numpy=True)(draw_times)
@@ -51,7 +50,7 @@ def make_case(
 ) -> Case:
     """The toy as a machine runs it; what is not given is known."""
     places = placement(factors=(1, 1, 2)) if group == "spatial" else placement()
-    division = Division(LAYERS, PROCESSOR, places, p2, 4.0, group, MACHINE)
+    division = divide(places, p2, group, options=MACHINE)
     known = {name: np.array(0.0) for name in ("whole", "group", "reduce", "exchange")}
     known |= {"widening": np.array(1.0)}
     unsure = Uncertainty(

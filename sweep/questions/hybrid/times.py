@@ -115,7 +115,7 @@ def _time_expected(case: Case) -> tuple[Array, Array, Array]:
     """Seconds and limits [count], and samples of a replica's iteration."""
     count = xp.size(xp.asarray(case.run.p))
     now = time_iteration(case)
-    samples = xp.ravel(xp.asarray(case.run.global_batch / case.run.p1))[-1]
+    samples = xp.ravel(xp.asarray(case.run.global_batch / case.run.replicas))[-1]
     seconds = _flatten(now.compute + now.communication, count)
     return seconds, _flatten(find_limits(case), count), samples
 

@@ -38,20 +38,18 @@ def test_parse(text, strategy) -> None:
 
 
 @pytest.mark.parametrize(
-    ("strategy", "group_strategy", "replicated", "hybrid"),
+    ("strategy", "parts", "replicated", "hybrid"),
     [
-        ("serial", "none", False, False),
-        ("data", "none", True, False),
-        ("channel", "channel", False, False),
-        ("data+spatial", "spatial", True, True),
-        ("data+pipeline", "pipeline", True, True),
+        ("serial", (), False, False),
+        ("data", (), True, False),
+        ("channel", ("channel",), False, False),
+        ("data+spatial", ("spatial",), True, True),
+        ("data+pipeline", ("pipeline",), True, True),
     ],
 )
-def test_a_strategy_is_a_group_strategy_and_replicas(
-    strategy, group_strategy, replicated, hybrid
-) -> None:
+def test_a_strategy_is_parallelisms_in_replicas(strategy, parts, replicated, hybrid) -> None:
     read = parse_strategy(strategy)
-    assert read.group_strategy == group_strategy
+    assert read.parts == parts
     assert (read.replicated, read.hybrid) == (replicated, hybrid)
 
 

@@ -134,7 +134,7 @@ def test_defaults_of_what_nobody_says() -> None:
 )
 def test_replicas_and_groups(strategy, fixed, replicas, group) -> None:
     run = case(strategy, **fixed).run
-    assert (number(run.p1), number(run.p2)) == (replicas, group)
+    assert (number(run.replicas), number(run.group)) == (replicas, group)
 
 
 def test_segments_of_the_strategy_go_first() -> None:

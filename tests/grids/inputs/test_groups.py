@@ -54,11 +54,12 @@ def test_others_do_not(grid) -> None:
 
 def test_hybrids_of_few_pe_counts_have_as_many_sizes_as_the_strategies_inside(grid) -> None:
     """So that one compiled program serves both."""
-    pure, hybrid = groups(grid).sizes, groups(grid, 2).sizes
+    (pure,), (hybrid,) = (groups(grid, *at).degrees.values() for at in ((), (2,)))
     assert pure.shape == hybrid.shape
     assert np.unique(hybrid).tolist() == [4]  # a node's
 
 
 def test_hybrids_of_many_pe_counts_are_reduced_for_their_sizes_alone() -> None:
     many = Spec.model_validate({"oracle": "paper", "axes": AXES | {"pe": {"range": [1, 100]}}})
-    assert groups(Grid.from_spec(many), 2).sizes.ravel().tolist() == [4]
+    (degree,) = groups(Grid.from_spec(many), 2).degrees.values()
+    assert degree.ravel().tolist() == [4]

@@ -12,10 +12,11 @@ import pytest
 
 from grids.entries.strategies import parse_strategy
 from grids.inputs.layers import kernel_layers
-from grids.inputs.placement import place
+from grids.inputs.placement import Rules, place
 from grids.library import find
 from grids.models.architecture import Architecture
 from grids.models.layers import LayerTable
+from kernels.names.parallelisms import KINDS
 from kernels.options import Cuts
 from kernels.work.group import Bounds, Placement
 
@@ -31,11 +32,12 @@ RESNET50 = table("resnet50", "imagenet-226")
 COSMOFLOW = table("cosmoflow", "cosmoflow-512")
 
 
-def placed(strategy, layers, p2, mask=None, costs=None) -> tuple[Placement, Bounds]:
-    """Groups of p2 PEs, of as many PEs in all."""
-    groups = np.array(p2, float, ndmin=1)
-    costs = np.ones((len(layers), 1)) if costs is None else costs
-    return place(parse_strategy(strategy), layers, mask, costs, groups)
+def placed(strategy, layers, p2, **rules) -> tuple[Placement, Bounds]:
+    """Groups of p2 PEs, of as many PEs in all; costs of 1 unless given."""
+    degree, read = np.array(p2, float, ndmin=1), parse_strategy(strategy)
+    usual = {"dims": read.dims, "layers": read.layers, "costs": np.ones((len(layers), 1))}
+    divided = KINDS[read.parts[0]].divides if read.parts else None
+    return place(divided, degree, Rules(layers, **usual | rules))
 
 
 def kinds(layers, split) -> list[str]:
@@ -233,9 +235,8 @@ def test_where_all_that_crosses_counts_stages_are_as_many_as_products_in_a_row(
     layers: LayerTable, most: int
 ) -> None:
     """More stages than that are forbidden, more than layers are nothing at all."""
-    groups, costs = np.array([1.0, most, most + 1, len(layers) + 1]), np.ones((len(layers), 1))
-    pipeline = parse_strategy("pipeline")
-    _, bounds = place(pipeline, layers, None, costs, groups, cuts="crossing")
+    stages = [1, most, most + 1, len(layers) + 1]
+    _, bounds = placed("pipeline", layers, stages, cuts="crossing")
     assert bounds.fits.tolist() == [True, True, False, False]
     assert bounds.defined.tolist() == [True, True, True, False]
 
@@ -243,19 +244,14 @@ def test_where_all_that_crosses_counts_stages_are_as_many_as_products_in_a_row(
 def test_a_network_without_products_has_one_stage() -> None:
     definition = {"name": "net", "rank": 2, "layers": ["relu", "relu"]}
     layers = Architecture.from_definition(definition).layers_for((3, 8, 8), 10)
-    groups, costs = np.array([1.0, 2]), np.ones((2, 1))
-    _, bounds = place(parse_strategy("pipeline"), layers, None, costs, groups, cuts="crossing")
+    _, bounds = placed("pipeline", layers, [1, 2], cuts="crossing")
     assert bounds.fits.tolist() == [True, False]
 
 
 def test_stages_are_cut_where_shortcuts_do_not_cross() -> None:
     """Of equal layers: in the middle, between a body and its shortcut, or two layers later."""
-    two, groups = parse_strategy("pipeline"), np.array([2.0])
     names, crossing = np.array(RESNET50.names), RESNET50.crossing
-    costs = np.ones((len(RESNET50), 1))
-    ends = {
-        cuts: place(two, RESNET50, None, costs, groups, cuts=cuts)[0].ends[0, 0] for cuts in CUTS
-    }
+    ends = {cuts: placed("pipeline", RESNET50, 2, cuts=cuts)[0].ends[0, 0] for cuts in CUTS}
     assert names[ends["output"] - 1] == "layer3.0.shortcut.conv"
     assert names[ends["crossing"] - 1] == "layer3.0.add"
     assert crossing[ends["crossing"] - 1] == crossing[ends["output"] - 1] / 2
@@ -266,6 +262,5 @@ def test_stages_follow_the_costs_of_each_cell() -> None:
     equal = np.ones(len(VGG16))
     heavy = np.where(np.arange(len(VGG16)) == 0, 1e3, 1.0)
     costs = np.stack([equal, heavy], axis=1)[:, None]
-    groups = np.array([[2.0]])
-    placement, _ = place(parse_strategy("pipeline"), VGG16, None, costs, groups)
+    placement, _ = placed("pipeline", VGG16, [[2]], costs=costs)
     assert placement.ends[0, 0].tolist() == [-(-len(VGG16) // 2), 1]

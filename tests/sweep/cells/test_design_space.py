@@ -45,7 +45,7 @@ def test_what_is_not_given_is_searched():
     grid = make_grid(Options("alexnet", pe="8", dataset="imagenet", settings=PAPER))
     assert len(grid.strategies) == 10
     assert all(each.group == "best" for each in grid.strategies if each.hybrid)
-    pipelines = [each for each in grid.strategies if each.group_strategy == "pipeline"]
+    pipelines = [each for each in grid.strategies if each.parts == ("pipeline",)]
     assert [each.segments for each in pipelines] == ["best", "best"]
     samples = grid.datasets[0].samples
     assert grid.axes["batch"].max() == min(samples, 2**20)

@@ -37,7 +37,6 @@ class OperatorPlacement(Parallelism):
     """Operators placed on PEs: the critical path's time, and of all else the PE with the most."""
 
     name = sends_as = "placement"
-    segmented = True
 
     def sum_layers(self, values: PerLayer, division: Division) -> PerStage:
         """Of each PE: they update, and exchange with other replicas, at once."""
@@ -91,6 +90,9 @@ class OperatorPlacement(Parallelism):
         m = batch * case.run.delta * sent.path_items
         seconds = sent.path_messages * paths.alpha + m * paths.beta
         return (Exchange("point_to_point", seconds),)
+
+
+PARALLELISM = OperatorPlacement()
 
 
 def expect_placed(division: Division) -> Placed:
