@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import replace
-from typing import Any
+from functools import partial
 
 import pytest
 from reference_transformers import (
@@ -20,12 +20,10 @@ from reference_transformers_stage import hardware_flops, in_flight, memory, mode
 
 GPT3 = Network(96, 12288, 96, 49152, 51200, 2048, positions=2048, dropout=True)
 MT_NLG = Network(105, 20480, 128, 81920, 51200, 2048, positions=2048, dropout=True)
-LLAMA: dict[str, Any] = {"gated": True, "tied": False, "biases": False, "norm": "rmsnorm"}
-LLAMA_70B = Network(80, 8192, 64, 28672, 32000, 4096, kv_heads=8, **LLAMA)
-MIXTRAL = Network(
-    32, 4096, 32, 14336, 32000, 4096, 8, experts=8, top_k=2, expert_ffn=14336, **LLAMA
-)
-DEEPSEEK = Network(
+llama = partial(Network, gated=True, tied=False, biases=False, norm="rmsnorm")
+LLAMA_70B = llama(80, 8192, 64, 28672, 32000, 4096, kv_heads=8)
+MIXTRAL = llama(32, 4096, 32, 14336, 32000, 4096, 8, experts=8, top_k=2, expert_ffn=14336)
+DEEPSEEK = llama(
     61,
     7168,
     128,
@@ -38,18 +36,17 @@ DEEPSEEK = Network(
     shared_ffn=2048,
     dense_first=3,
     latent=Latent(512, 1536),
-    **LLAMA,
 )
 
 
 @pytest.mark.parametrize(
     ("net", "count"),
     [
-        (Network(32, 4096, 32, 11008, 32000, 4096, **LLAMA), 6_738_415_616),
-        (Network(40, 5120, 40, 13824, 32000, 4096, **LLAMA), 13_015_864_320),
+        (llama(32, 4096, 32, 11008, 32000, 4096), 6_738_415_616),
+        (llama(40, 5120, 40, 13824, 32000, 4096), 13_015_864_320),
         (LLAMA_70B, 68_976_648_192),
-        (Network(32, 4096, 32, 14336, 128256, 8192, kv_heads=8, **LLAMA), 8_030_261_248),
-        (Network(80, 8192, 64, 28672, 128256, 8192, kv_heads=8, **LLAMA), 70_553_706_496),
+        (llama(32, 4096, 32, 14336, 128256, 8192, kv_heads=8), 8_030_261_248),
+        (llama(80, 8192, 64, 28672, 128256, 8192, kv_heads=8), 70_553_706_496),
         (MIXTRAL, 46_702_792_704),
         (DEEPSEEK, 671_026_404_352),
     ],
@@ -164,15 +161,33 @@ def test_megatrons_first_stage():
     assert memory(net, layout)["total"] == pytest.approx(states + kept, rel=2e-4)
 
 
+def is_counted(layout):
+    """Whether the published count of valid layouts has it."""
+    even = LLAMA_70B.layers % (layout.pipeline * layout.chunks) == 0
+    whole = layout.batch % (layout.data * layout.micro) == 0
+    piped = layout.pipeline > 1
+    zero = not piped or layout.zero <= 1
+    sequence = layout.tensor > 1 or not layout.sequence_parallel
+    return all((even, whole, zero, sequence, piped or layout.chunks == 1, layout.tensor <= 16))
+
+
 def test_all_layouts_of_llama_70b():
-    settings: dict[str, Any] = {
-        "chunks": (1, 2, 4, 5, 10),
-        "micro": (1, 2, 4, 8, 16),
-        "recompute": ("none", "core_attn", "blocks"),
-        "zero": (0, 1, 2, 3),
-    }
-    assert math.comb(13, 3) * 5 * 5 * 3 * 4 * 2 == 171_600
-    assert sum(1 for _ in layouts(1024, 1024, **settings)) == 171_600
+    candidates = list(
+        layouts(
+            1024,
+            1024,
+            chunks=(1, 2, 4, 5, 10),
+            micro=(1, 2, 4, 8, 16),
+            recompute=("none", "core_attn", "blocks"),
+            zero=(0, 1, 2, 3),
+        )
+    )
+    assert len(candidates) == math.comb(13, 3) * 5 * 5 * 3 * 4 * 2 == 171_600
+    # Published as valid: even stages and batches, t up to 16, and ZeRO-2 and 3 without pipelines.
+    valid = [each for each in candidates if is_counted(each)]
+    assert len(valid) == 32_256
+    of_first_stage = {(x.tensor, x.context, x.recompute, x.sequence_parallel) for x in valid}
+    assert len(of_first_stage) == 237
 
 
 @pytest.mark.parametrize(
