@@ -16,6 +16,7 @@ from benchmarks import (
     convergence,
     elasticities,
     endtoend,
+    first,
     fuzz,
     gains,
     grouped,
@@ -43,6 +44,7 @@ RESULTS = Path(__file__).parent / "RESULTS.md"
 
 MEASUREMENTS: dict[str, Callable[[Effort], Report]] = {
     "startup": startup.measure,
+    "first": first.measure,
     "scalar": scalar.measure,
     "numpy": broadcast.measure,
     "kernel": kernel.measure,

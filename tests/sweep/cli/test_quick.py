@@ -1,6 +1,7 @@
 """Questions that nothing has to be computed for do without what is slow to import."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -74,3 +75,25 @@ def test_commands_import_no_more_than_they_need(small_url, tmp_path):
         imported = set(json.loads(line.removeprefix("imported: ")))
         assert "sweep" in imported
         assert not unneeded & imported, each
+
+
+# What takes 0.2 s and more of CPU to import; answers without a store are numpy's alone.
+SLOW = {"scipy", "zarr", "xarray", "pandas", "dask", "distributed", "matplotlib", "pint"}
+
+
+def test_one_configuration_needs_the_kernels_alone():
+    """Of JAX no program: to compile one takes 2 s."""
+    command = "0 predict --model alexnet --dataset imagenet --strategy data --pe 8 --batch 8"
+    ended = subprocess.run(
+        [sys.executable, "-c", TELLING, command],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+        env={**os.environ, "JAX_LOG_COMPILES": "1"},
+    )
+    (told,) = [line for line in ended.stderr.splitlines() if line.startswith("imported: ")]
+    imported = set(json.loads(told.removeprefix("imported: ")))
+    assert "jax" in imported
+    assert not SLOW & imported
+    assert "Compiling" not in ended.stderr

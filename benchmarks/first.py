@@ -1,0 +1,90 @@
+"""First answers: CPU and wall seconds of commands without a store, cold and warm.
+
+Cold: no compiled programs on disk, and a process of its own each; Python's files are in the page
+cache. The least of a few runs: a busy machine adds wall time, and some CPU time.
+"""
+
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from benchmarks.effort import Effort
+from benchmarks.report import Goal, Report, Row, at_most
+
+ROOT = Path(__file__).parents[1]
+PARADL = "from sweep.cli.main import main; main()"
+VGG = ("--model", "vgg16", "--dataset", "imagenet", "--system", "abci")
+CONFIGURATION = ("--dataset", "imagenet", "--strategy", "data", "--pe", "512", "--batch", "64")
+GROUPS = "data,data+filter:group=4"
+RUNS = 3
+
+# Those of README and docs/questions.md, and their goals [s], cold.
+COMMANDS: dict[str, tuple[float, tuple[str, ...]]] = {
+    "predict": (2, ("predict", "--model", "resnet50", "--system", "dgx-a100", *CONFIGURATION)),
+    "best": (2, ("best", *VGG, "--pe", "256")),
+    "limits": (
+        2,
+        ("limits", *VGG, "--pe", "pow2:1..1024", "--batch", "32", "--strategy", f"{GROUPS},filter"),
+    ),
+    "bottleneck": (
+        2,
+        ("bottleneck", *VGG, "--pe", "64,1024", "--batch", "32", "--strategy", GROUPS),
+    ),
+    "sensitivity, all strategies": (4, ("sensitivity", *VGG, "--pe", "64", "--batch", "32")),
+    "an unknown name": (0.3, ("predict", "--model", "resnet5", *CONFIGURATION)),
+    "sweep examples/small.yaml": (4, ("sweep", "examples/small.yaml", "STORE", "--overwrite")),
+    "sweep examples/hybrid.yaml": (8, ("sweep", "examples/hybrid.yaml", "STORE", "--overwrite")),
+}
+
+
+@dataclass(frozen=True)
+class Seconds:
+    """What a process took [s]."""
+
+    cpu: float
+    wall: float
+
+
+def measure(effort: Effort) -> Report:
+    """Each command, first with an empty cache and then with the programs of the run before."""
+    rows = [row for what in COMMANDS for row in _measure_command(what, min(RUNS, effort.rounds))]
+    title = "CPU seconds from the command to its end, the least of several runs"
+    return Report("first", title, tuple(rows))
+
+
+def _measure_command(what: str, runs: int) -> list[Row]:
+    """The rows of a command, cold and warm."""
+    goal, arguments = COMMANDS[what]
+    with TemporaryDirectory() as folder:
+        words = [
+            str(Path(folder) / "store.zarr") if each == "STORE" else each for each in arguments
+        ]
+        cold = [_run(words, Path(folder) / f"cache-{number}") for number in range(runs)]
+        warm = [_run(words, Path(folder) / "cache-0") for _ in range(runs)]
+    least = min(each.wall for each in cold)
+    return [
+        _row(f"{what}, cold", cold, (at_most(least, goal, "s wall"),)),
+        _row(f"{what}, warm", warm),
+    ]
+
+
+def _row(what: str, runs: list[Seconds], goals: tuple[Goal, ...] = ()) -> Row:
+    wall = min(each.wall for each in runs)
+    return Row(what, min(each.cpu for each in runs), "s", goals=goals, note=f"wall {wall:.2f} s")
+
+
+def _run(words: list[str], cache: Path) -> Seconds:
+    """Run a command whose compiled programs are kept in a folder. It may end with any code."""
+    began, before = time.perf_counter(), os.times()
+    environment = {**os.environ, "XDG_CACHE_HOME": str(cache)}
+    command = (sys.executable, "-c", PARADL, *words)
+    subprocess.run(command, cwd=ROOT, env=environment, check=False, capture_output=True)
+    after = os.times()
+    cpu = (
+        after.children_user + after.children_system - before.children_user - before.children_system
+    )
+    return Seconds(cpu, time.perf_counter() - began)
