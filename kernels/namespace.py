@@ -15,7 +15,6 @@ import jax.scipy.special
 import numpy as np
 
 from kernels.arrays import AnyArray, Cells
-from kernels.quantile import find_normal_quantile
 
 if TYPE_CHECKING:
     from jax import numpy as xp
@@ -89,7 +88,10 @@ def find_quantile(probability: Cells) -> Cells:
     """The quantile of the standard normal distribution."""
     if not in_numpy():
         return jax.scipy.special.ndtri(probability)
-    return find_normal_quantile(probability)
+    from scipy.special import ndtri  # late: 0.1 s, which not every question needs
+
+    quantile: Cells = ndtri(probability)
+    return quantile
 
 
 def empty_last(values: Cells) -> AnyArray:
