@@ -42,15 +42,15 @@ class Reach:
 class Exchange:
     """What PEs send in a pass: seconds of a term, of which some may pass while they compute.
 
-    hideable: the seconds that need not be waited for. share: the part of a pass computing in which
-    they may pass. before: whether what it hides, later exchanges cannot. whole: whether it is of
-    a whole pass, whatever its steps. steps: so often it happens in a pass; cuts: into so many parts
-    samples are cut.
+    hideable: the seconds that need not be waited for; None where all are. share: the part of a pass
+    computing in which they may pass. before: whether what it hides, later exchanges cannot. whole:
+    whether it is of a whole pass, whatever its steps. steps: so often it happens in a pass; cuts:
+    into so many parts samples are cut.
     """
 
     term: str
     seconds: Cells
-    hideable: Cells = 0.0
+    hideable: Cells | None = None
     share: Cells = 0.0
     before: bool = False
     whole: bool = False

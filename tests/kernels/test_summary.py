@@ -124,3 +124,17 @@ def test_parts_of_a_line_make_the_summary_of_the_whole(cut, trains):
         for lines in ([asked], [first, second])
     )
     np.testing.assert_array_equal(parts, whole)
+
+
+@pytest.mark.parametrize("trains", [False, True])
+def test_many_slices_are_summarised_as_few_are(trains: bool) -> None:
+    """Their rows are folded one after the other, and not reduced."""
+    few = [a_line(seed, trains=trains) for seed in range(60)]
+
+    def join(*leaves: jax.Array) -> jax.Array:
+        wide = [jnp.broadcast_to(leaf, (len(leaf), SLICES[0], leaf.shape[2])) for leaf in leaves]
+        return jnp.concatenate(wide, axis=1)
+
+    many = replace(jax.tree.map(join, *few), p=few[0].p)
+    expected = np.concatenate([TABULATE(line) for line in few], axis=1)
+    np.testing.assert_array_equal(TABULATE(many), expected)

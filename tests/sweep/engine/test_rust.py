@@ -46,7 +46,7 @@ def test_codecs_that_are_not_there(small_url, paradl_process):
     ran = paradl_process("limits", small_url, env=os.environ | unknown)
     assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (2, "", 1)
     assert ran.stderr.startswith("paradl: ZARR_CODEC_PIPELINE__PATH: ")
-    assert "install their package (zarrs), or unset it" in ran.stderr
+    assert "zarrs" in ran.stderr
 
 
 def test_nothing_is_begun_with_codecs_that_are_not_there(small, tmp_path):
