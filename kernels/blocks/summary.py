@@ -182,7 +182,8 @@ def _race_by_rows(time: Array, p: Array, enough: Array) -> Race:
     others = time.shape[1:]
 
     def take(values: Array, number: Cells) -> Array:
-        return jax.lax.dynamic_index_in_dim(values, number, keepdims=False)
+        row: Array = jax.lax.dynamic_index_in_dim(values, number, keepdims=False)
+        return row
 
     def step(number: Cells, so_far: Race) -> Race:
         least, fastest, efficient = so_far
@@ -194,8 +195,9 @@ def _race_by_rows(time: Array, p: Array, enough: Array) -> Race:
             xp.where(is_efficient, number, efficient),
         )
 
-    nothing = xp.full(others, NO_ROW, xp.int32)
-    return repeat(len(time), step, (xp.full(others, xp.inf, time.dtype), nothing, nothing * 0 - 1))
+    first = xp.zeros(others, xp.int32)
+    at_first: Race = (xp.full(others, xp.inf, time.dtype), first, first - 1)
+    return repeat(len(time), step, at_first)
 
 
 def extend_summary(earlier: Summary, line: Line) -> Summary:

@@ -130,6 +130,8 @@ def test_parts_of_a_line_make_the_summary_of_the_whole(cut, trains):
 def test_many_slices_are_summarised_as_few_are(trains: bool) -> None:
     """Their rows are folded one after the other, and not reduced."""
     few = [a_line(seed, trains=trains) for seed in range(60)]
+    nowhere = jnp.full_like(few[0].limit, Limit.MEMORY)
+    few[0] = replace(few[0], limit=nowhere)
 
     def join(*leaves: jax.Array) -> jax.Array:
         wide = [jnp.broadcast_to(leaf, (len(leaf), SLICES[0], leaf.shape[2])) for leaf in leaves]
