@@ -4,7 +4,7 @@ The programs of `fill` run at memory speed and take 2 s each to compile, 0.4 s t
 """
 
 from kernels.arrays import AnyArray, Cells
-from kernels.blocks.fill import Outputs, list_summarised
+from kernels.blocks.fill import Outputs, count_alone, list_summarised
 from kernels.blocks.outputs import select_outputs
 from kernels.blocks.summary import Line, tabulate_line
 from kernels.compiled import compiled
@@ -26,14 +26,6 @@ def answer_few(case: Case, enough: Cells, *, names: tuple[str, ...]) -> tuple[Ou
         p=xp.reshape(case.run.p, (-1, *[1] * (xp.ndim(enough) - 1))),
         enough=xp.asarray(enough, xp.float32),
         **{name: outputs[name] for name in summarised},
-        epochs_alone=_count_alone(case, xp.ndim(enough)),
+        epochs_alone=count_alone(case, xp.ndim(enough)),
     )
     return {name: outputs[name] for name in names}, tabulate_line(line)
-
-
-def _count_alone(case: Case, rank: int) -> AnyArray | None:
-    """Epochs on one PE [1, cells but for PEs]."""
-    if case.training is None:
-        return None
-    epochs = xp.asarray(case.training.count_epochs(case.run.batch_alone))
-    return epochs.reshape(epochs.shape[epochs.ndim - rank :])

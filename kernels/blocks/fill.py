@@ -27,7 +27,7 @@ from kernels.blocks.tiles import TILE_CELLS, Starts, Tiles, tiles
 from kernels.compiled import compiled
 from kernels.configuration.case import Case
 from kernels.names.statistics import SUMMARISED
-from kernels.namespace import repeat
+from kernels.namespace import repeat, xp
 from kernels.oracle.answer import Invariants, find_invariants
 
 Buffers = dict[str, Array]
@@ -112,7 +112,7 @@ class Block:
             p=cut.cut(self.p, starts),
             enough=cut.cut(self.enough, starts),
             **{name: outputs[name] for name in list_summarised(self.case)},
-            epochs_alone=self._count_alone(case),
+            epochs_alone=count_alone(case, len(cut.shape)),
         )
         if cut.overlap:
             # The last tile begins early, so as to be a whole one: its first rows count elsewhere.
@@ -124,13 +124,6 @@ class Block:
         """The summary of no PE counts, for cells of this shape."""
         of_limits = tuple(map(min, shape[1:], self.limits))
         return summarise_nothing(shape[1:], of_limits, trains=self.case.training is not None)
-
-    def _count_alone(self, case: Case) -> Array | None:
-        """Epochs on one PE, of the cells' rank: without the dimensions of choices."""
-        if case.training is None:
-            return None
-        epochs = jnp.asarray(case.training.count_epochs(case.run.batch_alone))
-        return epochs.reshape(epochs.shape[epochs.ndim - len(self.cut.shape) :])
 
     @cached_property
     def limits(self) -> tuple[int, ...]:
@@ -154,6 +147,14 @@ def _find_limits(case: Case) -> AnyArray:
 def list_summarised(case: Case) -> tuple[str, ...]:
     """The outputs that a summary reads."""
     return SUMMARISED if case.training is None else (*SUMMARISED, "epochs")
+
+
+def count_alone(case: Case, rank: int) -> AnyArray | None:
+    """Epochs on one PE, of the cells' rank: without the dimensions of choices."""
+    if case.training is None:
+        return None
+    epochs = xp.asarray(case.training.count_epochs(case.run.batch_alone))
+    return epochs.reshape(epochs.shape[epochs.ndim - rank :])
 
 
 def _count_choices(case: Case) -> int:

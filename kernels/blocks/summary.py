@@ -13,7 +13,7 @@ from functools import partial
 import jax
 from jax import Array
 
-from kernels.arrays import LIMITS, Cells, Flags, Limits
+from kernels.arrays import LIMITS, AnyArray, Cells, Flags, Limits
 from kernels.names.flags import FORBIDS, STOPS, Limit
 from kernels.names.statistics import BEST, COUNTS, STATISTICS, Objective
 from kernels.namespace import in_numpy, repeat, xp
@@ -53,8 +53,7 @@ class Line:
     @property
     def row(self) -> Array:
         """The numbers of the rows, from 0."""
-        rows, *others = xp.shape(self.limit)
-        return xp.arange(rows, dtype=xp.int32).reshape(-1, *[1] * len(others))
+        return _number_rows(self.limit)
 
     @property
     def allowed(self) -> Flags:
@@ -170,11 +169,15 @@ def _find_fastest(line: Line, time: Array, enough: Array) -> Best:
 
 def _race_at_once(time: Array, p: Array, enough: Array) -> Race:
     """The least time of each slice, the first row that has it, and the last that is efficient."""
-    row = xp.arange(len(time), dtype=xp.int32).reshape(-1, *[1] * (time.ndim - 1))
-    least = xp.min(time, axis=0)
+    row, least = _number_rows(time), xp.min(time, axis=0)
     # Two minima in place of argmin, which XLA does not vectorise on a CPU.
     fastest = xp.min(xp.where(time == least, row, NO_ROW), axis=0)
     return least, fastest, xp.max(xp.where(time * p <= enough, row, -1), axis=0)
+
+
+def _number_rows(values: AnyArray) -> Array:
+    rows, *others = xp.shape(values)
+    return xp.arange(rows, dtype=xp.int32).reshape(-1, *[1] * len(others))
 
 
 def _race_by_rows(time: Array, p: Array, enough: Array) -> Race:

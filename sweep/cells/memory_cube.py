@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grids.entries.strategies import Strategy
+from grids.entries.systems import System
 from grids.grid import LABELS, Grid
 from grids.reading.errors import InputError
 from sweep.cells.design_space import Options, Values, make_grid
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 # Beyond that, a sweep into a store takes less memory, and serves the next question.
 MOST_CELLS = 100_000_000
 # Settings of a system that make its times unlike those of another.
-SYSTEM_SETTINGS = ("precision", "software")
+SYSTEM_SETTINGS = System.SETTINGS
 
 
 def compute_space(

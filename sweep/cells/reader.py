@@ -162,9 +162,16 @@ class Reader(ABC):
 
         InputError: an unknown axis or value; a store that keeps summaries alone, of other lines.
         """
+        # What is kept is of one efficiency.
+        if efficiency == EFFICIENCY and self.has_lines(selection, max_global_batch):
+            return self.read_summary(selection, objective)
         from sweep.cells.computed_summary import summarise_cells  # late: JAX comes with it
 
         return summarise_cells(self.read_cells(selection, max_global_batch), efficiency, objective)
+
+    def read_summary(self, selection: Selection, objective: Objective) -> Lines:
+        """The summary of a slice, as it is kept: of readers with `keeps_summary`."""
+        raise NotImplementedError
 
     def has_lines(self, selection: Selection, max_global_batch: int | None) -> bool:
         """Whether the lines of a slice are those of the summary that is kept: whole ones."""

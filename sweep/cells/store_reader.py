@@ -22,7 +22,6 @@ from sweep.cells.stored_summary import read_lines
 from sweep.cube.coordinates import list_coordinates
 from sweep.cube.laws import expect_laws
 from sweep.cube.layout import NOT_SERIAL, SERIAL, SUMMARY, find_part
-from sweep.cube.statistics import EFFICIENCY
 from sweep.cube.store import Cube
 from sweep.cube.variables import Arrays
 from sweep.errors import RunError
@@ -108,17 +107,8 @@ class StoreReader(Reader):
                 {name: self._read_array(name, region, inside) for name in names},
             )
 
-    def summarise(
-        self,
-        selection: Selection,
-        efficiency: float = EFFICIENCY,
-        objective: Objective = "epoch_time",
-        max_global_batch: int | None = None,
-    ) -> Lines:
-        """The summary of a slice, from the store's where that has it; InputError as of readers."""
-        # The store keeps whole lines at one efficiency: anything else is computed from cells.
-        if efficiency != EFFICIENCY or not self.has_lines(selection, max_global_batch):
-            return super().summarise(selection, efficiency, objective, max_global_batch)
+    def read_summary(self, selection: Selection, objective: Objective) -> Lines:
+        """The summary of a slice, as the store keeps it; InputError as of `summarise`."""
         if objective == "train_time":
             expect_laws(self.grid, "objective")
         chosen = dict.fromkeys(self.coordinates, slice(None)) | locate_values(

@@ -130,10 +130,8 @@ def find_elasticities(case: Case, division: Division) -> dict[str, float]:
     names = [name for name in UPGRADABLE if 0 < abs(read_value(case, name)) < np.inf]
     # To one side alone: to the other, counts of tiles jump. With the second step, times that bend
     # are no error.
-    near, far = (
-        np.log(_find_ratios(case, division, [(name, step) for name in names]))
-        for step in (STEP, STEP**2)
-    )
+    steps = [(name, step) for step in (STEP, STEP**2) for name in names]
+    near, far = np.log(_find_ratios(case, division, steps)).reshape(2, -1)
     slopes = (4 * near - far) / (2 * np.log(STEP))
     return {
         name: float(slope) for name, slope in zip(names, slopes, strict=True) if np.isfinite(slope)
