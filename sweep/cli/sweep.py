@@ -3,11 +3,12 @@
 import sys
 from math import prod
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
 
-from grids.reading.errors import InputError, format_text
+from grids.reading.errors import InputError
 from sweep.cli.commands import INTERRUPTED, end
 from sweep.cli.shared_options import Store, Workers
 from sweep.show.visible import escape_lines, tell
@@ -69,5 +70,5 @@ def _refuse_swapped(spec: Path, store: str) -> None:
         raise InputError(
             "the store stands before the spec",
             where=str(spec),
-            advice=f"swap them: paradl sweep {format_text(store)} {format_text(str(spec))}",
+            advice=f"swap them: paradl sweep {quote(store)} {quote(str(spec))}",
         )

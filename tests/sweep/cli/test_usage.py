@@ -3,6 +3,7 @@
 import py_compile
 from importlib import import_module
 from pathlib import Path
+from shlex import quote
 
 import pytest
 
@@ -53,10 +54,12 @@ def test_a_spec_is_no_cube(command, tmp_path, paradl):
 
 
 def test_the_spec_stands_first(tmp_path, paradl):
-    spec, store = tmp_path / "week.yaml", tmp_path / "out.zarr"
+    folder = tmp_path / ("a long name " * 12)  # a command to copy is never cut short
+    folder.mkdir()
+    spec, store = folder / "week.yaml", folder / "out.zarr"
     told = fail(paradl, "sweep", store, spec)
-    assert f"swap them: paradl sweep {spec} {store}" in told
-    assert list(tmp_path.iterdir()) == []
+    assert f"swap them: paradl sweep {quote(str(spec))} {quote(str(store))}" in told
+    assert list(folder.iterdir()) == []
 
 
 def test_an_unknown_model_may_be_written(paradl):

@@ -106,7 +106,8 @@ def test_workers_that_die_as_they_start(paradl_process, spec_file, small, tmp_pa
         "if '--multiprocessing-fork' in sys.orig_argv: os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     store = tmp_path / "cube.zarr"
-    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    paths = os.pathsep.join((str(tmp_path), os.environ.get("PYTHONPATH", "")))
+    environment = os.environ | {"PYTHONPATH": paths}
     ended = paradl_process("sweep", spec_file(small), store, "--workers", 2, env=environment)
     assert (ended.returncode, ended.stdout) == (1, "")
     assert ended.stderr.startswith("paradl: local workers did not start (")
