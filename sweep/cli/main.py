@@ -29,6 +29,7 @@ from sweep.errors import RunError
 
 app = typer.Typer(
     name="paradl",
+    context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=True,
     cls=Commands,
     pretty_exceptions_enable=False,

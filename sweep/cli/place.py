@@ -50,7 +50,7 @@ def place(
         Path | None,
         typer.Option(metavar="FILE", help="Draw it to a file, such as placement.png."),
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
     form: Form = "table",
 ) -> None:
     """Place a network's operators on devices so that a step is shortest, with a proof."""

@@ -150,7 +150,7 @@ Form = Annotated[
     typer.Option("--format", help="How to print the answer; --json: as JSON."),
 ]
 All = Annotated[bool, typer.Option("--all", help="Show every row, not just a screenful.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, no notes.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no notes.")]
 Workers = Annotated[
     int, typer.Option(min=0, help="Local worker processes; 0 computes in this one.")
 ]

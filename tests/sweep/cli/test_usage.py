@@ -87,3 +87,11 @@ def test_compiled_code_that_was_cut_short(paradl, tmp_path, monkeypatch):
     assert code == 1
     assert "Aborted" not in err
     assert "__pycache__" in err
+
+
+@pytest.mark.parametrize("command", [(), ("sweep",), ("surrogate", "train"), ("plot", "map")])
+def test_help_and_quiet_have_short_names(paradl, command):
+    code, out, _ = paradl(*command, "-h")
+    assert (code, out) == (0, paradl(*command, "--help")[1])
+    assert "-h, --help" in out
+    assert not command or "-q, --quiet" in out or command[0] == "plot"
