@@ -32,7 +32,9 @@ def sweep(
     scheduler: Annotated[
         str | None, typer.Option(help="Address of a running Dask scheduler.")
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No plan, no progress, no notes.")] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="No plan, no progress, no notes.")
+    ] = False,
 ) -> None:
     """Sweep a design space into a Zarr store, or resume a sweep that was cut short."""
     from grids.grid_of_spec import read_grid
