@@ -22,8 +22,8 @@ LIMITS: dict[str, tuple[int, int]] = {
     "one node": (4, 32),
     "16 PEs": (16, 32),
     "1,024 PEs": (1024, 32),
-    "b = 1": (16, 1),
-    "b = 4,096": (16, 4096),
+    "16 PEs, b = 1": (16, 1),
+    "16 PEs, b = 4,096": (16, 4096),
 }
 
 
@@ -49,19 +49,17 @@ class Form:
 
 
 FORMS = (
-    Form("forward_backward", "data", "of a PE alone: neither p nor nodes have a part in it"),
-    Form("pipeline_bubble", "data+pipeline", "one stage waits for none"),
+    Form("forward_backward", "data", "a PE's own: neither p nor nodes matter"),
+    Form("pipeline_bubble", "data+pipeline", "one stage waits for no other"),
     Form("pass_overhead", "data", "weights are read once a pass: the same for any p and b"),
-    Form(
-        "launch_wait", "data", "a maximum: L o less the device's time for few samples, to 0 as b^-3"
-    ),
-    Form("launch_wait", "data+spatial", "parts of layers are launched as whole ones are"),
+    Form("launch_wait", "data", "few samples: L o less the device's time; many: to 0 as b^-3"),
+    Form("launch_wait", "data+spatial", "the same: parts of layers are launched as whole ones are"),
     Form("weight_update", "data", "once an iteration: the same for any p and b"),
     Form("split_overhead", "data+filter", "one PE has whole layers; parts of y are put together"),
     Form(
         "gradient_packing",
         "filter",
-        "one PE packs nothing; then weights alone count",
+        "one PE packs nothing; else weights alone count",
         model="vgg16",
     ),
     Form(
@@ -118,10 +116,10 @@ FORMS = (
     Form(
         "log_files",
         "data+spatial",
-        "one PE exchanges nothing; (2 L_c + 1) p tau, no 1 of one replica",
+        "one PE exchanges nothing; 2 L_c p tau, and p tau more of several replicas",
     ),
-    Form("log_files", "data+channel", "gradients' alone: p tau, nothing of one replica"),
-    Form("straggler_wait", "data", "z(1) = 0: one PE waits for none"),
+    Form("log_files", "data+channel", "gradients alone: p tau of several replicas, 0 of one"),
+    Form("straggler_wait", "data", "z(1) = 0: one PE waits for no other"),
     Form(
         "hidden_communication",
         "data",
