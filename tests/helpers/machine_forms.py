@@ -1,0 +1,175 @@
+"""Forms of the machine oracle at their limits: a table of docs/machine.md, How terms grow.
+
+python tests/helpers/machine_forms.py    # prints it, for the page
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from grids.grid import Grid
+from grids.models.layers import Floats
+from grids.spec import validate_spec
+from kernels.names.terms import TERMS
+from kernels.namespace import use_numpy
+from kernels.oracle.answer import answer_case
+
+# PEs and samples a replica of each column; ABCI has 4 PEs a node, of which hybrids make groups.
+LIMITS: dict[str, tuple[int, int]] = {
+    "one PE": (1, 32),
+    "one node": (4, 32),
+    "16 PEs": (16, 32),
+    "1,024 PEs": (1024, 32),
+    "16 PEs, b = 1": (16, 1),
+    "16 PEs, b = 4,096": (16, 4096),
+}
+
+
+@dataclass(frozen=True)
+class Form:
+    """A term where one form of it rules: of which network, strategy and system; why it is 0."""
+
+    term: str
+    strategy: str
+    why: str
+    model: Any = "resnet50"
+    dataset: str = "imagenet"
+    system: str = "abci"
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def place(self) -> str:
+        """Where it is computed, in words: what is not ResNet-50's on ABCI is named."""
+        system = self.system.removeprefix("abci").removeprefix(":")
+        model = "" if self.model == "resnet50" else self.model
+        stated = [f"{name}={value}" for name, value in self.parameters.items()]
+        return ", ".join(filter(None, (f"`{self.strategy}`", model, system, *stated)))
+
+
+FORMS = (
+    Form("forward_backward", "data", "a PE's own: neither p nor nodes matter"),
+    Form("pipeline_bubble", "data+pipeline", "one stage waits for no other"),
+    Form("pass_overhead", "data", "weights are read once a pass: the same for any p and b"),
+    Form("launch_wait", "data", "few samples: L o less the device's time; many: to 0 as b^-3"),
+    Form("launch_wait", "data+spatial", "the same: parts of layers are launched as whole ones are"),
+    Form("weight_update", "data", "once an iteration: the same for any p and b"),
+    Form("split_overhead", "data+filter", "one PE has whole layers; parts of y are put together"),
+    Form(
+        "gradient_packing",
+        "filter",
+        "one PE packs nothing; else weights alone count",
+        model="vgg16",
+    ),
+    Form(
+        "input_wait",
+        "data",
+        "0 where hosts are ahead: max(0, N / r - T), and T grows with p",
+        parameters={"input_rate": 1000},
+    ),
+    Form("gradient_exchange", "data", "one PE has no peers; one node uses no adapter"),
+    Form(
+        "gradient_exchange",
+        "data",
+        "the same; computing hides all but the last bucket",
+        system="abci:software=ddp",
+    ),
+    Form(
+        "gradient_exchange",
+        "filter",
+        "one PE has no peers; hosts' slow part has 1 - 1/p of its limit, 3/4 in one node",
+        model="vgg16",
+    ),
+    Form(
+        "gradient_exchange",
+        "data+spatial",
+        "one PE has no peers; in one node no leaders exchange the slow part",
+        model="vgg16",
+    ),
+    Form(
+        "layer_collectives",
+        "data+filter",
+        "one PE has whole layers; a group in a node uses no adapter",
+    ),
+    Form(
+        "halo_exchange", "data+spatial", "one PE has no neighbours; start-ups stay with few samples"
+    ),
+    Form(
+        "split_gather",
+        "data+spatial",
+        "one PE has all of it; 1 - 1/p2 of the samples, no start-ups",
+    ),
+    Form("sample_scatter", "data+spatial", "one PE has all samples; the first 256 MiB are free"),
+    Form(
+        "sample_scatter",
+        "data+spatial",
+        "the same; a sample alone has 2 GiB; nodes wait for the slowest of them",
+        model="cosmoflow",
+        dataset="cosmoflow-512",
+    ),
+    Form(
+        "point_to_point",
+        "data+pipeline",
+        "one stage sends nothing; start-ups stay with few samples",
+    ),
+    Form(
+        "log_files",
+        "data+spatial",
+        "one PE exchanges nothing; 2 L_c p tau, and p tau more of several replicas",
+    ),
+    Form("log_files", "data+channel", "gradients alone: p tau of several replicas, 0 of one"),
+    Form("straggler_wait", "data", "z(1) = 0: one PE waits for no other"),
+    Form(
+        "hidden_communication",
+        "data",
+        "one PE sends nothing to hide; few samples hide little",
+        system="abci:software=ddp",
+    ),
+)
+
+
+def time_form(form: Form, pe: list[int], batch: list[int], **changed: Any) -> Floats:
+    """[pe, batch] seconds an iteration of a form's term, with priors but for what is `changed`."""
+    labels = {name: getattr(form, name) for name in ("dataset", "system", "strategy")}
+    spec: dict[str, object] = {
+        "axes": {"model": [form.model], **labels, "pe": pe, "batch": batch},
+        "parameters": {**form.parameters, **changed},
+        "calibration": "none",
+    }
+    case = Grid.from_spec(validate_spec(spec, "spec")).case((0, 0, 0, 0))
+    assert case is not None
+    with use_numpy():
+        answer = answer_case(case)
+    seconds = getattr(answer.terms, form.term) / answer.iterations
+    return np.broadcast_to(seconds, (len(pe), len(batch)))
+
+
+def list_times(form: Form) -> dict[str, float]:
+    """Milliseconds an iteration at each limit."""
+    pes, batches = (sorted({each[i] for each in LIMITS.values()}) for i in (0, 1))
+    seconds = time_form(form, pes, batches)
+    return {
+        name: float(1e3 * seconds[pes.index(pe), batches.index(batch)])
+        for name, (pe, batch) in LIMITS.items()
+    }
+
+
+def show_time(milliseconds: float) -> str:
+    """Three digits."""
+    return f"{float(f'{milliseconds:.3g}'):,g}"
+
+
+def list_lines() -> list[str]:
+    """The lines of the table."""
+    heads = ["term", "of", *LIMITS, "limits: where it is 0, and why"]
+    rows = [heads, ["---"] * len(heads)]
+    for form in FORMS:
+        times = map(show_time, list_times(form).values())
+        rows.append([f"`{form.term}`", form.place, *times, form.why])
+    return ["| " + " | ".join(row) + " |" for row in rows]
+
+
+if __name__ == "__main__":
+    assert {form.term for form in FORMS} == set(TERMS)
+    print("\n".join(list_lines()))
