@@ -74,5 +74,5 @@ def count_parameters(net: Transformer) -> int:
     blocks = count_blocks(net, one)
     sizes = (blocks.dense + blocks.experts)[:, 0].tolist()
     tables = (1 if net.tied else 2) * net.vocabulary
-    whole = sum(sizes[int(has_experts)] for has_experts in net.expert_blocks)
+    whole: float = sum(sizes[int(has_experts)] for has_experts in net.expert_blocks)
     return round(whole + net.hidden * (tables + net.norm + net.positions))
