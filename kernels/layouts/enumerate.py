@@ -47,10 +47,12 @@ def list_divisors(number: int) -> list[int]:
 
 def find_repeated(layouts: Layouts) -> Column:
     """Whether a layout is another one again [layouts]: a setting has nothing to divide."""
-    repeated: Column = (layouts.sequence > 0) & (layouts.tensor == 1)
-    repeated = repeated | ((layouts.zero > 0) & (layouts.shards == 1))
-    repeated = repeated | ((layouts.chunks > 1) & (layouts.pipeline == 1))
-    return repeated
+    repeats = (
+        (layouts.sequence > 0) & (layouts.tensor == 1),
+        (layouts.zero > 0) & (layouts.shards == 1),
+        (layouts.chunks > 1) & (layouts.pipeline == 1),
+    )
+    return np.asarray(np.any(repeats, axis=0))
 
 
 def find_reasons(net: Transformer, layouts: Layouts, training: Training) -> dict[str, Column]:

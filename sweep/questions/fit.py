@@ -237,7 +237,7 @@ class _Answer:
         if changes:
             return "; ".join(changes)
         least = self._memory[large].min()
-        return f"PEs of {least / 1e9:,.1f} GB: the smallest of them needs as much"
+        return f"more PEs, or PEs of at least {least / 1e9:,.1f} GB"
 
 
 def name_recompute(bits: int) -> str:

@@ -38,7 +38,10 @@ def test_memory_is_that_of_the_reference(config, paradl):
     assert answer["parameters"] == 8_030_261_248
     net = Network(
         *(32, 4096, 32, 14336, 128256, 4096, 8),
-        **{"gated": True, "tied": False, "biases": False, "norm": "rmsnorm"},
+        gated=True,
+        tied=False,
+        biases=False,
+        norm="rmsnorm",
     )
     for row in answer["layouts"][::20]:
         layout = Layout(
@@ -100,6 +103,7 @@ def test_nothing_fits(paradl):
     code, out, err = paradl("fit", "--model", "llama3_405b", "--pe", 8)
     assert code == 4
     assert "least memory: " in out
+    assert "more PEs, or PEs of at least " in out
     assert "nothing feasible" in err
 
 
@@ -119,7 +123,7 @@ def test_scores_that_are_kept(paradl):
     [
         (("--model", "resnet50", "--pe", 8), "none of the families gpt, llama, moe"),
         (("--model", "llama2_7b", "--pe", 0), "pe: expected 1 to 1,024, got 0"),
-        (("--model", "llama2_7b", "--pe", 8, "--global-batch", 0), "global_batch: expected 1 to"),
+        (("--model", "llama2_7b", "--pe", 8, "--global-batch", 0), "--global-batch: expected 1 to"),
         (("--model", "llama2_7b", "--pe", 8, "--sequence", -1), "sequence: expected 1 to"),
     ],
 )
