@@ -153,8 +153,11 @@ class _Answer:
         }
 
     def _find_largest(self, rows: Column) -> Column:
-        """Of rows that differ in their micro-batch alone the one of the largest."""
-        ordered = rows[np.argsort(-self._layouts.micro[rows], kind="stable")]
+        """Of rows that differ in their micro-batch alone the largest one.
+
+        One with fewer remarks goes ahead: larger micro-batches may starve a pipeline.
+        """
+        ordered = rows[np.lexsort((-self._layouts.micro[rows], self._count_marks(rows)))]
         _, first = np.unique(self._number("micro")[ordered], return_index=True)
         return ordered[first]
 
@@ -170,10 +173,12 @@ class _Answer:
     def _order(self, rows: Column) -> Column:
         """The rows, those without remarks first, then the least divided, then least recomputed."""
         some = self._layouts.select(rows)
-        marks = np.sum([mask[rows] for mask in self._marks.values()], axis=0)
         divided = some.tensor * some.context * some.pipeline
-        keys = (self._memory[rows], some.zero, some.recompute, some.expert, divided, marks)
-        return rows[np.lexsort(keys)]
+        keys = (self._memory[rows], some.zero, some.recompute, some.expert, divided)
+        return rows[np.lexsort((*keys, self._count_marks(rows)))]
+
+    def _count_marks(self, rows: Column) -> Column:
+        return np.asarray(np.sum([mask[rows] for mask in self._marks.values()], axis=0))
 
     def _describe_row(self, row: int) -> LayoutRow:
         layouts, place = self._layouts, int(np.searchsorted(self._divides, row))

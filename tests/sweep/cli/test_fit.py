@@ -64,8 +64,14 @@ def test_micro_batches_are_the_largest(config, paradl):
         tuple(sorted((k, str(row[k])) for k in row if k in SETTINGS)) for row in answer["layouts"]
     ]
     assert len(keys) == len(set(keys)) < answer["fitting"] < answer["candidates"]
+    # Twice as much leaves the capacity, or the replica's part of the batch, or starves a pipeline.
+    for row in answer["layouts"]:
+        if row["pipeline"] == 1 and 2 * row["micro"] * row["data"] <= answer["global_batch"]:
+            flying = sum(row["memory_parts"][part] for part in PER_SEQUENCE)
+            assert row["memory"] + flying > answer["capacity"]
 
 
+PER_SEQUENCE = ("activations", "recomputed", "embedding", "logits")
 SETTINGS = {
     *("tensor", "context", "expert", "pipeline", "chunks", "data", "zero", "recompute", "sequence"),
 }
