@@ -37,6 +37,8 @@ SCHEDULES: Mapping[str, Schedule] = {
 }
 # The one schedule that interleaves where a stage has several chunks.
 INTERLEAVES = "1f1b"
+# Those to choose from.
+PLAIN = tuple(name for name in SCHEDULES if name != "interleaved")
 
 
 def count_in_flight(layouts: Layouts, training: Training, stage: int) -> Column:

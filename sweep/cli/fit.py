@@ -29,6 +29,10 @@ def fit(
         Literal["fused", "unfused"],
         typer.Option(help="Whether the kernel keeps no scores in memory (flash attention)."),
     ] = "fused",
+    schedule: Annotated[
+        Literal["1f1b", "gpipe", "zb1p", "zbv"],
+        typer.Option(help="Of pipelines; 1f1b is interleaved where stages have several chunks."),
+    ] = "1f1b",
     every: All = False,
     form: Form = "table",
 ) -> None:
@@ -45,6 +49,7 @@ def fit(
         length=sequence,
         precision=precision,
         attention=attention,
+        schedule=schedule,
     )
     show_fit(answer, form, every)
     if not answer["feasible"]:

@@ -21,6 +21,7 @@ from kernels.layouts.enumerate import (
 )
 from kernels.layouts.memory import measure_memory
 from kernels.layouts.parameters import count_parameters
+from kernels.layouts.schedules import INTERLEAVES, PLAIN
 from kernels.layouts.transformer import (
     RECIPES,
     RECOMPUTE,
@@ -53,12 +54,14 @@ def fit(
     length: int | None = None,
     precision: str = "bf16",
     attention: Literal["fused", "unfused"] = "fused",
+    schedule: str = INTERLEAVES,
 ) -> FitAnswer:
     """Which layouts of a transformer on so many PEs fit, at their largest micro-batch.
 
     global_batch: sequences of an iteration; None: the least multiple of `pe` from 1,024 on.
     length: tokens of a sequence; None: 2,048, or all that the model knows, if fewer. precision: a
-    recipe of bytes a parameter. attention: unfused keeps scores in memory.
+    recipe of bytes a parameter. attention: unfused keeps scores in memory. schedule: of pipelines;
+    1f1b may have several chunks a stage, which are interleaved.
     InputError: bad input, a network that is no decoder.
     """
     machine, network = find("system", system, Path()), find("model", model, Path())
@@ -70,10 +73,13 @@ def fit(
     _expect_count("sequence", length, MOST_LENGTH)
     if precision not in RECIPES:
         raise InputError.unknown("precision", precision, RECIPES)
+    if schedule not in PLAIN:
+        raise InputError.unknown("schedule", schedule, PLAIN)
     training = Training(
         batch,
         length,
         precision,
+        schedule,
         fused_attention=attention == "fused",
         reserved=_find_reserved(machine),
     )
@@ -86,6 +92,7 @@ def fit(
         "length": length,
         "precision": precision,
         "attention": attention,
+        "schedule": schedule,
         "parameters": count_parameters(net),
         "capacity": machine.pe.memory_capacity,
         **_Answer(net, candidates, training, machine).describe(),  # type: ignore[typeddict-item]
@@ -112,7 +119,7 @@ def list_candidates(net: Transformer, pe: int, training: Training) -> Layouts:
     layouts = enumerate_layouts(
         pe,
         expert=[each for each in list_divisors(net.experts) if pe % each == 0] or (1,),
-        chunks=CHUNKS,
+        chunks=CHUNKS if training.schedule == INTERLEAVES else (1,),
         micro=[1 << bit for bit in range(training.batch.bit_length())],
         recompute=[0, *(RECOMPUTE[name] for name in (*modules, "blocks"))],
         zero=range(4),

@@ -38,7 +38,8 @@ def _describe(answer: FitAnswer) -> Iterator[str]:
     )
     yield (
         f"{answer['global_batch']:,} sequences of {answer['length']:,} tokens an iteration, "
-        f"{answer['precision']}, {answer['attention']} attention, Adam"
+        f"{answer['precision']}, {answer['attention']} attention, Adam, "
+        f"pipelines by {answer['schedule']}"
     )
     yield f"{answer['fitting']:,} of {answer['candidates']:,} candidates fit; no time is predicted"
     smallest = answer["smallest"]

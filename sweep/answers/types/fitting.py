@@ -48,6 +48,7 @@ class FitAnswer(TypedDict):
     length: Annotated[int, Fact("tokens of a sequence")]
     precision: Annotated[str, Fact("the recipe of bytes a parameter")]
     attention: Annotated[str, Fact("whether scores are kept in memory: fused or unfused")]
+    schedule: Annotated[str, Fact("the schedule of pipelines")]
     parameters: Annotated[int, Fact("parameters of the network")]
     capacity: Annotated[float, Fact("memory of a PE", "B", scaled=True)]
     candidates: Annotated[int, Fact("layouts that were looked at")]

@@ -124,6 +124,20 @@ def test_scores_that_are_kept(paradl):
     assert any("recompute=core_attn" in row["layout"] for row in answer["layouts"])
 
 
+def test_schedules_differ_in_flight(config, paradl):
+    """GPipe keeps all micro-batches, 1F1B as many as there are stages."""
+    options = ("--model", config, "--pe", 8, "--global-batch", 64)
+    counts = {
+        name: ask(paradl, *options, "--schedule", name)[1] for name in ("1f1b", "gpipe", "zbv")
+    }
+    piped = {
+        name: sum(row["pipeline"] > 1 and row["chunks"] == 1 for row in answer["layouts"])
+        for name, answer in counts.items()
+    }
+    assert piped["gpipe"] < piped["1f1b"]
+    assert {row["chunks"] for row in counts["zbv"]["layouts"]} == {1}
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
