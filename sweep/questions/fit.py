@@ -1,6 +1,7 @@
 """Fit: which layouts of a transformer fit in memory, by part, before anything is launched."""
 
 from dataclasses import fields
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
@@ -124,9 +125,11 @@ def list_candidates(net: Transformer, pe: int, training: Training) -> Layouts:
         recompute=[0, *(RECOMPUTE[name] for name in (*modules, "blocks"))],
         zero=range(4),
     )
-    # Longer micro-batches than a replica's part of the batch are no candidates.
-    fits = layouts.micro * layouts.data <= training.batch
-    return layouts.select(fits & ~find_repeated(layouts))
+    # Nobody asks for a larger micro-batch than a replica's part of the batch, nor for more parts of
+    # experts than there are ranks.
+    sensible = layouts.micro * layouts.data <= training.batch
+    sensible &= layouts.shards % layouts.expert == 0
+    return layouts.select(sensible & ~find_repeated(layouts))
 
 
 class _Answer:
@@ -168,12 +171,17 @@ class _Answer:
         _, first = np.unique(self._number("micro")[ordered], return_index=True)
         return ordered[first]
 
+    @cached_property
+    def _places(self) -> dict[str, Column]:
+        """The place of each layout's value among those of its column."""
+        return {
+            each.name: np.unique(getattr(self._layouts, each.name), return_inverse=True)[1]
+            for each in fields(Layouts)
+        }
+
     def _number(self, left_out: str) -> Column:
         """A number for each layout, the same where all but one column are."""
-        names = [each.name for each in fields(Layouts) if each.name != left_out]
-        columns = [
-            np.unique(getattr(self._layouts, name), return_inverse=True)[1] for name in names
-        ]
+        columns = [column for name, column in self._places.items() if name != left_out]
         sizes = [int(column.max(initial=0)) + 1 for column in columns]
         return np.ravel_multi_index(tuple(columns), tuple(sizes))
 
@@ -233,7 +241,6 @@ class _Answer:
             "context_heads": "tensor x context that divides the heads",
             "sequence_parallel": "a length over context that the tensor degree divides",
             "experts": f"an expert degree that divides {net.experts} experts",
-            "folding": "an expert degree that divides data x context",
             "experts_need_sequence": "sequence parallelism",
             "more_stages_than_blocks": f"at most {net.blocks} chunks of all stages",
         }[reason]
