@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from sweep.questions.crossovers import crossovers as crossovers
     from sweep.questions.diff import diff as diff
     from sweep.questions.explain import explain as explain
+    from sweep.questions.fit import fit as fit
     from sweep.questions.grad import grad as grad
     from sweep.questions.hybrid.question import hybrid as hybrid
     from sweep.questions.limits import limits as limits
@@ -61,6 +62,7 @@ _HOMES = {
     "crossovers": "sweep.questions.crossovers",
     "explain": "sweep.questions.explain",
     "export": "sweep.exports.export",
+    "fit": "sweep.questions.fit",
     "grad": "sweep.questions.grad",
     "hybrid": "sweep.questions.hybrid.question",
     "limits": "sweep.questions.limits",

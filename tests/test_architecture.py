@@ -52,6 +52,7 @@ FLOORS = (
     # Types, flags and names that all floors share.
     "kernels",
     "kernels.names",
+    "kernels.layouts",
     "kernels.machine",
     "kernels.work",
     # What a case holds by Table III; the rest of `kernels.paper` reads cases.

@@ -10,6 +10,7 @@ from sweep.cli import (
     catalogue,
     configurations,
     exports,
+    fit,
     hybrid,
     measured,
     pictures,
@@ -44,7 +45,7 @@ def _common(version: Version = False) -> None:
 
 # In the order in which `paradl --help` lists their commands.
 for part in (
-    *(sweep, stores, rankings, plans, configurations, hybrid, place, schemas, catalogue),
+    *(sweep, stores, rankings, plans, configurations, hybrid, fit, place, schemas, catalogue),
     *(exports, samples, measured),
 ):
     app.add_typer(part.app)

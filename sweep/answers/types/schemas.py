@@ -9,6 +9,7 @@ from sweep.answers.types.catalogue import DatasetRow, ModelRow, ParameterRow, St
 from sweep.answers.types.comparison import Comparison
 from sweep.answers.types.cubes import Difference, Status
 from sweep.answers.types.facts import Field, Schema, describe_fields, list_fields, state_parameter
+from sweep.answers.types.fitting import FitAnswer
 from sweep.answers.types.hybrid import HybridAnswer
 from sweep.answers.types.learning import LeakageRow, ScoreRow, SurrogateRow
 from sweep.answers.types.placement import PlacementRecord
@@ -73,6 +74,7 @@ ANSWERS = {
     "compare": Answer(Comparison, record=True),
     "calibrate": Answer(CalibrationRecord, record=True),
     "hybrid": Answer(HybridAnswer, record=True),
+    "fit": Answer(FitAnswer, record=True),
     "place": Answer(PlacementRecord, record=True),
     "leakage": Answer(LeakageRow),
     "surrogate evaluate": Answer(ScoreRow),

@@ -201,6 +201,12 @@ def test_placements(options, paradl):
     assert not errors
 
 
+def test_layouts_that_fit(paradl):
+    answer, errors = ask(paradl, "fit", "--model", "llama2_7b", "--pe", 8)
+    assert answer["layouts"]
+    assert not errors
+
+
 def test_a_calibration():
     """What is shipped is what `calibrate` printed (tests/sweep/calibration/test_calibrate.py)."""
     answer = json.loads(json.dumps(find("calibration", "abci", Path()).definition()))

@@ -1,0 +1,59 @@
+"""The answer of `fit`: which layouts of a transformer fit in memory, and why the others do not."""
+
+from typing import Annotated, TypedDict
+
+from sweep.answers.types.facts import Fact
+from sweep.answers.types.words import PE, Feasible, GlobalBatch, Model, System
+
+PARTS_MEANING = "memory of the fullest PE by part"
+
+
+class LayoutRow(TypedDict):
+    """A layout, at its largest micro-batch that fits, with its memory."""
+
+    layout: Annotated[str, Fact("its degrees and settings, such as tp8 pp4 dp32 mb1 zero1")]
+    tensor: Annotated[int, Fact("PEs that share each matrix")]
+    context: Annotated[int, Fact("PEs that share each sequence")]
+    expert: Annotated[int, Fact("parts of the routed experts")]
+    pipeline: Annotated[int, Fact("stages")]
+    chunks: Annotated[int, Fact("chunks a stage")]
+    data: Annotated[int, Fact("replicas")]
+    micro: Annotated[int, Fact("sequences of a micro-batch: the largest power of two that fits")]
+    zero: Annotated[int, Fact("the ZeRO stage; 1 is the distributed optimizer")]
+    recompute: Annotated[str, Fact("what the backward pass computes again")]
+    sequence: Annotated[bool, Fact("whether it has sequence parallelism")]
+    memory: Annotated[float, Fact("memory of the fullest PE", "B", scaled=True)]
+    capacity_used: Annotated[float, Fact("memory over the capacity of a PE")]
+    memory_parts: Annotated[dict[str, float], Fact(PARTS_MEANING, "B", scaled=True)]
+    stage: Annotated[int, Fact("the fullest stage, from 0")]
+    remarks: Annotated[list[str], Fact("what is odd about it, and forbids nothing")]
+
+
+class LoserRow(TypedDict):
+    """A reason that forbids layouts."""
+
+    reason: Annotated[str, Fact("its name")]
+    layouts: Annotated[int, Fact("candidates that it forbids")]
+    alone: Annotated[int, Fact("candidates that nothing else forbids")]
+    remedy: Annotated[str, Fact("what would let them fit")]
+
+
+class FitAnswer(TypedDict):
+    """Which layouts fit, without any time."""
+
+    model: Model
+    system: System
+    pe: PE
+    global_batch: GlobalBatch
+    length: Annotated[int, Fact("tokens of a sequence")]
+    precision: Annotated[str, Fact("the recipe of bytes a parameter")]
+    attention: Annotated[str, Fact("whether scores are kept in memory: fused or unfused")]
+    schedule: Annotated[str, Fact("the schedule of pipelines")]
+    parameters: Annotated[int, Fact("parameters of the network")]
+    capacity: Annotated[float, Fact("memory of a PE", "B", scaled=True)]
+    candidates: Annotated[int, Fact("layouts that were looked at")]
+    fitting: Annotated[int, Fact("candidates that fit, at any micro-batch")]
+    feasible: Feasible
+    smallest: Annotated[LayoutRow, Fact("of what divides, the one of least memory")] | None
+    layouts: Annotated[list[LayoutRow], Fact("those that fit, the least divided first")]
+    losers: Annotated[list[LoserRow], Fact("why others do not")]

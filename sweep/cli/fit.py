@@ -1,0 +1,56 @@
+"""The command about layouts that fit. As in `sweep.cli.main`, heavy imports are inside it."""
+
+from typing import Annotated, Literal
+
+import typer
+
+from sweep.cli.commands import NOTHING_FEASIBLE, end
+from sweep.cli.shared_options import All, Form, Model, PEs, System
+from sweep.cli.values import check_names
+
+app = typer.Typer()
+
+
+@app.command()
+def fit(
+    model: Model,
+    pe: PEs,
+    system: System = "dgx-h100",
+    global_batch: Annotated[
+        int | None,
+        typer.Option(help="Sequences of an iteration; default: a multiple of --pe from 1,024 on."),
+    ] = None,
+    sequence: Annotated[int | None, typer.Option(help="Tokens of a sequence.")] = None,
+    precision: Annotated[
+        Literal["bf16", "fp16", "fp32", "fp8", "zero"],
+        typer.Option(help="Bytes a parameter, as Megatron has them; zero: as Rajbhandari 2020."),
+    ] = "bf16",
+    attention: Annotated[
+        Literal["fused", "unfused"],
+        typer.Option(help="Whether the kernel keeps no scores in memory (flash attention)."),
+    ] = "fused",
+    schedule: Annotated[
+        Literal["1f1b", "gpipe", "zb1p", "zbv"],
+        typer.Option(help="Of pipelines; 1f1b is interleaved where stages have several chunks."),
+    ] = "1f1b",
+    every: All = False,
+    form: Form = "table",
+) -> None:
+    """Which layouts of a transformer fit in memory, by part, and why others do not."""
+    check_names({"model": model, "system": system}, several=False)
+    from sweep.questions.fit import fit as ask
+    from sweep.show.fit import show_fit
+
+    answer = ask(
+        model,
+        pe,
+        system=system,
+        global_batch=global_batch,
+        length=sequence,
+        precision=precision,
+        attention=attention,
+        schedule=schedule,
+    )
+    show_fit(answer, form, every)
+    if not answer["feasible"]:
+        end("nothing feasible: no layout fits", NOTHING_FEASIBLE)

@@ -1,0 +1,64 @@
+"""Layouts that fit as text: a table of them, and why others do not."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from grids.reading.units import format_quantity
+from sweep.answers.types.fitting import FitAnswer, LayoutRow
+from sweep.show.columns import format_percent
+from sweep.show.data import Format
+from sweep.show.rows import SCREENFUL, show_sections, tell_more
+from sweep.show.tables import print_table
+from sweep.show.visible import escape_lines
+
+
+def show_fit(answer: FitAnswer, form: Format, every: bool = False) -> None:
+    """Print what `fit` answers: as CSV a line a layout, as JSON all of it."""
+    show_sections(answer, answer["layouts"], form, partial(_print, answer, every))
+
+
+def _print(answer: FitAnswer, every: bool) -> None:
+    """Print the question, the layouts that fit, and the reasons of the others."""
+    print(escape_lines("\n".join(_describe(answer))))
+    rows = answer["layouts"] if every else answer["layouts"][:SCREENFUL]
+    if rows:
+        print_table([_describe_layout(row) for row in rows], "Layouts that fit", complete="csv")
+        tell_more(len(answer["layouts"]) - len(rows))
+    if answer["losers"]:
+        print_table(answer["losers"], "Why others do not, and what would let them fit")
+
+
+def _describe(answer: FitAnswer) -> Iterator[str]:
+    """Lines on the question and on what fits."""
+    yield (
+        f"{answer['model']}, {answer['parameters'] / 1e9:,.4g} billion parameters, on "
+        f"{answer['pe']:,} PEs of {answer['system']}, "
+        f"{format_quantity(answer['capacity'], 'B')} each"
+    )
+    yield (
+        f"{answer['global_batch']:,} sequences of {answer['length']:,} tokens an iteration, "
+        f"{answer['precision']}, {answer['attention']} attention, Adam, "
+        f"pipelines by {answer['schedule']}"
+    )
+    yield f"{answer['fitting']:,} of {answer['candidates']:,} candidates fit; no time is predicted"
+    smallest = answer["smallest"]
+    if smallest:
+        yield f"least memory: {format_quantity(smallest['memory'], 'B')}, {smallest['layout']}"
+
+
+def _describe_layout(row: LayoutRow) -> dict[str, Any]:
+    """A line for a layout: its memory by part [GB], of which few have a column of their own."""
+    parts = dict(row["memory_parts"])
+    columns = {
+        "memory": row["memory"],
+        "weights": parts.pop("weights") + parts.pop("gathered"),
+        **{name: parts.pop(name) for name in ("gradients", "states", "activations")},
+        "others": sum(parts.values()),
+    }
+    return {
+        "layout": row["layout"],
+        **{f"{name} GB": f"{size / 1e9:.1f}" for name, size in columns.items()},
+        "used": format_percent(row["capacity_used"]),
+        "remarks": ", ".join(row["remarks"]),
+    }

@@ -1,0 +1,291 @@
+"""Layouts of transformers against the scalar reference, and the papers' own numbers."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import reference_transformers as scalar
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference_transformers_layouts import MARKS, Place, limits
+from reference_transformers_layouts import layouts as list_scalar
+from reference_transformers_stage import memory
+
+from kernels.layouts.enumerate import (
+    enumerate_layouts,
+    find_marks,
+    find_reasons,
+    find_repeated,
+)
+from kernels.layouts.memory import measure_blocks, measure_memory
+from kernels.layouts.parameters import count_parameters
+from kernels.layouts.transformer import RECOMPUTE, Latent, Layouts, Training, Transformer
+
+LLAMA_70B = Transformer(8192, 64, 8, 128, 28672, 32000, (False,) * 80)
+GPT3 = Transformer(
+    *(12288, 96, 96, 128, 49152, 51200, (False,) * 96),
+    matrices=2,
+    norm=2,
+    tied=True,
+    column_biases=True,
+    row_biases=True,
+    mlp_biases=True,
+    positions=2048,
+)
+MODULES = [name for name in RECOMPUTE if name not in ("blocks", "full")]
+
+small = st.sampled_from([1, 2, 4])
+
+
+@st.composite
+def networks(draw):
+    """A network as the reference has it."""
+    heads = draw(st.sampled_from([4, 8, 12]))
+    experts = draw(st.sampled_from([0, 4, 8]))
+    latent = draw(st.none() | st.builds(scalar.Latent, st.just(64), st.sampled_from([0, 96])))
+    return scalar.Network(
+        layers=draw(st.integers(1, 17)),
+        hidden=64 * heads,
+        heads=heads,
+        ffn=draw(st.sampled_from([256, 768])),
+        vocabulary=draw(st.integers(100, 3000)),
+        sequence=draw(st.sampled_from([64, 256])),
+        kv_heads=draw(st.sampled_from([0, 2, 4])),
+        head=draw(st.sampled_from([0, 48])),
+        gated=draw(st.booleans()),
+        tied=draw(st.booleans()),
+        biases=draw(st.booleans()),
+        norm=draw(st.sampled_from(["layernorm", "rmsnorm"])),
+        head_norms=draw(st.booleans()),
+        dropout=draw(st.booleans()),
+        positions=draw(st.sampled_from([0, 256])),
+        longest=draw(st.sampled_from([0, 128])),
+        experts=experts,
+        top_k=2 if experts else 0,
+        expert_ffn=128 if experts else 0,
+        shared_ffn=draw(st.sampled_from([0, 128])) if experts else 0,
+        every=draw(st.integers(1, 2)),
+        dense_first=draw(st.integers(0, 2)),
+        latent=latent,
+    )
+
+
+@st.composite
+def trainings(draw):
+    """How all layouts of a case train, as the reference's layout says it."""
+    return scalar.Layout(
+        batch=draw(st.integers(1, 64)),
+        precision=draw(st.sampled_from(sorted(scalar.RECIPES))),
+        schedule=draw(st.sampled_from(["gpipe", "1f1b", "zb1p", "zbv"])),
+        context_by=draw(st.sampled_from(["ring", "all_to_all"])),
+        fused_attention=draw(st.booleans()),
+        fused_loss=draw(st.booleans()),
+    )
+
+
+@st.composite
+def candidates(draw, base):
+    """A layout of the reference, which trains as `base` does."""
+    chunks = draw(st.sampled_from([1, 2, 3])) if base.schedule == "1f1b" else 1
+    modules = draw(st.frozensets(st.sampled_from(MODULES), max_size=3))
+    again = draw(st.sampled_from([modules, frozenset({"blocks"}), frozenset({"full"})]))
+    return replace(
+        base,
+        tensor=draw(small),
+        context=draw(small),
+        pipeline=draw(st.sampled_from([1, 2, 3, 4])),
+        data=draw(small),
+        expert=draw(small),
+        chunks=chunks,
+        schedule="interleaved" if chunks > 1 else base.schedule,
+        micro=draw(small),
+        zero=draw(st.integers(0, 3)),
+        recompute=again,
+        sequence_parallel=draw(st.booleans()),
+    )
+
+
+def build_network(net):
+    """The production's network of a reference's."""
+    latent = net.latent and Latent(
+        *(net.latent.kv_rank, net.latent.q_rank, net.latent.nope, net.latent.rope),
+        value=net.latent.value,
+    )
+    return Transformer(
+        *(net.hidden, net.heads, net.a_kv, net.head_size, net.ffn, net.vocabulary),
+        expert_blocks=tuple(map(net.has_experts, range(net.layers))),
+        matrices=net.matrices,
+        norm=scalar.NORMS[net.norm],
+        tied=net.tied,
+        column_biases=net.biases,
+        row_biases=net.biases,
+        mlp_biases=net.biases,
+        head_norms=net.head_norms,
+        positions=net.positions,
+        longest=net.longest,
+        experts=net.experts,
+        top_k=net.top_k,
+        expert_ffn=net.expert_ffn,
+        shared_ffn=net.shared_ffn,
+        latent=latent,
+    )
+
+
+def build_training(net, layout):
+    return Training(
+        *(layout.batch, net.sequence, layout.precision, layout.schedule, layout.context_by),
+        fused_attention=layout.fused_attention,
+        fused_loss=layout.fused_loss,
+        dropout=net.dropout,
+        reserved=1e9,
+    )
+
+
+def build_layouts(layouts):
+    rows = [
+        (
+            *(each.tensor, each.context, each.pipeline, each.data, each.expert, each.chunks),
+            *(each.micro, sum(RECOMPUTE[name] for name in each.recompute), each.zero),
+            each.sequence_parallel,
+        )
+        for each in layouts
+    ]
+    return Layouts.from_rows(np.array(rows, int))
+
+
+CASES = trainings().flatmap(
+    lambda base: st.tuples(st.just(base), st.lists(candidates(base), min_size=1, max_size=8))
+)
+
+
+@settings(deadline=None, max_examples=150)
+@given(net=networks(), case=CASES)
+def test_as_the_scalar_reference(net, case):
+    base, scalars = case
+    mine, training, layouts = build_network(net), build_training(net, base), build_layouts(scalars)
+    reasons = find_reasons(mine, layouts, training)
+    marks = find_marks(mine, layouts, training, pes_per_node=2)
+    for row, layout in enumerate(scalars):
+        found = {name for name, mask in (reasons | marks).items() if np.atleast_1d(mask)[row]}
+        place = Place(layout.pes, per_node=2)
+        assert found == limits(net, layout, place)
+    # Memory of what exists, and is not starved of micro-batches.
+    kept = [
+        row
+        for row, layout in enumerate(scalars)
+        if not limits(net, layout, Place(layout.pes)) - MARKS and 2 * layout.pipeline <= net.layers
+    ]
+    if not kept:
+        return
+    parts, stages = measure_memory(mine, layouts.select(kept), training)
+    for number, row in enumerate(kept):
+        hand = memory(net, scalars[row], reserved=1e9)
+        total, stage = hand.pop("total"), hand.pop("stage")
+        mine_total = sum(part[number] for part in parts.values())
+        assert mine_total == pytest.approx(total, rel=1e-9)
+        if stage == stages[number]:  # rounding may decide between two equal stages
+            for name, part in parts.items():
+                if name != "activations":
+                    assert part[number] == pytest.approx(hand.pop(name), rel=1e-9), name
+            assert parts["activations"][number] == pytest.approx(sum(hand.values()), rel=1e-9)
+
+
+def test_all_layouts_of_llama_70b():
+    settings = {"chunks": (1, 2, 4, 5, 10), "micro": (1, 2, 4, 8, 16), "zero": range(4)}
+    recompute = (0, RECOMPUTE["core_attn"], RECOMPUTE["blocks"])
+    layouts = enumerate_layouts(1024, recompute=recompute, **settings)
+    assert len(layouts) == math.comb(13, 3) * 5 * 5 * 3 * 4 * 2 == 171_600
+    names = ("none", "core_attn", "blocks")
+    hand = build_layouts(list_scalar(1024, 1024, recompute=names, **settings))
+    rows = [np.unique(each.to_rows(), axis=0) for each in (layouts, hand)]
+    assert np.array_equal(rows[0], rows[1])
+    # As published: even stages and batches, tensor up to 16, ZeRO-2 and 3 without pipelines.
+    training = Training(1024, 4096)
+    reasons = find_reasons(LLAMA_70B, layouts, training)
+    marks = find_marks(LLAMA_70B, layouts, training, pes_per_node=16)
+    odd = marks["uneven_stages"] | marks["zero_with_pipeline"] | marks["beyond_node"]
+    nothing = (layouts.sequence > 0) & (layouts.tensor == 1)
+    nothing |= (layouts.chunks > 1) & (layouts.pipeline == 1)
+    valid = layouts.select(~(reasons["batch"] | odd | nothing))
+    assert len(valid) == 32_256
+    of_first_stage = (valid.tensor, valid.context, valid.recompute, valid.sequence)
+    assert len(np.unique(np.stack(of_first_stage), axis=1).T) == 237
+
+
+@pytest.mark.parametrize(
+    ("net", "count"),
+    [
+        (LLAMA_70B, 68_976_648_192),
+        (replace(LLAMA_70B, vocabulary=128256), 70_553_706_496),
+        (
+            Transformer(
+                *(7168, 128, 128, 56, 18432, 129280, (False,) * 3 + (True,) * 58),
+                experts=256,
+                top_k=8,
+                expert_ffn=2048,
+                shared_ffn=2048,
+                latent=Latent(512, 1536, 128, 64, 128),
+            ),
+            671_026_404_352,
+        ),
+    ],
+)
+def test_published_parameters(net, count):
+    assert count_parameters(net) == count
+
+
+@pytest.mark.parametrize("sequence", [0, 1])
+def test_activations_of_korthikanti(sequence):
+    """Equations 1, 2, 4 and 6, table 2: bytes that a block of GPT-3 keeps."""
+    rows = [
+        (t, 1, 1, 1, 1, 1, 1, RECOMPUTE.get(again, 0), 0, sequence)
+        for t in (1, 8)
+        for again in ("none", "core_attn", "blocks")
+    ]
+    layouts = Layouts.from_rows(np.array(rows))
+    training = Training(1, 2048, fused_attention=False, dropout=True)
+    kept = measure_blocks(GPT3, layouts, training).kept[0] / (2048 * 12288)
+    sigma = 8 if sequence else 1
+    whole, eighth = [34 + 80, 34, 2], [10 / sigma + 104 / 8, 10 / sigma + 24 / 8, 2 / sigma]
+    assert kept.tolist() == [*whole, *eighth]
+
+
+def test_states_of_zero():
+    """Rajbhandari, figure 1: 7.5 B parameters over 64 PEs, GB a PE."""
+    layouts = enumerate_layouts(64, zero=range(4), sequence=(0,))
+    layouts = layouts.select(layouts.data == 64)
+    parts, _ = measure_memory(LLAMA_70B, layouts, Training(64, 4096, "zero"))
+    states = parts["weights"] + parts["gradients"] + parts["states"]
+    assert 120 * states / states[0] == pytest.approx([120, 31.4, 16.6, 1.88], rel=3e-3)
+
+
+@pytest.mark.parametrize(("p", "v"), [(8, 3), (16, 2)])
+def test_interleaved_in_flight(p, v):
+    """Korthikanti, section 4.2.3: l (1 + (p - 1) / (p v)) blocks on the first stage."""
+    rows = [(1, 1, p, 1, 1, chunks, 1, 0, 0, 0) for chunks in (1, v)]
+    layouts = Layouts.from_rows(np.array(rows))
+    parts, stages = measure_memory(GPT3, layouts, Training(8 * p, 2048))
+    assert stages.tolist() == [0, 0]
+    plain, more = parts["activations"]
+    assert more / plain == pytest.approx(1 + (p - 1) / (p * v))
+
+
+def test_repeated_layouts_are_others_again():
+    """Without the settings that divide nothing they are candidates, too, of no more memory."""
+    layouts = enumerate_layouts(16, chunks=(1, 2), zero=range(4))
+    repeated = layouts.select(find_repeated(layouts))
+    plain = replace(
+        repeated,
+        sequence=np.where(repeated.tensor == 1, 0, repeated.sequence),
+        zero=np.where(repeated.data * repeated.context == 1, 0, repeated.zero),
+        chunks=np.where(repeated.pipeline == 1, 1, repeated.chunks),
+    )
+    assert len(repeated)
+    kept = {*map(tuple, layouts.select(~find_repeated(layouts)).to_rows().tolist())}
+    assert {*map(tuple, plain.to_rows().tolist())} <= kept
+    sums = [
+        sum(measure_memory(GPT3, each, Training(64, 2048))[0].values())
+        for each in (plain, repeated)
+    ]
+    assert np.all(sums[0] <= sums[1])
