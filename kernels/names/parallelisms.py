@@ -27,6 +27,7 @@ class ParallelismFacts:
     counts: its degree in formulas, with its meaning. terms: those of time that depend on the
     degree, or that each step of a pipeline has. most_segments: the largest number that may be asked
     for. alone: why it is combined with data parallelism alone; None where it may be with others.
+    table_iii: whether it is a row of ParaDL's Table III.
     """
 
     divides: Divided
@@ -38,6 +39,7 @@ class ParallelismFacts:
     terms: tuple[str, ...] = ()
     most_segments: int = 2**53
     alone: str | None = None
+    table_iii: bool = False
 
     @property
     def segmented(self) -> bool:
@@ -50,10 +52,11 @@ class ParallelismFacts:
         return SPLITS.get(self.divides)
 
 
-# Those of Table III first, in its order.
+# Those of Table III in its order.
 KINDS: dict[str, ParallelismFacts] = {
     "spatial": ParallelismFacts(
         divides="rows",
+        table_iii=True,
         meaning="height, width (and depth) of samples divided; halo exchange",
         limit="each factor of p <= the extents of the layers it splits",
         part="a part of each sample",
@@ -63,6 +66,7 @@ KINDS: dict[str, ParallelismFacts] = {
     ),
     "pipeline": ParallelismFacts(
         divides="layers",
+        table_iii=True,
         meaning="contiguous stages of layers; segments flow through them",
         limit="p <= G: convolutions, matrices; and poolings in Table III",
         part="a stage: contiguous layers",
@@ -72,6 +76,7 @@ KINDS: dict[str, ParallelismFacts] = {
     ),
     "filter": ParallelismFacts(
         divides="filters",
+        table_iii=True,
         meaning="filters, or columns of linear layers, divided; outputs gathered",
         limit="p <= min F",
         part="its filters of each split layer",
@@ -81,6 +86,7 @@ KINDS: dict[str, ParallelismFacts] = {
     ),
     "channel": ParallelismFacts(
         divides="channels",
+        table_iii=True,
         meaning="channels, or rows of linear layers, divided; outputs reduced",
         # The first layer has the sample's channels, three of an image: it stays whole.
         limit="p <= min C (of a filter: C/g), from the second layer on",
