@@ -1,7 +1,9 @@
 """Fit: which layouts of a transformer fit in memory, by part, before anything is launched."""
 
+from collections.abc import Iterable
 from dataclasses import fields
 from functools import cached_property
+from math import gcd
 from pathlib import Path
 from typing import Literal
 
@@ -21,7 +23,6 @@ from kernels.layouts.enumerate import (
     list_divisors,
 )
 from kernels.layouts.memory import measure_memory
-from kernels.layouts.parameters import count_parameters
 from kernels.layouts.schedules import INTERLEAVES, PLAIN
 from kernels.layouts.transformer import (
     RECIPES,
@@ -94,7 +95,7 @@ def fit(
         "precision": precision,
         "attention": attention,
         "schedule": schedule,
-        "parameters": count_parameters(net),
+        "parameters": net.parameters,
         "capacity": machine.pe.memory_capacity,
         **_Answer(net, candidates, training, machine).describe(),  # type: ignore[typeddict-item]
     }
@@ -119,7 +120,7 @@ def list_candidates(net: Transformer, pe: int, training: Training) -> Layouts:
     modules = () if training.fused_attention else ("core_attn",)
     layouts = enumerate_layouts(
         pe,
-        expert=[each for each in list_divisors(net.experts) if pe % each == 0] or (1,),
+        expert=[each for each in list_divisors(gcd(pe, *net.experts))] if net.experts else (1,),
         chunks=CHUNKS if training.schedule == INTERLEAVES else (1,),
         micro=[1 << bit for bit in range(training.batch.bit_length())],
         recompute=[0, *(RECOMPUTE[name] for name in (*modules, "blocks"))],
@@ -231,8 +232,8 @@ class _Answer:
             return self._remedy_memory()
         net, length = self._net, self._training.length
         return {
-            "heads": f"a tensor degree that divides {net.heads} heads",
-            "kv_heads": f"a tensor degree that divides, or is a multiple of, {net.kv_heads}",
+            "heads": f"a tensor degree that divides {_join(net.heads)} heads",
+            "kv_heads": f"a tensor degree that divides, or is a multiple of, {_join(net.kv_heads)}",
             "hidden": f"a tensor degree that divides {net.hidden} features",
             "ffn": "a tensor degree that divides the width of MLPs and experts",
             "batch": "a global batch that data x micro-batch divides",
@@ -240,7 +241,7 @@ class _Answer:
             "sequence": f"a context degree whose double divides {length:,} tokens",
             "context_heads": "tensor x context that divides the heads",
             "sequence_parallel": "a length over context that the tensor degree divides",
-            "experts": f"an expert degree that divides {net.experts} experts",
+            "experts": f"an expert degree that divides {_join(net.experts)} experts",
             "experts_need_sequence": "sequence parallelism",
             "more_stages_than_blocks": f"at most {net.blocks} chunks of all stages",
         }[reason]
@@ -257,6 +258,10 @@ class _Answer:
             return "; ".join(changes)
         least = self._memory[large].min()
         return f"more PEs, or PEs of at least {least / 1e9:,.1f} GB"
+
+
+def _join(numbers: Iterable[int]) -> str:
+    return " and ".join(map(str, numbers))
 
 
 def name_recompute(bits: int) -> str:
