@@ -13,6 +13,7 @@ from reference_transformers_layouts import MARKS, Place, limits
 from reference_transformers_layouts import layouts as list_scalar
 from reference_transformers_stage import memory
 
+from grids.entries.precision import RECIPES
 from grids.library import find
 from grids.models.architecture import Architecture
 from grids.models.transformers import read_transformer
@@ -156,7 +157,13 @@ def write_mlp(net, width, bias=False):
 
 def build_training(net, layout):
     return Training(
-        *(layout.batch, net.sequence, layout.precision, layout.schedule, layout.context_by),
+        *(
+            layout.batch,
+            net.sequence,
+            RECIPES[layout.precision],
+            layout.schedule,
+            layout.context_by,
+        ),
         fused_attention=layout.fused_attention,
         fused_loss=layout.fused_loss,
         loss_parts=layout.loss_parts,
@@ -224,7 +231,7 @@ def test_all_layouts_of_llama_70b():
     rows = [np.unique(each.to_rows(), axis=0) for each in (layouts, hand)]
     assert np.array_equal(rows[0], rows[1])
     # As published: even stages and batches, tensor up to 16, ZeRO-2 and 3 without pipelines.
-    training = Training(1024, 4096)
+    training = Training(1024, 4096, RECIPES["bf16"])
     reasons = find_reasons(LLAMA_70B, layouts, training)
     marks = find_marks(LLAMA_70B, layouts, training, pes_per_node=16)
     odd = marks["uneven_stages"] | marks["zero_with_pipeline"] | marks["beyond_node"]
@@ -257,7 +264,7 @@ def test_activations_of_korthikanti(sequence):
         for again in ("none", "core_attn", "blocks")
     ]
     layouts = Layouts.from_rows(np.array(rows))
-    training = Training(1, 2048, fused_attention=False, dropout=True)
+    training = Training(1, 2048, RECIPES["bf16"], fused_attention=False, dropout=True)
     kept = measure_blocks(GPT3, layouts, training).kept[0] / (2048 * 12288)
     sigma = 8 if sequence else 1
     whole, eighth = [34 + 80, 34, 2], [10 / sigma + 104 / 8, 10 / sigma + 24 / 8, 2 / sigma]
@@ -268,7 +275,7 @@ def test_states_of_zero():
     """Rajbhandari, figure 1: 7.5 B parameters over 64 PEs, GB a PE."""
     layouts = enumerate_layouts(64, zero=range(4), sequence=(0,))
     layouts = layouts.select(layouts.data == 64)
-    parts, _ = measure_memory(LLAMA_70B, layouts, Training(64, 4096, "zero"))
+    parts, _ = measure_memory(LLAMA_70B, layouts, Training(64, 4096, RECIPES["zero"]))
     states = parts["weights"] + parts["gradients"] + parts["states"]
     assert 120 * states / states[0] == pytest.approx([120, 31.4, 16.6, 1.88], rel=3e-3)
 
@@ -278,7 +285,7 @@ def test_interleaved_in_flight(p, v):
     """Korthikanti, section 4.2.3: l (1 + (p - 1) / (p v)) blocks on the first stage."""
     rows = [(1, 1, p, 1, 1, chunks, 1, 0, 0, 0) for chunks in (1, v)]
     layouts = Layouts.from_rows(np.array(rows))
-    parts, stages = measure_memory(GPT3, layouts, Training(8 * p, 2048))
+    parts, stages = measure_memory(GPT3, layouts, Training(8 * p, 2048, RECIPES["bf16"]))
     assert stages.tolist() == [0, 0]
     plain, more = parts["activations"]
     assert more / plain == pytest.approx(1 + (p - 1) / (p * v))
@@ -298,7 +305,7 @@ def test_repeated_layouts_are_others_again():
     kept = {*map(tuple, layouts.select(~find_repeated(layouts)).to_rows().tolist())}
     assert {*map(tuple, plain.to_rows().tolist())} <= kept
     sums = [
-        sum(measure_memory(GPT3, each, Training(64, 2048))[0].values())
+        sum(measure_memory(GPT3, each, Training(64, 2048, RECIPES["bf16"]))[0].values())
         for each in (plain, repeated)
     ]
     assert np.all(sums[0] <= sums[1])

@@ -99,7 +99,7 @@ class _Network:
             ties=scored == [False],
             longest=longest or self._find_positions(first),
             length=self.positions if is_fixed else 0,
-            memory=self._make_tensor(*self._memory) if self._memory else None,
+            memory=next(map(self._make_tensor, self._memory), None),
         )
 
     def list_parts(self, of: str, of_experts: bool = False) -> tuple[int, ...]:
@@ -132,7 +132,7 @@ class _Network:
     @cached_property
     def positions(self) -> int:
         """Positions of a sample."""
-        return round(self.table.y[self.blocks[0][1] - 1] / self.hidden)
+        return round(float(self.table.y[self.blocks[0][1] - 1]) / self.hidden)
 
     def _find_positions(self, first: int) -> int:
         """The most positions that the network has vectors for; 0: any."""

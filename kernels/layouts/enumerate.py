@@ -21,10 +21,13 @@ def enumerate_layouts(
     recompute: Iterable[int] = (0,),
     zero: Iterable[int] = (0,),
     sequence: Iterable[int] = (0, 1),
+    expert_tensor: Iterable[int] = (0,),
+    group: Iterable[int] = (0,),
 ) -> Layouts:
     """All candidates of so many PEs: tensor x context x pipeline x data, with every setting."""
     degrees = np.array([*factorise(pes, 4)])
-    settings = np.array([*product(expert, chunks, micro, recompute, zero, sequence)])
+    lists = (expert, chunks, micro, recompute, zero, sequence, expert_tensor, group)
+    settings = np.array([*product(*lists)])
     rows = (np.repeat(degrees, len(settings), axis=0), np.tile(settings, (len(degrees), 1)))
     return Layouts.from_rows(np.hstack(rows))
 
@@ -51,6 +54,10 @@ def find_repeated(layouts: Layouts) -> Column:
         (layouts.sequence > 0) & (layouts.tensor == 1),
         (layouts.zero > 0) & (layouts.shards == 1),
         (layouts.chunks > 1) & (layouts.pipeline == 1),
+        layouts.expert_tensor == layouts.tensor,
+        (layouts.group > 0) & ((layouts.chunks == 1) | (layouts.group == layouts.pipeline)),
+        (layouts.shard > 0)
+        & ((layouts.zero == 0) | (layouts.shard == layouts.data * layouts.context)),
     )
     return np.asarray(np.any(repeats, axis=0))
 
@@ -58,7 +65,7 @@ def find_repeated(layouts: Layouts) -> Column:
 def find_reasons(net: Transformer, layouts: Layouts, training: Training) -> dict[str, Column]:
     """What forbids layouts, whatever the memory: by name, whether it is so [layouts]."""
     t, c, e, p = layouts.tensor, layouts.context, layouts.expert, layouts.pipeline
-    s, m = training.length, training.count_micro_batches(layouts)
+    s = training.length
     by_heads = training.context_by == "all_to_all"
     # A causal ring gives each rank a late part of the sequence with an early one.
     parts = np.where(c > 1, 2 * c, 1) if not by_heads else c
@@ -82,7 +89,8 @@ def find_reasons(net: Transformer, layouts: Layouts, training: Training) -> dict
 
 def _leave(numbers: Iterable[int], degree: Column) -> Column:
     """Whether a degree does not divide all of the numbers [layouts]."""
-    return np.any([np.zeros_like(degree), *(number % degree for number in numbers)], axis=0)
+    rests = [np.zeros_like(degree), *(number % degree for number in numbers)]
+    return np.asarray(np.any(rests, axis=0))
 
 
 def _cannot_interleave(layouts: Layouts, training: Training) -> Column:
@@ -91,8 +99,8 @@ def _cannot_interleave(layouts: Layouts, training: Training) -> Column:
     Megatron-LM, model_parallel_config.py: microbatch_group_size_per_vp_stage.
     """
     rest = training.count_micro_batches(layouts) % layouts.passes
-    unfit = (layouts.passes < layouts.pipeline) | ((0 < rest) & (rest < layouts.pipeline))
-    return (layouts.pipeline == 1) | unfit | (training.schedule != INTERLEAVES)
+    unfit = (layouts.passes < layouts.pipeline) | ((rest > 0) & (rest < layouts.pipeline))
+    return np.asarray((layouts.pipeline == 1) | unfit | (training.schedule != INTERLEAVES))
 
 
 def find_marks(

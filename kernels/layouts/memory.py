@@ -86,10 +86,10 @@ def measure_tensor(tensor: Tensor, layouts: Layouts, training: Training) -> Colu
     return size / DIVISORS[tensor.divided](layouts, tensor.parts)
 
 
-# Bytes of an item of a tensor: as most are; of a product's input; with the copy that a fused kernel
-# reads where products read another one; of an attention's scores, softmax and its dropout's mask and
-# output (5 a s / h of Korthikanti's equation 1), of all positions; in single precision, such as a
-# router's; logits; dropout's mask; a word's number.
+# Bytes of an item of a tensor: of most; of a product's input; of such a one of which a fused kernel
+# reads a copy of its own; of scores, softmax and its dropout's mask and output (5 a s / h of
+# Korthikanti's equation 1), of all positions; in single precision, such as a router's; logits;
+# dropout's mask; a word's number.
 SIZES: Mapping[str, Callable[[Training], float]] = {
     "item": lambda training: training.recipe.item,
     "read": lambda training: training.recipe.read,
@@ -108,8 +108,8 @@ SIZES: Mapping[str, Callable[[Training], float]] = {
     "mask": lambda training: int(training.dropout),
     "number": lambda training: 8,
 }
-# Parts of a tensor: over tensor in so many at most; where sequence parallelism divides it; of tokens
-# that were sent to an expert, of which its tensor ranks have t/etp; nothing.
+# Parts of a tensor: over tensor in so many at most; where sequence parallelism divides it; of
+# tokens that went to an expert, of which a PE has etp/t; nothing.
 DIVISORS: Mapping[str, Callable[[Layouts, int], Column | float]] = {
     "tensor": lambda layouts, parts: np.minimum(layouts.tensor, parts),
     "sequence": lambda layouts, parts: layouts.sigma,

@@ -15,14 +15,12 @@ class Parameters(NamedTuple):
 
 
 def count_weights(weights: Weights, layouts: Layouts) -> Column:
-    """Parameters of a layer on a PE [layouts]; where t is more than its parts, some PEs hold one
-    twice."""
-    parts = np.minimum(layouts.tensor, weights.parts) if weights.parts else 1
-    apart = 1
-    if weights.is_routed:
-        parts, apart = layouts.etp, layouts.expert
+    """Parameters of a layer on a PE [layouts]; with t above its parts, some PEs hold the same."""
+    tensor = layouts.etp if weights.is_routed else layouts.tensor
+    # Experts have few biases, and a width in place of parts.
+    parts = np.minimum(tensor, weights.parts) if weights.parts else np.ones_like(tensor)
     biases = weights.biases / (parts if weights.by_columns else 1)
-    held: Column = (weights.matrix / parts + biases) / apart
+    held: Column = (weights.matrix / parts + biases) / (layouts.expert if weights.is_routed else 1)
     return held
 
 

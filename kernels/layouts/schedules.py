@@ -16,9 +16,9 @@ class Schedule(NamedTuple):
     """A row of the table.
 
     in_flight: micro-batches of a whole stage that are kept at most, of p stages, stage i, m
-    micro-batches, v chunks and N of them that follow each other. is_late: whether all logits are there before the first backward
-    pass. is_folded: whether a stage has two chunks in the form of a V, so that the first stage has
-    both ends of the network.
+    micro-batches, v chunks and N micro-batches that follow each other in a chunk. is_late: whether
+    all logits are there before the first backward pass. is_folded: whether a stage has two chunks
+    in the form of a V, so that the first stage has both ends of the network.
     """
 
     in_flight: Callable[[Column, int, Column, Column, Column], Column]

@@ -28,16 +28,6 @@ class Recipe(NamedTuple):
     read: int
 
 
-# Megatron-LM, docs dist_optimizer.md; zero: Rajbhandari et al. 2020, section 3.1.
-RECIPES: Mapping[str, Recipe] = {
-    "bf16": Recipe(2, 4, 12, 2, 2),
-    "fp16": Recipe(2, 2, 16, 2, 2),
-    "fp32": Recipe(4, 4, 8, 4, 4),
-    "fp8": Recipe(2, 4, 12, 2, 1),
-    "zero": Recipe(2, 2, 12, 2, 2),
-}
-
-
 class Weights(NamedTuple):
     """Parameters of a layer: of its matrix, and its biases.
 
@@ -176,7 +166,8 @@ class Layouts:
     def expert_shards(self) -> Column:
         """Ranks that share the states of routed experts: replicas of these, `shard` at most."""
         replicas = self.tensor * self.context * self.data // (self.etp * self.expert)
-        return np.where(self.shard > 0, np.minimum(replicas, self.shard), replicas)
+        shared: Column = np.where(self.shard > 0, np.minimum(replicas, self.shard), replicas)
+        return shared
 
 
 @dataclass(frozen=True)
@@ -191,7 +182,7 @@ class Training:
 
     batch: int
     length: int
-    precision: str = "bf16"
+    recipe: Recipe
     schedule: str = "1f1b"
     context_by: str = "ring"
     fused_attention: bool = True
@@ -199,11 +190,6 @@ class Training:
     loss_parts: int = 1
     dropout: bool = False
     reserved: float = 0.0
-
-    @property
-    def recipe(self) -> Recipe:
-        """The bytes of its precision."""
-        return RECIPES[self.precision]
 
     def count_micro_batches(self, layouts: Layouts) -> Column:
         """m of an iteration [layouts]."""

@@ -5,7 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from grids.entries.precision import RECIPES
 from grids.library import find
+from grids.models.architecture import Architecture
 from grids.models.transformers import read_transformer
 from grids.reading.errors import InputError
 from kernels.layouts.memory import measure_memory
@@ -20,6 +22,8 @@ NAMES = (
 
 def read(name):
     model = find("model", name, Path())
+    assert isinstance(model, Architecture)
+    assert model.customary
     return read_transformer(model, find("dataset", model.customary, Path()))
 
 
@@ -44,7 +48,7 @@ def test_blocks_that_are_alike_stand_once(name, blocks, kinds):
 
 def measure(net, length, *rows):
     layouts = Layouts.from_rows(np.array(rows))
-    return measure_memory(net, layouts, Training(8, length))
+    return measure_memory(net, layouts, Training(8, length, RECIPES["bf16"]))
 
 
 def test_a_vision_transformer():
