@@ -13,9 +13,12 @@ Algorithm = Literal["ring", "tree", "best", "two-level", "auto"]
 Optimizer = Literal["sgd", "adam", "none"]
 Cuts = Literal["output", "crossing"]
 Conventions = Literal["table", "authors"]
+Zero = Literal[0, 1, 2, 3]
 # Rows of a halo: K-1 of every window; K-1 where neighbours' windows have a row in common; those
 # that they have in common.
 Halos = Literal["windows", "overlapping", "common"]
+# Of a pipeline: all segments forward, then all backward; or each backward as soon as it can.
+Schedule = Literal["gpipe", "1f1b"]
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,9 @@ class Options:
     whole iteration's communication and update, but computes no sample that is not there.
     oracle: Table III (`kernels.paper`), or the machine as it is. recompute: whether the backward
     pass runs layers forward once more instead of keeping all that it reads. waits_for_input:
-    whether hosts may be too slow. conventions: of Table III alone (docs/oracle.md).
+    whether hosts may be too slow. conventions: of Table III alone (docs/oracle.md). zero: the ZeRO
+    stage, 1: replicas divide the optimizer's states among them, 2: gradients too, 3: weights too.
+    schedule: of pipelines.
     """
 
     oracle: Literal["paper", "machine"] = "paper"
@@ -39,6 +44,8 @@ class Options:
     waits_for_input: bool = False
     gradients: Algorithm = "ring"
     conventions: Conventions = "table"
+    zero: Zero = 0
+    schedule: Schedule = "gpipe"
 
     @property
     def verbatim(self) -> bool:
