@@ -1,18 +1,18 @@
-"""Seconds of an iteration of a transformer, by layout and by term, on its slowest stage.
+"""Seconds of an iteration of a transformer, by layout and by term.
 
-Narayanan et al. 2021 (SC21), sections 2.2 and 3.2: FLOPs, pipelines, tensor parallelism. Korthikanti
-et al. 2022: sequence parallelism, recomputation. Liu et al. 2023: the ring of a context. Lepikhin et
-al. 2020 (GShard): experts. Rajbhandari et al. 2020 (ZeRO): gradients and weights. Rings, their
-paths and collectives are those of the machine oracle. Symbols as in docs/transformers.md: u tokens
-of a micro-batch on a PE, m micro-batches, degrees t, c, e, p, d, v chunks a stage.
+Narayanan et al. 2021 (SC21), section 2.2: FLOPs and pipelines. Korthikanti et al. 2022: what is
+computed again. Dao et al. 2022: fused attention. Formulas: docs/transformers.md, Time. Symbols: u
+tokens of a micro-batch on a PE, m micro-batches; degrees t, c, e, p, d; v chunks a stage.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-from kernels.layouts.memory import hold_parameters, measure_blocks, sum_tensors
-from kernels.layouts.parameters import pad_vocabulary
+from kernels.layouts.exchanges import Exchanges
+from kernels.layouts.memory import Blocks, hold_parameters, measure_blocks, sum_tensors
+from kernels.layouts.parameters import Parameters, pad_vocabulary
 from kernels.layouts.schedules import count_stage_blocks, find_ends
 from kernels.layouts.transformer import (
     RECOMPUTE,
@@ -23,30 +23,33 @@ from kernels.layouts.transformer import (
     Transformer,
     Weights,
 )
-from kernels.machine.library_collectives import Costs, gather_costs, reduce_costs, time_fastest
 from kernels.machine.network import Network
-from kernels.machine.rings import Ring, count_in_node, find_path
 from kernels.namespace import use_numpy
 
+COMPUTING = ("products", "attention", "elementwise", "logits", "recomputation")
 TERMS = (
-    *("products", "attention", "elementwise", "logits", "recomputation"),
-    *("tensor_exchange", "context_exchange", "expert_exchange", "stage_exchange"),
-    *("pipeline_bubble", "gradient_exchange", "weight_gather", "optimizer"),
+    *(*COMPUTING, "launch_wait"),
+    *("tensor_exchange", "context_exchange", "expert_exchange"),
+    *("pipeline_bubble", "stage_exchange", "gradient_exchange", "weight_gather", "optimizer"),
 )
-BACKWARD = 2.0  # FLOPs of a backward pass over those of a forward pass
-FUSED_BACKWARD = 2.5  # of fused attention, which computes its scores again (Dao et al. 2022)
+# FLOPs of a backward pass over those of a forward one; fused attention computes its scores again.
+BACKWARD = 2.0
+FUSED_BACKWARD = 2.5
+CAUSAL = 0.5  # of all pairs of positions, which fused kernels leave out
+
+Terms = dict[str, Column]
 
 
 @dataclass(frozen=True)
 class Rates:
-    """What kernels and overlaps reach.
+    """What kernels, links and overlaps reach.
 
-    peak [FLOP/s], bandwidth [B/s] of a PE. reach: of the peak, by products whose every dimension is
-    large; half_width: the smallest dimension with which they reach half of that. attention: of the
-    peak. passes: times that what the backward pass reads crosses the memory. rail: of a link's
-    bandwidth. hidden_gradients, hidden_weights: of the time of the passes beside which gradients
-    are reduced, and weights gathered. hidden_tensor: of exchanges over tensor behind the products
-    beside them. causal: of all pairs of positions that attention computes.
+    peak [FLOP/s], bandwidth [B/s]: of a PE. reach: the share of the peak of products whose
+    dimensions are all large. half_width: the smallest dimension with which they reach half of that.
+    attention: the share of the peak of fused attention. passes: times that what the backward pass
+    reads crosses the memory. rail: the share of a link's bandwidth. hidden_gradients,
+    hidden_weights: the share of the passes beside them that hides their exchange. launch [s]: the
+    host's time to launch a layer, forward and backward.
     """
 
     peak: float
@@ -55,33 +58,28 @@ class Rates:
     half_width: float
     attention: float
     passes: float
-    rail: float
-    hidden_gradients: float
-    hidden_weights: float
-    hidden_tensor: float = 0.0
-    causal: float = 0.5
+    rail: float = 1.0
+    hidden_gradients: float = 0.0
+    hidden_weights: float = 0.0
+    launch: float = 0.0
 
 
 def time_iteration(
     net: Transformer, layouts: Layouts, training: Training, rates: Rates, network: Network
-) -> dict[str, Column]:
+) -> Terms:
     """Seconds of an iteration by TERMS [layouts], of the stage that takes longest."""
     with use_numpy():
-        timing = _Timing(net, layouts, training, rates, network)
-        slowest: dict[str, Column] = {}
+        iteration = _Iteration(net, layouts, training, rates, network)
+        terms = np.zeros((len(TERMS), len(layouts)))
         for stage in range(layouts.pipeline.max(initial=0)):
-            terms = timing.time_stage(stage)
-            if not slowest:
-                slowest = terms
-                continue
-            total, most = sum(terms.values()), sum(slowest.values())
-            longer = (layouts.pipeline > stage) & (total > most)
-            slowest = {name: np.where(longer, terms[name], slowest[name]) for name in TERMS}
-    return slowest
+            of_stage = iteration.time_stage(stage)
+            longer = (layouts.pipeline > stage) & (of_stage.sum(axis=0) > terms.sum(axis=0))
+            terms = np.where(longer, of_stage, terms)
+    return dict(zip(TERMS, terms, strict=True))
 
 
-class _Timing:
-    """An iteration of some layouts: what blocks take, and what stages make of it."""
+class _Iteration:
+    """What blocks take of a micro-batch, and stages of an iteration."""
 
     def __init__(
         self,
@@ -91,203 +89,129 @@ class _Timing:
         rates: Rates,
         network: Network,
     ) -> None:
-        self.net, self.layouts, self.training = net, layouts, training
-        self.rates, self.network = rates, network
+        self.net, self.layouts, self.training, self.rates = net, layouts, training, rates
+        self.exchanges = Exchanges(net, layouts, training, network, rates.rail)
         self.tokens = training.count_tokens(layouts)
-        self.micro_batches = training.count_micro_batches(layouts)
-        self.held = measure_blocks(net, layouts, training)
+        self.held: Blocks = measure_blocks(net, layouts, training)
         self.blocks = [self.time_block(block) for block in net.kinds]
 
-    def time_stage(self, stage: int) -> dict[str, Column]:
-        """Seconds of an iteration by TERMS [layouts], as this stage has them."""
-        layouts, m = self.layouts, self.micro_batches
+    def time_stage(self, stage: int) -> Column:
+        """Seconds of an iteration [terms, layouts], if this stage is the slowest."""
+        layouts = self.layouts
         counts = count_stage_blocks(self.net, layouts, self.training, stage)
         first, last = find_ends(layouts, self.training, stage)
-        passing = {
-            name: sum(count * block[name] for count, block in zip(counts, self.blocks, strict=True))
-            for name in self.blocks[0]
-        }
-        passing["logits"] = last * self.time_logits()
-        terms = {name: m * np.asarray(seconds, float) for name, seconds in passing.items()}
-        a_pass = sum(passing.values())
+        terms = dict.fromkeys(TERMS, np.zeros(len(layouts)))
+        for name in self.blocks[0]:
+            terms[name] = sum_kinds(counts, (block[name] for block in self.blocks))
+        terms["logits"] = last * self.time_logits()
+        terms["launch_wait"] = self.wait_for_launches(
+            counts, add(terms[name] for name in COMPUTING)
+        )
+        a_pass = np.sum([*terms.values()], axis=0)
+        terms = {name: self.training.count_micro_batches(layouts) * terms[name] for name in TERMS}
         terms["pipeline_bubble"] = (layouts.pipeline - 1) / layouts.chunks * a_pass
-        terms["stage_exchange"] = self.time_stage_exchange()
-        terms |= self.time_updates(counts, first, last, a_pass)
-        return {name: terms[name] + np.zeros(len(layouts)) for name in TERMS}
+        terms["stage_exchange"] = self.exchanges.exchange_stages()
+        held = hold_parameters(self.net, layouts, self.held, counts, first, last)
+        return np.stack([*(terms | self.update(held, a_pass)).values()])
 
-    def time_block(self, block: Block) -> dict[str, Column]:
-        """Seconds of a micro-batch, forward and backward, by term [layouts]."""
-        products, again = np.zeros(len(self.layouts)), np.zeros(len(self.layouts))
-        for weights in block.weights:
-            seconds = self.time_product(weights)
-            products += (1 + BACKWARD) * seconds
-            again += np.where((self.layouts.recompute & weights.modules) > 0, seconds, 0)
-        attention, attention_again = self.time_attention(block)
-        read = sum(sum_tensors(block.tensors, self.layouts, self.training))
-        tensor, tensor_again = self.time_tensor(block)
-        hidden = self.rates.hidden_tensor * products
+    def time_block(self, block: Block) -> Terms:
+        """Seconds of a micro-batch, forward and backward, by term."""
+        products, attention = self.time_products(block.weights), self.time_attention(block)
+        backward = FUSED_BACKWARD if self.training.fused_attention else BACKWARD
+        read = add(sum_tensors(block.tensors, self.layouts, self.training))
         return {
-            "products": products,
-            "attention": attention,
+            "products": (1 + BACKWARD) * add(seconds for _, seconds in products),
+            "attention": (1 + backward) * attention,
             "elementwise": self.rates.passes * read / self.rates.bandwidth,
-            "recomputation": again + attention_again,
-            "tensor_exchange": np.maximum(tensor - hidden, 0) + tensor_again,
-            "context_exchange": self.time_context(attention),
-            "expert_exchange": self.time_experts(block),
+            "recomputation": self.compute_again([*products, (ATTENTION, attention)]),
+            "tensor_exchange": self.exchanges.count_tensor(block) * self.exchanges.reduce_tensor(),
+            "context_exchange": self.exchanges.exchange_context((1 + backward) * attention),
+            "expert_exchange": self.exchanges.exchange_experts(block),
         }
+
+    def time_products(self, matrices: Iterable[Weights]) -> list[tuple[int, Column]]:
+        """Of each matrix the modules that compute it again, and its seconds forward."""
+        return [
+            (weights.modules, self.time_product(weights)) for weights in matrices if weights.used
+        ]
 
     def time_product(self, weights: Weights) -> Column:
-        """Seconds forward: FLOPs (1 + x0/x) / (P e), x the smallest dimension of a PE's own part."""
-        layouts, u = self.layouts, self.tokens
-        t, h = layouts.tensor, self.net.hidden
-        if not weights.used:
-            return np.zeros(len(layouts))
-        parts = np.minimum(layouts.etp if weights.is_routed else t, max(weights.parts, 1))
-        shared = t if weights.is_routed else parts
-        flops = 2 * u * weights.matrix * weights.used / shared
-        experts = self.net.experts[0] if weights.is_routed else 1
-        tokens = u * weights.used * layouts.etp * layouts.expert / t if weights.is_routed else u
-        width = weights.matrix / h / experts / parts
-        smallest = np.minimum(np.minimum(tokens, width), h)
+        """Seconds forward of a matrix."""
+        layouts, t = self.layouts, self.layouts.tensor
+        width, tokens = weights.matrix / self.net.hidden, self.tokens
+        if weights.is_routed:
+            # The tokens of one expert come from all PEs that share its replicas.
+            tokens = self.tokens * weights.used * layouts.etp * layouts.expert / t
+            own = width / sum(self.net.experts) / layouts.etp
+            return self.multiply(self.tokens * weights.matrix * weights.used / t, tokens, own)
+        parts = np.minimum(t, weights.parts) if weights.parts else np.ones_like(t)
+        used = self.tokens * weights.matrix * weights.used
+        return self.multiply(used / parts, tokens, width / parts)
+
+    def multiply(self, products: Column, tokens: Column, width: Column) -> Column:
+        """Seconds of n multiply-accumulates: 2 n (1 + x0/x) / (P R), x the least dimension."""
+        smallest = np.minimum(np.minimum(tokens, width), self.net.hidden)
         widened = 1 + self.rates.half_width / smallest
-        seconds: Column = flops * widened / (self.rates.peak * self.rates.reach)
+        seconds: Column = 2 * products * widened / (self.rates.peak * self.rates.reach)
         return seconds
 
-    def time_attention(self, block: Block) -> tuple[Column, Column]:
-        """Seconds forward and backward, and of computing it again [layouts]."""
-        fused = self.training.fused_attention
-        heads = np.minimum(self.layouts.tensor, self.net.heads[0])
-        pairs = self.tokens * self.training.length * (self.rates.causal if fused else 1.0)
-        reached = self.rates.attention if fused else self.rates.reach
-        forward = block.scores * pairs / heads / (self.rates.peak * reached)
-        modules = RECOMPUTE["core_attn"] | RECOMPUTE["blocks"] | RECOMPUTE["full"]
-        again = np.where((self.layouts.recompute & modules) > 0, forward, 0)
-        return forward * (1 + (FUSED_BACKWARD if fused else BACKWARD)), again
+    def time_attention(self, block: Block) -> Column:
+        """Seconds forward of products of positions with each other."""
+        pairs = self.tokens * self.training.length
+        flops = block.scores * pairs / np.minimum(self.layouts.tensor, max(self.net.heads))
+        if self.training.fused_attention:
+            return CAUSAL * flops / (self.rates.peak * self.rates.attention)
+        return flops / (self.rates.peak * self.rates.reach)
+
+    def compute_again(self, forward: Iterable[tuple[int, Column]]) -> Column:
+        """Seconds of what the layout computes again."""
+        return add(np.where(self.layouts.recompute & modules, each, 0) for modules, each in forward)
 
     def time_logits(self) -> Column:
-        """Seconds forward and backward of the last matrix."""
+        """Seconds of the last matrix, forward and backward."""
         width = pad_vocabulary(self.net, self.layouts) / self.layouts.tensor
-        smallest = np.minimum(np.minimum(self.tokens, width), self.net.hidden)
-        flops = 2 * self.tokens * self.net.hidden * width
-        widened = 1 + self.rates.half_width / smallest
-        seconds: Column = (1 + BACKWARD) * flops * widened / (self.rates.peak * self.rates.reach)
+        products = self.tokens * self.net.hidden * width
+        return (1 + BACKWARD) * self.multiply(products, self.tokens, width)
+
+    def wait_for_launches(self, counts: Column, device: Column) -> Column:
+        """Seconds that launches add to a micro-batch, as in docs/machine.md, Launches."""
+        layers = sum_kinds(counts, (len(block.tensors) for block in self.net.kinds))
+        seconds: Column = (device**4 + (self.rates.launch * layers) ** 4) ** 0.25 - device
         return seconds
 
-    def _time_gather(self, degree: Column, stride: Column, m: Column, messages: Column) -> Column:
-        return self._time(gather_costs(self.network, self._ring(degree, stride), "auto"), m, messages)
+    def update(self, held: Parameters, a_pass: Column) -> Terms:
+        """Seconds of gradients and weights that passes do not hide, and of the optimizer.
 
-    def _time_reduce(self, degree: Column, stride: Column, m: Column, messages: Column) -> Column:
-        return self._time(reduce_costs(self.network, self._ring(degree, stride), "auto"), m, messages)
-
-    def _time(self, costs: Costs, m: Column, messages: Column) -> Column:
-        seconds: Column = time_fastest(costs, m / self.rates.rail, messages)
-        return seconds
-
-    def _ring(self, degree: Column, stride: Column) -> Ring:
-        layouts = self.layouts
-        pes = layouts.tensor * layouts.context * layouts.pipeline * layouts.data
-        return Ring(np.asarray(degree, float), np.asarray(stride, float), np.asarray(pes, float))
-
-    def time_tensor(self, block: Block) -> tuple[Column, Column]:
-        """Seconds of a micro-batch's exchanges over tensor, and of those made again.
-
-        A matrix divided by rows ends in an all-reduce forward, and the columns before it in one
-        backward; with sequence parallelism each is a reduce-scatter and an all-gather, and one more
-        gather backward, which is hidden.
+        Without ZeRO 3 the last backward pass hides gradients, and the first forward pass weights;
+        with it all passes do.
         """
-        rows = [w for w in block.weights if w.used and w.parts and not w.by_columns]
-        count = sum(not w.is_routed for w in rows)
-        m = self.tokens * self.net.hidden * self.training.recipe.item
-        t, one = self.layouts.tensor, np.ones(len(self.layouts))
-        reduced = self._time_reduce(t, one, m, one)
-        gathered = 2 * self._time_gather(t, one, m, one)
-        each = np.where(self.layouts.sequence > 0, gathered, reduced)
-        whole = (self.layouts.recompute & (RECOMPUTE["blocks"] | RECOMPUTE["full"])) > 0
-        return 2 * count * each, np.where(whole, count * each, 0)
-
-    def time_context(self, attention: Column) -> Column:
-        """Seconds of a micro-batch that attention does not hide."""
-        layouts, c = self.layouts, self.layouts.context
-        t, one = layouts.tensor, np.ones(len(layouts))
-        item = self.training.recipe.item
-        share = max(self.net.kv_heads) / max(self.net.heads)
-        keys = 2 * self.tokens * share * self.net.hidden / t * item
-        if self.training.context_by == "ring":
-            path = find_path(self.network, self._ring(c, t))
-            step = path.alpha + keys * path.beta / self.rates.rail
-            exposed = np.maximum(3 * step - attention / c, 0)
-            return np.where(c > 1, (c - 1) * exposed, 0)
-        if self.training.context_by == "all_gather":
-            return 3 * self._time_gather(c, t, c * keys, one)
-        queries = 2 * self.tokens * self.net.hidden / t * item
-        return 2 * self.time_all_to_all(c, t, 2 * (queries + keys) / 2, 2 * one)
-
-    def time_experts(self, block: Block) -> Column:
-        """Seconds of a micro-batch: dispatch and combine, forward and backward."""
-        routed = next((w for w in block.weights if w.is_routed), None)
-        if routed is None:
-            return np.zeros(len(self.layouts))
-        layouts, active = self.layouts, routed.used * self.net.experts[0]
-        m = self.tokens * active * self.net.hidden * self.training.recipe.item
-        one = np.ones(len(layouts))
-        return 4 * self.time_all_to_all(layouts.expert, layouts.etp, m / layouts.tensor, one)
-
-    def time_all_to_all(
-        self, degree: Column, stride: Column, m: Column, messages: Column
-    ) -> Column:
-        """Seconds of all-to-alls of m bytes a PE, in two levels: inside nodes, and between them."""
-        network = self.network
-        ring = self._ring(degree, stride)
-        q, h = ring.degree, count_in_node(network, ring)
-        path, nodes = find_path(network, ring), np.ceil(ring.degree / h)
-        inside = (h - 1) * (messages * network.latency[0] + m / q / network.bandwidth[0])
-        link = network.pes_per_node / network.links_per_node * path.beta
-        link = np.where(nodes > 1, np.maximum(path.beta, link), 0)
-        between = (nodes - 1) * messages * path.alpha + (q - h) / q * m * link
-        return np.where(q > 1, inside + between, 0) / self.rates.rail
-
-    def time_stage_exchange(self) -> Column:
-        """Seconds of an iteration: what fills and empties the pipeline, the rest is hidden."""
-        layouts = self.layouts
-        m = self.tokens * self.net.hidden * self.training.recipe.item / layouts.sigma
-        stride = layouts.tensor * layouts.context * layouts.data
-        path = find_path(self.network, self._ring(layouts.pipeline, stride))
-        seconds: Column = (
-            2 * (layouts.pipeline - 1) * (path.alpha + m * path.beta / self.rates.rail)
-        )
-        return seconds
-
-    def time_updates(
-        self, counts: Column, first: Column, last: Column, a_pass: Column
-    ) -> dict[str, Column]:
-        """Seconds of gradients, weights and the optimizer, beyond what passes hide."""
-        layouts, recipe, m = self.layouts, self.training.recipe, self.micro_batches
-        held = hold_parameters(self.net, layouts, self.held, counts, first, last)
-        t, c, d = layouts.tensor, layouts.context, layouts.data
-        parts = layouts.pipeline * layouts.chunks
-        gradients, weights = np.zeros(len(layouts)), np.zeros(len(layouts))
-        rings = (
-            (held.dense, d * c, t),
-            (held.experts, t * c * d / (layouts.etp * layouts.expert), layouts.etp * layouts.expert),
-        )
-        for number, degree, stride in rings:
-            messages = np.ones(len(layouts))
-            reduced = self._time_reduce(degree, stride, recipe.gradients * number, messages)
-            scattered = self._time_gather(degree, stride, recipe.gradients * number, messages)
-            gathered = self._time_gather(degree, stride, recipe.weights * number, messages)
-            gradients += np.where(layouts.zero == 0, reduced, scattered)
-            gradients *= np.where(layouts.zero == 3, m, 1)
-            weights += np.where(layouts.zero == 0, 0, gathered)
-            weights *= np.where(layouts.zero == 3, 2 * m, 1)
-        # Of all micro-batches' passes with ZeRO 3, else of one: the last backward, the first forward.
-        passes = np.where(layouts.zero == 3, m, 1) * a_pass
-        backward, forward = (BACKWARD / (1 + BACKWARD)) * passes, passes / (1 + BACKWARD)
-        forward = np.where(layouts.zero == 3, passes, forward)
-        shards = np.where(layouts.zero > 0, layouts.shards, 1)
-        own = held.dense / shards + held.experts / np.where(layouts.zero > 0, np.maximum(layouts.expert_shards, 1), 1)
+        layouts, recipe, rates = self.layouts, self.training.recipe, self.rates
+        gradients, weights = self.exchanges.exchange_states(held)
+        always = layouts.zero == 3
+        passes = np.where(always, self.training.count_micro_batches(layouts), 1) * a_pass
+        beside_gradients = BACKWARD / (1 + BACKWARD) * passes
+        beside_weights = np.where(always, passes, passes / (1 + BACKWARD))
+        shards = (np.where(layouts.zero > 0, n, 1) for n in (layouts.shards, layouts.expert_shards))
+        updated = add(each / n for each, n in zip(held, shards, strict=True))
         moved = recipe.gradients + 2 * recipe.states + recipe.weights
         return {
-            "gradient_exchange": np.maximum(gradients - self.rates.hidden_gradients * backward, 0),
-            "weight_gather": np.maximum(weights - self.rates.hidden_weights * forward, 0),
-            "optimizer": own * moved / self.rates.bandwidth,
+            "gradient_exchange": np.maximum(
+                gradients - rates.hidden_gradients * beside_gradients, 0
+            ),
+            "weight_gather": np.maximum(weights - rates.hidden_weights * beside_weights, 0),
+            "optimizer": updated * moved / rates.bandwidth,
         }
+
+
+ATTENTION = RECOMPUTE["core_attn"] | RECOMPUTE["blocks"] | RECOMPUTE["full"]
+
+
+def sum_kinds(counts: Column, of_kinds: Iterable[Column | float]) -> Column:
+    """The sum over a stage's blocks [layouts], of a number of each kind."""
+    return add(n * each for n, each in zip(counts, of_kinds, strict=True))
+
+
+def add(columns: Iterable[Column]) -> Column:
+    """The sum of columns [layouts]."""
+    total: Column = np.sum([*columns], axis=0)
+    return total
