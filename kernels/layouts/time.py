@@ -215,3 +215,17 @@ def add(columns: Iterable[Column]) -> Column:
     """The sum of columns [layouts]."""
     total: Column = np.sum([*columns], axis=0)
     return total
+
+
+def count_model_flops(net: Transformer, training: Training) -> float:
+    """FLOPs of an iteration, whatever is computed again: Korthikanti et al. 2022, equation 7.
+
+    All pairs of positions count, and logits; of experts those that a token uses.
+    """
+    of_kinds = [
+        2 * sum(weights.matrix * weights.used for weights in block.weights)
+        + block.scores * training.length
+        for block in net.kinds
+    ]
+    of_token = sum(of_kinds[kind] for kind in net.order) + 2 * net.hidden * net.vocabulary
+    return (1 + BACKWARD) * training.batch * training.length * of_token
