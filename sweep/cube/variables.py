@@ -100,7 +100,7 @@ VARIABLES: dict[str, Variable] = {
     "memory": Variable("memory of the fullest PE", "byte"),
     "limit": Flags("what forbids the configuration"),
     "serial_time": Variable("time of an epoch on one PE", "s"),
-    **{term.name: Variable(f"{term.meaning}, per epoch", "s") for term in TERMS.values()},
+    **{name: Variable(f"{term.meaning}, per epoch", "s") for name, term in TERMS.items()},
     **{name: make_percentile(*of) for name, of in INTERVALS.items()},
     **{name: make_elasticity(*of) for name, of in ELASTICITIES.items()},
     "epochs": Variable("epochs to the target", "1"),

@@ -2,10 +2,10 @@ import pytest
 
 import sweep
 from grids.inputs.draws import DRAWS
-from sweep.cases.draws import PARTS, draw_terms
+from sweep.cases.draws import draw_terms
 from sweep.cases.row_cases import build_row_case
 from sweep.cells.design_space import Options, make_grid
-from sweep.questions.bottleneck import KINDS, list_bottlenecks
+from sweep.questions.bottleneck import list_bottlenecks
 from sweep.show.planning import settle_label
 
 
@@ -14,11 +14,6 @@ def rows():
     strategies = "data,data+filter:group=4"
     options = Options("alexnet", "pow2:1..64", 32, "imagenet", strategy=strategies)
     return list_bottlenecks(make_grid(options))
-
-
-def test_each_term_is_somebodys():
-    assert set(KINDS) == set(PARTS)
-    assert {kind for kind, _ in KINDS.values()} == {"work", "limitation", "bottleneck"}
 
 
 def test_shares_are_those_of_a_prediction(rows):
