@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, TypedDict
 
-from sweep.answers.types.facts import Fact
+from sweep.answers.types.facts import Answer, Fact
 from sweep.answers.types.words import Extrapolation, Limits, Notes, Place, Reason
 
 
@@ -73,3 +73,6 @@ class Comparison(TypedDict):
         dict[str, Any], Fact("accuracies: overall, strategies_mean, by_strategy, by_model")
     ]
     notes: Notes
+
+
+ANSWERS = {"compare": Answer(Comparison, record=True)}

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal, NotRequired, TypedDict
 
-from sweep.answers.types.facts import Fact
+from sweep.answers.types.facts import Answer, Fact
 from sweep.answers.types.words import System
 
 Pass = Literal["forward", "backward"]
@@ -84,3 +84,6 @@ class PlacementRecord(TypedDict):
     smallest_devices: NotRequired[
         Annotated[int, Fact("the fewest that would do; null: not known in time")] | None
     ]
+
+
+ANSWERS = {"place": Answer(PlacementRecord, record=True)}
