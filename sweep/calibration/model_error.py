@@ -22,7 +22,7 @@ from grids.entries.calibration import ModelError
 from grids.models.layers import Floats
 from kernels.compiled import compiled
 from kernels.configuration.case import Case
-from kernels.names.percentiles import PERCENTILES
+from kernels.names.stored import PERCENTILES
 from kernels.namespace import xp
 from kernels.oracle.formulas import time_iteration
 from kernels.oracle.uncertainty import spread

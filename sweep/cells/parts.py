@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernels.names.flags import FORBIDS
-from sweep.cells.selection import Positions
 from sweep.cube.layout import SERIAL
-from sweep.cube.variables import VARIABLES, Arrays
+from sweep.cube.variables import VARIABLES, Arrays, Positions
 
 # Times and bytes: NaN in all of them marks a cell that cannot exist.
 MEASURED = frozenset(

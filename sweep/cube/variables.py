@@ -16,6 +16,9 @@ from kernels.names.terms import TERMS
 
 Attributes = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
+# Values along a dimension that they do not name.
+Columns = dict[str, tuple[str, NDArray[Any]]]
+Positions = NDArray[np.int64]
 
 # Computed in double precision and rounded once (`kernels.blocks.outputs`), relative 2**-24: 6e-8.
 SINGLE: np.dtype[np.generic] = np.dtype("float32")

@@ -12,6 +12,7 @@ from grids.reading.errors import InputError
 from grids.reading.units import format_quantity
 from kernels.configuration.case import Case
 from kernels.names.flags import FORBIDS, STOPS, Limit
+from sweep.answers.reasons import rank_limits
 from sweep.cells.selection import (
     SHOWN,
     Selection,
@@ -164,12 +165,7 @@ def name_stop(limit: NDArray[Any], last: int) -> str | None:
 
 def name_reasons(limit: NDArray[Any]) -> str:
     """Name the limits of forbidden cells, the most frequent first."""
-    counts = {
-        name: int(((limit & np.uint16(Limit[name.upper()])) > 0).sum())
-        for name in name_limits(FORBIDS)
-    }
-    frequent = sorted(counts, key=lambda name: -counts[name])
-    return _write_words(name for name in frequent if counts[name])
+    return _write_words(rank_limits(limit))
 
 
 def _write_words(limits: Iterable[str]) -> str:

@@ -30,7 +30,7 @@ from sweep.answers.system_settings import complete_rows
 from sweep.cells.selection import Selection, write_place
 from sweep.cells.source import Source
 from sweep.cells.space import Space, open_space, write_cell
-from sweep.cube.laws import expect_laws
+from sweep.cube.dimensions import expect_laws
 from sweep.questions.curves import Curve, Curves, is_ahead
 
 Row = dict[str, Any]

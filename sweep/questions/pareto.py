@@ -15,7 +15,7 @@ from sweep.cells.parts import Part
 from sweep.cells.selection import Selection
 from sweep.cells.source import Source, open_source
 from sweep.cells.space import list_given, open_space
-from sweep.cube.laws import expect_laws
+from sweep.cube.dimensions import expect_laws
 from sweep.cube.variables import Arrays
 
 Row = dict[str, Any]
