@@ -14,8 +14,7 @@ from grids.inputs.values import Settings, Values
 from grids.models.layers import Floats
 from kernels.arrays import Cells
 from kernels.compiled import compiled, fetch
-from kernels.configuration.case import Case
-from kernels.machine.draws import Uncertainty
+from kernels.configuration.case import Case, Uncertainty
 from sweep.calibration.layer_work import LayerWork
 from sweep.calibration.observations import Mask, Observations, apply_parameters
 from sweep.calibration.posterior import calibrate_machine

@@ -14,12 +14,11 @@ from kernels.compiled import fetch
 from kernels.oracle.points import Points
 from sweep.cube.variables import join_limits
 from sweep.samples.columns import name_slope
-from sweep.samples.draw import Draw, draw_slices
+from sweep.samples.draw import Draw, draw_slices, make_tables
 from sweep.samples.edges import Shares, is_feasible, move_to_edges
 from sweep.samples.features import describe_rows
 from sweep.samples.space import Problem, SampleSpace
 from sweep.samples.splits import name_label
-from sweep.samples.tables import make_tables
 
 Columns = dict[str, NDArray[Any]]
 # The chunks of a problem share its tables.
