@@ -4,7 +4,7 @@ from typing import Annotated, Any, TypedDict
 
 from grids.entries.calibration import CalibrationFile, ModelError
 from grids.entries.entry import Record
-from sweep.answers.types.facts import Answer, Fact
+from sweep.answers.types.facts import AnswerType, Fact
 from sweep.answers.types.words import Dataset, Model, OracleName, Precision, Strategy, System
 
 SPREAD = "spread of the logarithm of what remains unexplained, "
@@ -73,4 +73,4 @@ class CalibrationRecord(TypedDict):
     accuracy: Annotated[dict[str, Any], state_field(CalibrationFile, "accuracy")]
 
 
-ANSWERS = {"calibrate": Answer(CalibrationRecord, record=True)}
+ANSWERS = {"calibrate": AnswerType(CalibrationRecord, record=True)}

@@ -3,7 +3,7 @@
 from typing import Annotated, Any, Literal, TypedDict
 
 from sweep.answers.types import words
-from sweep.answers.types.facts import Answer, Fact, state_parameter
+from sweep.answers.types.facts import AnswerType, Fact, state_parameter
 
 PeakFlops = Annotated[float, state_parameter("peak_flops")]
 MemoryBandwidth = Annotated[float, state_parameter("memory_bandwidth")]
@@ -71,9 +71,9 @@ class ParameterRow(TypedDict):
 
 
 ANSWERS = {
-    "models": Answer(ModelRow),
-    "datasets": Answer(DatasetRow),
-    "systems": Answer(SystemRow),
-    "strategies": Answer(StrategyRow),
-    "parameters": Answer(ParameterRow),
+    "models": AnswerType(ModelRow),
+    "datasets": AnswerType(DatasetRow),
+    "systems": AnswerType(SystemRow),
+    "strategies": AnswerType(StrategyRow),
+    "parameters": AnswerType(ParameterRow),
 }

@@ -2,11 +2,11 @@
 
 from typing import Annotated, Any, TypedDict
 
-from sweep.answers.types.facts import Answer, Fact
-from sweep.answers.types.words import Extrapolation, Limits, Notes, Place, Reason
+from sweep.answers.types.facts import AnswerType, Fact
+from sweep.answers.types.words import Extrapolation, Limits, Notes, PlaceLabels, Reason
 
 
-class RunRow(Place):
+class RunRow(PlaceLabels):
     """A measured run, and what is predicted of it."""
 
     p: Annotated[int, Fact("PEs")]
@@ -75,4 +75,4 @@ class Comparison(TypedDict):
     notes: Notes
 
 
-ANSWERS = {"compare": Answer(Comparison, record=True)}
+ANSWERS = {"compare": AnswerType(Comparison, record=True)}

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, NotRequired, TypedDict
 
-from sweep.answers.types.facts import Answer, Fact
+from sweep.answers.types.facts import AnswerType, Fact
 
 Records = list[dict[str, Any]]
 
@@ -56,4 +56,4 @@ class Difference(TypedDict):
     notes: Annotated[list[str], Fact("cubes that are not finished")]
 
 
-ANSWERS = {"status": Answer(Status, record=True), "diff": Answer(Difference, record=True)}
+ANSWERS = {"status": AnswerType(Status, record=True), "diff": AnswerType(Difference, record=True)}

@@ -52,7 +52,7 @@ class Field:
 
 
 @dataclass(frozen=True)
-class Answer:
+class AnswerType:
     """The answer of a verb: rows, or one record.
 
     axes: rows have values along a space's axes, too, of several machines their settings, and notes;

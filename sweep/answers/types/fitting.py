@@ -2,7 +2,7 @@
 
 from typing import Annotated, TypedDict
 
-from sweep.answers.types.facts import Answer, Fact
+from sweep.answers.types.facts import AnswerType, Fact
 from sweep.answers.types.words import PE, Feasible, GlobalBatch, Model, System
 
 PARTS_MEANING = "memory of the fullest PE by part"
@@ -59,4 +59,4 @@ class FitAnswer(TypedDict):
     losers: Annotated[list[LoserRow], Fact("why others do not")]
 
 
-ANSWERS = {"fit": Answer(FitAnswer, record=True)}
+ANSWERS = {"fit": AnswerType(FitAnswer, record=True)}

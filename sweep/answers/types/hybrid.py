@@ -3,7 +3,7 @@
 from typing import Annotated, Literal, TypedDict
 
 from sweep.answers.types import words
-from sweep.answers.types.facts import Answer, Fact
+from sweep.answers.types.facts import AnswerType, Fact
 
 PEsOfGroup = Annotated[int, Fact("PEs of a group")]
 Speedup = Annotated[float, Fact("time to the target on one PE over that on so many")]
@@ -121,4 +121,4 @@ class HybridAnswer(TypedDict):
     warnings: Annotated[list[str], Fact("what to know of the answer")]
 
 
-ANSWERS = {"hybrid": Answer(HybridAnswer, record=True)}
+ANSWERS = {"hybrid": AnswerType(HybridAnswer, record=True)}

@@ -3,7 +3,7 @@
 from typing import Annotated, NotRequired, TypedDict
 
 from sweep.answers.types import words
-from sweep.answers.types.facts import Answer, Fact
+from sweep.answers.types.facts import AnswerType, Fact
 
 Split = Annotated[str, Fact("what is held out: random, model, system, strategy, scale, size")]
 
@@ -68,7 +68,7 @@ class SurrogateRow(TypedDict):
 
 
 ANSWERS = {
-    "leakage": Answer(LeakageRow),
-    "surrogate evaluate": Answer(ScoreRow),
-    "surrogate predict": Answer(SurrogateRow),
+    "leakage": AnswerType(LeakageRow),
+    "surrogate evaluate": AnswerType(ScoreRow),
+    "surrogate predict": AnswerType(SurrogateRow),
 }

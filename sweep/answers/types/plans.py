@@ -3,7 +3,7 @@
 from typing import Annotated, Literal, NotRequired
 
 from sweep.answers.types import words
-from sweep.answers.types.facts import Answer, Fact
+from sweep.answers.types.facts import AnswerType, Fact
 
 Share = Annotated[float, Fact("part of the time that binds takes")]
 Computing = Annotated[float, Fact("part of the time in which PEs compute")]
@@ -14,7 +14,7 @@ Needed = Annotated[
 Reached = Annotated[float, Fact("the parallel efficiency that is reached at best")]
 
 
-class BottleneckRow(words.Place):
+class BottleneckRow(words.PlaceLabels):
     """The term that an iteration waits for most, as `bottleneck` answers."""
 
     pe: words.PE
@@ -48,7 +48,7 @@ class BottleneckRow(words.Place):
     ]
 
 
-class SensitivityRow(words.Place):
+class SensitivityRow(words.PlaceLabels):
     """The effect of a parameter, as `sensitivity` answers."""
 
     pe: words.PE
@@ -63,7 +63,7 @@ class SensitivityRow(words.Place):
     change: Annotated[float, Fact("what the upgrade changes of the time, (T' - T) / T")] | None
 
 
-class ProvisionRow(words.Place, words.Degrees):
+class ProvisionRow(words.PlaceLabels, words.Degrees):
     """The fewest PEs for a deadline, as `provision --deadline` answers."""
 
     pe: words.PE | None
@@ -76,7 +76,7 @@ class ProvisionRow(words.Place, words.Degrees):
     cost: NotRequired[words.Cost | None]
 
 
-class NeedRow(words.Place):
+class NeedRow(words.PlaceLabels):
     """The value of a parameter that a goal needs, as `provision --need` answers."""
 
     pe: words.PE
@@ -98,8 +98,8 @@ class NeedRow(words.Place):
 
 
 ANSWERS = {
-    "bottleneck": Answer(BottleneckRow, axes="known"),
-    "sensitivity": Answer(SensitivityRow, axes="known"),
-    "provision --deadline": Answer(ProvisionRow, axes="sought"),
-    "provision --need": Answer(NeedRow, axes="known"),
+    "bottleneck": AnswerType(BottleneckRow, axes="known"),
+    "sensitivity": AnswerType(SensitivityRow, axes="known"),
+    "provision --deadline": AnswerType(ProvisionRow, axes="sought"),
+    "provision --need": AnswerType(NeedRow, axes="known"),
 }

@@ -4,10 +4,10 @@ from typing import Annotated, Any, NotRequired, TypedDict
 
 from kernels.names.terms import TERMS
 from sweep.answers.types import words
-from sweep.answers.types.facts import Answer, Fact
+from sweep.answers.types.facts import AnswerType, Fact
 
 
-class Prediction(words.Place):
+class Prediction(words.PlaceLabels):
     """Time, memory and limits of a configuration; null where it cannot exist."""
 
     pe: words.PE
@@ -123,7 +123,7 @@ class Explanation(Prediction):
 
 
 ANSWERS = {
-    "predict": Answer(Prediction, record=True),
-    "explain": Answer(Explanation, record=True),
-    "explain --layers-table": Answer(LayerRow),
+    "predict": AnswerType(Prediction, record=True),
+    "explain": AnswerType(Explanation, record=True),
+    "explain --layers-table": AnswerType(LayerRow),
 }

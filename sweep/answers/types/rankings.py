@@ -3,7 +3,7 @@
 from typing import Annotated, Any, NotRequired, TypedDict
 
 from sweep.answers.types import words
-from sweep.answers.types.facts import Answer, Fact
+from sweep.answers.types.facts import AnswerType, Fact
 
 FastestPE = Annotated[int, Fact("the PE count with the least time of an epoch")]
 FastestTime = Annotated[float, Fact("the least time of an epoch", "s/epoch")]
@@ -14,7 +14,7 @@ First = Annotated[float, Fact("the least value of at", words.OF_PARAMETER)]
 Scenarios = Annotated[list[float | str], Fact("where the strategy is not feasible", words.OF_AXIS)]
 
 
-class RankingRow(words.Place, words.Degrees):
+class RankingRow(words.PlaceLabels, words.Degrees):
     """A strategy in the ranking that `best` answers."""
 
     rank: words.Rank | None
@@ -46,7 +46,7 @@ class RankingRow(words.Place, words.Degrees):
     ]
 
 
-class LimitsRow(words.Place):
+class LimitsRow(words.PlaceLabels):
     """The reach of a strategy, as `limits` answers."""
 
     batch: words.Batch
@@ -81,7 +81,7 @@ class LimitsRow(words.Place):
     soonest_pe_p90: NotRequired[SoonestPE | None]
 
 
-class CrossoverRow(words.Place):
+class CrossoverRow(words.PlaceLabels):
     """The values from which on a strategy takes less than another, as crossovers."""
 
     over: Annotated[str, Fact("the strategy that is overtaken")]
@@ -100,7 +100,7 @@ class CrossoverRow(words.Place):
     ]
 
 
-class ParetoRow(words.Place):
+class ParetoRow(words.PlaceLabels):
     """A configuration of which none is both faster and cheaper, as `pareto` answers."""
 
     pe: words.PE
@@ -141,9 +141,9 @@ class RegretRow(TypedDict):
 
 
 ANSWERS = {
-    "best": Answer(RankingRow, axes="sought"),
-    "limits": Answer(LimitsRow, axes="known"),
-    "limits --crossovers": Answer(CrossoverRow, axes="known"),
-    "pareto": Answer(ParetoRow, axes="known"),
-    "regret": Answer(RegretRow, axes="known"),
+    "best": AnswerType(RankingRow, axes="sought"),
+    "limits": AnswerType(LimitsRow, axes="known"),
+    "limits --crossovers": AnswerType(CrossoverRow, axes="known"),
+    "pareto": AnswerType(ParetoRow, axes="known"),
+    "regret": AnswerType(RegretRow, axes="known"),
 }

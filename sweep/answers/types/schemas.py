@@ -15,7 +15,7 @@ from sweep.answers.types import (
     rankings,
 )
 from sweep.answers.types.facts import (
-    Answer,
+    AnswerType,
     Field,
     Schema,
     describe_fields,
@@ -42,7 +42,7 @@ ANSWERS = {
 }
 
 
-def list_answer_fields(answer: Answer) -> dict[str, Field]:
+def list_answer_fields(answer: AnswerType) -> dict[str, Field]:
     """All fields that a row of an answer may have."""
     fields = list_fields(answer.row)
     if answer.axes == "none":
@@ -65,7 +65,7 @@ def build_schemas() -> dict[str, Schema]:
     return {verb: _build_schema(verb, answer) for verb, answer in ANSWERS.items()}
 
 
-def _build_schema(verb: str, answer: Answer) -> Schema:
+def _build_schema(verb: str, answer: AnswerType) -> Schema:
     head = {"$schema": DRAFT, "title": f"paradl {verb} --format json"}
     row = describe_fields(list_answer_fields(answer))
     if answer.axes != "none":

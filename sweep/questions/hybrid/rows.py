@@ -11,7 +11,7 @@ from sweep.answers.numbers import finite
 from sweep.cube.variables import name_limits
 from sweep.questions.hybrid.draws import find_percentiles
 from sweep.questions.hybrid.epochs import draw_epochs
-from sweep.questions.hybrid.lines import Line
+from sweep.questions.hybrid.lines import SpeedupLine
 
 
 def describe_convergence(convergence: Convergence, samples: float) -> dict[str, Any]:
@@ -31,7 +31,7 @@ def describe_convergence(convergence: Convergence, samples: float) -> dict[str, 
     }
 
 
-def list_splits(hybrids: Sequence[Line], given: bool) -> list[dict[str, Any]]:
+def list_splits(hybrids: Sequence[SpeedupLine], given: bool) -> list[dict[str, Any]]:
     """SU^M of each hybrid, whether it and SE were given, and whether it is the fastest."""
     fastest = {
         line.contender.group: line.contender.label
@@ -51,7 +51,9 @@ def list_splits(hybrids: Sequence[Line], given: bool) -> list[dict[str, Any]]:
     ]
 
 
-def list_rows(lines: Sequence[Line], counts: Sequence[int], samples: float) -> list[dict[str, Any]]:
+def list_rows(
+    lines: Sequence[SpeedupLine], counts: Sequence[int], samples: float
+) -> list[dict[str, Any]]:
     """A row for each contender at each PE count that its groups divide."""
     best = {count: max(float(line.expected[count - 1]) for line in lines) for count in counts}
     return [
@@ -62,7 +64,7 @@ def list_rows(lines: Sequence[Line], counts: Sequence[int], samples: float) -> l
     ]
 
 
-def _describe_count(line: Line, count: int, best: float, samples: float) -> dict[str, Any]:
+def _describe_count(line: SpeedupLine, count: int, best: float, samples: float) -> dict[str, Any]:
     """One contender with `count` PEs; `best`: the speed-up of the fastest there."""
     position, replicas = count - 1, count // line.contender.group
     speedup, epochs = float(line.expected[position]), float(line.epochs[position])

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from grids.models.layers import Floats
 from sweep.answers.numbers import finite
 from sweep.questions.hybrid.draws import find_percentiles
-from sweep.questions.hybrid.lines import Line
+from sweep.questions.hybrid.lines import SpeedupLine
 
 # On as many PEs, or the best of each at any count up to it, which is Pal et al.'s comparison.
 Against = Literal["same", "best"]
@@ -21,7 +21,7 @@ Wins = NDArray[np.bool_]
 SAME = 1e-9
 
 
-def find_crossover(hybrid: Line, data: Line, against: Against) -> dict[str, Any]:
+def find_crossover(hybrid: SpeedupLine, data: SpeedupLine, against: Against) -> dict[str, Any]:
     """The least PE count from which on the hybrid wins, with p10 and p90; None: never so far.
 
     several: it wins, loses, and wins again before. chance: the part of the draws in which there is
@@ -47,7 +47,9 @@ def find_crossover(hybrid: Line, data: Line, against: Against) -> dict[str, Any]
     }
 
 
-def _compare(hybrid: Line, data: Line, against: Against) -> tuple[NDArray[np.int64], Wins]:
+def _compare(
+    hybrid: SpeedupLine, data: SpeedupLine, against: Against
+) -> tuple[NDArray[np.int64], Wins]:
     """PE counts that groups divide, and whether the hybrid wins there [draw, count]."""
     group = hybrid.contender.group
     counts = np.arange(group, hybrid.most + 1, group)
@@ -68,7 +70,7 @@ def find_last_rise(wins: Wins, counts: NDArray[np.int64]) -> Floats:
     return first
 
 
-def find_gain(hybrids: Sequence[Line], data: Line) -> dict[str, Any]:
+def find_gain(hybrids: Sequence[SpeedupLine], data: SpeedupLine) -> dict[str, Any]:
     """The gain of hybrids at the largest count over the best of data parallelism; below 0: a loss.
 
     Best hybrid / best data parallelism - 1, each at any count up to it, with p10 and p90. chance:
