@@ -11,8 +11,14 @@ from sweep.questions.hybrid.contenders import Contender, list_contenders, list_c
 from sweep.questions.hybrid.draws import make_draws
 from sweep.questions.hybrid.epochs import choose_convergence, count_samples
 from sweep.questions.hybrid.lines import SpeedupLine, make_lines
-from sweep.questions.hybrid.rows import describe_convergence, list_rows, list_splits
-from sweep.questions.hybrid.verdicts import AGAINST, find_crossover, find_gain
+from sweep.questions.hybrid.rows import (
+    AGAINST,
+    describe_convergence,
+    find_crossover,
+    find_gain,
+    list_rows,
+    list_splits,
+)
 
 if TYPE_CHECKING:
     from grids.grid import Grid
