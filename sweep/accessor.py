@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
+from sweep.answers.objectives import look_up_prices
 from sweep.cube.derived_quantities import Paradl, name_array
 from sweep.cube.dimensions import AXES
 from sweep.cube.variables import DERIVED
-from sweep.questions.pareto import look_up_prices
 
 if TYPE_CHECKING:
     from sweep.plots.plots import Plots

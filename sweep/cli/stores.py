@@ -11,6 +11,7 @@ from sweep.cli.commands import FAILED, INTERRUPTED, MISSED, PatientCommand, end
 from sweep.cli.shared_options import Form, Selection, Store
 from sweep.cli.subjects import tell_missing
 from sweep.cli.values import parse_selection
+from sweep.engine.progress import bar, lines
 from sweep.show.visible import tell
 
 app = typer.Typer()
@@ -25,7 +26,6 @@ def status(
     form: Form = "table",
 ) -> None:
     """Show how much of a cube is done."""
-    from sweep.engine.progress import bar, lines
     from sweep.questions.status import read_status, verify_status
     from sweep.show.cubes import advise_on_damage, show_verified
     from sweep.show.rows import show_one

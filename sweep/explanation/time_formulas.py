@@ -4,7 +4,9 @@ The machine oracle's are in the table of terms; here are those of Table III, and
 Symbols: docs/oracle.md.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from kernels.names.parallelisms import KINDS, ParallelismFacts
 from kernels.names.terms import SECONDS, TERMS
@@ -103,3 +105,24 @@ def _combine(single: dict[str, Formula], kinds: list[ParallelismFacts]) -> dict[
             numbers = single[term].numbers if term in WRITTEN_OUT else SECONDS
             formulas[term] = Formula(symbols, numbers)
     return formulas
+
+
+def describe_largest(shares: Mapping[str, float]) -> dict[str, Any]:
+    """The term with the largest share of a time, whose it is, and both in a sentence.
+
+    shares: by term.
+    """
+    binds = max(shares, key=shares.__getitem__)
+    term = TERMS[binds]
+    return {
+        "binds": binds,
+        "share": shares[binds],
+        "kind": term.kind,
+        "sentence": f"{shares[binds]:.0%} of the time is {_write_term(binds)}: {term.why}.",
+    }
+
+
+def _write_term(term: str) -> str:
+    """A term in a sentence."""
+    passes = term == "forward_backward"
+    return "the forward and backward passes" if passes else term.replace("_", " ")

@@ -8,7 +8,7 @@ import numpy as np
 from grids.grid import Index
 from grids.models.layers import Floats
 from kernels.names.flags import FORBIDS
-from kernels.names.terms import TERMS, list_terms
+from kernels.names.terms import list_terms
 from sweep.answers.frames import tabulate
 from sweep.answers.numbers import find_range, name_percentiles, name_range
 from sweep.answers.system_settings import complete_rows
@@ -20,6 +20,7 @@ from sweep.cells.selection import Selection
 from sweep.cells.source import Source
 from sweep.cells.space import Space, open_space, take_cell, thin_values, write_cell
 from sweep.cube.variables import name_limits
+from sweep.explanation.time_formulas import describe_largest
 
 Row = dict[str, Any]
 
@@ -111,27 +112,6 @@ def _list_ranges(row: Row, drawn: Mapping[str, Floats]) -> Row:
         },
         "binds_probability": float(np.mean(shares[row["binds"]] == largest)),
     }
-
-
-def describe_largest(shares: Mapping[str, float]) -> Row:
-    """The term with the largest share of a time, whose it is, and both in a sentence.
-
-    shares: by term.
-    """
-    binds = max(shares, key=shares.__getitem__)
-    term = TERMS[binds]
-    return {
-        "binds": binds,
-        "share": shares[binds],
-        "kind": term.kind,
-        "sentence": f"{shares[binds]:.0%} of the time is {_write_term(binds)}: {term.why}.",
-    }
-
-
-def _write_term(term: str) -> str:
-    """A term in a sentence."""
-    passes = term == "forward_backward"
-    return "the forward and backward passes" if passes else term.replace("_", " ")
 
 
 def _list_parts(space: Space, index: Index, row: Row) -> Row:
