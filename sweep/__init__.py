@@ -49,14 +49,14 @@ if TYPE_CHECKING:
 # The imports above are for type checkers and never run; this table is what runs. To import JAX,
 # xarray and Zarr takes 949 ms, `paradl --help` 66 ms in all (`python -m benchmarks startup`,
 # 2026-11-20).
+# Questions about a cube, which `ds.paradl` has, too, and others, each in a file of its name.
+OF_CUBES = (
+    *("best", "crossovers", "diff", "limits", "needs"),
+    *("pareto", "provision", "regret", "sensitivity"),
+)
+_OTHERS = ("bottleneck", "explain", "fit", "grad", "place", "predict")
 _MEMBERS = {
-    **{
-        f"sweep.questions.{name}": (name,)
-        for name in (
-            *("best", "bottleneck", "crossovers", "diff", "explain", "fit", "grad", "limits"),
-            *("needs", "pareto", "place", "predict", "provision", "regret", "sensitivity"),
-        )
-    },
+    **{f"sweep.questions.{name}": (name,) for name in (*OF_CUBES, *_OTHERS)},
     "sweep.questions.hybrid.question": ("hybrid",),
     "sweep.engine.run": ("open_dataset", "run"),
     "sweep.cells.memory_cube": ("compute_space",),

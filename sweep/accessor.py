@@ -19,11 +19,8 @@ from sweep.cube.variables import DERIVED
 if TYPE_CHECKING:
     from sweep.plots.plots import Plots
 
-# Functions of `sweep` that take a cube first.
-QUESTIONS = (
-    *("best", "crossovers", "diff", "export", "limits", "needs"),
-    *("pareto", "provision", "regret", "sensitivity"),
-)
+SWEEP = import_module("sweep")
+QUESTIONS = sorted((*SWEEP.OF_CUBES, "export"))
 # The properties that its repr lists, in a line.
 SHOWN = [name for name in DERIVED if name not in ("cost", "epochs_alone")]
 
@@ -75,7 +72,7 @@ class Accessor(Paradl):
         """A question, about this Dataset."""
         if name not in QUESTIONS:
             raise AttributeError(f"'paradl' has no {name!r}")
-        return partial(getattr(import_module("sweep"), name), self._ds)
+        return partial(getattr(SWEEP, name), self._ds)
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *QUESTIONS})
