@@ -49,7 +49,9 @@ if TYPE_CHECKING:
 # The imports above are for type checkers and never run; this table is what runs. To import JAX,
 # xarray and Zarr takes 949 ms, `paradl --help` 66 ms in all (`python -m benchmarks startup`,
 # 2026-11-20).
-# Questions about a cube, which `ds.paradl` has, too, and others, each in a file of its name.
+
+# Questions, each in a file of its name; those about a cube are asked by `ds.paradl`, too, where
+# `bottleneck` is an array.
 OF_CUBES = (
     *("best", "crossovers", "diff", "limits", "needs"),
     *("pareto", "provision", "regret", "sensitivity"),

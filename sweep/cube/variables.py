@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grids.outputs import ELASTICITIES, INTERVALS
-from kernels.names.flags import Limit
+from kernels.names.flags import FORBIDS, Limit
 from kernels.names.terms import TERMS
 
 Attributes = dict[str, Any]
@@ -67,6 +67,11 @@ class Flags(Variable):
 def name_limits(flags: int) -> list[str]:
     """The names of the limits in a flag byte."""
     return [limit.name.lower() for limit in Limit if limit & flags and limit.name]
+
+
+def find_allowed(flags: NDArray[Any]) -> NDArray[np.bool_]:
+    """Whether nothing forbids each cell [cell]."""
+    return np.asarray((flags & np.uint16(FORBIDS)) == 0)
 
 
 def join_limits(flags: NDArray[Any]) -> tuple[list[str], NDArray[np.intp]]:

@@ -23,10 +23,10 @@ from kernels.blocks.labels import EPOCH, TARGETS, label_points
 from kernels.compiled import fetch, put_on_device
 from kernels.configuration.places import ENDLESS
 from kernels.oracle.points import Points
+from sweep.cube.variables import find_allowed
 from sweep.engine.compile_cache import keep_programs
 from sweep.engine.resources import cores
 from sweep.samples.draw import Draw, Tables, make_tables, read_parts
-from sweep.samples.edges import is_feasible
 from sweep.samples.features import FEATURES, OUTER_LINKS, describe_rows
 from sweep.samples.space import Problem, SampleSpace, Source, read_space
 
@@ -205,7 +205,7 @@ class Stream(Iterator[Batch]):
             # As in features, a value without a bound is 0.
             *(np.where(values[name] >= ENDLESS, 0.0, values[name]) for name in self._drawn),
             *(answers[name] for name in self.targets[:-1]),
-            is_feasible(np.asarray(answers["limit"])),
+            find_allowed(np.asarray(answers["limit"])),
             *(slopes[name][parameter] for name in SLOPED for parameter in self.inputs),
         ]
         stripe.places[:] = kind.first + rows
