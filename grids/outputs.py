@@ -9,8 +9,14 @@ from collections.abc import Iterable
 from grids.entries.oracles import OracleName
 from grids.entries.parameters import CONTINUOUS, PARAMETERS
 from grids.reading.errors import shorten, suggest_name
-from kernels.names.percentiles import PERCENTILES
-from kernels.names.stored import ELASTIC, ELASTICITY, STORED, name_elasticity, split_elasticity
+from kernels.names.stored import (
+    ELASTIC,
+    ELASTICITY,
+    PERCENTILES,
+    STORED,
+    name_elasticity,
+    split_elasticity,
+)
 
 # Percentiles of times, which only the machine oracle has.
 TIMES = ("comp_time", "comm_time", "epoch_time", "train_time")

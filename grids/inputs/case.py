@@ -104,7 +104,7 @@ def build_case(
     program serves all strategies.
     """
     values = _look_up(strategy, axes, settings)
-    network = build_network(workload.system, values, settings.oracle)
+    network = build_network(workload.machine, values, settings.oracle)
     run = run_of_fewer = _run(strategy, values, workload, settings)
     thin, places = thin_rows(axes, settings.rows)
     fewer = _look_up(strategy, thin, settings) if places else values

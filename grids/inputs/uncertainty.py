@@ -17,7 +17,7 @@ from grids.inputs.calibrated import Calibrated
 from grids.inputs.draws import DRAWS, draw_normals
 from grids.inputs.values import Values
 from grids.models.layers import Floats
-from kernels.machine.draws import Uncertainty
+from kernels.configuration.case import Uncertainty
 from kernels.machine.software import Software
 
 NAMES = tuple(field.name for field in fields(Software))

@@ -45,8 +45,8 @@ class Network:
     bandwidth: PerLevel
     pes_per_node: Cells
     links_per_node: Cells
-    staging_latency: Cells
     staging_bandwidth: Cells
+    staging_latency: Cells
     phi_halo: Cells
     phi_gather: Cells
     input_rate: Cells = float("inf")

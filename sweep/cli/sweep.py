@@ -11,6 +11,7 @@ import typer
 from grids.reading.errors import InputError
 from sweep.cli.commands import INTERRUPTED, end
 from sweep.cli.shared_options import Store, Workers
+from sweep.engine.progress import bar, lines, silent
 from sweep.show.visible import escape_lines, tell
 
 app = typer.Typer()
@@ -45,7 +46,6 @@ def sweep(
     # After the spec was checked: they take a second to import.
     from sweep.cli.preview import announce, preview_sweep
     from sweep.engine.interrupts import hear_interrupts
-    from sweep.engine.progress import bar, lines, silent
     from sweep.engine.run import Where
     from sweep.engine.run import sweep as run
 

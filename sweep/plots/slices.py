@@ -11,7 +11,7 @@ from grids.grid import LABELS, Grid
 from grids.reading.errors import InputError
 from grids.reading.units import format_quantity
 from kernels.configuration.case import Case
-from kernels.names.flags import FORBIDS, STOPS, Limit
+from kernels.names.flags import STOPS, Limit
 from sweep.answers.reasons import rank_limits
 from sweep.cells.selection import (
     SHOWN,
@@ -142,11 +142,6 @@ def format_number(axis: str, value: float) -> str:
     """Write a value of a numeric axis with its unit."""
     unit = look_up_parameter(axis).unit
     return f"{value:,.10g}" if unit == "1" else format_quantity(float(value), unit)
-
-
-def find_allowed(limit: NDArray[Any]) -> NDArray[np.bool_]:
-    """Find the allowed cells."""
-    return np.asarray((limit & np.uint16(FORBIDS)) == 0)
 
 
 def find_beyond(limit: NDArray[Any]) -> NDArray[np.bool_]:

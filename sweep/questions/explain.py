@@ -23,8 +23,7 @@ from sweep.explanation.launch import describe_launch
 from sweep.explanation.layer_rows import list_layers
 from sweep.explanation.memory_formulas import list_memory_formulas
 from sweep.explanation.symbols import list_symbols
-from sweep.explanation.time_formulas import Formula, select_formulas
-from sweep.questions.bottleneck import describe_largest
+from sweep.explanation.time_formulas import Formula, describe_largest, select_formulas
 from sweep.questions.predict import choose_case, describe_case
 
 Row = dict[str, Any]

@@ -2,7 +2,7 @@
 
 from typing import Annotated, TypedDict
 
-from sweep.answers.types.facts import Fact
+from sweep.answers.types.facts import AnswerType, Fact
 from sweep.answers.types.words import PE, Feasible, GlobalBatch, Model, System
 
 PARTS_MEANING = "memory of the fullest PE by part"
@@ -57,3 +57,6 @@ class FitAnswer(TypedDict):
     smallest: Annotated[LayoutRow, Fact("of what divides, the one of least memory")] | None
     layouts: Annotated[list[LayoutRow], Fact("those that fit, the least divided first")]
     losers: Annotated[list[LoserRow], Fact("why others do not")]
+
+
+ANSWERS = {"fit": AnswerType(FitAnswer, record=True)}
