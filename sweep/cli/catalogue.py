@@ -26,7 +26,9 @@ def models(
 
 @app.command()
 def datasets(
-    name: Annotated[str | None, typer.Argument(help="One data set: a catalogue name or a file.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="One data set: a catalogue name or a file.")
+    ] = None,
     form: Form = "table",
 ) -> None:
     """Data sets of the catalogue."""
