@@ -156,7 +156,7 @@ def _estimate_pipelines(grid: Grid, plan: Plan) -> int:
     )
     others = _count_other_layered(grid, plan, sizes)
     reduced = ends * segments * others * FLOAT * STAGE_COPIES
-    return reduced + min(PARTITIONS, partitions) * ends * END_BYTES
+    return math.ceil(reduced) + min(PARTITIONS, partitions) * ends * END_BYTES
 
 
 def _estimate_own_parts(grid: Grid, plan: Plan) -> int:
@@ -165,7 +165,7 @@ def _estimate_own_parts(grid: Grid, plan: Plan) -> int:
         return 0
     sizes = min(_count_sizes(grid, plan), SIZES)
     others = _count_other_layered(grid, plan, sizes)
-    return plan.layers * sizes * others * FLOAT * OWN_COPIES
+    return math.ceil(plan.layers * sizes * others * FLOAT * OWN_COPIES)
 
 
 def _count_sizes(grid: Grid, plan: Plan) -> int:
