@@ -91,9 +91,7 @@ class SpaceOptions:
     ] = None
     conventions: Annotated[
         Literal["table", "authors"] | None,
-        typer.Option(
-            help="With --oracle paper: Table III's own bounds (default), or its authors'."
-        ),
+        typer.Option(help="With --oracle paper: Table III's bounds (default), or its authors'."),
     ] = None
     scaling: Annotated[
         Literal["weak", "strong"] | None,
