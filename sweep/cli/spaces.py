@@ -30,16 +30,14 @@ if TYPE_CHECKING:
 
 AXES = ("model", "dataset", "system", "strategy", "pe", "batch")
 SETTINGS = (
-    *(
-        "oracle",
-        "conventions",
-        "scaling",
-        "optimizer",
-        "recompute",
-        "calibration",
-        "convergence",
-        "target",
-    ),
+    "oracle",
+    "conventions",
+    "scaling",
+    "optimizer",
+    "recompute",
+    "calibration",
+    "convergence",
+    "target",
 )
 
 
