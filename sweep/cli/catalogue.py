@@ -25,12 +25,17 @@ def models(
 
 
 @app.command()
-def datasets(form: Form = "table") -> None:
+def datasets(
+    name: Annotated[
+        str | None, typer.Argument(help="One data set: a catalogue name or a file.")
+    ] = None,
+    form: Form = "table",
+) -> None:
     """Data sets of the catalogue."""
     from sweep.questions.catalogue import list_datasets
     from sweep.show.entries import show_entries
 
-    show_entries(list_datasets(), form)
+    show_entries(list_datasets(name), form)
 
 
 @app.command()
@@ -65,21 +70,27 @@ def systems(
 
 
 @app.command()
-def strategies(form: Form = "table") -> None:
+def strategies(
+    name: Annotated[str | None, typer.Argument(help="One strategy.")] = None,
+    form: Form = "table",
+) -> None:
     """Strategies: what they divide, and how far they scale."""
     from sweep.questions.catalogue import list_strategies
     from sweep.show.entries import show_entries
 
-    show_entries(list_strategies(), form)
+    show_entries(list_strategies(name), form)
 
 
 @app.command()
-def parameters(form: Form = "table") -> None:
+def parameters(
+    name: Annotated[str | None, typer.Argument(help="One parameter.")] = None,
+    form: Form = "table",
+) -> None:
     """Parameters that a spec may fix or sweep: units, defaults, uncertainty and sources."""
     from sweep.questions.catalogue import list_parameters
     from sweep.show.entries import show_entries
 
-    show_entries(list_parameters(), form)
+    show_entries(list_parameters(name), form)
 
 
 FORMS = ("spec", "model")

@@ -30,7 +30,14 @@ if TYPE_CHECKING:
 
 AXES = ("model", "dataset", "system", "strategy", "pe", "batch")
 SETTINGS = (
-    *("oracle", "scaling", "optimizer", "recompute", "calibration", "convergence", "target"),
+    "oracle",
+    "conventions",
+    "scaling",
+    "optimizer",
+    "recompute",
+    "calibration",
+    "convergence",
+    "target",
 )
 
 
@@ -79,6 +86,10 @@ class SpaceOptions:
     oracle: Annotated[
         Literal["paper", "machine"] | None,
         typer.Option(help="Table III verbatim, or the machine as it is (default)."),
+    ] = None
+    conventions: Annotated[
+        Literal["table", "authors"] | None,
+        typer.Option(help="With --oracle paper: Table III's bounds (default), or its authors'."),
     ] = None
     scaling: Annotated[
         Literal["weak", "strong"] | None,

@@ -52,7 +52,7 @@ def sweep(
     # A scheduler's workers are not known: the plan is for one of them.
     processes = workers or int(scheduler is not None)
     if dry_run:
-        print(escape_lines(preview_sweep(store, grid, processes, extend)))
+        print(escape_lines(preview_sweep(store, grid, processes, overwrite, extend)))
         return
     progress_bar = bar if sys.stderr.isatty() else lines
     announcement = silent if quiet else announce(grid, processes, progress_bar)

@@ -111,3 +111,12 @@ def test_strategies_of_other_frameworks(name, paradl):
     code, _, err = paradl("best", *TWO, "--strategy", name)
     assert code == 2
     assert "not modelled yet" in err
+
+
+@pytest.mark.parametrize(("conventions", "stages"), [("table", 56), ("authors", 174)])
+def test_conventions_bound_a_pipeline(conventions, stages, paradl):
+    options = ("--model", "resnet50", *SPACE[2:], "--conventions", conventions, "--batch", "1024")
+    pipeline = ("--strategy", "pipeline", "--pe", "56,57,174,175", "--set", "gamma=0.01")
+    code, out, _ = paradl("limits", *options, *pipeline, "--format", "json")
+    (row,) = json.loads(out)
+    assert (code, row["largest_pe"]) == (0, stages)
