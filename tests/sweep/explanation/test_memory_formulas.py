@@ -88,6 +88,11 @@ def test_table_iii_knows_neither(strategy):
         sweep.predict("vgg16", strategy, 4, 32, dataset="imagenet", settings=PAPER)
 
 
+def test_sparse_gradients_are_not_shared():
+    with pytest.raises(InputError, match="leave 'zero' out"):
+        sweep.predict("big_lstm", "data:zero=1", 8, 64, dataset="one-billion-words")
+
+
 def test_a_copy_in_fp32_is_told():
     told = sweep.explain(
         "alexnet", "data", 8, 64, dataset="imagenet", system="dgx-h100:precision=amp"
