@@ -28,7 +28,8 @@ def list_memory_parts(grid: Grid, case: Case, system: int = 0) -> dict[str, Any]
     )
     gathered, sharing = 0.0, find_sharing(case)
     if sharing is not None and isinstance(case.work, GroupWork):
-        gathered = 0.0 if case.work.gathered is None else number(case.work.gathered)
+        weights = case.work.gathered_weights
+        gathered = 0.0 if weights is None else number(weights)
         parameters = number(find_share(case)) * parameters
         reserved = reserved + gathered
     batch = number(case.run.batch)

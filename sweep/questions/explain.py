@@ -166,7 +166,7 @@ def _list_values(case: Case, predicted: Row) -> dict[str, float]:
 
 
 # Numbers of a work that are no sums, or not of this kind.
-APART = ("sent", "touched", "row_states", "gathered")
+APART = ("sent", "touched", "row_states", "gathered_weights")
 
 
 def _add_up(case: Case) -> Mapping[str, float]:

@@ -135,7 +135,7 @@ def test_every_strategy_is_explained() -> None:
         ("filter:segments=best", "strategy 'filter' has no setting 'segments'; known: layers"),
         ("spatial:split=xy", "split: expected dimensions out of 'dhw', or 'all' layers, got 'xy'"),
         ("spatial:split=hh", "split: expected dimensions out of 'dhw', or 'all' layers, got 'hh'"),
-        ("spatial:layers=some", "layers: expected 'default' or 'all', got 'some'"),
+        ("spatial:layers=some", "unknown layers 'some'; known: all, default"),
     ],
 )
 def test_bad_strategies(text, message) -> None:
