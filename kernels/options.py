@@ -8,17 +8,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 from kernels.batches import Rounding
+from kernels.states import Schedule, Zero
 
 Algorithm = Literal["ring", "tree", "best", "two-level", "auto"]
 Optimizer = Literal["sgd", "adam", "none"]
 Cuts = Literal["output", "crossing"]
 Conventions = Literal["table", "authors"]
-Zero = Literal[0, 1, 2, 3]
 # Rows of a halo: K-1 of every window; K-1 where neighbours' windows have a row in common; those
 # that they have in common.
 Halos = Literal["windows", "overlapping", "common"]
-# Of a pipeline: all segments forward, then all backward; or each backward as soon as it can.
-Schedule = Literal["gpipe", "1f1b"]
 
 
 @dataclass(frozen=True)
