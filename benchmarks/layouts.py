@@ -13,6 +13,7 @@ import yaml
 
 from benchmarks.effort import Effort
 from benchmarks.report import Report, Row
+from grids.entries.precision import RECIPES
 from grids.models.architecture import Architecture
 from grids.models.transformers import read_transformer
 from grids.names import CATALOGUE
@@ -36,7 +37,7 @@ def predict(run: dict[str, str]) -> float:
     training = Training(
         int(run["global_batch"]),
         int(run["sequence"]),
-        run["precision"],
+        RECIPES[run["precision"]],
         context_by="all_to_all",
         fused_attention=run["attention"] == "fused",
     )

@@ -25,7 +25,7 @@ from grids.entries.choices import Choices
 from grids.entries.entry import Name, Record
 from grids.entries.oracles import REFUSED, REFUSED_CHOICES
 from grids.entries.parameters import FOLLOWS, FREE, PARAMETERS
-from grids.entries.strategies import TABLE_III, is_placed, parse_strategy
+from grids.entries.strategies import TABLE_III, parse_strategy
 from grids.outputs import INTERVALS, MAIN_OUTPUTS, check_outputs, list_trained, list_unknown
 from grids.placing.group import Placements
 from grids.ranges import Range
@@ -247,11 +247,11 @@ class Spec(Choices, _Space):
     @model_validator(mode="after")
     def _check_placement(self) -> Self:
         """The spec, if what it chooses is known of placed groups."""
-        placements = [name for name in self.axes.strategy if is_placed(name)]
-        if placements and self.oracle == "paper":
-            raise ValueError(
-                f"{placements[0]!r} is no strategy of Table III; write 'oracle: machine'"
-            )
+        strategies = {name: parse_strategy(name) for name in self.axes.strategy}
+        placements = [name for name, strategy in strategies.items() if strategy.placed]
+        others = [name for name, strategy in strategies.items() if not strategy.in_table_iii]
+        if others and self.oracle == "paper":
+            raise ValueError(f"{others[0]!r} is no strategy of Table III; write 'oracle: machine'")
         if placements and self.recompute == "full":
             raise ValueError(f"{placements[0]!r} runs no layer twice; write 'recompute: none'")
         return self

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from kernels.batches import Rounding
+from kernels.states import Schedule, Zero
 
 Algorithm = Literal["ring", "tree", "best", "two-level", "auto"]
 Optimizer = Literal["sgd", "adam", "none"]
@@ -27,7 +28,9 @@ class Options:
     whole iteration's communication and update, but computes no sample that is not there.
     oracle: Table III (`kernels.paper`), or the machine as it is. recompute: whether the backward
     pass runs layers forward once more instead of keeping all that it reads. waits_for_input:
-    whether hosts may be too slow. conventions: of Table III alone (docs/oracle.md).
+    whether hosts may be too slow. conventions: of Table III alone (docs/oracle.md). zero: the ZeRO
+    stage, 1: replicas divide the optimizer's states among them, 2: gradients too, 3: weights too.
+    schedule: of pipelines.
     """
 
     oracle: Literal["paper", "machine"] = "paper"
@@ -39,6 +42,8 @@ class Options:
     waits_for_input: bool = False
     gradients: Algorithm = "ring"
     conventions: Conventions = "table"
+    zero: Zero = 0
+    schedule: Schedule = "gpipe"
 
     @property
     def verbatim(self) -> bool:

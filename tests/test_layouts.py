@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,10 @@ from reference_transformers_layouts import MARKS, Place, limits
 from reference_transformers_layouts import layouts as list_scalar
 from reference_transformers_stage import memory
 
+from grids.entries.precision import RECIPES
+from grids.library import find
+from grids.models.architecture import Architecture
+from grids.models.transformers import read_transformer
 from kernels.layouts.enumerate import (
     enumerate_layouts,
     find_marks,
@@ -19,20 +24,10 @@ from kernels.layouts.enumerate import (
     find_repeated,
 )
 from kernels.layouts.memory import measure_blocks, measure_memory
-from kernels.layouts.parameters import count_parameters
-from kernels.layouts.transformer import RECOMPUTE, Latent, Layouts, Training, Transformer
+from kernels.layouts.transformer import RECOMPUTE, Layouts, Training
 
-LLAMA_70B = Transformer(8192, 64, 8, 128, 28672, 32000, (False,) * 80)
-GPT3 = Transformer(
-    *(12288, 96, 96, 128, 49152, 51200, (False,) * 96),
-    matrices=2,
-    norm=2,
-    tied=True,
-    column_biases=True,
-    row_biases=True,
-    mlp_biases=True,
-    positions=2048,
-)
+LLAMA_70B = read_transformer(find("model", "llama2_70b", Path()))
+GPT3 = read_transformer(find("model", "gpt3_175b", Path()))
 MODULES = [name for name in RECOMPUTE if name not in ("blocks", "full")]
 
 small = st.sampled_from([1, 2, 4])
@@ -44,6 +39,7 @@ def networks(draw):
     heads = draw(st.sampled_from([4, 8, 12]))
     experts = draw(st.sampled_from([0, 4, 8]))
     latent = draw(st.none() | st.builds(scalar.Latent, st.just(64), st.sampled_from([0, 96])))
+    head_norms, positions = draw(st.booleans()), draw(st.sampled_from([0, 256]))
     return scalar.Network(
         layers=draw(st.integers(1, 17)),
         hidden=64 * heads,
@@ -51,16 +47,16 @@ def networks(draw):
         ffn=draw(st.sampled_from([256, 768])),
         vocabulary=draw(st.integers(100, 3000)),
         sequence=draw(st.sampled_from([64, 256])),
-        kv_heads=draw(st.sampled_from([0, 2, 4])),
+        kv_heads=0 if latent else draw(st.sampled_from([0, 2, 4])),
         head=draw(st.sampled_from([0, 48])),
         gated=draw(st.booleans()),
         tied=draw(st.booleans()),
         biases=draw(st.booleans()),
-        norm=draw(st.sampled_from(["layernorm", "rmsnorm"])),
-        head_norms=draw(st.booleans()),
+        norm="rmsnorm" if latent or head_norms else draw(st.sampled_from(["layernorm", "rmsnorm"])),
+        head_norms=head_norms,
         dropout=draw(st.booleans()),
-        positions=draw(st.sampled_from([0, 256])),
-        longest=draw(st.sampled_from([0, 128])),
+        positions=positions,
+        longest=draw(st.sampled_from([positions, 128])),
         experts=experts,
         top_k=2 if experts else 0,
         expert_ffn=128 if experts else 0,
@@ -81,6 +77,7 @@ def trainings(draw):
         context_by=draw(st.sampled_from(["ring", "all_to_all"])),
         fused_attention=draw(st.booleans()),
         fused_loss=draw(st.booleans()),
+        loss_parts=draw(st.sampled_from([1, 8])),
     )
 
 
@@ -102,41 +99,74 @@ def candidates(draw, base):
         micro=draw(small),
         zero=draw(st.integers(0, 3)),
         recompute=again,
+        expert_tensor=draw(st.sampled_from([0, 1, 2])),
+        group=draw(st.sampled_from([0, 2, 8])) if chunks > 1 else 0,
+        node_shards=draw(st.sampled_from([0, 1, 2])),
         sequence_parallel=draw(st.booleans()),
     )
 
 
 def build_network(net):
-    """The production's network of a reference's."""
-    latent = net.latent and Latent(
-        *(net.latent.kv_rank, net.latent.q_rank, net.latent.nope, net.latent.rope),
-        value=net.latent.value,
-    )
-    return Transformer(
-        *(net.hidden, net.heads, net.a_kv, net.head_size, net.ffn, net.vocabulary),
-        expert_blocks=tuple(map(net.has_experts, range(net.layers))),
-        matrices=net.matrices,
-        norm=scalar.NORMS[net.norm],
-        tied=net.tied,
-        column_biases=net.biases,
-        row_biases=net.biases,
-        mlp_biases=net.biases,
-        head_norms=net.head_norms,
-        positions=net.positions,
-        longest=net.longest,
-        experts=net.experts,
-        top_k=net.top_k,
-        expert_ffn=net.expert_ffn,
-        shared_ffn=net.shared_ffn,
-        latent=latent,
-    )
+    """The production's network of a reference's, written in layers."""
+    blocks = [step for block in range(net.layers) for step in write_block(net, block)]
+    words = {"vocabulary": net.vocabulary, "features": net.hidden}
+    shares = "words" if net.tied else None
+    layers = [
+        {"embedding": {"name": "words", **words}},
+        *([{"positions": {"length": net.positions}}] if net.positions else []),
+        *blocks,
+        net.norm,
+        {"logits": {"name": "scores", "vocabulary": net.vocabulary, "shares": shares}},
+    ]
+    longest = {"longest": net.longest} if net.longest else {}
+    found = {"name": "net", "title": "net", "source": ("none",), "rank": 1, "layers": layers}
+    return read_transformer(Architecture.model_validate(found | longest))
+
+
+def write_block(net, block):
+    """The two residual steps of a block."""
+    attention = {"heads": net.heads, "bias": net.biases, "rotary": True}
+    attention |= {"kv_heads": net.a_kv, "head_features": net.head_size}
+    step = {"attention": attention | {"normalise_heads": net.head_norms}}
+    if net.latent:
+        ranks = net.latent
+        latent = {"heads": net.heads, "rank": ranks.kv_rank, "query_rank": ranks.q_rank or None}
+        latent |= {"content": ranks.nope, "rotary": ranks.rope, "value": ranks.value}
+        step = {"latent_attention": latent}
+    steps = write_mlp(net, net.ffn, net.biases)
+    if net.has_experts(block):
+        inside = write_mlp(net, net.expert_ffn)
+        routed = [{"experts": {"count": net.experts, "active": net.top_k, "layers": inside}}]
+        shared = write_mlp(net, net.shared_ffn) if net.shared_ffn else []
+        steps = [{"residual": {"body": routed, "shortcut": shared}}] if shared else routed
+    return [
+        {"residual": {"name": f"h{block}.{name}", "body": [net.norm, *body]}}
+        for name, body in (("attention", [step]), ("mlp", steps))
+    ]
+
+
+def write_mlp(net, width, bias=False):
+    if net.gated:
+        return [{"gated": {"hidden": width, "bias": bias}}]
+    return [
+        {"linear": {"features": width, "bias": bias, "divided": "columns"}},
+        "gelu",
+        {"linear": {"features": net.hidden, "bias": bias, "divided": "rows"}},
+    ]
 
 
 def build_training(net, layout):
     return Training(
-        *(layout.batch, net.sequence, layout.precision, layout.schedule, layout.context_by),
+        *(
+            layout.batch,
+            net.sequence,
+            RECIPES[layout.precision],
+            layout.schedule,
+            layout.context_by,
+        ),
         fused_attention=layout.fused_attention,
         fused_loss=layout.fused_loss,
+        loss_parts=layout.loss_parts,
         dropout=net.dropout,
         reserved=1e9,
     )
@@ -147,7 +177,7 @@ def build_layouts(layouts):
         (
             *(each.tensor, each.context, each.pipeline, each.data, each.expert, each.chunks),
             *(each.micro, sum(RECOMPUTE[name] for name in each.recompute), each.zero),
-            each.sequence_parallel,
+            *(each.sequence_parallel, each.expert_tensor, each.group, each.node_shards),
         )
         for each in layouts
     ]
@@ -201,7 +231,7 @@ def test_all_layouts_of_llama_70b():
     rows = [np.unique(each.to_rows(), axis=0) for each in (layouts, hand)]
     assert np.array_equal(rows[0], rows[1])
     # As published: even stages and batches, tensor up to 16, ZeRO-2 and 3 without pipelines.
-    training = Training(1024, 4096)
+    training = Training(1024, 4096, RECIPES["bf16"])
     reasons = find_reasons(LLAMA_70B, layouts, training)
     marks = find_marks(LLAMA_70B, layouts, training, pes_per_node=16)
     odd = marks["uneven_stages"] | marks["zero_with_pipeline"] | marks["beyond_node"]
@@ -214,25 +244,15 @@ def test_all_layouts_of_llama_70b():
 
 
 @pytest.mark.parametrize(
-    ("net", "count"),
+    ("name", "count"),
     [
-        (LLAMA_70B, 68_976_648_192),
-        (replace(LLAMA_70B, vocabulary=128256), 70_553_706_496),
-        (
-            Transformer(
-                *(7168, 128, 128, 56, 18432, 129280, (False,) * 3 + (True,) * 58),
-                experts=256,
-                top_k=8,
-                expert_ffn=2048,
-                shared_ffn=2048,
-                latent=Latent(512, 1536, 128, 64, 128),
-            ),
-            671_026_404_352,
-        ),
+        ("llama2_70b", 68_976_648_192),
+        ("llama3_70b", 70_553_706_496),
+        ("deepseek_v3", 671_026_419_200),  # with biases of routers
     ],
 )
-def test_published_parameters(net, count):
-    assert count_parameters(net) == count
+def test_published_parameters(name, count):
+    assert read_transformer(find("model", name, Path())).parameters == count
 
 
 @pytest.mark.parametrize("sequence", [0, 1])
@@ -244,7 +264,7 @@ def test_activations_of_korthikanti(sequence):
         for again in ("none", "core_attn", "blocks")
     ]
     layouts = Layouts.from_rows(np.array(rows))
-    training = Training(1, 2048, fused_attention=False, dropout=True)
+    training = Training(1, 2048, RECIPES["bf16"], fused_attention=False, dropout=True)
     kept = measure_blocks(GPT3, layouts, training).kept[0] / (2048 * 12288)
     sigma = 8 if sequence else 1
     whole, eighth = [34 + 80, 34, 2], [10 / sigma + 104 / 8, 10 / sigma + 24 / 8, 2 / sigma]
@@ -255,7 +275,7 @@ def test_states_of_zero():
     """Rajbhandari, figure 1: 7.5 B parameters over 64 PEs, GB a PE."""
     layouts = enumerate_layouts(64, zero=range(4), sequence=(0,))
     layouts = layouts.select(layouts.data == 64)
-    parts, _ = measure_memory(LLAMA_70B, layouts, Training(64, 4096, "zero"))
+    parts, _ = measure_memory(LLAMA_70B, layouts, Training(64, 4096, RECIPES["zero"]))
     states = parts["weights"] + parts["gradients"] + parts["states"]
     assert 120 * states / states[0] == pytest.approx([120, 31.4, 16.6, 1.88], rel=3e-3)
 
@@ -265,7 +285,7 @@ def test_interleaved_in_flight(p, v):
     """Korthikanti, section 4.2.3: l (1 + (p - 1) / (p v)) blocks on the first stage."""
     rows = [(1, 1, p, 1, 1, chunks, 1, 0, 0, 0) for chunks in (1, v)]
     layouts = Layouts.from_rows(np.array(rows))
-    parts, stages = measure_memory(GPT3, layouts, Training(8 * p, 2048))
+    parts, stages = measure_memory(GPT3, layouts, Training(8 * p, 2048, RECIPES["bf16"]))
     assert stages.tolist() == [0, 0]
     plain, more = parts["activations"]
     assert more / plain == pytest.approx(1 + (p - 1) / (p * v))
@@ -285,7 +305,7 @@ def test_repeated_layouts_are_others_again():
     kept = {*map(tuple, layouts.select(~find_repeated(layouts)).to_rows().tolist())}
     assert {*map(tuple, plain.to_rows().tolist())} <= kept
     sums = [
-        sum(measure_memory(GPT3, each, Training(64, 2048))[0].values())
+        sum(measure_memory(GPT3, each, Training(64, 2048, RECIPES["bf16"]))[0].values())
         for each in (plain, repeated)
     ]
     assert np.all(sums[0] <= sums[1])

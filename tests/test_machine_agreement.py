@@ -39,8 +39,13 @@ TOLERANCE = 1e-9
 
 STRATEGIES = {
     "none": ("serial", "data"),
+    "zero": ("data:zero=1", "data:zero=2", "data:zero=3"),
+    "zero inside": (
+        *("data+spatial:zero=1", "data+filter:zero=2", "data+channel:zero=3"),
+        *("data+pipeline:zero=1", "data+pipeline:zero=3,schedule=1f1b"),
+    ),
     "spatial": ("spatial", "data+spatial", "spatial:split=all"),
-    "pipeline": ("pipeline", "data+pipeline"),
+    "pipeline": ("pipeline", "data+pipeline", "pipeline:schedule=1f1b"),
     "filter": ("filter", "data+filter", "filter:split=all"),
     "channel": ("channel", "data+channel"),
     "placement": ("placement", "data+placement", "data+placement:segments=4"),
@@ -276,6 +281,8 @@ def make_run(
         algorithm=name_algorithm(settings.options.algorithm),
         gradients=name_algorithm(choose_gradients(settings.options, workload.system).gradients),
         phi=fixed.get("phi"),
+        zero=strategy.zero,
+        schedule=strategy.schedule,
     )
 
 

@@ -5,10 +5,12 @@ Micikevicius et al., "Mixed precision training", ICLR 2018: fp16 on the wire and
 with masters in fp32. Rajbhandari et al., "ZeRO", SC20, section 3.1: the bytes of their states.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from grids.entries.entry import expect_one_of
+from kernels.names.recipes import Recipe
 
 PrecisionName = Literal["fp32", "tf32", "amp", "bf16"]
 Optimizer = Literal["none", "sgd", "adam"]
@@ -66,5 +68,22 @@ PRECISIONS: dict[PrecisionName, Precision] = {
     ),
 }
 
+
+def _make_recipe(name: PrecisionName, gradients: int = 0, more: int = 0, read: int = 0) -> Recipe:
+    """A precision's bytes with Adam; gradients, read: where they differ, more: of the states."""
+    of = PRECISIONS[name]
+    states = of.master + OPTIMIZER_BYTES["adam"] + more
+    return Recipe(of.item, gradients or of.gradient, states, of.item, read or of.item)
+
+
+# Of transformers, as Megatron-LM has them (docs dist_optimizer.md): of bf16 gradients are summed in
+# fp32, of fp16 there is a copy of them in fp32, of fp8 only the inputs of products have a byte.
+RECIPES: Mapping[str, Recipe] = {
+    "bf16": _make_recipe("bf16", gradients=4),
+    "fp16": _make_recipe("amp", more=4),
+    "fp32": _make_recipe("fp32"),
+    "fp8": _make_recipe("bf16", gradients=4, read=1),
+    "zero": _make_recipe("amp"),
+}
 
 AnyPrecision = Annotated[PrecisionName, expect_one_of("precision", tuple(PRECISIONS))]

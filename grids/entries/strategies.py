@@ -8,12 +8,13 @@ replicas. Of several inside a replica each has a degree, as in
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, TypeVar
 
 from grids.entries.entry import split_settings
 from grids.entries.parameters import PARAMETERS
 from grids.reading.errors import InputError, shorten, suggest_name
 from kernels.names.parallelisms import ALSO, DATA, KINDS, WRITTEN, explain_conflict
+from kernels.states import Schedule, Zero
 
 _TABLE_III = [name for name, kind in KINDS.items() if kind.table_iii]
 _OTHERS = [name for name in KINDS if name not in _TABLE_III]
@@ -49,8 +50,14 @@ DIMENSIONS = "dhw"  # depth, height, width: as everywhere, and as in the alphabe
 # What may be left to each cell, in the order of choosing.
 CHOICES = ("group", *WRITTEN, "segments")
 
-Size = int | Literal["best"] | None  # None: left open
 Which = Literal["default", "all"]  # layers that a group splits: the oracle's choice, or every one
+# By word, the default first.
+LAYERS: dict[str, Which] = {"default": "default", "all": "all"}
+ZERO: dict[str, Zero] = {"0": 0, "1": 1, "2": 2, "3": 3}
+SCHEDULES: dict[str, Schedule] = {"gpipe": "gpipe", "1f1b": "1f1b"}
+Chosen = TypeVar("Chosen")
+
+Size = int | Literal["best"] | None  # None: left open
 
 
 @dataclass(frozen=True)
@@ -62,7 +69,8 @@ class Strategy:
     placement, for a step that is not cut.
     dims: spatial dimensions to split, None for those with the least halo. layers: which layers are
     split, those of the oracle's conventions ("default") or "all" (s_l = 1 throughout).
-    degrees: of several parallelisms those that are fixed, by name, in the order of writing.
+    degrees: of several parallelisms those that are fixed, by name, in the order of writing. zero:
+    the stage of ZeRO, among replicas. schedule: of a pipeline.
     """
 
     base: str
@@ -71,6 +79,8 @@ class Strategy:
     dims: str | None = None
     layers: Which = "default"
     degrees: tuple[tuple[str, Size], ...] = ()
+    zero: Zero = 0
+    schedule: Schedule = "gpipe"
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -114,6 +124,11 @@ class Strategy:
         """Whether operators are placed on PEs."""
         return any(KINDS[name].divides == "operators" for name in self.parts)
 
+    @property
+    def in_table_iii(self) -> bool:
+        """Whether Table III knows of all that it says."""
+        return not (self.placed or self.zero or self.schedule != "gpipe")
+
     def splits(self, what: Literal["rows", "weights"]) -> bool:
         """Whether rows, or weights, of layers are divided."""
         return any(KINDS[name].splits == what for name in self.parts)
@@ -155,14 +170,11 @@ class Strategy:
             **self._sizes,
             "split": self.dims or layers,
             "layers": layers if self.dims else None,
+            "zero": self.zero or None,
+            "schedule": None if self.schedule == "gpipe" else self.schedule,
         }
         written = ",".join(f"{key}={value}" for key, value in settings.items() if value is not None)
         return f"{self.base}:{written}" if written else self.base
-
-
-def is_placed(text: str) -> bool:
-    """Whether it is a strategy whose operators are placed."""
-    return parse_strategy(text).placed
 
 
 def parse_strategy(text: object, where: str = "") -> Strategy:
@@ -223,10 +235,12 @@ def _make_strategy(base: str, settings: dict[str, str], where: str) -> Strategy:
         group=sizes["group"],
         segments=sizes["segments"],
         dims=_read_dims(dims, where),
-        layers=_read_layers(layers, where),
+        layers=_read_one("layers", layers, LAYERS, where),
         degrees=tuple((name, sizes[name]) for name in bare.parts if sizes[name] is not None)
         if bare.several
         else (),
+        zero=_read_one("zero", settings.get("zero"), ZERO, where),
+        schedule=_read_one("schedule", settings.get("schedule"), SCHEDULES, where),
     )
     _expect_segments(strategy, where)
     return strategy
@@ -248,19 +262,27 @@ def _list_settings(strategy: Strategy) -> list[str]:
     sizes = ["group"] if strategy.hybrid else list(strategy.parts) if strategy.several else []
     cut = ["segments"] if strategy.segmented else []
     split = strategy.splits("rows") or strategy.splits("weights")
-    return [*sizes, *cut, *(["split", "layers"] if split else [])]
+    more = ["split", "layers"] if split else []
+    more += ["zero"] if strategy.replicated and not strategy.placed else []
+    staged = any(KINDS[name].divides == "layers" for name in strategy.parts)
+    return [*sizes, *cut, *more, *(["schedule"] if staged else [])]
 
 
 def _read_choice(name: str, value: str | None, where: str) -> Size:
-    """The whole number of a setting, within the bounds of the parameter of that name, or `best`.
-
-    None where the user leaves it open.
-    """
+    """A setting's whole number, within the parameter's bounds, or `best`; None: left open."""
     if value is None:
         return None
     if value == "best":
         return "best"
     return int(PARAMETERS[name].read(value, f"{where} {name}".strip()))
+
+
+def _read_one(name: str, value: str | None, known: Mapping[str, Chosen], where: str) -> Chosen:
+    """What a word stands for, the first one by default."""
+    word = next(iter(known)) if value is None else value
+    if word not in known:
+        raise InputError.unknown(name, word, known, where=where)
+    return known[word]
 
 
 def _read_dims(value: str | None, where: str) -> str | None:
@@ -275,10 +297,3 @@ def _read_dims(value: str | None, where: str) -> str | None:
             advice="write it like 'spatial:split=hw'",
         )
     return "".join(sorted(value))  # "wh" and "hw" are one strategy, and one label
-
-
-def _read_layers(value: str | None, where: str) -> Which:
-    """Which layers a group splits."""
-    if value not in (None, "default", "all"):
-        raise InputError(f"layers: expected 'default' or 'all', got {shorten(value)}", where=where)
-    return "all" if value == "all" else "default"

@@ -38,6 +38,7 @@ from grids.inputs.values import Settings, Values
 from grids.models.layers import Floats, LayerTable
 from grids.models.profiles import Profile
 from grids.placing.group import NO_GROUPS, PlacedGroups
+from grids.reading.errors import InputError
 from kernels.configuration.case import Case
 from kernels.configuration.run import Run
 from kernels.oracle.formulas import find_slowdown
@@ -101,8 +102,9 @@ def build_case(
     """The case over the outer product of `axes`, which are in the grid's order, `pe` first.
 
     Its layers are reduced. All that may depend on p has the shape of p, so that one compiled
-    program serves all strategies.
+    program serves all strategies. InputError: ZeRO of a network with sparse gradients.
     """
+    settings = _choose(strategy, workload, settings)
     values = _look_up(strategy, axes, settings)
     network = build_network(workload.machine, values, settings.oracle)
     run = run_of_fewer = _run(strategy, values, workload, settings)
@@ -162,9 +164,22 @@ def distinguish_groups(
     workload: Workload, strategy: Strategy, axes: Mapping[str, Floats], settings: Settings
 ) -> tuple[Groups, NDArray[np.int64]]:
     """The groups of the distinct sizes, and where each cell's size is among these [cells]."""
+    settings = _choose(strategy, workload, settings)
     values = _look_up(strategy, axes, settings)
     run = _run(strategy, values, workload, settings)
     return _distinguish(strategy, workload, values, run, run, settings)
+
+
+def _choose(strategy: Strategy, workload: Workload, settings: Settings) -> Settings:
+    """The settings with the strategy's own choices of formulas."""
+    if strategy.zero and workload.table.sparse:
+        raise InputError(
+            "ZeRO is not modelled for networks whose gradients are sparse",
+            where=strategy.label,
+            advice="leave 'zero' out",
+        )
+    chosen = replace(settings.options, zero=strategy.zero, schedule=strategy.schedule)
+    return replace(settings, options=chosen)
 
 
 def _run(strategy: Strategy, values: Values, workload: Workload, settings: Settings) -> Run:

@@ -6,6 +6,7 @@ from operator import mul
 import numpy as np
 
 from grids.entries.oracles import OracleName
+from grids.entries.precision import OPTIMIZER_BYTES, PRECISIONS, Optimizer
 from grids.entries.strategies import Strategy
 from grids.entries.systems import System
 from grids.inputs.divisors import divisors
@@ -44,8 +45,18 @@ def build_run(
         phi=np.ones((1,) * values.rank),
         gradient_delta=look_up_bytes("gradient", system, values, settings.oracle),
         accumulate=values.get("accumulate"),
+        sharded=_find_sharded(strategy, system, settings.options.optimizer),
         scaling=settings.scaling,
     )
+
+
+def _find_sharded(strategy: Strategy, system: System, optimizer: Optimizer) -> Floats | None:
+    """The part of a weight's bytes that ZeRO divides: states, from 2 on gradients, at 3 weights."""
+    if not strategy.zero:
+        return None
+    precision = PRECISIONS[system.precision]
+    parts = (precision.master + OPTIMIZER_BYTES[optimizer], precision.gradient, precision.item)
+    return np.asarray(sum(parts[: strategy.zero]) / sum(parts))
 
 
 def _look_up_segments(strategy: Strategy, values: Values) -> Floats:

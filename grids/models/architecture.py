@@ -43,6 +43,7 @@ class Architecture(Entry):
     # Few: reading the file infers the layers once for each.
     profiles: Annotated[tuple[Profile, ...], Field(max_length=16)] = ()
     customary: str | None = None  # the data set for which its size is usually quoted
+    longest: Count | None = None  # tokens of the longest sequence that it was trained for
     # How many of the first layers spatial groups divide; the parts are gathered behind them. None:
     # all.
     spatial_layers: Count | None = None

@@ -15,13 +15,14 @@ each, as frameworks run them that do not fuse them: scores of all pairs of posit
 memory, and are kept.
 """
 
+from dataclasses import replace
 from typing import ClassVar, Literal, Self
 
 from pydantic import model_validator
 
 from grids.entries.entry import Count, Name
 from grids.models.composites import BuildingSettings, Site, expect_sequence, make_sequence
-from grids.models.tensors import Counts, LayerOutput, Passage, Shape
+from grids.models.tensors import NO_ROLE, Counts, LayerOutput, Passage, Role, Shape
 from grids.reading.errors import InputError, ShapeError
 
 
@@ -100,9 +101,11 @@ class Attention(BuildingSettings):
         expect_window(name, memory.tensor, self.window)
         depth = self.head_features or _split_heads(f"{name}.query", width, self.heads)
         width, shared = depth * self.heads, depth * (self.kv_heads or self.heads)
-        query = project(site, f"{name}.query", x, width, bias=self.bias)
-        key = project(site, f"{name}.key", memory, shared, bias=self.bias)
-        value = project(site, f"{name}.value", memory, shared, bias=self.bias)
+        role = Role("columns", "heads", self.heads)
+        of_shared = Role("columns", "kv_heads", self.kv_heads or self.heads)
+        query = project(site, f"{name}.query", x, width, role, bias=self.bias)
+        key = project(site, f"{name}.key", memory, shared, of_shared, bias=self.bias)
+        value = project(site, f"{name}.value", memory, shared, of_shared, bias=self.bias)
         query, key = (
             self._turn(site, of, stream, depth)
             for of, stream in ((f"{name}.query", query), (f"{name}.key", key))
@@ -110,10 +113,11 @@ class Attention(BuildingSettings):
         scores = compare(site, f"{name}.scores", query, key, self.heads)
         if self.distances is not None:
             scores = self._add_distances(site, name, scores)
-        weights = site.add(f"{name}.softmax", "softmax", keep_sizes(scores), scores)
+        weights = weigh(site, name, scores)
         context = collect(site, f"{name}.context", weights, value, self.heads, depth)
         bias = self.bias if self.output_bias is None else self.output_bias
-        return project(site, f"{name}.output", context, features, bias=bias)
+        role = replace(role, divided="rows")
+        return project(site, f"{name}.output", context, features, role, bias=bias)
 
     def _turn(self, site: Site, name: str, x: LayerOutput, depth: int) -> LayerOutput:
         """Queries or keys, scaled and turned where the settings say so."""
@@ -155,10 +159,18 @@ class Attention(BuildingSettings):
         return collect(site, f"{name}.context", weights, memory, heads=1)
 
 
-def project(site: Site, name: str, x: LayerOutput, features: int, *, bias: bool) -> LayerOutput:
+def project(
+    site: Site, name: str, x: LayerOutput, features: int, role: Role = NO_ROLE, *, bias: bool
+) -> LayerOutput:
     """A matrix for the features of each position."""
     y = make_sequence(x.tensor.extents[0], features)
-    return site.add(name, "linear", Passage(x.tensor, y, bias=bias), x)
+    return site.add(name, "linear", Passage(x.tensor, y, bias=bias, role=role), x)
+
+
+def weigh(site: Site, name: str, scores: LayerOutput) -> LayerOutput:
+    """The softmax of scores: with queries, keys and values Megatron's core attention."""
+    passage = replace(keep_sizes(scores), role=Role(module="core_attn"))
+    return site.add(f"{name}.softmax", "softmax", passage, scores)
 
 
 def keep_sizes(x: LayerOutput) -> Passage:

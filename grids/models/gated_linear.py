@@ -7,12 +7,13 @@ Shazeer 2020 (GLU variants improve transformer, arXiv 2002.05202). Activation an
 kernel, as Megatron and most stacks have them: of both only the inputs are kept.
 """
 
+from dataclasses import replace
 from typing import ClassVar
 
 from grids.entries.entry import Count
 from grids.models.attention import project
 from grids.models.composites import BuildingSettings, Site, expect_sequence
-from grids.models.tensors import LayerOutput, Passage
+from grids.models.tensors import LayerOutput, Passage, Role
 
 
 class Gated(BuildingSettings):
@@ -25,8 +26,10 @@ class Gated(BuildingSettings):
 
     def build(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
         _, features = expect_sequence(name, x.tensor)
-        gate = project(site, f"{name}.gate", x, self.hidden, bias=self.bias)
-        up = project(site, f"{name}.up", x, self.hidden, bias=self.bias)
+        columns = Role("columns", "ffn", self.hidden, "mlp")
+        gate = project(site, f"{name}.gate", x, self.hidden, columns, bias=self.bias)
+        up = project(site, f"{name}.up", x, self.hidden, columns, bias=self.bias)
         passage = Passage(up.tensor, up.tensor, inputs=2)
         product = site.add(f"{name}.product", "gated_product", passage, gate, up)
-        return project(site, f"{name}.down", product, features, bias=self.bias)
+        rows = replace(columns, divided="rows")
+        return project(site, f"{name}.down", product, features, rows, bias=self.bias)

@@ -193,6 +193,7 @@ def read_config(path: Path) -> Architecture:
             source=(f"config.json of Hugging Face, model_type {config['model_type']}{heads}",),
             rank=1,
             customary="pile",
+            longest=_read_longest(config),
             family={"name": form.family, **settings},  # type: ignore[arg-type]  # validated
         )
     except ValidationError as error:
@@ -252,6 +253,12 @@ def _read_settings(config: Config, form: ModelType) -> dict[str, Any]:
             f"the {settings['blocks']} of the encoder"
         )
     return settings
+
+
+def _read_longest(config: Config) -> int | None:
+    """Tokens of the longest sequence that it was trained for, where the file says so."""
+    key = "max_position_embeddings"
+    return None if config.get(key) is None else _read_size(config, key)
 
 
 def _read_size(config: Config, key: str) -> int:

@@ -9,12 +9,23 @@ head's query and key have `content` features, and `rotary` ones that turn with t
 key's are the same for all heads.
 """
 
+from dataclasses import replace
 from typing import ClassVar
 
 from grids.entries.entry import Count
-from grids.models.attention import collect, compare, expect_window, keep_sizes, project
+from grids.models.attention import (
+    collect,
+    compare,
+    expect_window,
+    keep_sizes,
+    project,
+    weigh,
+)
 from grids.models.composites import BuildingSettings, Site, expect_sequence, make_sequence
-from grids.models.tensors import LayerOutput, Passage
+from grids.models.tensors import LayerOutput, Passage, Role
+
+# What is computed again from latent features where Megatron recomputes this module.
+UP = Role(module="mla_up_proj")
 
 
 class LatentAttention(BuildingSettings):
@@ -38,22 +49,25 @@ class LatentAttention(BuildingSettings):
         latent = project(site, f"{name}.latent", x, self.rank + self.rotary, bias=False)
         # Of the latent features alone: those that turn are not normalised.
         ranked = make_sequence(positions, self.rank)
-        normal = site.add(f"{name}.latent_norm", "rmsnorm", Passage(ranked, ranked), latent)
-        written = project(
-            site, f"{name}.key_value", normal, self.heads * (self.content + self.value), bias=False
-        )
+        passage = Passage(ranked, ranked, role=UP)
+        normal = site.add(f"{name}.latent_norm", "rmsnorm", passage, latent)
+        width = self.content + self.value
+        # Keys are copied as they turn; of what was written values are left.
+        role = Role("columns", "heads", self.heads, UP.module, kept=self.value / width)
+        written = project(site, f"{name}.key_value", normal, self.heads * width, role, bias=False)
         keys = make_sequence(positions, self.heads * depth)
         key = site.add(f"{name}.key_rotary", "rotary", Passage(keys, keys), written, latent)
         values = LayerOutput(make_sequence(positions, self.heads * self.value), written.maker)
         scores = compare(site, f"{name}.scores", query, key, self.heads)
-        weights = site.add(f"{name}.softmax", "softmax", keep_sizes(scores), scores)
-        context = collect(site, f"{name}.context", weights, values, self.heads)
-        return project(site, f"{name}.output", context, features, bias=False)
+        context = collect(site, f"{name}.context", weigh(site, name, scores), values, self.heads)
+        role = Role("rows", "heads", self.heads)
+        return project(site, f"{name}.output", context, features, role, bias=False)
 
     def _ask(self, name: str, x: LayerOutput, depth: int, site: Site) -> LayerOutput:
         """The queries of all heads, turned."""
         if self.query_rank is not None:
             x = project(site, f"{name}.query_latent", x, self.query_rank, bias=False)
-            x = site.add(f"{name}.query_norm", "rmsnorm", keep_sizes(x), x)
-        query = project(site, f"{name}.query", x, self.heads * depth, bias=False)
+            x = site.add(f"{name}.query_norm", "rmsnorm", replace(keep_sizes(x), role=UP), x)
+        role = Role("columns", "heads", self.heads, UP.module)
+        query = project(site, f"{name}.query", x, self.heads * depth, role, bias=False)
         return site.add(f"{name}.query_rotary", "rotary", keep_sizes(query), query)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from grids.models.flow import count_crossing, count_kept_bytes, count_kept_items, find_depth
 from grids.models.kinds import KINDS, LayerKind
+from grids.models.tensors import NO_ROLE, Role
 from grids.reading.errors import InputError, shorten
 
 Floats = NDArray[np.float64]
@@ -63,6 +64,7 @@ class Layer:
     active: float = (
         1.0  # the part of its weights that a position uses: of experts, those it goes to
     )
+    role: Role = NO_ROLE
 
 
 # Without equality, a table hashes by identity: placements are kept for each table.
@@ -90,6 +92,7 @@ class LayerTable:
     drawn: Floats
     active: Floats
     inputs: tuple[tuple[int, ...], ...]  # positions of the layers that are read, -1 for the sample
+    roles: tuple[Role, ...]
     seconds: Floats | None = None  # measured forward + backward a sample; only ParaDL's files
     spatial_layers: int | None = None  # the first ones, which a spatial group divides; None: all
 
@@ -105,12 +108,13 @@ class LayerTable:
         columns = {
             field.name: np.array([getattr(layer, field.name) for layer in layers], np.float64)
             for field in fields(Layer)
-            if field.name not in ("name", "kind", "inputs")
+            if field.name not in ("name", "kind", "inputs", "role")
         }
         return cls(
             names=tuple(layer.name for layer in layers),
             kinds=tuple(layer.kind for layer in layers),
             inputs=tuple(_list_inputs(position, layer) for position, layer in enumerate(layers)),
+            roles=tuple(layer.role for layer in layers),
             seconds=seconds,
             spatial_layers=None,
             **columns,

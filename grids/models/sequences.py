@@ -18,22 +18,29 @@ from typing import ClassVar, Literal
 from grids.entries.entry import Count
 from grids.models.composites import BuildingSettings, Site, expect_sequence, make_sequence
 from grids.models.settings import LayerSettings, count_outputs
-from grids.models.tensors import Counts, LayerOutput, Passage, Shape
+from grids.models.tensors import NO_ROLE, Counts, LayerOutput, Passage, Role, Shape
 from grids.reading.errors import ShapeError
 
 
 class LinearSettings(LayerSettings):
-    """A matrix for the features of each position, the same for all of them."""
+    """A matrix for the features of each position, the same for all of them.
+
+    divided: in what way, where tensor parallelism divides two in a row, with an activation between.
+    """
 
     bare: ClassVar[str] = "features"
 
     features: Count | Literal["targets"]
     bias: bool = True
+    divided: Literal["columns", "rows"] | None = None
 
     def infer(self, layer: str, x: Shape, targets: int | None) -> Passage:
-        positions, _ = expect_sequence(layer, x)
+        positions, read = expect_sequence(layer, x)
         features = count_outputs(layer, self.features, targets)
-        return Passage(x, make_sequence(positions, features), bias=self.bias)
+        role = NO_ROLE
+        if self.divided:
+            role = Role(self.divided, "ffn", features if self.divided == "columns" else read, "mlp")
+        return Passage(x, make_sequence(positions, features), bias=self.bias, role=role)
 
 
 class ClassToken(LayerSettings):

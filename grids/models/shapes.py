@@ -29,7 +29,7 @@ from grids.models.steps import (
     Step,
     Steps,
 )
-from grids.models.tensors import Counts, LayerOutput, Passage, Shape
+from grids.models.tensors import Counts, LayerOutput, Passage, Role, Shape
 from grids.reading.errors import InputError, ShapeError, shorten, suggest_name
 
 # Repetitions inside repetitions soon are more than there is time for; views make no layers.
@@ -172,9 +172,10 @@ class _Walk:
         scores = make_sequence(positions, experts.count)
         counts = Counts(biases=experts.count if experts.corrects else 0)
         scored = self.add(f"{name}.router", "linear", Passage(x.tensor, scores, counts=counts), x)
-        chosen = self.add(f"{name}.softmax", "softmax", Passage(scores, scores), scored)
+        passage = Passage(scores, scores, role=Role(module="moe"))
+        chosen = self.add(f"{name}.softmax", "softmax", passage, scored)
         scattered = make_sequence(positions * experts.active, features)
-        passage = Passage(x.tensor, scattered)
+        passage = Passage(x.tensor, scattered, role=Role(module="moe"))
         copies = self.add(f"{name}.dispatch", "dispatch", passage, x, chosen)
         first = len(self.layers)
         y = self.follow(f"{name}.", experts.layers, copies)
@@ -205,6 +206,7 @@ def _multiply(layer: Layer, experts: Experts) -> Layer:
         w=layer.w * experts.count,
         bias=layer.bias * experts.count,
         active=layer.active * experts.active / experts.count,
+        role=replace(layer.role, experts=experts.count),
     )
 
 
@@ -254,6 +256,7 @@ def _make_layer(name: str, kind: LayerKind, passage: Passage, makers: tuple[int,
         reads=counts.reads,
         looked_up=counts.looked_up,
         drawn=counts.drawn,
+        role=passage.role,
     )
 
 

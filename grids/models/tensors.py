@@ -56,6 +56,27 @@ class Shape:
 
 
 @dataclass(frozen=True)
+class Role:
+    """A layer's role in a transformer: how tensor parallelism divides it, what recomputes it.
+
+    divided: its matrix by columns or rows, in a pair as Megatron-LM has it (Shoeybi et al. 2019);
+    of: what a PE gets whole ones of; parts: how many of these there are. module: Megatron's name of
+    what computes its output again. kept: the part of its output that later layers read as it is.
+    experts: networks that it is a layer of.
+    """
+
+    divided: Literal["", "columns", "rows"] = ""
+    of: Literal["", "heads", "kv_heads", "ffn", "vocabulary"] = ""
+    parts: int = 1
+    module: str = ""
+    kept: float = 1.0
+    experts: int = 0
+
+
+NO_ROLE = Role()
+
+
+@dataclass(frozen=True)
 class Passage:
     """A sample's way through one layer: what comes in, what goes out, what slides over it.
 
@@ -63,7 +84,7 @@ class Passage:
     makes several rows of one. inputs: number of tensors of x's sizes that come in together. bias:
     whether the layer adds biases, if its kind has any. span: rows from the first to the last item
     of a dilated kernel; None: its extent. groups: number of groups that channels and filters fall
-    into. counts: those that do not follow from the rules of its kind.
+    into. counts: those that do not follow from the rules of its kind. role: in a transformer.
     """
 
     x: Shape
@@ -75,6 +96,7 @@ class Passage:
     span: Sizes | None = None
     groups: int = 1
     counts: "Counts | None" = None
+    role: Role = NO_ROLE
 
 
 @dataclass(frozen=True, kw_only=True)

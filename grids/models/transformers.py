@@ -1,93 +1,300 @@
-"""The sizes of a transformer, from the settings of its family."""
+"""A transformer of the layers of a network: its blocks, what each holds, and what it keeps.
 
-from collections.abc import Callable, Mapping
-from typing import Any
+No list beside the layers': parameters are theirs, and what the backward pass reads follows from
+their kinds (grids/models/kinds.py) and roles (grids/models/tensors.py). A block is a run of layers
+with one name before the first dot, in which residual steps end: `h0.attn`, `h0.mlp`. Layers between
+two blocks belong to the second one.
+"""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+
+from grids.entries.datasets import Dataset
 from grids.models.architecture import Architecture
+from grids.models.flow import SAMPLE
+from grids.models.kinds import (
+    KINDS,
+    Activation,
+    CurvedActivation,
+    LayerKind,
+    Normalisation,
+    Product,
+)
+from grids.models.layers import LayerTable
 from grids.models.netfile import NetModel
+from grids.models.tensors import Role
 from grids.reading.errors import InputError
-from kernels.layouts.transformer import Latent, Transformer
+from kernels.layouts.transformer import RECOMPUTE, Block, Tensor, Transformer, Weights
 
-Settings = Mapping[str, Any]
+# What computes all of a block again but its input.
+BLOCKS = RECOMPUTE["blocks"] | RECOMPUTE["full"]
 
 
-def read_transformer(model: Architecture | NetModel) -> Transformer:
-    """The sizes of a network of the families gpt, llama or moe; InputError: of another one."""
-    family = model.family if isinstance(model, Architecture) else None
-    if family is None or family.name not in READERS:
-        raise InputError(
-            f"model {model.name} is of none of the families {', '.join(READERS)}",
-            advice="take a decoder of these, or a config.json of Hugging Face",
+def read_transformer(model: Architecture | NetModel, samples: Dataset | None = None) -> Transformer:
+    """The blocks of a network; samples: what it takes, where that is no text.
+
+    InputError: it has no blocks, or no heads to divide.
+    """
+    shape, targets = (samples.shape, samples.targets) if samples else ((1, 1), None)
+    if not isinstance(model, Architecture) or model.rank != len(shape) - 1:
+        raise _describe_other(model)
+    # Of one token: what a longer sequence keeps is in proportion, but for scores.
+    shape = (shape[0], 1) if model.rank == 1 else shape
+    network = _Network(model.layers_for(shape, targets))
+    if not network.blocks or not network.list_parts("heads"):
+        raise _describe_other(model)
+    return network.read(longest=model.longest or 0, is_fixed=model.rank > 1)
+
+
+def _describe_other(model: Architecture | NetModel) -> InputError:
+    return InputError(
+        f"model {model.name} has no blocks of attention that a layout divides",
+        advice="take a transformer of the catalogue, a config.json of Hugging Face, or layers of "
+        "your own with attention in residual steps",
+    )
+
+
+@dataclass(frozen=True)
+class _Share:
+    """How an output is divided, a name of DIVISORS, and in how many parts at most over tensor."""
+
+    divided: str = "sequence"
+    parts: int = 0
+
+
+class _Network:
+    """The layers of a network, as blocks see them."""
+
+    def __init__(self, table: LayerTable) -> None:
+        self.table, self.roles = table, table.roles
+        self.kinds: list[LayerKind] = [KINDS[kind] for kind in table.kinds]
+        self.blocks = [*self._list_blocks()]
+
+    def read(self, longest: int, is_fixed: bool) -> Transformer:
+        """The network's blocks, those that are alike once."""
+        first, last = self.blocks[0][0], self.blocks[-1][1]
+        blocks = [self._read_block(*block) for block in self.blocks]
+        kinds = tuple(dict.fromkeys(blocks))
+        table = next((role.parts for role in self.roles if role.of == "vocabulary"), 0)
+        scored = [
+            w > 0
+            for w, role in zip(self.table.w, self.roles, strict=True)
+            if role.of == "vocabulary" and role.divided == "columns"
+        ]
+        return Transformer(
+            hidden=self.hidden,
+            vocabulary=table,
+            kinds=kinds,
+            order=tuple(map(kinds.index, blocks)),
+            front=self._read_block(0, 0, first),
+            back=self._read_block(last, last, len(self.table)),
+            parameters=self.table.parameters,
+            heads=self.list_parts("heads"),
+            kv_heads=self.list_parts("kv_heads") or self.list_parts("heads"),
+            ffn=self.list_parts("ffn"),
+            expert_ffn=self.list_parts("ffn", of_experts=True),
+            experts=tuple(sorted({role.experts for role in self.roles} - {0})),
+            ties=scored == [False],
+            longest=longest or self._find_positions(first),
+            length=self.positions if is_fixed else 0,
+            memory=next(map(self._make_tensor, self._memory), None),
         )
-    return READERS[family.name](family.model_extra or {})
 
+    def list_parts(self, of: str, of_experts: bool = False) -> tuple[int, ...]:
+        """The numbers of heads, ... that the network's matrices have."""
+        return tuple(
+            sorted(
+                {
+                    role.parts
+                    for role in self.roles
+                    if role.of == of and (role.experts > 0) == of_experts
+                }
+            )
+        )
 
-def _read_gpt(settings: Settings) -> Transformer:
-    heads, features = settings["heads"], settings["features"]
-    return Transformer(
-        hidden=features,
-        heads=heads,
-        kv_heads=heads,
-        head_size=features // heads,
-        ffn=settings["hidden"],
-        vocabulary=settings["vocabulary"],
-        expert_blocks=(False,) * settings["blocks"],
-        matrices=2,
-        norm=2,
-        tied=settings["tied"],
-        column_biases=True,
-        row_biases=True,
-        mlp_biases=True,
-        positions=settings["positions"],
-        longest=settings["positions"],
-    )
+    def _list_blocks(self) -> Iterator[tuple[int, int]]:
+        """The first layer of each block, and the one behind its last; between them, the next's."""
+        end = None
+        numbers = range(len(self.kinds))
+        for _, group in groupby(numbers, lambda row: self.table.names[row].partition(".")[0]):
+            rows = [*group]
+            if any(self.kinds[row].name == "add" for row in rows):
+                yield rows[0] if end is None else end, rows[-1] + 1
+                end = rows[-1] + 1
 
+    @cached_property
+    def hidden(self) -> int:
+        """h: the features of what goes from block to block."""
+        return int(self.table.filters[self.blocks[0][1] - 1])
 
-def _read_sizes(settings: Settings) -> dict[str, Any]:
-    """The sizes that Llama and mixtures of experts have alike."""
-    return {
-        "hidden": settings["features"],
-        "heads": settings["heads"],
-        "kv_heads": settings["kv_heads"],
-        "head_size": settings["head_features"],
-        "ffn": settings["hidden"],
-        "vocabulary": settings["vocabulary"],
-        "tied": settings["tied"],
-        "head_norms": settings["normalise_heads"],
-    }
+    @cached_property
+    def positions(self) -> int:
+        """Positions of a sample."""
+        return round(float(self.table.y[self.blocks[0][1] - 1]) / self.hidden)
 
+    def _find_positions(self, first: int) -> int:
+        """The most positions that the network has vectors for; 0: any."""
+        rows = [row for row in range(first) if self.kinds[row].name == "positions"]
+        return max((int(self.table.w[row]) // self.hidden for row in rows), default=0)
 
-def _read_llama(settings: Settings) -> Transformer:
-    return Transformer(
-        **_read_sizes(settings),
-        expert_blocks=(False,) * settings["blocks"],
-        column_biases=settings["bias"],
-        row_biases=settings["output_bias"],
-    )
+    @cached_property
+    def _shares(self) -> list[_Share]:
+        """How the output of each layer is divided."""
+        shares: list[_Share] = []
+        for row, role in enumerate(self.roles):
+            maker, name = self.table.inputs[row][0], self.kinds[row].name
+            if role.divided == "columns":
+                shares.append(_Share("tensor", role.parts))
+            elif name == "dispatch":
+                shares.append(_Share("dispatched"))
+            elif role.divided or name in ("linear", "combine") or maker == SAMPLE:
+                shares.append(_Share())
+            else:
+                shares.append(shares[maker])
+        return shares
 
+    @cached_property
+    def _modules(self) -> list[int]:
+        """What computes each layer's output again, as bits of RECOMPUTE."""
+        names: list[str] = []
+        for row, (kind, role) in enumerate(zip(self.kinds, self.roles, strict=True)):
+            maker = self.table.inputs[row][0]
+            name = role.module
+            if isinstance(kind, Normalisation) and self._shares[row].divided == "sequence":
+                name = name or "layernorm"
+            elif self._passes_on(kind) and maker != SAMPLE:
+                name = name or names[maker]
+            names.append(name)
+        return [self._find_bits(row, name) for row, name in enumerate(names)]
 
-def _read_moe(settings: Settings) -> Transformer:
-    dense, every = settings["dense_blocks"], settings["every"]
-    latent = settings["latent"] and dict(settings["latent"])
-    if latent:
-        latent["query_rank"] = latent.get("query_rank") or 0
-    return Transformer(
-        **_read_sizes(settings),
-        expert_blocks=tuple(
-            block >= dense and (block - dense + 1) % every == 0
-            for block in range(settings["blocks"])
-        ),
-        experts=settings["experts"],
-        top_k=settings["active"],
-        expert_ffn=settings["expert_hidden"],
-        shared_ffn=settings["shared_hidden"],
-        router_biases=settings["corrects"],
-        latent=Latent(**latent) if latent else None,
-    )
+    @staticmethod
+    def _passes_on(kind: LayerKind) -> bool:
+        """Whether a layer is one with the layer before it."""
+        return isinstance(kind, Activation | CurvedActivation | Product) or kind.name == "rotary"
 
+    def _find_bits(self, row: int, name: str) -> int:
+        if self.roles[row].experts:
+            acts = RECOMPUTE["moe_act"] if self._passes_on(self.kinds[row]) else 0
+            return RECOMPUTE["moe"] | acts
+        if name == "mlp" and row in self._beside_experts:
+            return RECOMPUTE["moe"] | RECOMPUTE["shared_experts"]
+        return RECOMPUTE.get(name, 0)
 
-READERS: Mapping[str, Callable[[Settings], Transformer]] = {
-    "gpt": _read_gpt,
-    "llama": _read_llama,
-    "moe": _read_moe,
-}
+    @cached_property
+    def _beside_experts(self) -> set[int]:
+        """The layers of blocks that have experts."""
+        return {
+            row
+            for start, end in self.blocks
+            if any(role.experts for role in self.roles[start:end])
+            for row in range(start, end)
+        }
+
+    @cached_property
+    def _readers(self) -> dict[int, list[int]]:
+        """The layers whose backward pass reads each layer's output, or the sample."""
+        readers: dict[int, list[int]] = {}
+        for row, kind in enumerate(self.kinds):
+            if kind.keeps_input:
+                for maker in self.table.inputs[row]:
+                    readers.setdefault(maker, []).append(row)
+            if kind.keeps_output:
+                readers.setdefault(row, []).append(row)
+        return readers
+
+    @cached_property
+    def _memory(self) -> tuple[int, ...]:
+        """What blocks read that the layer before them did not make: of an encoder."""
+        found = {
+            maker: None
+            for start, end in self.blocks[1:]
+            for row in range(start, end)
+            if self.kinds[row].keeps_input
+            for maker in self.table.inputs[row]
+            if SAMPLE < maker < start - 1
+        }
+        if len(found) > 1:
+            raise InputError("expected blocks that read one earlier block's output, got several")
+        return tuple(found)
+
+    def _read_block(self, start: int, end: int, behind: int | None = None) -> Block:
+        """The block of layers start to end; behind: layers that are none, to this one."""
+        rows = range(start, end if behind is None else behind)
+        kept = [
+            maker for maker in self._readers if any(row in rows for row in self._readers[maker])
+        ]
+        residual = start
+        if behind is None:
+            residual = next(row for row in rows if "." in self.table.names[row])
+        tensors = [
+            self._make_tensor(maker, stays=behind is not None or maker < residual)
+            for maker in sorted(kept)
+            if maker not in self._memory
+        ]
+        return Block(
+            weights=tuple(self._list_weights(rows)),
+            tensors=(*tensors, *self._list_masks(rows, behind is not None)),
+            looks_up=any(self.roles[row].of == "vocabulary" for row in rows),
+            reads_memory=any(maker in self._memory for maker in kept),
+        )
+
+    def _list_weights(self, rows: range) -> Iterator[Weights]:
+        for row in rows:
+            role, matrix, biases = self.roles[row], self.table.w[row], self.table.bias[row]
+            if role.of != "vocabulary" and matrix + biases:
+                parts = role.parts if role.divided else 0
+                by_columns = role.divided == "columns"
+                routed = role.experts > 0
+                yield Weights(float(matrix), float(biases), parts, by_columns, routed)
+
+    def _list_masks(self, rows: range, is_end: bool) -> Iterator[Tensor]:
+        """Masks of dropout, where it is: behind the sum of words, behind each residual step's."""
+        mask = Tensor(self.hidden, "mask", "sequence")
+        if is_end:
+            if any(self.kinds[row].name == "embedding" for row in rows):
+                yield mask
+            return
+        sums = [row for row in rows if self.kinds[row].name == "add"]
+        bodies = {self.table.inputs[row][0]: row for row in sums}
+        for row in sums:
+            if row not in bodies:
+                is_mlp = self._find_last(row).of != "heads"
+                yield mask._replace(modules=BLOCKS | (RECOMPUTE["mlp"] if is_mlp else 0))
+
+    def _find_last(self, row: int) -> Role:
+        """The role of the layer that a residual step's body ends in."""
+        while self.kinds[row].name == "add":
+            row = self.table.inputs[row][0]
+        return self.roles[row]
+
+    def _make_tensor(self, maker: int, stays: bool = True) -> Tensor:
+        """What the backward pass reads of a layer's output, or of the sample."""
+        readers = self._readers[maker]
+        if maker == SAMPLE:
+            numbers = self.kinds[readers[0]].name == "embedding"
+            items = self.table.x[readers[0]] / self.positions
+            return Tensor(1 if numbers else float(items), "number" if numbers else "item", "whole")
+        role, share = self.roles[maker], self._shares[maker]
+        items = self.table.y[maker] / self.positions * role.kept
+        size = self._find_size(maker, readers)
+        if size == "scores":
+            items /= self.positions
+        modules = 0 if stays else self._modules[maker] | BLOCKS
+        return Tensor(float(items), size, share.divided, share.parts, modules)
+
+    def _find_size(self, maker: int, readers: list[int]) -> str:
+        """The bytes of an item, a name of SIZES."""
+        kind, role = self.kinds[maker], self.roles[maker]
+        if kind.name == "softmax":
+            is_last = self.roles[self.table.inputs[maker][0]].of == "vocabulary"
+            scores = "scores" if role.module == "core_attn" else "single"
+            return "logits" if is_last else scores
+        if kind.name == "matmul":
+            return "context"
+        by_matrices = all(
+            self.kinds[row].name == "linear" and self.roles[row].of != "vocabulary"
+            for row in readers
+        )
+        return "read" if by_matrices else "item"

@@ -17,7 +17,7 @@ from grids.entries.entry import Count, Name
 from grids.models.attention import keep_sizes
 from grids.models.composites import BuildingSettings, Site, expect_sequence, make_sequence
 from grids.models.settings import count_outputs
-from grids.models.tensors import Counts, LayerOutput, Passage
+from grids.models.tensors import Counts, LayerOutput, Passage, Role
 from grids.reading.errors import InputError, shorten
 
 # Of the three times that weights cross the memory in a pass, the one of the gradient.
@@ -51,7 +51,8 @@ class EmbeddingSettings(BuildingSettings):
         counts = Counts(weights=weights, reads=GRADIENT)
         if self.sparse:
             counts = Counts(weights=weights, reads=0.0, looked_up=length * self.features)
-        passage = Passage(x.tensor, y, counts=counts)
+        role = Role("rows", "vocabulary", vocabulary)
+        passage = Passage(x.tensor, y, counts=counts, role=role)
         return site.add(name, "embedding", passage, x)
 
     def _choose_row(self, name: str, numbers: int) -> None:
@@ -85,7 +86,9 @@ class Logits(BuildingSettings):
             _expect_table(name, self.shares, weights, site)
             counts = Counts(weights=0, flops=2 * length * weights)
         y = make_sequence(length, self.vocabulary)
-        scores = site.add(name, "linear", Passage(x.tensor, y, bias=self.bias, counts=counts), x)
+        role = Role("columns", "vocabulary", self.vocabulary)
+        passage = Passage(x.tensor, y, bias=self.bias, counts=counts, role=role)
+        scores = site.add(name, "linear", passage, x)
         return site.add(f"{name}.softmax", "softmax", keep_sizes(scores), scores)
 
 

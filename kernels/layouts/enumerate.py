@@ -21,10 +21,13 @@ def enumerate_layouts(
     recompute: Iterable[int] = (0,),
     zero: Iterable[int] = (0,),
     sequence: Iterable[int] = (0, 1),
+    expert_tensor: Iterable[int] = (0,),
+    group: Iterable[int] = (0,),
 ) -> Layouts:
     """All candidates of so many PEs: tensor x context x pipeline x data, with every setting."""
     degrees = np.array([*factorise(pes, 4)])
-    settings = np.array([*product(expert, chunks, micro, recompute, zero, sequence)])
+    lists = (expert, chunks, micro, recompute, zero, sequence, expert_tensor, group)
+    settings = np.array([*product(*lists)])
     rows = (np.repeat(degrees, len(settings), axis=0), np.tile(settings, (len(degrees), 1)))
     return Layouts.from_rows(np.hstack(rows))
 
@@ -51,36 +54,53 @@ def find_repeated(layouts: Layouts) -> Column:
         (layouts.sequence > 0) & (layouts.tensor == 1),
         (layouts.zero > 0) & (layouts.shards == 1),
         (layouts.chunks > 1) & (layouts.pipeline == 1),
+        layouts.expert_tensor == layouts.tensor,
+        (layouts.group > 0) & ((layouts.chunks == 1) | (layouts.group == layouts.pipeline)),
+        (layouts.shard > 0)
+        & ((layouts.zero == 0) | (layouts.shard == layouts.data * layouts.context)),
     )
     return np.asarray(np.any(repeats, axis=0))
 
 
 def find_reasons(net: Transformer, layouts: Layouts, training: Training) -> dict[str, Column]:
     """What forbids layouts, whatever the memory: by name, whether it is so [layouts]."""
-    t, c, e, p, v = (
-        *(layouts.tensor, layouts.context, layouts.expert),
-        *(layouts.pipeline, layouts.chunks),
-    )
-    a, kv, s = net.heads, net.kv_heads, training.length
-    m = training.count_micro_batches(layouts)
+    t, c, e, p = layouts.tensor, layouts.context, layouts.expert, layouts.pipeline
+    s = training.length
     by_heads = training.context_by == "all_to_all"
     # A causal ring gives each rank a late part of the sequence with an early one.
     parts = np.where(c > 1, 2 * c, 1) if not by_heads else c
     return {
-        "heads": a % t > 0,
-        "kv_heads": np.maximum(kv, t) % np.minimum(kv, t) > 0,
+        "heads": _leave(net.heads, t),
+        "kv_heads": np.any([np.maximum(n, t) % np.minimum(n, t) for n in net.kv_heads], axis=0),
         "hidden": net.hidden % t > 0,
-        "ffn": (net.ffn % t > 0) | (net.shared_ffn % t > 0) | (net.expert_ffn % t > 0),
+        "ffn": _leave(net.ffn, t) | _leave(net.expert_ffn, layouts.etp),
         "batch": training.batch % (layouts.data * layouts.micro) > 0,
-        "interleaving": (v > 1) & ((p == 1) | (m % p > 0) | (training.schedule != INTERLEAVES)),
+        "interleaving": (layouts.chunks > 1) & _cannot_interleave(layouts, training),
         "sequence": s % parts > 0,
-        "context_heads": by_heads & (c > 1) & ((a % (c * t) > 0) | (kv % (c * t) > 0)),
+        "context_heads": by_heads & (c > 1) & _leave((*net.heads, *net.kv_heads), c * t),
         "sequence_parallel": (layouts.sequence > 0) & (s // c % t > 0),
-        "experts": (net.experts % e > 0) if net.experts else e > 1,
-        "folding": layouts.shards % e > 0,
+        "experts": _leave(net.experts, e) if net.experts else e > 1,
+        "folding": t * c * layouts.data % (layouts.etp * e) > 0,
         "experts_need_sequence": (t > 1) & (e > 1) & (layouts.sequence == 0),
-        "more_stages_than_blocks": p * v > net.blocks,
+        "more_stages_than_blocks": p * layouts.chunks > net.blocks,
+        "shard": c * layouts.data % layouts.shards > 0,
     }
+
+
+def _leave(numbers: Iterable[int], degree: Column) -> Column:
+    """Whether a degree does not divide all of the numbers [layouts]."""
+    rests = [np.zeros_like(degree), *(number % degree for number in numbers)]
+    return np.asarray(np.any(rests, axis=0))
+
+
+def _cannot_interleave(layouts: Layouts, training: Training) -> Column:
+    """Whether micro-batches are no multiple of N, or N is less than the stages [layouts].
+
+    Megatron-LM, model_parallel_config.py: microbatch_group_size_per_vp_stage.
+    """
+    rest = training.count_micro_batches(layouts) % layouts.passes
+    unfit = (layouts.passes < layouts.pipeline) | ((rest > 0) & (rest < layouts.pipeline))
+    return np.asarray((layouts.pipeline == 1) | unfit | (training.schedule != INTERLEAVES))
 
 
 def find_marks(
@@ -89,7 +109,7 @@ def find_marks(
     """What is odd about layouts and forbids none: by name, whether it is so [layouts]."""
     p, m = layouts.pipeline, training.count_micro_batches(layouts)
     return {
-        "kv_replicated": layouts.tensor > net.kv_heads,
+        "kv_replicated": layouts.tensor > min(net.kv_heads),
         "uneven_stages": net.blocks % (p * layouts.chunks) > 0,
         "starved": m < p,
         "zero_with_pipeline": (p > 1) & (layouts.zero > 1),

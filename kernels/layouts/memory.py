@@ -6,20 +6,19 @@ block keeps. Rajbhandari et al. 2020, "ZeRO": shares of weights, gradients and s
 average of tokens; what the backward pass reads of logits is there of one micro-batch.
 """
 
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from kernels.layouts.parameters import Parameters, count_blocks, count_ends, pad_vocabulary
+from kernels.layouts.parameters import Parameters, count_block, count_tables
 from kernels.layouts.schedules import (
     SCHEDULES,
     count_in_flight,
     count_stage_blocks,
     find_ends,
 )
-from kernels.layouts.transformer import RECOMPUTE, Column, Layouts, Training, Transformer
+from kernels.layouts.transformer import RECOMPUTE, Column, Layouts, Tensor, Training, Transformer
 
 PARTS = (
     *("weights", "gradients", "states", "gathered"),
@@ -27,15 +26,8 @@ PARTS = (
 )
 
 
-class Tensor(NamedTuple):
-    """What a block's backward pass reads: bytes a PE and micro-batch, what recomputes it (bits)."""
-
-    bytes: Column
-    dropped_by: int = 0
-
-
 class Blocks(NamedTuple):
-    """Of a block without experts, and of one with them: parameters on a PE, bytes [2, layouts]."""
+    """Of each kind of block: parameters on a PE, and bytes of a micro-batch [kinds, layouts]."""
 
     parameters: Parameters
     kept: Column
@@ -64,106 +56,66 @@ def measure_memory(
 
 
 def measure_blocks(net: Transformer, layouts: Layouts, training: Training) -> Blocks:
-    """What blocks hold, keep and compute again."""
-    sums = [_sum_tensors(net, layouts, training, has_experts) for has_experts in (False, True)]
+    """What blocks of each kind hold, keep and compute again."""
+    held = [count_block(block, layouts) for block in net.kinds]
+    sums = [sum_tensors(block.tensors, layouts, training) for block in net.kinds]
     kept, dropped = map(np.stack, zip(*sums, strict=True))
-    return Blocks(count_blocks(net, layouts), kept, dropped)
+    return Blocks(Parameters(*map(np.stack, zip(*held, strict=True))), kept, dropped)
 
 
-def _sum_tensors(
-    net: Transformer, layouts: Layouts, training: Training, has_experts: bool
+def sum_tensors(
+    tensors: Iterable[Tensor], layouts: Layouts, training: Training
 ) -> tuple[Column, Column]:
-    """Bytes that a block keeps of a micro-batch, and that it computes again [layouts]."""
+    """Bytes that are kept of a micro-batch, and that are computed again [layouts]."""
     kept, dropped = np.zeros(len(layouts)), np.zeros(len(layouts))
-    whole = RECOMPUTE["blocks"] | RECOMPUTE["full"]
-    for number, tensor in enumerate(list_tensors(net, layouts, training, has_experts)):
-        # A block's input stays, whatever is recomputed.
-        bits = tensor.dropped_by | (whole if number else 0)
-        again = (layouts.recompute & bits) > 0
-        kept += np.where(again, 0, tensor.bytes)
-        dropped += np.where(again, tensor.bytes, 0)
+    for tensor in tensors:
+        again = (layouts.recompute & tensor.modules) > 0
+        size = measure_tensor(tensor, layouts, training)
+        kept += np.where(again, 0, size)
+        dropped += np.where(again, size, 0)
     return kept, dropped
 
 
-def list_tensors(
-    net: Transformer, layouts: Layouts, training: Training, has_experts: bool
-) -> Iterator[Tensor]:
-    """What a block's backward pass reads of a micro-batch: its input first."""
-    list_mlp = list_experts if has_experts else list_dense
-    for list_part in (list_attention, list_mlp):
-        yield from list_norm(net, layouts, training)
-        yield from list_part(net, layouts, training)
+def measure_tensor(tensor: Tensor, layouts: Layouts, training: Training) -> Column:
+    """Bytes of a tensor of a micro-batch on a PE [layouts]."""
+    items: Column | float = tensor.items
+    if tensor.size == "logits":  # padded, and there of one part of the tokens at a time
+        padding = 128 * layouts.tensor
+        items = padding * np.ceil(tensor.items / padding) / training.loss_parts
+    size: Column = SIZES[tensor.size](training) * items * training.count_tokens(layouts)
+    return size / DIVISORS[tensor.divided](layouts, tensor.parts)
 
 
-def list_norm(net: Transformer, layouts: Layouts, training: Training) -> Iterator[Tensor]:
-    """Input and output of a norm."""
-    u, h, recipe = training.count_tokens(layouts), net.hidden, training.recipe
-    yield Tensor(u * recipe.item * h / layouts.sigma)
-    yield Tensor(u * recipe.read * h / layouts.sigma, RECOMPUTE["layernorm"])
-
-
-def list_attention(net: Transformer, layouts: Layouts, training: Training) -> Iterator[Tensor]:
-    """Queries, keys and values, scores, the last matrix' input, the dropout's mask."""
-    u, t, recipe = training.count_tokens(layouts), layouts.tensor, training.recipe
-    out = net.heads * (net.latent.value if net.latent else net.head_size)
-    if net.latent:
-        yield from list_latent(net, layouts, training)
-    else:
-        keys = 2 * np.maximum(net.kv_heads, t) * net.head_size
-        yield Tensor(u * recipe.item * (out + keys) / t)
-    yield Tensor(u * recipe.read * out / t)
-    if not training.fused_attention:
-        # Softmax, and its dropout's mask and output: 5 a s / h of Korthikanti's equation 1.
-        of_each = 2 * recipe.item + 1 if training.dropout else recipe.item
-        yield Tensor(u * of_each * net.heads * training.length / t, RECOMPUTE["core_attn"])
-    elif recipe.read < recipe.item:
-        # The kernel's backward pass reads its output, the GEMM another copy.
-        yield Tensor(u * recipe.item * out / t)
-    yield Tensor(u * training.dropout * net.hidden / layouts.sigma)
-
-
-def list_latent(net: Transformer, layouts: Layouts, training: Training) -> Iterator[Tensor]:
-    """Latent vectors, and the queries, keys and values that are projected from them."""
-    assert net.latent
-    u, recipe, ranks = training.count_tokens(layouts), training.recipe, net.latent
-    latents = ranks.query_rank + ranks.rank
-    queries, out = net.heads * (ranks.content + ranks.rotary), net.heads * ranks.value
-    up = RECOMPUTE["mla_up_proj"]
-    yield Tensor(u * recipe.item * (latents + ranks.rotary) / layouts.sigma)
-    yield Tensor(u * recipe.read * latents / layouts.sigma, up)
-    yield Tensor(u * recipe.item * (2 * queries + out) / layouts.tensor, up)
-
-
-def list_dense(net: Transformer, layouts: Layouts, training: Training) -> Iterator[Tensor]:
-    """What an MLP keeps, and the dropout's mask behind it."""
-    mlp = RECOMPUTE["mlp"]
-    yield from _list_wide(net, layouts, training, net.ffn, mlp, mlp)
-    yield Tensor(
-        training.count_tokens(layouts) * training.dropout * net.hidden / layouts.sigma, mlp
-    )
-
-
-def _list_wide(
-    net: Transformer, layouts: Layouts, training: Training, width: int, wide: int, last: int
-) -> Iterator[Tensor]:
-    """Outputs of the first matrices, and the last one's input; wide, last: what recomputes them."""
-    inner, recipe = training.count_tokens(layouts) * width / layouts.tensor, training.recipe
-    yield Tensor(inner * (net.matrices - 1) * recipe.item, wide)
-    yield Tensor(inner * recipe.read, last)
-
-
-def list_experts(net: Transformer, layouts: Layouts, training: Training) -> Iterator[Tensor]:
-    """Router, dispatched tokens, routed and shared experts, combined tokens, dropout's mask."""
-    u, h, k, recipe = training.count_tokens(layouts), net.hidden, net.top_k, training.recipe
-    moe = RECOMPUTE["moe"]
-    wide = partial(_list_wide, net, layouts, training)
-    yield Tensor(u * 4 * net.experts / layouts.sigma, moe)
-    yield Tensor(u * recipe.read * k * h, moe)
-    yield from wide(k * net.expert_ffn, moe, moe | RECOMPUTE["moe_act"])
-    yield Tensor(u * recipe.item * k * h / layouts.sigma, moe)
-    shared = moe | RECOMPUTE["shared_experts"]
-    yield from wide(net.shared_ffn, shared, shared)
-    yield Tensor(u * training.dropout * h / layouts.sigma, RECOMPUTE["mlp"])
+# Bytes of an item of a tensor: of most; of a product's input; of such a one of which a fused kernel
+# reads a copy of its own; of scores, softmax and its dropout's mask and output (5 a s / h of
+# Korthikanti's equation 1), of all positions; in single precision, such as a router's; logits;
+# dropout's mask; a word's number.
+SIZES: Mapping[str, Callable[[Training], float]] = {
+    "item": lambda training: training.recipe.item,
+    "read": lambda training: training.recipe.read,
+    "context": lambda training: (
+        training.recipe.read
+        + training.recipe.item
+        * (training.fused_attention and training.recipe.read < training.recipe.item)
+    ),
+    "scores": lambda training: (
+        training.length
+        * (not training.fused_attention)
+        * (2 * training.recipe.item + 1 if training.dropout else training.recipe.item)
+    ),
+    "single": lambda training: 4,
+    "logits": lambda training: 0 if training.fused_loss else 4,
+    "mask": lambda training: int(training.dropout),
+    "number": lambda training: 8,
+}
+# Parts of a tensor: over tensor in so many at most; where sequence parallelism divides it; of
+# tokens that went to an expert, of which a PE has etp/t; nothing.
+DIVISORS: Mapping[str, Callable[[Layouts, int], Column | float]] = {
+    "tensor": lambda layouts, parts: np.minimum(layouts.tensor, parts),
+    "sequence": lambda layouts, parts: layouts.sigma,
+    "dispatched": lambda layouts, parts: layouts.tensor / layouts.etp,
+    "whole": lambda layouts, parts: 1,
+}
 
 
 def measure_stage(
@@ -173,19 +125,39 @@ def measure_stage(
     counts = count_stage_blocks(net, layouts, training, stage)
     first, last = find_ends(layouts, training, stage)
     flying = count_in_flight(layouts, training, stage)
-    held = Parameters(*((counts * each).sum(axis=0) for each in blocks.parameters))
-    held = held._replace(dense=held.dense + count_ends(net, layouts, first, last))
     late = SCHEDULES[training.schedule].is_late
-    of_logits = training.count_micro_batches(layouts) if late else 1
+    scored = training.count_micro_batches(layouts) if late else 1
+    front, back = (sum_tensors(end.tensors, layouts, training)[0] for end in (net.front, net.back))
+    kept, again = measure_activations(counts, layouts, blocks, flying)
+    if net.memory:
+        reads = find_blocks(counts, [block.reads_memory for block in net.kinds])
+        kept = kept + reads * flying * measure_tensor(net.memory, layouts, training)
+    held = hold_parameters(net, layouts, blocks, counts, first, last)
     parts = [
         *share_states(held, layouts, training),
         measure_gathered(counts, layouts, training, blocks.parameters),
-        *measure_activations(counts, layouts, blocks, flying),
-        first * flying * measure_embedding(net, layouts, training),
-        last * of_logits * measure_logits(net, layouts, training),
+        *(kept, again, first * flying * front, last * scored * back),
         np.full(len(layouts), training.reserved),
     ]
     return np.stack(parts)
+
+
+def hold_parameters(
+    net: Transformer, layouts: Layouts, blocks: Blocks, counts: Column, first: Column, last: Column
+) -> Parameters:
+    """Parameters on a PE of a stage [layouts], with the network's ends where it has them."""
+    held = Parameters(*((counts * each).sum(axis=0) for each in blocks.parameters))
+    front, back = (count_block(end, layouts).dense for end in (net.front, net.back))
+    inside = find_blocks(counts, [block.looks_up for block in net.kinds])
+    reads = first & net.front.looks_up | inside
+    tables = count_tables(net, layouts, reads, last & net.back.looks_up)
+    return held._replace(dense=held.dense + tables + first * front + last * back)
+
+
+def find_blocks(counts: Column, kinds: Sequence[bool]) -> Column:
+    """Whether a stage has blocks of these kinds [layouts]."""
+    found: Column = (counts * np.array(kinds)[:, None]).any(axis=0)
+    return found
 
 
 def share_states(held: Parameters, layouts: Layouts, training: Training) -> list[Column]:
@@ -220,16 +192,3 @@ def measure_activations(
     fewer = np.where(full, np.ceil(number / r) / np.maximum(number, 1), 1)
     kept = (counts * blocks.kept).sum(axis=0) * fewer * flying
     return kept, np.where(full, r * (again + largest) - largest, again)
-
-
-def measure_embedding(net: Transformer, layouts: Layouts, training: Training) -> Column:
-    """Bytes of a micro-batch's token numbers and of the embedding's dropout mask."""
-    mask = training.dropout * net.hidden / layouts.sigma
-    return training.count_tokens(layouts) * (8 + mask)
-
-
-def measure_logits(net: Transformer, layouts: Layouts, training: Training) -> Column:
-    """Bytes of a micro-batch's inputs of final norm and output layer, and of fp32 logits."""
-    of_each = 0 if training.fused_loss else 4 * pad_vocabulary(net, layouts) / layouts.tensor
-    inputs = 2 * training.recipe.item * net.hidden / layouts.sigma
-    return training.count_tokens(layouts) * (inputs + of_each)

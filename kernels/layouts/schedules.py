@@ -16,24 +16,24 @@ class Schedule(NamedTuple):
     """A row of the table.
 
     in_flight: micro-batches of a whole stage that are kept at most, of p stages, stage i, m
-    micro-batches and v chunks. is_late: whether all logits are there before the first backward
-    pass. is_folded: whether a stage has two chunks in the form of a V, so that the first stage has
-    both ends of the network.
+    micro-batches, v chunks and N micro-batches that follow each other in a chunk. is_late: whether
+    all logits are there before the first backward pass. is_folded: whether a stage has two chunks
+    in the form of a V, so that the first stage has both ends of the network.
     """
 
-    in_flight: Callable[[Column, int, Column, Column], Column]
+    in_flight: Callable[[Column, int, Column, Column, Column], Column]
     is_late: bool = False
     is_folded: bool = False
 
 
 SCHEDULES: Mapping[str, Schedule] = {
-    "gpipe": Schedule(lambda p, i, m, v: m, is_late=True),
-    "1f1b": Schedule(lambda p, i, m, v: np.minimum(p - i, m)),
+    "gpipe": Schedule(lambda p, i, m, v, n: m, is_late=True),
+    "1f1b": Schedule(lambda p, i, m, v, n: np.minimum(p - i, m)),
     "interleaved": Schedule(
-        lambda p, i, m, v: np.minimum(2 * (p - 1 - i) + (v - 1) * p + 1, m * v) / v
+        lambda p, i, m, v, n: np.minimum(2 * (p - 1 - i) + (v - 1) * n + 1, m * v) / v
     ),
-    "zb1p": Schedule(lambda p, i, m, v: np.minimum(p, m)),
-    "zbv": Schedule(lambda p, i, m, v: np.minimum(p, m), is_folded=True),
+    "zb1p": Schedule(lambda p, i, m, v, n: np.minimum(p, m)),
+    "zbv": Schedule(lambda p, i, m, v, n: np.minimum(p, m), is_folded=True),
 }
 # The one schedule that interleaves where a stage has several chunks.
 INTERLEAVES = "1f1b"
@@ -44,14 +44,17 @@ PLAIN = tuple(name for name in SCHEDULES if name != "interleaved")
 def count_in_flight(layouts: Layouts, training: Training, stage: int) -> Column:
     """Micro-batches of a whole stage in flight [layouts]; a chunk's pass counts 1/v."""
     p, v, m = layouts.pipeline, layouts.chunks, training.count_micro_batches(layouts)
-    alone = SCHEDULES[training.schedule].in_flight(p, stage, m, v)
-    return np.where(v > 1, SCHEDULES["interleaved"].in_flight(p, stage, m, v), alone)
+    plain, interleaved = (
+        SCHEDULES[name].in_flight(p, stage, m, v, layouts.passes)
+        for name in (training.schedule, "interleaved")
+    )
+    return np.where(v > 1, interleaved, plain)
 
 
 def count_stage_blocks(
     net: Transformer, layouts: Layouts, training: Training, stage: int
 ) -> Column:
-    """Blocks of a stage without and with experts [2, layouts].
+    """Blocks of each kind of a stage [kinds, layouts].
 
     Chunk c of stage i is the (c p + i)-th part of the network, in a V the i-th and the last but i.
     Parts are even; the first ones have one block more if they cannot be.
@@ -59,15 +62,15 @@ def count_stage_blocks(
     p, folded = layouts.pipeline, SCHEDULES[training.schedule].is_folded
     parts = p * (2 if folded else layouts.chunks)
     least, more = np.divmod(net.blocks, parts)
-    experts = np.concatenate([[0], np.cumsum(net.expert_blocks)])  # before each block
-    found = np.zeros((2, len(layouts)), int)
+    kinds = np.arange(len(net.kinds))[:, None] == np.array(net.order)
+    before = np.pad(np.cumsum(kinds, axis=1), ((0, 0), (1, 0)))  # each block [kinds, blocks + 1]
+    counts = np.zeros((len(kinds), len(layouts)), int)
     for part, is_there in _list_parts(layouts, parts, folded, stage):
         # Of layouts with fewer chunks: an empty part.
         first = np.minimum(part * least + np.minimum(part, more), net.blocks)
         last = np.where(is_there, np.minimum(first + least + (part < more), net.blocks), first)
-        routed = experts[last] - experts[first]
-        found += np.stack([last - first - routed, routed])
-    return found
+        counts += before[:, last] - before[:, first]
+    return counts
 
 
 def _list_parts(

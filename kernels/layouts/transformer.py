@@ -1,4 +1,4 @@
-"""Sizes of a transformer, the columns of candidate layouts, and how they train."""
+"""Layers of a transformer, the columns of candidate layouts, and how they train."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -6,6 +6,8 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+from kernels.names.recipes import Recipe
 
 Column = NDArray[Any]
 
@@ -18,84 +20,87 @@ MODULES = (
 RECOMPUTE: Mapping[str, int] = {name: 1 << bit for bit, name in enumerate(MODULES)}
 
 
-class Recipe(NamedTuple):
-    """Bytes of a parameter's weight, gradient and states; of a kept item; of a GEMM's input."""
+class Weights(NamedTuple):
+    """Parameters of a layer: of its matrix, and its biases.
 
-    weights: int
-    gradients: int
-    states: int
-    item: int
-    read: int
-
-
-# Megatron-LM, docs dist_optimizer.md; zero: Rajbhandari et al. 2020, section 3.1.
-RECIPES: Mapping[str, Recipe] = {
-    "bf16": Recipe(2, 4, 12, 2, 2),
-    "fp16": Recipe(2, 2, 16, 2, 2),
-    "fp32": Recipe(4, 4, 8, 4, 4),
-    "fp8": Recipe(2, 4, 12, 2, 1),
-    "zero": Recipe(2, 2, 12, 2, 2),
-}
-
-
-@dataclass(frozen=True)
-class Latent:
-    """Ranks and head sizes of multi-head latent attention (DeepSeek-V2, section 2.1).
-
-    query_rank: 0 where queries are projected directly.
+    parts: tensor parallelism divides the matrix in so many at most; 0: each PE has all of it.
+    by_columns: biases are divided, too. is_routed: they are those of all routed experts.
     """
 
-    rank: int
-    query_rank: int
-    content: int
-    rotary: int
-    value: int
+    matrix: float
+    biases: float = 0.0
+    parts: int = 0
+    by_columns: bool = False
+    is_routed: bool = False
+
+
+class Tensor(NamedTuple):
+    """What the backward pass reads: items a token, and of scores a token and position.
+
+    size: which bytes an item has, a name of `kernels.layouts.memory.SIZES`. divided: by what, a
+    name of `kernels.layouts.memory.DIVISORS`; over tensor in so many parts at most. modules: bits
+    of RECOMPUTE, each of which computes it again.
+    """
+
+    items: float
+    size: str
+    divided: str
+    parts: int = 0
+    modules: int = 0
+
+
+class Block(NamedTuple):
+    """Layers between two cuts. looks_up: with a table of words; reads_memory: of the encoder."""
+
+    weights: tuple[Weights, ...]
+    tensors: tuple[Tensor, ...]
+    looks_up: bool = False
+    reads_memory: bool = False
 
 
 @dataclass(frozen=True)
 class Transformer:
-    """A decoder of equal blocks, some of which may have experts.
+    """A network of blocks that a pipeline may part: few kinds, in an order; before and behind them.
 
-    matrices: g, of an MLP. norm: parameters of a normalisation a feature. expert_blocks: whether
-    each block has experts. longest: the positions that the model knows, 0: any.
+    heads, kv_heads, ffn, expert_ffn, experts: each number that there is. vocabulary: 0: no table of
+    words; ties: whether the last matrix is that table. parameters: as published, nothing padded or
+    twice. longest: the positions that it was trained for, 0: not said; length: of its sequences, 0:
+    any. memory: what the encoder gives, which all blocks that read it keep together.
     """
 
     hidden: int
-    heads: int
-    kv_heads: int
-    head_size: int
-    ffn: int
     vocabulary: int
-    expert_blocks: tuple[bool, ...]
-    matrices: int = 3
-    norm: int = 1
-    tied: bool = False
-    column_biases: bool = False
-    row_biases: bool = False
-    mlp_biases: bool = False
-    head_norms: bool = False
-    positions: int = 0
+    kinds: tuple[Block, ...]
+    order: tuple[int, ...]
+    front: Block
+    back: Block
+    parameters: int
+    heads: tuple[int, ...]
+    kv_heads: tuple[int, ...]
+    ffn: tuple[int, ...]
+    expert_ffn: tuple[int, ...] = ()
+    experts: tuple[int, ...] = ()
+    ties: bool = False
     longest: int = 0
-    experts: int = 0
-    top_k: int = 0
-    expert_ffn: int = 0
-    shared_ffn: int = 0
-    router_biases: bool = False
-    latent: Latent | None = None
+    length: int = 0
+    memory: Tensor | None = None
 
     @property
     def blocks(self) -> int:
         """l, the number of blocks."""
-        return len(self.expert_blocks)
+        return len(self.order)
 
 
 @dataclass(frozen=True)
 class Layouts:
     """Candidate layouts, a column of whole numbers [layouts] each.
 
-    PEs are tensor x context x pipeline x data; experts divide tensor x context x data again.
-    chunks: v of a stage; micro: b, sequences of a micro-batch; recompute: bits of RECOMPUTE; zero:
-    the ZeRO stage; sequence: whether norms and dropout are divided over tensor, too.
+    PEs are tensor x context x pipeline x data; experts divide tensor x context x data again, in
+    expert_tensor x expert x replicas. chunks: v of a stage; micro: b, sequences of a micro-batch;
+    recompute: bits of RECOMPUTE; zero: the ZeRO stage; sequence: whether norms and dropout are
+    divided over tensor, too. group: N of interleaving, micro-batches that follow each other in a
+    chunk. shard: ranks that ZeRO divides over, as HSDP does. 0 of expert_tensor: tensor; of group:
+    pipeline; of shard: data x context.
     """
 
     tensor: Column
@@ -108,14 +113,18 @@ class Layouts:
     recompute: Column
     zero: Column
     sequence: Column
+    expert_tensor: Column
+    group: Column
+    shard: Column
 
     def __len__(self) -> int:
         return len(self.tensor)
 
     @classmethod
     def from_rows(cls, rows: Column) -> Self:
-        """The layouts of rows [layouts, columns]."""
-        return cls(*np.ascontiguousarray(rows.T))
+        """The layouts of rows [layouts, columns]; the last three columns may be left out."""
+        more = np.zeros((len(rows), len(fields(cls)) - rows.shape[1]), int)
+        return cls(*np.ascontiguousarray(np.hstack([rows, more]).T))
 
     def to_rows(self) -> Column:
         """The columns as rows [layouts, columns]."""
@@ -131,14 +140,26 @@ class Layouts:
         return np.where(self.sequence > 0, self.tensor, 1)
 
     @property
+    def etp(self) -> Column:
+        """PEs that share each matrix of an expert."""
+        return np.where(self.expert_tensor > 0, self.expert_tensor, self.tensor)
+
+    @property
+    def passes(self) -> Column:
+        """N: micro-batches that follow each other in a chunk."""
+        return np.where(self.group > 0, self.group, self.pipeline)
+
+    @property
     def shards(self) -> Column:
-        """Ranks that share the states of all but routed experts: data x context."""
-        return self.data * self.context
+        """Ranks that share the states of all but routed experts."""
+        return np.where(self.shard > 0, self.shard, self.data * self.context)
 
     @property
     def expert_shards(self) -> Column:
-        """Ranks that share the states of routed experts."""
-        return self.shards // self.expert
+        """Ranks that share the states of routed experts: replicas of these, `shard` at most."""
+        replicas = self.tensor * self.context * self.data // (self.etp * self.expert)
+        shared: Column = np.where(self.shard > 0, np.minimum(replicas, self.shard), replicas)
+        return shared
 
 
 @dataclass(frozen=True)
@@ -146,24 +167,21 @@ class Training:
     """How all layouts train.
 
     batch: B [sequences]; length: s [tokens]. schedule: of pipelines of one chunk a stage, a name of
-    `kernels.layouts.schedules`. context_by: ring, all_gather or all_to_all. reserved [B]: what
-    others take of a PE's memory.
+    `kernels.layouts.schedules`. context_by: ring, all_gather or all_to_all. loss_parts: logits are
+    there in so many, one after the other; a fused loss has none. reserved [B]: what others take of
+    a PE's memory.
     """
 
     batch: int
     length: int
-    precision: str = "bf16"
+    recipe: Recipe
     schedule: str = "1f1b"
     context_by: str = "ring"
     fused_attention: bool = True
     fused_loss: bool = False
+    loss_parts: int = 1
     dropout: bool = False
     reserved: float = 0.0
-
-    @property
-    def recipe(self) -> Recipe:
-        """The bytes of its precision."""
-        return RECIPES[self.precision]
 
     def count_micro_batches(self, layouts: Layouts) -> Column:
         """m of an iteration [layouts]."""

@@ -199,9 +199,14 @@ def _exchange_gradients(case: Case, paths: Paths) -> Exchange:
     if alike is not None:  # they pass through host memory, where there is such a path
         staged = xp.isfinite(case.network.staging_bandwidth) & xp.greater(alike.degree, 1)
         seconds = xp.where(staged, 0.0, seconds)
+    hosts = paths.hosts
+    if case.options.zero == 3:
+        # Weights are gathered in each pass forward and backward, gradients reduced once
+        # (Rajbhandari et al. 2020, ZeRO): each takes half as long as an all-reduce.
+        seconds, hosts = ((run.accumulate + 0.5) * each for each in (seconds, hosts))
     early = 1 - 1 / xp.maximum(messages, 1.0)
     share = early * _take_backward(case.options) / count_segments(case)
-    return Exchange("gradient_exchange", paths.hosts + seconds, early * seconds, share)
+    return Exchange("gradient_exchange", hosts + seconds, early * seconds, share)
 
 
 def _log_gradients(case: Case) -> Exchange:

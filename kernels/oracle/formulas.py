@@ -1,5 +1,7 @@
 """Formulas: the one place that asks which oracle answers, Table III or the machine as it is."""
 
+from dataclasses import replace
+
 from kernels.arrays import Cells, PerLayer
 from kernels.compiled import compiled
 from kernels.configuration.case import Case
@@ -7,7 +9,7 @@ from kernels.configuration.run import Times, accumulate_passes, add_terms, wait_
 from kernels.namespace import xp
 from kernels.options import Options
 from kernels.oracle import reduction
-from kernels.oracle.exchanges import Paths, find_paths
+from kernels.oracle.exchanges import Paths, find_paths, ring_replicas
 from kernels.oracle.iteration import time_feed, time_pass
 from kernels.paper import iteration as table_iii
 from kernels.paper import layers as table_layers
@@ -105,7 +107,23 @@ def find_memory(case: Case) -> Cells:
     """Bytes of the fullest PE of every cell."""
     if isinstance(case.work, TableWork):
         return table_iii.find_bound(case, case.work)
-    return memory.find_memory(case.work, case.run.batch, case.pe.reserved)
+    return memory.find_memory(shard_states(case, case.work), case.run.batch, case.pe.reserved)
+
+
+def find_share(case: Case) -> Cells | None:
+    """The part of its weights' states that a PE has; None without ZeRO, where it has all."""
+    if case.run.sharded is None:
+        return None
+    return 1 - case.run.sharded * (1 - 1 / ring_replicas(case).degree)
+
+
+def shard_states(case: Case, work: GroupWork) -> GroupWork:
+    """The work with the states that a PE has, and the weights that it gathers."""
+    share = find_share(case)
+    if share is None:
+        return work
+    gathered = 0.0 if work.gathered_weights is None else work.gathered_weights
+    return replace(work, parameters=share * work.parameters + gathered)
 
 
 def find_unit(case: Case) -> tuple[Cells, Cells]:

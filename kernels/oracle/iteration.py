@@ -13,7 +13,7 @@ from kernels.configuration.case import Case
 from kernels.machine.network import nodes
 from kernels.names.terms import Terms
 from kernels.namespace import xp
-from kernels.oracle.exchanges import Paths, exchange
+from kernels.oracle.exchanges import Paths, exchange, ring_replicas
 from kernels.parallelism.layout import count_steps, list_parts, time_besides
 from kernels.work.compute import wait_for_launches
 
@@ -56,13 +56,19 @@ def _time_computing(case: Case) -> Mapping[str, Cells]:
     work, run = case.machine_work, case.run
     seconds = {
         "forward_backward": run.batch * work.forward_backward,
-        "weight_update": xp.asarray(work.update),
+        "weight_update": _update(case),
         "pass_overhead": count_steps(case) * work.fixed,
         "launch_wait": _wait_for_launches(case),
     }
     for term, besides in time_besides(case):
         seconds[term] = seconds[term] + besides if term in seconds else besides
     return seconds
+
+
+def _update(case: Case) -> Cells:
+    """Seconds of the update: with ZeRO of a replica's part of the weights."""
+    update = xp.asarray(case.machine_work.update)
+    return update / ring_replicas(case).degree if case.options.zero else update
 
 
 def _wait_for_launches(case: Case) -> Cells:

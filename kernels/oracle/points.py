@@ -17,7 +17,7 @@ from kernels.configuration.case import Case
 from kernels.configuration.places import set_parameters
 from kernels.namespace import xp
 from kernels.oracle.answer import Answer, evaluate, take_best
-from kernels.oracle.formulas import Work, reduce_work
+from kernels.oracle.formulas import Work, find_share, reduce_work
 from kernels.work.division import Division
 from kernels.work.group import GroupWork
 from kernels.work.memory import hold_row_states
@@ -84,8 +84,7 @@ def reduce_points(points: Points) -> Points:
     if division is None:
         return points
     division = replace(division, pe=case.pe, delta=case.run.delta)
-    work = _keep_fullest(reduce_work(division), case.run.batch)
-    return Points(replace(case, work=work))
+    return Points(replace(case, work=_keep_fullest(reduce_work(division), case)))
 
 
 def settle_points(points: Points) -> Points:
@@ -98,11 +97,13 @@ def settle_points(points: Points) -> Points:
     return replace(best, case=replace(best.case, choices=()))
 
 
-def _keep_fullest(work: Work, batch: Cells) -> Work:
+def _keep_fullest(work: Work, case: Case) -> Work:
     """The work with the stage alone that is the fullest: the batch of each point is known."""
+    batch = case.run.batch
     both = xp.broadcast_arrays(work.activations, work.parameters, xp.asarray(batch)[None])
     activations, parameters, samples = both
-    held = samples * activations + parameters
+    share = find_share(case)
+    held = samples * activations + (parameters if share is None else share * parameters)
     rows = work.row_states if isinstance(work, GroupWork) else None
     if rows is not None:
         held = held + hold_row_states(rows, batch)

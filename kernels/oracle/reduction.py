@@ -43,6 +43,7 @@ def reduce_part(division: Division, times: LayerTimes) -> GroupWork:
         sent=layout.reduce_sent(division, layers),
         touched=count_touched(division.layers, layers.w, add),
         row_states=holding.rows,
+        gathered_weights=_gather(division, own) if division.options.zero == 3 else None,
     )
 
 
@@ -54,6 +55,11 @@ def take_own(division: Division) -> Own:
 def _take_own(division: Division, part: Layers) -> Own:
     rows = find_layout(division.parallelisms).share_rows(division)
     return Own(list_tensors(division.layers, division.delta, *rows), part.w + division.layers.bias)
+
+
+def _gather(division: Division, own: Own) -> Cells:
+    """Bytes of the two largest layers' weights: one computes while the next one is gathered."""
+    return xp.sum(xp.sort(division.delta * own.weights, axis=0)[-2:], axis=0)
 
 
 @compiled(numpy=True)

@@ -50,7 +50,7 @@ class Pipeline(Parallelism):
         return hold_runs(division, own, xp.asarray(division.placement.ends))
 
     def hold_segments(self, division: Division, own: Own, holding: Holding) -> PerStage:
-        """Bytes a sample of each stage (GPipe, Huang et al. 2019).
+        """Bytes a sample of each stage (GPipe, Huang et al. 2019; 1F1B, Narayanan et al. 2019).
 
         One segment goes backward at a time. What the others read is kept, unless their forward
         passes are run again from what came into the stage.
@@ -60,10 +60,12 @@ class Pipeline(Parallelism):
         several = division.degrees[self.sends_as] > 1
         segments = xp.where(several, division.segments, 1.0)
         entry, first = holding.entry, _mark_first(holding.entry)
-        # A stage but the first holds what it got whole; the first one's samples are in what it
-        # keeps.
+        # A stage but the first holds what it got; the first one's samples are in what it keeps.
         received = (1 - first) * entry
-        waiting = 1 - 1 / segments
+        waiting: PerStage = 1 - 1 / segments
+        if division.options.schedule == "1f1b":
+            flying = _count_flying(holding.kept, division.degrees[self.sends_as], segments)
+            received, waiting = received * flying / segments, (flying - 1) / segments
         others = waiting * (first * entry if recompute else holding.kept)
         activations = others + received + holding.peak / segments
         if not recompute:
@@ -114,6 +116,12 @@ class Pipeline(Parallelism):
 
 
 PARALLELISM = Pipeline()
+
+
+def _count_flying(values: PerStage, degree: Cells, segments: Cells) -> PerStage:
+    """Segments whose forward pass is done before the first goes backward: q - i of stage i."""
+    number = xp.arange(values.shape[0], dtype=float).reshape(-1, *[1] * (values.ndim - 1))
+    return xp.minimum(xp.maximum(degree - number, 1.0), segments)
 
 
 def _mark_first(values: PerStage) -> PerStage:

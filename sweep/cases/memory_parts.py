@@ -1,7 +1,7 @@
 """Memory by part: the contents of the fullest PE, and the largest batch that fits."""
 
 import math
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,8 @@ from grids.entries.precision import OPTIMIZER_BYTES, PRECISIONS
 from grids.grid import Grid
 from grids.models.layers import Floats
 from kernels.configuration.case import Case
-from kernels.oracle.formulas import find_unit
+from kernels.oracle.exchanges import ring_replicas
+from kernels.oracle.formulas import find_share, find_unit
 from kernels.work.group import GroupWork
 from kernels.work.touched import Touched
 from sweep.answers.numbers import number
@@ -25,6 +26,12 @@ def list_memory_parts(grid: Grid, case: Case, system: int = 0) -> dict[str, Any]
         unit * take_leading(case.work.activations),
         unit * take_leading(case.work.parameters),
     )
+    gathered, sharing = 0.0, find_sharing(case)
+    if sharing is not None and isinstance(case.work, GroupWork):
+        weights = case.work.gathered_weights
+        gathered = 0.0 if weights is None else number(weights)
+        parameters = number(find_share(case)) * parameters
+        reserved = reserved + gathered
     batch = number(case.run.batch)
     rows, all_rows = _list_row_states(case, np.zeros_like(parameters))
     fullest = int(np.argmax(batch * activations + parameters + np.minimum(batch * rows, all_rows)))
@@ -37,9 +44,10 @@ def list_memory_parts(grid: Grid, case: Case, system: int = 0) -> dict[str, Any]
     if grid.spec.oracle == "machine" and case.machine_work.touched is not None:
         parts |= _part_touched(grid, system, case.machine_work.touched, states, batch)
     else:
-        parts |= _part_states(grid, system, states)
+        parts |= _part_states(grid, system, states, sharing)
+    parts |= {"gathered": gathered} if gathered else {}
     return {
-        "memory_parts": parts | {"reserved": reserved},
+        "memory_parts": parts | {"reserved": reserved - gathered},
         "largest_batch": max(0, math.floor(most)) if math.isfinite(most) else None,
     }
 
@@ -88,14 +96,44 @@ def _part_touched(
     }
 
 
-def _part_states(grid: Grid, system: int, states: float) -> dict[str, float]:
+@dataclass(frozen=True)
+class Sharing:
+    """ZeRO's stage, and the number of PEs that divide what it divides."""
+
+    zero: int
+    pes: float
+
+    def divide(self, least: int) -> float:
+        """The number of parts of what this stage divides, and later ones."""
+        return self.pes if self.zero >= least else 1.0
+
+
+def find_sharing(case: Case) -> Sharing | None:
+    """How PEs divide states; None without ZeRO."""
+    zero = case.options.zero
+    return Sharing(zero, number(ring_replicas(case).degree)) if zero else None
+
+
+def _part_states(
+    grid: Grid, system: int, states: float, sharing: Sharing | None
+) -> dict[str, float]:
     """The parts that do not depend on the batch; Table III has one for weights and gradients."""
     if grid.spec.oracle == "paper":
         return {"parameters": states}
     precision, optimizer = PRECISIONS[grid.systems[system].precision], grid.spec.optimizer
-    share = states / precision.count_state_bytes(optimizer)
-    return {
-        "weights": share * precision.weight,
-        "gradients": share * precision.gradient,
-        "optimizer": share * OPTIMIZER_BYTES[optimizer],
+    sizes = {
+        "weights": precision.weight,
+        "gradients": precision.gradient,
+        "optimizer": OPTIMIZER_BYTES[optimizer],
     }
+    if sharing is None:
+        share = states / precision.count_state_bytes(optimizer)
+        return {name: share * size for name, size in sizes.items()}
+    # Masters are states of the optimizer's.
+    alone, apart = precision.item / sharing.divide(3), precision.master / sharing.divide(1)
+    parts = {
+        "weights": alone + apart,
+        "gradients": sizes["gradients"] / sharing.divide(2),
+        "optimizer": sizes["optimizer"] / sharing.divide(1),
+    }
+    return {name: states * part / sum(parts.values()) for name, part in parts.items()}

@@ -33,12 +33,38 @@ def fit(
         Literal["1f1b", "gpipe", "zb1p", "zbv"],
         typer.Option(help="Of pipelines; 1f1b is interleaved where stages have several chunks."),
     ] = "1f1b",
+    loss: Annotated[
+        Literal["whole", "chunked", "fused"],
+        typer.Option(help="Logits kept: all, an eighth at a time, or none (cross entropy)."),
+    ] = "whole",
+    context: Annotated[
+        Literal["ring", "all_gather", "all_to_all"],
+        typer.Option(help="How PEs that share a sequence exchange keys and values."),
+    ] = "ring",
+    recompute: Annotated[
+        list[str] | None,
+        typer.Option(help="Modules, such as core_attn,mlp; again for a further set of them."),
+    ] = None,
+    shard: Annotated[
+        str | None, typer.Option(help="Ranks that ZeRO divides over, or node (HSDP); default: all.")
+    ] = None,
+    group: Annotated[
+        int | None,
+        typer.Option(help="Micro-batches in a row of a chunk; default: as many as stages."),
+    ] = None,
+    layout: Annotated[
+        str | None,
+        typer.Option(
+            help="One alone, memory by part: 'tp8 pp4 dp2 mb1 zero1 recompute=core_attn'."
+        ),
+    ] = None,
     every: All = False,
     form: Form = "table",
 ) -> None:
     """Which layouts of a transformer fit in memory, by part, and why others do not."""
     check_names({"model": model, "system": system}, several=False)
     from sweep.questions.fit import fit as ask
+    from sweep.questions.fit import read_shard
     from sweep.show.fit import show_fit
 
     answer = ask(
@@ -50,7 +76,14 @@ def fit(
         precision=precision,
         attention=attention,
         schedule=schedule,
+        loss=loss,
+        context=context,
+        recompute=recompute,
+        shard=read_shard(shard),
+        group=group,
+        layout=layout,
     )
     show_fit(answer, form, every)
     if not answer["feasible"]:
-        end("nothing feasible: no layout fits", NOTHING_FEASIBLE)
+        what = "it does not fit" if layout else "no layout fits"
+        end(f"nothing feasible: {what}", NOTHING_FEASIBLE)

@@ -15,9 +15,10 @@ from grids.inputs.groups import Groups
 from kernels.compiled import fetch
 from kernels.configuration.case import Case
 from kernels.names.parallelisms import KINDS
+from kernels.oracle.formulas import find_share
 from kernels.oracle.reduction import hold, hold_layers
 from sweep.answers.numbers import number
-from sweep.cases.memory_parts import take_leading
+from sweep.cases.memory_parts import Sharing, find_sharing, take_leading
 
 Row = dict[str, Any]
 Formula = tuple[str, str]  # in symbols, and with numbers
@@ -34,12 +35,16 @@ TABLE_III = {
 
 @dataclass(frozen=True)
 class Fullest:
-    """The fullest stage, or PE: what its layers keep, their input and peak [B per sample]."""
+    """The fullest stage, or PE: what its layers keep, their input and peak [B per sample].
+
+    flying: segments that are kept at once.
+    """
 
     position: int
     kept: float
     entry: float
     peak: float
+    flying: float
 
 
 def list_memory_formulas(grid: Grid, case: Case, groups: Groups, predicted: Row) -> list[Row]:
@@ -51,8 +56,10 @@ def list_memory_formulas(grid: Grid, case: Case, groups: Groups, predicted: Row)
     if grid.spec.oracle == "paper":
         formulas = _write_table_iii(case, groups, predicted)
     else:
-        formulas = _write_states(grid, parts) | {
-            "activations": _write_activations(groups, predicted),
+        stated = find_share(case)
+        share = 1.0 if stated is None else number(stated)
+        formulas = _write_states(grid, parts, find_sharing(case)) | {
+            "activations": _write_activations(groups, predicted, share),
             "reserved": (
                 "reserved: the context, workspaces, buffers",
                 f"{parts['reserved']:.6g} B",
@@ -88,8 +95,37 @@ def _write_table_iii(case: Case, groups: Groups, predicted: Row) -> dict[str, Fo
     }
 
 
-def _write_states(grid: Grid, parts: Row) -> dict[str, Formula]:
+def _write_shared(grid: Grid, parts: Row, sharing: Sharing) -> dict[str, Formula]:
+    """The same where ZeRO divides them, and what it gathers of the two largest layers."""
+    precision, bytes_of = PRECISIONS[grid.systems[0].precision], OPTIMIZER_BYTES
+    alone, gradients, states = (sharing.divide(least) for least in (3, 2, 1))
+    count = parts["gradients"] * gradients / precision.gradient
+    held, copies = "sum (|w| + |bi|)", f"{precision.item} B / {alone:g}"
+    optimizer = bytes_of[grid.spec.optimizer]
+    return {
+        "weights": (
+            f"(a, and its copy in fp32, by ZeRO's PEs) {held}",
+            f"({copies} + {precision.master} B / {states:g}) x {count:.10g}",
+        ),
+        "gradients": (
+            f"g {held}, by ZeRO's PEs",
+            f"{precision.gradient} B / {gradients:g} x {count:.10g}",
+        ),
+        "optimizer": (
+            f"{grid.spec.optimizer}'s states {held}, by ZeRO's PEs",
+            f"{optimizer} B / {states:g} x {count:.10g}",
+        ),
+        "gathered": (
+            "a |w| of the two largest layers",
+            f"{precision.item} B x {parts.get('gathered', 0.0) / precision.item:.10g}",
+        ),
+    }
+
+
+def _write_states(grid: Grid, parts: Row, sharing: Sharing | None) -> dict[str, Formula]:
     """Weights, gradients and the optimizer's states, by bytes per weight and bias."""
+    if sharing is not None:
+        return _write_shared(grid, parts, sharing)
     system, optimizer = grid.systems[0], grid.spec.optimizer
     precision = PRECISIONS[system.precision]
     count = f"{parts['weights'] / precision.weight:.10g}"
@@ -108,14 +144,14 @@ def _write_states(grid: Grid, parts: Row) -> dict[str, Formula]:
     }
 
 
-def _write_activations(groups: Groups, predicted: Row) -> Formula:
+def _write_activations(groups: Groups, predicted: Row, share: float) -> Formula:
     """The activations that are alive at the same time, and where."""
     strategy, recompute = groups.strategy, groups.options.recompute == "full"
     b, segments = predicted["batch"], predicted["segments"]
     staged = [name for name in strategy.parts if KINDS[name].segmented]
     stages = math.prod(predicted["degrees"][name] for name in staged)
     if strategy.cut_by_axis and stages > 1:
-        return _write_stage(groups, b, segments, recompute)
+        return _write_stage(groups, b, segments, recompute, share)
     if strategy.placed:
         return _write_device(groups, b, segments if stages > 1 else 1)
     if recompute:
@@ -134,7 +170,7 @@ def _write_activations(groups: Groups, predicted: Row) -> Formula:
 
 def _write_device(groups: Groups, b: float, segments: float) -> Formula:
     """The fullest device of a placed group, all of whose segments are there."""
-    at = _find_fullest(groups, b)
+    at = _find_fullest(groups, b, share=1.0)
     device = f"of device {at.position + 1}"
     if segments == 1:
         numbers = f"{b:g} x ({at.entry:.10g} B + {at.peak - at.entry:.10g} B)"
@@ -147,15 +183,20 @@ def _write_device(groups: Groups, b: float, segments: float) -> Formula:
     )
 
 
-def _write_stage(groups: Groups, b: float, segments: float, recompute: bool) -> Formula:
+def _write_stage(
+    groups: Groups, b: float, segments: float, recompute: bool, share: float
+) -> Formula:
     """The fullest stage of several: one segment goes backward, while the others wait."""
-    at = _find_fullest(groups, b)
-    waiting = f"(1-1/{segments:g})"
+    at = _find_fullest(groups, b, share)
+    waiting, name, part = f"(1-1/{segments:g})", "1-1/S", ""
+    if groups.options.schedule == "1f1b":  # F segments are in flight, of stage i of q
+        name, part = "(F-1)/S, F = min(q-i, S)", f" x {at.flying:g}/{segments:g}"
+        waiting = f"({at.flying:g}-1)/{segments:g}"
     others = f"{at.kept:.10g} B x {waiting}"
-    kept, received = "kept (1-1/S)", f"{at.entry:.10g} B"
+    kept, received = f"kept ({name})", f"{at.entry:.10g} B{part}"
     if recompute:
         others = f"{at.entry:.10g} B x {waiting}" if at.position == 0 else "0 B"
-        kept = "x a (1-1/S) in the first stage"
+        kept = f"x a ({name}) in the first stage"
     if at.position == 0:
         received = "0 B"
     return (
@@ -164,20 +205,28 @@ def _write_stage(groups: Groups, b: float, segments: float, recompute: bool) -> 
     )
 
 
-def _find_fullest(groups: Groups, b: float) -> Fullest:
-    """The stage, or the device of a placed group, with the most memory."""
+def _find_fullest(groups: Groups, b: float, share: float) -> Fullest:
+    """The stage, or the device of a placed group, with the most memory.
+
+    share: of its states that a PE has.
+    """
     holding = fetch(hold(groups.divide(groups.place()[0])))
     kept, peak, entry, states = (
         take_leading(held) for held in (holding.kept, holding.peak, holding.entry, holding.states)
     )
-    sample = peak
+    sample, flying = peak, np.ones_like(peak)
     if groups.strategy.cut_by_axis:
         first = np.arange(peak.size) == 0
         segments = float(np.asarray(groups.segments).item())
         others = first * entry if groups.options.recompute == "full" else kept
-        sample = (1 - 1 / segments) * others + ~first * entry + peak / segments
-    most = int(np.argmax(b * sample + states))
-    return Fullest(most, float(kept[most]), float(entry[most]), float(peak[most]))
+        flying = np.full(peak.size, segments)
+        if groups.options.schedule == "1f1b":
+            degree = float(np.asarray(groups.degrees["pipeline"]).item())
+            flying = np.clip(degree - np.arange(peak.size), 1, segments)
+        sample = ((flying - 1) * others + ~first * entry * flying + peak) / segments
+    most = int(np.argmax(b * sample + share * states))
+    numbers = (float(each[most]) for each in (kept, entry, peak, flying))
+    return Fullest(most, *numbers)
 
 
 def _find_peak(groups: Groups) -> tuple[str, float, float]:

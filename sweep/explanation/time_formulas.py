@@ -77,16 +77,29 @@ OF_TABLE_III = {
 }
 
 
+# Where replicas divide states among them; and weights, too.
+ZERO = {"weight_update": Formula("sum WU / q, q PEs of ZeRO", SECONDS)}
+GATHERED = Formula(
+    "T/K + max(0, T - T/K - hidden), T = (A + 1/2) AR of m = g |w|: 2 A AG and an RS",
+    "m = {gradient_bytes:.6g} B, {seconds:.6g} s",
+)
+
 # Where the numbers are of one part alone, or the same whatever the degrees.
 WRITTEN_OUT = ("pass_overhead",)
 
 
-def select_formulas(parts: tuple[str, ...], *, oracle: str) -> dict[str, Formula]:
-    """The formula of each term of the parallelisms inside a replica, by the term's name."""
+def select_formulas(parts: tuple[str, ...], zero: int = 0, *, oracle: str) -> dict[str, Formula]:
+    """The formula of each term of the parallelisms inside a replica, by the term's name.
+
+    zero: the stage of ZeRO.
+    """
     kinds = [KINDS[name] for name in parts]
     if oracle == "machine":
         placed = any(kind.divides == "operators" for kind in kinds)
         single = MACHINE | (PLACED if placed else {})
+        single |= {name: formula for name, formula in ZERO.items() if zero} | (
+            {"gradient_exchange": GATHERED} if zero == 3 else {}
+        )
         return single if len(kinds) < 2 else single | _combine(single, kinds)
     divided = kinds[0].divides if kinds else "nothing"
     return {"forward_backward": FORWARD_BACKWARD.get(divided, SPLIT)} | OF_TABLE_III

@@ -104,7 +104,8 @@ def _list_named(case: Case, predicted: Row) -> dict[str, Any]:
 def _list_formulas(grid: Grid, case: Case, predicted: Row) -> list[Row]:
     """A row for each term that takes time."""
     values = _list_values(case, predicted)
-    formulas = select_formulas(grid.strategies[0].parts, oracle=grid.spec.oracle)
+    strategy = grid.strategies[0]
+    formulas = select_formulas(strategy.parts, strategy.zero, oracle=grid.spec.oracle)
     return [
         _describe_term(name, formula, values, predicted, grid.options.algorithm)
         for name, formula in formulas.items()
@@ -164,7 +165,7 @@ def _list_values(case: Case, predicted: Row) -> dict[str, float]:
 
 
 # Numbers of a work that are no sums, or not of this kind.
-APART = ("sent", "touched", "row_states")
+APART = ("sent", "touched", "row_states", "gathered_weights")
 
 
 def _add_up(case: Case) -> Mapping[str, float]:

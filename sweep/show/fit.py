@@ -21,12 +21,24 @@ def show_fit(answer: FitAnswer, form: Format, every: bool = False) -> None:
 def _print(answer: FitAnswer, every: bool) -> None:
     """Print the question, the layouts that fit, and the reasons of the others."""
     print(escape_lines("\n".join(_describe(answer))))
+    if answer["parts"]:
+        _print_parts(answer)
+        return
     rows = answer["layouts"] if every else answer["layouts"][:SCREENFUL]
     if rows:
         print_table([_describe_layout(row) for row in rows], "Layouts that fit", complete="csv")
         tell_more(len(answer["layouts"]) - len(rows))
     if answer["losers"]:
         print_table(answer["losers"], "Why others do not, and what would let them fit")
+
+
+def _print_parts(answer: FitAnswer) -> None:
+    """Print the memory of one layout by part, and layouts near it that fit."""
+    rows = [{**row, "memory": format_quantity(row["memory"], "B")} for row in answer["parts"]]
+    print_table(rows, "Memory by part", complete="json")
+    if answer["changes"]:
+        title = "Larger micro-batches" if answer["feasible"] else "What would let it fit"
+        print_table([_describe_layout(row) for row in answer["changes"]], title, complete="json")
 
 
 def _describe(answer: FitAnswer) -> Iterator[str]:
@@ -38,11 +50,17 @@ def _describe(answer: FitAnswer) -> Iterator[str]:
     )
     yield (
         f"{answer['global_batch']:,} sequences of {answer['length']:,} tokens an iteration, "
-        f"{answer['precision']}, {answer['attention']} attention, Adam, "
-        f"pipelines by {answer['schedule']}"
+        f"{answer['precision']}, {answer['attention']} attention, {answer['loss']} loss, Adam, "
+        f"pipelines by {answer['schedule']}, context by {answer['context_by']}"
     )
-    yield f"{answer['fitting']:,} of {answer['candidates']:,} candidates fit; no time is predicted"
     smallest = answer["smallest"]
+    if answer["parts"] and smallest:
+        fits = "fits" if answer["feasible"] else "does not fit"
+        used = f"{format_quantity(smallest['memory'], 'B')} on stage {smallest['stage']}"
+        remarks = "".join(f", {remark}" for remark in smallest["remarks"])
+        yield f"{smallest['layout']} {fits}: {used}{remarks}; times are not predicted yet"
+        return
+    yield f"{answer['fitting']:,} of {answer['candidates']:,} candidates fit; no time is predicted"
     if smallest:
         yield f"least memory: {format_quantity(smallest['memory'], 'B')}, {smallest['layout']}"
 

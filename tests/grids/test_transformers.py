@@ -1,28 +1,100 @@
-"""Sizes of transformers, from the families of the catalogue."""
+"""Blocks of transformers, from the layers of a network."""
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from grids.entries.precision import RECIPES
 from grids.library import find
+from grids.models.architecture import Architecture
 from grids.models.transformers import read_transformer
 from grids.reading.errors import InputError
-from kernels.layouts.parameters import count_parameters
+from kernels.layouts.memory import measure_memory
+from kernels.layouts.transformer import Layouts, Training
 
+IMAGES = find("dataset", "imagenet", Path())
 NAMES = (
     *("gpt3_175b", "llama2_7b", "llama2_70b", "llama3_405b", "llama3_8b"),
-    *("mixtral_8x7b", "qwen3_30b_a3b", "deepseek_v3"),
+    *("mixtral_8x7b", "qwen3_30b_a3b", "deepseek_v3", "t5_11b", "vit_l_16"),
 )
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_as_many_parameters_as_its_layers(name):
+def read(name):
     model = find("model", name, Path())
-    table = model.table(find("dataset", "pile", Path()))
-    assert count_parameters(read_transformer(model)) == table.parameters
+    assert isinstance(model, Architecture)
+    assert model.customary
+    return read_transformer(model, find("dataset", model.customary, Path()))
 
 
-@pytest.mark.parametrize("name", ["resnet50", "t5_11b", "vit_b_16"])
-def test_another_family(name):
-    with pytest.raises(InputError, match="none of the families gpt, llama, moe"):
-        read_transformer(find("model", name, Path()))
+@pytest.mark.parametrize("name", NAMES)
+def test_blocks_hold_all_parameters(name):
+    """With whole tables, which a layout pads."""
+    net = read(name)
+    held = [net.front, net.back, *(net.kinds[kind] for kind in net.order)]
+    tables = (1 if net.ties else 2) * net.vocabulary * net.hidden
+    sizes = (weights.matrix + weights.biases for block in held for weights in block.weights)
+    assert sum(sizes) + tables == net.parameters
+
+
+@pytest.mark.parametrize(
+    ("name", "blocks", "kinds"),
+    [("llama2_70b", 80, 1), ("deepseek_v3", 61, 2), ("vit_l_16", 24, 1), ("t5_11b", 48, 4)],
+)
+def test_blocks_that_are_alike_stand_once(name, blocks, kinds):
+    net = read(name)
+    assert (net.blocks, len(net.kinds)) == (blocks, kinds)
+
+
+def measure(net, length, *rows):
+    layouts = Layouts.from_rows(np.array(rows))
+    return measure_memory(net, layouts, Training(8, length, RECIPES["bf16"]))
+
+
+def test_a_vision_transformer():
+    """Korthikanti's 34 without masks, of 14 x 14 patches and a class token; 304 M parameters."""
+    net = read("vit_l_16")
+    parts, _ = measure(net, net.length, (1, 1, 1, 1, 1, 1, 8, 0, 0, 0))
+    patches, tokens = IMAGES.shape[1] // 16 * (IMAGES.shape[2] // 16), 8 * net.length
+    assert net.length == patches + 1
+    assert net.parameters == 304_326_632
+    assert parts["weights"] == 2 * net.parameters
+    assert parts["activations"] == 24 * 32 * tokens * 1024
+    assert parts["embedding"] == 2 * 8 * np.prod(IMAGES.shape)
+    assert parts["logits"] == 2 * 2 * tokens * 1024
+
+
+def test_an_encoder_and_a_decoder():
+    """T5-11B by hand: each decoder's block has a second attention, to what the encoder gives."""
+    h, inner, f, u = 1024, 128 * 128, 65536, 2 * 512
+    net = read("t5_11b")
+    parts, _ = measure(net, 512, (1, 1, 1, 1, 1, 1, 2, 0, 0, 0), (8, 1, 1, 1, 1, 1, 2, 0, 0, 1))
+    padded = 32768  # from 32,128, to a multiple of 128 x 8
+    norms, attention, mlp = 2 * 2 * h, 2 * 4 * inner, 2 * f
+    encoder, decoder = 2 * norms + attention + mlp, 3 * norms + 2 * attention + mlp
+    # The encoder's last norm reads one tensor and gives another to all blocks of the decoder.
+    assert parts["activations"][0] == u * (24 * (encoder + decoder) + norms + 8)
+    wide = u * 24 * (3 * attention + 2 * mlp) / 8
+    assert parts["activations"][1] == wide + u * ((24 * 5 + 1) * norms / 8 + 8)
+    assert parts["logits"][0] == u * (2 * 2 * h + 4 * 32128 // 128 * 128)
+    assert parts["logits"][1] == u * (2 * 2 * h + 4 * padded) / 8
+    assert net.parameters == 11_307_321_344
+
+
+def test_a_stage_of_the_decoder_holds_what_the_encoder_gives():
+    """Of two stages the second one has the table of words, as the first; it alone reads both."""
+    net = read("t5_11b")
+    parts, stages = measure(net, 512, (1, 1, 2, 1, 1, 1, 1, 0, 0, 0))
+    table, inner = 32128 * 1024, 128 * 128
+    attention = 4 * 1024 * inner
+    block = 2 * attention + 2 * 1024 * 65536 + 3 * 1024
+    # A table of distances, and the norms of encoder and decoder.
+    held = 24 * block + table + 32 * 128 + 2 * 1024
+    assert stages.tolist() == [1]
+    assert parts["weights"][0] == 2 * held
+
+
+@pytest.mark.parametrize("name", ["resnet50", "cosmoflow", "gnmt", "big_lstm"])
+def test_a_network_without_blocks(name):
+    with pytest.raises(InputError, match="no blocks of attention"):
+        read(name)

@@ -108,7 +108,8 @@ class Layout:
     recompute: frozenset[str] = frozenset()  # modules, or {"blocks"}, or {"full"}
     precision: str = "bf16"
     fused_attention: bool = True
-    fused_loss: bool = False  # or in chunks: no logits are kept
+    fused_loss: bool = False  # no logits are kept
+    loss_parts: int = 1  # logits of one part of the tokens at a time
 
     @property
     def pes(self) -> int:
@@ -299,6 +300,8 @@ def attention_tensors(net: Network, layout: Layout, tokens: float) -> list[Tenso
         out = a * net.head_size
         keys = 2 * max(net.a_kv, t) * net.head_size
         found = [Tensor("qkv", tokens * item * (out + keys) / t)]
+        if net.head_norms:  # which read queries and keys as they come, not turned
+            found.append(Tensor("qkv", tokens * item * (out + keys / 2) / t))
     found.append(Tensor("projection", tokens * read * out / t))
     if layout.fused_attention:
         if read < item:  # the kernel's backward pass reads its output, the GEMM another copy

@@ -24,7 +24,8 @@ def divisions(net: Network, layout: Layout) -> dict[str, bool]:
     """Reasons that forbid a layout whatever the memory, and whether each is so."""
     t, c, p = layout.tensor, layout.context, layout.pipeline
     zigzag = layout.context_by != "all_to_all"
-    passes = layout.micro_batches % (layout.group or p)
+    group = layout.group or p
+    passes = layout.micro_batches % group
     folded = t * c * layout.data % (layout.etp * layout.expert)
     sequence = net.sequence % (2 * c if zigzag and c > 1 else c)
     by_heads = c > 1 and not zigzag and (net.heads % (c * t) or net.a_kv % (c * t))
@@ -34,13 +35,16 @@ def divisions(net: Network, layout: Layout) -> dict[str, bool]:
         "hidden": net.hidden % t > 0,
         "ffn": net.ffn % t > 0 or net.shared_ffn % t > 0 or net.expert_ffn % layout.etp > 0,
         "batch": layout.batch % (layout.data * layout.micro) > 0,
-        "interleaving": layout.chunks > 1 and (p == 1 or 0 < passes < p),
+        "interleaving": layout.chunks > 1 and (p == 1 or group < p or 0 < passes < p),
         "sequence": sequence > 0,
         "context_heads": bool(by_heads),
         "sequence_parallel": layout.sequence_parallel and net.sequence // c % t > 0,
-        "experts": net.experts % layout.expert > 0 if net.experts else layout.expert > 1,
+        "experts": net.experts % layout.expert > 0
+        if any(map(net.has_experts, range(net.layers)))
+        else layout.expert > 1,
         "folding": folded > 0,
         "experts_need_sequence": t > 1 and layout.expert > 1 and not layout.sequence_parallel,
+        "shard": c * layout.data % layout.shards > 0,
         "more_stages_than_blocks": p * layout.chunks > net.layers,
     }
 

@@ -62,7 +62,7 @@ def logits(net: Network, layout: Layout) -> float:
     tokens = layout.micro * net.sequence / layout.context
     item = 4 if layout.precision == "fp32" else 2
     of_each = 0 if layout.fused_loss else 4 * padded_vocabulary(net, layout) / layout.tensor
-    return tokens * (2 * item * net.hidden / layout.sigma + of_each)
+    return tokens * (2 * item * net.hidden / layout.sigma + of_each / layout.loss_parts)
 
 
 def stage_memory(net: Network, layout: Layout, stage: int, reserved: float = 0) -> dict[str, float]:

@@ -15,11 +15,14 @@ class LayoutRow(TypedDict):
     tensor: Annotated[int, Fact("PEs that share each matrix")]
     context: Annotated[int, Fact("PEs that share each sequence")]
     expert: Annotated[int, Fact("parts of the routed experts")]
+    expert_tensor: Annotated[int, Fact("PEs that share each matrix of an expert")]
     pipeline: Annotated[int, Fact("stages")]
     chunks: Annotated[int, Fact("chunks a stage")]
+    group: Annotated[int, Fact("micro-batches in a row of a chunk, where they are interleaved")]
     data: Annotated[int, Fact("replicas")]
     micro: Annotated[int, Fact("sequences of a micro-batch: the largest power of two that fits")]
     zero: Annotated[int, Fact("the ZeRO stage; 1 is the distributed optimizer")]
+    shard: Annotated[int, Fact("ranks that ZeRO divides over")]
     recompute: Annotated[str, Fact("what the backward pass computes again")]
     sequence: Annotated[bool, Fact("whether it has sequence parallelism")]
     memory: Annotated[float, Fact("memory of the fullest PE", "B", scaled=True)]
@@ -38,6 +41,15 @@ class LoserRow(TypedDict):
     remedy: Annotated[str, Fact("what would let them fit")]
 
 
+class PartRow(TypedDict):
+    """A part of a layout's memory, with its formula."""
+
+    part: Annotated[str, Fact("its name")]
+    memory: Annotated[float, Fact("memory of the fullest PE", "B", scaled=True)]
+    formula: Annotated[str, Fact("what it is, in words")]
+    numbers: Annotated[str, Fact("the same in numbers [B]")]
+
+
 class FitAnswer(TypedDict):
     """Which layouts fit, without any time."""
 
@@ -48,7 +60,9 @@ class FitAnswer(TypedDict):
     length: Annotated[int, Fact("tokens of a sequence")]
     precision: Annotated[str, Fact("the recipe of bytes a parameter")]
     attention: Annotated[str, Fact("whether scores are kept in memory: fused or unfused")]
+    loss: Annotated[str, Fact("whether logits are kept: whole, chunked or fused")]
     schedule: Annotated[str, Fact("the schedule of pipelines")]
+    context_by: Annotated[str, Fact("how PEs that share a sequence exchange keys and values")]
     parameters: Annotated[int, Fact("parameters of the network")]
     capacity: Annotated[float, Fact("memory of a PE", "B", scaled=True)]
     candidates: Annotated[int, Fact("layouts that were looked at")]
@@ -57,6 +71,11 @@ class FitAnswer(TypedDict):
     smallest: Annotated[LayoutRow, Fact("of what divides, the one of least memory")] | None
     layouts: Annotated[list[LayoutRow], Fact("those that fit, the least divided first")]
     losers: Annotated[list[LoserRow], Fact("why others do not")]
+    parts: Annotated[list[PartRow], Fact("memory of the one layout that was given")]
+    changes: Annotated[
+        list[LayoutRow],
+        Fact("where it fits, larger micro-batches; else what a change, or two, would let fit"),
+    ]
 
 
 ANSWERS = {"fit": AnswerType(FitAnswer, record=True)}

@@ -8,6 +8,7 @@ import pytest
 
 from grids.models.kinds import KINDS
 from grids.models.layers import MOST_LAYERS, Layer, LayerTable
+from grids.models.tensors import NO_ROLE
 from grids.reading.errors import InputError
 
 
@@ -30,6 +31,7 @@ def layer(name: str, kind: str, **counts: float) -> Layer:
         kernel=ones,
         stride=ones,
         inputs=None,
+        role=NO_ROLE,
         **{**rest, **counts},
     )
 

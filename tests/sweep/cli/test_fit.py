@@ -138,10 +138,156 @@ def test_schedules_differ_in_flight(config, paradl):
     assert {row["chunks"] for row in counts["zbv"]["layouts"]} == {1}
 
 
+def test_one_layout_by_part(config, paradl):
+    """Each part is the product that is printed, and all of them the reference's memory."""
+    words = "tp4 pp2 dp2 mb2 zero1 sp recompute=mlp,layernorm"
+    options = ("--model", config, "--pe", 16, "--attention", "unfused", "--loss", "chunked")
+    code, answer = ask(paradl, *options, "--layout", words)
+    net = Network(
+        *(32, 4096, 32, 14336, 128256, 2048, 8),
+        gated=True,
+        tied=False,
+        biases=False,
+        norm="rmsnorm",
+    )
+    layout = Layout(
+        tensor=4,
+        pipeline=2,
+        data=2,
+        micro=2,
+        zero=1,
+        batch=1024,
+        sequence_parallel=True,
+        recompute=frozenset({"mlp", "layernorm"}),
+        fused_attention=False,
+        loss_parts=8,
+    )
+    hand = memory(net, layout, reserved=1e9)
+    total = sum(row["memory"] for row in answer["parts"])
+    assert total == answer["smallest"]["memory"] == pytest.approx(hand["total"], rel=1e-9)
+    for row in answer["parts"]:
+        product = eval(row["numbers"].replace(",", "").replace("x", "*"))  # of our own numbers
+        assert product == pytest.approx(row["memory"], rel=1e-6), row["part"]
+    assert (code, answer["candidates"]) == (0, 1)
+    assert answer["smallest"]["layout"] == words
+    assert {row["micro"] for row in answer["changes"]} <= {4, 8, 16}
+
+
+def test_a_layout_that_does_not_fit(paradl):
+    """What is near it fits, of what one change makes alone."""
+    options = ("--model", "llama2_70b", "--pe", 64)
+    code, answer = ask(paradl, *options, "--layout", "tp8 pp4 mb16 zero1")
+    assert (code, answer["layouts"], answer["smallest"]["data"]) == (4, [], 2)
+    assert {"tp8 pp4 dp2 mb2 zero1", "tp8 pp4 dp2 mb16 zero1 recompute=blocks"} <= {
+        row["layout"] for row in answer["changes"]
+    }
+    for row in answer["changes"]:
+        again = ask(paradl, *options, "--layout", row["layout"])[1]
+        assert again["smallest"]["memory"] == row["memory"] <= answer["capacity"]
+    code, out, _ = paradl("fit", *options, "--layout", "tp8 pp4 mb16 zero1")
+    assert code == 4
+    assert "does not fit" in out
+
+
+@pytest.mark.parametrize(
+    ("layout", "words"),
+    [
+        ("tp8 pq4", "unknown word 'pq'"),
+        ("tp8 pp4 dp4", "is 128 PEs, not the 64 of --pe; with dp2 it is"),
+        ("tp12", "tp12 is 12 PEs, not the 64"),
+        ("tp8 recompute=core_atn", "did you mean 'core_attn'?"),
+        ("tp8 zero4", "zero: expected 0 to 3, got 4"),
+        ("tp8 tp4", "tp stands there twice"),
+        ("tp", "expected a number behind tp"),
+        ("", "expected words such as"),
+        ("tp8 pp1 v2", "v2 needs stages"),
+        ("tp1 dp64 zero1 shard24", "shard24 does not divide cp1 x dp64"),
+        ("tp8 mb3", "dp8 x mb3 does not divide 1,024 sequences"),
+        ("pp64 mb32 v2", "pp64 x v2 is more than 80 blocks"),
+        ("tp8 ep2", "ep2 does not divide no experts"),
+    ],
+)
+def test_a_layout_that_is_none(layout, words, paradl):
+    code, out, err = paradl("fit", "--model", "llama2_70b", "--pe", 64, "--layout", layout)
+    assert (code, out) == (2, "")
+    assert words in err
+
+
+def test_heads_that_a_layout_does_not_divide(paradl):
+    *_, err = paradl("fit", "--model", "llama2_70b", "--pe", 24, "--layout", "tp12 dp2")
+    assert "tp12 does not divide 64 heads" in err
+
+
+def test_options_that_take_less_memory(config, paradl):
+    """Of one layout each: sharding over a node takes more than over all."""
+    base = ("--model", config, "--pe", 32)
+
+    def measure(layout, *options):
+        _, answer = ask(paradl, *base, "--layout", layout, *options)
+        return answer["smallest"]["memory_parts"]
+
+    whole, node = (measure(f"tp1 dp32 mb1 zero1{shard}") for shard in ("", " shard8"))
+    assert node["states"] == pytest.approx(4 * whole["states"])
+    logits = [measure("tp1", "--loss", loss)["logits"] for loss in ("whole", "chunked", "fused")]
+    scores = 4 * 2048 * 128256  # a multiple of 128
+    assert logits[0] - logits[1] == pytest.approx(scores * 7 / 8)
+    assert logits[1] - logits[2] == pytest.approx(scores / 8)
+
+
+def test_sets_of_modules_and_nodes(config, paradl):
+    """As options they hold for all candidates."""
+    options = ("--recompute", "mlp,layernorm", "--recompute", "none", "--shard", "node")
+    _, answer = ask(paradl, "--model", config, "--pe", 32, *options)
+    assert {row["recompute"] for row in answer["layouts"]} == {"none", "mlp,layernorm"}
+    assert {row["shard"] for row in answer["layouts"] if row["zero"] and row["tensor"] == 2} <= {
+        *(2, 4),
+    }
+
+
+def test_longer_than_it_was_trained_for(config, paradl):
+    config.write_text(json.dumps(LLAMA_8B | {"max_position_embeddings": 4096}))
+    for length, remarks in ((4096, []), (8192, ["longer"])):
+        options = ("--sequence", length, "--layout", "tp8 dp1")
+        _, answer = ask(paradl, "--model", config, "--pe", 8, *options)
+        assert answer["smallest"]["remarks"] == remarks
+
+
+def test_images_have_one_length(paradl):
+    code, answer = ask(paradl, "--model", "vit_l_16", "--pe", 8)
+    assert (code, answer["length"]) == (0, 14 * 14 + 1)
+    code, _, err = paradl("fit", "--model", "vit_l_16", "--pe", 8, "--sequence", 64)
+    assert code == 2
+    assert "expected 197" in err
+
+
+def test_heads_limit_all_to_all(config, paradl):
+    """c t divides the heads, of keys and values, too."""
+    _, answer = ask(paradl, "--model", config, "--pe", 16, "--context", "all_to_all")
+    assert (
+        max(row["tensor"] * row["context"] for row in answer["layouts"] if row["context"] > 1) == 8
+    )
+    _, ring = ask(paradl, "--model", config, "--pe", 16)
+    assert max(row["context"] for row in ring["layouts"]) == 16
+
+
+def test_experts_have_a_tensor_degree_of_their_own(paradl):
+    """Whole experts on each PE: as many bytes as where tensor divides them, other shares."""
+    options = ("--model", "mixtral_8x7b", "--pe", 32)
+    folded, whole = (
+        ask(paradl, *options, "--layout", f"tp4 ep{e}{etp} dp8 zero1 sp recompute=blocks")[1]
+        for e, etp in ((2, ""), (8, " etp1"))
+    )
+    assert folded["smallest"]["memory_parts"]["weights"] == pytest.approx(
+        whole["smallest"]["memory_parts"]["weights"]
+    )
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--model", "resnet50", "--pe", 8), "none of the families gpt, llama, moe"),
+        (("--model", "llama2_7b", "--pe", 8, "--shard", "x"), "--shard: expected a number"),
+        (("--model", "llama2_7b", "--pe", 8, "--layout", "tp8", "--group", 2), "stand in it"),
+        (("--model", "resnet50", "--pe", 8), "no blocks of attention"),
         (("--model", "llama2_7b", "--pe", 0), "pe: expected 1 to 1,024, got 0"),
         (("--model", "llama2_7b", "--pe", 8, "--global-batch", 0), "--global-batch: expected 1 to"),
         (("--model", "llama2_7b", "--pe", 8, "--sequence", -1), "sequence: expected 1 to"),

@@ -1,0 +1,118 @@
+"""Layouts as people write them: `tp8 pp4 dp32 mb1 zero1 recompute=core_attn`."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from math import prod
+
+import numpy as np
+
+from grids.reading.errors import InputError, shorten
+from kernels.layouts.transformer import RECOMPUTE, Layouts
+
+# The word of each column, in the order in which a layout is written.
+WORDS = {
+    **{"tp": "tensor", "cp": "context", "ep": "expert", "etp": "expert_tensor"},
+    **{"pp": "pipeline", "v": "chunks", "group": "group", "dp": "data", "mb": "micro"},
+    **{"zero": "zero", "shard": "shard"},
+}
+DEGREES = ("tp", "cp", "pp", "dp")
+# What a word may be left out for; the degrees of tensor, pipeline and data always stand there.
+LEAST = {"cp": 1, "ep": 1, "etp": 0, "v": 1, "group": 0, "zero": 0, "shard": 0}
+MOST = 2**24
+HIGHEST_ZERO = 3
+
+
+def write_layout(columns: Mapping[str, int]) -> str:
+    """A layout in short; what divides nothing is left out."""
+    words = [
+        f"{word}{columns[name]}" for word, name in WORDS.items() if columns[name] != LEAST.get(word)
+    ]
+    words += ["sp"] if columns["sequence"] else []
+    again = name_recompute(columns["recompute"])
+    return " ".join([*words, f"recompute={again}"] if again != "none" else words)
+
+
+def name_recompute(bits: int) -> str:
+    """What is computed again, its modules joined by commas."""
+    return ",".join(name for name, bit in RECOMPUTE.items() if bits & bit) or "none"
+
+
+def parse_recompute(text: str) -> int:
+    """The bits of modules that commas join; none: 0."""
+    names = [] if text == "none" else text.split(",")
+    for name in names:
+        if name not in RECOMPUTE:
+            raise InputError.unknown("module", name, [*RECOMPUTE, "none"], where="recompute")
+    return sum(RECOMPUTE[name] for name in {*names})
+
+
+def parse_layout(text: str, pes: int) -> Layouts:
+    """The one layout that a text says, on so many PEs; data is what is left of them.
+
+    InputError: a word that is none, or stands twice; degrees whose product is another number.
+    """
+    columns = {"sequence": 0, "recompute": 0}
+    given: dict[str, int] = {}
+    for word in text.split():
+        _read_word(word, given, columns)
+    if not given and not any(columns.values()):
+        raise InputError("expected words such as tp8 pp4 dp2 mb1, got none", where="layout")
+    rest = prod(given.get(word, 1) for word in DEGREES if word != "dp")
+    if "dp" not in given and pes % rest == 0:
+        given["dp"] = pes // rest
+    _expect_product(given, pes)
+    columns |= {name: given.get(word, LEAST.get(word, 1)) for word, name in WORDS.items()}
+    return Layouts.from_rows(np.array([[columns[each.name] for each in fields(Layouts)]]))
+
+
+def _read_word(word: str, given: dict[str, int], columns: dict[str, int]) -> None:
+    """Note what a word says."""
+    name, _, value = word.partition("=")
+    if name == "recompute":
+        columns["recompute"] = parse_recompute(value)
+        return
+    if word == "sp":
+        columns["sequence"] = 1
+        return
+    match = re.fullmatch(r"([a-z]+)=?([0-9]+)", word)
+    if match is None or match[1] not in WORDS:
+        start = re.match("[A-Za-z]*", word)
+        assert start
+        known = (*WORDS, "sp", "recompute")
+        if start[0] in WORDS:
+            raise InputError(
+                f"expected a number behind {start[0]}, got {shorten(word)}", where="layout"
+            )
+        raise InputError.unknown("word", start[0] or word, known, where="layout")
+    number = int(match[2]) if len(match[2]) < 10 else MOST + 1
+    least = 0 if match[1] in ("zero", "etp", "group", "shard") else 1
+    most = HIGHEST_ZERO if match[1] == "zero" else MOST
+    if not least <= number <= most:
+        raise InputError(
+            f"{match[1]}: expected {least} to {most:,}, got {match[2][:20]}", where="layout"
+        )
+    if given.setdefault(match[1], number) != number:
+        raise InputError(f"{match[1]} stands there twice", where="layout")
+
+
+def _expect_product(given: Mapping[str, int], pes: int) -> None:
+    """InputError: the degrees are not those of so many PEs."""
+    degrees = {word: given.get(word, 1) for word in DEGREES}
+    product = prod(degrees.values())
+    if product == pes:
+        return
+    rest = product // degrees["dp"]
+    advice = f"with dp{pes // rest} it is" if pes % rest == 0 else "change a degree"
+    written = " x ".join(f"{word}{degree}" for word, degree in degrees.items() if degree > 1)
+    raise InputError(
+        f"{written or 'all degrees 1'} is {product:,} PEs, not the {pes:,} of --pe",
+        where="layout",
+        advice=advice,
+    )
+
+
+def list_layouts(layouts: Layouts) -> Iterable[dict[str, int]]:
+    """The columns of each layout by name."""
+    names = [each.name for each in fields(Layouts)]
+    return (dict(zip(names, row, strict=True)) for row in layouts.to_rows().tolist())

@@ -1,0 +1,92 @@
+"""Memory of one layout by part: formulas, and the numbers that stand in them."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from kernels.layouts.memory import (
+    PARTS,
+    hold_parameters,
+    measure_blocks,
+    measure_memory,
+    sum_tensors,
+)
+from kernels.layouts.schedules import count_in_flight, count_stage_blocks, find_ends
+from kernels.layouts.transformer import RECOMPUTE, Layouts, Training, Transformer
+from sweep.answers.types.fitting import PartRow
+
+SHARDED = {"weights": 3, "gradients": 2, "states": 1}  # from which ZeRO stage on
+WORDS = {
+    "gathered": "bytes of a weight x parameters of two blocks",
+    "recomputed": "what one block computes again",
+    "embedding": "in flight x what embeddings keep",
+    "logits": "inputs of the last norm and matrix, and logits, of a micro-batch",
+    "reserved": "context and workspaces, an assumption",
+}
+
+
+def explain_memory(net: Transformer, layout: Layouts, training: Training) -> list[PartRow]:
+    """Each part of a layout's fullest stage that there is, as a product of numbers."""
+    parts, stages = measure_memory(net, layout, training)
+    stage = int(stages[0])
+    explained = _explain_states(net, layout, training, stage)
+    explained |= _explain_activations(net, layout, training, stage)
+    rows = ((name, float(parts[name][0])) for name in PARTS)
+    return [_make_row(name, size, explained) for name, size in rows if size]
+
+
+def _make_row(name: str, size: float, explained: dict[str, tuple[str, str]]) -> PartRow:
+    formula, numbers = explained.get(name, (WORDS.get(name, ""), write(size)))
+    return {"part": name, "memory": size, "formula": formula, "numbers": numbers}
+
+
+def write(number: float) -> str:
+    """A count in full, with few decimals where it is none."""
+    return f"{number:,.0f}" if float(number).is_integer() else f"{number:,.3f}"
+
+
+def _explain_states(
+    net: Transformer, layout: Layouts, training: Training, stage: int
+) -> dict[str, tuple[str, str]]:
+    """Bytes of a parameter times parameters, those of experts apart where shares differ."""
+    blocks = measure_blocks(net, layout, training)
+    counts = count_stage_blocks(net, layout, training, stage)
+    ends = find_ends(layout, training, stage)
+    held = hold_parameters(net, layout, blocks, counts, *ends)
+    dense, experts = float(held.dense[0]), float(held.experts[0])
+    found = {}
+    for name, size in zip(SHARDED, training.recipe[:3], strict=True):
+        if layout.zero[0] < SHARDED[name]:
+            numbers = f"{size} x {write(dense + experts)}"
+            found[name] = ("bytes x parameters on a PE", numbers)
+            continue
+        terms = f"{write(dense)} / {layout.shards[0]}"
+        terms += f" + {write(experts)} / {layout.expert_shards[0]}" if experts else ""
+        found[name] = ("bytes x parameters on a PE / ranks of ZeRO", f"{size} x ({terms})")
+    return found
+
+
+def _explain_activations(
+    net: Transformer, layout: Layouts, training: Training, stage: int
+) -> dict[str, tuple[str, str]]:
+    """Micro-batches in flight times what blocks and embeddings keep of one."""
+    flying = write(float(count_in_flight(layout, training, stage)[0]))
+    front = sum_tensors(net.front.tensors, layout, training)[0]
+    found = {"embedding": (WORDS["embedding"], f"{flying} x {write(float(front[0]))}")}
+    if layout.recompute[0] & RECOMPUTE["full"]:
+        return found
+    counts = count_stage_blocks(net, layout, training, stage)[:, 0]
+    kept = measure_blocks(net, layout, training).kept[:, 0]
+    terms = [*_list_terms(counts, kept)]
+    if net.memory:
+        reads = np.array([block.reads_memory for block in net.kinds])
+        if np.any(counts[reads] > 0):
+            terms.append(write(float(sum_tensors([net.memory], layout, training)[0][0])))
+    formula = "in flight x blocks x bytes that a block keeps of a micro-batch"
+    return found | {"activations": (formula, f"{flying} x ({' + '.join(terms)})")}
+
+
+def _list_terms(counts: np.ndarray, kept: np.ndarray) -> Iterator[str]:
+    for number, size in zip(counts.tolist(), kept.tolist(), strict=True):
+        if number:
+            yield f"{number} x {write(size)}"
