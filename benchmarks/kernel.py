@@ -125,7 +125,8 @@ def _fill_variables(
     buffers: Buffers, case: Case, enough: Cells, *, shape: tuple[int, ...]
 ) -> Buffers:
     # The function itself: a small block's program is no part of another.
-    return inspect.unwrap(fill_buffers)(buffers, 0, case, enough, shape=shape)[0]
+    trace: Callable[..., tuple[Buffers, object]] = inspect.unwrap(fill_buffers)
+    return trace(buffers, 0, case, enough, shape=shape)[0]
 
 
 class Block:

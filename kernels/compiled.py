@@ -8,6 +8,7 @@ the process computed before.
 
 import math
 from collections.abc import Callable, Iterable
+from concurrent.futures import Executor, Future
 from functools import cache, cached_property, update_wrapper
 from typing import Any, Generic, ParamSpec, TypeVar
 
@@ -46,6 +47,7 @@ class Compiled(Generic[Arguments, Result]):
         self._options = options
         self._numpy = numpy
         self._few = few
+        self._ahead: dict[object, Future[None]] = {}
 
     @cached_property
     def _program(self) -> Any:
@@ -62,15 +64,43 @@ class Compiled(Generic[Arguments, Result]):
         if self._numpy and (in_numpy() or _is_small(args, kwargs)):
             with use_numpy():
                 return self._function(*args, **kwargs)
+        if self._ahead and (ahead := self._ahead.get(self._identify(args, kwargs))):
+            ahead.result()
         # For this call alone: JAX code of whoever imports paradl keeps its own precision.
         with jax.enable_x64(True):
-            few = self._few(*args, **kwargs) if callable(self._few) else self._few
-            program = self._program_of_few if few else self._program
-            result: Result = program(*args, **kwargs)
+            result: Result = self._choose_program(args, kwargs)(*args, **kwargs)
             return result
+
+    def compile_ahead(
+        self, pool: Executor, *args: Arguments.args, **kwargs: Arguments.kwargs
+    ) -> None:
+        """Compile in the pool for arguments like these, once; calls wait for their own program.
+
+        Arrays may be `jax.ShapeDtypeStruct`s.
+        """
+        name = self._identify(args, kwargs)
+        if name not in self._ahead:
+            self._ahead[name] = pool.submit(self._compile, args, kwargs)
+
+    def _compile(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        with jax.enable_x64(True):
+            self._choose_program(args, kwargs).lower(*args, **kwargs).compile()
+
+    def _choose_program(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        few = self._few(*args, **kwargs) if callable(self._few) else self._few
+        return self._program_of_few if few else self._program
+
+    def _identify(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
+        """What programs are told apart by: shapes, and static arguments, which are keywords."""
+        static = {name: kwargs[name] for name in self._options["static_argnames"] if name in kwargs}
+        others = {name: value for name, value in kwargs.items() if name not in static}
+        leaves, structure = jax.tree.flatten((args, others))
+        shapes = tuple((np.shape(leaf), getattr(leaf, "dtype", type(leaf))) for leaf in leaves)
+        return structure, shapes, tuple(static.items())
 
     def clear(self) -> None:
         """Forget the programs that were compiled so far."""
+        self._ahead.clear()
         for program in (self._program, self._program_of_few):
             program.clear_cache()
 

@@ -40,11 +40,11 @@ Filled = tuple[Buffers, Summary]
 FEW = 4
 
 # Blocks of fewer cells take longer to compile for than to fill.
-FEW_CELLS = 2**20
+SMALL_CELLS = 2**20
 
 
 def _has_few_cells(*_: object, shape: tuple[int, ...]) -> bool:
-    return math.prod(shape) < FEW_CELLS
+    return math.prod(shape) < SMALL_CELLS
 
 
 @compiled("shape", donated=("buffers",), few=_has_few_cells)

@@ -45,7 +45,7 @@ def contend(costs: Costs, phi: Cells) -> Costs:
     return tuple(replace(cost, beta=cost.beta * phi) for cost in costs)
 
 
-def limit_to_first(costs: Costs, limited: Flags) -> Costs:
+def limit_to_first(costs: Costs, limited: Flags | bool) -> Costs:
     """The costs, all of them the first algorithm's where `limited`: one program for both."""
     first, *others = costs
     return first, *(

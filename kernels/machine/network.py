@@ -54,7 +54,7 @@ class Network:
     oversubscription: PerLevel | None = None
     flow: Cells = float("inf")
     size: Cells = float("inf")
-    whole_gradients: Flags = False
+    whole_gradients: Flags | bool = False
 
 
 def link(network: Network, q: Cells) -> Link:
