@@ -33,6 +33,8 @@ from benchmarks import (
     search,
     startup,
     training,
+    user,
+    versions,
     workers,
 )
 from benchmarks.effort import FULL, QUICK, Effort
@@ -45,6 +47,7 @@ RESULTS = Path(__file__).parent / "RESULTS.md"
 MEASUREMENTS: dict[str, Callable[[Effort], Report]] = {
     "startup": startup.measure,
     "first": first.measure,
+    "user": user.measure,
     "scalar": scalar.measure,
     "numpy": broadcast.measure,
     "kernel": kernel.measure,
@@ -55,6 +58,7 @@ MEASUREMENTS: dict[str, Callable[[Effort], Report]] = {
     "codecs": codecs.measure,
     "workers": workers.measure,
     "search": search.measure,
+    "versions": versions.measure,
     "memory": memory.measure,
     "kill": kill.measure,
     "fuzz": fuzz.measure,
