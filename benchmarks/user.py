@@ -52,7 +52,7 @@ SECONDS = 40.0
 
 def measure(effort: Effort) -> Report:
     """Each sweep, cold and warm, one after the other within a round; the least of the rounds."""
-    runs = min(2, effort.rounds)
+    runs = max(1, effort.rounds // 2)
     taken: dict[str, list[tuple[Seconds, Seconds]]] = {name: [] for name in SWEEPS}
     with TemporaryDirectory() as folder:
         for number in range(runs):
