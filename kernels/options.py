@@ -23,7 +23,7 @@ Halos = Literal["windows", "overlapping", "common"]
 class Options:
     """Formulas.
 
-    algorithm: of collectives; gradients: on rails, of those that exchange gradients.
+    algorithm: of collectives.
     iterations: "exact" counts D/B of them; "ceil" rounds up, so that the last, smaller batch pays a
     whole iteration's communication and update, but computes no sample that is not there.
     oracle: Table III (`kernels.paper`), or the machine as it is. recompute: whether the backward
@@ -40,7 +40,6 @@ class Options:
     optimizer: Optimizer = "sgd"
     recompute: Literal["none", "full"] = "none"
     waits_for_input: bool = False
-    gradients: Algorithm = "ring"
     conventions: Conventions = "table"
     zero: Zero = 0
     schedule: Schedule = "gpipe"

@@ -1,6 +1,6 @@
 """A machine as the kernels take it: its PEs, and the network between them."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -16,7 +16,6 @@ from grids.models.layers import Floats
 from kernels.configuration.places import PLACES, Part
 from kernels.machine.network import Network
 from kernels.machine.software import Software
-from kernels.options import Options
 from kernels.work.compute import PE
 
 # Levels that a network has at least: few machines have more.
@@ -85,12 +84,12 @@ def build_software(machine: Machine, values: Values, oracle: OracleName) -> Soft
     return Software(**machine.look_up_part("software", values))
 
 
-def choose_gradients(options: Options, system: System) -> Options:
-    """The options, with the algorithm that exchanges gradients on this machine."""
-    plain = system.software == "plain" and options.algorithm == "auto"
-    # One message of all gradients is beyond what libraries send by trees, or in levels: on ABCI
-    # rings are nearer to runs of the largest scales (docs/accuracy.md).
-    return replace(options, gradients="ring" if plain else options.algorithm)
+def sends_whole_gradients(system: System) -> bool:
+    """Whether gradients leave as one message, beyond what libraries send by trees or in levels.
+
+    On ABCI rings are nearer to runs of the largest scales (docs/accuracy.md).
+    """
+    return system.software == "plain"
 
 
 def look_up_bytes(
@@ -137,5 +136,6 @@ def build_network(machine: Machine, values: Values, oracle: OracleName) -> Netwo
         input_rate=values.get("input_rate", system.input_rate or np.inf),
         oversubscription=np.array([level.oversubscription for level in levels]),
         size=np.asarray(np.inf if paper else float(system.most_pes)),
+        whole_gradients=np.asarray(not paper and sends_whole_gradients(system)),
         **({} if paper else machine.look_up_part("network", values)),
     )
