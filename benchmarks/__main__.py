@@ -24,6 +24,7 @@ from benchmarks import (
     kernel,
     kill,
     labels,
+    layouts,
     memory,
     oracles,
     priors,
@@ -33,10 +34,13 @@ from benchmarks import (
     search,
     startup,
     training,
+    user,
+    versions,
     workers,
 )
 from benchmarks.effort import FULL, QUICK, Effort
 from benchmarks.machine import Machine
+from benchmarks.record import record_reports
 from benchmarks.report import Report, markdown
 from sweep.engine.compile_cache import keep_programs
 
@@ -45,6 +49,7 @@ RESULTS = Path(__file__).parent / "RESULTS.md"
 MEASUREMENTS: dict[str, Callable[[Effort], Report]] = {
     "startup": startup.measure,
     "first": first.measure,
+    "user": user.measure,
     "scalar": scalar.measure,
     "numpy": broadcast.measure,
     "kernel": kernel.measure,
@@ -55,6 +60,7 @@ MEASUREMENTS: dict[str, Callable[[Effort], Report]] = {
     "codecs": codecs.measure,
     "workers": workers.measure,
     "search": search.measure,
+    "versions": versions.measure,
     "memory": memory.measure,
     "kill": kill.measure,
     "fuzz": fuzz.measure,
@@ -64,6 +70,7 @@ MEASUREMENTS: dict[str, Callable[[Effort], Report]] = {
     "convergence": convergence.measure,
     "training": training.measure,
     "labels": labels.measure,
+    "layouts": layouts.measure,
     "programs": programs.measure,
     "elasticities": elasticities.measure,
     "house": house.measure,
@@ -78,7 +85,9 @@ def main(
     as_json: Annotated[bool, typer.Option("--json", help="SI units.")] = False,
     seed: Annotated[int, typer.Option(help="Of fuzz: which files are made.")] = 1,
     cases: Annotated[int | None, typer.Option(help="Of fuzz: how many files are made.")] = None,
-    record: Annotated[bool, typer.Option("--record", help=f"Add to {RESULTS.name}.")] = False,
+    record: Annotated[
+        bool, typer.Option("--record", help=f"Replace the rows in {RESULTS.name}.")
+    ] = False,
 ) -> None:
     """How fast paradl is here, as ratios within one run."""
     chosen = _chosen(names or [])
@@ -94,13 +103,7 @@ def main(
     result = {"machine": asdict(machine), "reports": list(map(asdict, reports))}
     print(json.dumps(result, indent=2) if as_json else text)
     if record:
-        append(text)
-
-
-def append(text: str) -> None:
-    """Add a run to the results, the latest last."""
-    with RESULTS.open("a") as file:
-        file.write(f"\n{text}")
+        record_reports(RESULTS, machine, reports, list(MEASUREMENTS))
 
 
 def _chosen(names: list[str]) -> list[str]:

@@ -63,8 +63,8 @@ def _measure_command(what: str, runs: int) -> list[Row]:
         words = [
             str(Path(folder) / "store.zarr") if each == "STORE" else each for each in arguments
         ]
-        cold = [_run(words, Path(folder) / f"cache-{number}") for number in range(runs)]
-        warm = [_run(words, Path(folder) / "cache-0") for _ in range(runs)]
+        cold = [run_command(words, Path(folder) / f"cache-{number}") for number in range(runs)]
+        warm = [run_command(words, Path(folder) / "cache-0") for _ in range(runs)]
     least = min(each.wall for each in cold)
     return [
         _row(f"{what}, cold", cold, (at_most(least, goal, "s wall"),)),
@@ -77,7 +77,7 @@ def _row(what: str, runs: list[Seconds], goals: tuple[Goal, ...] = ()) -> Row:
     return Row(what, min(each.cpu for each in runs), "s", goals=goals, note=f"wall {wall:.2f} s")
 
 
-def _run(words: list[str], cache: Path) -> Seconds:
+def run_command(words: list[str], cache: Path) -> Seconds:
     """Run a command whose compiled programs are kept in a folder. It may end with any code."""
     began, before = time.perf_counter(), os.times()
     environment = {**os.environ, "XDG_CACHE_HOME": str(cache)}

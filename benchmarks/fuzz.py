@@ -79,7 +79,7 @@ def _predict_calibrated(path: Path) -> None:
 def _evaluate_first_cell(path: Path) -> None:
     """Plan what a spec describes, and evaluate the first cell of the first pair that fits."""
     grid = read_grid(path)
-    preview_sweep(str(path.with_suffix(".zarr")), grid, 1, False)
+    preview_sweep(str(path.with_suffix(".zarr")), grid, 1, overwrite=False, extend=False)
     for model, dataset in list(grid.fitting)[:1]:
         first = {name: values[:1] for name, values in grid.axes.items()}
         evaluate(grid, (model, dataset, 0, 0), first)

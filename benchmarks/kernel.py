@@ -4,6 +4,7 @@ As the engine does, each core has a block of its own. Fill is the fastest that t
 written by one thread of this machine. `variables` is the same program without its summary.
 """
 
+import inspect
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -123,7 +124,9 @@ def variables_alone(
 def _fill_variables(
     buffers: Buffers, case: Case, enough: Cells, *, shape: tuple[int, ...]
 ) -> Buffers:
-    return fill_buffers(buffers, 0, case, enough, shape=shape)[0]
+    # The function itself: a small block's program is no part of another.
+    trace: Callable[..., tuple[Buffers, object]] = inspect.unwrap(fill_buffers)
+    return trace(buffers, 0, case, enough, shape=shape)[0]
 
 
 class Block:

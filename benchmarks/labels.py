@@ -15,10 +15,9 @@ from benchmarks.report import Report, Row, at_most
 from benchmarks.timing import Action, interleaved
 from kernels.blocks.labels import label_points
 from kernels.compiled import put_on_device
-from sweep.samples.draw import draw_slices
+from sweep.samples.draw import draw_slices, make_tables
 from sweep.samples.space import SampleSpace, read_space
 from sweep.samples.stream import batches
-from sweep.samples.tables import make_tables
 
 POINTS = 4096
 # A stream answers the rows of eight such batches at a time.

@@ -39,13 +39,14 @@ class Machine:
         )
 
     def markdown(self) -> str:
-        """A heading and two lines."""
+        """A heading and a line."""
+        return f"## {self.date}\n\n{self.describe()}; load {self.load:.1f} before the start\n"
+
+    def describe(self) -> str:
+        """Processor, memory and versions, in a line."""
         versions = ", ".join(f"{name} {each}" for name, each in self.versions.items())
         memory = f"{self.memory / 2**30:.0f} GiB"
-        return (
-            f"## {self.date}: {self.processor}, {self.cores} cores, {memory}\n\n"
-            f"{self.system}; {versions}; load {self.load:.1f} before the start\n"
-        )
+        return f"{self.processor}, {self.cores} cores, {memory}; {self.system}; {versions}"
 
 
 def _processor() -> str:

@@ -22,7 +22,7 @@ from grids.inputs.uncertainty import PRIOR_ERROR, ROOFLINE_SPREAD
 from grids.library import find
 from grids.models.layers import Flags, Floats, LayerTable
 from grids.names import CATALOGUE
-from kernels.names.percentiles import PERCENTILES
+from kernels.names.stored import PERCENTILES
 
 Values = Mapping[str, float]
 

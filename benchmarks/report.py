@@ -1,6 +1,6 @@
 """What a measurement measured: rows with rates, ratios and goals, as a Markdown table.
 
-The same text goes to the terminal and into RESULTS.md.
+The same rows go to the terminal and into RESULTS.md (`benchmarks.record`).
 """
 
 from collections.abc import Sequence
@@ -77,19 +77,21 @@ def markdown(report: Report) -> str:
     """A section with the report's table; columns without content are left out."""
     parts = [f"### {report.name}: {report.title}"]
     if report.rows:
-        parts.append(_table([HEAD, *map(_cells, report.rows)]))
+        parts.append(tabulate([HEAD, *map(list_texts, report.rows)]))
     if report.note:
         parts.append(report.note)
     return "\n\n".join(parts) + "\n"
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def list_texts(row: Row) -> tuple[str, ...]:
+    """The cells of a row, in the order of `HEAD`."""
     goals = ", ".join(f"{goal.text}: {'met' if goal.met else 'missed'}" for goal in row.goals)
     ratio = "" if row.ratio is None else quantity(row.ratio, "")
     return (row.what, quantity(row.value, row.unit), ratio, row.against, goals, row.note)
 
 
-def _table(lines: Sequence[Sequence[str]]) -> str:
+def tabulate(lines: Sequence[Sequence[str]]) -> str:
+    """A Markdown table of a head and rows, without columns that are empty."""
     columns = [column for column in zip(*lines, strict=True) if any(column[1:])]
     widths = [max(map(len, column)) for column in columns]
     head, *body = (

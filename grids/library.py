@@ -7,7 +7,7 @@ entry written out, as `definition()` gives it. Behind a system's name or path ma
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -99,7 +99,18 @@ def _load_catalogued(kind: Kind, name: str) -> Entry:
 def _load(kind: Kind, path: Path) -> Entry:
     """The entry that a YAML file holds."""
     document = load(path)
+    keys = document.data.keys()
+    others = (other for other in ENTRIES if _has_required(other, keys) and other != kind)
+    other = "spec" if "axes" in keys else next(others, None)
+    if other and not _has_required(kind, keys):
+        raise InputError(f"expected a {kind}'s file, got a {other}'s", where=str(path))
     return _validate(kind, document.data, document, path.parent)
+
+
+def _has_required(kind: Kind, keys: Collection[str]) -> bool:
+    """Whether these are all keys that an entry of a kind has to have."""
+    fields = ENTRIES[kind].model_fields
+    return all(name in keys for name, field in fields.items() if field.is_required())
 
 
 def _read_definition(kind: Kind, definition: dict[str, object], base: Path) -> Entry | NetModel:

@@ -8,9 +8,15 @@ from collections.abc import Iterable
 
 from grids.entries.oracles import OracleName
 from grids.entries.parameters import CONTINUOUS, PARAMETERS
-from grids.reading.errors import shorten, suggest_name
-from kernels.names.percentiles import PERCENTILES
-from kernels.names.stored import ELASTIC, ELASTICITY, STORED, name_elasticity, split_elasticity
+from grids.reading.errors import find_meant, shorten, suggest_name
+from kernels.names.stored import (
+    ELASTIC,
+    ELASTICITY,
+    PERCENTILES,
+    STORED,
+    name_elasticity,
+    split_elasticity,
+)
 
 # Percentiles of times, which only the machine oracle has.
 TIMES = ("comp_time", "comm_time", "epoch_time", "train_time")
@@ -22,6 +28,7 @@ ELASTICITIES = {
 }
 MAIN_OUTPUTS = ("comp_time", "comm_time", "memory", "limit")
 OUTPUTS = tuple(STORED)
+SLOPED = ("batch", "inter_bandwidth", "peak_flops")  # examples in a message
 # Outputs that need a law of epochs.
 TRAINING = ("epochs", "train_time")
 
@@ -40,7 +47,9 @@ def _suggest_output(name: str) -> str:
     """Advice on an unknown name: of an elasticity, on the part that is unknown."""
     parts = split_elasticity(name)
     if parts is not None:
-        return f"elasticities are in parameters, {suggest_name(parts[1], CONTINUOUS)}"
+        meant = find_meant(parts[1], CONTINUOUS)
+        hint = f"did you mean {shorten(meant)}? " if meant and parts[1] not in PARAMETERS else ""
+        return f"{hint}elasticities are in continuous parameters, such as {', '.join(SLOPED)}"
     if name.startswith(ELASTICITY):
         nearest = suggest_name(name, ELASTICITIES).partition("known:")[0]
         return f"{nearest}elasticities are of {', '.join(ELASTIC)}"

@@ -9,7 +9,7 @@ from grids.entries.datasets import Dataset
 from grids.entries.entry import Record
 from grids.entries.oracles import OracleName
 from grids.entries.parameters import DEGREES
-from grids.entries.strategies import Strategy, is_placed
+from grids.entries.strategies import Strategy, parse_strategy
 from grids.entries.systems import System
 from grids.library import Model, find_catalogued
 from grids.models.architecture import Architecture
@@ -96,7 +96,7 @@ def _list_keys(systems: Sequence[System], oracle: OracleName) -> list[str]:
 
 def _list_meshes(systems: Sequence[System], spec: Spec) -> Iterator[str]:
     """Meshes of nodes, where no strategy places operators on devices."""
-    if any(is_placed(strategy) for strategy in spec.axes.strategy):
+    if any(parse_strategy(strategy).placed for strategy in spec.axes.strategy):
         return
     for system in dict.fromkeys(systems):
         if not _is_catalogued(system) and system.mesh is not None:

@@ -8,6 +8,7 @@ the process computed before.
 
 import math
 from collections.abc import Callable, Iterable
+from concurrent.futures import Executor, Future
 from functools import cache, cached_property, update_wrapper
 from typing import Any, Generic, ParamSpec, TypeVar
 
@@ -25,7 +26,9 @@ Tree = TypeVar("Tree")
 MOST_IN_NUMPY = 2**19
 # XLA's newer way of writing fused operations takes 26 s of CPU to compile the slopes of 12 inputs,
 # the older one 14 s (jaxlib 0.10.2, data+filter); what it makes takes a quarter longer to run
-# (`python -m benchmarks labels`: 0.47 and 0.37 million rows/s, in two runs).
+# (`python -m benchmarks labels`: 0.47 and 0.37 million rows/s, in two runs). Percentiles of blocks
+# take 9.9 instead of 17.2 s to compile for eight strategies on two machines, and run as fast; the
+# cells of a search take 5.5 instead of 5.2 ns of CPU (2026-11).
 OLDER_EMITTERS = {"xla_cpu_use_fusion_emitters": False}
 
 
@@ -37,38 +40,76 @@ class Compiled(Generic[Arguments, Result]):
         function: Callable[Arguments, Result],
         options: dict[str, Any],
         numpy: bool,
-        few: bool,
+        few: bool | Callable[..., bool],
     ) -> None:
         update_wrapper(self, function)
         self._function = function
         self._options = options
         self._numpy = numpy
         self._few = few
+        self._ahead: dict[object, Future[None]] = {}
 
     @cached_property
     def _program(self) -> Any:
+        return jax.jit(self._function, **self._options)
+
+    @cached_property
+    def _program_of_few(self) -> Any:
         # When it is first called: to ask the compiler what it knows starts JAX.
-        emitters = OLDER_EMITTERS if self._few and _are_known() else None
-        return jax.jit(self._function, compiler_options=emitters, **self._options)
+        if not _are_known():
+            return self._program
+        return jax.jit(self._function, compiler_options=OLDER_EMITTERS, **self._options)
 
     def __call__(self, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
         if self._numpy and (in_numpy() or _is_small(args, kwargs)):
             with use_numpy():
                 return self._function(*args, **kwargs)
+        if self._ahead and (ahead := self._ahead.get(self._identify(args, kwargs))):
+            ahead.result()
         # For this call alone: JAX code of whoever imports paradl keeps its own precision.
         with jax.enable_x64(True):
-            result: Result = self._program(*args, **kwargs)
+            result: Result = self._choose_program(args, kwargs)(*args, **kwargs)
             return result
+
+    def compile_ahead(
+        self, pool: Executor, *args: Arguments.args, **kwargs: Arguments.kwargs
+    ) -> None:
+        """Compile in the pool for arguments like these, once; calls wait for their own program.
+
+        Arrays may be `jax.ShapeDtypeStruct`s.
+        """
+        name = self._identify(args, kwargs)
+        if name not in self._ahead:
+            self._ahead[name] = pool.submit(self._compile, args, kwargs)
+
+    def _compile(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        with jax.enable_x64(True):
+            self._choose_program(args, kwargs).lower(*args, **kwargs).compile()
+
+    def _choose_program(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        few = self._few(*args, **kwargs) if callable(self._few) else self._few
+        return self._program_of_few if few else self._program
+
+    def _identify(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
+        """What programs are told apart by: shapes, and static arguments, which are keywords."""
+        static = {name: kwargs[name] for name in self._options["static_argnames"] if name in kwargs}
+        others = {name: value for name, value in kwargs.items() if name not in static}
+        leaves, structure = jax.tree.flatten((args, others))
+        shapes = tuple((np.shape(leaf), getattr(leaf, "dtype", type(leaf))) for leaf in leaves)
+        return structure, shapes, tuple(static.items())
 
     def clear(self) -> None:
         """Forget the programs that were compiled so far."""
-        self._program.clear_cache()
+        self._ahead.clear()
+        for program in (self._program, self._program_of_few):
+            program.clear_cache()
 
     @property
     def programs(self) -> int:
         """How many programs were compiled: one for each set of shapes and static arguments."""
         # JAX has no public count of a function's programs.
-        return int(self._program._cache_size())
+        both = {self._program, self._program_of_few}
+        return sum(int(program._cache_size()) for program in both)
 
 
 def _is_small(*arguments: object) -> bool:
@@ -95,14 +136,18 @@ def _broadcast_all(shapes: Iterable[tuple[int, ...]]) -> list[int]:
 
 
 def compiled(
-    *static: str, donated: tuple[str, ...] = (), numpy: bool = False, few: bool = False
+    *static: str,
+    donated: tuple[str, ...] = (),
+    numpy: bool = False,
+    few: bool | Callable[..., bool] = False,
 ) -> Callable[[Callable[Arguments, Result]], Compiled[Arguments, Result]]:
     """Compile a function once for each value of its arguments `static`.
 
     The memory of its arguments `donated` is given up to its results, for which none is then sought.
     numpy: the function is written in `xp`, so that it may run in numpy; what differentiates it
     traces it, as a program does.
-    few: it computes few numbers, so that compiling takes longest; it is no part of another program.
+    few: whether a call (of these arguments) computes few numbers, so that compiling takes longest;
+    it is then no part of another program.
     """
 
     def decorate(function: Callable[Arguments, Result]) -> Compiled[Arguments, Result]:

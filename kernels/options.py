@@ -8,24 +8,22 @@ from dataclasses import dataclass
 from typing import Literal
 
 from kernels.batches import Rounding
+from kernels.states import Schedule, Zero
 
 Algorithm = Literal["ring", "tree", "best", "two-level", "auto"]
 Optimizer = Literal["sgd", "adam", "none"]
 Cuts = Literal["output", "crossing"]
 Conventions = Literal["table", "authors"]
-Zero = Literal[0, 1, 2, 3]
 # Rows of a halo: K-1 of every window; K-1 where neighbours' windows have a row in common; those
 # that they have in common.
 Halos = Literal["windows", "overlapping", "common"]
-# Of a pipeline: all segments forward, then all backward; or each backward as soon as it can.
-Schedule = Literal["gpipe", "1f1b"]
 
 
 @dataclass(frozen=True)
 class Options:
     """Formulas.
 
-    algorithm: of collectives; gradients: on rails, of those that exchange gradients.
+    algorithm: of collectives.
     iterations: "exact" counts D/B of them; "ceil" rounds up, so that the last, smaller batch pays a
     whole iteration's communication and update, but computes no sample that is not there.
     oracle: Table III (`kernels.paper`), or the machine as it is. recompute: whether the backward
@@ -42,7 +40,6 @@ class Options:
     optimizer: Optimizer = "sgd"
     recompute: Literal["none", "full"] = "none"
     waits_for_input: bool = False
-    gradients: Algorithm = "ring"
     conventions: Conventions = "table"
     zero: Zero = 0
     schedule: Schedule = "gpipe"

@@ -49,39 +49,33 @@ if TYPE_CHECKING:
 # The imports above are for type checkers and never run; this table is what runs. To import JAX,
 # xarray and Zarr takes 949 ms, `paradl --help` 66 ms in all (`python -m benchmarks startup`,
 # 2026-11-20).
-_HOMES = {
-    "batches": "sweep.samples.stream",
-    "InputError": "grids.reading.errors",
-    "RunError": "sweep.errors",
-    "best": "sweep.questions.best",
-    "bottleneck": "sweep.questions.bottleneck",
-    "calibrate": "sweep.calibration.calibrate",
-    "compare": "sweep.measured.compare",
-    "diff": "sweep.questions.diff",
-    "compute_space": "sweep.cells.memory_cube",
-    "crossovers": "sweep.questions.crossovers",
-    "explain": "sweep.questions.explain",
-    "export": "sweep.exports.export",
-    "fit": "sweep.questions.fit",
-    "grad": "sweep.questions.grad",
-    "hybrid": "sweep.questions.hybrid.question",
-    "limits": "sweep.questions.limits",
-    "needs": "sweep.questions.needs",
-    "open_dataset": "sweep.engine.run",
-    "place": "sweep.questions.place",
-    "pareto": "sweep.questions.pareto",
-    "open_samples": "sweep.samples.read",
-    "predict": "sweep.questions.predict",
-    "regret": "sweep.questions.regret",
-    "provision": "sweep.questions.provision",
-    "run": "sweep.engine.run",
-    "sensitivity": "sweep.questions.sensitivity",
-    "sample": "sweep.samples.sample",
-    "evaluate_surrogate": "sweep.surrogates.evaluate",
-    "load_surrogate": "sweep.surrogates.surrogate",
-    "predict_surrogate": "sweep.surrogates.predict",
-    "train_surrogate": "sweep.surrogates.train",
+
+# Questions, each in a file of its name; those about a cube are asked by `ds.paradl`, too, where
+# `bottleneck` is an array.
+OF_CUBES = (
+    *("best", "crossovers", "diff", "limits", "needs"),
+    *("pareto", "provision", "regret", "sensitivity"),
+)
+_OTHERS = ("bottleneck", "explain", "fit", "grad", "place", "predict")
+_MEMBERS = {
+    **{f"sweep.questions.{name}": (name,) for name in (*OF_CUBES, *_OTHERS)},
+    "sweep.questions.hybrid.question": ("hybrid",),
+    "sweep.engine.run": ("open_dataset", "run"),
+    "sweep.cells.memory_cube": ("compute_space",),
+    "sweep.calibration.calibrate": ("calibrate",),
+    "sweep.measured.compare": ("compare",),
+    "sweep.exports.export": ("export",),
+    "sweep.samples.read": ("open_samples",),
+    "sweep.samples.sample": ("sample",),
+    "sweep.samples.stream": ("batches",),
+    "sweep.surrogates.evaluate": ("evaluate_surrogate",),
+    "sweep.surrogates.predict": ("predict_surrogate",),
+    "sweep.surrogates.surrogate": ("load_surrogate",),
+    "sweep.surrogates.train": ("train_surrogate",),
+    "grids.reading.errors": ("InputError",),
+    "sweep.errors": ("RunError",),
 }
+_HOMES = {name: module for module, names in _MEMBERS.items() for name in names}
 
 __all__ = sorted(_HOMES)
 

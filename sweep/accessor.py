@@ -5,33 +5,22 @@ Questions take what their functions in `sweep` take behind the cube, and answer 
 
 from collections.abc import Mapping
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
 
+from sweep.answers.objectives import look_up_prices
 from sweep.cube.derived_quantities import Paradl, name_array
 from sweep.cube.dimensions import AXES
 from sweep.cube.variables import DERIVED
-from sweep.exports.export import export
-from sweep.questions.best import best
-from sweep.questions.crossovers import crossovers
-from sweep.questions.diff import diff
-from sweep.questions.limits import limits
-from sweep.questions.needs import needs
-from sweep.questions.pareto import look_up_prices, pareto
-from sweep.questions.provision import provision
-from sweep.questions.regret import regret
-from sweep.questions.sensitivity import sensitivity
 
 if TYPE_CHECKING:
     from sweep.plots.plots import Plots
 
-ASKED = (
-    *(best, crossovers, diff, export, limits, needs),
-    *(pareto, provision, regret, sensitivity),
-)
-QUESTIONS = {each.__name__: each for each in ASKED}
+SWEEP = import_module("sweep")
+QUESTIONS = sorted((*SWEEP.OF_CUBES, "export"))
 # The properties that its repr lists, in a line.
 SHOWN = [name for name in DERIVED if name not in ("cost", "epochs_alone")]
 
@@ -83,7 +72,7 @@ class Accessor(Paradl):
         """A question, about this Dataset."""
         if name not in QUESTIONS:
             raise AttributeError(f"'paradl' has no {name!r}")
-        return partial(QUESTIONS[name], self._ds)
+        return partial(getattr(SWEEP, name), self._ds)
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *QUESTIONS})

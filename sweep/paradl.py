@@ -1,4 +1,4 @@
-"""`import paradl`: what `sweep` exports, under the project's name.
+"""`import paradl`: what `sweep` exports, under the project's name; `python -m paradl`.
 
 An installation has this file at its top (pyproject.toml), beside the package `sweep`.
 """
@@ -18,3 +18,9 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+if __name__ == "__main__":
+    from sweep.cli.main import main
+
+    main()

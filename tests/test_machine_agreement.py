@@ -24,7 +24,7 @@ from grids.entries.strategies import Strategy, parse_strategy
 from grids.entries.systems import TensorPeaks
 from grids.grid import Grid
 from grids.inputs.case import Workload, build_case, build_groups
-from grids.inputs.machine import choose_gradients
+from grids.inputs.machine import sends_whole_gradients
 from grids.inputs.values import Settings
 from grids.models.profiles import Profile
 from grids.spec import validate_spec
@@ -39,8 +39,13 @@ TOLERANCE = 1e-9
 
 STRATEGIES = {
     "none": ("serial", "data"),
+    "zero": ("data:zero=1", "data:zero=2", "data:zero=3"),
+    "zero inside": (
+        *("data+spatial:zero=1", "data+filter:zero=2", "data+channel:zero=3"),
+        *("data+pipeline:zero=1", "data+pipeline:zero=3,schedule=1f1b"),
+    ),
     "spatial": ("spatial", "data+spatial", "spatial:split=all"),
-    "pipeline": ("pipeline", "data+pipeline"),
+    "pipeline": ("pipeline", "data+pipeline", "pipeline:schedule=1f1b"),
     "filter": ("filter", "data+filter", "filter:split=all"),
     "channel": ("channel", "data+channel"),
     "placement": ("placement", "data+placement", "data+placement:segments=4"),
@@ -253,6 +258,7 @@ def make_run(
     accumulate = int(fixed.get("accumulate", 1))
     batch = float(axes["batch"][0])
     several = strategy.placed and p2 > 1
+    alone = settings.options.algorithm == "auto" and sends_whole_gradients(workload.system)
     cut = strategy.segments if isinstance(strategy.segments, int) else 1
     placed = workload.placed.find(p2, cut) if several else None
     return by_hand.Run(
@@ -274,8 +280,10 @@ def make_run(
         recompute=settings.options.recompute == "full",
         iterations=settings.options.iterations,
         algorithm=name_algorithm(settings.options.algorithm),
-        gradients=name_algorithm(choose_gradients(settings.options, workload.system).gradients),
+        gradients="ring" if alone else None,
         phi=fixed.get("phi"),
+        zero=strategy.zero,
+        schedule=strategy.schedule,
     )
 
 

@@ -88,7 +88,11 @@ def test_a_value_that_is_set_is_the_value_of_an_axis(oracle, strategy, system) -
 
 
 @pytest.mark.parametrize(
-    "strategy", ["data", "data+filter:group=4", "data+pipeline:group=4,segments=2"]
+    "strategy",
+    [
+        *("data", "data+filter:group=4", "data+pipeline:group=4,segments=2"),
+        "data+pipeline:group=4,segments=8,zero=3,schedule=1f1b",
+    ],
 )
 def test_points_are_the_cells_of_a_grid(strategy) -> None:
     """Also where layers are reduced anew for each point."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from grids.entries.entry import expect_one_of
-from kernels.layouts.transformer import Recipe
+from kernels.names.recipes import Recipe
 
 PrecisionName = Literal["fp32", "tf32", "amp", "bf16"]
 Optimizer = Literal["none", "sgd", "adam"]

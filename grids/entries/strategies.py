@@ -14,7 +14,7 @@ from grids.entries.entry import split_settings
 from grids.entries.parameters import PARAMETERS
 from grids.reading.errors import InputError, shorten, suggest_name
 from kernels.names.parallelisms import ALSO, DATA, KINDS, WRITTEN, explain_conflict
-from kernels.options import Schedule, Zero
+from kernels.states import Schedule, Zero
 
 _TABLE_III = [name for name, kind in KINDS.items() if kind.table_iii]
 _OTHERS = [name for name in KINDS if name not in _TABLE_III]
@@ -50,13 +50,14 @@ DIMENSIONS = "dhw"  # depth, height, width: as everywhere, and as in the alphabe
 # What may be left to each cell, in the order of choosing.
 CHOICES = ("group", *WRITTEN, "segments")
 
+Which = Literal["default", "all"]  # layers that a group splits: the oracle's choice, or every one
 # By word, the default first.
+LAYERS: dict[str, Which] = {"default": "default", "all": "all"}
 ZERO: dict[str, Zero] = {"0": 0, "1": 1, "2": 2, "3": 3}
 SCHEDULES: dict[str, Schedule] = {"gpipe": "gpipe", "1f1b": "1f1b"}
 Chosen = TypeVar("Chosen")
 
 Size = int | Literal["best"] | None  # None: left open
-Which = Literal["default", "all"]  # layers that a group splits: the oracle's choice, or every one
 
 
 @dataclass(frozen=True)
@@ -176,11 +177,6 @@ class Strategy:
         return f"{self.base}:{written}" if written else self.base
 
 
-def is_placed(text: str) -> bool:
-    """Whether it is a strategy whose operators are placed."""
-    return parse_strategy(text).placed
-
-
 def parse_strategy(text: object, where: str = "") -> Strategy:
     """The strategy of `base[:key=value,...]`, such as `data+filter:group=8`.
 
@@ -239,7 +235,7 @@ def _make_strategy(base: str, settings: dict[str, str], where: str) -> Strategy:
         group=sizes["group"],
         segments=sizes["segments"],
         dims=_read_dims(dims, where),
-        layers=_read_layers(layers, where),
+        layers=_read_one("layers", layers, LAYERS, where),
         degrees=tuple((name, sizes[name]) for name in bare.parts if sizes[name] is not None)
         if bare.several
         else (),
@@ -268,14 +264,12 @@ def _list_settings(strategy: Strategy) -> list[str]:
     split = strategy.splits("rows") or strategy.splits("weights")
     more = ["split", "layers"] if split else []
     more += ["zero"] if strategy.replicated and not strategy.placed else []
-    return [*sizes, *cut, *more, *(["schedule"] if "pipeline" in strategy.parts else [])]
+    staged = any(KINDS[name].divides == "layers" for name in strategy.parts)
+    return [*sizes, *cut, *more, *(["schedule"] if staged else [])]
 
 
 def _read_choice(name: str, value: str | None, where: str) -> Size:
-    """The whole number of a setting, within the bounds of the parameter of that name, or `best`.
-
-    None where the user leaves it open.
-    """
+    """A setting's whole number, within the parameter's bounds, or `best`; None: left open."""
     if value is None:
         return None
     if value == "best":
@@ -303,10 +297,3 @@ def _read_dims(value: str | None, where: str) -> str | None:
             advice="write it like 'spatial:split=hw'",
         )
     return "".join(sorted(value))  # "wh" and "hw" are one strategy, and one label
-
-
-def _read_layers(value: str | None, where: str) -> Which:
-    """Which layers a group splits."""
-    if value not in (None, "default", "all"):
-        raise InputError(f"layers: expected 'default' or 'all', got {shorten(value)}", where=where)
-    return "all" if value == "all" else "default"

@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field, PlainSerializer, ValidationError
+from pydantic import BeforeValidator, Field, ValidationError
 
 from grids.entries.entry import Count, Entry, Name, Record
 from grids.entries.quantity import Scale
@@ -30,12 +30,7 @@ from grids.reading.yamlfile import Document, explain_error, load
 
 # Of a step: 25 without a unit means milliseconds.
 TIME = Scale("time of an operator", "s", 0, 1, "ms")
-Seconds = Annotated[
-    float,
-    BeforeValidator(TIME.read),
-    PlainSerializer(TIME.write, when_used="json"),
-    Field(ge=0.0),
-]
+Seconds = Annotated[float, BeforeValidator(TIME.read), Field(ge=0.0)]
 Bytes = Annotated[
     float, BeforeValidator(partial(parse_quantity, unit="B", where="")), Field(ge=0.0)
 ]
@@ -101,33 +96,3 @@ def validate_plain(document: Document) -> Graph:
         return PlainGraph.from_definition(document.data).link(document)
     except ValidationError as error:
         raise explain_error(error, document, PlainGraph) from None
-
-
-def define_graph(graph: Graph) -> dict[str, object]:
-    """The graph as plain data in SI units, of which `PlainGraph` makes the same graph."""
-    names = [operator.name for operator in graph.operators]
-    plain = PlainGraph(
-        name=graph.name,
-        title=graph.title,
-        source=graph.source,
-        batch=graph.batch,
-        # As they stand: read once more, a time of over a second would lack its unit.
-        operators={
-            name: PlainOperator.model_construct(
-                forward=operator.forward,
-                backward=operator.backward,
-                weights=operator.weights,
-                kept=operator.kept,
-            )
-            for name, operator in zip(names, graph.operators, strict=True)
-        },
-        tensors=tuple(
-            PlainTensor(
-                maker=names[tensor.maker],
-                takers=tuple(names[taker] for taker in tensor.takers),
-                bytes=tensor.bytes,
-            )
-            for tensor in graph.tensors
-        ),
-    )
-    return plain.definition()

@@ -26,7 +26,6 @@ from grids.inputs.machine import (
     build_network,
     build_pe,
     build_software,
-    choose_gradients,
     look_up_bytes,
 )
 from grids.inputs.rows import repeat_rows, thin_rows
@@ -106,7 +105,7 @@ def build_case(
     """
     settings = _choose(strategy, workload, settings)
     values = _look_up(strategy, axes, settings)
-    network = build_network(workload.system, values, settings.oracle)
+    network = build_network(workload.machine, values, settings.oracle)
     run = run_of_fewer = _run(strategy, values, workload, settings)
     thin, places = thin_rows(axes, settings.rows)
     fewer = _look_up(strategy, thin, settings) if places else values
@@ -147,7 +146,7 @@ def build_case(
         if settings.draws
         else None,
         training=build_training(workload.convergence, values),
-        options=choose_gradients(settings.options, workload.system),
+        options=settings.options,
         choices=strategy.choices,
         layer_slopes=_spread_over_p(slopes, position, values.leading, run),
     )

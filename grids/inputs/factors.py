@@ -59,7 +59,7 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class Division:
+class Factors:
     """A group divided into factors along (depth, height, width), and the layers that take part.
 
     held: bytes a sample of the fullest PE, where memory has a say.
@@ -92,7 +92,7 @@ class _Candidates:
 
 # Every block asks for its PE counts' again, of which an axis may have thousands.
 @lru_cache(maxsize=16_384)
-def divide_rows(rows: Rows, pes: int) -> Division:
+def divide_rows(rows: Rows, pes: int) -> Factors:
     """The factors for a group of so many PEs."""
     candidates, table = _list_candidates(rows, pes), rows.table
     held = _find_held(rows, candidates.factors)
@@ -106,7 +106,7 @@ def divide_rows(rows: Rows, pes: int) -> Division:
     exists = bool(candidates.exists[best])
     counted = split & candidates.bounding
     parts = np.concatenate([table.extents_x[counted], table.extents_y[counted]])
-    return Division(
+    return Factors(
         factors=(int(factors[0]), int(factors[1]), int(factors[2])),
         split=split,
         fits=pes == 1 or bool(candidates.fits[best]),

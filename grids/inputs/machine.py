@@ -1,6 +1,6 @@
 """A machine as the kernels take it: its PEs, and the network between them."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -13,9 +13,9 @@ from grids.entries.software import SOFTWARE
 from grids.entries.systems import System
 from grids.inputs.values import Values
 from grids.models.layers import Floats
+from kernels.configuration.places import PLACES, Part
 from kernels.machine.network import Network
 from kernels.machine.software import Software
-from kernels.options import Options
 from kernels.work.compute import PE
 
 # Levels that a network has at least: few machines have more.
@@ -45,6 +45,14 @@ class Machine:
             expected = self.calibration.parameters[name].value
         return values.get(name, expected)
 
+    def look_up_part(self, part: Part, values: Values) -> dict[str, Floats]:
+        """The parameters of the machine oracle that a part of a case holds, by field."""
+        return {
+            place.field: self.look_up(name, values)
+            for name, place in PLACES.items()
+            if place.part == part and PARAMETERS[name].prior is not None
+        }
+
 
 def build_pe(machine: Machine, values: Values, oracle: OracleName) -> PE:
     """A processing element, as the system states it where no axis or setting does."""
@@ -59,26 +67,13 @@ def build_pe(machine: Machine, values: Values, oracle: OracleName) -> PE:
             memory_bandwidth=memory_bandwidth,
         )
 
-    def expect(name: str) -> Floats:
-        return machine.look_up(name, values)
-
     return PE(
         peak_flops=values.get("peak_flops", system.peak),
         # The system's own is the paper's, of all kinds of layers: here each kind has its.
         efficiency=values.get("efficiency", 1.0),
         memory_capacity=memory_capacity,
         memory_bandwidth=memory_bandwidth,
-        convolution_2d=expect("efficiency_conv2d"),
-        convolution_3d=expect("efficiency_conv3d"),
-        matrix_product=expect("efficiency_matmul"),
-        half_channels=expect("half_channels"),
-        tile_filters=expect("tile_filters"),
-        kernel_overlap=expect("kernel_overlap"),
-        window_fetch=expect("window_fetch"),
-        layout_passes=expect("layout_passes"),
-        winograd=expect("winograd"),
-        elementwise_passes=expect("elementwise_passes"),
-        reserved=expect("reserved"),
+        **machine.look_up_part("pe", values),
     )
 
 
@@ -86,15 +81,15 @@ def build_software(machine: Machine, values: Values, oracle: OracleName) -> Soft
     """What a framework makes of the machine's time; nothing, by Table III."""
     if oracle == "paper":
         return Software()
-    return Software(**{each.name: machine.look_up(each.name, values) for each in fields(Software)})
+    return Software(**machine.look_up_part("software", values))
 
 
-def choose_gradients(options: Options, system: System) -> Options:
-    """The options, with the algorithm that exchanges gradients on this machine."""
-    plain = system.software == "plain" and options.algorithm == "auto"
-    # One message of all gradients is beyond what libraries send by trees, or in levels: on ABCI
-    # rings are nearer to runs of the largest scales (docs/accuracy.md).
-    return replace(options, gradients="ring" if plain else options.algorithm)
+def sends_whole_gradients(system: System) -> bool:
+    """Whether gradients leave as one message, beyond what libraries send by trees or in levels.
+
+    On ABCI rings are nearer to runs of the largest scales (docs/accuracy.md).
+    """
+    return system.software == "plain"
 
 
 def look_up_bytes(
@@ -106,9 +101,9 @@ def look_up_bytes(
     return np.full((1,) * values.rank, float(getattr(PRECISIONS[system.precision], of)))
 
 
-def build_network(system: System, values: Values, oracle: OracleName) -> Network:
+def build_network(machine: Machine, values: Values, oracle: OracleName) -> Network:
     """The network's levels, of which the first is the node."""
-    paper = oracle == "paper"
+    system, paper = machine.system, oracle == "paper"
     # The outermost one stands there several times: so machines share one compiled program.
     levels = (*system.levels, *system.levels[-1:] * (LEVELS - len(system.levels)))
     # An axis of bandwidth or latency replaces all levels beyond the node together.
@@ -141,4 +136,6 @@ def build_network(system: System, values: Values, oracle: OracleName) -> Network
         input_rate=values.get("input_rate", system.input_rate or np.inf),
         oversubscription=np.array([level.oversubscription for level in levels]),
         size=np.asarray(np.inf if paper else float(system.most_pes)),
+        whole_gradients=np.asarray(not paper and sends_whole_gradients(system)),
+        **({} if paper else machine.look_up_part("network", values)),
     )

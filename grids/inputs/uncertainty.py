@@ -17,7 +17,7 @@ from grids.inputs.calibrated import Calibrated
 from grids.inputs.draws import DRAWS, draw_normals
 from grids.inputs.values import Values
 from grids.models.layers import Floats
-from kernels.machine.draws import Uncertainty
+from kernels.configuration.case import Uncertainty
 from kernels.machine.software import Software
 
 NAMES = tuple(field.name for field in fields(Software))
@@ -92,7 +92,8 @@ def build_uncertainty(
     def spread_out(column: Floats) -> Floats:
         return np.exp(column).reshape(draws, *cells)
 
-    widening, most = np.ones(cells), dict.fromkeys(KINDS, np.full(cells, np.inf))
+    # Along all PE counts, where they vary or not: so machines share one compiled program.
+    widening, most = np.ones(p.shape), dict.fromkeys(KINDS, np.full(p.shape, np.inf))
     if unknown.calibrated is not None:
         widening = unknown.calibrated.find_widening(strategy, p)
         if not unknown.calibrated.has_run:

@@ -39,8 +39,15 @@ Filled = tuple[Buffers, Summary]
 # rate of finding them in each tile, over two, where there is less to spare, 0.86 to 1.10.
 FEW = 4
 
+# Blocks of fewer cells take longer to compile for than to fill.
+SMALL_CELLS = 2**20
 
-@compiled("shape", donated=("buffers",))
+
+def _has_few_cells(*_: object, shape: tuple[int, ...]) -> bool:
+    return math.prod(shape) < SMALL_CELLS
+
+
+@compiled("shape", donated=("buffers",), few=_has_few_cells)
 def fill_buffers(
     buffers: Buffers,
     place: Cells,

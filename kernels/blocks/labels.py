@@ -59,7 +59,16 @@ def label_points(
     return _label(points, parameters=parameters, outputs=outputs, marked=marked)
 
 
-@compiled("parameters", "outputs", "marked")
+def _has_slopes(*_: object, parameters: tuple[str, ...], **__: object) -> bool:
+    """Whether programs take long to compile.
+
+    50,000 rows of 75 networks, nothing compiled yet: 65.6 -> 53.0 s of CPU (a run each, 2026-11).
+    They run a quarter slower (`kernels.compiled`), which 20 million rows lose again.
+    """
+    return bool(parameters)
+
+
+@compiled("parameters", "outputs", "marked", few=_has_slopes)
 def _label_rows(
     table: Points,
     rows: AnyArray,
@@ -72,7 +81,7 @@ def _label_rows(
     return _find_labels(take_points(table, rows, values), parameters, outputs, marked)
 
 
-@compiled("parameters", "outputs", "marked")
+@compiled("parameters", "outputs", "marked", few=_has_slopes)
 def _label(
     points: Points, *, parameters: tuple[str, ...], outputs: tuple[str, ...], marked: bool
 ) -> Labels:

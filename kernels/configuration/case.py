@@ -11,10 +11,9 @@ from operator import mul
 
 import jax
 
-from kernels.arrays import AnyArray
+from kernels.arrays import AnyArray, Cells
+from kernels.configuration.convergence import Curve, Law, follow_curve, spread_epochs
 from kernels.configuration.run import Run
-from kernels.configuration.training import Training
-from kernels.machine.draws import Uncertainty
 from kernels.machine.network import Network
 from kernels.machine.rings import Ring
 from kernels.machine.software import Software
@@ -24,6 +23,49 @@ from kernels.options import Options
 from kernels.paper.work import TableWork
 from kernels.work.compute import PE
 from kernels.work.group import Bounds, GroupWork
+
+# Here, and not where they stand: laws are read, and fitted, without JAX.
+jax.tree_util.register_dataclass(Curve)
+jax.tree_util.register_dataclass(Law)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Training:
+    """Epochs by global batch. converges_to: B beyond which the target is never reached."""
+
+    curve: Curve
+    law: Law
+    converges_to: Cells
+
+    def count_epochs(self, global_batch: Cells) -> Cells:
+        """Epochs to the target; NaN where it is never reached."""
+        epochs = follow_curve(self.curve, xp.asarray(global_batch))
+        return xp.where(xp.greater(global_batch, self.converges_to), xp.nan, epochs)
+
+    def spread_epochs(self, global_batch: Cells) -> Cells:
+        """Spread of the logarithm of the epochs."""
+        spread: Cells = spread_epochs(self.law, xp.asarray(global_batch))
+        return spread
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Uncertainty:
+    """Draws, and spreads of logarithms.
+
+    factors [draw, cells]: on each parameter. serial [draw, cells]: on a model's time on one PE.
+    whole, group, reduce, exchange: errors of computing whole models, and divided ones; of the
+    gradients' rings, and of all else that is communicated. widening: the factor on these errors.
+    """
+
+    factors: Software
+    serial: AnyArray
+    whole: Cells
+    group: Cells
+    reduce: Cells
+    exchange: Cells
+    widening: Cells
 
 
 @partial(

@@ -14,6 +14,7 @@ from jax import Array
 
 from kernels.arrays import AnyArray, Cells
 from kernels.configuration.case import Case
+from kernels.machine.network import Network
 from kernels.machine.software import Software
 from kernels.namespace import xp
 from kernels.work.compute import PE
@@ -22,6 +23,7 @@ from kernels.work.compute import PE
 ENDLESS = 1e30
 
 Change = Callable[[Array], Array]
+Part = Literal["run", "network", "pe", "software"]
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class Place:
     layered: what layers take depends on it, so that they have to be reduced anew.
     """
 
-    part: Literal["run", "network", "pe", "software"]
+    part: Part
     field: str
     level: Literal["node", "beyond"] | None = None
 
@@ -47,6 +49,11 @@ EFFICIENCIES = {
     "efficiency_conv3d": "convolution_3d",
     "efficiency_matmul": "matrix_product",
 }
+# Fields of a network that no single parameter sets.
+STRUCTURE = (
+    *("span", "latency", "bandwidth", "pes_per_node", "links_per_node"),
+    *("oversubscription", "flow", "size", "whole_gradients"),
+)
 PLACES: dict[str, Place] = {
     "batch": Place("run", "spec_batch"),
     "gamma": Place("run", "gamma"),
@@ -57,14 +64,9 @@ PLACES: dict[str, Place] = {
     "intra_latency": Place("network", "latency", "node"),
     "inter_latency": Place("network", "latency", "beyond"),
     **{
-        name: Place("network", name)
-        for name in (
-            "staging_bandwidth",
-            "staging_latency",
-            "phi_halo",
-            "phi_gather",
-            "input_rate",
-        )
+        each.name: Place("network", each.name)
+        for each in fields(Network)
+        if each.name not in STRUCTURE
     },
     **{
         each.name: Place("pe", each.name)

@@ -49,8 +49,8 @@ class Run:
     one, of whatever parallelism. spec_batch: b samples a replica where scaling is weak, B of all of
     them where it is strong. gradient_delta: bytes of a weight's gradient where replicas exchange
     it. accumulate: A, passes whose gradients are added up before that. largest_batch: B beyond
-    which training does not converge, or the user does not go; None where none is stated. sharded: the
-    part of the bytes of a weight's states that ZeRO divides; None without it.
+    which training does not converge, or the user does not go; None where none is stated. sharded:
+    the part of the bytes of a weight's states that ZeRO divides; None without it.
     """
 
     p: Cells

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from kernels.names.recipes import Recipe
+
 Column = NDArray[Any]
 
 MODULES = (
@@ -16,16 +18,6 @@ MODULES = (
 # What a layout computes again, as bits of a column: Megatron's modules; whole blocks; all of a
 # stage in square-root parts (Chen et al. 2016).
 RECOMPUTE: Mapping[str, int] = {name: 1 << bit for bit, name in enumerate(MODULES)}
-
-
-class Recipe(NamedTuple):
-    """Bytes of a parameter's weight, gradient and states; of a kept item; of a GEMM's input."""
-
-    weights: int
-    gradients: int
-    states: int
-    item: int
-    read: int
 
 
 class Weights(NamedTuple):

@@ -10,7 +10,7 @@ from functools import reduce
 
 import jax
 
-from kernels.arrays import Cells
+from kernels.arrays import Cells, Flags
 from kernels.machine.network import Link, Network
 from kernels.machine.rings import Ring, count_chains, count_in_node, find_path
 from kernels.namespace import xp
@@ -43,6 +43,18 @@ def time_fastest(costs: Costs, m: Cells, messages: Cells) -> Cells:
 def contend(costs: Costs, phi: Cells) -> Costs:
     """The costs where `phi` flows share the bandwidth."""
     return tuple(replace(cost, beta=cost.beta * phi) for cost in costs)
+
+
+def limit_to_first(costs: Costs, limited: Flags | bool) -> Costs:
+    """The costs, all of them the first algorithm's where `limited`: one program for both."""
+    first, *others = costs
+    return first, *(
+        Cost(
+            xp.where(limited, first.startup, other.startup),
+            xp.where(limited, first.beta, other.beta),
+        )
+        for other in others
+    )
 
 
 def gather_costs(network: Network, ring: Ring, algorithm: Algorithm) -> Costs:

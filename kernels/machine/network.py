@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import jax
 
-from kernels.arrays import Cells, PerLevel
+from kernels.arrays import Cells, Flags, PerLevel
 from kernels.compiled import compiled
 from kernels.namespace import xp
 
@@ -37,7 +37,8 @@ class Network:
     PEs of a node do not see each other's memory (latency 0 and infinite bandwidth where they do).
     `input_rate` [samples/s] is what the hosts of a node feed. `oversubscription`, of a level: its
     nodes' links over what leaves it. `flow`: the most that one flow has of a node's links. `size`
-    [PEs]: how many there are. Table III knows none of these.
+    [PEs]: how many there are. `whole_gradients`: whether gradients leave as one message, by rings.
+    Table III knows none of these.
     """
 
     span: PerLevel
@@ -45,14 +46,15 @@ class Network:
     bandwidth: PerLevel
     pes_per_node: Cells
     links_per_node: Cells
-    staging_latency: Cells
     staging_bandwidth: Cells
+    staging_latency: Cells
     phi_halo: Cells
     phi_gather: Cells
     input_rate: Cells = float("inf")
     oversubscription: PerLevel | None = None
     flow: Cells = float("inf")
     size: Cells = float("inf")
+    whole_gradients: Flags | bool = False
 
 
 def link(network: Network, q: Cells) -> Link:

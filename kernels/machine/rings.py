@@ -12,8 +12,7 @@ import jax
 
 from kernels.arrays import Cells, Flags
 from kernels.machine.network import Link, Network
-from kernels.namespace import xp
-from kernels.whole import divides
+from kernels.namespace import divides, xp
 
 
 @jax.tree_util.register_dataclass

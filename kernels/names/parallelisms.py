@@ -122,8 +122,8 @@ ALSO = {
     "gpipe": "'pipeline'",
     **dict.fromkeys(
         ("fsdp", "zero", "deepspeed"),
-        "'data' with weights, gradients or optimizer states sharded across replicas; sharding is "
-        "not modelled yet: 'data' keeps all of them on every PE",
+        "'data:zero=1', whose replicas divide the optimizer's states, 'data:zero=2' gradients too, "
+        "'data:zero=3' weights too",
     ),
     "megatron": "'filter' and 'channel' in turn, so that one exchange serves two layers; the pair "
     "is not modelled yet: 'data+filter' and 'data+channel' exchange after each layer",

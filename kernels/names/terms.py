@@ -1,11 +1,12 @@
 """Terms: the parts of an iteration's time, in the order in which they are told and added.
 
-One table: a field of `Terms` is a term's row. Apart from the kernels that compute them
-(`kernels.configuration.run` makes `Terms` a pytree): whoever only names them needs no JAX.
+One table: a field of `Terms` is a term's row, with all that is said of it. Apart from the kernels
+that compute them (`kernels.configuration.run` makes `Terms` a pytree): whoever only names them
+needs no JAX.
 """
 
-from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Literal
 
 if TYPE_CHECKING:
     from kernels.arrays import Cells
@@ -13,120 +14,251 @@ if TYPE_CHECKING:
 # hidden: time that passes while PEs compute, and so is part of no sum.
 Part = Literal["compute", "communication", "hidden"]
 Per = Literal["sample", "iteration"]
+# In the paper's words (ParaDL, section 5.3): a limitation is inherent in the strategy, a bottleneck
+# is of the framework or the system.
+Kind = Literal["work", "limitation", "bottleneck"]
+
+SECONDS = "{seconds:.6g} s"
 
 
 @dataclass(frozen=True)
 class Term:
     """A part of the time. per: whether an epoch pays it for each sample, or each iteration.
 
-    once: an iteration pays it once, however many passes' gradients are accumulated.
+    kind, why: whose it is, and the reason in a sentence. symbols, numbers: its formula in the
+    machine oracle (docs/machine.md), and the same as a text to be filled with numbers; the seconds
+    alone, or at the end, where they follow from more numbers than a line holds. once: an iteration
+    pays it once, however many passes' gradients are accumulated.
     """
 
-    name: str
     part: Part
     per: Per
     meaning: str
+    kind: Kind
+    why: str
+    symbols: str
+    numbers: str = SECONDS
     once: bool = False
 
 
-def describe_term(part: Part, per: Per, meaning: str, once: bool = False) -> dict[str, Any]:
-    """The row of a term, as the metadata of its field."""
-    return {"part": part, "per": per, "meaning": meaning, "once": once}
-
-
-# `field` and no helper around it: type checkers then know that a term has no default.
 @dataclass(frozen=True)
 class Terms:
     """Seconds of each part of the time; a field is a row of `TERMS`."""
 
-    forward_backward: "Cells" = field(
-        metadata=describe_term("compute", "sample", "time of forward and backward passes")
-    )
-    pipeline_bubble: "Cells" = field(
-        metadata=describe_term(
-            "compute", "sample", "time stages wait for their first and after their last segment"
-        )
-    )
-    weight_update: "Cells" = field(
-        metadata=describe_term("compute", "iteration", "time of weight updates", once=True)
-    )
+    forward_backward: Annotated[
+        "Cells",
+        Term(
+            "compute",
+            "sample",
+            "time of forward and backward passes",
+            kind="work",
+            why="PEs spend most of their time on arithmetic",
+            symbols="b sum s_l, of a PE's own part of each layer",
+            numbers="{b:g} x {work:.6g} s",
+        ),
+    ]
+    pipeline_bubble: Annotated[
+        "Cells",
+        Term(
+            "compute",
+            "sample",
+            "time stages wait for their first and after their last segment",
+            kind="limitation",
+            why="stages wait for their first and after their last segment: more segments fill "
+            "the pipeline",
+            symbols="(p2-1)/S b (max FW_Gi + max BW_Gi)",
+            numbers="({p2:g}-1)/{segments:g} x {b:g} x {work:.6g} s",
+        ),
+    ]
+    weight_update: Annotated[
+        "Cells",
+        Term(
+            "compute",
+            "iteration",
+            "time of weight updates",
+            kind="limitation",
+            why="each PE updates all weights that it holds, however few samples it has",
+            symbols="sum WU, as far as weights are split",
+            numbers="{update:.6g} s",
+            once=True,
+        ),
+    ]
     # What Table III does not have, and is 0 there.
-    pass_overhead: "Cells" = field(
-        metadata=describe_term(
-            "compute", "iteration", "time of a pass whatever the batch: reading weights"
-        )
-    )
-    launch_wait: "Cells" = field(
-        metadata=describe_term(
-            "compute", "iteration", "time that PEs wait for their hosts to launch layers"
-        )
-    )
-    split_overhead: "Cells" = field(
-        metadata=describe_term(
-            "compute", "iteration", "time that dividing layers costs beside arithmetic"
-        )
-    )
-    gradient_packing: "Cells" = field(
-        metadata=describe_term(
-            "compute", "iteration", "time of copying gradients to host memory and back", once=True
-        )
-    )
-    input_wait: "Cells" = field(
-        metadata=describe_term(
-            "compute", "iteration", "time that PEs wait for samples to come in", once=True
-        )
-    )
-    gradient_exchange: "Cells" = field(
-        metadata=describe_term(
+    pass_overhead: Annotated[
+        "Cells",
+        Term(
+            "compute",
+            "iteration",
+            "time of a pass whatever the batch: reading weights",
+            kind="bottleneck",
+            why="reading weights takes as long for few samples as for many",
+            symbols="n sum f_l, f_l = 3 (w+bi) a / BW, n = p2+S-1 of a pipeline of several stages, "
+            "else 1",
+            numbers="{steps:g} x {fixed:.6g} s",
+        ),
+    ]
+    launch_wait: Annotated[
+        "Cells",
+        Term(
+            "compute",
+            "iteration",
+            "time that PEs wait for their hosts to launch layers",
+            kind="bottleneck",
+            why="hosts launch layers more slowly than PEs compute them: larger batches keep PEs "
+            "busy",
+            symbols="n ((X^4 + (G_o o)^4)^(1/4) - X), X = b/S sum s_l + sum f_l; S = 1 but of a "
+            "pipeline",
+            numbers="{launches:g} x {layer_overhead:.4g} s to launch, {seconds:.6g} s",
+        ),
+    ]
+    split_overhead: Annotated[
+        "Cells",
+        Term(
+            "compute",
+            "iteration",
+            "time that dividing layers costs beside arithmetic",
+            kind="bottleneck",
+            why="putting the parts of divided layers together takes longer than their arithmetic",
+            symbols="u b a sum |y| (1-1/p2) / (assembly BW) + [filter] 2 n (p2-1) part_overhead",
+        ),
+    ]
+    gradient_packing: Annotated[
+        "Cells",
+        Term(
+            "compute",
+            "iteration",
+            "time of copying gradients to host memory and back",
+            kind="bottleneck",
+            why="gradients are copied through host memory before they are exchanged",
+            symbols="2 m_s / (packing SB) + [channel] slow(m_s)",
+            once=True,
+        ),
+    ]
+    input_wait: Annotated[
+        "Cells",
+        Term(
+            "compute",
+            "iteration",
+            "time that PEs wait for samples to come in",
+            kind="bottleneck",
+            why="the hosts feed fewer samples a second than the PEs take",
+            symbols="max(0, N / input_rate - all else)",
+            once=True,
+        ),
+    ]
+    gradient_exchange: Annotated[
+        "Cells",
+        Term(
             "communication",
             "iteration",
             "time of the gradient exchange across replicas",
+            kind="limitation",
+            why="replicas exchange all gradients once an iteration, whatever the batch",
+            symbols="T/K + max(0, T - T/K - hidden), T = AR of m = g |w| in K = min(layers, m / "
+            "bucket)",
+            numbers="m = {gradient_bytes:.6g} B, {seconds:.6g} s",
             once=True,
-        )
-    )
-    layer_collectives: "Cells" = field(
-        metadata=describe_term(
-            "communication", "iteration", "time of layer-wise collectives inside a group"
-        )
-    )
-    halo_exchange: "Cells" = field(
-        metadata=describe_term(
-            "communication", "iteration", "time of halo exchanges inside a group"
-        )
-    )
-    split_gather: "Cells" = field(
-        metadata=describe_term(
-            "communication", "iteration", "time of gathers where a spatial split ends"
-        )
-    )
-    sample_scatter: "Cells" = field(
-        metadata=describe_term(
-            "communication", "iteration", "time of handing out samples through host memory"
-        )
-    )
-    point_to_point: "Cells" = field(
-        metadata=describe_term(
-            "communication", "iteration", "time of transfers from stage to stage"
-        )
-    )
-    log_files: "Cells" = field(
-        metadata=describe_term(
-            "communication", "iteration", "time of opening log files at exchanges (plain software)"
-        )
-    )
-    straggler_wait: "Cells" = field(
-        metadata=describe_term(
-            "communication", "iteration", "time that PEs wait for the slowest of them"
-        )
-    )
-    hidden_communication: "Cells" = field(
-        metadata=describe_term(
+        ),
+    ]
+    layer_collectives: Annotated[
+        "Cells",
+        Term(
+            "communication",
+            "iteration",
+            "time of layer-wise collectives inside a group",
+            kind="limitation",
+            why="every divided layer gathers or reduces its activations, forward and backward",
+            symbols="sum over split layers of [filter] AG + RS, [channel] AR + AG",
+            numbers="{gathers:g} of {gathered_bytes:.6g} B, {seconds:.6g} s",
+        ),
+    ]
+    halo_exchange: Annotated[
+        "Cells",
+        Term(
+            "communication",
+            "iteration",
+            "time of halo exchanges inside a group",
+            kind="limitation",
+            why="PEs that divide samples swap their borders at every layer with a kernel",
+            symbols="max(0, 4 n alpha + 2 b a sum (halo(x) + halo(dL/dy)) beta - overlap b "
+            "sum s_l)",
+            numbers="4 x {halos:g} x {halo_latency:.4g} s + 2 x {halo_bytes:.6g} B / "
+            "{halo_bandwidth:.4g} B/s, {seconds:.6g} s exposed",
+        ),
+    ]
+    split_gather: Annotated[
+        "Cells",
+        Term(
+            "communication",
+            "iteration",
+            "time of gathers where a spatial split ends",
+            kind="limitation",
+            why="samples are put together again where the split ends",
+            symbols="2 AG(p2, b a |y_split|); through hosts 2 (1-1/p2) b a |y_split| / "
+            "(gather_rate SB)",
+            numbers="{split_bytes:.6g} B, {seconds:.6g} s",
+        ),
+    ]
+    sample_scatter: Annotated[
+        "Cells",
+        Term(
+            "communication",
+            "iteration",
+            "time of handing out samples through host memory",
+            kind="bottleneck",
+            why="parts of samples are handed out through host memory",
+            symbols="max(0, b a |x_1| - 256 MiB) / (large_message SB) (1 + host_jitter z(n))",
+        ),
+    ]
+    point_to_point: Annotated[
+        "Cells",
+        Term(
+            "communication",
+            "iteration",
+            "time of transfers from stage to stage",
+            kind="limitation",
+            why="activations go from stage to stage",
+            symbols="2 (p2-1) P + max(0, 2 (S-1) P - hidden), P = alpha + b/S a c beta, c: items "
+            "across the cut",
+            numbers="P = {group_latency:.4g} s + {stage_bytes:.6g} B / {group_bandwidth:.4g} B/s, "
+            "{seconds:.6g} s",
+        ),
+    ]
+    log_files: Annotated[
+        "Cells",
+        Term(
+            "communication",
+            "iteration",
+            "time of opening log files at exchanges (plain software)",
+            kind="bottleneck",
+            why="every PE opens log files at each exchange, one PE after the other",
+            symbols="(2 L_c + [p1 > 1] 1/A) p tau",
+            numbers="(2 x {logged:g} + {across:g}) x {p:g} x {log_open:.4g} s",
+        ),
+    ]
+    straggler_wait: Annotated[
+        "Cells",
+        Term(
+            "communication",
+            "iteration",
+            "time that PEs wait for the slowest of them",
+            kind="bottleneck",
+            why="all PEs wait for the slowest of them",
+            symbols="jitter z(p) x a pass computing",
+        ),
+    ]
+    hidden_communication: Annotated[
+        "Cells",
+        Term(
             "hidden",
             "iteration",
             "time of communication while PEs compute, beside the other terms",
+            kind="bottleneck",
+            why="exchanges pass while PEs compute, and cost no time",
+            symbols="communication that passes while PEs compute: no part of the time",
             once=True,
-        )
-    )
+        ),
+    ]
 
     def add(self, part: Part, per: Per | None = None) -> "Cells":
         """Seconds of all terms of a part, or of those that are paid so."""
@@ -146,13 +278,15 @@ class Terms:
         return self.add("communication")
 
 
-TERMS = {each.name: Term(each.name, **each.metadata) for each in fields(Terms)}
+TERMS: dict[str, Term] = {
+    name: hint.__metadata__[0] for name, hint in Terms.__annotations__.items()
+}
 
 
 def list_terms(part: Part, per: Per | None = None) -> tuple[str, ...]:
     """The names of the terms of a part, or of those that are paid so."""
     return tuple(
-        term.name
-        for term in TERMS.values()
+        name
+        for name, term in TERMS.items()
         if term.part == part and (per is None or term.per == per)
     )

@@ -16,7 +16,13 @@ import jax
 from kernels.arrays import Cells, PerLevel
 from kernels.configuration.case import Case
 from kernels.configuration.run import Run
-from kernels.machine.library_collectives import Costs, contend, reduce_costs, time_fastest
+from kernels.machine.library_collectives import (
+    Costs,
+    contend,
+    limit_to_first,
+    reduce_costs,
+    time_fastest,
+)
 from kernels.machine.network import Link, Network, nodes
 from kernels.machine.rings import ClusteredRing, Ring, find_path
 from kernels.machine.software import Software
@@ -57,9 +63,11 @@ def find_paths(case: Case) -> Paths:
         parallelism.reduce_through_hosts(sent, case, of_gradients, reach.slowest_node, replicas)
         for parallelism, sent in list_parts(case)
     )
-    rings = reduce_costs(of_gradients, replicas, case.options.gradients)
+    costs = reduce_costs(of_gradients, replicas, case.options.algorithm)
+    if case.options.algorithm == "auto":  # of which rings are the first
+        costs = limit_to_first(costs, case.network.whole_gradients)
     return Paths(
-        gradients=contend(rings, run.phi),
+        gradients=contend(costs, run.phi),
         groups={
             parallelism.name: parallelism.find_paths(sent, case, reach)
             for parallelism, sent in list_parts(case)
@@ -201,8 +209,8 @@ def _exchange_gradients(case: Case, paths: Paths) -> Exchange:
         seconds = xp.where(staged, 0.0, seconds)
     hosts = paths.hosts
     if case.options.zero == 3:
-        # Weights are gathered in each pass forward and backward, gradients reduced once (Rajbhandari
-        # et al. 2020, ZeRO): each takes half as long as an all-reduce.
+        # Weights are gathered in each pass forward and backward, gradients reduced once
+        # (Rajbhandari et al. 2020, ZeRO): each takes half as long as an all-reduce.
         seconds, hosts = ((run.accumulate + 0.5) * each for each in (seconds, hosts))
     early = 1 - 1 / xp.maximum(messages, 1.0)
     share = early * _take_backward(case.options) / count_segments(case)

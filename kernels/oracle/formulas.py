@@ -122,7 +122,7 @@ def shard_states(case: Case, work: GroupWork) -> GroupWork:
     share = find_share(case)
     if share is None:
         return work
-    gathered = 0.0 if work.gathered is None else work.gathered
+    gathered = 0.0 if work.gathered_weights is None else work.gathered_weights
     return replace(work, parameters=share * work.parameters + gathered)
 
 

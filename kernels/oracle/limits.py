@@ -11,8 +11,7 @@ from kernels.arrays import LIMITS, Cells, Flags, Limits
 from kernels.configuration.run import Run
 from kernels.machine.network import Network
 from kernels.names.flags import Limit
-from kernels.namespace import xp
-from kernels.whole import divides, is_whole
+from kernels.namespace import divides, is_whole, xp
 from kernels.work.group import Bounds
 
 

@@ -43,7 +43,7 @@ def reduce_part(division: Division, times: LayerTimes) -> GroupWork:
         sent=layout.reduce_sent(division, layers),
         touched=count_touched(division.layers, layers.w, add),
         row_states=holding.rows,
-        gathered=_gather(division, own) if division.options.zero == 3 else None,
+        gathered_weights=_gather(division, own) if division.options.zero == 3 else None,
     )
 
 

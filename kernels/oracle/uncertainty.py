@@ -16,7 +16,7 @@ from kernels.compiled import compiled
 from kernels.configuration.case import Case
 from kernels.configuration.run import Times
 from kernels.machine.software import Software
-from kernels.names.percentiles import PERCENTILES
+from kernels.names.stored import PERCENTILES
 from kernels.names.terms import Terms
 from kernels.namespace import in_numpy, repeat, take_item, xp
 from kernels.oracle.formulas import time_iteration

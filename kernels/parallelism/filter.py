@@ -50,7 +50,7 @@ class Gathered:
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Paths:
+class GatherPaths:
     """gathers, trees: all that a group gathers, or reduces by trees, of each class of sizes:
     seconds a pass, and seconds a sample.
     """
@@ -101,16 +101,16 @@ class Filter(Parallelism):
         split = division.placement.find_split(self.name)
         return {"gathered_items": mark_exchanged(split) * division.layers.y}
 
-    def find_paths(self, sent: Gathered, case: Case, reach: Reach) -> Paths:
+    def find_paths(self, sent: Gathered, case: Case, reach: Reach) -> GatherPaths:
         """The group's ring, and its tree."""
         inside, algorithm = case.find_ring(self.name), case.options.algorithm
-        return Paths(
+        return GatherPaths(
             gathers=_add_messages(gather_costs(reach.layers, inside, algorithm), sent, case),
             trees=_add_messages(tree_costs(reach.layers, inside, algorithm), sent, case),
         )
 
     def list_exchanges(
-        self, sent: Gathered, case: Case, paths: Paths, batch: Cells
+        self, sent: Gathered, case: Case, paths: GatherPaths, batch: Cells
     ) -> tuple[Exchange, ...]:
         """Collectives of each layer, which the next one waits for."""
         return (
@@ -169,7 +169,7 @@ class Filter(Parallelism):
 PARALLELISM = Filter()
 
 
-def _time_layers(sent: Gathered, case: Case, paths: Paths, batch: Cells) -> Cells:
+def _time_layers(sent: Gathered, case: Case, paths: GatherPaths, batch: Cells) -> Cells:
     """By filter AG forward, and RS backward; by channel AR forward, and AG backward.
 
     Each class of sizes takes its fastest algorithm.

@@ -62,7 +62,7 @@ class Pipeline(Parallelism):
         entry, first = holding.entry, _mark_first(holding.entry)
         # A stage but the first holds what it got; the first one's samples are in what it keeps.
         received = (1 - first) * entry
-        waiting = 1 - 1 / segments
+        waiting: PerStage = 1 - 1 / segments
         if division.options.schedule == "1f1b":
             flying = _count_flying(holding.kept, division.degrees[self.sends_as], segments)
             received, waiting = received * flying / segments, (flying - 1) / segments

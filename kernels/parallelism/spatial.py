@@ -51,7 +51,7 @@ class Halos:
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Paths:
+class HaloPaths:
     """halos: from PE to PE; ends: gathers where the split ends; slowest_node: z(n)."""
 
     halos: Link
@@ -101,18 +101,18 @@ class Spatial(Parallelism):
         items = layer_halo(division.layers, placement.factors, halos)
         return {"halo_items": placement.find_split(self.name) * items}
 
-    def find_paths(self, sent: Halos, case: Case, reach: Reach) -> Paths:
+    def find_paths(self, sent: Halos, case: Case, reach: Reach) -> HaloPaths:
         """Neighbours, and the ring of the group."""
         inside = case.find_ring(self.name)
         ends = gather_costs(reach.layers, inside, case.options.algorithm)
-        return Paths(
+        return HaloPaths(
             halos=find_halo_path(inside, sent.stride, reach.staged),
             ends=contend(ends, reach.plain.phi_gather),
             slowest_node=reach.slowest_node,
         )
 
     def list_exchanges(
-        self, sent: Halos, case: Case, paths: Paths, batch: Cells
+        self, sent: Halos, case: Case, paths: HaloPaths, batch: Cells
     ) -> tuple[Exchange, ...]:
         """Halos, which layers' computing hides; the end of the split; samples handed out."""
         items = batch * case.run.delta

@@ -108,7 +108,7 @@ class GroupWork:
     sent: Mapping[str, Any]
     touched: Touched | None = None  # where gradients have touched rows alone
     row_states: RowStates | None = None  # likewise, of optimizers
-    gathered: Cells | None = None  # [B] of weights, where replicas divide them
+    gathered_weights: Cells | None = None  # [B] of weights, where replicas divide them
 
 
 def total(values: PerLayer) -> Cells:

@@ -3,7 +3,10 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
 
 from grids.grid import Grid
 from grids.reading.errors import InputError, shorten, suggest_name
@@ -69,6 +72,12 @@ def look_up_price(price: Price, system: str) -> float | None:
             advice=f"add {system}=2.5; known: {', '.join(price)}",
         )
     return price[system]
+
+
+def look_up_prices(systems: NDArray[Any], price: Price) -> NDArray[np.float64]:
+    """The price of a PE-hour of each system; InputError: one has none."""
+    prices = [look_up_price(price, str(name)) for name in systems.reshape(-1)]
+    return np.array(prices, float).reshape(systems.shape)
 
 
 def expect_objective(objective: str) -> None:

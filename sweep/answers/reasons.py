@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernels.names.flags import FORBIDS, Limit
-from sweep.cube.variables import name_limits
+from sweep.cube.variables import join_limits, name_limits
 
 Flags = NDArray[Any]
 
@@ -32,10 +32,8 @@ def write_commonest(limit: Flags) -> str:
 
 def write_each(limit: Flags, nothing: str) -> NDArray[Any]:
     """The limits of each cell in words; `nothing` where there are none."""
-    # Texts of the few kinds of flags, not of each of perhaps millions of cells.
-    kinds, at = np.unique(limit, return_inverse=True)
-    texts = [", ".join(name_limits(int(kind))) or nothing for kind in kinds]
-    return np.array(texts, object)[at]
+    texts, at = join_limits(limit)
+    return np.array([text or nothing for text in texts], object)[at]
 
 
 def rank_limits(limit: Flags) -> list[str]:

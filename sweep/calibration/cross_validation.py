@@ -14,8 +14,7 @@ from grids.inputs.values import Settings, Values
 from grids.models.layers import Floats
 from kernels.arrays import Cells
 from kernels.compiled import compiled, fetch
-from kernels.configuration.case import Case
-from kernels.machine.draws import Uncertainty
+from kernels.configuration.case import Case, Uncertainty
 from sweep.calibration.layer_work import LayerWork
 from sweep.calibration.observations import Mask, Observations, apply_parameters
 from sweep.calibration.posterior import calibrate_machine
@@ -41,7 +40,7 @@ DISTANT = UNSEEN.model_copy(update={"unseen": 0, "distance": 1})
 
 
 @dataclass(frozen=True, eq=False)
-class Prediction:
+class HeldOutRun:
     """A run, predicted by a calibration that did not see it. row: which run.
 
     case: its uncertainty has errors of 1, not widened. unseen, away: what `ModelError`'s widen
@@ -76,12 +75,12 @@ def leave_out(
     observations: Observations,
     schemes: Collection[str] = (*SCHEMES, LARGEST, ALL_BUT_ONE),
     frozen: Mapping[str, float] = {},
-) -> list[Prediction]:
+) -> list[HeldOutRun]:
     """Predictions of all that these schemes leave out; none where runs are too few for any.
 
     frozen: as `fit` takes them.
     """
-    predictions: list[Prediction] = []
+    predictions: list[HeldOutRun] = []
     for scheme, folds in list_folds(observations).items():
         for held in folds if scheme in schemes else ():
             # Sought from fewer places than the calibration itself: there are as many fits as folds.
@@ -90,7 +89,7 @@ def leave_out(
     return predictions
 
 
-def predict_fitted(observations: Observations, file: CalibrationFile) -> list[Prediction]:
+def predict_fitted(observations: Observations, file: CalibrationFile) -> list[HeldOutRun]:
     """Predictions by a calibration that saw all runs, to tell how well it fits."""
     return list(_predict(observations, file, FITTED, np.arange(len(observations))))
 
@@ -125,7 +124,7 @@ def _list_series(observations: Observations) -> Iterator[tuple[Mask, NDArray[np.
 
 def _predict(
     observations: Observations, file: CalibrationFile, scheme: str, rows: NDArray[np.int64]
-) -> Iterator[Prediction]:
+) -> Iterator[HeldOutRun]:
     factors = [
         file.serial_time(run.model, bool(profiled)).factor
         for run, profiled in zip(observations.runs, observations.profiled, strict=True)
@@ -137,7 +136,7 @@ def _predict(
         uncertainty, distant = (
             _find_uncertainty(observations, file, row, error) for error in (UNSEEN, DISTANT)
         )
-        yield Prediction(
+        yield HeldOutRun(
             scheme,
             row,
             case=replace(case, uncertainty=uncertainty),

@@ -69,7 +69,7 @@ class Posterior:
 
 
 @dataclass(frozen=True, eq=False)
-class Scale:
+class PriorScale:
     """ln median of each prior, of parameters and models, and bounds of the coordinates.
 
     root [parameter and model, coordinate]: of the priors' covariance.
@@ -155,7 +155,7 @@ def fit(
     )
 
 
-def _find_scale(observations: Observations, frozen: Mapping[str, float]) -> Scale:
+def _find_scale(observations: Observations, frozen: Mapping[str, float]) -> PriorScale:
     priors = [
         _freeze(prior, frozen[name]) if name in frozen else prior
         for name, prior in observations.priors.items()
@@ -172,7 +172,7 @@ def _find_scale(observations: Observations, frozen: Mapping[str, float]) -> Scal
         for end in ("low", "high")
     )
     bounds = Bounds(np.append(low, -anywhere), np.append(high, anywhere))
-    return Scale(median, block_diag(np.diag(spread), build_root(of_models)), bounds)
+    return PriorScale(median, block_diag(np.diag(spread), build_root(of_models)), bounds)
 
 
 def _freeze(prior: LogPrior, value: float) -> LogPrior:
@@ -186,7 +186,7 @@ def _weigh(observations: Observations, train: Mask) -> tuple[Floats, Floats]:
     return np.log(np.where(counted, observations.seconds, 1.0)), counted.astype(float)
 
 
-def _find_best_mode(scale: Scale, data: Data, starts: int) -> Floats:
+def _find_best_mode(scale: PriorScale, data: Data, starts: int) -> Floats:
     first = np.zeros(scale.root.shape[1])
     for broader in BROADER:
         _, first = _find_mode(first, scale.bounds, replace(data, broader=np.asarray(broader)))

@@ -5,6 +5,7 @@ measured pass was the longer of both.
 """
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import jax
 import numpy as np
@@ -13,8 +14,10 @@ from grids.models.layers import Floats
 from kernels.arrays import Cells
 from kernels.work.group import GroupWork
 from sweep.cells.configuration import ONLY
-from sweep.measured.predicted_runs import Conditions
 from sweep.measured.runs import MeasuredRun
+
+if TYPE_CHECKING:
+    from sweep.measured.predicted_runs import Conditions
 
 
 @jax.tree_util.register_dataclass
@@ -35,7 +38,7 @@ class LayerWork:
     measured: Cells
 
 
-def find_layer_work(run: MeasuredRun, conditions: Conditions) -> LayerWork:
+def find_layer_work(run: MeasuredRun, conditions: "Conditions") -> LayerWork:
     """The run's layers by the roofline, and the whole network's in the batch of its profile."""
     work = _reduce_roofline(run, conditions)
     serial = _reduce_roofline(replace(run, strategy="serial", p=1, memory=None), conditions)
@@ -52,7 +55,7 @@ def find_layer_work(run: MeasuredRun, conditions: Conditions) -> LayerWork:
     )
 
 
-def _reduce_roofline(run: MeasuredRun, conditions: Conditions) -> GroupWork:
+def _reduce_roofline(run: MeasuredRun, conditions: "Conditions") -> GroupWork:
     """The work of the run's group with the roofline's times."""
     asked = conditions.make_case(run)
     settings = {**(asked.settings or {}), "times": "roofline"}

@@ -22,11 +22,11 @@ from grids.entries.calibration import ModelError
 from grids.models.layers import Floats
 from kernels.compiled import compiled
 from kernels.configuration.case import Case
-from kernels.names.percentiles import PERCENTILES
+from kernels.names.stored import PERCENTILES
 from kernels.namespace import xp
 from kernels.oracle.formulas import time_iteration
 from kernels.oracle.uncertainty import spread
-from sweep.calibration.cross_validation import NEAR, Prediction
+from sweep.calibration.cross_validation import NEAR, HeldOutRun
 from sweep.calibration.fit import FREEDOM, log_times
 from sweep.calibration.observations import Mask, Observations
 from sweep.measured.runs import PARTS
@@ -98,7 +98,7 @@ class Residuals:
         return np.where(np.isfinite(self.off), inside, np.nan)
 
 
-def find_residuals(observations: Observations, predictions: Sequence[Prediction]) -> Residuals:
+def find_residuals(observations: Observations, predictions: Sequence[HeldOutRun]) -> Residuals:
     """How far off the left-out runs are, and how far one could have known."""
     # One behind the other: a single program then answers for all.
     case: Case = jax.tree.map(

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from grids.entries.parameters import GIVEN
+from grids.entries.parameters import GIVEN, PARAMETERS
 from kernels.compiled import compiled
 from kernels.configuration.case import Case
 from kernels.configuration.places import PLACES, read_parameter
@@ -12,6 +12,11 @@ from sweep.answers.numbers import finite, number
 
 # No time depends on these parameters.
 TIMELESS = ("gamma", "memory_capacity", "reserved")
+# Of the machine oracle: all of a PE, and of the host, the software and their paths the main ones.
+OF_PE = tuple(
+    name for name, row in PARAMETERS.items() if row.prior is not None and PLACES[name].part == "pe"
+)
+OTHERS = ("layer_overhead", "input_rate", "bucket", "overlap", "jitter", "log_open")
 UPGRADABLE = tuple(name for name in PLACES if name in GIVEN and name not in TIMELESS)
 
 
@@ -51,27 +56,8 @@ def parameters(case: Case) -> dict[str, float | None]:
 
 def _list_machine_parameters(case: Case) -> dict[str, float | None]:
     """Those that Table III does not have."""
-    pe = case.pe
-    return {
-        "gradient_delta": number(case.run.gradient_delta),
-        "efficiency_conv2d": number(pe.convolution_2d),
-        "efficiency_conv3d": number(pe.convolution_3d),
-        "efficiency_matmul": number(pe.matrix_product),
-        "half_channels": number(pe.half_channels),
-        "tile_filters": number(pe.tile_filters),
-        "kernel_overlap": number(pe.kernel_overlap),
-        "window_fetch": number(pe.window_fetch),
-        "layout_passes": number(pe.layout_passes),
-        "winograd": number(pe.winograd),
-        "elementwise_passes": number(pe.elementwise_passes),
-        "layer_overhead": number(case.software.layer_overhead),
-        "reserved": number(pe.reserved),
-        "input_rate": finite(number(case.network.input_rate)),
-        "bucket": finite(number(case.software.bucket)),
-        "overlap": number(case.software.overlap),
-        "jitter": number(case.software.jitter),
-        "log_open": number(case.software.log_open),
-    }
+    delta = {"gradient_delta": number(case.run.gradient_delta)}
+    return delta | {name: finite(read_value(case, name)) for name in (*OF_PE, *OTHERS)}
 
 
 @compiled(numpy=True)

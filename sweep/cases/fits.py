@@ -12,8 +12,8 @@ from grids.grid import Grid, Index
 from grids.inputs.divisors import divisors
 from grids.models.layers import Floats
 from kernels.blocks.fit import find_fit, find_limits
-from kernels.names.flags import FORBIDS
 from sweep.answers.reasons import count_reasons
+from sweep.cube.variables import find_allowed
 
 Cell = Mapping[str, float]
 
@@ -34,8 +34,7 @@ class Fit:
     @property
     def allowed(self) -> NDArray[np.bool_]:
         """Whether nothing forbids a cell."""
-        allowed: NDArray[np.bool_] = (self.limit & FORBIDS) == 0
-        return allowed
+        return find_allowed(self.limit)
 
     @property
     def reasons(self) -> NDArray[np.int64]:
@@ -128,10 +127,10 @@ def find_smallest_group(grid: Grid, index: Index) -> int | None:
     case = grid.case(index, grid.axes | axis, replace(strategy, group=None))
     if case is None:
         return None
-    allowed = (np.asarray(find_limits(case)) & FORBIDS) == 0
+    allowed = find_allowed(np.asarray(find_limits(case)))
     # With `segments=best` any number of segments will do.
-    allowed = allowed.any(axis=tuple(range(len(case.choices))))
-    fits = np.broadcast_to(allowed.ravel(), sizes.shape)
+    some = allowed.any(axis=tuple(range(len(case.choices))))
+    fits = np.broadcast_to(np.ravel(some), sizes.shape)
     return next((int(size) for size in sizes[fits]), 0)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from grids.grid import Grid
-from kernels.names.percentiles import PERCENTILES
+from kernels.names.stored import PERCENTILES
 from kernels.oracle.answer import Answer
 from kernels.oracle.uncertainty import percentiles
 from sweep.answers.numbers import number

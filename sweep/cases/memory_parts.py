@@ -23,12 +23,13 @@ def list_memory_parts(grid: Grid, case: Case, system: int = 0) -> dict[str, Any]
     """
     unit, reserved = map(number, find_unit(case))
     activations, parameters = (
-        unit * _of_stages(case.work.activations),
-        unit * _of_stages(case.work.parameters),
+        unit * take_leading(case.work.activations),
+        unit * take_leading(case.work.parameters),
     )
     gathered, sharing = 0.0, find_sharing(case)
     if sharing is not None and isinstance(case.work, GroupWork):
-        gathered = 0.0 if case.work.gathered is None else number(case.work.gathered)
+        weights = case.work.gathered_weights
+        gathered = 0.0 if weights is None else number(weights)
         parameters = number(find_share(case)) * parameters
         reserved = reserved + gathered
     batch = number(case.run.batch)
@@ -51,7 +52,8 @@ def list_memory_parts(grid: Grid, case: Case, system: int = 0) -> dict[str, Any]
     }
 
 
-def _of_stages(values: Any) -> Floats:
+def take_leading(values: Any) -> Floats:
+    """The values by stage, layer or device of a case of one cell."""
     return np.asarray(values, float).reshape(np.shape(values)[0], -1)[:, 0]
 
 
@@ -60,7 +62,7 @@ def _list_row_states(case: Case, nothing: Floats) -> tuple[Floats, Floats]:
     states = case.work.row_states if isinstance(case.work, GroupWork) else None
     if states is None:
         return nothing, nothing
-    return _of_stages(states.sample), _of_stages(states.most)
+    return take_leading(states.sample), take_leading(states.most)
 
 
 def _divide(room: Floats, held: Floats) -> Floats:
@@ -79,7 +81,7 @@ def _part_touched(
     of_weight, of_state = precision.weight, precision.count_state_bytes(optimizer)
     of_row = of_state - of_weight
     whole, tables, biases, drawn, looked_up = (
-        _of_stages(getattr(touched, part.name)) for part in fields(touched)
+        take_leading(getattr(touched, part.name)) for part in fields(touched)
     )
     tables = tables + biases
     rows = np.minimum(tables, drawn + batch * looked_up)

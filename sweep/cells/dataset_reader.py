@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from grids.grid import Grid
 from sweep.cells.parts import Part
 from sweep.cells.reader import Reader
-from sweep.cells.selection import Positions, Selection
+from sweep.cells.selection import Selection
 from sweep.cube.coordinates import list_coordinates
 from sweep.cube.dimensions import list_dims, read_axes, read_design, restore_axes
 from sweep.cube.plan import make_plan
-from sweep.cube.variables import Arrays
+from sweep.cube.variables import Arrays, Positions
 
 if TYPE_CHECKING:
     import xarray as xr

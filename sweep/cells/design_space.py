@@ -30,7 +30,7 @@ Values = str | int | float | Sequence[object] | Mapping[str, object]
 
 
 @dataclass(frozen=True)
-class Options:
+class SpaceValues:
     """A design space as a user names it: values, lists, or texts such as `64,128` and `1..1024`.
 
     strategy: all ten where None. pe: all powers of two that the machines have where None. batch:
@@ -48,7 +48,7 @@ class Options:
     settings: Mapping[str, object] = field(default_factory=dict)
 
 
-def make_grid(options: Options, base: Path = Path()) -> Grid:
+def make_grid(options: SpaceValues, base: Path = Path()) -> Grid:
     """The grid of a design space that no store has. InputError: what is unknown, or bad."""
     parameters = {name: split_values(given) for name, given in options.parameters.items()}
     fixed = {name: value for name, value in parameters.items() if not _is_several(value)}
@@ -138,7 +138,7 @@ def _search_batches(grid: Grid) -> Grid:
     return replace(grid, spec=grid.spec.model_copy(update={"parameters": bounded}))
 
 
-def is_unbounded(options: Options) -> bool:
+def is_unbounded(options: SpaceValues) -> bool:
     """Whether batches are searched up to memory and the data set alone."""
     return options.batch is None and "max_global_batch" not in options.parameters
 

@@ -12,7 +12,7 @@ from grids.entries.strategies import Strategy
 from grids.entries.systems import System
 from grids.grid import LABELS, Grid
 from grids.reading.errors import InputError
-from sweep.cells.design_space import Options, Values, make_grid
+from sweep.cells.design_space import SpaceValues, Values, make_grid
 from sweep.cube.coordinates import (
     describe_coordinate,
     index_rows,
@@ -50,7 +50,9 @@ def compute_space(
     the oracle's; settings: the spec's keys beside its axes. InputError: an unknown name, a bad
     value, more than a hundred million cells.
     """
-    options = Options(model, pe, batch, dataset, system, strategy, parameters or {}, settings or {})
+    options = SpaceValues(
+        model, pe, batch, dataset, system, strategy, parameters or {}, settings or {}
+    )
     return compute_cells(make_grid(options))
 
 

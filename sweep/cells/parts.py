@@ -12,10 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.names.flags import FORBIDS
-from sweep.cells.selection import Positions
 from sweep.cube.layout import SERIAL
-from sweep.cube.variables import VARIABLES, Arrays
+from sweep.cube.variables import VARIABLES, Arrays, Positions, find_allowed
 
 # Times and bytes: NaN in all of them marks a cell that cannot exist.
 MEASURED = frozenset(
@@ -53,7 +51,7 @@ class Part:
     @cached_property
     def feasible(self) -> NDArray[np.bool_]:
         """Whether a cell is feasible."""
-        return np.asarray((self.arrays["limit"] & np.uint16(FORBIDS)) == 0)
+        return find_allowed(self.arrays["limit"])
 
     @cached_property
     def defined(self) -> NDArray[np.bool_]:

@@ -15,12 +15,12 @@ from kernels.names.flags import Limit
 from kernels.names.statistics import SUMMARISED, Objective
 from sweep.cells.lines import Lines
 from sweep.cells.parts import Part
-from sweep.cells.selection import Positions, Selection, locate_values, select
-from sweep.cube.coordinates import Columns, list_columns
+from sweep.cells.selection import Selection, locate_values, select
+from sweep.cube.coordinates import list_columns
 from sweep.cube.dimensions import CELLS, restore_axes
 from sweep.cube.layout import SERIAL
 from sweep.cube.statistics import EFFICIENCY
-from sweep.cube.variables import VARIABLES, Arrays
+from sweep.cube.variables import VARIABLES, Arrays, Columns, Positions
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -11,14 +11,13 @@ from grids.entries.quantity import Parameter
 from grids.grid import LABELS, Grid, Index
 from grids.reading.errors import InputError, suggest_name
 from grids.reading.units import format_quantity
-from sweep.cube.coordinates import Columns
+from sweep.cube.variables import Columns, Positions
 
 if TYPE_CHECKING:
     import xarray as xr
 
 Coordinates = Mapping[str, NDArray[Any]]
 Selection = Mapping[str, object]
-Positions = NDArray[np.int64]
 
 SHOWN = 8  # values of an axis that a message lists
 

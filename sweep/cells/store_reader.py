@@ -17,13 +17,13 @@ from kernels.names.statistics import SUMMARISED, Objective
 from sweep.cells.lines import Lines
 from sweep.cells.parts import Part
 from sweep.cells.reader import Reader
-from sweep.cells.selection import Positions, Selection, locate_values
+from sweep.cells.selection import Selection, locate_values
 from sweep.cells.stored_summary import read_lines
 from sweep.cube.coordinates import list_coordinates
-from sweep.cube.laws import expect_laws
+from sweep.cube.dimensions import expect_laws
 from sweep.cube.layout import NOT_SERIAL, SERIAL, SUMMARY, find_part
 from sweep.cube.store import Cube
-from sweep.cube.variables import Arrays
+from sweep.cube.variables import Arrays, Positions
 from sweep.errors import RunError
 
 if TYPE_CHECKING:

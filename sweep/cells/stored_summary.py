@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 from grids.reading.errors import InputError, format_text
 from kernels.names.statistics import BEST, COUNTS, STATISTICS
 from sweep.cells.lines import Lines
-from sweep.cells.selection import Positions
 from sweep.cube.layout import SUMMARY
 from sweep.cube.root import ANEW, name_writer
 from sweep.cube.statistics import VERSION, type_statistics
 from sweep.cube.store import Cube, get_array
-from sweep.cube.variables import Arrays
+from sweep.cube.variables import Arrays, Positions
 
 Place = tuple[Positions | slice, ...]
 

@@ -9,7 +9,6 @@ from grids.reading.errors import InputError
 from sweep.cli import (
     catalogue,
     configurations,
-    exports,
     fit,
     hybrid,
     measured,
@@ -18,7 +17,6 @@ from sweep.cli import (
     plans,
     rankings,
     samples,
-    schemas,
     stores,
     surrogates,
     sweep,
@@ -45,8 +43,8 @@ def _common(version: Version = False) -> None:
 
 # In the order in which `paradl --help` lists their commands.
 for part in (
-    *(sweep, stores, rankings, plans, configurations, hybrid, fit, place, schemas, catalogue),
-    *(exports, samples, measured),
+    *(sweep, stores, rankings, plans, configurations, hybrid, fit, place, catalogue),
+    *(samples, measured),
 ):
     app.add_typer(part.app)
 app.add_typer(pictures.app, name="plot")

@@ -11,6 +11,7 @@ from sweep.cli.measured import Measured, SystemOfRows, compare_runs
 from sweep.cli.shared_options import AllReduceOrNone, Calibration, Oracle, Selection, Store
 from sweep.cli.subjects import tell_missing
 from sweep.cli.values import parse_selection
+from sweep.errors import NothingFeasibleError
 
 if TYPE_CHECKING:
     from sweep.plots.plots import Plots
@@ -88,7 +89,6 @@ def breakdown(
 def _draw(store: str, output: Path, draw: "Callable[[Plots], Any]") -> None:
     """Draw a cube into a file, and say on stderr which blocks the cube lacks."""
     from sweep.engine.verification import tell_damage
-    from sweep.errors import NothingFeasibleError
     from sweep.plots.figures import expect_format, save_figure
     from sweep.plots.plots import Plots
     from sweep.questions.status import count_blocks

@@ -12,7 +12,7 @@ from sweep.cube.extension import find_missing_blocks
 from sweep.cube.plan import Plan, plan_cube
 from sweep.engine.progress import Advance, Progress, cells
 from sweep.engine.resources import blocks_at_once, needed_memory
-from sweep.engine.run import find_existing, find_growth
+from sweep.engine.run import find_start
 from sweep.show.columns import format_cell, format_duration
 from sweep.show.visible import tell
 
@@ -89,12 +89,11 @@ def _describe_hands(grid: Grid, plan: Plan, workers: int) -> str:
     return f"with {count} block{'s' if count > 1 else ''} in hand"
 
 
-def preview_sweep(url: str, grid: Grid, workers: int, extend: bool) -> str:
-    """The plan of a sweep into the store at `url`, in words."""
+def preview_sweep(url: str, grid: Grid, workers: int, overwrite: bool, extend: bool) -> str:
+    """The plan of a sweep into the store at `url`, in words; InputError as the sweep's."""
+    cube, extension = find_start(url, grid, "r", overwrite, extend)  # a preview makes nothing
     if not extend:
         return outline_plan(grid, plan_cube(grid), workers)
-    cube = find_existing(url, "r")  # a preview makes nothing
-    extension = find_growth(cube, grid, url)
     if cube is None or extension is None:
         return f"{url}: nothing to add"
     missing = np.flatnonzero(find_missing_blocks(cube, extension)).tolist()

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from sweep.cli.commands import MISSED, PatientCommand, end
-from sweep.cli.shared_options import Form, Quiet, Workers
+from sweep.cli.shared_options import Form, Quiet, SampleData, Workers
 from sweep.engine.progress import report_state
 from sweep.show.visible import tell
 
@@ -82,7 +82,7 @@ def sample(
 
 @app.command(cls=PatientCommand)
 def leakage(
-    data: Annotated[Path, typer.Argument(help="A data set that 'paradl sample' made.")],
+    data: SampleData,
     form: Form = "table",
 ) -> None:
     """Check that no test rows of a data set's splits occur in their training rows."""

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Iterable
 from importlib.metadata import version
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
+from grids.reading.errors import InputError
 from sweep.cube.object_store import locate_store
 
 Completer = Callable[[str], list[str]]
@@ -34,6 +36,13 @@ def _complete_last(incomplete: str, names: Iterable[str]) -> list[str]:
     # Shells replace the whole word, so that names ahead of the last comma are repeated.
     before, comma, last = incomplete.rpartition(",")
     return [f"{before}{comma}{name}" for name in names if name.startswith(last)]
+
+
+def expect_there(path: Path) -> Path:
+    """Refuse a missing file or folder before slow imports."""
+    if not path.exists():
+        raise InputError("no such file or folder", where=str(path), advice="check the path")
+    return path
 
 
 def locate_if_given(store: str | None) -> str | None:
@@ -137,6 +146,10 @@ StoreOrNone = Annotated[
         help="A cube; without one, --model and others name a design space.",
         callback=locate_if_given,
     ),
+]
+SampleData = Annotated[
+    Path,
+    typer.Argument(help="A data set that 'paradl sample' made.", callback=expect_there),
 ]
 Selection = Annotated[
     list[str] | None,

@@ -30,7 +30,14 @@ if TYPE_CHECKING:
 
 AXES = ("model", "dataset", "system", "strategy", "pe", "batch")
 SETTINGS = (
-    *("oracle", "scaling", "optimizer", "recompute", "calibration", "convergence", "target"),
+    "oracle",
+    "conventions",
+    "scaling",
+    "optimizer",
+    "recompute",
+    "calibration",
+    "convergence",
+    "target",
 )
 
 
@@ -79,6 +86,10 @@ class SpaceOptions:
     oracle: Annotated[
         Literal["paper", "machine"] | None,
         typer.Option(help="Table III verbatim, or the machine as it is (default)."),
+    ] = None
+    conventions: Annotated[
+        Literal["table", "authors"] | None,
+        typer.Option(help="With --oracle paper: Table III's bounds (default), or its authors'."),
     ] = None
     scaling: Annotated[
         Literal["weak", "strong"] | None,
@@ -141,7 +152,7 @@ class SpaceOptions:
     def _read_space(self, objective: str | None) -> Subject:
         """A design space; what is not given is searched."""
         check_names(self._list_given(*AXES, "calibration"), several=True)
-        from sweep.cells.design_space import Options, is_unbounded, make_grid
+        from sweep.cells.design_space import SpaceValues, is_unbounded, make_grid
 
         parameters: dict[str, Any] = dict(parse_settings(self.parameters, "--set"))
         parameters |= self._list_given("max_global_batch")
@@ -149,7 +160,7 @@ class SpaceOptions:
         if objective == "train-time":
             # Epochs to the target are needed: the catalogue's, unless others are given.
             settings = {"convergence": "auto"} | settings
-        options = Options(**self._list_given(*AXES), parameters=parameters, settings=settings)
+        options = SpaceValues(**self._list_given(*AXES), parameters=parameters, settings=settings)
         grid = make_grid(options)
         subject = Subject(grid, {}, None, None, self.quiet)
         for warning in grid.warnings:

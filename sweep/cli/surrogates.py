@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from sweep.cli.commands import PatientCommand
-from sweep.cli.shared_options import Form, Quiet
+from sweep.cli.shared_options import Form, Quiet, SampleData, expect_there
 from sweep.engine.progress import report_state
 from sweep.show.visible import tell
 
@@ -16,13 +16,15 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-Data = Annotated[Path, typer.Argument(help="A data set that 'paradl sample' made.")]
-File = Annotated[Path, typer.Argument(help="A surrogate that 'paradl surrogate train' wrote.")]
+File = Annotated[
+    Path,
+    typer.Argument(help="A surrogate that 'paradl surrogate train' wrote.", callback=expect_there),
+]
 
 
 @app.command()
 def train(
-    data: Data,
+    data: SampleData,
     output: Annotated[Path, typer.Option("--output", "-o", help="The file to write.")],
     learner: Annotated[
         Literal["network", "trees"], typer.Option(help="A neural network, or boosted trees.")
@@ -80,7 +82,7 @@ def train(
 @app.command()
 def evaluate(
     surrogate: File,
-    data: Data,
+    data: SampleData,
     splits: Annotated[
         list[str] | None, typer.Option("--split", help="Only this split; may be repeated.")
     ] = None,
@@ -109,7 +111,10 @@ def evaluate(
 def predict(
     surrogate: File,
     rows: Annotated[
-        Path, typer.Argument(help="Rows of features: Parquet, CSV, or a data set's folder.")
+        Path,
+        typer.Argument(
+            help="Rows of features: Parquet, CSV, or a data set's folder.", callback=expect_there
+        ),
     ],
     form: Form = "table",
 ) -> None:

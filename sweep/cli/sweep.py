@@ -11,6 +11,7 @@ import typer
 from grids.reading.errors import InputError
 from sweep.cli.commands import INTERRUPTED, end
 from sweep.cli.shared_options import Store, Workers
+from sweep.engine.progress import bar, lines, silent
 from sweep.show.visible import escape_lines, tell
 
 app = typer.Typer()
@@ -45,14 +46,13 @@ def sweep(
     # After the spec was checked: they take a second to import.
     from sweep.cli.preview import announce, preview_sweep
     from sweep.engine.interrupts import hear_interrupts
-    from sweep.engine.progress import bar, lines, silent
     from sweep.engine.run import Where
     from sweep.engine.run import sweep as run
 
     # A scheduler's workers are not known: the plan is for one of them.
     processes = workers or int(scheduler is not None)
     if dry_run:
-        print(escape_lines(preview_sweep(store, grid, processes, extend)))
+        print(escape_lines(preview_sweep(store, grid, processes, overwrite, extend)))
         return
     progress_bar = bar if sys.stderr.isatty() else lines
     announcement = silent if quiet else announce(grid, processes, progress_bar)

@@ -7,18 +7,16 @@ from numpy.typing import NDArray
 
 from grids.entries.parameters import PARAMETERS
 from grids.entries.quantity import Parameter
-from grids.grid import Grid
 from sweep.cube.statistics import TABLE, Table
-from sweep.cube.variables import Arrays, Attributes
+from sweep.cube.variables import Arrays, Attributes, Columns
 
 if TYPE_CHECKING:
     import xarray as xr
 
+    from grids.grid import Grid
+
 # As UDUNITS spells them, which CF refers to; it has no unit for an operation.
 CF_UNITS = {"1": "1", "s": "s", "B": "byte", "B/s": "byte s-1", "FLOP/s": "s-1"}
-
-# Values along a dimension that they do not name.
-Columns = dict[str, tuple[str, NDArray[Any]]]
 
 LABELLED = {
     "model": "network architecture",
@@ -28,7 +26,7 @@ LABELLED = {
 }
 
 
-def list_coordinates(grid: Grid) -> Arrays:
+def list_coordinates(grid: "Grid") -> Arrays:
     """The values along each dimension, as they are stored; rows by their numbers."""
     # Objects, which are stored as texts of any length: see `creation._create_labels`.
     labelled = {dim: np.array(values, object) for dim, values in grid.labels.items()}
@@ -37,7 +35,7 @@ def list_coordinates(grid: Grid) -> Arrays:
     }
 
 
-def list_columns(grid: Grid, along: Arrays | None = None) -> Columns:
+def list_columns(grid: "Grid", along: Arrays | None = None) -> Columns:
     """Each parameter that changes with others: its dimension, and its values there.
 
     along: the coordinates of a part of the cube; None: of all of it.
@@ -49,7 +47,7 @@ def list_columns(grid: Grid, along: Arrays | None = None) -> Columns:
     }
 
 
-def index_rows(cube: "xr.Dataset", grid: Grid) -> "xr.Dataset":
+def index_rows(cube: "xr.Dataset", grid: "Grid") -> "xr.Dataset":
     """The Dataset with an index on each parameter of its rows: `ds.sel(group=8)`."""
     for name in list_columns(grid):
         cube = cube.set_xindex(name)
@@ -61,7 +59,7 @@ def _type_values(parameter: Parameter, values: NDArray[Any]) -> NDArray[Any]:
     return values.astype("int64" if parameter.whole else "float64")
 
 
-def describe_coordinate(name: str, grid: Grid) -> Attributes:
+def describe_coordinate(name: str, grid: "Grid") -> Attributes:
     """CF attributes of a dimension of the cube, or of a parameter along one."""
     if name in LABELLED:
         return {"long_name": LABELLED[name]}

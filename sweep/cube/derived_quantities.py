@@ -25,8 +25,7 @@ from kernels import batches
 from kernels.names.flags import FORBIDS
 from kernels.names.stored import name_elasticity
 from kernels.names.terms import list_terms
-from sweep.cube.dimensions import expect_flags, read_design
-from sweep.cube.laws import expect_laws
+from sweep.cube.dimensions import expect_flags, expect_laws, read_design
 from sweep.cube.variables import DERIVED, name_limits
 
 # What a law of epochs is of.

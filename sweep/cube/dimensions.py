@@ -6,11 +6,13 @@ counts ascending.
 """
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from grids.convergence.entry import Convergence
+from grids.convergences import Pair
 from grids.entries.parameters import PARAMETERS
 from grids.grid import LABELS, Grid
 from grids.reading.errors import InputError
@@ -39,6 +41,17 @@ def read_design(cube: object) -> Grid:
             advice="open one with sweep.open_dataset(STORE)",
         )
     return Grid.from_definition(json.loads(attributes["paradl_spec"]))
+
+
+def expect_laws(grid: Grid, where: str = "") -> Mapping[Pair, Convergence]:
+    """The law of each model and data set that has one. InputError, naming `where`: none has."""
+    if not grid.convergences:
+        raise InputError(
+            "this cube has no epochs to a target",
+            where=where,
+            advice="sweep with 'convergence: auto', or with your own epochs",
+        )
+    return grid.convergences
 
 
 def read_axes(cube: object) -> Arrays:

@@ -1,4 +1,4 @@
-"""One run at a time on a local store."""
+"""One run at a time on a local store, by a lock on its folder."""
 
 import os
 from collections.abc import Iterator
@@ -22,7 +22,20 @@ def hold_store(url: str) -> Iterator[None]:
     path = Path(url)
     # A mistyped path leaves no empty parent folders behind.
     made = [parent for parent in path.parents if not parent.exists()]
-    folder = _lock_folder(path)
+    try:
+        folder = lock_folder(path)
+    except BlockingIOError:
+        raise InputError(
+            "another run is writing to this store",
+            where=url,
+            advice="wait for it (paradl status shows its progress), or use another store",
+        ) from None
+    except FileExistsError:
+        raise InputError(
+            "expected a folder, got a file; left untouched",
+            where=url,
+            advice="choose another path",
+        ) from None
     try:
         yield
     finally:
@@ -33,45 +46,28 @@ def hold_store(url: str) -> Iterator[None]:
         os.close(folder)
 
 
-def _lock_folder(path: Path) -> int:
-    """The descriptor of the folder at `path`, locked.
+def lock_folder(path: Path) -> int:
+    """The descriptor of the folder at `path`, made if need be, and locked; the system drops the
+    lock with the process, however it dies.
 
-    It is not one that another run, ending, has just removed.
+    BlockingIOError: another process has locked it. FileExistsError: a file is there.
     """
-    # Late: POSIX alone has it.
-    import fcntl
+    import fcntl  # late: POSIX alone has it
 
     while True:
-        folder = _open_folder(path)
-        try:
-            # A kernel lock, not a lock file, which would outlive a kill. No waiting: the other run
-            # may take hours.
-            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(folder)
-            raise InputError(
-                "another run is writing to this store",
-                where=str(path),
-                advice="wait for it (paradl status shows its progress), or use another store",
-            ) from None
-        # Between opening and locking, the previous holder may have removed the folder: then this
-        # lock is on a folder without a name, and keeps nobody out.
-        if path.exists() and os.path.samestat(os.fstat(folder), path.stat()):
-            return folder
-        os.close(folder)
-
-
-def _open_folder(path: Path) -> int:
-    """The descriptor of the folder at `path`, made if need be."""
-    while True:
-        try:
+        # Another process, ending, may remove its folder at any step: then it is made again.
+        with suppress(FileNotFoundError):
             path.mkdir(parents=True, exist_ok=True)
-            return os.open(path, os.O_RDONLY)
-        except FileNotFoundError:  # removed between the two: make it again
-            continue
-        except FileExistsError:
-            raise InputError(
-                "expected a folder, got a file; left untouched",
-                where=str(path),
-                advice="choose another path",
-            ) from None
+            folder = os.open(path, os.O_RDONLY)
+            try:
+                # A kernel lock, not a lock file, which would outlive a kill. No waiting: the other
+                # run may take hours.
+                fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                # Removed between opening and locking, this would be a folder without a name, whose
+                # lock keeps nobody out.
+                if os.path.samestat(os.fstat(folder), path.stat()):
+                    return folder
+            except OSError:
+                os.close(folder)
+                raise
+            os.close(folder)

@@ -8,9 +8,12 @@ pair that cannot exist is a whole block that is not computed.
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from grids.grid import Grid
 from sweep.cube.variables import VARIABLES
+
+if TYPE_CHECKING:
+    from grids.grid import Grid
 
 Region = tuple[slice, ...]
 
@@ -139,7 +142,7 @@ def _divide_evenly(size: int, limit: int) -> tuple[int, int]:
     return count, -(-size // count)
 
 
-def plan_cube(grid: Grid) -> Plan:
+def plan_cube(grid: "Grid") -> Plan:
     """The plan by which a design space's new cube is cut into blocks."""
     layers = max(map(len, grid.fitting.values()), default=1)
     # 2: model and dataset, of which a block has one each.
@@ -148,11 +151,11 @@ def plan_cube(grid: Grid) -> Plan:
     )
 
 
-def list_layered(grid: Grid) -> tuple[str, ...]:
+def list_layered(grid: "Grid") -> tuple[str, ...]:
     """The dimensions along which layers are reduced anew."""
     return tuple(dim for dim in grid.axes if grid.parameters[dim].layered)
 
 
-def count_cell_bytes(grid: Grid) -> int:
+def count_cell_bytes(grid: "Grid") -> int:
     """Bytes that all variables together store of a cell."""
     return sum(VARIABLES[name].dtype.itemsize for name in grid.spec.outputs)

@@ -12,11 +12,12 @@ from functools import cache
 from hashlib import sha256
 from importlib import metadata, resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from grids.grid import Grid
-from sweep.cube.plan import Plan
+if TYPE_CHECKING:
+    from grids.grid import Grid
+    from sweep.cube.plan import Plan
 
 # Of the layout of a store, since each version that changed it; a store of another one is not read.
 FORMATS = {"0.1.0": 3, "0.2.0": 4}
@@ -40,7 +41,7 @@ def look_up_version(package: str) -> str:
     return metadata.version(package)
 
 
-def describe_origin(grid: Grid, plan: Plan) -> dict[str, Any]:
+def describe_origin(grid: "Grid", plan: "Plan") -> dict[str, Any]:
     """Root attributes of a store: CF ones, the whole spec, versions and sources."""
     entries = (*grid.models, *grid.datasets, *grid.systems)
     columns = [name for rows in grid.rows.values() for name in rows.columns]

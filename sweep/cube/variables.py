@@ -11,11 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grids.outputs import ELASTICITIES, INTERVALS
-from kernels.names.flags import Limit
+from kernels.names.flags import FORBIDS, Limit
 from kernels.names.terms import TERMS
 
 Attributes = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
+# Values along a dimension that they do not name.
+Columns = dict[str, tuple[str, NDArray[Any]]]
+Positions = NDArray[np.int64]
 
 # Computed in double precision and rounded once (`kernels.blocks.outputs`), relative 2**-24: 6e-8.
 SINGLE: np.dtype[np.generic] = np.dtype("float32")
@@ -66,6 +69,11 @@ def name_limits(flags: int) -> list[str]:
     return [limit.name.lower() for limit in Limit if limit & flags and limit.name]
 
 
+def find_allowed(flags: NDArray[Any]) -> NDArray[np.bool_]:
+    """Whether nothing forbids each cell [cell]."""
+    return np.asarray((flags & np.uint16(FORBIDS)) == 0)
+
+
 def join_limits(flags: NDArray[Any]) -> tuple[list[str], NDArray[np.intp]]:
     """Texts of limits' names, with ', ' between, and the position in them of each cell [cell]."""
     # A text for each of the few different flags, not for each cell.
@@ -100,7 +108,7 @@ VARIABLES: dict[str, Variable] = {
     "memory": Variable("memory of the fullest PE", "byte"),
     "limit": Flags("what forbids the configuration"),
     "serial_time": Variable("time of an epoch on one PE", "s"),
-    **{term.name: Variable(f"{term.meaning}, per epoch", "s") for term in TERMS.values()},
+    **{name: Variable(f"{term.meaning}, per epoch", "s") for name, term in TERMS.items()},
     **{name: make_percentile(*of) for name, of in INTERVALS.items()},
     **{name: make_elasticity(*of) for name, of in ELASTICITIES.items()},
     "epochs": Variable("epochs to the target", "1"),

@@ -3,10 +3,12 @@
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice, product
 from threading import Lock
 
+import jax
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,6 +16,7 @@ from grids.entries.strategies import Strategy
 from grids.grid import LABELS, Grid, Index
 from grids.models.layers import Floats
 from kernels.arrays import AnyArray
+from kernels.blocks.fill import SMALL_CELLS
 from kernels.names.statistics import STATISTICS
 from kernels.names.stored import split_elasticity
 from sweep.cube.layout import NOT_SERIAL, SERIAL, SUMMARY
@@ -23,8 +26,8 @@ from sweep.cube.store import Cube, open_shared_cube
 from sweep.cube.variables import VARIABLES, Arrays
 from sweep.engine.buffer_pool import SPARE, Buffers
 from sweep.engine.compile_cache import keep_programs
-from sweep.engine.evaluation import answer, evaluate, fill
-from sweep.engine.resources import blocks_at_once
+from sweep.engine.evaluation import answer, compile_fill, evaluate, fill
+from sweep.engine.resources import blocks_at_once, cores
 
 # Runs blocks of a cube, and yields the number of each when it is done.
 Execute = Callable[[Cube, Iterable[int]], Iterator[int]]
@@ -34,6 +37,9 @@ Filled = tuple[Mapping[str, AnyArray], Buffers, Sequence[AnyArray]]
 # A cube of so few places (models, data sets, systems and strategies) and cells is answered in
 # numpy: 20 ms a place, where each of the strategies' programs takes 2 s to compile.
 FEW_PLACES, FEW_CELLS = 128, 2**16
+
+# Places whose programs are compiled ahead: each takes some milliseconds to look at.
+MOST_AHEAD = 64
 
 # One thread at a time asks for answers, which then are found side by side: of two that ask for the
 # same for the first time, each would trace and compile the same programs.
@@ -65,9 +71,10 @@ def run_blocks(cube: Cube, blocks: Iterable[int]) -> Iterator[int]:
     # Threads, not processes: what takes the time, XLA's programs and blosc, runs without Python's
     # lock, and memory and compiled programs are shared. Left by a failure or Ctrl-C, the pool waits
     # for the blocks at work: none is cut short.
-    with ThreadPoolExecutor(count, "paradl-block") as pool:
+    with ThreadPoolExecutor(count, "paradl-block") as pool, _compile_ahead() as start_compiling:
         while True:
             for block in islice(waiting, count - len(running)):
+                start_compiling(cube, block)
                 running.add(pool.submit(_run_one, cube, block))
             if not running:
                 return
@@ -75,6 +82,38 @@ def run_blocks(cube: Cube, blocks: Iterable[int]) -> Iterator[int]:
             # Failures last: what is done beside them is told first.
             for future in sorted(done, key=lambda future: future.exception() is not None):
                 yield future.result()
+
+
+@contextmanager
+def _compile_ahead() -> Iterator[Callable[[Cube, int], None]]:
+    """A function that compiles what small blocks of one size need, their programs side by side.
+
+    Percentiles of eight strategies, from an empty cache on two shared cores: 20.1 -> 17.3 and
+    11.9 -> 7.6 s. Programs of large blocks take all cores each: a billion cells took 20 -> 25 s.
+    """
+    pool, shapes = ThreadPoolExecutor(cores(), "paradl-compile"), set[tuple[int, ...]]()
+
+    def start(cube: Cube, block: int) -> None:
+        grid, region = cube.grid, cube.plan.find_region(block)
+        model, dataset = region[0].start, region[1].start
+        places, shape = _split_sizes(region)
+        programs = not _has_few(grid, cube.plan) and math.prod(shape) < SMALL_CELLS
+        if not programs or shape in shapes or grid.table(model, dataset) is None:
+            return
+        shapes.add(shape)
+        buffers = {
+            name: jax.ShapeDtypeStruct((math.prod(places), *shape), VARIABLES[name].dtype)
+            for name in grid.spec.outputs
+        }
+        systems, strategies = len(grid.systems), len(grid.strategies)
+        axes = _cut_axes(grid, cube.plan, region)
+        for system, strategy in islice(product(range(systems), range(strategies)), MOST_AHEAD):
+            compile_fill(pool, buffers, grid, (model, dataset, system, strategy), axes)
+
+    try:
+        yield start
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def compute(grid: Grid, plan: Plan, region: Region) -> BlockArrays:

@@ -1,6 +1,8 @@
 """Evaluate: the outputs of one (model, dataset, system, strategy), alone or in a block's memory."""
 
 from collections.abc import Mapping
+from concurrent.futures import Executor
+from typing import Any
 
 import numpy as np
 from jax import Array
@@ -12,6 +14,7 @@ from grids.models.layers import Floats
 from kernels.blocks.few import answer_few
 from kernels.blocks.fill import Buffers, fill_buffers
 from kernels.blocks.outputs import compute_outputs
+from kernels.configuration.case import Case
 from sweep.cube.statistics import EFFICIENCY
 from sweep.cube.variables import Arrays
 
@@ -49,16 +52,18 @@ def fill(
     serial_time [numeric dims but pe]: an epoch on one PE. With it come the statistics [statistic,
     numeric dims but pe], made in the same pass. The buffers that were given are gone.
     """
-    case = grid.case(index, axes)
-    assert case is not None, index  # all of a block shares one model and dataset, which fit
-    return fill_buffers(
-        buffers,
-        np.asarray(place),
-        case,
-        # A PE count p is efficient while p times its time is at most this.
-        np.asarray(serial_time)[None] / EFFICIENCY,
-        shape=tuple(values.size for values in axes.values()),
-    )
+    inputs = _list_inputs(place, grid, index, axes, serial_time)
+    return fill_buffers(buffers, *inputs, shape=_find_shape(axes))
+
+
+def compile_fill(
+    pool: Executor, buffers: Any, grid: Grid, index: Index, axes: Mapping[str, Floats]
+) -> None:
+    """Compile in the pool what `fill` runs; of the buffers `jax.ShapeDtypeStruct`s are enough."""
+    shape = _find_shape(axes)
+    serial_time = np.ones(shape[1:], np.float32)
+    inputs = _list_inputs(0, grid, index, axes, serial_time)
+    fill_buffers.compile_ahead(pool, buffers, *inputs, shape=shape)
 
 
 def answer(
@@ -70,3 +75,21 @@ def answer(
     enough = np.asarray(serial_time)[None] / EFFICIENCY
     outputs, table = answer_few(case, enough, names=grid.spec.outputs)
     return {name: np.asarray(values) for name, values in outputs.items()}, np.asarray(table)
+
+
+def _list_inputs(
+    place: int,
+    grid: Grid,
+    index: Index,
+    axes: Mapping[str, Floats],
+    serial_time: NDArray[np.float32],
+) -> tuple[NDArray[np.int64], Case, NDArray[np.float32]]:
+    """The place, the case, and PE seconds in which an epoch is still efficient."""
+    case = grid.case(index, axes)
+    assert case is not None, index  # all of a block shares one model and dataset, which fit
+    # A PE count p is efficient while p times its time is at most this.
+    return np.asarray(place), case, np.asarray(serial_time)[None] / EFFICIENCY
+
+
+def _find_shape(axes: Mapping[str, Floats]) -> tuple[int, ...]:
+    return tuple(values.size for values in axes.values())

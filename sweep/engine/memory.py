@@ -154,9 +154,9 @@ def _estimate_pipelines(grid: Grid, plan: Plan) -> int:
     partitions *= math.prod(
         size for dim, size in zip(plan.dims, plan.shape, strict=True) if dim in axes
     )
-    others = _count_other_layered(grid, plan)
+    others = _count_other_layered(grid, plan, sizes)
     reduced = ends * segments * others * FLOAT * STAGE_COPIES
-    return reduced + min(PARTITIONS, partitions) * ends * END_BYTES
+    return math.ceil(reduced) + min(PARTITIONS, partitions) * ends * END_BYTES
 
 
 def _estimate_own_parts(grid: Grid, plan: Plan) -> int:
@@ -164,8 +164,8 @@ def _estimate_own_parts(grid: Grid, plan: Plan) -> int:
     if grid.spec.oracle == "paper":
         return 0
     sizes = min(_count_sizes(grid, plan), SIZES)
-    others = _count_other_layered(grid, plan)
-    return plan.layers * sizes * others * FLOAT * OWN_COPIES
+    others = _count_other_layered(grid, plan, sizes)
+    return math.ceil(plan.layers * sizes * others * FLOAT * OWN_COPIES)
 
 
 def _count_sizes(grid: Grid, plan: Plan) -> int:
@@ -173,10 +173,15 @@ def _count_sizes(grid: Grid, plan: Plan) -> int:
     return math.prod(_count_distinct(grid, plan, dim, {*SIZED}) for dim in grid.axes)
 
 
-def _count_other_layered(grid: Grid, plan: Plan) -> int:
-    """The most combinations, in a block, of what layers depend on beside the size of groups."""
+def _count_other_layered(grid: Grid, plan: Plan, sizes: int) -> float:
+    """The most combinations, in a block, of what layers depend on beside so many sizes of groups.
+
+    With the sizes there are no more of them than the block has along the axes of both: of rows
+    that hold both, as many as rows.
+    """
     others = {*LAYERED, "segments"} - {*SIZED}
-    return math.prod(_count_distinct(grid, plan, dim, others) for dim in plan.layered)
+    combinations = math.prod(_count_distinct(grid, plan, dim, others) for dim in plan.layered)
+    return min(combinations, max(1.0, _count_along(plan, plan.layered) / sizes))
 
 
 def _list_other_layered(plan: Plan) -> tuple[str, ...]:

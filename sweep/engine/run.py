@@ -35,6 +35,7 @@ from sweep.errors import RunError
 
 if TYPE_CHECKING:
     import xarray as xr
+    import zarr
 
 
 @dataclass(frozen=True)
@@ -99,18 +100,9 @@ def sweep(
     extend: bool = False,
 ) -> None:
     """Compute all blocks of the cube at `url` that are not done."""
-    if overwrite and extend:
-        raise InputError(
-            "expected one of the two, got both",
-            where="overwrite, extend",
-            advice="extend keeps what is stored, overwrite starts anew",
-        )
     # Held before anybody looks: what is decided by is still so when it is written.
     with _translate_failures(url), hold_store(url):
-        cube = None if overwrite else find_existing(url, "r+")
-        more = find_growth(cube, grid, url) if extend else None
-        if cube and not extend:
-            _check_same(cube, grid)
+        cube, more = find_start(url, grid, "r+", overwrite, extend)
         plan = more.plan if more else plan_cube(grid)
         if where.scheduler is None:  # else blocks are computed elsewhere
             check_memory(grid, plan, where.workers)
@@ -130,14 +122,36 @@ def sweep(
             remove_partial(url)
 
 
-def find_existing(url: str, mode: Mode) -> Cube | None:
-    """The cube that an earlier run left, None where there is none yet."""
+def find_start(
+    url: str, grid: Grid, mode: Mode, overwrite: bool, extend: bool
+) -> tuple[Cube | None, Extension | None]:
+    """The cube that a sweep resumes or extends, and its extension; None where there is none.
+
+    InputError: no sweep of the grid can be written at `url`.
+    """
+    if overwrite and extend:
+        raise InputError(
+            "expected one of the two, got both",
+            where="overwrite, extend",
+            advice="extend keeps what is stored, overwrite starts anew",
+        )
     # To write ("r+") the caller holds the store: opened so, Zarr makes a folder that is not there.
     group = open_group(url, mode)
+    if extend:
+        cube = _read_finished(url, group)
+        return cube, _find_growth(cube, grid, url)
+    cube = None if overwrite else _read_finished(url, group)
+    if cube is not None:
+        _check_same(cube, grid)
+    return cube, None
+
+
+def _read_finished(url: str, group: "zarr.Group | None") -> Cube | None:
+    """The cube of a group, None where its making was cut short."""
     return None if group is None or is_unfinished(group) else read_cube(url, group)
 
 
-def find_growth(cube: Cube | None, grid: Grid, url: str) -> Extension | None:
+def _find_growth(cube: Cube | None, grid: Grid, url: str) -> Extension | None:
     """The extension of a cube to the grid, None where there is nothing to add."""
     if cube is None:
         raise InputError(

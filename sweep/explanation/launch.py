@@ -123,7 +123,8 @@ def _list_groups(case: Case, groups: Groups, system: System, predicted: Row) -> 
         if ranks.size > 1:
             row = _describe_ranks("gradient", ranks, system, level)
             alike = "" if ranks.listed == ranks else "; the first replica's, and the others' alike"
-            rows.append(row | {"each": f"the same weights{alike}"})
+            shared = f", shared by ZeRO {case.options.zero}" if case.options.zero else ""
+            rows.append(row | {"each": f"the same weights{shared}{alike}"})
     return rows
 
 

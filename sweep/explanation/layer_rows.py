@@ -16,6 +16,7 @@ from kernels.oracle.formulas import hold_layers, time_part
 from kernels.parallelism.layout import find_layout
 from kernels.work.division import Division
 from kernels.work.group import Placement, share
+from sweep.cases.memory_parts import take_leading
 
 Row = dict[str, Any]
 Integers = NDArray[np.int64]
@@ -104,5 +105,4 @@ def _find_pes(placement: Placement, layers: int, strategy: Strategy) -> dict[str
 
 def _find_stages(placement: Placement, layers: int) -> Integers:
     """The pipeline stage of each layer, from 1."""
-    ends = np.asarray(placement.ends).reshape(len(placement.ends), -1)[:, 0]
-    return np.searchsorted(ends, np.arange(layers), side="right") + 1
+    return np.searchsorted(take_leading(placement.ends), np.arange(layers), side="right") + 1

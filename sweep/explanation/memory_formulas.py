@@ -12,14 +12,13 @@ import numpy as np
 from grids.entries.precision import OPTIMIZER_BYTES, PRECISIONS
 from grids.grid import Grid
 from grids.inputs.groups import Groups
-from grids.models.layers import Floats
 from kernels.compiled import fetch
 from kernels.configuration.case import Case
 from kernels.names.parallelisms import KINDS
 from kernels.oracle.formulas import find_share
 from kernels.oracle.reduction import hold, hold_layers
 from sweep.answers.numbers import number
-from sweep.cases.memory_parts import Sharing, find_sharing
+from sweep.cases.memory_parts import Sharing, find_sharing, take_leading
 
 Row = dict[str, Any]
 Formula = tuple[str, str]  # in symbols, and with numbers
@@ -213,7 +212,7 @@ def _find_fullest(groups: Groups, b: float, share: float) -> Fullest:
     """
     holding = fetch(hold(groups.divide(groups.place()[0])))
     kept, peak, entry, states = (
-        _flatten(held) for held in (holding.kept, holding.peak, holding.entry, holding.states)
+        take_leading(held) for held in (holding.kept, holding.peak, holding.entry, holding.states)
     )
     sample, flying = peak, np.ones_like(peak)
     if groups.strategy.cut_by_axis:
@@ -233,13 +232,7 @@ def _find_fullest(groups: Groups, b: float, share: float) -> Fullest:
 def _find_peak(groups: Groups) -> tuple[str, float, float]:
     """The layer whose backward pass is the peak; what is kept, and gradients [B per sample]."""
     tensors, _ = fetch(hold_layers(groups.divide(groups.place()[0])))
-    kept = np.cumsum(_flatten(np.broadcast_to(tensors.kept, tensors.inputs.shape)))
-    gradients = _flatten(tensors.inputs + tensors.outputs)
+    kept = np.cumsum(take_leading(np.broadcast_to(tensors.kept, tensors.inputs.shape)))
+    gradients = take_leading(tensors.inputs + tensors.outputs)
     most = int(np.argmax(kept + gradients))
     return groups.table.names[most], float(kept[most]), float(gradients[most])
-
-
-def _flatten(values: Any) -> Floats:
-    """The values by stage or layer, of a case of one cell."""
-    array = np.asarray(values, float)
-    return array.reshape(array.shape[0], -1)[:, 0]

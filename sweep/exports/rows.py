@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from grids.grid import LABELS
 from sweep.cells.parts import Part
-from sweep.cube.coordinates import Columns
-from sweep.cube.variables import join_limits
+from sweep.cube.variables import Columns, join_limits
 from sweep.exports.columns import DEFINED, EPOCH_TIME, FEASIBLE, LIMIT_NAMES, name_axis, name_column
 
 # Rows of a batch, and of a row group: readers skip groups, and decode one in each thread. DuckDB

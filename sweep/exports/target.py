@@ -4,10 +4,11 @@ import errno
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from grids.reading.errors import InputError
+from sweep.cube.lock import lock_folder
 from sweep.errors import RunError
 
 PART = "cells.parquet"  # the file in each folder of a partitioned table
@@ -80,7 +81,14 @@ def write_beside(
 @contextmanager
 def _lock_folder(folder: Path) -> Iterator[None]:
     """Make an empty folder that is ours until it is removed at the end."""
-    lock = _lock(folder)
+    lock = None
+    if os.name == "posix":
+        try:
+            lock = lock_folder(folder)
+        except BlockingIOError as error:
+            raise RunError(f"{folder}: another process is writing there") from error
+    else:
+        folder.mkdir(exist_ok=True)
     try:
         for left in folder.iterdir():
             shutil.rmtree(left) if left.is_dir() else left.unlink()
@@ -88,31 +96,6 @@ def _lock_folder(folder: Path) -> Iterator[None]:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         if lock is not None:
-            os.close(lock)
-
-
-def _lock(folder: Path) -> int | None:
-    """Make a folder, or take over that of a killed process, and lock it; the lock's descriptor.
-
-    The system drops the lock with the process, however it dies. RunError: it is locked.
-    """
-    if os.name != "posix":
-        folder.mkdir(exist_ok=True)
-        return None
-    import fcntl  # late: POSIX alone has it
-
-    while True:
-        # Another process may remove its folder at any step: then a new one is made.
-        with suppress(FileNotFoundError):
-            folder.mkdir(exist_ok=True)
-            lock = os.open(folder, os.O_RDONLY)
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if os.path.samestat(os.fstat(lock), folder.stat()):
-                    return lock
-            except BlockingIOError as error:
-                os.close(lock)
-                raise RunError(f"{folder}: another process is writing there") from error
             os.close(lock)
 
 

@@ -110,9 +110,12 @@ def _suspect_compute(run: PredictedRun, deviation: Deviation) -> str:
     if deviation.part == "comp" and _find_split(run) and group > 1:
         return _suspect_division(run, deviation, group)
     pace = "slower" if deviation.slower else "faster"
+    basis = "their profile" if run.answer["times"] == "measured" else "the machine's stated peak"
+    exposed = deviation.part == "total" and group > 1 and deviation.slower
     return (
-        f"the time of one PE: layers run {pace} than their profile says "
-        "(another mini-batch or library, input loading)"
+        f"the time of one PE: layers run {pace} than {basis} says "
+        f"(another mini-batch or library, input loading)"
+        f"{'; or less of what the group exchanges is hidden' if exposed else ''}"
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from sweep.measured.accuracy import rate_prediction, summarise_accuracy
 from sweep.measured.predicted_runs import Conditions, PredictedRun, predict_runs
-from sweep.measured.runs import PARTS, Times, read_runs
+from sweep.measured.runs import PARTS, RunTimes, read_runs
 
 QUANTILES = ("p10", "p50", "p90")
 
@@ -64,12 +64,12 @@ def _make_row(run: PredictedRun, anomaly: Row | None) -> Row:
     }
 
 
-def _list_times(name: str, times: Times) -> Row:
+def _list_times(name: str, times: RunTimes) -> Row:
     """Total, compute and communication [s an iteration] as columns that begin with `name`."""
     return {f"{name}_{part}": getattr(times, part) for part in PARTS}
 
 
-def _rate_predictions(name: str, predicted: Times, measured: Times) -> Row:
+def _rate_predictions(name: str, predicted: RunTimes, measured: RunTimes) -> Row:
     """Accuracies of the three as columns that begin with `name`."""
     return {
         f"{name}_{part}": rate_prediction(getattr(predicted, part), getattr(measured, part))

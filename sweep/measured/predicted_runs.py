@@ -14,7 +14,7 @@ from typing import Any
 from grids.grid import Grid
 from grids.reading.errors import InputError
 from sweep.cells.configuration import Configuration
-from sweep.measured.runs import MeasuredRun, Times
+from sweep.measured.runs import MeasuredRun, RunTimes
 
 AS_MEASURED = {"allreduce": "hierarchical", "conventions": "authors"}
 
@@ -51,10 +51,10 @@ class PredictedRun:
     answer: Mapping[str, Any]
 
     @property
-    def predicted(self) -> Times:
+    def predicted(self) -> RunTimes:
         """[s an iteration]; None where no such configuration can be."""
         names = ("iteration_time", "iteration_comp_time", "iteration_comm_time")
-        return Times(*(self.answer[name] for name in names))
+        return RunTimes(*(self.answer[name] for name in names))
 
     @property
     def intervals(self) -> dict[str, Mapping[str, float]] | None:

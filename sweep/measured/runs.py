@@ -17,7 +17,7 @@ PARTS = ("total", "comp", "comm")
 
 
 @dataclass(frozen=True)
-class Times:
+class RunTimes:
     """[s an iteration] in total, computing and communicating; None: not measured."""
 
     total: float | None
@@ -38,8 +38,8 @@ class MeasuredRun:
     strategy: str
     p: int
     samples_per_replica: int
-    measured: Times
-    authors: Times
+    measured: RunTimes
+    authors: RunTimes
     system: str | None
     source: str
     note: str
@@ -90,13 +90,13 @@ def _parse_count(record: Record, column: str, parameter: str, where: str) -> int
     return int(PARAMETERS[parameter].read(record[column], f"{where}: {column}"))
 
 
-def _parse_times(record: Record, prefix: str, where: str) -> Times:
+def _parse_times(record: Record, prefix: str, where: str) -> RunTimes:
     """The columns total_s, comp_s and comm_s behind `prefix`; the measured total is required."""
     total, comp, comm = (
         _parse_seconds(record.get(column, ""), f"{where}: {column}", required=column in REQUIRED)
         for column in (f"{prefix}{part}_s" for part in PARTS)
     )
-    return Times(total, comp, comm)
+    return RunTimes(total, comp, comm)
 
 
 def _parse_memory(text: str, where: str) -> float | None:

@@ -19,6 +19,7 @@ from kernels.oracle.answer import answer_case
 from sweep.cells.selection import Selection
 from sweep.cells.source import Source
 from sweep.cube.derived_quantities import Paradl
+from sweep.cube.variables import find_allowed
 from sweep.plots.figures import Size, add_legend, make_axes, scale_counts, use_style
 from sweep.plots.looks import BLUE, ORANGE
 from sweep.plots.slices import (
@@ -26,7 +27,6 @@ from sweep.plots.slices import (
     build_case,
     describe_place,
     expect_any,
-    find_allowed,
     find_beyond,
     name_reasons,
     name_stop,

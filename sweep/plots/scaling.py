@@ -19,6 +19,7 @@ from sweep.cases.draws import draw_times
 from sweep.cells.selection import Selection
 from sweep.cells.source import Source
 from sweep.cube.derived_quantities import Paradl
+from sweep.cube.variables import find_allowed
 from sweep.plots.figures import (
     SCALES,
     Size,
@@ -34,7 +35,6 @@ from sweep.plots.slices import (
     build_case,
     describe_place,
     expect_any,
-    find_allowed,
     find_beyond,
     list_by_cause,
     name_reasons,

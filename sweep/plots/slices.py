@@ -11,7 +11,8 @@ from grids.grid import LABELS, Grid
 from grids.reading.errors import InputError
 from grids.reading.units import format_quantity
 from kernels.configuration.case import Case
-from kernels.names.flags import FORBIDS, STOPS, Limit
+from kernels.names.flags import STOPS, Limit
+from sweep.answers.reasons import rank_limits
 from sweep.cells.selection import (
     SHOWN,
     Selection,
@@ -143,11 +144,6 @@ def format_number(axis: str, value: float) -> str:
     return f"{value:,.10g}" if unit == "1" else format_quantity(float(value), unit)
 
 
-def find_allowed(limit: NDArray[Any]) -> NDArray[np.bool_]:
-    """Find the allowed cells."""
-    return np.asarray((limit & np.uint16(FORBIDS)) == 0)
-
-
 def find_beyond(limit: NDArray[Any]) -> NDArray[np.bool_]:
     """Find the cells whose global batch is larger than their data set."""
     return np.asarray((limit & np.uint16(Limit.BATCH_EXCEEDS_DATASET)) > 0)
@@ -164,12 +160,7 @@ def name_stop(limit: NDArray[Any], last: int) -> str | None:
 
 def name_reasons(limit: NDArray[Any]) -> str:
     """Name the limits of forbidden cells, the most frequent first."""
-    counts = {
-        name: int(((limit & np.uint16(Limit[name.upper()])) > 0).sum())
-        for name in name_limits(FORBIDS)
-    }
-    frequent = sorted(counts, key=lambda name: -counts[name])
-    return _write_words(name for name in frequent if counts[name])
+    return _write_words(rank_limits(limit))
 
 
 def _write_words(limits: Iterable[str]) -> str:

@@ -20,6 +20,7 @@ from sweep.cells.selection import Selection
 from sweep.cells.source import Source
 from sweep.cells.space import list_given
 from sweep.cube.derived_quantities import Paradl
+from sweep.cube.variables import find_allowed
 from sweep.plots.figures import Size, add_legend, make_axes, scale_counts, use_style
 from sweep.plots.looks import Look, choose_ink, choose_looks
 from sweep.plots.regions import NOBODY, POINTS, is_logarithmic, refine_winners, spread_points
@@ -27,7 +28,6 @@ from sweep.plots.slices import (
     BEYOND_KEY,
     describe_place,
     expect_any,
-    find_allowed,
     find_beyond,
     format_number,
     name_reasons,

@@ -1,8 +1,4 @@
-"""Bottleneck: the term that dominates an iteration along the PE counts, and the memory by part.
-
-In the paper's words: a limitation is inherent in the strategy, a bottleneck is of the framework or
-the system (ParaDL, section 5.3: what the oracle is to detect).
-"""
+"""Bottleneck: the term that dominates an iteration along the PE counts, and the memory by part."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -24,64 +20,12 @@ from sweep.cells.selection import Selection
 from sweep.cells.source import Source
 from sweep.cells.space import Space, open_space, take_cell, thin_values, write_cell
 from sweep.cube.variables import name_limits
+from sweep.explanation.time_formulas import describe_largest
 
 Row = dict[str, Any]
 
 # PE counts of a line in an answer, the ends among them, and values of each other axis.
 COUNTS, OTHERS = 8, 4
-
-# By term: whose it is, and the reason in a sentence.
-KINDS: dict[str, tuple[str, str]] = {
-    "forward_backward": ("work", "PEs spend most of their time on arithmetic"),
-    "pipeline_bubble": (
-        "limitation",
-        "stages wait for their first and after their last segment: more segments fill the pipeline",
-    ),
-    "weight_update": (
-        "limitation",
-        "each PE updates all weights that it holds, however few samples it has",
-    ),
-    "pass_overhead": (
-        "bottleneck",
-        "reading weights takes as long for few samples as for many",
-    ),
-    "launch_wait": (
-        "bottleneck",
-        "hosts launch layers more slowly than PEs compute them: larger batches keep PEs busy",
-    ),
-    "split_overhead": (
-        "bottleneck",
-        "putting the parts of divided layers together takes longer than their arithmetic",
-    ),
-    "gradient_packing": (
-        "bottleneck",
-        "gradients are copied through host memory before they are exchanged",
-    ),
-    "input_wait": ("bottleneck", "the hosts feed fewer samples a second than the PEs take"),
-    "gradient_exchange": (
-        "limitation",
-        "replicas exchange all gradients once an iteration, whatever the batch",
-    ),
-    "layer_collectives": (
-        "limitation",
-        "every divided layer gathers or reduces its activations, forward and backward",
-    ),
-    "halo_exchange": (
-        "limitation",
-        "PEs that divide samples swap their borders at every layer with a kernel",
-    ),
-    "split_gather": ("limitation", "samples are put together again where the split ends"),
-    "sample_scatter": (
-        "bottleneck",
-        "parts of samples are handed out through host memory",
-    ),
-    "point_to_point": ("limitation", "activations go from stage to stage"),
-    "log_files": (
-        "bottleneck",
-        "every PE opens log files at each exchange, one PE after the other",
-    ),
-    "straggler_wait": ("bottleneck", "all PEs wait for the slowest of them"),
-}
 
 
 def list_bottlenecks(
@@ -168,27 +112,6 @@ def _list_ranges(row: Row, drawn: Mapping[str, Floats]) -> Row:
         },
         "binds_probability": float(np.mean(shares[row["binds"]] == largest)),
     }
-
-
-def describe_largest(shares: Mapping[str, float]) -> Row:
-    """The term with the largest share of a time, whose it is, and both in a sentence.
-
-    shares: by term.
-    """
-    binds = max(shares, key=shares.__getitem__)
-    kind, why = KINDS[binds]
-    return {
-        "binds": binds,
-        "share": shares[binds],
-        "kind": kind,
-        "sentence": f"{shares[binds]:.0%} of the time is {_write_term(binds)}: {why}.",
-    }
-
-
-def _write_term(term: str) -> str:
-    """A term in a sentence."""
-    passes = term == "forward_backward"
-    return "the forward and backward passes" if passes else term.replace("_", " ")
 
 
 def _list_parts(space: Space, index: Index, row: Row) -> Row:

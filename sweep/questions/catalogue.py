@@ -8,7 +8,7 @@ from typing import Any
 from grids.entries.datasets import Dataset
 from grids.entries.parameters import PARAMETERS
 from grids.entries.precision import PrecisionName
-from grids.entries.strategies import LIMIT, MEANING
+from grids.entries.strategies import LIMIT, MEANING, parse_strategy
 from grids.entries.systems import System
 from grids.library import Model, find
 from grids.models.architecture import Architecture
@@ -60,9 +60,10 @@ def _find_customary(model: Model, reference: str) -> Dataset:
     return find("dataset", customary, HERE)
 
 
-def list_datasets() -> list[Row]:
-    """Data sets: samples an epoch, and one sample's shape."""
-    datasets = [find("dataset", name, HERE) for name in list_names("dataset")]
+def list_datasets(reference: str | None = None) -> list[Row]:
+    """Data sets, one or all of the catalogue's: samples per epoch, and one sample's shape."""
+    references = list_names("dataset") if reference is None else (reference,)
+    datasets = [find("dataset", name, HERE) for name in references]
     return [
         {
             "dataset": each.name,
@@ -100,16 +101,21 @@ def list_systems(reference: str | None = None) -> list[Row]:
     ]
 
 
-def list_strategies() -> list[Row]:
+def list_strategies(name: str | None = None) -> list[Row]:
     """The strategies, what each divides, and its limit; pairs that divide a replica together.
 
-    limit: of a pair that cannot be combined the reason.
+    limit: of a pair that cannot be combined the reason. name: that strategy alone, or its parts.
     """
     single = [
-        {"strategy": name, "meaning": meaning, "limit": LIMIT[name]}
-        for name, meaning in MEANING.items()
+        {"strategy": each, "meaning": meaning, "limit": LIMIT[each]}
+        for each, meaning in MEANING.items()
     ]
-    return [*single, *(_describe_pair(*pair) for pair in combinations(WRITTEN, 2))]
+    rows = [*single, *(_describe_pair(*pair) for pair in combinations(WRITTEN, 2))]
+    if name is None:
+        return rows
+    strategy = parse_strategy(name)
+    whole = [row for row in rows if row["strategy"] == strategy.base]
+    return whole or [row for row in rows if row["strategy"] in strategy.parts]
 
 
 def _describe_pair(first: str, second: str) -> Row:
@@ -123,11 +129,14 @@ def _describe_pair(first: str, second: str) -> Row:
     }
 
 
-def list_parameters() -> list[Row]:
+def list_parameters(name: str | None = None) -> list[Row]:
     """Oracle parameters: unit, meaning, oracle, and their value and spread before any measurement.
 
     value: one number, or one for each precision; None where the system or the strategy says.
+    name: that parameter alone.
     """
+    if name is not None and name not in PARAMETERS:
+        raise InputError.unknown("parameter", name, PARAMETERS)
     return [
         {
             "parameter": each.name,
@@ -139,6 +148,7 @@ def list_parameters() -> list[Row]:
             "source": "" if each.prior is None else each.prior.source,
         }
         for each in PARAMETERS.values()
+        if name in (None, each.name)
     ]
 
 

@@ -30,8 +30,8 @@ from sweep.answers.system_settings import complete_rows
 from sweep.cells.selection import Selection, write_place
 from sweep.cells.source import Source
 from sweep.cells.space import Space, open_space, write_cell
-from sweep.cube.laws import expect_laws
-from sweep.questions.curves import Curve, Curves, is_ahead
+from sweep.cube.dimensions import expect_laws
+from sweep.questions.curves import Curves, TimeCurve, is_ahead
 
 Row = dict[str, Any]
 Pair = tuple[Index, Index]
@@ -164,7 +164,7 @@ def _find_crossovers(curves: Curves, first: Index, second: Index) -> Row:
 
 
 def _explain_never(
-    curves: Curves, values: Floats, ours: Curve, theirs: Curve, both: NDArray[np.intp]
+    curves: Curves, values: Floats, ours: TimeCurve, theirs: TimeCurve, both: NDArray[np.intp]
 ) -> str:
     """The reason why one strategy overtakes another nowhere."""
     for curve, who in ((ours, "this one"), (theirs, "the other")):

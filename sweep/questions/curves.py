@@ -29,7 +29,7 @@ ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
-class Curve:
+class TimeCurve:
     """A strategy's time along some values [s], NaN where it is forbidden; and what forbids it."""
 
     time: Floats
@@ -45,7 +45,7 @@ class Curves:
 
     def __init__(self, space: Space, cell: Mapping[str, float], along: str, aim: Aim) -> None:
         self.space, self.cell, self.along, self.aim = space, cell, along, aim
-        self._curves: dict[tuple[Index, bytes], Curve] = {}
+        self._curves: dict[tuple[Index, bytes], TimeCurve] = {}
         self._drawn: dict[tuple[Index, bytes], tuple[Floats, Floats]] = {}
 
     def span(self, index: Index) -> Floats:
@@ -59,7 +59,7 @@ class Curves:
         value = self._read_value(index) if given is None else float(given[0])
         return span_values(self.along, value / FAR, value * FAR)
 
-    def find(self, index: Index, values: Floats) -> Curve:
+    def find(self, index: Index, values: Floats) -> TimeCurve:
         """The curve of a strategy, computed once for each span."""
         key = (index, values.tobytes())
         if key not in self._curves:
@@ -107,7 +107,7 @@ class Curves:
             self._drawn[key] = ours, rivals
         return self._drawn[key]
 
-    def _compute(self, index: Index, values: Floats) -> Curve:
+    def _compute(self, index: Index, values: Floats) -> TimeCurve:
         answer = answer_expected(self._build(index, values))
         comp, comm, limit = (
             np.broadcast_to(np.ravel(part), values.shape)
@@ -116,7 +116,7 @@ class Curves:
         limit = limit.astype(np.int64)
         factor = self._weigh(index, values)
         time = np.where((limit & FORBIDS) > 0, np.nan, (comp + comm) * factor)
-        return Curve(time, limit, comm * factor)
+        return TimeCurve(time, limit, comm * factor)
 
     def _build(self, index: Index, values: Floats) -> Case:
         """The case of a strategy along some values."""

@@ -58,7 +58,7 @@ def diff(
     shared = share_cells(cubes, selection or {})
     mine, others = (set(cube.variables) for cube in cubes)
     names = [name for name in cubes[0].variables if name in others and name != SERIAL]
-    comparison = Comparison(shared, names, tolerance)
+    comparison = CubeComparison(shared, names, tolerance)
     for part in cubes[0].read_parts(names, shared.places[0], misfits=True):
         for other in cubes[1].read_parts(names, shared.find_same(part), misfits=True):
             comparison.add(part.pick(other.coordinates), other.arrange(part.coordinates))
@@ -105,7 +105,7 @@ class Shared:
         }
 
 
-class Comparison:
+class CubeComparison:
     """The differences between the parts that have been compared."""
 
     def __init__(self, shared: Shared, names: list[str], tolerance: float) -> None:

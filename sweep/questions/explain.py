@@ -23,8 +23,7 @@ from sweep.explanation.launch import describe_launch
 from sweep.explanation.layer_rows import list_layers
 from sweep.explanation.memory_formulas import list_memory_formulas
 from sweep.explanation.symbols import list_symbols
-from sweep.explanation.time_formulas import Formula, select_formulas
-from sweep.questions.bottleneck import describe_largest
+from sweep.explanation.time_formulas import Formula, describe_largest, select_formulas
 from sweep.questions.predict import choose_case, describe_case
 
 Row = dict[str, Any]
@@ -105,7 +104,8 @@ def _list_named(case: Case, predicted: Row) -> dict[str, Any]:
 def _list_formulas(grid: Grid, case: Case, predicted: Row) -> list[Row]:
     """A row for each term that takes time."""
     values = _list_values(case, predicted)
-    formulas = select_formulas(grid.strategies[0].parts, oracle=grid.spec.oracle)
+    strategy = grid.strategies[0]
+    formulas = select_formulas(strategy.parts, strategy.zero, oracle=grid.spec.oracle)
     return [
         _describe_term(name, formula, values, predicted, grid.options.algorithm)
         for name, formula in formulas.items()
@@ -165,7 +165,7 @@ def _list_values(case: Case, predicted: Row) -> dict[str, float]:
 
 
 # Numbers of a work that are no sums, or not of this kind.
-APART = ("sent", "touched", "row_states")
+APART = ("sent", "touched", "row_states", "gathered_weights")
 
 
 def _add_up(case: Case) -> Mapping[str, float]:

@@ -11,7 +11,6 @@ from grids.grid import Grid, Index
 from grids.models.layers import Floats
 from kernels.blocks.outputs import compute_outputs
 from kernels.configuration.case import Case
-from kernels.names.flags import FORBIDS
 from kernels.names.statistics import BEST, Objective
 from kernels.oracle.answer import settle_choices
 from sweep.answers.numbers import finite, name_percentiles, number, pick_range
@@ -19,6 +18,7 @@ from sweep.cases.draws import draw_epochs, draw_times
 from sweep.cases.row_cases import answer_expected, build_row_case
 from sweep.cells.selection import locate_row
 from sweep.cells.space import Space, thin_values
+from sweep.cube.variables import find_allowed
 
 Row = dict[str, Any]
 
@@ -74,7 +74,7 @@ def _draw_counts(
     if objective == "epoch_time":
         case, alone = replace(case, training=None), replace(alone, training=None)
     limit = answer_expected(case).limit
-    allowed = (np.ravel(limit).astype(np.int64) & FORBIDS) == 0
+    allowed = find_allowed(np.ravel(limit))
     times, serial = _draw_objective(grid, index, case), _draw_objective(grid, index, alone)
     times = np.where(allowed[:, None] & np.isfinite(times), times, np.inf)
     is_efficient = counts[:, None] * times * efficiency <= serial

@@ -15,7 +15,7 @@ OPTION = "micro_batches"
 
 
 @dataclass(frozen=True)
-class Division:
+class SampleDivision:
     """A step in micro-batches: shares of the samples, and their numbers; None: not known."""
 
     shares: tuple[float, ...]
@@ -25,7 +25,7 @@ class Division:
         return len(self.shares)
 
 
-def divide_samples(asked: Sizes | None, batch: int | None) -> Division:
+def divide_samples(asked: Sizes | None, batch: int | None) -> SampleDivision:
     """The micro-batches of a step of `batch` samples, None: not known.
 
     InputError: none of them, one without samples, other samples than the step's, or a number that
@@ -50,15 +50,15 @@ def divide_samples(asked: Sizes | None, batch: int | None) -> Division:
             where=OPTION,
             advice="write the samples of each, such as 16,16; or their number alone",
         )
-    return Division(tuple(size / batch for size in sizes), sizes)
+    return SampleDivision(tuple(size / batch for size in sizes), sizes)
 
 
-def _divide_equally(count: int, batch: int | None) -> Division:
+def _divide_equally(count: int, batch: int | None) -> SampleDivision:
     """A number of equal micro-batches."""
     if count < 1:
         raise InputError(f"expected at least 1, got {count}", where=OPTION)
     if batch is None:
-        return Division((1 / count,) * count, None)
+        return SampleDivision((1 / count,) * count, None)
     if batch % count:
         sizes = [batch // count + (number < batch % count) for number in range(count)]
         raise InputError(
@@ -68,7 +68,7 @@ def _divide_equally(count: int, batch: int | None) -> Division:
             if 1 < count <= min(batch, 16)
             else "choose a number that divides them",
         )
-    return Division((1 / count,) * count, (batch // count,) * count)
+    return SampleDivision((1 / count,) * count, (batch // count,) * count)
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class PosedStep:
 
 
 def pose_piped(
-    step: TimedGraph, division: Division, links: Links, ask: Callable[[int], TimedGraph]
+    step: TimedGraph, division: SampleDivision, links: Links, ask: Callable[[int], TimedGraph]
 ) -> PosedStep:
     """The problem of a step in micro-batches; ask: the graph of a model for a number of samples.
 
@@ -101,7 +101,7 @@ def pose_piped(
 
 
 def _list_graphs(
-    step: TimedGraph, division: Division, ask: Callable[[int], TimedGraph]
+    step: TimedGraph, division: SampleDivision, ask: Callable[[int], TimedGraph]
 ) -> list[Graph]:
     """The graph of each micro-batch, shared by those with as many samples."""
     if step.times == "oracle":

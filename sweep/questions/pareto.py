@@ -9,18 +9,17 @@ from numpy.typing import NDArray
 
 from grids.reading.errors import InputError, shorten, suggest_name
 from kernels.names.statistics import Objective
-from sweep.answers.objectives import HOUR, check_price, expect_objective, look_up_price
+from sweep.answers.objectives import HOUR, Price, check_price, expect_objective, look_up_prices
 from sweep.answers.system_settings import complete_rows
 from sweep.cells.parts import Part
 from sweep.cells.selection import Selection
 from sweep.cells.source import Source, open_source
 from sweep.cells.space import list_given, open_space
-from sweep.cube.laws import expect_laws
+from sweep.cube.dimensions import expect_laws
 from sweep.cube.variables import Arrays
 
 Row = dict[str, Any]
 Against = Literal["pe-hours", "cost", "memory"]
-Prices = float | Mapping[str, float]
 
 # A front is of one model and data set: times of others are no alternatives. Nor are other values
 # of a machine's parameters, which nobody chooses.
@@ -33,7 +32,7 @@ def pareto(
     *,
     against: Against = "pe-hours",
     objective: Objective = "epoch_time",
-    price: Prices | None = None,
+    price: Price = None,
 ) -> list[Row]:
     """The non-dominated cells of each model and data set, the fastest first, as plain data.
 
@@ -118,9 +117,7 @@ def _take_cells(
     return {**values, "time": kept["time"], "cost": kept["cost"]}
 
 
-def _count_costs(
-    part: Part, time: NDArray[Any], against: Against, price: Prices | None
-) -> NDArray[Any]:
+def _count_costs(part: Part, time: NDArray[Any], against: Against, price: Price) -> NDArray[Any]:
     """The cost of cells: PE-hours, money, or bytes per PE."""
     if against == "memory":
         return part.arrays["memory"]
@@ -130,13 +127,7 @@ def _count_costs(
     return hours * look_up_prices(part.along("system"), price)
 
 
-def look_up_prices(systems: NDArray[Any], price: Prices) -> NDArray[np.float64]:
-    """The price of a PE-hour of each system; InputError: one has none."""
-    prices = [look_up_price(price, str(name)) for name in systems.reshape(-1)]
-    return np.array(prices, float).reshape(systems.shape)
-
-
-def _check(against: str, objective: str, price: Prices | None) -> None:
+def _check(against: str, objective: str, price: Price) -> None:
     expect_objective(objective)
     if against not in get_args(Against):
         raise InputError(

@@ -21,7 +21,7 @@ from sweep.cells.reader import CHOSEN
 from sweep.cells.selection import Selection
 from sweep.cells.source import Source, open_source
 from sweep.cells.space import list_given, take_cell, write_cell
-from sweep.cube.variables import name_limits
+from sweep.cube.variables import find_allowed, name_limits
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -102,7 +102,7 @@ def _pick_cells(grid: Grid, cells: "xr.Dataset", aim: Aim) -> Iterator[Row]:
         trains = aim.trains(grid, labels["model"], labels["dataset"])
         arrays = _read_arrays(part, axes, trains)
         weight = _weigh(arrays, part["pe"].values, aim)
-        allowed = np.where((limit & FORBIDS) == 0, weight, np.nan)
+        allowed = np.where(find_allowed(limit), weight, np.nan)
         for cells_of_place in _list_places(part, axes, fixed):
             values = {
                 axis: part[axis].values[at] for axis, at in zip(axes, cells_of_place, strict=True)

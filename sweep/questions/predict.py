@@ -13,6 +13,8 @@ from kernels.names.terms import TERMS
 from kernels.oracle.answer import Answer, answer_case, settle_choices
 from kernels.parallelism.layout import list_degrees
 from sweep.answers.numbers import finite, number
+from sweep.answers.types.facts import list_fields
+from sweep.answers.types.prediction import Prediction
 from sweep.cases.case_numbers import parameters
 from sweep.cases.fits import find_smallest_group
 from sweep.cases.intervals import list_intervals
@@ -108,36 +110,23 @@ def describe_case(grid: Grid, case: Case | None) -> dict[str, Any]:
         "pe": int(grid.axes["pe"][0]),
     }
     if case is None:
-        return place | _describe_misfit() | describe_basis(grid)
+        return place | MISFIT | describe_basis(grid)
     # The size that `group=best` chose is evaluated alone: a program of all choices may round the
     # last bit differently, and the answer is to be that of `group=N`.
     return place | _describe(grid, case, answer_case(case))
 
 
-def _describe_misfit() -> dict[str, Any]:
-    """The answer for samples that do not fit the model."""
-    nothing = dict.fromkeys(
-        (
-            *("replicas", "group", "segments", "batch", "global_batch"),
-            *("comp_time", "comm_time", "epoch_time", "epochs", "train_time"),
-        )
-    )
-    return nothing | {
-        "degrees": {},
-        "iteration_time": None,
-        "iteration_comp_time": None,
-        "iteration_comm_time": None,
-        "memory": None,
-        "memory_parts": {},
-        "largest_batch": None,
-        "feasible": False,
-        "limit": ["incompatible"],
-        "terms": {},
-        "parameters": {},
-        "calibration": None,
-        "intervals": None,
-        "extrapolation": [],
-    }
+# The answer for samples that do not fit the model.
+MISFIT: dict[str, Any] = {
+    **{name: None for name, field in list_fields(Prediction).items() if field.nullable},
+    "degrees": {},
+    "memory_parts": {},
+    "feasible": False,
+    "limit": ["incompatible"],
+    "terms": {},
+    "parameters": {},
+    "extrapolation": [],
+}
 
 
 def _describe(grid: Grid, case: Case, answer: Answer) -> dict[str, Any]:

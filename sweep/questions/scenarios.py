@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from grids.entries.parameters import PARAMETERS
 from grids.grid import Grid
 from grids.reading.units import format_quantity
-from kernels.configuration.case import Case
-from kernels.machine.draws import Uncertainty
+from kernels.configuration.case import Case, Uncertainty
 from kernels.machine.software import Software
 from sweep.answers.numbers import number
 from sweep.cases.probability import draw_sample_times

@@ -17,8 +17,8 @@ from grids.ranges import Range
 from grids.reading.errors import InputError
 from kernels.blocks.labels import EPOCH, label_points
 from kernels.compiled import fetch
-from kernels.names.flags import FORBIDS
 from kernels.oracle.points import Points
+from sweep.cube.variables import find_allowed
 from sweep.samples.draw import Draw, Integers
 from sweep.samples.space import Problem, SampleSpace
 
@@ -81,7 +81,7 @@ class Walk:
         draw = self.move(places)
         answers = [_answer(points, draw) for points in draw.tables.points]
         slices = np.arange(len(draw))
-        feasible = np.stack([is_feasible(answer["limit"]) for answer in answers])
+        feasible = np.stack([find_allowed(answer["limit"]) for answer in answers])
         times = np.stack([answer[EPOCH] for answer in answers])
         first, second = (times[rival, slices] for rival in self.rivals)
         known = ~self.crosses | (np.isfinite(first) & np.isfinite(second))
@@ -129,11 +129,6 @@ def _halve(walk: Walk, inner: Flags) -> tuple[Integers, Flags]:
         low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
     known = walk.compare(low)[1] & walk.compare(high)[1]
     return np.where(inner, low, high), (before != after) & known
-
-
-def is_feasible(flags: NDArray[Any]) -> Flags:
-    """Whether no limit forbids each row."""
-    return np.asarray((flags & (int(FORBIDS) & 0xFFFF)) == 0)
 
 
 def _answer(points: Points, draw: Draw) -> dict[str, NDArray[Any]]:

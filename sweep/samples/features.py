@@ -7,6 +7,7 @@ is stated to do, how a strategy divides. What has no bound (no staging, no limit
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,9 +21,11 @@ from kernels.arrays import Cells
 from kernels.configuration.case import Case
 from kernels.configuration.places import ENDLESS, PLACES, read_parameters
 from kernels.parallelism.layout import list_degrees
-from sweep.samples.draw import Draw
 from sweep.samples.model_features import MODEL, Feature
-from sweep.samples.space import Problem
+
+if TYPE_CHECKING:
+    from sweep.samples.draw import Draw
+    from sweep.samples.space import Problem
 
 # Levels of a network beyond the first two, whose links are `intra_` and `inter_`: as many as the
 # kernels have at least.
@@ -98,7 +101,7 @@ INPUTS: dict[str, Feature] = {
 FEATURES: dict[str, Feature] = {**FACTS, **INPUTS, **STRATEGY, **OUTER_LINKS, **SYSTEM, **MODEL}
 
 
-def describe_rows(grid: Grid, problem: Problem, strategy: int, draw: Draw) -> dict[str, Floats]:
+def describe_rows(grid: Grid, problem: "Problem", strategy: int, draw: "Draw") -> dict[str, Floats]:
     """All features [slice] of slices of a problem under one strategy, by name."""
     case = draw.tables.points[strategy].case
     varying = {
@@ -112,7 +115,7 @@ def describe_rows(grid: Grid, problem: Problem, strategy: int, draw: Draw) -> di
     return {name: constant[name] if name in constant else varying[name] for name in FEATURES}
 
 
-def _describe_problem(grid: Grid, problem: Problem) -> dict[str, float]:
+def _describe_problem(grid: Grid, problem: "Problem") -> dict[str, float]:
     """The features that all slices of a problem have in common."""
     model, dataset, system = problem
     workload = grid.workload(model, dataset, system)
@@ -131,7 +134,7 @@ def _describe_model(table: LayerTable) -> dict[str, float]:
     return {name: float(feature.read(table)) for name, feature in MODEL.items()}
 
 
-def _describe_inputs(case: Case, draw: Draw) -> dict[str, Floats]:
+def _describe_inputs(case: Case, draw: "Draw") -> dict[str, Floats]:
     """All continuous parameters, and the links of outer levels, which follow `inter_`."""
     values = {
         name: draw.values[name] if name in draw.values else _take(np.asarray(value), draw)
@@ -146,7 +149,7 @@ def _describe_inputs(case: Case, draw: Draw) -> dict[str, Floats]:
     return {name: np.where(column >= ENDLESS, 0.0, column) for name, column in values.items()}
 
 
-def _describe_strategy(strategy: Strategy, case: Case, draw: Draw) -> dict[str, Floats]:
+def _describe_strategy(strategy: Strategy, case: Case, draw: "Draw") -> dict[str, Floats]:
     """How a strategy divides; counts that it leaves to the oracle are answers, and 0 here."""
     run, ones = case.run, np.ones(len(draw))
     left = {name: np.zeros(len(draw)) for name in strategy.choices}
@@ -170,7 +173,7 @@ def _describe_strategy(strategy: Strategy, case: Case, draw: Draw) -> dict[str, 
     }
 
 
-def _take(leaf: Floats, draw: Draw) -> Floats:
+def _take(leaf: Floats, draw: "Draw") -> Floats:
     """The values [slice] of a table's leaf, which has one for each row or one for all."""
     values = np.asarray(leaf, float).reshape(-1)
     return values[draw.rows] if values.size > 1 else np.full(len(draw), float(values[0]))

@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 from kernels.blocks.labels import EPOCH, label_points
 from kernels.compiled import fetch
 from kernels.oracle.points import Points
-from sweep.cube.variables import join_limits
+from sweep.cube.variables import find_allowed, join_limits
 from sweep.samples.columns import name_slope
-from sweep.samples.draw import Draw, draw_slices
-from sweep.samples.edges import Shares, is_feasible, move_to_edges
+from sweep.samples.draw import Draw, draw_slices, make_tables
+from sweep.samples.edges import Shares, move_to_edges
 from sweep.samples.features import describe_rows
 from sweep.samples.space import Problem, SampleSpace
 from sweep.samples.splits import name_label
-from sweep.samples.tables import make_tables
 
 Columns = dict[str, NDArray[Any]]
 # The chunks of a problem share its tables.
@@ -129,7 +128,7 @@ def _read_answers(fetched: Mapping[str, Any]) -> Columns:
     flags = answers.pop("limit")
     texts, at = join_limits(flags)
     return {
-        "feasible": is_feasible(flags),
+        "feasible": find_allowed(flags),
         "defined": np.isfinite(answers[EPOCH]) & np.isfinite(answers["memory"]),
         "limit_names": np.array(texts)[at],
         **{name: answer.astype(np.float32) for name, answer in answers.items()},

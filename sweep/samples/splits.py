@@ -7,7 +7,7 @@ hold out whole values, `scale` and `size` the largest PE counts and batches.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,9 @@ from grids.reading.errors import InputError
 from kernels.configuration.places import PLACES
 from sweep.samples.features import FACTS, INPUTS, OUTER_LINKS, SYSTEM
 from sweep.samples.model_features import MODEL
-from sweep.samples.space import SampleSpace
+
+if TYPE_CHECKING:
+    from sweep.samples.space import SampleSpace
 
 # How each split divides rows.
 SPLITS = {
@@ -89,7 +91,7 @@ class Splits:
         return np.isin(rows[name_label(name)], list(self.tested[name]))
 
 
-def choose_splits(space: SampleSpace, seed: int, required: Sequence[str] = ()) -> Splits:
+def choose_splits(space: "SampleSpace", seed: int, required: Sequence[str] = ()) -> Splits:
     """The splits of a space, by the seed. InputError: a required one tests nothing."""
     for name in required:
         if name not in SPLITS:
@@ -154,7 +156,7 @@ def _mix(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return np.asarray(bits ^ (bits >> np.uint64(31)))
 
 
-def _list_families(space: SampleSpace) -> dict[str, dict[str, str]]:
+def _list_families(space: "SampleSpace") -> dict[str, dict[str, str]]:
     """The family of each label: settings of one machine, groups of one strategy go together."""
     grid = space.grid
     return {

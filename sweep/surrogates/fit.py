@@ -50,7 +50,7 @@ Report = Callable[[int, int, float], None]
 
 
 @dataclass(frozen=True)
-class Recipe:
+class TrainingRecipe:
     """How a network is trained. gradients: on slopes, too."""
 
     width: int = 128
@@ -106,7 +106,7 @@ def make_examples(rows: SampleRows, encoding: Encoding, *, gradients: bool) -> E
 
 
 def fit_network(
-    train: Examples, valid: Examples, recipe: Recipe, report: Report = lambda *_: None
+    train: Examples, valid: Examples, recipe: TrainingRecipe, report: Report = lambda *_: None
 ) -> tuple[SurrogateNetwork, float]:
     """Train a network; return the best on the rows of validation, and its error there.
 
@@ -128,7 +128,7 @@ def fit_network(
     return best, least
 
 
-def _train_epochs(train: Examples, recipe: Recipe) -> Iterator[SurrogateNetwork]:
+def _train_epochs(train: Examples, recipe: TrainingRecipe) -> Iterator[SurrogateNetwork]:
     """The network after each epoch."""
     size = min(BATCH, max(len(train) // LEAST_STEPS, 1))
     steps = len(train) // size
@@ -188,7 +188,7 @@ def _apply(member: Any, *inputs: Singles) -> Array:
     return outputs
 
 
-def _begin(rng: np.random.Generator, recipe: Recipe, train: Examples) -> SurrogateNetwork:
+def _begin(rng: np.random.Generator, recipe: TrainingRecipe, train: Examples) -> SurrogateNetwork:
     """Make the network before the first step."""
     features, kinds = (train.arrays[name].shape[1] for name in ("features", "kinds"))
     network = make_network(rng, features, kinds, recipe.width)

@@ -7,6 +7,7 @@ import numpy as np
 
 from grids.reading.errors import InputError
 from kernels.blocks.labels import EPOCH
+from sweep.samples.read import open_samples
 from sweep.surrogates.rows import LABELS
 from sweep.surrogates.surrogate import Surrogate, expect_extra, load_surrogate
 
@@ -69,8 +70,6 @@ def read_table(path: Path) -> "pd.DataFrame":
     import pyarrow as pa
 
     if path.is_dir():
-        from sweep.samples.read import open_samples
-
         samples = open_samples(path)
         return samples.read([*LABELS, *samples.list_columns("feature", constants=True)])
     if not path.is_file():

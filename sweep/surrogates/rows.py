@@ -12,12 +12,13 @@ from grids.reading.errors import InputError
 from kernels.blocks.labels import EPOCH, TARGETS
 from sweep.samples.columns import name_slope
 from sweep.samples.features import OUTER_LINKS
-from sweep.samples.read import Samples
 from sweep.samples.splits import TRAIN, name_label, name_split
 from sweep.surrogates.encoding import Flags, Singles
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from sweep.samples.read import Samples
 
 # Communication is taken to be this share of an epoch at least: 0 has no logarithm.
 LEAST_SHARE = 1e-4
@@ -47,7 +48,7 @@ class SampleRows:
         return np.asarray(np.all(sides, axis=0)) if sides else np.ones(len(self), bool)
 
 
-def read_rows(samples: Samples, splits: Sequence[str], *, slopes: bool = False) -> SampleRows:
+def read_rows(samples: "Samples", splits: Sequence[str], *, slopes: bool = False) -> SampleRows:
     """Read the columns of all rows that learning and scoring need."""
     samples.expect_splits(splits)
     if slopes and not samples.inputs:

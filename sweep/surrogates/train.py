@@ -115,7 +115,7 @@ def _train_member(
     report: Callable[[int, int, float], None],
 ) -> tuple[Any, float | None]:
     """Train one learner; return it with its validation error."""
-    from sweep.surrogates.fit import Recipe, fit_network, make_examples
+    from sweep.surrogates.fit import TrainingRecipe, fit_network, make_examples
 
     examples = make_examples(train, encoding, gradients=settings["gradients"])
     checked = make_examples(valid, encoding, gradients=False)
@@ -123,7 +123,7 @@ def _train_member(
         from sweep.surrogates.trees import fit_trees
 
         return fit_trees(examples, checked, seed, report), None
-    network, error = fit_network(examples, checked, Recipe(seed=seed, **settings), report)
+    network, error = fit_network(examples, checked, TrainingRecipe(seed=seed, **settings), report)
     return network, error
 
 

@@ -225,3 +225,14 @@ def test_what_is_no_name_is_shown_shortly(kind: Kind) -> None:
         with pytest.raises(InputError) as error:
             find(kind, reference, Path())
         assert len(str(error.value)) < 1000
+
+
+@pytest.mark.parametrize("kind", get_args(Kind))
+def test_a_file_of_another_kind_is_named_for_what_it_is(kind: Kind, tmp_path: Path) -> None:
+    first = {other: name for other, name in reversed(ENTRIES) if other != kind}
+    files = {other: CATALOGUE / f"{other}s" / f"{name}.yaml" for other, name in first.items()}
+    files["spec"] = tmp_path / "spec.yaml"
+    files["spec"].write_text("axes: {model: vgg16}\n")
+    for other, file in files.items():
+        with pytest.raises(InputError, match=f"expected a {kind}'s file, got a {other}'s"):
+            find(kind, str(file), Path())

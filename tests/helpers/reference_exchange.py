@@ -176,7 +176,16 @@ def gradient_messages(layers: Sequence[Layer], machine: Machine, run: Run) -> fl
 
 
 def gradient_seconds(layers: Sequence[Layer], machine: Machine, run: Run) -> float:
-    """T: all of the all-reduce; a spatial group has all weights on every PE."""
+    """T: all of the all-reduce; a spatial group has all weights on every PE.
+
+    ZeRO's third stage: 2 A all-gathers and a reduce-scatter, each half of an all-reduce.
+    """
+    often = run.accumulate + 0.5 if run.zero == 3 else 1.0
+    return often * all_reduce_seconds(layers, machine, run)
+
+
+def all_reduce_seconds(layers: Sequence[Layer], machine: Machine, run: Run) -> float:
+    """One all-reduce of all gradients."""
     m, messages = (f(layers, machine, run) for f in (gradient_bytes, gradient_messages))
     if passes_hosts(machine, run):
         return exchange_seconds(machine, run, m)

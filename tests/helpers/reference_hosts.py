@@ -16,7 +16,7 @@ def passes_hosts(machine: Machine, run: Run) -> bool:
     if machine.staging is None:
         return False
     if run.group == "spatial":
-        return run.p > 1
+        return run.p2 > 1  # a group of one PE is plain data parallelism
     return run.group in ("filter", "channel") and run.p1 == 1 and run.p2 > 1
 
 

@@ -75,7 +75,8 @@ def compute_terms(layers: Sequence[Layer], machine: Machine, run: Run) -> Values
         "pipeline_bubble": (run.p2 - 1) / run.segments * forward_backward if run.piped else 0.0,
         "pass_overhead": run.accumulate * (run.p2 + run.segments - 1 if run.piped else 1) * fixed,
         "launch_wait": run.accumulate * launch_wait(layers, machine, run),
-        "weight_update": max(sum(updates[i] for i in stage) for stage in stages(layers, run)),
+        "weight_update": max(sum(updates[i] for i in stage) for stage in stages(layers, run))
+        / (run.sharers if run.zero else 1),
         "split_overhead": run.accumulate * split_overhead(layers, machine, run),
         "gradient_packing": packing_seconds(layers, machine, run),
     }

@@ -33,16 +33,20 @@ def peak_bytes(layers: Sequence[Layer], machine: Machine) -> float:
     return most
 
 
-def segments_memory(held: Sequence[Layer], machine: Machine, run: Run, first: bool) -> Values:
-    """A stage of several, bytes a sample: one segment goes backward, the others wait."""
-    inputs = held[0].x * machine.a
+def segments_memory(held: Sequence[Layer], machine: Machine, run: Run, number: int) -> Values:
+    """A stage of several, bytes a sample: one segment goes backward, the others wait.
+
+    By 1F1B stage i of q holds q - i segments, if there are so many.
+    """
+    inputs, first = held[0].x * machine.a, number == 0
+    flying = min(run.p2 - number, run.segments) if run.schedule == "1f1b" else run.segments
     if run.recompute:
         kept = inputs if first else 0.0
     else:
         kept = sum(kept_bytes(layer, machine) for layer in held)
     return {
-        "others": kept * (1 - 1 / run.segments),
-        "received": 0.0 if first else inputs,
+        "others": kept * (flying - 1) / run.segments,
+        "received": 0.0 if first else inputs * flying / run.segments,
         "peak": peak_bytes(held, machine) / run.segments,
     }
 
@@ -89,13 +93,27 @@ def stage_memory(
     # Filter and channel groups divide weights alone: gathered outputs are whole.
     held = parts if run.group == "spatial" else [layers[i] for i in stage]
     if run.piped:
-        sampled = segments_memory(held, machine, run, first=stage[0] == 0)
+        number = [each[0] for each in stages(layers, run)].index(stage[0])
+        sampled = segments_memory(held, machine, run, number)
     elif run.placed:
         sampled = device_memory(layers, machine, run, stage)
     else:
         sampled = network_memory(held, machine, run)
     states = machine.state_bytes[run.optimizer]
+    if run.zero:
+        held_weights = sum(layer.w + layer.bias for layer in parts)
+        everywhere = [own_part(layer, run) for layer in layers]
+        largest = sorted(machine.a * (layer.w + layer.bias) for layer in everywhere)[-2:]
+        gathered = sum(largest) if run.zero == 3 else 0.0
+        return sampled | {"states": sharded_bytes(machine, run) * held_weights + gathered}
     return sampled | {"states": sum(layer_states(layer, machine, states) for layer in parts)}
+
+
+def sharded_bytes(machine: Machine, run: Run) -> float:
+    """Of a weight: copies and moments from stage 1 on shared, its gradient from 2, itself at 3."""
+    copies = machine.state_bytes[run.optimizer] - machine.a - machine.g
+    sizes = {1: copies, 2: machine.g, 3: machine.a}
+    return sum(size / (run.sharers if run.zero >= stage else 1) for stage, size in sizes.items())
 
 
 def row_states(layers: Sequence[Layer], machine: Machine, run: Run, stage: Sequence[int]) -> float:

@@ -132,11 +132,18 @@ class Run:
     algorithm: Algorithm = "auto"
     gradients: Algorithm | None = None  # of those that exchange gradients; None: as all others
     phi: float | None = None  # of the gradient exchange, beside the flows that are counted
+    zero: int = 0  # Rajbhandari's stage: who shares optimizer states, gradients, weights
+    schedule: Literal["gpipe", "1f1b"] = "gpipe"
 
     @property
     def p(self) -> int:
         """All PEs."""
         return self.p1 * self.p2
+
+    @property
+    def sharers(self) -> int:
+        """PEs with the same weights, which ZeRO divides among them; of a spatial group all."""
+        return self.p if self.group == "spatial" else self.p1
 
     @property
     def global_batch(self) -> float:

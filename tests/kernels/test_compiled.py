@@ -1,5 +1,7 @@
 """Compiled functions compute what they did, once traced for each value of a static argument."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import jax
 import numpy as np
 import pytest
@@ -88,3 +90,16 @@ def test_few_numbers_need_no_option_of_this_compiler(monkeypatch) -> None:
     monkeypatch.undo()
     compiler._are_known.cache_clear()
     assert compiler._are_known() or jax.version.__version_info__ >= (0, 11)
+
+
+def test_a_program_that_was_compiled_ahead_is_the_one_that_is_called() -> None:
+    @compiled("times")
+    def add(values, *, times):
+        return values + times
+
+    with ThreadPoolExecutor(2) as pool:
+        for _ in range(2):
+            add.compile_ahead(pool, jax.ShapeDtypeStruct((3,), np.float64), times=2)
+        assert add(np.zeros(3), times=2).tolist() == [2.0, 2.0, 2.0]
+        assert add(np.zeros(3), times=5).tolist() == [5.0, 5.0, 5.0]
+    assert add.programs == 2

@@ -7,12 +7,13 @@ import jax
 import numpy as np
 
 from kernels.configuration.run import add_terms
-from kernels.names.terms import TERMS, Term, Terms, list_terms
+from kernels.names.terms import TERMS, Terms, list_terms
 
 
 def test_a_row_is_what_its_field_says() -> None:
-    meaning = "time of weight updates"
-    assert TERMS["weight_update"] == Term("weight_update", "compute", "iteration", meaning, True)
+    update = TERMS["weight_update"]
+    assert (update.part, update.per, update.once) == ("compute", "iteration", True)
+    assert update.meaning == "time of weight updates"
 
 
 def test_terms_are_a_pytree_in_the_order_of_the_table() -> None:

@@ -10,10 +10,9 @@ import pytest
 from toys import LAYERS, NETWORK, PROCESSOR, TIMES, bounds, divide, placement, run
 
 from kernels.compiled import compiled
-from kernels.configuration.case import Case
-from kernels.machine.draws import Uncertainty
+from kernels.configuration.case import Case, Uncertainty
 from kernels.machine.software import Software
-from kernels.names.percentiles import PERCENTILES
+from kernels.names.stored import PERCENTILES
 from kernels.namespace import use_numpy
 from kernels.options import Options
 from kernels.oracle import uncertainty

@@ -60,6 +60,9 @@ def test_it_has_the_name_of_the_project_too():
     assert set(sweep.__all__) <= set(dir(paradl))
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = paradl.nothing
+    command = [sys.executable, ROOT / path, "--version"]
+    ended = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
+    assert ended.stdout == f"paradl {version('paradl')}\n"
 
 
 def test_importing_it_is_quick():

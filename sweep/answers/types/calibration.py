@@ -4,7 +4,7 @@ from typing import Annotated, Any, TypedDict
 
 from grids.entries.calibration import CalibrationFile, ModelError
 from grids.entries.entry import Record
-from sweep.answers.types.facts import Fact
+from sweep.answers.types.facts import AnswerType, Fact
 from sweep.answers.types.words import Dataset, Model, OracleName, Precision, Strategy, System
 
 SPREAD = "spread of the logarithm of what remains unexplained, "
@@ -71,3 +71,6 @@ class CalibrationRecord(TypedDict):
     series: Annotated[list[SeriesRow], state_field(CalibrationFile, "series")]
     layers: Annotated[list[str], state_field(CalibrationFile, "layers")]
     accuracy: Annotated[dict[str, Any], state_field(CalibrationFile, "accuracy")]
+
+
+ANSWERS = {"calibrate": AnswerType(CalibrationRecord, record=True)}

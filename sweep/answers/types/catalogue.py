@@ -2,8 +2,8 @@
 
 from typing import Annotated, Any, Literal, TypedDict
 
-from sweep.answers.types.facts import Fact, state_parameter
-from sweep.answers.types.words import Dataset, Macs, Model, ParameterName, Source, Strategy, System
+from sweep.answers.types import words
+from sweep.answers.types.facts import AnswerType, Fact, state_parameter
 
 PeakFlops = Annotated[float, state_parameter("peak_flops")]
 MemoryBandwidth = Annotated[float, state_parameter("memory_bandwidth")]
@@ -12,29 +12,29 @@ MemoryBandwidth = Annotated[float, state_parameter("memory_bandwidth")]
 class ModelRow(TypedDict):
     """A network."""
 
-    model: Model
+    model: words.Model
     title: Annotated[str, Fact("what people call it")]
-    dataset: Dataset
+    dataset: words.Dataset
     parameters: Annotated[int, Fact("weights and biases")]
-    macs: Macs
+    macs: words.Macs
     layers: Annotated[int, Fact("layers")]
-    source: Source
+    source: words.Source
 
 
 class DatasetRow(TypedDict):
     """A data set."""
 
-    dataset: Dataset
+    dataset: words.Dataset
     samples: Annotated[int, Fact("samples of an epoch")]
     shape: Annotated[str, Fact("a sample's channels and extents, such as 3x226x226")]
     targets: Annotated[int, Fact("what is to be told of a sample, such as classes")] | None
-    source: Source
+    source: words.Source
 
 
 class SystemRow(TypedDict):
     """A machine."""
 
-    system: System
+    system: words.System
     pe: Annotated[str, Fact("the processing element, by its name")]
     peak_flops: PeakFlops
     memory: Annotated[float, Fact("memory of a PE", "B", scaled=True)]
@@ -48,7 +48,7 @@ class SystemRow(TypedDict):
 class StrategyRow(TypedDict):
     """A strategy."""
 
-    strategy: Strategy
+    strategy: words.Strategy
     meaning: Annotated[str, Fact("what it divides")]
     limit: Annotated[str, Fact("how far it goes")]
 
@@ -56,7 +56,7 @@ class StrategyRow(TypedDict):
 class ParameterRow(TypedDict):
     """A parameter of an oracle; its value and spread may be by precision."""
 
-    parameter: ParameterName
+    parameter: words.ParameterName
     unit: Annotated[str, Fact("the unit of its values")]
     oracle: Annotated[Literal["machine", "paper", "both"], Fact("whose it is")]
     value: (
@@ -68,3 +68,12 @@ class ParameterRow(TypedDict):
     spread: Annotated[float | dict[str, float], Fact("standard deviation of its logarithm")] | None
     meaning: Annotated[str, Fact("what it is")]
     source: Annotated[str, Fact("where its value comes from")]
+
+
+ANSWERS = {
+    "models": AnswerType(ModelRow),
+    "datasets": AnswerType(DatasetRow),
+    "systems": AnswerType(SystemRow),
+    "strategies": AnswerType(StrategyRow),
+    "parameters": AnswerType(ParameterRow),
+}

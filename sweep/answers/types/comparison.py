@@ -2,11 +2,11 @@
 
 from typing import Annotated, Any, TypedDict
 
-from sweep.answers.types.facts import Fact
-from sweep.answers.types.words import Extrapolation, Limits, Notes, Place, Reason
+from sweep.answers.types.facts import AnswerType, Fact
+from sweep.answers.types.words import Extrapolation, Limits, Notes, PlaceLabels, Reason
 
 
-class RunRow(Place):
+class RunRow(PlaceLabels):
     """A measured run, and what is predicted of it."""
 
     p: Annotated[int, Fact("PEs")]
@@ -73,3 +73,6 @@ class Comparison(TypedDict):
         dict[str, Any], Fact("accuracies: overall, strategies_mean, by_strategy, by_model")
     ]
     notes: Notes
+
+
+ANSWERS = {"compare": AnswerType(Comparison, record=True)}

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, NotRequired, TypedDict
 
-from sweep.answers.types.facts import Fact
+from sweep.answers.types.facts import AnswerType, Fact
 
 Records = list[dict[str, Any]]
 
@@ -54,3 +54,6 @@ class Difference(TypedDict):
         Fact("PE counts, and values of swept machine parameters, with another fastest strategy"),
     ]
     notes: Annotated[list[str], Fact("cubes that are not finished")]
+
+
+ANSWERS = {"status": AnswerType(Status, record=True), "diff": AnswerType(Difference, record=True)}

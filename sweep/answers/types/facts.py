@@ -51,6 +51,19 @@ class Field:
     optional: bool = False
 
 
+@dataclass(frozen=True)
+class AnswerType:
+    """The answer of a verb: rows, or one record.
+
+    axes: rows have values along a space's axes, too, of several machines their settings, and notes;
+    `sought` where a row may be of no cell, and its values null.
+    """
+
+    row: type
+    record: bool = False
+    axes: Literal["none", "known", "sought"] = "none"
+
+
 def state_parameter(name: str) -> Fact:
     """The fact about a parameter's values."""
     row = PARAMETERS[name]

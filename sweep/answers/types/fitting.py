@@ -2,7 +2,7 @@
 
 from typing import Annotated, TypedDict
 
-from sweep.answers.types.facts import Fact
+from sweep.answers.types.facts import AnswerType, Fact
 from sweep.answers.types.words import PE, Feasible, GlobalBatch, Model, System
 
 PARTS_MEANING = "memory of the fullest PE by part"
@@ -76,3 +76,6 @@ class FitAnswer(TypedDict):
         list[LayoutRow],
         Fact("where it fits, larger micro-batches; else what a change, or two, would let fit"),
     ]
+
+
+ANSWERS = {"fit": AnswerType(FitAnswer, record=True)}

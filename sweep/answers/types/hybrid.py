@@ -2,23 +2,8 @@
 
 from typing import Annotated, Literal, TypedDict
 
-from sweep.answers.types.facts import Fact
-from sweep.answers.types.words import (
-    PE,
-    Dataset,
-    Feasible,
-    GlobalBatch,
-    Limits,
-    Model,
-    Notes,
-    OracleName,
-    Precision,
-    Profile,
-    Replicas,
-    Software,
-    Strategy,
-    Times,
-)
+from sweep.answers.types import words
+from sweep.answers.types.facts import AnswerType, Fact
 
 PEsOfGroup = Annotated[int, Fact("PEs of a group")]
 Speedup = Annotated[float, Fact("time to the target on one PE over that on so many")]
@@ -48,7 +33,7 @@ class EpochsRecord(TypedDict):
 class SplitRow(TypedDict):
     """The gain of a hybrid's group."""
 
-    strategy: Strategy
+    strategy: words.Strategy
     group: PEsOfGroup
     speedup: Annotated[float, Fact("of an iteration in a group over one PE")] | None
     fastest: Annotated[bool, Fact("whether no other split of groups of this size has more")]
@@ -59,18 +44,18 @@ class SplitRow(TypedDict):
 class HybridRow(TypedDict):
     """A strategy on so many PEs."""
 
-    pe: PE
-    strategy: Strategy
-    replicas: Replicas
+    pe: words.PE
+    strategy: words.Strategy
+    replicas: words.Replicas
     scaling_efficiency: Annotated[float, Fact("T_1 / T_N across replicas")] | None
     speedup: Speedup | None
     p10: Low | None
     p50: Median | None
     p90: High | None
     wins: Annotated[bool, Fact("whether it is the soonest of all on so many PEs")]
-    feasible: Feasible
-    limit: Limits
-    global_batch: GlobalBatch
+    feasible: words.Feasible
+    limit: words.Limits
+    global_batch: words.GlobalBatch
     epochs: Annotated[float, Fact("epochs to the target; null: it is not reached")] | None
     converges: Annotated[bool, Fact("whether the target is reached")]
     extrapolated: Extrapolated
@@ -79,7 +64,7 @@ class HybridRow(TypedDict):
 class HybridCrossover(TypedDict):
     """From where on a hybrid wins."""
 
-    strategy: Strategy
+    strategy: words.Strategy
     group: PEsOfGroup
     against: Annotated[
         Literal["same", "best"], Fact("data on as many PEs, or its best up to there")
@@ -105,7 +90,7 @@ class Gain(TypedDict):
     p50: Median | None
     p90: High | None
     chance: Annotated[float, Fact("part of the draws in which it is")] | None
-    strategy: Strategy | None
+    strategy: words.Strategy | None
     hybrid_pe: Annotated[int, Fact("PEs of the best hybrid")] | None
     data_pe: Annotated[int, Fact("PEs of the best of data")] | None
     extrapolated: Extrapolated | None
@@ -114,8 +99,8 @@ class Gain(TypedDict):
 class HybridAnswer(TypedDict):
     """When a hybrid wins, end to end."""
 
-    model: Model
-    dataset: Dataset | None
+    model: words.Model
+    dataset: words.Dataset | None
     system: Annotated[str, Fact("the machine; null: speed-ups were given")] | None
     batch: Annotated[int, Fact("samples per replica")]
     iteration_time: (
@@ -127,10 +112,13 @@ class HybridAnswer(TypedDict):
     rows: Annotated[list[HybridRow], Fact("a row a PE count and strategy")]
     crossovers: Annotated[list[HybridCrossover], Fact("two rows a hybrid: from where on it wins")]
     gain: Annotated[Gain, Fact("the best hybrid against the best of data")]
-    oracle: OracleName | None
-    precision: Precision | None
-    software: Software | None
-    times: Times | None
-    profile: Profile | None
-    notes: Notes
+    oracle: words.OracleName | None
+    precision: words.Precision | None
+    software: words.Software | None
+    times: words.Times | None
+    profile: words.Profile | None
+    notes: words.Notes
     warnings: Annotated[list[str], Fact("what to know of the answer")]
+
+
+ANSWERS = {"hybrid": AnswerType(HybridAnswer, record=True)}

@@ -2,16 +2,8 @@
 
 from typing import Annotated, NotRequired, TypedDict
 
-from sweep.answers.types.facts import Fact
-from sweep.answers.types.words import (
-    CommTime,
-    CompTime,
-    Dataset,
-    EpochTime,
-    Memory,
-    Model,
-    Strategy,
-)
+from sweep.answers.types import words
+from sweep.answers.types.facts import AnswerType, Fact
 
 Split = Annotated[str, Fact("what is held out: random, model, system, strategy, scale, size")]
 
@@ -58,18 +50,25 @@ class ScoreRow(TypedDict):
 class SurrogateRow(TypedDict):
     """What a surrogate says of a row of features."""
 
-    comp_time: CompTime
-    comm_time: CommTime
-    epoch_time: EpochTime
-    memory: Memory
+    comp_time: words.CompTime
+    comm_time: words.CommTime
+    epoch_time: words.EpochTime
+    memory: words.Memory
     feasible: Annotated[bool, Fact("whether the surrogate says that nothing forbids it")]
     feasible_chance: Annotated[float, Fact("how sure it is")]
     outside: Annotated[str, Fact("features outside of the range of training; empty: none")]
-    model: NotRequired[Model]
+    model: NotRequired[words.Model]
     system_name: NotRequired[Annotated[str, Fact("the machine")]]
-    dataset: NotRequired[Dataset]
-    strategy: NotRequired[Strategy]
+    dataset: NotRequired[words.Dataset]
+    strategy: NotRequired[words.Strategy]
     slice: NotRequired[Annotated[int, Fact("the number of the point")]]
     epoch_time_spread: NotRequired[
         Annotated[float, Fact("standard deviation of its logarithm over the learners")]
     ]
+
+
+ANSWERS = {
+    "leakage": AnswerType(LeakageRow),
+    "surrogate evaluate": AnswerType(ScoreRow),
+    "surrogate predict": AnswerType(SurrogateRow),
+}

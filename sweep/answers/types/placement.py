@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal, NotRequired, TypedDict
 
-from sweep.answers.types.facts import Fact
+from sweep.answers.types.facts import AnswerType, Fact
 from sweep.answers.types.words import System
 
 Pass = Literal["forward", "backward"]
@@ -40,7 +40,7 @@ MessageRow = TypedDict(
 )
 
 
-class Bounds(TypedDict):
+class TimeBounds(TypedDict):
     """Times that no placement falls below."""
 
     critical_path: Annotated[float, Fact("the longest chain of operators", "s")]
@@ -68,7 +68,7 @@ class PlacementRecord(TypedDict):
     speedup: NotRequired[Annotated[float, Fact("serial_time over step_time")]]
     proven: NotRequired[Annotated[bool, Fact("whether no other placement is quicker")]]
     gap: NotRequired[Annotated[float, Fact("part of the step that another could save at most")]]
-    bounds: NotRequired[Annotated[Bounds, Fact("what no placement is quicker than")]]
+    bounds: NotRequired[Annotated[TimeBounds, Fact("what no placement is quicker than")]]
     interrupted: NotRequired[Annotated[bool, Fact("whether the search was stopped")]]
     memory: NotRequired[Annotated[list[float], Fact("what each device holds", "B", scaled=True)]]
     room: NotRequired[Annotated[float, Fact("what a device has room for", "B", scaled=True)]]
@@ -84,3 +84,6 @@ class PlacementRecord(TypedDict):
     smallest_devices: NotRequired[
         Annotated[int, Fact("the fewest that would do; null: not known in time")] | None
     ]
+
+
+ANSWERS = {"place": AnswerType(PlacementRecord, record=True)}

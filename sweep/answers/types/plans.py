@@ -2,62 +2,41 @@
 
 from typing import Annotated, Literal, NotRequired
 
-from sweep.answers.types.facts import Fact
-from sweep.answers.types.words import (
-    OF_PARAMETER,
-    PE,
-    Batch,
-    Cost,
-    Degrees,
-    Epochs,
-    EpochTime,
-    Feasible,
-    GlobalBatch,
-    GroupSize,
-    Limits,
-    Memory,
-    MemoryParts,
-    ParameterName,
-    PEHours,
-    Place,
-    Reason,
-    Replicas,
-    SegmentCount,
-    Sentence,
-    TermName,
-    TrainTime,
-)
+from sweep.answers.types import words
+from sweep.answers.types.facts import AnswerType, Fact
 
 Share = Annotated[float, Fact("part of the time that binds takes")]
 Computing = Annotated[float, Fact("part of the time in which PEs compute")]
 Shares = Annotated[dict[str, float | None], Fact("part of the time by term")]
-Needed = Annotated[float, Fact("the value that the goal takes; null: see reason", OF_PARAMETER)]
+Needed = Annotated[
+    float, Fact("the value that the goal takes; null: see reason", words.OF_PARAMETER)
+]
 Reached = Annotated[float, Fact("the parallel efficiency that is reached at best")]
 
 
-class BottleneckRow(Place):
+class BottleneckRow(words.PlaceLabels):
     """The term that an iteration waits for most, as `bottleneck` answers."""
 
-    pe: PE
-    batch: Batch
-    replicas: Replicas
-    group_size: GroupSize
-    segment_count: SegmentCount | None
-    global_batch: GlobalBatch
-    epoch_time: EpochTime
-    binds: TermName
+    pe: words.PE
+    batch: words.Batch
+    replicas: words.Replicas
+    group_size: words.GroupSize
+    segment_count: words.SegmentCount | None
+    global_batch: words.GlobalBatch
+    epoch_time: words.EpochTime
+    binds: words.TermName
     share: Share
     kind: Annotated[
         Literal["work", "limitation", "bottleneck"],
         Fact("limitation: of the strategy; bottleneck: of the framework or the system"),
     ]
-    sentence: Sentence
+    sentence: words.Sentence
     computing: Computing
     shares: Shares
-    memory: Memory
-    memory_parts: MemoryParts
-    feasible: Feasible
-    limit: Limits
+    memory: words.Memory
+    memory_parts: words.MemoryParts
+    feasible: words.Feasible
+    limit: words.Limits
     share_p10: NotRequired[Share]
     share_p90: NotRequired[Share]
     computing_p10: NotRequired[Computing]
@@ -69,13 +48,13 @@ class BottleneckRow(Place):
     ]
 
 
-class SensitivityRow(Place):
+class SensitivityRow(words.PlaceLabels):
     """The effect of a parameter, as `sensitivity` answers."""
 
-    pe: PE
-    batch: Batch
-    parameter: ParameterName
-    value: Annotated[float, Fact("the parameter's value", OF_PARAMETER)]
+    pe: words.PE
+    batch: words.Batch
+    parameter: words.ParameterName
+    value: Annotated[float, Fact("the parameter's value", words.OF_PARAMETER)]
     elasticity: Annotated[float, Fact("d log T / d log x of the time T of an epoch")]
     upgrade: (
         Annotated[Literal["halved", "doubled"], Fact("what is tried; null: the bounds forbid it")]
@@ -84,28 +63,31 @@ class SensitivityRow(Place):
     change: Annotated[float, Fact("what the upgrade changes of the time, (T' - T) / T")] | None
 
 
-class ProvisionRow(Place, Degrees):
+class ProvisionRow(words.PlaceLabels, words.Degrees):
     """The fewest PEs for a deadline, as `provision --deadline` answers."""
 
-    pe: PE | None
-    batch: Batch | None
-    epochs: Epochs | None
-    train_time: TrainTime | None
-    pe_hours: PEHours | None
+    pe: words.PE | None
+    batch: words.Batch | None
+    epochs: words.Epochs | None
+    train_time: words.TrainTime | None
+    pe_hours: words.PEHours | None
     holds: Annotated[float, Fact("probability that the deadline holds")] | None
-    reason: Reason | None
-    cost: NotRequired[Cost | None]
+    reason: words.Reason | None
+    cost: NotRequired[words.Cost | None]
 
 
-class NeedRow(Place):
+class NeedRow(words.PlaceLabels):
     """The value of a parameter that a goal needs, as `provision --need` answers."""
 
-    pe: PE
-    parameter: ParameterName
-    own: Annotated[float, Fact("the value that the machine, or the cell, has", OF_PARAMETER)] | None
+    pe: words.PE
+    parameter: words.ParameterName
+    own: (
+        Annotated[float, Fact("the value that the machine, or the cell, has", words.OF_PARAMETER)]
+        | None
+    )
     needed: Needed | None
-    reason: Reason | None
-    batch: NotRequired[Batch]
+    reason: words.Reason | None
+    batch: NotRequired[words.Batch]
     needed_p10: NotRequired[Needed | None]
     needed_p90: NotRequired[Needed | None]
     met_probability: NotRequired[
@@ -113,3 +95,11 @@ class NeedRow(Place):
     ]
     efficiency_p10: NotRequired[Reached | None]
     efficiency_p90: NotRequired[Reached | None]
+
+
+ANSWERS = {
+    "bottleneck": AnswerType(BottleneckRow, axes="known"),
+    "sensitivity": AnswerType(SensitivityRow, axes="known"),
+    "provision --deadline": AnswerType(ProvisionRow, axes="sought"),
+    "provision --need": AnswerType(NeedRow, axes="known"),
+}

@@ -3,53 +3,28 @@
 from typing import Annotated, Any, NotRequired, TypedDict
 
 from kernels.names.terms import TERMS
-from sweep.answers.types.facts import Fact
-from sweep.answers.types.words import (
-    OF_PARAMETER,
-    PE,
-    CommTime,
-    CompTime,
-    Epochs,
-    EpochTime,
-    Extrapolation,
-    Feasible,
-    Group,
-    Limits,
-    Macs,
-    Memory,
-    MemoryParts,
-    Notes,
-    OracleName,
-    Place,
-    Precision,
-    Profile,
-    Replicas,
-    Segments,
-    Sentence,
-    Software,
-    Times,
-    TrainTime,
-)
+from sweep.answers.types import words
+from sweep.answers.types.facts import AnswerType, Fact
 
 
-class Prediction(Place):
+class Prediction(words.PlaceLabels):
     """Time, memory and limits of a configuration; null where it cannot exist."""
 
-    pe: PE
-    replicas: Replicas | None
-    group: Group | None
+    pe: words.PE
+    replicas: words.Replicas | None
+    group: words.Group | None
     degrees: Annotated[
         dict[str, int],
         Fact("parts into which each parallelism divides the PEs, the outermost first"),
     ]
-    segments: Segments | None
+    segments: words.Segments | None
     batch: Annotated[float, Fact("samples per replica")] | None
     global_batch: Annotated[float, Fact("samples of an iteration")] | None
-    epoch_time: EpochTime | None
-    comp_time: CompTime | None
-    comm_time: CommTime | None
-    epochs: Epochs | None
-    train_time: TrainTime | None
+    epoch_time: words.EpochTime | None
+    comp_time: words.CompTime | None
+    comm_time: words.CommTime | None
+    epochs: words.Epochs | None
+    train_time: words.TrainTime | None
     iteration_time: Annotated[float, Fact("time of an iteration", "s", scaled=True)] | None
     iteration_comp_time: (
         Annotated[float, Fact("time computing, per iteration", "s", scaled=True)] | None
@@ -57,26 +32,26 @@ class Prediction(Place):
     iteration_comm_time: (
         Annotated[float, Fact("time communicating, per iteration", "s", scaled=True)] | None
     )
-    memory: Memory | None
-    memory_parts: MemoryParts
+    memory: words.Memory | None
+    memory_parts: words.MemoryParts
     largest_batch: (
         Annotated[int, Fact("samples per replica that fit in memory; 0: none; null: no bound")]
         | None
     )
-    feasible: Feasible
-    limit: Limits
-    oracle: OracleName
-    precision: Precision
-    software: Software
-    times: Times
-    profile: Profile
+    feasible: words.Feasible
+    limit: words.Limits
+    oracle: words.OracleName
+    precision: words.Precision
+    software: words.Software
+    times: words.Times
+    profile: words.Profile
     convergence: Annotated[str, Fact("the measured epochs that were taken, or why none")]
-    notes: Notes
+    notes: words.Notes
     terms: Annotated[
         dict[str, float | None], Fact("time of an epoch by term", "s/epoch", names=tuple(TERMS))
     ]
     parameters: Annotated[
-        dict[str, float | None], Fact("what the formulas were evaluated with", OF_PARAMETER)
+        dict[str, float | None], Fact("what the formulas were evaluated with", words.OF_PARAMETER)
     ]
     calibration: (
         Annotated[str, Fact("the calibration, by name; null: priors alone, or no intervals")] | None
@@ -88,7 +63,7 @@ class Prediction(Place):
         ]
         | None
     )
-    extrapolation: Extrapolation
+    extrapolation: words.Extrapolation
     smallest_group: (
         Annotated[int, Fact("PEs of the smallest group that fits; 0: none; null: no groups")] | None
     )
@@ -106,7 +81,7 @@ class LayerRow(TypedDict):
     y: Annotated[int, Fact("items of its output, a sample")]
     weights: Annotated[int, Fact("weights")]
     biases: Annotated[int, Fact("biases")]
-    macs: Macs
+    macs: words.Macs
     split: Annotated[bool, Fact("whether the PEs of a group divide it")]
     seconds_per_sample: Annotated[
         float, Fact("time of both passes on one PE, a sample", "s", scaled=True)
@@ -129,7 +104,7 @@ class LayerRow(TypedDict):
 class Explanation(Prediction):
     """A prediction with its formulas, and how to launch such a training."""
 
-    sentence: Sentence | None
+    sentence: words.Sentence | None
     formulas: Annotated[
         list[dict[str, Any]], Fact("a row a term: formula, numbers, seconds, part of the time")
     ]
@@ -145,3 +120,10 @@ class Explanation(Prediction):
         Annotated[dict[str, Any], Fact("the command, ranks and groups of such a training")] | None
     )
     layers: Annotated[list[dict[str, Any]], Fact("a row a layer: sizes, and what one PE has of it")]
+
+
+ANSWERS = {
+    "predict": AnswerType(Prediction, record=True),
+    "explain": AnswerType(Explanation, record=True),
+    "explain --layers-table": AnswerType(LayerRow),
+}

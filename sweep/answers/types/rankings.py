@@ -2,55 +2,31 @@
 
 from typing import Annotated, Any, NotRequired, TypedDict
 
-from sweep.answers.types.facts import Fact
-from sweep.answers.types.words import (
-    LIMIT_NAMES,
-    OF_AXIS,
-    OF_PARAMETER,
-    PE,
-    Batch,
-    CommTime,
-    CompTime,
-    Cost,
-    Dataset,
-    Degrees,
-    Epochs,
-    EpochTime,
-    Feasible,
-    Limits,
-    Memory,
-    Model,
-    PEHours,
-    Place,
-    Rank,
-    Reason,
-    Strategy,
-    System,
-    TrainTime,
-)
+from sweep.answers.types import words
+from sweep.answers.types.facts import AnswerType, Fact
 
 FastestPE = Annotated[int, Fact("the PE count with the least time of an epoch")]
 FastestTime = Annotated[float, Fact("the least time of an epoch", "s/epoch")]
 SoonestPE = Annotated[int, Fact("the PE count with the least time to the target")]
 SoonestTime = Annotated[float, Fact("the least time to the target", "s")]
 EfficientPE = Annotated[int, Fact("the largest PE count that has the parallel efficiency")]
-First = Annotated[float, Fact("the least value of at", OF_PARAMETER)]
-Scenarios = Annotated[list[float | str], Fact("where the strategy is not feasible", OF_AXIS)]
+First = Annotated[float, Fact("the least value of at", words.OF_PARAMETER)]
+Scenarios = Annotated[list[float | str], Fact("where the strategy is not feasible", words.OF_AXIS)]
 
 
-class RankingRow(Place, Degrees):
+class RankingRow(words.PlaceLabels, words.Degrees):
     """A strategy in the ranking that `best` answers."""
 
-    rank: Rank | None
-    pe: PE | None
-    batch: Batch | None
-    epoch_time: EpochTime | None
-    comp_time: CompTime | None
-    comm_time: CommTime | None
-    pe_hours: PEHours | None
-    memory: Memory | None
-    feasible: Feasible
-    limit: Limits
+    rank: words.Rank | None
+    pe: words.PE | None
+    batch: words.Batch | None
+    epoch_time: words.EpochTime | None
+    comp_time: words.CompTime | None
+    comm_time: words.CommTime | None
+    pe_hours: words.PEHours | None
+    memory: words.Memory | None
+    feasible: words.Feasible
+    limit: words.Limits
     rejection: (
         Annotated[
             dict[str, Any],
@@ -58,28 +34,28 @@ class RankingRow(Place, Degrees):
         ]
         | None
     )
-    epochs: NotRequired[Epochs | None]
-    train_time: NotRequired[TrainTime | None]
-    cost: NotRequired[Cost | None]
-    epoch_time_p10: NotRequired[EpochTime | None]
-    epoch_time_p90: NotRequired[EpochTime | None]
-    train_time_p10: NotRequired[TrainTime | None]
-    train_time_p90: NotRequired[TrainTime | None]
+    epochs: NotRequired[words.Epochs | None]
+    train_time: NotRequired[words.TrainTime | None]
+    cost: NotRequired[words.Cost | None]
+    epoch_time_p10: NotRequired[words.EpochTime | None]
+    epoch_time_p90: NotRequired[words.EpochTime | None]
+    train_time_p10: NotRequired[words.TrainTime | None]
+    train_time_p90: NotRequired[words.TrainTime | None]
     faster_than_next: NotRequired[
         Annotated[float, Fact("probability that the first takes less time than the second")] | None
     ]
 
 
-class LimitsRow(Place):
+class LimitsRow(words.PlaceLabels):
     """The reach of a strategy, as `limits` answers."""
 
-    batch: Batch
+    batch: words.Batch
     largest_pe: Annotated[int, Fact("the largest PE count that nothing forbids")] | None
     forbidden_by: Annotated[str, Fact("what forbids the next PE count")]
     marks: NotRequired[
         Annotated[
             list[str],
-            Fact("what marks the fastest PE count, and forbids nothing", names=LIMIT_NAMES),
+            Fact("what marks the fastest PE count, and forbids nothing", names=words.LIMIT_NAMES),
         ]
     ]
     fastest_pe: NotRequired[FastestPE | None]
@@ -105,7 +81,7 @@ class LimitsRow(Place):
     soonest_pe_p90: NotRequired[SoonestPE | None]
 
 
-class CrossoverRow(Place):
+class CrossoverRow(words.PlaceLabels):
     """The values from which on a strategy takes less than another, as crossovers."""
 
     over: Annotated[str, Fact("the strategy that is overtaken")]
@@ -113,9 +89,9 @@ class CrossoverRow(Place):
     first: First | None
     at: Annotated[
         list[float],
-        Fact("values from which on strategy takes less than over, ascending", OF_PARAMETER),
+        Fact("values from which on strategy takes less than over, ascending", words.OF_PARAMETER),
     ]
-    reason: Reason | None
+    reason: words.Reason | None
     over_system: NotRequired[Annotated[str, Fact("the machine that is overtaken")]]
     first_p10: NotRequired[First | None]
     first_p90: NotRequired[First | None]
@@ -124,40 +100,50 @@ class CrossoverRow(Place):
     ]
 
 
-class ParetoRow(Place):
+class ParetoRow(words.PlaceLabels):
     """A configuration of which none is both faster and cheaper, as `pareto` answers."""
 
-    pe: PE
-    batch: Batch
-    epoch_time: NotRequired[EpochTime]
-    train_time: NotRequired[TrainTime]
-    pe_hours: NotRequired[PEHours]
-    cost: NotRequired[Cost]
-    memory: NotRequired[Memory]
+    pe: words.PE
+    batch: words.Batch
+    epoch_time: NotRequired[words.EpochTime]
+    train_time: NotRequired[words.TrainTime]
+    pe_hours: NotRequired[words.PEHours]
+    cost: NotRequired[words.Cost]
+    memory: NotRequired[words.Memory]
 
 
 class RegretRow(TypedDict):
     """The loss of a strategy where the machine is not known, as `regret` answers."""
 
-    rank: Rank | None
-    model: Model
-    dataset: Dataset
-    strategy: Strategy
+    rank: words.Rank | None
+    model: words.Model
+    dataset: words.Dataset
+    strategy: words.Strategy
     worst_loss: (
         Annotated[float, Fact("by what part it takes longer than the best, at worst")] | None
     )
     worst_at: (
         Annotated[
-            float | str, Fact("where: a system, a value, a draw; null: it loses nowhere", OF_AXIS)
+            float | str,
+            Fact("where: a system, a value, a draw; null: it loses nowhere", words.OF_AXIS),
         ]
         | None
     )
     mean_loss: Annotated[float, Fact("the loss on average")] | None
     infeasible_at: Scenarios
-    system: NotRequired[System]
+    system: NotRequired[words.System]
     worst_precision: NotRequired[
         Annotated[str, Fact("the precision of the system in worst_at")] | None
     ]
     worst_software: NotRequired[
         Annotated[str, Fact("how gradients are sent on the system in worst_at")] | None
     ]
+
+
+ANSWERS = {
+    "best": AnswerType(RankingRow, axes="sought"),
+    "limits": AnswerType(LimitsRow, axes="known"),
+    "limits --crossovers": AnswerType(CrossoverRow, axes="known"),
+    "pareto": AnswerType(ParetoRow, axes="known"),
+    "regret": AnswerType(RegretRow, axes="known"),
+}

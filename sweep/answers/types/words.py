@@ -60,7 +60,7 @@ Notes = Annotated[
 ]
 
 
-class Place(TypedDict):
+class PlaceLabels(TypedDict):
     """The labels of a row."""
 
     model: Model

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from grids.entries.strategies import is_placed, parse_strategy
+from grids.entries.strategies import parse_strategy
 from grids.library import find
 from grids.reading.errors import InputError, shorten
 from sweep.questions.hybrid.draws import MOST_CONTENDERS
@@ -50,7 +50,7 @@ def propose_pairs(system: str, settings: Mapping[str, object]) -> tuple[str, ...
     even = find("system", system, Path()).pes_per_node % 2 == 0
     usual = {"oracle": "machine", "recompute": "none"}
     placed = even and all(settings.get(key, value) == value for key, value in usual.items())
-    return tuple(pair for pair in PAIRS if placed or not is_placed(pair))
+    return tuple(pair for pair in PAIRS if placed or not parse_strategy(pair).placed)
 
 
 def list_contenders(

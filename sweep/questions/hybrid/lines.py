@@ -18,11 +18,11 @@ from sweep.questions.hybrid.draws import Draws
 from sweep.questions.hybrid.epochs import draw_epochs
 
 if TYPE_CHECKING:
-    from sweep.questions.hybrid.times import Times
+    from sweep.questions.hybrid.times import ContenderTimes
 
 
 @dataclass(frozen=True)
-class Line:
+class SpeedupLine:
     """A contender's training with 1, 2 ... PEs [count].
 
     split: SU^M. efficiency [count]: SE. epochs [count]: infinite where the batch never converges.
@@ -57,13 +57,13 @@ class Line:
 
 def make_lines(
     contenders: Sequence[Contender],
-    times: "Mapping[str, Times]",
+    times: "Mapping[str, ContenderTimes]",
     convergence: Convergence,
     draws: Draws,
     samples: float,
     most: int,
     efficiency: float | None,
-) -> list[Line]:
+) -> list[SpeedupLine]:
     """The lines of contenders up to `most` PEs, whose replicas take `samples` an iteration.
 
     times: by strategy, without any where all numbers are given. efficiency: SE where it is given.
@@ -88,7 +88,7 @@ def make_lines(
         limits = _find_limits(contender, times, most)
         speedup = split * scaling * replicas * alone / epochs
         lines.append(
-            Line(
+            SpeedupLine(
                 contender=contender,
                 split=float(split[0, 0]),
                 efficiency=scaling[0],
@@ -124,7 +124,7 @@ def _find_efficiency(
 
 
 def _find_limits(
-    contender: Contender, times: "Mapping[str, Times]", most: int
+    contender: Contender, times: "Mapping[str, ContenderTimes]", most: int
 ) -> NDArray[np.uint16]:
     """Flags [count]; of a split that the oracle does not know, data's and of counts that divide."""
     strategy = contender.strategy or "data"

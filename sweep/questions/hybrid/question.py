@@ -10,13 +10,19 @@ from sweep.cube.variables import name_limits
 from sweep.questions.hybrid.contenders import Contender, list_contenders, list_counts, propose_pairs
 from sweep.questions.hybrid.draws import make_draws
 from sweep.questions.hybrid.epochs import choose_convergence, count_samples
-from sweep.questions.hybrid.lines import Line, make_lines
-from sweep.questions.hybrid.rows import describe_convergence, list_rows, list_splits
-from sweep.questions.hybrid.verdicts import AGAINST, find_crossover, find_gain
+from sweep.questions.hybrid.lines import SpeedupLine, make_lines
+from sweep.questions.hybrid.rows import (
+    AGAINST,
+    describe_convergence,
+    find_crossover,
+    find_gain,
+    list_rows,
+    list_splits,
+)
 
 if TYPE_CHECKING:
     from grids.grid import Grid
-    from sweep.questions.hybrid.times import Times
+    from sweep.questions.hybrid.times import ContenderTimes
 
 # What times of the oracle rest on, beside notes.
 BASIS = ("oracle", "precision", "software", "times", "profile")
@@ -110,7 +116,7 @@ def _build_grid(
 
 def _time_contenders(
     grid: "Grid | None", most: int, batch: int
-) -> tuple[dict[str, "Times"], float | None, float]:
+) -> tuple[dict[str, "ContenderTimes"], float | None, float]:
     """Times by strategy up to `most` PEs, seconds of one PE's iteration, samples of a replica's."""
     if grid is None:
         return {}, None, float(batch)
@@ -135,7 +141,7 @@ def _check_batch(samples: float, convergence: Convergence, grid: "Grid | None") 
             )
 
 
-def _leave_out(lines: Sequence[Line]) -> tuple[list[Line], list[str]]:
+def _leave_out(lines: Sequence[SpeedupLine]) -> tuple[list[SpeedupLine], list[str]]:
     """Lines without the proposed hybrids that can run nowhere, and a note of each of these."""
     data, *hybrids = lines
     able = [line for line in hybrids if line.expected.any()]

@@ -1,17 +1,19 @@
-"""Rows: what is known of each contender at each PE count, as plain data."""
+"""Rows: what is known of each contender at each PE count, from where on it wins, by how much."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from grids.convergence.entry import Convergence
+from grids.models.layers import Floats
 from kernels.names.flags import FORBIDS
 from sweep.answers.numbers import finite
 from sweep.cube.variables import name_limits
 from sweep.questions.hybrid.draws import find_percentiles
 from sweep.questions.hybrid.epochs import draw_epochs
-from sweep.questions.hybrid.lines import Line
+from sweep.questions.hybrid.lines import SpeedupLine
 
 
 def describe_convergence(convergence: Convergence, samples: float) -> dict[str, Any]:
@@ -31,7 +33,7 @@ def describe_convergence(convergence: Convergence, samples: float) -> dict[str, 
     }
 
 
-def list_splits(hybrids: Sequence[Line], given: bool) -> list[dict[str, Any]]:
+def list_splits(hybrids: Sequence[SpeedupLine], given: bool) -> list[dict[str, Any]]:
     """SU^M of each hybrid, whether it and SE were given, and whether it is the fastest."""
     fastest = {
         line.contender.group: line.contender.label
@@ -51,7 +53,9 @@ def list_splits(hybrids: Sequence[Line], given: bool) -> list[dict[str, Any]]:
     ]
 
 
-def list_rows(lines: Sequence[Line], counts: Sequence[int], samples: float) -> list[dict[str, Any]]:
+def list_rows(
+    lines: Sequence[SpeedupLine], counts: Sequence[int], samples: float
+) -> list[dict[str, Any]]:
     """A row for each contender at each PE count that its groups divide."""
     best = {count: max(float(line.expected[count - 1]) for line in lines) for count in counts}
     return [
@@ -62,7 +66,7 @@ def list_rows(lines: Sequence[Line], counts: Sequence[int], samples: float) -> l
     ]
 
 
-def _describe_count(line: Line, count: int, best: float, samples: float) -> dict[str, Any]:
+def _describe_count(line: SpeedupLine, count: int, best: float, samples: float) -> dict[str, Any]:
     """One contender with `count` PEs; `best`: the speed-up of the fastest there."""
     position, replicas = count - 1, count // line.contender.group
     speedup, epochs = float(line.expected[position]), float(line.epochs[position])
@@ -83,4 +87,90 @@ def _describe_count(line: Line, count: int, best: float, samples: float) -> dict
         "epochs": finite(epochs),
         "converges": bool(np.isfinite(epochs)),
         "extrapolated": bool(line.extrapolated[position]),
+    }
+
+
+# On as many PEs, or the best of each at any count up to it, which is Pal et al.'s comparison.
+Against = Literal["same", "best"]
+AGAINST: tuple[Against, ...] = ("same", "best")
+
+Wins = NDArray[np.bool_]
+
+# Between draws, gains that differ by less differ by rounding alone.
+SAME = 1e-9
+
+
+def find_crossover(hybrid: SpeedupLine, data: SpeedupLine, against: Against) -> dict[str, Any]:
+    """The least PE count from which on the hybrid wins, with p10 and p90; None: never so far.
+
+    several: it wins, loses, and wins again before. chance: the part of the draws in which there is
+    such a count. speedup: the hybrid's there; extrapolated: nobody measured its batch or data's.
+    """
+    counts, wins = _compare(hybrid, data, against)
+    first = find_last_rise(wins, counts)
+    pe = int(first[0]) if np.isfinite(first[0]) else None
+    ends = {name: find_percentiles(first)[name] for name in ("p10", "p90")}
+    begins = wins[0] & ~np.append(False, wins[0, :-1])
+    return {
+        "strategy": hybrid.contender.label,
+        "group": hybrid.contender.group,
+        "against": against,
+        "pe": pe,
+        **{name: int(end) if np.isfinite(end) else None for name, end in ends.items()},
+        "chance": float(np.isfinite(first[1:]).mean()),
+        "several": int(begins.sum()) > 1,
+        "speedup": None if pe is None else float(hybrid.expected[pe - 1]),
+        "extrapolated": None
+        if pe is None
+        else bool(hybrid.extrapolated[pe - 1] | data.extrapolated[pe - 1]),
+    }
+
+
+def _compare(
+    hybrid: SpeedupLine, data: SpeedupLine, against: Against
+) -> tuple[NDArray[np.int64], Wins]:
+    """PE counts that groups divide, and whether the hybrid wins there [draw, count]."""
+    group = hybrid.contender.group
+    counts = np.arange(group, hybrid.most + 1, group)
+    ours, theirs = hybrid.speedup, data.speedup
+    if against == "best":
+        ours, theirs = (np.maximum.accumulate(line, axis=1) for line in (ours, theirs))
+    ours, theirs = ours[:, counts - 1], theirs[:, counts - 1]
+    # Where neither can train there is no winner.
+    decided = (ours[0] > 0) | (theirs[0] > 0)
+    return counts[decided], ours[:, decided] > theirs[:, decided]
+
+
+def find_last_rise(wins: Wins, counts: NDArray[np.int64]) -> Floats:
+    """The first count [draw] of those behind the last loss of `wins` [draw, count]; inf: none."""
+    # The position behind the last loss: 0 where there is no loss, past the end where the last is.
+    behind = np.where(~wins, np.arange(1, len(counts) + 1), 0).max(axis=1, initial=0)
+    first: Floats = np.append(counts.astype(np.float64), np.inf)[behind]
+    return first
+
+
+def find_gain(hybrids: Sequence[SpeedupLine], data: SpeedupLine) -> dict[str, Any]:
+    """The gain of hybrids at the largest count over the best of data parallelism; below 0: a loss.
+
+    Best hybrid / best data parallelism - 1, each at any count up to it, with p10 and p90. chance:
+    that it is above 0. None where either of them can train with no count; percentiles and the
+    chance also where all draws give the same gain: then nothing tells how far it may be off.
+    """
+    best = max(hybrids, key=lambda line: float(line.expected.max()))
+    ours = np.max([line.speedup.max(axis=1) for line in hybrids], axis=0)
+    theirs = data.speedup.max(axis=1)
+    trains = bool(ours[0] > 0 and theirs[0] > 0)
+    gains = ours / theirs - 1 if trains else np.full(len(ours), np.nan)
+    drawn = gains if np.ptp(gains[1:]) > SAME else np.full(len(ours), np.nan)
+    count, other = (int(line.expected.argmax()) for line in (best, data))
+    unmeasured = bool(best.extrapolated[count] | data.extrapolated[other])
+    return {
+        "pe": data.most,
+        "gain": finite(float(gains[0])),
+        **{name: finite(value) for name, value in find_percentiles(drawn).items()},
+        "chance": None if np.isnan(drawn[0]) else float((gains[1:] > 0).mean()),
+        "strategy": best.contender.label if trains else None,
+        "hybrid_pe": count + 1 if trains else None,
+        "data_pe": other + 1 if trains else None,
+        "extrapolated": unmeasured if trains else None,
     }

@@ -30,7 +30,7 @@ FEW, AN_OCTAVE = 16, 8
 
 
 @dataclass(frozen=True)
-class Times:
+class ContenderTimes:
     """Seconds an iteration [draw, count] with 1, 2 ... PEs, the first draw as expected.
 
     error [count]: spread of the oracle's error. limits [count]: flags. samples: b of a replica in
@@ -65,14 +65,14 @@ def build_grid(
     return grid.ask_intervals(COUNT)
 
 
-def time_strategies(grid: Grid, most: int) -> dict[str, Times]:
+def time_strategies(grid: Grid, most: int) -> dict[str, ContenderTimes]:
     """The times of each strategy with 1, 2 ... `most` PEs, by its label."""
     keep_programs()
     labels = grid.labels["strategy"]
     return {label: _time_strategy(grid, position, most) for position, label in enumerate(labels)}
 
 
-def _time_strategy(grid: Grid, position: int, most: int) -> Times:
+def _time_strategy(grid: Grid, position: int, most: int) -> ContenderTimes:
     def build(counts: Floats) -> Case:
         case = grid.case((0, 0, 0, position), {**grid.axes, "pe": counts})
         assert case is not None  # build_grid has seen that the samples fit
@@ -89,7 +89,7 @@ def _time_strategy(grid: Grid, position: int, most: int) -> Times:
         logs, errors = map(np.asarray, fetch(_time_draws(settle_choices(unsure))))
         seconds = np.concatenate([seconds, seconds * np.exp(interpolate(drawn, logs, most))])
         error = interpolate(drawn, errors, most)
-    return Times(seconds, error, limits[:most], number(samples))
+    return ContenderTimes(seconds, error, limits[:most], number(samples))
 
 
 def list_drawn(group: int, most: int) -> Floats:

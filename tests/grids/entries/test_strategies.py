@@ -117,7 +117,10 @@ def test_every_strategy_is_explained() -> None:
         ("data+data+filter", "unknown strategy 'data+data+filter'"),
         ("data+spatial+filter:group=8", "has no setting 'group'; known: "),
         ("data+filter:gruop=8", "has no setting 'gruop'; did you mean 'group'? known: group, lay"),
-        ("data:group=8", "strategy 'data' has no setting 'group'; data has no settings"),
+        ("data:group=8", "strategy 'data' has no setting 'group'; known: zero"),
+        ("data:zero=4", "unknown zero '4'; "),
+        ("filter:zero=1", "strategy 'filter' has no setting 'zero'"),
+        ("pipeline:schedule=2f2b", "unknown schedule '2f2b'; known: 1f1b, gpipe"),
         ("filter:group=8", "strategy 'filter' has no setting 'group'; known: layers, split"),
         ("filter:segments=8", "strategy 'filter' has no setting 'segments'"),
         ("data+filter:group", "'data+filter:group': expected key=value once each, got 'group'"),
@@ -128,11 +131,11 @@ def test_every_strategy_is_explained() -> None:
         ("pipeline:segments=-1", "segments: expected at least 1"),
         ("pipeline:segments=0", "segments: expected at least 1"),
         ("pipeline:segments=bset", "segments: expected a number, got 'bset'"),
-        ("data:segments=best", "strategy 'data' has no setting 'segments'; data has no settings"),
+        ("data:segments=best", "strategy 'data' has no setting 'segments'; known: zero"),
         ("filter:segments=best", "strategy 'filter' has no setting 'segments'; known: layers"),
         ("spatial:split=xy", "split: expected dimensions out of 'dhw', or 'all' layers, got 'xy'"),
         ("spatial:split=hh", "split: expected dimensions out of 'dhw', or 'all' layers, got 'hh'"),
-        ("spatial:layers=some", "layers: expected 'default' or 'all', got 'some'"),
+        ("spatial:layers=some", "unknown layers 'some'; known: all, default"),
     ],
 )
 def test_bad_strategies(text, message) -> None:
@@ -148,6 +151,6 @@ def test_a_place_leads_the_message() -> None:
 
 
 @pytest.mark.parametrize("text", ["fsdp", "data+fsdp", "zero-3"])
-def test_sharded_states_are_named_as_missing(text):
-    with pytest.raises(InputError, match="not modelled"):
+def test_sharded_states_have_a_setting(text):
+    with pytest.raises(InputError, match="data:zero=3"):
         parse_strategy(text)

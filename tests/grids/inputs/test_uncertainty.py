@@ -19,8 +19,7 @@ from grids.inputs.uncertainty import (
     ROOFLINE_SPREAD,
 )
 from grids.spec import validate_spec
-from kernels.configuration.case import Case
-from kernels.machine.draws import Uncertainty
+from kernels.configuration.case import Case, Uncertainty
 from kernels.namespace import use_numpy
 from kernels.oracle.formulas import time_iteration
 from kernels.oracle.uncertainty import Spread, spread

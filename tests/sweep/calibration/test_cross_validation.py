@@ -5,7 +5,7 @@ import pytest
 
 import sweep
 from grids.entries.calibration import CalibrationFile
-from kernels.names.percentiles import PERCENTILES
+from kernels.names.stored import PERCENTILES
 from sweep.calibration.cross_validation import FITTED, leave_out, list_folds, predict_fitted
 from sweep.calibration.model_error import DEFAULT, find_residuals, rate_schemes
 from sweep.calibration.posterior import calibrate_machine

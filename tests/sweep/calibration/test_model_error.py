@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from grids.entries.calibration import ModelError
-from kernels.names.percentiles import PERCENTILES
+from kernels.names.stored import PERCENTILES
 from sweep.calibration.cross_validation import NEAR
 from sweep.calibration.model_error import DEFAULT, LEVEL, SCALES, Residuals, find_model_error
 

@@ -16,7 +16,7 @@ from sweep.cases.draws import (
     draw_both_times,
     draw_terms,
 )
-from sweep.cells.design_space import Options, make_grid
+from sweep.cells.design_space import SpaceValues, make_grid
 
 # Where nothing is hidden and nobody waits for the slowest, a slower model only stretches its work.
 STATED = {"overlap": 0, "jitter": 0}
@@ -25,7 +25,7 @@ COMPUTED = ("forward_backward", "pass_overhead")
 
 
 def read_grid(pe):
-    options = Options(
+    options = SpaceValues(
         "alexnet", pe, 32, "imagenet", strategy="data", parameters=STATED, settings=PRIORS
     )
     return make_grid(options).ask_intervals()
@@ -50,7 +50,7 @@ def move(case, name, number):
 def test_a_draw_is_a_prediction_of_moved_parameters(case, number):
     moved = {name: move(case, name, number) for name in NAMES}
     given = {name: value for name, value in moved.items() if value is not None} | STATED
-    options = Options("alexnet", 64, 32, "imagenet", strategy="data", parameters=given)
+    options = SpaceValues("alexnet", 64, 32, "imagenet", strategy="data", parameters=given)
     asked = make_grid(replace(options, settings=PRIORS)).case((0, 0, 0, 0))
     assert asked is not None
     predicted = answer_case(asked)

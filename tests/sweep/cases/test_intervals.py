@@ -16,7 +16,7 @@ from grids.inputs.uncertainty import NAMES
 from grids.outputs import INTERVALS, TRAINING
 from grids.reading.errors import InputError
 from grids.spec import validate_spec
-from kernels.names.percentiles import PERCENTILES
+from kernels.names.stored import PERCENTILES
 
 # Of those that need no epochs to a target (test_training.py).
 OF_TIMES = [name for name, (time, _) in INTERVALS.items() if time not in TRAINING]

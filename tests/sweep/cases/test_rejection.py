@@ -3,14 +3,14 @@
 import pytest
 
 import sweep
-from sweep.cells.design_space import Options, make_grid
+from sweep.cells.design_space import SpaceValues, make_grid
 from sweep.questions.best import rank_strategies
 
 PAPER = {"oracle": "paper"}
 
 
 def rank(**options):
-    grid = make_grid(Options("alexnet", dataset="imagenet", settings=PAPER, **options))
+    grid = make_grid(SpaceValues("alexnet", dataset="imagenet", settings=PAPER, **options))
     return rank_strategies(grid)
 
 

@@ -6,7 +6,7 @@ import pytest
 import sweep
 from grids.names import split_labels
 from grids.reading.errors import InputError
-from sweep.cells.design_space import Options, make_grid, split_values
+from sweep.cells.design_space import SpaceValues, make_grid, split_values
 from sweep.cells.memory_cube import compute_cells
 
 PAPER = {"oracle": "paper"}
@@ -42,7 +42,7 @@ def test_an_unknown_range():
 
 
 def test_what_is_not_given_is_searched():
-    grid = make_grid(Options("alexnet", pe="8", dataset="imagenet", settings=PAPER))
+    grid = make_grid(SpaceValues("alexnet", pe="8", dataset="imagenet", settings=PAPER))
     assert len(grid.strategies) == 10
     assert all(each.group == "best" for each in grid.strategies if each.hybrid)
     pipelines = [each for each in grid.strategies if each.parts == ("pipeline",)]
@@ -53,7 +53,7 @@ def test_what_is_not_given_is_searched():
 
 
 def test_what_is_given_stays():
-    options = Options(
+    options = SpaceValues(
         "alexnet",
         pe="pow2:1..8",
         batch="16,32",
@@ -71,12 +71,12 @@ def test_what_is_given_stays():
 
 def test_batches_end_at_the_largest_global_batch():
     parameters = {"max_global_batch": 48}
-    options = Options("alexnet", "8", dataset="imagenet", parameters=parameters, settings=PAPER)
+    options = SpaceValues("alexnet", "8", dataset="imagenet", parameters=parameters, settings=PAPER)
     assert make_grid(options).axes["batch"].tolist() == [1, 2, 4, 8, 16, 32, 48]
 
 
 def test_without_pes_all_powers_of_two_of_the_machine():
-    grid = make_grid(Options("alexnet", dataset="imagenet", settings=PAPER))
+    grid = make_grid(SpaceValues("alexnet", dataset="imagenet", settings=PAPER))
     assert grid.axes["pe"].tolist() == [
         2.0**n for n in range(grid.systems[0].most_pes.bit_length())
     ]

@@ -273,6 +273,17 @@ def test_a_dry_run_writes_nothing(spec_file, tmp_path, paradl):
     assert not (tmp_path / "cube.zarr").exists()
 
 
+@pytest.mark.parametrize("flag", ["--quiet", "--overwrite"])
+def test_a_dry_run_refuses_what_the_sweep_refuses(flag, spec_file, tmp_path, paradl):
+    path, full = spec_file(SMALL), tmp_path / "full"
+    full.mkdir()
+    for taken in (tmp_path / "a.zip", tmp_path / "file", full):
+        (taken / "mine" if taken.is_dir() else taken).touch()
+        assert paradl("sweep", path, taken, flag)[0] == 2
+        refused(paradl("sweep", path, taken, flag, "--dry-run"), str(taken))
+    refused(paradl("sweep", path, tmp_path / "new.zip", flag, "--dry-run"), "name a folder")
+
+
 def test_sweep_resume_refuse_overwrite(spec_file, tmp_path, paradl):
     store = tmp_path / "cube.zarr"
     few = {"model": "alexnet", "dataset": "imagenet", "strategy": "serial"}
@@ -285,6 +296,8 @@ def test_sweep_resume_refuse_overwrite(spec_file, tmp_path, paradl):
     other = spec_file({"oracle": "paper", "axes": axes | {"pe": [1, 2, 4, 16]}})
     message = "axes.pe: [1, 2, 4, 8] in the store, [1, 2, 4, 16] now"
     refused(paradl("sweep", other, store), message)
+    refused(paradl("sweep", other, store, "--dry-run"), message)
+    assert paradl("sweep", other, store, "--dry-run", "--overwrite")[0] == 0
     assert paradl("sweep", other, store, "--quiet", "--overwrite") == (0, "", "")
     assert open_cube(str(store)).grid.axes["pe"].tolist() == [1, 2, 4, 16]
 

@@ -106,8 +106,23 @@ def test_one_optimizer_needs_more_memory(paradl):
     assert memory[0][0]["memory"] < memory[1][0]["memory"]
 
 
-@pytest.mark.parametrize("name", ["fsdp", "data+fsdp2", "zero-3", "data+megatron"])
-def test_strategies_of_other_frameworks(name, paradl):
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        *((name, "'data:zero=3' weights too") for name in ("fsdp", "data+fsdp2", "zero-3")),
+        ("data+megatron", "not modelled yet"),
+    ],
+)
+def test_strategies_of_other_frameworks(name, words, paradl):
     code, _, err = paradl("best", *TWO, "--strategy", name)
     assert code == 2
-    assert "not modelled yet" in err
+    assert words in err
+
+
+@pytest.mark.parametrize(("conventions", "stages"), [("table", 56), ("authors", 174)])
+def test_conventions_bound_a_pipeline(conventions, stages, paradl):
+    options = ("--model", "resnet50", *SPACE[2:], "--conventions", conventions, "--batch", "1024")
+    pipeline = ("--strategy", "pipeline", "--pe", "56,57,174,175", "--set", "gamma=0.01")
+    code, out, _ = paradl("limits", *options, *pipeline, "--format", "json")
+    (row,) = json.loads(out)
+    assert (code, row["largest_pe"]) == (0, stages)

@@ -116,3 +116,11 @@ def test_elasticities_take_more_of_both(oracle):
     usual = promised(read_grid(spec))
     sloped = promised(read_grid(spec | {"outputs": [*MAIN_OUTPUTS, name]}))
     assert all(more > less for more, less in zip(sloped, usual, strict=True))
+
+
+def test_rows_are_as_many_as_they_are():
+    """And not all combinations of their groups and segments: the sweep takes 1.4 GB in all."""
+    layout = {"product": {"group": {"range": [1, 100]}, "segments": {"range": [1, 1001]}}}
+    axes = {"strategy": "data+pipeline", "pe": 64, "batch": 1024, "layout": layout}
+    process, block = promised(read_grid({"axes": SPEC | axes | {"system": "abci"}}).drop_outputs())
+    assert 1.3e9 < process + 3 * block < 2e9

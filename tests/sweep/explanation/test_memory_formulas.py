@@ -5,6 +5,7 @@ import re
 import pytest
 
 import sweep
+from grids.reading.errors import InputError
 
 UNIT = re.compile(r"(?<=[\de]) B\b")
 MACHINE = {"oracle": "machine"}
@@ -13,6 +14,9 @@ PAPER = {"oracle": "paper"}
 CASES = [
     *((strategy, MACHINE) for strategy in ("data", "data+spatial", "data+filter", "pipeline")),
     *((strategy, RECOMPUTE) for strategy in ("data", "data+pipeline:group=4,segments=8")),
+    *((f"data:zero={stage}", MACHINE) for stage in (1, 2, 3)),
+    ("data+pipeline:group=4,segments=8,zero=1,schedule=1f1b", MACHINE),
+    ("pipeline:segments=4,schedule=1f1b", RECOMPUTE),
     *((strategy, PAPER) for strategy in ("data", "data+spatial", "data+filter", "pipeline")),
 ]
 
@@ -34,6 +38,59 @@ def test_the_numbers_come_to_the_bytes(strategy, settings):
     for row in rows:
         assert evaluate(row["numbers"]) == pytest.approx(row["bytes"], rel=1e-7)
     assert sum(row["share"] for row in rows) == pytest.approx(1)
+
+
+def test_replicas_divide_states():
+    """7.5 B of a weight's 18, 12 of amp with Adam and 64 PEs: Rajbhandari 2020, figure 1."""
+    told = [
+        sweep.predict(
+            "vgg16",
+            f"data:zero={stage}",
+            64,
+            32,
+            dataset="imagenet",
+            system="dgx-h100:precision=amp",
+            settings={"optimizer": "adam"},
+        )
+        for stage in range(4)
+    ]
+    names = ("weights", "gradients", "optimizer")
+    states = [sum(each["memory_parts"][name] for name in names) for each in told]
+    assert told[0]["strategy"] == "data"
+    weights = 138_357_544
+    per_weight = [16, 4 + 12 / 64, 2 + 14 / 64, 16 / 64]
+    assert states == pytest.approx([each * weights for each in per_weight])
+    gathered = told[3]["memory_parts"]["gathered"]
+    assert gathered == 2 * (25088 * 4096 + 4096 + 4096 * 4096 + 4096)
+    # All that a sample takes is as before: what fits is what room is left.
+    for each in told:
+        held = sum(each["memory_parts"].values())
+        assert held == pytest.approx(each["memory"])
+        more = each["memory"] + each["memory_parts"]["activations"] / 32 * (
+            each["largest_batch"] - 32
+        )
+        assert more <= 80e9 < more + each["memory_parts"]["activations"] / 32
+
+
+def test_fewer_segments_wait_in_late_stages():
+    """By 1F1B at most as many as stages follow: the same time in less memory."""
+    plain, early = (
+        sweep.predict("vgg16", f"pipeline:segments=16{schedule}", 4, 64, dataset="imagenet")
+        for schedule in ("", ",schedule=1f1b")
+    )
+    assert early["epoch_time"] == plain["epoch_time"]
+    assert early["memory"] < plain["memory"]
+
+
+@pytest.mark.parametrize("strategy", ["data:zero=1", "pipeline:schedule=1f1b"])
+def test_table_iii_knows_neither(strategy):
+    with pytest.raises(InputError, match="no strategy of Table III"):
+        sweep.predict("vgg16", strategy, 4, 32, dataset="imagenet", settings=PAPER)
+
+
+def test_sparse_gradients_are_not_shared():
+    with pytest.raises(InputError, match="leave 'zero' out"):
+        sweep.predict("big_lstm", "data:zero=1", 8, 64, dataset="one-billion-words")
 
 
 def test_a_copy_in_fp32_is_told():

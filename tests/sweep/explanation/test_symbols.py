@@ -8,7 +8,8 @@ import sweep
 from grids.entries.parameters import PARAMETERS
 from sweep.explanation.memory_formulas import TABLE_III
 from sweep.explanation.symbols import OF_TABLE_III, SYMBOLS
-from sweep.explanation.time_formulas import FORMULAS, FORWARD_BACKWARD, MACHINE, PLACED, SPLIT
+from sweep.explanation.time_formulas import FORWARD_BACKWARD, MACHINE, PLACED, SPLIT
+from sweep.explanation.time_formulas import OF_TABLE_III as TABLE
 
 # Two letters and more, in lower case, are words: these are not.
 WORDS = {"PE", "PEs", "MiB", "fp32", "dL", "dy"}
@@ -21,7 +22,7 @@ def find_names(text: str) -> set[str]:
     return {name for name in names if not (len(name) > 1 and name.islower() and name.isalpha())}
 
 
-ALL = [each.symbols for table in (FORMULAS, MACHINE, PLACED) for each in table.values()]
+ALL = [each.symbols for table in (TABLE, MACHINE, PLACED) for each in table.values()]
 ALL += [SPLIT.symbols, *(each.symbols for each in FORWARD_BACKWARD.values())]
 ALL += [text for pair in TABLE_III.values() for text in pair]
 

@@ -222,6 +222,14 @@ def test_waiting_for_the_slowest_is_no_fault_of_the_network(runs):
 def test_only_the_total(runs):
     slow = {"total_s": 3 * predicted("serial", 1)["total"], "strategy": "serial", "p": 1}
     assert cause(runs, slow).startswith("the time of one PE: layers run slower")
+    # Of a machine without a profile none is blamed; of a group, its exchanges may hide less.
+    node = row_of({"total": 3}, model="unet3d", dataset="kits19", system="dgx-a100")
+    (compared,) = sweep.compare(runs(node | {"strategy": "data+spatial:group=8", "p": 8}))["rows"]
+    odd = compared["anomaly"]
+    assert odd is not None
+    assert "stated peak" in odd["cause"]
+    assert "profile" not in odd["cause"]
+    assert "hidden" in odd["cause"]
 
 
 def test_the_shipped_runs(paradl):

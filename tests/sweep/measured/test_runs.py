@@ -3,7 +3,7 @@
 import pytest
 
 from grids.reading.errors import InputError
-from sweep.measured.runs import Times, read_runs
+from sweep.measured.runs import RunTimes, read_runs
 
 HEAD = "model,dataset,strategy,p,samples_per_replica,total_s"
 ROW = "alexnet,imagenet,data,8,32,0.25"
@@ -23,8 +23,8 @@ def test_the_required_columns_are_enough(written):
     (run,) = read_runs(written(HEAD, ROW))
     assert (run.model, run.dataset, run.strategy) == ("alexnet", "imagenet", "data")
     assert (run.p, run.samples_per_replica) == (8, 32)
-    assert run.measured == Times(0.25, None, None)
-    assert run.authors == Times(None, None, None)
+    assert run.measured == RunTimes(0.25, None, None)
+    assert run.authors == RunTimes(None, None, None)
     assert run.system is None
     assert run.where.endswith("runs.csv:2")
 
@@ -34,7 +34,7 @@ def test_columns_in_any_order_and_more_of_them(written):
     row = '"a, b",0.25,8,0,alexnet,fair,abci,imagenet,32,data,0.2'
     head, row = f"{head},authors_total_s,source", f"{row},0.3,log"
     (run,) = read_runs(written(head, row))
-    assert run.measured == Times(0.25, 0.2, 0.0)
+    assert run.measured == RunTimes(0.25, 0.2, 0.0)
     assert run.authors.total == 0.3
     assert (run.system, run.source, run.note) == ("abci", "log", "a, b")
 

@@ -2,23 +2,18 @@ import pytest
 
 import sweep
 from grids.inputs.draws import DRAWS
-from sweep.cases.draws import PARTS, draw_terms
+from sweep.cases.draws import draw_terms
 from sweep.cases.row_cases import build_row_case
-from sweep.cells.design_space import Options, make_grid
-from sweep.questions.bottleneck import KINDS, list_bottlenecks
+from sweep.cells.design_space import SpaceValues, make_grid
+from sweep.questions.bottleneck import list_bottlenecks
 from sweep.show.planning import settle_label
 
 
 @pytest.fixture(scope="module")
 def rows():
     strategies = "data,data+filter:group=4"
-    options = Options("alexnet", "pow2:1..64", 32, "imagenet", strategy=strategies)
+    options = SpaceValues("alexnet", "pow2:1..64", 32, "imagenet", strategy=strategies)
     return list_bottlenecks(make_grid(options))
-
-
-def test_each_term_is_somebodys():
-    assert set(KINDS) == set(PARTS)
-    assert {kind for kind, _ in KINDS.values()} == {"work", "limitation", "bottleneck"}
 
 
 def test_shares_are_those_of_a_prediction(rows):
@@ -45,7 +40,7 @@ def test_what_does_not_exist_has_no_row(mixed):
 
 
 def test_ranges_of_shares_are_those_of_the_draws(rows):
-    options = Options("alexnet", "pow2:1..64", 32, "imagenet", strategy="data+filter:group=4")
+    options = SpaceValues("alexnet", "pow2:1..64", 32, "imagenet", strategy="data+filter:group=4")
     grid = make_grid(options).ask_intervals()
     row = next(row for row in rows if row["strategy"] != "data" and row["pe"] == 64)
     terms = {name: each[0, 0] for name, each in draw_terms(build_row_case(grid, row)).items()}
@@ -72,7 +67,7 @@ def test_table_iii_has_no_ranges(mixed):
 def test_what_was_left_to_a_cell_is_told():
     """The group and the segments are those that `predict` chooses."""
     strategy = "data+pipeline:group=best,segments=best"
-    options = Options("alexnet", 16, 32, "imagenet", strategy=strategy)
+    options = SpaceValues("alexnet", 16, 32, "imagenet", strategy=strategy)
     (row,) = list_bottlenecks(make_grid(options))
     predicted = sweep.predict("alexnet", strategy, 16, 32, dataset="imagenet")
     assert row["group_size"] == predicted["group"]

@@ -1,4 +1,7 @@
+import pytest
+
 from grids.entries.strategies import MEANING
+from grids.reading.errors import InputError
 from sweep.questions import catalogue
 
 
@@ -40,3 +43,29 @@ def test_every_strategy_is_listed():
     assert listed[: len(MEANING)] == [*MEANING]
     # Then pairs inside a replica, those that cannot be combined too.
     assert {"spatial+pipeline", "filter+channel"} <= {*listed[len(MEANING) :]}
+
+
+def test_one_entry_is_listed_as_among_all():
+    for listed in (catalogue.list_datasets, catalogue.list_parameters):
+        rows = listed()
+        kind = next(iter(rows[0]))
+        assert all(listed(row[kind]) == [row] for row in rows[::4])
+    single = catalogue.list_strategies()[: len(MEANING)]
+    assert all(catalogue.list_strategies(row["strategy"]) == [row] for row in single)
+    (pair,) = catalogue.list_strategies("pipeline+spatial:pipeline=2")
+    assert pair["strategy"] == "spatial+pipeline"
+    three = catalogue.list_strategies("data+spatial+pipeline")
+    assert [row["strategy"] for row in three] == ["spatial", "pipeline"]
+
+
+@pytest.mark.parametrize(
+    ("listed", "wrong", "meant"),
+    [
+        (catalogue.list_datasets, "imagnet", "imagenet"),
+        (catalogue.list_parameters, "inter_bandwith", "inter_bandwidth"),
+        (catalogue.list_strategies, "dta", "data"),
+    ],
+)
+def test_a_mistyped_name_has_the_nearest_in_its_message(listed, wrong, meant):
+    with pytest.raises(InputError, match=f"'{meant}'"):
+        listed(wrong)

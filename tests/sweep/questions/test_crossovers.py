@@ -9,7 +9,7 @@ import sweep
 from grids.inputs.draws import DRAWS
 from grids.reading.errors import InputError
 from sweep.cases.draws import draw_both_times
-from sweep.cells.design_space import Options, make_grid
+from sweep.cells.design_space import SpaceValues, make_grid
 from sweep.questions.crossovers import list_crossovers, tell_same
 
 PAPER = {"oracle": "paper"}
@@ -19,7 +19,7 @@ STRATEGIES = ("data", "pipeline:segments=4", "data+filter:group=4")
 
 def read_grid(pe, batch):
     strategy = ",".join(STRATEGIES)
-    options = Options("alexnet", pe, batch, "imagenet", strategy=strategy, settings=PAPER)
+    options = SpaceValues("alexnet", pe, batch, "imagenet", strategy=strategy, settings=PAPER)
     return make_grid(options)
 
 
@@ -94,7 +94,7 @@ def test_what_is_nowhere_feasible_says_why():
 
 
 def test_strategies_are_equal_on_one_pe():
-    asked = Options("alexnet", "1..3", 8, "imagenet", strategy="data,filter", settings=PAPER)
+    asked = SpaceValues("alexnet", "1..3", 8, "imagenet", strategy="data,filter", settings=PAPER)
     rows = list_crossovers(make_grid(asked))
     slower = next(row for row in rows if row["first"] is None)
     assert slower["reason"] == "never: at best equal, at 1 PE"
@@ -115,7 +115,7 @@ def test_a_slice_of_a_cube(mixed):
 
 
 def test_ranges_are_those_of_the_draws():
-    grid = make_grid(Options("alexnet", "2,64", 8, "imagenet", strategy=",".join(MACHINE)))
+    grid = make_grid(SpaceValues("alexnet", "2,64", 8, "imagenet", strategy=",".join(MACHINE)))
     grid = grid.ask_intervals()
     rows = list_crossovers(grid, "pe")
     values = np.arange(2.0, 65.0)
@@ -143,7 +143,7 @@ def test_ranges_are_those_of_the_draws():
 
 def test_roots_of_draws_lie_about_that_of_the_middle():
     names = "data+filter:group=4,data+pipeline:group=4"
-    grid = make_grid(Options("alexnet", 64, 8, "imagenet", strategy=names))
+    grid = make_grid(SpaceValues("alexnet", 64, 8, "imagenet", strategy=names))
     row = next(row for row in list_crossovers(grid, "inter_bandwidth") if row["at"])
     assert row["first_p10"] < row["first"] < row["first_p90"]
     assert 0.25 < row["crosses_probability"] <= 1
@@ -156,7 +156,7 @@ def test_the_time_to_the_target_counts_epochs():
     }
     names, settings = "data,data+filter:group=4", {**PAPER, "convergence": [law]}
     grid = make_grid(
-        Options("alexnet", "8", "1..600", "imagenet", strategy=names, settings=settings)
+        SpaceValues("alexnet", "8", "1..600", "imagenet", strategy=names, settings=settings)
     )
     rows = list_crossovers(grid, "batch", objective="train_time")
     cells = {
@@ -182,7 +182,7 @@ def test_the_time_to_the_target_counts_epochs():
 
 
 def test_costs_are_compared_between_systems():
-    options = Options(
+    options = SpaceValues(
         "alexnet", "8", "1..64", "imagenet", "abci,dgx1-v100", "data,filter", settings=PAPER
     )
     grid = make_grid(options)
@@ -221,6 +221,6 @@ def test_what_is_the_same_is_said():
 
 
 def test_one_strategy_is_refused():
-    grid = make_grid(Options("alexnet", 4, 8, "imagenet", strategy="data", settings=PAPER))
+    grid = make_grid(SpaceValues("alexnet", 4, 8, "imagenet", strategy="data", settings=PAPER))
     with pytest.raises(InputError, match=r"^strategy: "):
         list_crossovers(grid)

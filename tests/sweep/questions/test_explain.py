@@ -52,6 +52,27 @@ def test_the_numbers_come_to_the_seconds_they_state(strategy, oracle, iterations
         assert evaluated(row["numbers"]) == pytest.approx(row["seconds_per_iteration"], rel=1e-3)
 
 
+@pytest.mark.parametrize("stage", [1, 2, 3])
+def test_replicas_that_divide_states_state_their_seconds(stage):
+    """An update each of its own part; a third stage sends half as much again, at least."""
+    told, plain = (
+        sweep.explain("vgg16", strategy, 64, 64, dataset="imagenet", settings={"optimizer": "adam"})
+        for strategy in (f"data:zero={stage}", "data")
+    )
+    for row in told["formulas"]:
+        assert evaluated(row["numbers"]) == pytest.approx(row["seconds_per_iteration"], rel=1e-3)
+    seconds, before = (
+        {row["term"]: row["seconds_per_iteration"] for row in each["formulas"] + each["hidden"]}
+        for each in (told, plain)
+    )
+    assert seconds["weight_update"] == pytest.approx(before["weight_update"] / 64)
+    sent, once = (
+        each["gradient_exchange"] + each.get("hidden_communication", 0.0)
+        for each in (seconds, before)
+    )
+    assert sent == pytest.approx(once * (1.5 if stage == 3 else 1))
+
+
 @pytest.mark.parametrize("oracle", ["machine", "paper"])
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_parts_are_the_whole(strategy, oracle):

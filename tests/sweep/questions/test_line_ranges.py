@@ -11,7 +11,7 @@ from grids.inputs.draws import DRAWS
 from kernels.names.flags import FORBIDS
 from kernels.oracle.answer import answer_case
 from sweep.cases.draws import draw_times
-from sweep.cells.design_space import Options, make_grid
+from sweep.cells.design_space import SpaceValues, make_grid
 from sweep.questions.limits import FEW, list_limits
 from sweep.questions.line_ranges import MOST_COUNTS, _thin
 
@@ -20,7 +20,7 @@ COUNTS = [1, 8, 64, 256]
 
 @pytest.fixture(scope="module")
 def grid():
-    return make_grid(Options("vgg16", COUNTS, 32, "imagenet", strategy="data,filter"))
+    return make_grid(SpaceValues("vgg16", COUNTS, 32, "imagenet", strategy="data,filter"))
 
 
 @pytest.fixture(scope="module")
@@ -71,21 +71,21 @@ def test_times_have_the_intervals_of_predictions(rows):
 
 def test_trainings_have_their_own():
     settings: dict[str, Any] = {"convergence": "auto"}
-    options = Options("resnet50", COUNTS, 32, "imagenet", strategy="data", settings=settings)
+    options = SpaceValues("resnet50", COUNTS, 32, "imagenet", strategy="data", settings=settings)
     (row,) = list_limits(make_grid(options), objective="train_time")
     assert row["soonest_time_p10"] < row["soonest_time"] < row["soonest_time_p90"]
     assert row["soonest_pe_p10"] <= row["soonest_pe"] <= row["soonest_pe_p90"]
 
 
 def test_few_rows_have_them_unless_asked_for(grid):
-    options = Options("alexnet", 2, f"1..{FEW + 1}", "imagenet", strategy="data")
+    options = SpaceValues("alexnet", 2, f"1..{FEW + 1}", "imagenet", strategy="data")
     assert "fastest_time_p10" not in list_limits(make_grid(options))[0]
     assert "fastest_time_p10" in list_limits(grid)[0]
     assert "fastest_time_p10" not in list_limits(grid, intervals=False)[0]
 
 
 def test_what_is_nowhere_feasible_has_none():
-    options = Options("cosmoflow", "1,2", 8, "cosmoflow-512", strategy="data")
+    options = SpaceValues("cosmoflow", "1,2", 8, "cosmoflow-512", strategy="data")
     (row,) = list_limits(make_grid(options))
     assert row["fastest_time_p10"] is row["fastest_pe_p90"] is row["efficient_pe_p10"] is None
 

@@ -6,13 +6,13 @@ import pytest
 from grids.entries.strategies import Strategy
 from grids.inputs.draws import DRAWS
 from sweep.cases.draws import draw_times
-from sweep.cells.design_space import Options, make_grid
+from sweep.cells.design_space import SpaceValues, make_grid
 from sweep.questions.needs import list_needs
 
 
 def read_grid(**settings):
     return make_grid(
-        Options("vgg16", "64,1024", 32, "imagenet", strategy="data", settings=settings)
+        SpaceValues("vgg16", "64,1024", 32, "imagenet", strategy="data", settings=settings)
     )
 
 
@@ -21,7 +21,7 @@ def count_met(row, parameter, value, goal):
     times = []
     for pe, strategy in ((row["pe"], None), (1, Strategy("serial"))):
         parameters = {parameter: f"{value!r} B/s" if parameter == "inter_bandwidth" else value}
-        options = Options("vgg16", pe, 32, "imagenet", strategy="data", parameters=parameters)
+        options = SpaceValues("vgg16", pe, 32, "imagenet", strategy="data", parameters=parameters)
         case = make_grid(options).ask_intervals().case((0, 0, 0, 0), None, strategy)
         assert case is not None
         times.append(draw_times(case))

@@ -3,7 +3,7 @@
 import pytest
 
 import sweep
-from sweep.cells.design_space import Options, make_grid
+from sweep.cells.design_space import SpaceValues, make_grid
 from sweep.questions.best import rank_strategies
 
 BASES = ("spatial", "pipeline", "filter", "channel")
@@ -30,7 +30,7 @@ def test_a_group_of_the_best_size_agrees_with_plain_strategies(oracle, batch):
 
 @pytest.mark.parametrize("batch", [1, 4096])
 def test_best_agrees_on_what_is_feasible(batch):
-    options = Options("alexnet", 1, batch, "imagenet", strategy=["data", *BASES, *HYBRIDS])
+    options = SpaceValues("alexnet", 1, batch, "imagenet", strategy=["data", *BASES, *HYBRIDS])
     rows = rank_strategies(make_grid(options), {}, "epoch_time")
     assert len(rows) == 9
     assert len({row["feasible"] for row in rows}) == 1

@@ -4,7 +4,7 @@ import pytest
 
 import sweep
 from grids.reading.errors import InputError
-from sweep.cells.design_space import Options, make_grid
+from sweep.cells.design_space import SpaceValues, make_grid
 from sweep.questions.needs import list_needs
 from sweep.questions.provision import list_provisions
 
@@ -12,7 +12,7 @@ PAPER = {"oracle": "paper"}
 
 
 def read_grid(**options):
-    return make_grid(Options("alexnet", dataset="imagenet", **options))
+    return make_grid(SpaceValues("alexnet", dataset="imagenet", **options))
 
 
 def predict(strategy, pe, batch, settings=None, **parameters):

@@ -7,7 +7,7 @@ import pytest
 import sweep
 from grids.entries.parameters import PARAMETERS
 from grids.reading.errors import InputError
-from sweep.cells.design_space import Options, make_grid
+from sweep.cells.design_space import SpaceValues, make_grid
 from sweep.questions.sensitivity import list_sensitivities
 
 STEP = 1e-4
@@ -15,7 +15,7 @@ STEP = 1e-4
 
 def ask(oracle, strategy, **parameters):
     """All elasticities of AlexNet on 16 PEs."""
-    options = Options(
+    options = SpaceValues(
         *("alexnet", 16, 32, "imagenet"),
         strategy=strategy,
         parameters=parameters,
@@ -83,6 +83,8 @@ def test_only_the_paper_s_parameters_of_the_paper_s_oracle():
 
 
 def test_too_many_cells():
-    grid = make_grid(Options("alexnet", pe="1..2000", dataset="imagenet", batch=8, strategy="data"))
+    grid = make_grid(
+        SpaceValues("alexnet", pe="1..2000", dataset="imagenet", batch=8, strategy="data")
+    )
     with pytest.raises(InputError, match="2,000 cells are too many for this question"):
         list_sensitivities(grid)

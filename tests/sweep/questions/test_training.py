@@ -14,7 +14,7 @@ from grids.grid import Grid
 from grids.reading.errors import InputError
 from grids.spec import validate_spec
 from kernels.names.flags import FORBIDS, Limit
-from kernels.names.percentiles import PERCENTILES
+from kernels.names.stored import PERCENTILES
 
 LAW: dict[str, Any] = {
     "name": "mine",

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sweep.samples.room import Room, hand_over
+from sweep.samples.stream import Room, hand_over
 
 
 def find(array: jax.Array) -> int:

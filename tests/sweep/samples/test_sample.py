@@ -11,11 +11,10 @@ from drawn import ROWS, SHARES, SPACE
 from grids.reading.errors import InputError
 from sweep.questions.predict import predict
 from sweep.samples.columns import FACTS
-from sweep.samples.draw import draw_slices
+from sweep.samples.draw import draw_slices, make_tables
 from sweep.samples.read import Samples, open_samples
 from sweep.samples.sample import sample
 from sweep.samples.space import read_space
-from sweep.samples.tables import make_tables
 
 TARGETS = ("epoch_time", "comp_time", "comm_time", "memory")
 

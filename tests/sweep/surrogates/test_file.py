@@ -5,6 +5,7 @@ import json
 import os
 import pickle
 import sys
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -136,7 +137,10 @@ def test_trees_of_any_nodes_answer():
     [("train", "rows", "-o", "s"), ("evaluate", "s", "rows"), ("predict", "s", "rows")],
     ids=lambda arguments: arguments[0],
 )
-def test_libraries_that_are_missing_are_named(arguments, monkeypatch, paradl):
+def test_libraries_that_are_missing_are_named(arguments, monkeypatch, tmp_path, paradl):
+    monkeypatch.chdir(tmp_path)
+    Path("rows").mkdir()
+    Path("s").touch()
     for name in [*sys.modules]:
         if name.startswith("sweep.surrogates."):
             monkeypatch.delitem(sys.modules, name)

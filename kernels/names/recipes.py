@@ -1,0 +1,13 @@
+"""Recipes: the bytes that training takes. Read without JAX; grids/entries/precision.py has them."""
+
+from typing import NamedTuple
+
+
+class Recipe(NamedTuple):
+    """Bytes of a parameter's weight, gradient and states; of a kept item; of a GEMM's input."""
+
+    weights: int
+    gradients: int
+    states: int
+    item: int
+    read: int
