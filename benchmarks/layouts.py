@@ -103,6 +103,11 @@ def _read_run(row: Mapping[str, str]) -> Run:
     )
 
 
+def select_timed() -> list[Run]:
+    """The runs that are timed: not those of mixtures of experts."""
+    return [run for run in read_runs() if run.seconds and not run.net.experts]
+
+
 @cache
 def _read_network(text: str) -> Transformer:
     family = yaml.safe_load(text)
@@ -174,7 +179,7 @@ def measure_accuracy(logs: Logs) -> float:
 
 def measure(effort: Effort) -> Report:
     """Times as shipped, by stack and left out; memory by stack: the same at any effort."""
-    timed = [run for run in read_runs() if run.seconds]
+    timed = select_timed()
     rows = [*_fit_all(timed), *_list_stacks(timed), *_compare_memory()]
     note = "Spreads are standard deviations of ln(predicted / measured)."
     return Report("layouts", "transformers by layout against published runs", tuple(rows), note)

@@ -69,8 +69,10 @@ class Exchanges:
 
     def exchange_experts(self, block: Block) -> Column:
         """Dispatch and combine of a micro-batch, forward and backward."""
-        active = next((w.used for w in block.weights if w.is_routed), 0) * sum(self.net.experts)
-        sent = active * self.activations / self.layouts.tensor
+        used = next((weights.used for weights in block.weights if weights.is_routed), 0)
+        if not used:
+            return 0 * self.one
+        sent = used * sum(self.net.experts) * self.activations / self.layouts.tensor
         return 4 * self.exchange_all(self.layouts.expert, self.layouts.etp, sent, self.one)
 
     def exchange_stages(self) -> Column:
@@ -92,9 +94,9 @@ class Exchanges:
         ):
             scattered = self.gather(degree, stride, recipe.gradients * number)
             reduced = self.reduce(degree, stride, recipe.gradients * number)
-            gradients += np.where(layouts.zero > 0, scattered, reduced)
+            gradients += np.where(number > 0, np.where(layouts.zero > 0, scattered, reduced), 0)
             gathered = self.gather(degree, stride, recipe.weights * number)
-            weights += np.where(layouts.zero > 0, gathered, 0)
+            weights += np.where((number > 0) & (layouts.zero > 0), gathered, 0)
         # ZeRO 3: of each micro-batch, and weights both forward and backward.
         times = np.where(layouts.zero == 3, self.training.count_micro_batches(layouts), 1)
         return times * gradients, np.where(layouts.zero == 3, 2, 1) * times * weights

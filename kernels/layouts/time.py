@@ -13,7 +13,7 @@ import numpy as np
 from kernels.layouts.exchanges import Exchanges
 from kernels.layouts.memory import Blocks, hold_parameters, measure_blocks, sum_tensors
 from kernels.layouts.parameters import Parameters, pad_vocabulary
-from kernels.layouts.schedules import count_stage_blocks, find_ends
+from kernels.layouts.schedules import count_bubbles, count_stage_blocks, find_ends
 from kernels.layouts.transformer import (
     RECOMPUTE,
     Block,
@@ -109,7 +109,7 @@ class _Iteration:
         )
         a_pass = np.sum([*terms.values()], axis=0)
         terms = {name: self.training.count_micro_batches(layouts) * terms[name] for name in TERMS}
-        terms["pipeline_bubble"] = (layouts.pipeline - 1) / layouts.chunks * a_pass
+        terms["pipeline_bubble"] = count_bubbles(layouts, self.training) * a_pass
         terms["stage_exchange"] = self.exchanges.exchange_stages()
         held = hold_parameters(self.net, layouts, self.held, counts, first, last)
         return np.stack([*(terms | self.update(held, a_pass)).values()])

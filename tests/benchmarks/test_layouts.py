@@ -7,6 +7,7 @@ import pytest
 
 from benchmarks import layouts
 from grids.entries.transformer_rates import FITTED, SPREAD
+from kernels.names.stored import PERCENTILES
 
 
 def test_allocated_memory_is_met_and_a_card_shows_more() -> None:
@@ -20,15 +21,16 @@ def test_allocated_memory_is_met_and_a_card_shows_more() -> None:
 
 
 def test_shipped_rates_meet_published_times() -> None:
-    runs = [run for run in layouts.read_runs() if run.seconds]
+    runs = layouts.select_timed()
     logs = layouts.compare_times(runs, FITTED)
-    assert len(runs) == 276
+    assert len(runs) == 270
     assert layouts.measure_accuracy(logs) > 0.84
-    assert np.sqrt(np.mean(logs**2)) < 1.1 * SPREAD
+    inside = np.abs(logs) <= PERCENTILES[90] * SPREAD
+    assert 0.8 < inside.mean() < 0.92
 
 
 def test_a_fit_finds_the_rates_that_made_the_rows() -> None:
     """Of rows whose times are predictions themselves."""
-    runs = layouts.choose_rows([run for run in layouts.read_runs() if run.seconds])[::4]
+    runs = layouts.choose_rows(layouts.select_timed())[::4]
     made = [replace(run, seconds=layouts.predict_seconds(run, layouts.CENTRES)) for run in runs]
     assert layouts.fit(made) == pytest.approx(layouts.CENTRES)

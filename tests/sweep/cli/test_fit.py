@@ -328,3 +328,9 @@ def test_a_precision_without_a_peak_has_no_time(paradl):
     code, out, err = paradl("fit", *options)
     assert (code, out) == (2, "")
     assert "no peak in fp8" in err
+
+
+def test_experts_have_no_time_yet(paradl):
+    code, out, err = paradl("fit", "--model", "mixtral_8x7b", "--pe", 32, "--by", "time")
+    assert (code, out) == (2, "")
+    assert "mixtures of experts" in err
