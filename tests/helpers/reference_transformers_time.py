@@ -6,7 +6,7 @@ that takes longest. Where the formulas leave room:
 - A matrix is a product of its own: queries, keys, values, each of a gated MLP's two.
 - A module that is computed again is whole (Megatron-LM checkpoints its forward pass): `mlp` has
   both of its products, `moe` its router, `core_attn` its attention, fused or not.
-- In A2A, beta is a link's of the widest level of its ring: PEs have k/L of it, one link at most.
+- In A2A all PEs of a node leave it at once: each has L/k of a link, and no more than inside.
   `rail` divides bytes, as elsewhere, and no start-up.
 - zb1p leaves a third of 1F1B's bubble, zbv none (Qi 2023, table 1).
 - What a PE does not have (routed experts) is not exchanged.
@@ -16,7 +16,7 @@ import math
 from dataclasses import dataclass
 
 from reference_network import Network as Machine
-from reference_network import Ring, all_gather, all_reduce, path, ring, top_level
+from reference_network import Ring, all_gather, all_reduce, crowded_path, path, ring, top_level
 from reference_transformers import (
     RECIPES,
     Layout,
@@ -94,8 +94,7 @@ class Case:
         over, machine, size = self.ring(q, stride), self.machine, size / self.rates.rail
         top = top_level(machine, min(q * stride, self.layout.pes), self.layout.pes)
         inside = (over.h - 1) * (messages * over.inside.alpha + size / q * over.inside.beta)
-        shared = max(1, machine.pes_per_node / machine.links_per_node)
-        beta = shared / machine.level(top).bandwidth
+        beta = crowded_path(machine, top, lambda pes: pes).beta
         between = (over.n - 1) * messages * over.way.alpha + (q - over.h) / q * size * beta
         return inside + between
 
