@@ -14,7 +14,7 @@ from kernels.layouts.parameters import Parameters
 from kernels.layouts.transformer import RECOMPUTE, Block, Column, Layouts, Training, Transformer
 from kernels.machine.library_collectives import Costs, gather_costs, reduce_costs, time_fastest
 from kernels.machine.network import Network
-from kernels.machine.rings import Ring, count_in_node, find_path
+from kernels.machine.rings import Ring, SpanningRing, count_in_node, find_path
 
 
 @dataclass(frozen=True)
@@ -118,10 +118,11 @@ class Exchanges:
         """All-to-alls of m bytes a PE: inside nodes, and between them over all of their links."""
         network, ring = self.network, self._ring(degree, stride)
         q, h = ring.degree, count_in_node(network, ring)
-        path = find_path(network, ring)
+        latency = find_path(network, ring).alpha
+        # All PEs of a node leave it at once.
+        crowded = find_path(network, SpanningRing(q, ring.p, ring.p, ring.span)).beta
         inside = messages * network.latency[0] + m / q / network.bandwidth[0] / self.rail
-        crowded = np.maximum(1, network.pes_per_node / network.links_per_node) * path.beta
-        between = (np.ceil(q / h) - 1) * messages * path.alpha
+        between = (np.ceil(q / h) - 1) * messages * latency
         return np.asarray((h - 1) * inside + between + (q - h) / q * m * crowded / self.rail)
 
     def _time(self, costs: Costs, m: Column) -> Column:

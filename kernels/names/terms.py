@@ -1,8 +1,7 @@
-"""Terms: the parts of an iteration's time, in the order in which they are told and added.
+"""Terms: the parts of an iteration's time, in the order in which they are shown and added.
 
-One table: a field of `Terms` is a term's row, with all that is said of it. Apart from the kernels
-that compute them (`kernels.configuration.run` makes `Terms` a pytree): whoever only names them
-needs no JAX.
+Each field of `Terms` is one term with its description. Kept apart from the kernels that compute
+them (`kernels.configuration.run` makes `Terms` a pytree), so that naming a term needs no JAX.
 """
 
 from dataclasses import dataclass
@@ -23,12 +22,12 @@ SECONDS = "{seconds:.6g} s"
 
 @dataclass(frozen=True)
 class Term:
-    """A part of the time. per: whether an epoch pays it for each sample, or each iteration.
+    """A part of the time. per: an epoch pays it for each sample, or for each iteration.
 
-    kind, why: whose it is, and the reason in a sentence. symbols, numbers: its formula in the
-    machine oracle (docs/machine.md), and the same as a text to be filled with numbers; the seconds
-    alone, or at the end, where they follow from more numbers than a line holds. once: an iteration
-    pays it once, however many passes' gradients are accumulated.
+    kind, why: its cause, and the reason in a sentence. symbols, numbers: its formula in the machine
+    oracle (docs/machine.md), and a template of it with numbers (only the seconds, where they
+    depend on too many numbers for one line). once: an iteration pays it once, however many passes
+    it accumulates.
     """
 
     part: Part

@@ -50,7 +50,7 @@ def scaling(
     output: Picture,
     selection: Selection = None,
     quantity: Annotated[
-        Literal["time", "throughput", "efficiency"], typer.Option(help="What is drawn over p.")
+        Literal["time", "throughput", "efficiency"], typer.Option(help="Quantity to plot over p.")
     ] = "time",
     size: Size = "page",
 ) -> None:

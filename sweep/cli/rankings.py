@@ -161,7 +161,7 @@ def best(
 def pareto(
     context: typer.Context,
     against: Annotated[
-        Literal["pe-hours", "cost", "memory"], typer.Option(help="What to trade time against.")
+        Literal["pe-hours", "cost", "memory"], typer.Option(help="Quantity to trade against time.")
     ] = "pe-hours",
     price: PriceOption = None,
     objective: TimeOption = "epoch-time",
@@ -187,7 +187,7 @@ def pareto(
 def regret(
     context: typer.Context,
     over: Annotated[
-        str, typer.Option(help="What is uncertain: system, draws, or any axis but pe.")
+        str, typer.Option(help="Uncertain input: system, draws, or any axis but pe.")
     ] = "system",
     objective: TimeOption = "epoch-time",
     every: All = False,

@@ -81,7 +81,7 @@ Set = Annotated[
 ]
 Scaling = Annotated[
     Literal["weak", "strong"],
-    typer.Option(help="Whether --batch counts a replica's samples or all."),
+    typer.Option(help="--batch is samples per replica (weak) or in total."),
 ]
 Collectives = Annotated[
     Literal["auto", "ring", "tree", "two-level", "best"],

@@ -93,7 +93,7 @@ class SpaceOptions:
     ] = None
     scaling: Annotated[
         Literal["weak", "strong"] | None,
-        typer.Option(help="Whether --batch counts a replica's samples (default) or all."),
+        typer.Option(help="--batch is samples per replica (weak, default) or in total."),
     ] = None
     optimizer: Annotated[
         Literal["sgd", "adam", "none"] | None,

@@ -131,8 +131,8 @@ LONG = [
     "calibrate none.csv -o mine.yaml",
     "export none.zarr cells.csv",
     "diff none.zarr other.zarr",
-    "leakage none",
-    "surrogate predict none none",
+    "leakage .",
+    "surrogate predict . .",
     "plot scaling none.zarr -o scaling.png",
 ]
 
