@@ -103,9 +103,9 @@ def _read_run(row: Mapping[str, str]) -> Run:
     )
 
 
-def select_timed() -> list[Run]:
-    """The runs that are timed: not those of mixtures of experts."""
-    return [run for run in read_runs() if run.seconds and not run.net.experts]
+def select_timed(experts: bool = False) -> list[Run]:
+    """The timed runs of dense networks, or of mixtures of experts."""
+    return [run for run in read_runs() if run.seconds and bool(run.net.experts) == experts]
 
 
 @cache
@@ -180,7 +180,7 @@ def measure_accuracy(logs: Logs) -> float:
 def measure(effort: Effort) -> Report:
     """Times as shipped, by stack and left out; memory by stack: the same at any effort."""
     timed = select_timed()
-    rows = [*_fit_all(timed), *_list_stacks(timed), *_compare_memory()]
+    rows = [*_fit_all(timed), *_list_stacks(timed), *_judge_mixtures(), *_compare_memory()]
     note = "Spreads are standard deviations of ln(predicted / measured)."
     return Report("layouts", "transformers by layout against published runs", tuple(rows), note)
 
@@ -216,6 +216,20 @@ def _list_stacks(timed: Sequence[Run]) -> list[Row]:
         Row("times of stacks left out", measure_accuracy(logs), "", note=note),
         Row("times of stacks left out: in 80 % intervals", inside, "", goals=goals),
     ]
+
+
+def _judge_mixtures() -> list[Row]:
+    """Times of mixtures of experts, which no fit has seen, by stack."""
+    rows = []
+    for stack, group in groupby(sorted(select_timed(experts=True), key=_find_series), _find_stack):
+        logs = compare_times([*group], FITTED)
+        note = f"{len(logs)} runs; median predicted/measured {np.exp(np.median(logs)):.2f}"
+        rows.append(Row(f"mixtures of experts, {stack}", measure_accuracy(logs), "", note=note))
+    return rows
+
+
+def _find_stack(run: Run) -> str:
+    return run.stack
 
 
 def _compare_memory() -> list[Row]:

@@ -68,8 +68,8 @@ def count_stage_blocks(
     before = np.pad(np.cumsum(kinds, axis=1), ((0, 0), (1, 0)))  # each block [kinds, blocks + 1]
     counts = np.zeros((len(kinds), len(layouts)), int)
     for part, is_there in _list_parts(layouts, parts, folded, stage):
-        # Of layouts with fewer chunks: an empty part.
-        first = np.minimum(part * least + np.minimum(part, more), net.blocks)
+        # Of layouts with fewer chunks or stages: an empty part.
+        first = np.clip(part * least + np.minimum(part, more), 0, net.blocks)
         last = np.where(is_there, np.minimum(first + least + (part < more), net.blocks), first)
         counts += before[:, last] - before[:, first]
     return counts

@@ -4,7 +4,6 @@ import numpy as np
 
 from grids.entries.systems import System
 from grids.entries.transformer_rates import SPREAD, read_rates
-from grids.reading.errors import InputError
 from kernels.layouts.time import TERMS, count_model_flops, time_iteration
 from kernels.layouts.transformer import Column, Layouts, Training, Transformer
 from kernels.machine.network import Network
@@ -15,18 +14,12 @@ from sweep.answers.types.fitting import TimeParts
 class LayoutTimes:
     """What layouts take of a machine. precision: a recipe of bytes a parameter, with a peak.
 
-    InputError: a mixture of experts, no such peak.
+    InputError: no such peak.
     """
 
     def __init__(
         self, net: Transformer, training: Training, machine: System, precision: str
     ) -> None:
-        if net.experts:
-            raise InputError(
-                "times of mixtures of experts are not predicted yet",
-                where="by",
-                advice="leave it out: memory is",
-            )
         self._net, self._training = net, training
         self._rates = read_rates(machine, precision)
         self._network = read_network(machine)

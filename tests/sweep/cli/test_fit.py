@@ -330,7 +330,9 @@ def test_a_precision_without_a_peak_has_no_time(paradl):
     assert "no peak in fp8" in err
 
 
-def test_experts_have_no_time_yet(paradl):
-    code, out, err = paradl("fit", "--model", "mixtral_8x7b", "--pe", 32, "--by", "time")
-    assert (code, out) == (2, "")
-    assert "mixtures of experts" in err
+def test_experts_exchange_tokens(paradl):
+    layout = ("--layout", "tp2 sp ep8 dp8 mb1 zero1", "--system", "dgx-h100")
+    options = ("--model", "mixtral_8x7b", "--pe", 16, "--by", "time", "--format", "json", *layout)
+    code, out, err = paradl("fit", *options)
+    assert code == 0, err
+    assert json.loads(out)["rows"][0]["time"]["terms"]["expert_exchange"] > 0
