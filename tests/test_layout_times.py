@@ -68,11 +68,17 @@ CASES = (
 
 def time_layouts(net, layouts, speeds=PLAIN, machine=MACHINE):
     """The production's {term: [layouts]} of a reference's case."""
-    levels = np.array([level[:3] for level in machine.levels]).T
+    span, latency, bandwidth = np.array([level[:3] for level in machine.levels]).T
     network = Network(
-        *levels,
-        *(float(machine.pes_per_node), float(machine.links_per_node)),
-        *(0.0, np.inf, 1.0, 1.0),
+        span=span,
+        latency=latency,
+        bandwidth=bandwidth,
+        pes_per_node=float(machine.pes_per_node),
+        links_per_node=float(machine.links_per_node),
+        staging_bandwidth=np.inf,
+        staging_latency=0.0,
+        phi_halo=1.0,
+        phi_gather=1.0,
     )
     return time_iteration(
         build_network(net),
