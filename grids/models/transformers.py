@@ -236,6 +236,7 @@ class _Network:
         return Block(
             weights=tuple(self._list_weights(rows)),
             tensors=(*tensors, *self._list_masks(rows, behind is not None)),
+            scores=self._sum_scores(rows),
             looks_up=any(self.roles[row].of == "vocabulary" for row in rows),
             reads_memory=any(maker in self._memory for maker in kept),
         )
@@ -247,7 +248,18 @@ class _Network:
                 parts = role.parts if role.divided else 0
                 by_columns = role.divided == "columns"
                 routed = role.experts > 0
-                yield Weights(float(matrix), float(biases), parts, by_columns, routed)
+                multiplied = self.kinds[row].name == "linear"
+                used = self.table.flops[row] / self.positions / (2 * matrix) if multiplied else 0.0
+                again = self._modules[row] | BLOCKS
+                yield Weights(
+                    *(float(matrix), float(biases), parts, by_columns, routed),
+                    *(float(used), again),
+                )
+
+    def _sum_scores(self, rows: range) -> float:
+        """FLOPs of products of positions with each other, a token and position that it reads."""
+        products = (self.table.flops[row] for row in rows if self.kinds[row].name == "matmul")
+        return float(sum(products)) / self.positions**2
 
     def _list_masks(self, rows: range, is_end: bool) -> Iterator[Tensor]:
         """Masks of dropout, where it is: behind the sum of words, behind each residual step's."""

@@ -18,12 +18,14 @@ class Schedule(NamedTuple):
     in_flight: micro-batches of a whole stage that are kept at most, of p stages, stage i, m
     micro-batches, v chunks and N micro-batches that follow each other in a chunk. is_late: whether
     all logits are there before the first backward pass. is_folded: whether a stage has two chunks
-    in the form of a V, so that the first stage has both ends of the network.
+    in the form of a V, so that the first stage has both ends of the network. bubble: of that of a
+    pipeline whose stages pass forward and backward in turn.
     """
 
     in_flight: Callable[[Column, int, Column, Column, Column], Column]
     is_late: bool = False
     is_folded: bool = False
+    bubble: float = 1.0
 
 
 SCHEDULES: Mapping[str, Schedule] = {
@@ -32,8 +34,8 @@ SCHEDULES: Mapping[str, Schedule] = {
     "interleaved": Schedule(
         lambda p, i, m, v, n: np.minimum(2 * (p - 1 - i) + (v - 1) * n + 1, m * v) / v
     ),
-    "zb1p": Schedule(lambda p, i, m, v, n: np.minimum(p, m)),
-    "zbv": Schedule(lambda p, i, m, v, n: np.minimum(p, m), is_folded=True),
+    "zb1p": Schedule(lambda p, i, m, v, n: np.minimum(p, m), bubble=1 / 3),
+    "zbv": Schedule(lambda p, i, m, v, n: np.minimum(p, m), is_folded=True, bubble=0.0),
 }
 # The one schedule that interleaves where a stage has several chunks.
 INTERLEAVES = "1f1b"
@@ -66,8 +68,8 @@ def count_stage_blocks(
     before = np.pad(np.cumsum(kinds, axis=1), ((0, 0), (1, 0)))  # each block [kinds, blocks + 1]
     counts = np.zeros((len(kinds), len(layouts)), int)
     for part, is_there in _list_parts(layouts, parts, folded, stage):
-        # Of layouts with fewer chunks: an empty part.
-        first = np.minimum(part * least + np.minimum(part, more), net.blocks)
+        # Of layouts with fewer chunks or stages: an empty part.
+        first = np.clip(part * least + np.minimum(part, more), 0, net.blocks)
         last = np.where(is_there, np.minimum(first + least + (part < more), net.blocks), first)
         counts += before[:, last] - before[:, first]
     return counts
@@ -91,3 +93,10 @@ def find_ends(layouts: Layouts, training: Training, stage: int) -> tuple[Column,
     first = np.full(len(layouts), stage == 0)
     folded = SCHEDULES[training.schedule].is_folded
     return first, first if folded else layouts.pipeline == stage + 1
+
+
+def count_bubbles(layouts: Layouts, training: Training) -> Column:
+    """Micro-batches for which a stage has nothing to do in an iteration [layouts]."""
+    p, v = layouts.pipeline, layouts.chunks
+    idle: Column = np.where(v > 1, 1 / v, SCHEDULES[training.schedule].bubble) * (p - 1)
+    return idle

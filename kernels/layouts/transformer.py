@@ -24,7 +24,9 @@ class Weights(NamedTuple):
     """Parameters of a layer: of its matrix, and its biases.
 
     parts: tensor parallelism divides the matrix in so many at most; 0: each PE has all of it.
-    by_columns: biases are divided, too. is_routed: they are those of all routed experts.
+    by_columns: biases are divided, too. is_routed: they are those of all routed experts. used: the
+    share of the matrix that a token is multiplied with. modules: bits of RECOMPUTE, each of which
+    computes the product again.
     """
 
     matrix: float
@@ -32,6 +34,8 @@ class Weights(NamedTuple):
     parts: int = 0
     by_columns: bool = False
     is_routed: bool = False
+    used: float = 1.0
+    modules: int = 0
 
 
 class Tensor(NamedTuple):
@@ -50,10 +54,15 @@ class Tensor(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Layers between two cuts. looks_up: with a table of words; reads_memory: of the encoder."""
+    """Layers between two cuts.
+
+    scores: FLOPs forward of attention's two products, a token and position that it reads. looks_up:
+    with a table of words; reads_memory: of the encoder.
+    """
 
     weights: tuple[Weights, ...]
     tensors: tuple[Tensor, ...]
+    scores: float = 0.0
     looks_up: bool = False
     reads_memory: bool = False
 

@@ -58,6 +58,10 @@ def fit(
             help="One alone, memory by part: 'tp8 pp4 dp2 mb1 zero1 recompute=core_attn'."
         ),
     ] = None,
+    by: Annotated[
+        Literal["division", "time"],
+        typer.Option(help="Rank by how little is divided, or by the predicted time."),
+    ] = "division",
     every: All = False,
     form: Form = "table",
 ) -> None:
@@ -82,6 +86,7 @@ def fit(
         shard=read_shard(shard),
         group=group,
         layout=layout,
+        by=by,
     )
     show_fit(answer, form, every)
     if not answer["feasible"]:

@@ -28,6 +28,7 @@ from sweep.cases.layout_words import list_layouts, parse_layout, parse_recompute
 from sweep.explanation.layout_memory import explain_memory
 from sweep.questions.fit_candidates import Candidates
 from sweep.questions.fit_reasons import describe_reason, find_remedy
+from sweep.questions.layout_times import LayoutTimes
 
 LEAST_BATCH = 1024  # sequences: about what GPT-3 and Llama 2 were trained with
 MOST_BATCH, MOST_LENGTH = 2**20, 2**24
@@ -51,6 +52,7 @@ def fit(
     shard: int | Literal["node"] | None = None,
     group: int | None = None,
     layout: str | None = None,
+    by: Literal["division", "time"] = "division",
 ) -> FitAnswer:
     """Which layouts of a transformer on so many PEs fit, at their largest micro-batch.
 
@@ -61,7 +63,9 @@ def fit(
     a stage, which are interleaved, `group` micro-batches of each in a row (None: as many as there
     are stages). context: how a sequence's PEs exchange keys and values. recompute: sets of modules,
     each joined by commas; None: none, blocks, and core_attn where scores are kept. shard: ranks
-    that ZeRO divides over; None: all. layout: the only one to look at, with its memory explained.
+    that ZeRO divides over; None: all. by: what ranks layouts; time: the predicted seconds of an
+    iteration, of each layout at its fastest micro-batch. layout: the only one to look at, with its
+    memory explained.
     InputError: bad input, a network without blocks.
     """
     machine, network = find("system", system, Path()), find("model", model, Path())
@@ -87,7 +91,8 @@ def fit(
             raise InputError("recompute, shard and group stand in it", where="layout")
         candidates = parse_layout(layout, pe)
         _expect_divisible(net, candidates, training)
-    answer = Candidates(net, candidates, training, machine)
+    times = LayoutTimes(net, training, machine, precision) if by == "time" else None
+    answer = Candidates(net, candidates, training, machine, times)
     return {
         "model": network.name,
         "system": machine.name,

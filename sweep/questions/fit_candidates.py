@@ -8,11 +8,13 @@ import numpy as np
 from grids.entries.systems import System
 from kernels.layouts.enumerate import find_marks, find_reasons
 from kernels.layouts.memory import measure_memory
+from kernels.layouts.time import TERMS
 from kernels.layouts.transformer import Column, Layouts, Training, Transformer
-from sweep.answers.types.fitting import LayoutRow, LoserRow
+from sweep.answers.types.fitting import LayoutRow, LoserRow, TimeParts
 from sweep.cases.layout_words import list_layouts, name_recompute, write_layout
 from sweep.questions.fit_changes import list_changes
 from sweep.questions.fit_reasons import find_remedy
+from sweep.questions.layout_times import LayoutTimes
 
 # What a micro-batch, ... may be instead, for a layout that does not fit.
 CHANGES: dict[str, tuple[str, ...]] = {
@@ -31,10 +33,15 @@ class Candidates:
     """The candidates, what forbids each, and the memory of those that divide."""
 
     def __init__(
-        self, net: Transformer, layouts: Layouts, training: Training, machine: System
+        self,
+        net: Transformer,
+        layouts: Layouts,
+        training: Training,
+        machine: System,
+        times: LayoutTimes | None = None,
     ) -> None:
         self._net, self._layouts, self._training = net, layouts, training
-        self._machine = machine
+        self._machine, self._times = machine, times
         self._reasons = find_reasons(net, layouts, training)
         self._marks = find_marks(net, layouts, training, machine.pes_per_node)
         self._capacity = machine.pe.memory_capacity
@@ -47,7 +54,7 @@ class Candidates:
 
     def describe(self) -> dict[str, object]:
         """The fields of the answer that follow from candidates."""
-        rows = self._order(self._find_largest(np.flatnonzero(self._fits)))
+        rows = self._rank(np.flatnonzero(self._fits))
         smallest = self._divides[np.argsort(self._memory[self._divides], kind="stable")[:1]]
         return {
             "candidates": len(self._layouts),
@@ -61,11 +68,37 @@ class Candidates:
     def list_changes(self) -> list[LayoutRow]:
         """What a change of a layout, or two, lets fit; of one that fits larger micro-batches."""
         for layouts in list_changes(self._layouts, self._training, bool(self._fits[0])):
-            changed = Candidates(self._net, layouts, self._training, self._machine)
-            rows = changed._order(changed._find_largest(np.flatnonzero(changed._fits)))
+            changed = Candidates(self._net, layouts, self._training, self._machine, self._times)
+            rows = changed._rank(np.flatnonzero(changed._fits))
             if len(rows):
                 return [changed._describe_row(row) for row in rows]
         return []
+
+    def _rank(self, rows: Column) -> Column:
+        """The layouts to show, of each its largest micro-batch; by time its fastest."""
+        if self._times is None:
+            return self._order(self._find_largest(rows))
+        ordered = rows[np.argsort(self._seconds[:, rows].sum(axis=0), kind="stable")]
+        _, first = np.unique(self._number("micro")[ordered], return_index=True)
+        return ordered[np.sort(first)]
+
+    @cached_property
+    def _seconds(self) -> Column:
+        """Seconds of an iteration of what fits [terms, layouts]."""
+        rows = np.flatnonzero(self._fits)
+        seconds = np.full((len(TERMS), len(self._layouts)), np.nan)
+        if self._times:
+            seconds[:, rows] = self._times.time(self._layouts.select(rows))
+        return seconds
+
+    def _describe_time(self, row: int) -> TimeParts | None:
+        """The time of a layout, if it is asked for and fits."""
+        if self._times is None or not self._fits[row]:
+            return None
+        layouts = self._layouts
+        degrees = layouts.tensor, layouts.context, layouts.pipeline, layouts.data
+        pes = int(np.prod([degree[row] for degree in degrees]))
+        return self._times.describe(pes, self._seconds[:, row])
 
     def _find_largest(self, rows: Column) -> Column:
         """Of rows that differ in their micro-batch alone the largest one.
@@ -118,6 +151,7 @@ class Candidates:
             "memory_parts": {name: float(part[place]) for name, part in self._parts.items()},
             "stage": int(self._stages[place]),
             "remarks": [name for name, mask in self._marks.items() if mask[row]],
+            "time": self._describe_time(row),
         }
 
     def _list_losers(self) -> list[LoserRow]:

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from grids.reading.units import format_quantity
-from sweep.answers.types.fitting import FitAnswer, LayoutRow
+from sweep.answers.types.fitting import FitAnswer, LayoutRow, TimeParts
 from sweep.show.columns import format_percent
 from sweep.show.data import Format
 from sweep.show.rows import SCREENFUL, show_sections, tell_more
@@ -58,11 +58,29 @@ def _describe(answer: FitAnswer) -> Iterator[str]:
         fits = "fits" if answer["feasible"] else "does not fit"
         used = f"{format_quantity(smallest['memory'], 'B')} on stage {smallest['stage']}"
         remarks = "".join(f", {remark}" for remark in smallest["remarks"])
-        yield f"{smallest['layout']} {fits}: {used}{remarks}; times are not predicted yet"
+        yield f"{smallest['layout']} {fits}: {used}{remarks}"
+        if smallest["time"]:
+            yield _describe_time(smallest["time"])
         return
-    yield f"{answer['fitting']:,} of {answer['candidates']:,} candidates fit; no time is predicted"
+    yield f"{answer['fitting']:,} of {answer['candidates']:,} candidates fit"
     if smallest:
         yield f"least memory: {format_quantity(smallest['memory'], 'B')}, {smallest['layout']}"
+
+
+def _write_interval(time: TimeParts) -> str:
+    return f"{time['iteration_time_p10']:.4g} to {time['iteration_time_p90']:.4g}"
+
+
+def _describe_time(time: TimeParts) -> str:
+    """A line on the time of a layout, with its largest terms."""
+    terms = sorted(time["terms"].items(), key=lambda term: -term[1])[:4]
+    shares = ", ".join(
+        f"{name} {format_percent(seconds / time['iteration_time'])}" for name, seconds in terms
+    )
+    return (
+        f"{time['iteration_time']:.4g} s an iteration (80 %: {_write_interval(time)}), "
+        f"MFU {format_percent(time['mfu'])}: {shares}"
+    )
 
 
 def _describe_layout(row: LayoutRow) -> dict[str, Any]:
@@ -74,8 +92,12 @@ def _describe_layout(row: LayoutRow) -> dict[str, Any]:
         **{name: parts.pop(name) for name in ("gradients", "states", "activations")},
         "others": sum(parts.values()),
     }
+    time = row["time"]
     return {
         "layout": row["layout"],
+        **({"iteration s": f"{time['iteration_time']:.4g}"} if time else {}),
+        **({"80 % interval": _write_interval(time)} if time else {}),
+        **({"MFU": format_percent(time["mfu"])} if time else {}),
         **{f"{name} GB": f"{size / 1e9:.1f}" for name, size in columns.items()},
         "used": format_percent(row["capacity_used"]),
         "remarks": ", ".join(row["remarks"]),

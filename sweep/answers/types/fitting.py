@@ -8,6 +8,17 @@ from sweep.answers.types.words import PE, Feasible, GlobalBatch, Model, System
 PARTS_MEANING = "memory of the fullest PE by part"
 
 
+class TimeParts(TypedDict):
+    """The time of a layout, with an 80 % interval."""
+
+    iteration_time: Annotated[float, Fact("time of an iteration", "s", scaled=True)]
+    iteration_time_p10: Annotated[float, Fact("its 10th percentile", "s", scaled=True)]
+    iteration_time_p90: Annotated[float, Fact("its 90th percentile", "s", scaled=True)]
+    tokens_per_second: Annotated[float, Fact("tokens of all PEs", "1/s")]
+    mfu: Annotated[float, Fact("model FLOPs over the peak of all PEs (Korthikanti, equation 7)")]
+    terms: Annotated[dict[str, float], Fact("time of an iteration by term", "s", scaled=True)]
+
+
 class LayoutRow(TypedDict):
     """A layout, at its largest micro-batch that fits, with its memory."""
 
@@ -30,6 +41,7 @@ class LayoutRow(TypedDict):
     memory_parts: Annotated[dict[str, float], Fact(PARTS_MEANING, "B", scaled=True)]
     stage: Annotated[int, Fact("the fullest stage, from 0")]
     remarks: Annotated[list[str], Fact("what is odd about it, and forbids nothing")]
+    time: Annotated[TimeParts, Fact("how long it takes, where layouts are ranked by time")] | None
 
 
 class LoserRow(TypedDict):
@@ -51,7 +63,7 @@ class PartRow(TypedDict):
 
 
 class FitAnswer(TypedDict):
-    """Which layouts fit, without any time."""
+    """Which layouts fit, and on request how long they take."""
 
     model: Model
     system: System
@@ -69,7 +81,9 @@ class FitAnswer(TypedDict):
     fitting: Annotated[int, Fact("candidates that fit, at any micro-batch")]
     feasible: Feasible
     smallest: Annotated[LayoutRow, Fact("of what divides, the one of least memory")] | None
-    layouts: Annotated[list[LayoutRow], Fact("those that fit, the least divided first")]
+    layouts: Annotated[
+        list[LayoutRow], Fact("those that fit, the least divided first, or the fastest")
+    ]
     losers: Annotated[list[LoserRow], Fact("why others do not")]
     parts: Annotated[list[PartRow], Fact("memory of the one layout that was given")]
     changes: Annotated[

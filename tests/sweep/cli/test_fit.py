@@ -93,7 +93,7 @@ def test_as_a_table(config, paradl):
     code, out, err = paradl("fit", "--model", config, "--pe", 8)
     assert code == 0
     assert "8.03 billion parameters, on 8 PEs of dgx-h100, 80 GB each" in out
-    assert "candidates fit; no time is predicted" in out
+    assert "candidates fit" in out
     assert "tp2 pp1 dp4 mb" in out
     assert "more: --all" in err
 
@@ -297,3 +297,42 @@ def test_refused(options, words, paradl):
     code, out, err = paradl("fit", *options)
     assert (code, out) == (2, "")
     assert words in err
+
+
+def test_layouts_ranked_by_time(paradl):
+    """The fastest ahead, each once, with what follows from its time."""
+    options = ("--model", "llama2_7b", "--pe", 16, "--global-batch", 256)
+    _, answer = ask(paradl, *options, "--by", "time")
+    times = [row["time"] for row in answer["layouts"]]
+    seconds = [time["iteration_time"] for time in times]
+    assert seconds == sorted(seconds)
+    for time in times:
+        assert sum(time["terms"].values()) == pytest.approx(time["iteration_time"])
+        assert time["iteration_time_p10"] < time["iteration_time"] < time["iteration_time_p90"]
+        assert time["tokens_per_second"] * time["iteration_time"] == pytest.approx(256 * 2048)
+        assert 0 < time["mfu"] < 1
+    without = ask(paradl, *options)[1]["layouts"]
+    assert {row["time"] for row in without} == {None}
+
+
+def test_a_layouts_time_in_words(paradl):
+    layout = ("--layout", "tp8 pp4 dp2 mb1 zero1")
+    code, out, _ = paradl("fit", "--model", "llama2_70b", "--pe", 64, "--by", "time", *layout)
+    assert code == 0
+    assert "MFU" in out
+    assert "tensor_exchange" in out
+
+
+def test_a_precision_without_a_peak_has_no_time(paradl):
+    options = ("--model", "llama2_7b", "--pe", 8, "--precision", "fp8", "--by", "time")
+    code, out, err = paradl("fit", *options)
+    assert (code, out) == (2, "")
+    assert "no peak in fp8" in err
+
+
+def test_experts_exchange_tokens(paradl):
+    layout = ("--layout", "tp2 sp ep8 dp8 mb1 zero1", "--system", "dgx-h100")
+    options = ("--model", "mixtral_8x7b", "--pe", 16, "--by", "time", "--format", "json", *layout)
+    code, out, err = paradl("fit", *options)
+    assert code == 0, err
+    assert json.loads(out)["rows"][0]["time"]["terms"]["expert_exchange"] > 0

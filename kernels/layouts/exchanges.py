@@ -1,0 +1,134 @@
+"""Exchanges of a transformer's layout, on the machine oracle's rings and by its collectives.
+
+Narayanan et al. 2021 (SC21), section 3.2: tensor parallelism. Korthikanti et al. 2022: sequence
+parallelism. Liu et al. 2023: the ring of a context. Lepikhin et al. 2020 (GShard): experts.
+Rajbhandari et al. 2020 (ZeRO): gradients and weights. From the inside out a node has tensor,
+context, data, pipeline; experts have etp, e and replicas of the same PEs. Seconds [layouts].
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kernels.layouts.parameters import Parameters
+from kernels.layouts.transformer import RECOMPUTE, Block, Column, Layouts, Training, Transformer
+from kernels.machine.library_collectives import Costs, gather_costs, reduce_costs, time_fastest
+from kernels.machine.network import Network
+from kernels.machine.rings import Ring, SpanningRing, count_in_node, find_path
+
+
+@dataclass(frozen=True)
+class Exchanges:
+    """What the PEs of each layout send each other. rail: the share of a link that is reached."""
+
+    net: Transformer
+    layouts: Layouts
+    training: Training
+    network: Network
+    rail: float
+
+    @property
+    def one(self) -> Column:
+        """A message of each layout."""
+        return np.ones(len(self.layouts))
+
+    @property
+    def activations(self) -> Column:
+        """Bytes of a micro-batch between two blocks, u h."""
+        tokens = self.training.count_tokens(self.layouts)
+        return tokens * self.net.hidden * self.training.recipe.item
+
+    def count_tensor(self, block: Block) -> Column:
+        """All-reduces of a block and micro-batch: forward behind each matrix divided by rows,
+        backward before the columns in front of it; once more where whole blocks are recomputed."""
+        rows = sum(
+            bool(w.used and w.parts) and not w.by_columns and not w.is_routed for w in block.weights
+        )
+        whole = (self.layouts.recompute & (RECOMPUTE["blocks"] | RECOMPUTE["full"])) > 0
+        return rows * (2 + whole)
+
+    def reduce_tensor(self) -> Column:
+        """One all-reduce over tensor; with sequence parallelism a reduce-scatter and a gather."""
+        t = self.layouts.tensor
+        gathered = 2 * self.gather(t, self.one, self.activations)
+        reduced = self.reduce(t, self.one, self.activations)
+        return np.where(self.layouts.sequence > 0, gathered, reduced)
+
+    def exchange_context(self, attention: Column) -> Column:
+        """Keys and values of a micro-batch and block, forward and backward, as far as a ring's are
+        not hidden behind `attention`."""
+        c, t = self.layouts.context, self.layouts.tensor
+        keys = 2 * max(self.net.kv_heads) / max(self.net.heads) * self.activations / t
+        if self.training.context_by == "ring":
+            exposed = np.maximum(3 * self.send(c, t, keys) - attention / c, 0)
+            return (c - 1) * exposed
+        if self.training.context_by == "all_gather":
+            return 3 * self.gather(c, t, c * keys)
+        queries = 2 * self.activations / t
+        return 2 * self.exchange_all(c, t, queries + keys, 2 * self.one)
+
+    def exchange_experts(self, block: Block) -> Column:
+        """Dispatch and combine of a micro-batch, forward and backward."""
+        used = next((weights.used for weights in block.weights if weights.is_routed), 0)
+        if not used:
+            return 0 * self.one
+        sent = used * sum(self.net.experts) * self.activations / self.layouts.tensor
+        return 4 * self.exchange_all(self.layouts.expert, self.layouts.etp, sent, self.one)
+
+    def exchange_stages(self) -> Column:
+        """What fills and empties a pipeline in an iteration; computing hides the rest."""
+        layouts = self.layouts
+        stride = layouts.tensor * layouts.context * layouts.data
+        sent = self.activations / layouts.sigma
+        return 2 * (layouts.pipeline - 1) * self.send(layouts.pipeline, stride, sent)
+
+    def exchange_states(self, held: Parameters) -> tuple[Column, Column]:
+        """Gradients that are reduced in an iteration, and weights that are gathered."""
+        layouts, recipe = self.layouts, self.training.recipe
+        inside = layouts.etp * layouts.expert
+        ranks = layouts.context * layouts.data
+        gradients, weights = 0 * self.one, 0 * self.one
+        for number, degree, stride in (
+            (held.dense, ranks, layouts.tensor),
+            (held.experts, layouts.tensor * ranks / inside, inside),
+        ):
+            scattered = self.gather(degree, stride, recipe.gradients * number)
+            reduced = self.reduce(degree, stride, recipe.gradients * number)
+            gradients += np.where(number > 0, np.where(layouts.zero > 0, scattered, reduced), 0)
+            gathered = self.gather(degree, stride, recipe.weights * number)
+            weights += np.where((number > 0) & (layouts.zero > 0), gathered, 0)
+        # ZeRO 3: of each micro-batch, and weights both forward and backward.
+        times = np.where(layouts.zero == 3, self.training.count_micro_batches(layouts), 1)
+        return times * gradients, np.where(layouts.zero == 3, 2, 1) * times * weights
+
+    def gather(self, degree: Column, stride: Column, m: Column) -> Column:
+        """An all-gather, or reduce-scatter, of m bytes."""
+        return self._time(gather_costs(self.network, self._ring(degree, stride), "auto"), m)
+
+    def reduce(self, degree: Column, stride: Column, m: Column) -> Column:
+        """An all-reduce of m bytes."""
+        return self._time(reduce_costs(self.network, self._ring(degree, stride), "auto"), m)
+
+    def send(self, degree: Column, stride: Column, m: Column) -> Column:
+        """m bytes to the next PE of a ring."""
+        path = find_path(self.network, self._ring(degree, stride))
+        return np.asarray(path.alpha + m * path.beta / self.rail)
+
+    def exchange_all(self, degree: Column, stride: Column, m: Column, messages: Column) -> Column:
+        """All-to-alls of m bytes a PE: inside nodes, and between them over all of their links."""
+        network, ring = self.network, self._ring(degree, stride)
+        q, h = ring.degree, count_in_node(network, ring)
+        latency = find_path(network, ring).alpha
+        # All PEs of a node leave it at once.
+        crowded = find_path(network, SpanningRing(q, ring.p, ring.p, ring.span)).beta
+        inside = messages * network.latency[0] + m / q / network.bandwidth[0] / self.rail
+        between = (np.ceil(q / h) - 1) * messages * latency
+        return np.asarray((h - 1) * inside + between + (q - h) / q * m * crowded / self.rail)
+
+    def _time(self, costs: Costs, m: Column) -> Column:
+        return np.asarray(time_fastest(costs, m / self.rail, self.one))
+
+    def _ring(self, degree: Column, stride: Column) -> Ring:
+        layouts = self.layouts
+        pes = layouts.tensor * layouts.context * layouts.pipeline * layouts.data
+        return Ring(*(np.asarray(each, float) for each in (degree, stride, pes)))

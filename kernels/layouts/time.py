@@ -1,0 +1,231 @@
+"""Seconds of an iteration of a transformer, by layout and by term.
+
+Narayanan et al. 2021 (SC21), section 2.2: FLOPs and pipelines. Korthikanti et al. 2022: what is
+computed again. Dao et al. 2022: fused attention. Formulas: docs/transformers.md, Time. Symbols: u
+tokens of a micro-batch on a PE, m micro-batches; degrees t, c, e, p, d; v chunks a stage.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from kernels.layouts.exchanges import Exchanges
+from kernels.layouts.memory import Blocks, hold_parameters, measure_blocks, sum_tensors
+from kernels.layouts.parameters import Parameters, pad_vocabulary
+from kernels.layouts.schedules import count_bubbles, count_stage_blocks, find_ends
+from kernels.layouts.transformer import (
+    RECOMPUTE,
+    Block,
+    Column,
+    Layouts,
+    Training,
+    Transformer,
+    Weights,
+)
+from kernels.machine.network import Network
+from kernels.namespace import use_numpy
+
+COMPUTING = ("products", "attention", "elementwise", "logits", "recomputation")
+TERMS = (
+    *(*COMPUTING, "launch_wait"),
+    *("tensor_exchange", "context_exchange", "expert_exchange"),
+    *("pipeline_bubble", "stage_exchange", "gradient_exchange", "weight_gather", "optimizer"),
+)
+# FLOPs of a backward pass over those of a forward one; fused attention computes its scores again.
+BACKWARD = 2.0
+FUSED_BACKWARD = 2.5
+CAUSAL = 0.5  # of all pairs of positions, which fused kernels leave out
+
+Terms = dict[str, Column]
+
+
+@dataclass(frozen=True)
+class Rates:
+    """What kernels, links and overlaps reach.
+
+    peak [FLOP/s], bandwidth [B/s]: of a PE. reach: the share of the peak of products whose
+    dimensions are all large. half_width: the smallest dimension with which they reach half of that.
+    attention: the share of the peak of fused attention. passes: times that what the backward pass
+    reads crosses the memory. rail: the share of a link's bandwidth. hidden_gradients,
+    hidden_weights: the share of the passes beside them that hides their exchange. launch [s]: the
+    host's time to launch a layer, forward and backward.
+    """
+
+    peak: float
+    bandwidth: float
+    reach: float
+    half_width: float
+    attention: float
+    passes: float
+    rail: float = 1.0
+    hidden_gradients: float = 0.0
+    hidden_weights: float = 0.0
+    launch: float = 0.0
+
+
+def time_iteration(
+    net: Transformer, layouts: Layouts, training: Training, rates: Rates, network: Network
+) -> Terms:
+    """Seconds of an iteration by TERMS [layouts], of the stage that takes longest."""
+    with use_numpy():
+        iteration = _Iteration(net, layouts, training, rates, network)
+        terms = np.zeros((len(TERMS), len(layouts)))
+        for stage in range(layouts.pipeline.max(initial=0)):
+            of_stage = iteration.time_stage(stage)
+            longer = (layouts.pipeline > stage) & (of_stage.sum(axis=0) > terms.sum(axis=0))
+            terms = np.where(longer, of_stage, terms)
+    return dict(zip(TERMS, terms, strict=True))
+
+
+class _Iteration:
+    """What blocks take of a micro-batch, and stages of an iteration."""
+
+    def __init__(
+        self,
+        net: Transformer,
+        layouts: Layouts,
+        training: Training,
+        rates: Rates,
+        network: Network,
+    ) -> None:
+        self.net, self.layouts, self.training, self.rates = net, layouts, training, rates
+        self.exchanges = Exchanges(net, layouts, training, network, rates.rail)
+        self.tokens = training.count_tokens(layouts)
+        self.held: Blocks = measure_blocks(net, layouts, training)
+        self.blocks = [self.time_block(block) for block in net.kinds]
+
+    def time_stage(self, stage: int) -> Column:
+        """Seconds of an iteration [terms, layouts], if this stage is the slowest."""
+        layouts = self.layouts
+        counts = count_stage_blocks(self.net, layouts, self.training, stage)
+        first, last = find_ends(layouts, self.training, stage)
+        terms = dict.fromkeys(TERMS, np.zeros(len(layouts)))
+        for name in self.blocks[0]:
+            terms[name] = sum_kinds(counts, (block[name] for block in self.blocks))
+        terms["logits"] = last * self.time_logits()
+        terms["launch_wait"] = self.wait_for_launches(
+            counts, add(terms[name] for name in COMPUTING)
+        )
+        a_pass = np.sum([*terms.values()], axis=0)
+        terms = {name: self.training.count_micro_batches(layouts) * terms[name] for name in TERMS}
+        terms["pipeline_bubble"] = count_bubbles(layouts, self.training) * a_pass
+        terms["stage_exchange"] = self.exchanges.exchange_stages()
+        held = hold_parameters(self.net, layouts, self.held, counts, first, last)
+        return np.stack([*(terms | self.update(held, a_pass)).values()])
+
+    def time_block(self, block: Block) -> Terms:
+        """Seconds of a micro-batch, forward and backward, by term."""
+        products, attention = self.time_products(block.weights), self.time_attention(block)
+        backward = FUSED_BACKWARD if self.training.fused_attention else BACKWARD
+        read = add(sum_tensors(block.tensors, self.layouts, self.training))
+        return {
+            "products": (1 + BACKWARD) * add(seconds for _, seconds in products),
+            "attention": (1 + backward) * attention,
+            "elementwise": self.rates.passes * read / self.rates.bandwidth,
+            "recomputation": self.compute_again([*products, (ATTENTION, attention)]),
+            "tensor_exchange": self.exchanges.count_tensor(block) * self.exchanges.reduce_tensor(),
+            "context_exchange": self.exchanges.exchange_context((1 + backward) * attention),
+            "expert_exchange": self.exchanges.exchange_experts(block),
+        }
+
+    def time_products(self, matrices: Iterable[Weights]) -> list[tuple[int, Column]]:
+        """Of each matrix the modules that compute it again, and its seconds forward."""
+        return [
+            (weights.modules, self.time_product(weights)) for weights in matrices if weights.used
+        ]
+
+    def time_product(self, weights: Weights) -> Column:
+        """Seconds forward of a matrix."""
+        layouts, t = self.layouts, self.layouts.tensor
+        width, tokens = weights.matrix / self.net.hidden, self.tokens
+        if weights.is_routed:
+            # The tokens of one expert come from all PEs that share its replicas.
+            tokens = self.tokens * weights.used * layouts.etp * layouts.expert / t
+            own = width / sum(self.net.experts) / layouts.etp
+            return self.multiply(self.tokens * weights.matrix * weights.used / t, tokens, own)
+        parts = np.minimum(t, weights.parts) if weights.parts else np.ones_like(t)
+        used = self.tokens * weights.matrix * weights.used
+        return self.multiply(used / parts, tokens, width / parts)
+
+    def multiply(self, products: Column, tokens: Column, width: Column) -> Column:
+        """Seconds of n multiply-accumulates: 2 n (1 + x0/x) / (P R), x the least dimension."""
+        smallest = np.minimum(np.minimum(tokens, width), self.net.hidden)
+        widened = 1 + self.rates.half_width / smallest
+        seconds: Column = 2 * products * widened / (self.rates.peak * self.rates.reach)
+        return seconds
+
+    def time_attention(self, block: Block) -> Column:
+        """Seconds forward of products of positions with each other."""
+        pairs = self.tokens * self.training.length
+        flops = block.scores * pairs / np.minimum(self.layouts.tensor, max(self.net.heads))
+        if self.training.fused_attention:
+            return CAUSAL * flops / (self.rates.peak * self.rates.attention)
+        return flops / (self.rates.peak * self.rates.reach)
+
+    def compute_again(self, forward: Iterable[tuple[int, Column]]) -> Column:
+        """Seconds of what the layout computes again."""
+        return add(np.where(self.layouts.recompute & modules, each, 0) for modules, each in forward)
+
+    def time_logits(self) -> Column:
+        """Seconds of the last matrix, forward and backward."""
+        width = pad_vocabulary(self.net, self.layouts) / self.layouts.tensor
+        products = self.tokens * self.net.hidden * width
+        return (1 + BACKWARD) * self.multiply(products, self.tokens, width)
+
+    def wait_for_launches(self, counts: Column, device: Column) -> Column:
+        """Seconds that launches add to a micro-batch, as in docs/machine.md, Launches."""
+        layers = sum_kinds(counts, (len(block.tensors) for block in self.net.kinds))
+        seconds: Column = (device**4 + (self.rates.launch * layers) ** 4) ** 0.25 - device
+        return seconds
+
+    def update(self, held: Parameters, a_pass: Column) -> Terms:
+        """Seconds of gradients and weights that passes do not hide, and of the optimizer.
+
+        Without ZeRO 3 the last backward pass hides gradients, and the first forward pass weights;
+        with it all passes do.
+        """
+        layouts, recipe, rates = self.layouts, self.training.recipe, self.rates
+        gradients, weights = self.exchanges.exchange_states(held)
+        always = layouts.zero == 3
+        passes = np.where(always, self.training.count_micro_batches(layouts), 1) * a_pass
+        beside_gradients = BACKWARD / (1 + BACKWARD) * passes
+        beside_weights = np.where(always, passes, passes / (1 + BACKWARD))
+        shards = (np.where(layouts.zero > 0, n, 1) for n in (layouts.shards, layouts.expert_shards))
+        updated = add(each / n for each, n in zip(held, shards, strict=True))
+        moved = recipe.gradients + 2 * recipe.states + recipe.weights
+        return {
+            "gradient_exchange": np.maximum(
+                gradients - rates.hidden_gradients * beside_gradients, 0
+            ),
+            "weight_gather": np.maximum(weights - rates.hidden_weights * beside_weights, 0),
+            "optimizer": updated * moved / rates.bandwidth,
+        }
+
+
+ATTENTION = RECOMPUTE["core_attn"] | RECOMPUTE["blocks"] | RECOMPUTE["full"]
+
+
+def sum_kinds(counts: Column, of_kinds: Iterable[Column | float]) -> Column:
+    """The sum over a stage's blocks [layouts], of a number of each kind."""
+    return add(n * each for n, each in zip(counts, of_kinds, strict=True))
+
+
+def add(columns: Iterable[Column]) -> Column:
+    """The sum of columns [layouts]."""
+    total: Column = np.sum([*columns], axis=0)
+    return total
+
+
+def count_model_flops(net: Transformer, training: Training) -> float:
+    """FLOPs of an iteration, whatever is computed again: Korthikanti et al. 2022, equation 7.
+
+    All pairs of positions count, and logits; of experts those that a token uses.
+    """
+    of_kinds = [
+        2 * sum(weights.matrix * weights.used for weights in block.weights)
+        + block.scores * training.length
+        for block in net.kinds
+    ]
+    of_token = sum(of_kinds[kind] for kind in net.order) + 2 * net.hidden * net.vocabulary
+    return (1 + BACKWARD) * training.batch * training.length * of_token

@@ -1,0 +1,310 @@
+"""Transformers by another hand: the seconds of an iteration of a layout, in plain Python numbers.
+
+Written apart from the kernels, from docs/transformers.md, Time. An iteration is that of the stage
+that takes longest. Where the formulas leave room:
+
+- A matrix is a product of its own: queries, keys, values, each of a gated MLP's two.
+- A module that is computed again is whole (Megatron-LM checkpoints its forward pass): `mlp` has
+  both of its products, `moe` its router, `core_attn` its attention, fused or not.
+- In A2A all PEs of a node leave it at once: each has L/k of a link, and no more than inside.
+  `rail` divides bytes, as elsewhere, and no start-up.
+- zb1p leaves a third of 1F1B's bubble, zbv none (Qi 2023, table 1).
+- What a PE does not have (routed experts) is not exchanged.
+"""
+
+import math
+from dataclasses import dataclass
+
+from reference_network import Network as Machine
+from reference_network import Ring, all_gather, all_reduce, crowded_path, path, ring, top_level
+from reference_transformers import (
+    RECIPES,
+    Layout,
+    Network,
+    block_tensors,
+    has_ends,
+    held_parameters,
+    padded_vocabulary,
+    stage_blocks,
+)
+
+WHOLE = frozenset({"blocks", "full"})
+BUBBLES = {"zb1p": 1 / 3, "zbv": 0.0}  # of p - 1 micro-batches; 1/v of all others
+
+
+@dataclass(frozen=True)
+class Rates:
+    """What a PE, its links and the overlaps reach."""
+
+    peak: float
+    bandwidth: float
+    reach: float
+    half_width: float
+    attention: float
+    passes: float
+    rail: float = 1.0
+    hidden_gradients: float = 0.0
+    hidden_weights: float = 0.0
+    launch: float = 0.0
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Weights of a block; in how many parts it may be, by columns or by rows, of which modules."""
+
+    weights: float
+    parts: float = 1
+    rows: bool = False
+    modules: frozenset[str] = frozenset()
+    routed: bool = False
+
+
+@dataclass(frozen=True)
+class Case:
+    net: Network
+    layout: Layout
+    rates: Rates
+    machine: Machine
+
+    @property
+    def tokens(self) -> float:
+        """u."""
+        return self.layout.micro * self.net.sequence / self.layout.context
+
+    @property
+    def item(self) -> int:
+        return 4 if self.layout.precision == "fp32" else 2
+
+    def ring(self, q: float, stride: float) -> Ring:
+        return ring(self.machine, self.layout.pes, round(q), round(stride))
+
+    def reduce(self, q: float, stride: float, size: float) -> float:
+        return all_reduce("auto", self.ring(q, stride), size / self.rates.rail)
+
+    def gather(self, q: float, stride: float, size: float) -> float:
+        return all_gather("auto", self.ring(q, stride), size / self.rates.rail)
+
+    def send(self, q: int, stride: int, size: float) -> float:
+        """P2P."""
+        way = path(self.machine, self.layout.pes, q, stride)
+        return way.alpha + size * way.beta / self.rates.rail
+
+    def exchange(self, q: int, stride: int, size: float, messages: int = 1) -> float:
+        """A2A of what a PE has for all of a ring: inside the nodes first, then between them."""
+        over, machine, size = self.ring(q, stride), self.machine, size / self.rates.rail
+        top = top_level(machine, min(q * stride, self.layout.pes), self.layout.pes)
+        inside = (over.h - 1) * (messages * over.inside.alpha + size / q * over.inside.beta)
+        beta = crowded_path(machine, top, lambda pes: pes).beta
+        between = (over.n - 1) * messages * over.way.alpha + (q - over.h) / q * size * beta
+        return inside + between
+
+
+def attention_matrices(net: Network) -> list[Matrix]:
+    h, a = net.hidden, net.heads
+    if not net.latent:
+        keys = Matrix(h * net.a_kv * net.head_size, net.a_kv)
+        wide = h * a * net.head_size
+        return [Matrix(wide, a), keys, keys, Matrix(wide, a, rows=True)]
+    ranks, again = net.latent, frozenset({"mla_up_proj"})
+    return [
+        *([Matrix(h * ranks.q_rank)] if ranks.q_rank else []),
+        Matrix((ranks.q_rank or h) * a * (ranks.nope + ranks.rope), a, modules=again),
+        Matrix(h * (ranks.kv_rank + ranks.rope)),
+        Matrix(ranks.kv_rank * a * (ranks.nope + ranks.value), a, modules=again),
+        Matrix(a * ranks.value * h, a, rows=True),
+    ]
+
+
+def mlp_matrices(net: Network, block: int) -> list[Matrix]:
+    def mlp(width: int, *modules: str, count: int = 1, routed: bool = False) -> list[Matrix]:
+        size, parts, again = count * net.hidden * width, width, frozenset(modules)
+        columns = [Matrix(size, parts, False, again, routed)] * (net.matrices - 1)
+        return [*columns, Matrix(size, parts, True, again, routed)] if width else []
+
+    if not net.has_experts(block):
+        return mlp(net.ffn, "mlp")
+    moe = frozenset({"moe"})
+    return [
+        Matrix(net.experts * net.hidden, modules=moe),
+        *([Matrix(net.hidden, modules=moe | {"shared_experts"})] if net.shared_gate else []),
+        *mlp(net.expert_ffn, "moe", count=net.experts, routed=True),
+        *mlp(net.shared_ffn, "moe", "shared_experts"),
+    ]
+
+
+def matrices(net: Network, block: int) -> list[Matrix]:
+    return attention_matrices(net) + mlp_matrices(net, block)
+
+
+def product_seconds(case: Case, flops: float, least: float) -> float:
+    """Of FLOPs whose smallest dimension is `least`."""
+    rates = case.rates
+    return flops * (1 + rates.half_width / least) / (rates.peak * rates.reach)
+
+
+def matrix_seconds(case: Case, matrix: Matrix) -> float:
+    """Forward, of a micro-batch."""
+    net, layout, h = case.net, case.layout, case.net.hidden
+    if not matrix.routed:
+        q = min(layout.tensor, matrix.parts)
+        least = min(case.tokens, h, matrix.weights / h / q)
+        return product_seconds(case, 2 * case.tokens * matrix.weights / q, least)
+    active = net.top_k / net.experts
+    tokens = case.tokens * active * layout.etp * layout.expert / layout.tensor
+    least = min(tokens, h, net.expert_ffn / layout.etp)
+    return product_seconds(case, 2 * case.tokens * active * matrix.weights / layout.tensor, least)
+
+
+def attention_seconds(case: Case) -> float:
+    """Forward, of a block and micro-batch."""
+    net, layout, rates = case.net, case.layout, case.rates
+    widths = 2 * net.heads * net.head_size
+    if net.latent:
+        widths = net.heads * (net.latent.nope + net.latent.rope + net.latent.value)
+    flops = 2 * widths * case.tokens * net.sequence / min(layout.tensor, net.heads)
+    if layout.fused_attention:
+        return flops / 2 / (rates.peak * rates.attention)
+    return flops / (rates.peak * rates.reach)
+
+
+def attention_both(case: Case) -> float:
+    return (3.5 if case.layout.fused_attention else 3) * attention_seconds(case)
+
+
+def again_seconds(case: Case, block: int) -> float:
+    """Forward, of what a block computes again."""
+    again = case.layout.recompute
+    found = sum(
+        matrix_seconds(case, matrix)
+        for matrix in matrices(case.net, block)
+        if again & (matrix.modules | WHOLE)
+    )
+    return found + (attention_seconds(case) if again & (WHOLE | {"core_attn"}) else 0)
+
+
+def logits_seconds(case: Case) -> float:
+    wide = padded_vocabulary(case.net, case.layout) / case.layout.tensor
+    flops = 2 * case.tokens * case.net.hidden * wide
+    return 3 * product_seconds(case, flops, min(case.tokens, wide, case.net.hidden))
+
+
+def launches(case: Case, block: int) -> int:
+    """Tensors that a block reads."""
+    net = case.net
+    attention = 5 + 2 * net.head_norms  # norm's input and output; queries, keys, values
+    if net.latent:  # the latents and their norms; queries, keys with values
+        attention = 2 + 2 * bool(net.latent.q_rank) + 5
+    attention += 1 + 1  # scores, the projection's input
+    mlp = 2 + 2 + 1
+    if net.has_experts(block):
+        wide = net.matrices
+        mlp = 2 + 3 + wide + (wide if net.shared_ffn else 0)
+    else:
+        mlp = 2 + net.matrices
+    return attention + mlp + 2  # masks
+
+
+def compute_terms(case: Case, stage: int) -> dict[str, float]:
+    net, layout, rates = case.net, case.layout, case.rates
+    blocks = stage_blocks(net, layout, stage)
+    read = sum(each.bytes for block in blocks for each in block_tensors(net, layout, block))
+    found = {
+        "products": 3 * sum(matrix_seconds(case, m) for n in blocks for m in matrices(net, n)),
+        "attention": len(blocks) * attention_both(case),
+        "elementwise": rates.passes * read / rates.bandwidth,
+        "logits": logits_seconds(case) * has_ends(layout, stage)[1],
+        "recomputation": sum(again_seconds(case, block) for block in blocks),
+    }
+    device = sum(found.values())
+    host = rates.launch * sum(launches(case, block) for block in blocks)
+    return found | {"launch_wait": math.hypot(device**2, host**2) ** 0.5 - device}
+
+
+def tensor_seconds(case: Case, block: int) -> float:
+    layout, size = case.layout, case.tokens * case.net.hidden * case.item
+    t = layout.tensor
+    one = 2 * case.gather(t, 1, size) if layout.sequence_parallel else case.reduce(t, 1, size)
+    rows = sum(each.rows and not each.routed for each in matrices(case.net, block))
+    return rows * (3 if layout.recompute & WHOLE else 2) * one
+
+
+def context_seconds(case: Case) -> float:
+    """Of a block."""
+    net, layout = case.net, case.layout
+    c, t = layout.context, layout.tensor
+    if c == 1:
+        return 0.0
+    of_all = case.tokens * net.hidden / t * case.item
+    keys, rest = 2 * of_all * net.a_kv / net.heads, 2 * of_all
+    if layout.context_by == "ring":
+        return (c - 1) * max(0.0, 3 * case.send(c, t, keys) - attention_both(case) / c)
+    if layout.context_by == "all_gather":
+        return 3 * case.gather(c, t, c * keys)
+    return 2 * case.exchange(c, t, rest + keys, messages=2)
+
+
+def expert_seconds(case: Case, block: int) -> float:
+    net, layout = case.net, case.layout
+    if layout.expert == 1 or not net.has_experts(block):
+        return 0.0
+    size = case.tokens * net.top_k * net.hidden * case.item / layout.tensor
+    return 4 * case.exchange(layout.expert, layout.etp, size)
+
+
+def micro_batch(case: Case, stage: int) -> dict[str, float]:
+    """Seconds of a micro-batch by term."""
+    blocks = stage_blocks(case.net, case.layout, stage)
+    return compute_terms(case, stage) | {
+        "tensor_exchange": sum(tensor_seconds(case, block) for block in blocks),
+        "context_exchange": len(blocks) * context_seconds(case),
+        "expert_exchange": sum(expert_seconds(case, block) for block in blocks),
+    }
+
+
+def shared_exchange(case: Case, stage: int) -> tuple[float, float]:
+    """Seconds that the gradients, and the gathered weights, of a micro-batch or iteration take."""
+    layout = case.layout
+    held = held_parameters(case.net, layout, stage)
+    folded = layout.etp * layout.expert
+    rings = [
+        (layout.data * layout.context, layout.tensor, held.tensor + held.replicated),
+        (layout.tensor * layout.context * layout.data / folded, folded, held.experts),
+    ]
+    weight, gradient, _ = RECIPES[layout.precision]
+    reduce = case.gather if layout.zero else case.reduce
+    gradients = sum(reduce(q, stride, gradient * size) for q, stride, size in rings if size)
+    weights = sum(case.gather(q, stride, weight * size) for q, stride, size in rings if size)
+    return gradients, weights * (layout.zero > 0)
+
+
+def iteration_of_stage(case: Case, stage: int) -> dict[str, float]:
+    net, layout, rates = case.net, case.layout, case.rates
+    p, m, all_micro = layout.pipeline, layout.micro_batches, micro_batch(case, stage)
+    one = sum(all_micro.values())
+    gradients, weights = shared_exchange(case, stage)
+    beside, behind = one, one / 3
+    if layout.zero == 3:
+        gradients, weights, beside, behind = m * gradients, 2 * m * weights, m * one, m * one
+    held = held_parameters(net, layout, stage)
+    dense, experts = held.tensor + held.replicated, held.experts
+    if layout.zero:
+        dense, experts = dense / layout.shards, experts / layout.expert_shards
+    weight, gradient, states = RECIPES[layout.precision]
+    size = case.tokens * net.hidden * case.item / layout.sigma
+    far = layout.tensor * layout.context * layout.data
+    moved = (dense + experts) * (gradient + 2 * states + weight)
+    return {name: m * seconds for name, seconds in all_micro.items()} | {
+        "pipeline_bubble": (p - 1) * BUBBLES.get(layout.schedule, 1 / layout.chunks) * one,
+        "stage_exchange": 2 * (p - 1) * case.send(p, far, size) if p > 1 else 0.0,
+        "gradient_exchange": max(0.0, gradients - rates.hidden_gradients * 2 / 3 * beside),
+        "weight_gather": max(0.0, weights - rates.hidden_weights * behind),
+        "optimizer": moved / rates.bandwidth,
+    }
+
+
+def iterations(
+    net: Network, layout: Layout, rates: Rates, machine: Machine
+) -> list[dict[str, float]]:
+    """Seconds by term, of each stage."""
+    case = Case(net, layout, rates, machine)
+    return [iteration_of_stage(case, stage) for stage in range(layout.pipeline)]

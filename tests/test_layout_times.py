@@ -1,0 +1,184 @@
+"""Times of layouts of transformers against the scalar reference and the papers' own numbers."""
+
+from dataclasses import asdict, replace
+
+import numpy as np
+import pytest
+import reference_network
+import reference_transformers as scalar
+import reference_transformers_time as hand
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference_transformers_layouts import MARKS, Place, limits
+
+from kernels.layouts.time import Rates, time_iteration
+from kernels.machine.network import Network
+from tests.test_layouts import (
+    build_layouts,
+    build_network,
+    build_training,
+    candidates,
+    networks,
+    trainings,
+)
+
+PLAIN = hand.Rates(1e14, 1e12, 1.0, 0.0, 0.7, 1.0)
+GPT = scalar.Network(4, 1024, 16, 4096, 12800, 512)
+MACHINE = reference_network.Network(
+    pes_per_node=4, links_per_node=2, levels=[(4, 2e-6, 2e11), (4096, 5e-6, 2e10)]
+)
+
+
+@st.composite
+def machines(draw):
+    """One or two levels, as the reference has them."""
+    k = draw(st.sampled_from([2, 4, 8]))
+    levels = [(k, 2e-6, 2e11), (4096, 5e-6, 2e10)]
+    if draw(st.booleans()):
+        k, levels = 4096, [(4096, 3e-6, 1e11)]
+    links = draw(st.sampled_from([1, 2, 4, 8]))
+    return reference_network.Network(pes_per_node=k, links_per_node=links, levels=levels)
+
+
+@st.composite
+def rates(draw):
+    share = st.sampled_from([0.0, 0.5, 1.0])
+    return hand.Rates(
+        peak=draw(st.sampled_from([1e12, 1e15])),
+        bandwidth=draw(st.sampled_from([1e11, 3e12])),
+        reach=draw(st.sampled_from([0.5, 0.7])),
+        half_width=draw(st.sampled_from([0.0, 280.0])),
+        attention=draw(st.sampled_from([0.3, 0.7])),
+        passes=draw(st.sampled_from([0.0, 2.0])),
+        rail=draw(st.sampled_from([0.6, 1.0])),
+        hidden_gradients=draw(share),
+        hidden_weights=draw(share),
+        launch=draw(st.sampled_from([0.0, 1e-5])),
+    )
+
+
+CASES = (
+    st.builds(
+        lambda base, by: replace(base, context_by=by),
+        trainings(),
+        st.sampled_from(["ring", "all_gather", "all_to_all"]),
+    )
+).flatmap(lambda base: st.tuples(st.just(base), st.lists(candidates(base), min_size=1, max_size=8)))
+
+
+def time_layouts(net, layouts, speeds=PLAIN, machine=MACHINE):
+    """The production's {term: [layouts]} of a reference's case."""
+    span, latency, bandwidth = np.array([level[:3] for level in machine.levels]).T
+    network = Network(
+        span=span,
+        latency=latency,
+        bandwidth=bandwidth,
+        pes_per_node=float(machine.pes_per_node),
+        links_per_node=float(machine.links_per_node),
+        staging_bandwidth=np.inf,
+        staging_latency=0.0,
+        phi_halo=1.0,
+        phi_gather=1.0,
+    )
+    return time_iteration(
+        build_network(net),
+        build_layouts(layouts),
+        build_training(net, layouts[0]),
+        Rates(**asdict(speeds)),
+        network,
+    )
+
+
+@settings(deadline=None, max_examples=150)
+@given(
+    net=networks(),
+    case=CASES,
+    speeds=rates(),
+    machine=machines(),
+)
+def test_as_the_scalar_reference(net, case, speeds, machine):
+    kept = [
+        layout
+        for layout in case[1]
+        if not limits(net, layout, Place(layout.pes)) - MARKS and 2 * layout.pipeline <= net.layers
+    ]
+    if not kept:
+        return
+    mine = time_layouts(net, kept, speeds, machine)
+    for number, layout in enumerate(kept):
+        stages = hand.iterations(net, layout, speeds, machine)
+        totals = [sum(stage.values()) for stage in stages]
+        found = {name: float(seconds[number]) for name, seconds in mine.items()}
+        assert sum(found.values()) == pytest.approx(max(totals), rel=1e-9), (layout, found, stages)
+        # Rounding may decide between equal stages.
+        longest = [
+            s for s, total in zip(stages, totals, strict=True) if total > max(totals) * (1 - 1e-9)
+        ]
+        same = [stage for stage in longest if stage == pytest.approx(found, rel=1e-9, abs=1e-15)]
+        assert same, (found, longest)
+
+
+def test_one_pe_exchanges_nothing():
+    found = time_layouts(GPT, [scalar.Layout(batch=8)])
+    idle = [
+        name for name in found if "exchange" in name or name in ("pipeline_bubble", "weight_gather")
+    ]
+    assert len(idle) == 7
+    assert all(found[name][0] == 0 for name in idle)
+    assert found["products"][0] > 0
+
+
+@pytest.mark.parametrize(("again", "reduces"), [((), 4), (("core_attn",), 4), (("blocks",), 6)])
+def test_all_reduces_of_tensor(again, reduces):
+    """SC21, section 3.2: 4 of a block and micro-batch, 6 where it is computed again."""
+    layout = scalar.Layout(tensor=4, batch=8, recompute=frozenset(again))
+    found = time_layouts(GPT, [layout])["tensor_exchange"][0]
+    over = reference_network.ring(MACHINE, 4, 4, 1)
+    one = reference_network.all_reduce("auto", over, 512 * 1024 * 2)
+    assert found == pytest.approx(8 * 4 * reduces * one)
+
+
+@pytest.mark.parametrize(("p", "v"), [(2, 1), (2, 2), (4, 1)])
+def test_bubble_of_a_pipeline(p, v):
+    """SC21, section 2.2: (p - 1) / (v m) of the time of the micro-batches."""
+    schedule = "interleaved" if v > 1 else "1f1b"
+    layout = scalar.Layout(pipeline=p, chunks=v, schedule=schedule, batch=8)
+    found = {name: seconds[0] for name, seconds in time_layouts(GPT, [layout]).items()}
+    once = ("pipeline_bubble", "stage_exchange", "gradient_exchange", "weight_gather", "optimizer")
+    busy = sum(seconds for name, seconds in found.items() if name not in once)
+    assert found["pipeline_bubble"] == pytest.approx((p - 1) / (v * 8) * busy)
+
+
+def test_flops_of_an_iteration():
+    """SC21, equation 3: 96 B l s h^2 (1 + s/6h + V/16lh), whole blocks computed again."""
+    layout = scalar.Layout(batch=8, recompute=frozenset({"blocks"}), fused_attention=False)
+    found = time_layouts(GPT, [layout])
+    terms = ("products", "attention", "logits", "recomputation")
+    flops = sum(found[name][0] for name in terms) * PLAIN.peak
+    s, h, wide = GPT.sequence, GPT.hidden, GPT.vocabulary
+    share = 1 + s / (6 * h) + wide / (16 * GPT.layers * h)
+    assert flops == pytest.approx(96 * 8 * GPT.layers * s * h**2 * share)
+
+
+@pytest.mark.parametrize(("k", "links", "t", "c"), [(4, 1, 4, 2), (2, 2, 1, 4)])
+def test_all_to_all_shares_the_links_of_a_node(k, links, t, c):
+    """All PEs of a node leave it at once: k/L of a link's time."""
+    levels = [(k, 2e-6, 2e11), (4096, 5e-6, 2e10)]
+    machine = reference_network.Network(pes_per_node=k, links_per_node=links, levels=levels)
+    layout = scalar.Layout(tensor=t, context=c, context_by="all_to_all", batch=1)
+    found = time_layouts(GPT, [layout], machine=machine)["context_exchange"][0]
+    same_place = max(1, k // t)
+    nodes, inside = c // min(c, same_place), min(c, same_place)
+    size = 4 * 512 / c * 1024 / t * 2
+    one = (inside - 1) * (2 * 2e-6 + size / c / 2e11) + (nodes - 1) * 2 * 5e-6
+    one += (c - inside) / c * size * k / (links * 2e10)
+    assert found == pytest.approx(4 * 2 * one)
+
+
+def test_experts_computed_again_route_again():
+    """Megatron-LM's `moe` checkpoints the layer, its router's product with it."""
+    net = replace(GPT, experts=4, top_k=2, expert_ffn=1024)
+    layout = scalar.Layout(batch=8, recompute=frozenset({"moe"}))
+    found = time_layouts(net, [layout])["recomputation"][0]
+    routed = 2 * 512 * 1024 * (4 + 2 * 2 * 1024)
+    assert found == pytest.approx(8 * 4 * routed / PLAIN.peak)
