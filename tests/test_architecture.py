@@ -52,8 +52,8 @@ FLOORS = (
     # Types, flags and names that all floors share.
     "kernels",
     "kernels.names",
-    "kernels.layouts",
     "kernels.machine",
+    "kernels.layouts",
     "kernels.work",
     # What a case holds by Table III; the rest of `kernels.paper` reads cases.
     "kernels.paper.work",

@@ -7,23 +7,16 @@ two blocks belong to the second one.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 
 from grids.entries.datasets import Dataset
 from grids.models.architecture import Architecture
 from grids.models.flow import SAMPLE
-from grids.models.kinds import (
-    KINDS,
-    Activation,
-    CurvedActivation,
-    LayerKind,
-    Normalisation,
-    Product,
-)
+from grids.models.kinds import KINDS, LayerKind
 from grids.models.layers import LayerTable
 from grids.models.netfile import NetModel
+from grids.models.outputs import LayerOutputs
 from grids.models.tensors import Role
 from grids.reading.errors import InputError
 from kernels.layouts.transformer import RECOMPUTE, Block, Tensor, Transformer, Weights
@@ -56,14 +49,6 @@ def _describe_other(model: Architecture | NetModel) -> InputError:
     )
 
 
-@dataclass(frozen=True)
-class _Share:
-    """How an output is divided, a name of DIVISORS, and in how many parts at most over tensor."""
-
-    divided: str = "sequence"
-    parts: int = 0
-
-
 class _Network:
     """The layers of a network, as blocks see them."""
 
@@ -71,6 +56,7 @@ class _Network:
         self.table, self.roles = table, table.roles
         self.kinds: list[LayerKind] = [KINDS[kind] for kind in table.kinds]
         self.blocks = [*self._list_blocks()]
+        self.outputs = LayerOutputs(table, self.blocks)
 
     def read(self, longest: int, is_fixed: bool) -> Transformer:
         """The network's blocks, those that are alike once."""
@@ -140,71 +126,6 @@ class _Network:
         return max((int(self.table.w[row]) // self.hidden for row in rows), default=0)
 
     @cached_property
-    def _shares(self) -> list[_Share]:
-        """How the output of each layer is divided."""
-        shares: list[_Share] = []
-        for row, role in enumerate(self.roles):
-            maker, name = self.table.inputs[row][0], self.kinds[row].name
-            if role.divided == "columns":
-                shares.append(_Share("tensor", role.parts))
-            elif name == "dispatch":
-                shares.append(_Share("dispatched"))
-            elif role.divided or name in ("linear", "combine") or maker == SAMPLE:
-                shares.append(_Share())
-            else:
-                shares.append(shares[maker])
-        return shares
-
-    @cached_property
-    def _modules(self) -> list[int]:
-        """What computes each layer's output again, as bits of RECOMPUTE."""
-        names: list[str] = []
-        for row, (kind, role) in enumerate(zip(self.kinds, self.roles, strict=True)):
-            maker = self.table.inputs[row][0]
-            name = role.module
-            if isinstance(kind, Normalisation) and self._shares[row].divided == "sequence":
-                name = name or "layernorm"
-            elif self._passes_on(kind) and maker != SAMPLE:
-                name = name or names[maker]
-            names.append(name)
-        return [self._find_bits(row, name) for row, name in enumerate(names)]
-
-    @staticmethod
-    def _passes_on(kind: LayerKind) -> bool:
-        """Whether a layer is one with the layer before it."""
-        return isinstance(kind, Activation | CurvedActivation | Product) or kind.name == "rotary"
-
-    def _find_bits(self, row: int, name: str) -> int:
-        if self.roles[row].experts:
-            acts = RECOMPUTE["moe_act"] if self._passes_on(self.kinds[row]) else 0
-            return RECOMPUTE["moe"] | acts
-        if name == "mlp" and row in self._beside_experts:
-            return RECOMPUTE["moe"] | RECOMPUTE["shared_experts"]
-        return RECOMPUTE.get(name, 0)
-
-    @cached_property
-    def _beside_experts(self) -> set[int]:
-        """The layers of blocks that have experts."""
-        return {
-            row
-            for start, end in self.blocks
-            if any(role.experts for role in self.roles[start:end])
-            for row in range(start, end)
-        }
-
-    @cached_property
-    def _readers(self) -> dict[int, list[int]]:
-        """The layers whose backward pass reads each layer's output, or the sample."""
-        readers: dict[int, list[int]] = {}
-        for row, kind in enumerate(self.kinds):
-            if kind.keeps_input:
-                for maker in self.table.inputs[row]:
-                    readers.setdefault(maker, []).append(row)
-            if kind.keeps_output:
-                readers.setdefault(row, []).append(row)
-        return readers
-
-    @cached_property
     def _memory(self) -> tuple[int, ...]:
         """What blocks read that the layer before them did not make: of an encoder."""
         found = {
@@ -223,7 +144,9 @@ class _Network:
         """The block of layers start to end; behind: layers that are none, to this one."""
         rows = range(start, end if behind is None else behind)
         kept = [
-            maker for maker in self._readers if any(row in rows for row in self._readers[maker])
+            maker
+            for maker in self.outputs.readers
+            if any(row in rows for row in self.outputs.readers[maker])
         ]
         residual = start
         if behind is None:
@@ -250,7 +173,7 @@ class _Network:
                 routed = role.experts > 0
                 multiplied = self.kinds[row].name == "linear"
                 used = self.table.flops[row] / self.positions / (2 * matrix) if multiplied else 0.0
-                again = self._modules[row] | BLOCKS
+                again = self.outputs.modules[row] | BLOCKS
                 yield Weights(
                     *(float(matrix), float(biases), parts, by_columns, routed),
                     *(float(used), again),
@@ -283,30 +206,15 @@ class _Network:
 
     def _make_tensor(self, maker: int, stays: bool = True) -> Tensor:
         """What the backward pass reads of a layer's output, or of the sample."""
-        readers = self._readers[maker]
+        readers = self.outputs.readers[maker]
         if maker == SAMPLE:
             numbers = self.kinds[readers[0]].name == "embedding"
             items = self.table.x[readers[0]] / self.positions
             return Tensor(1 if numbers else float(items), "number" if numbers else "item", "whole")
-        role, share = self.roles[maker], self._shares[maker]
+        role, share = self.roles[maker], self.outputs.shares[maker]
         items = self.table.y[maker] / self.positions * role.kept
-        size = self._find_size(maker, readers)
+        size = self.outputs.find_size(maker, readers)
         if size == "scores":
             items /= self.positions
-        modules = 0 if stays else self._modules[maker] | BLOCKS
+        modules = 0 if stays else self.outputs.modules[maker] | BLOCKS
         return Tensor(float(items), size, share.divided, share.parts, modules)
-
-    def _find_size(self, maker: int, readers: list[int]) -> str:
-        """The bytes of an item, a name of SIZES."""
-        kind, role = self.kinds[maker], self.roles[maker]
-        if kind.name == "softmax":
-            is_last = self.roles[self.table.inputs[maker][0]].of == "vocabulary"
-            scores = "scores" if role.module == "core_attn" else "single"
-            return "logits" if is_last else scores
-        if kind.name == "matmul":
-            return "context"
-        by_matrices = all(
-            self.kinds[row].name == "linear" and self.roles[row].of != "vocabulary"
-            for row in readers
-        )
-        return "read" if by_matrices else "item"

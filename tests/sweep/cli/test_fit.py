@@ -335,4 +335,4 @@ def test_experts_exchange_tokens(paradl):
     options = ("--model", "mixtral_8x7b", "--pe", 16, "--by", "time", "--format", "json", *layout)
     code, out, err = paradl("fit", *options)
     assert code == 0, err
-    assert json.loads(out)["rows"][0]["time"]["terms"]["expert_exchange"] > 0
+    assert json.loads(out)["smallest"]["time"]["terms"]["expert_exchange"] > 0

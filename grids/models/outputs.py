@@ -1,0 +1,113 @@
+"""The output of each layer of a transformer: its division, what computes it again, its readers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from grids.models.flow import SAMPLE
+from grids.models.kinds import (
+    KINDS,
+    Activation,
+    CurvedActivation,
+    LayerKind,
+    Normalisation,
+    Product,
+)
+from grids.models.layers import LayerTable
+from kernels.layouts.transformer import RECOMPUTE
+
+
+@dataclass(frozen=True)
+class Share:
+    """How an output is divided, a name of DIVISORS, and in how many parts at most over tensor."""
+
+    divided: str = "sequence"
+    parts: int = 0
+
+
+class LayerOutputs:
+    """The outputs of a table's layers; blocks: the first layer of each, and the one behind it."""
+
+    def __init__(self, table: LayerTable, blocks: Sequence[tuple[int, int]]) -> None:
+        self.table, self.roles, self.blocks = table, table.roles, blocks
+        self.kinds: list[LayerKind] = [KINDS[kind] for kind in table.kinds]
+
+    @cached_property
+    def shares(self) -> list[Share]:
+        """How the output of each layer is divided."""
+        shares: list[Share] = []
+        for row, role in enumerate(self.roles):
+            maker, name = self.table.inputs[row][0], self.kinds[row].name
+            if role.divided == "columns":
+                shares.append(Share("tensor", role.parts))
+            elif name == "dispatch":
+                shares.append(Share("dispatched"))
+            elif role.divided or name in ("linear", "combine") or maker == SAMPLE:
+                shares.append(Share())
+            else:
+                shares.append(shares[maker])
+        return shares
+
+    @cached_property
+    def modules(self) -> list[int]:
+        """What computes each layer's output again, as bits of RECOMPUTE."""
+        names: list[str] = []
+        for row, (kind, role) in enumerate(zip(self.kinds, self.roles, strict=True)):
+            maker = self.table.inputs[row][0]
+            name = role.module
+            if isinstance(kind, Normalisation) and self.shares[row].divided == "sequence":
+                name = name or "layernorm"
+            elif self._passes_on(kind) and maker != SAMPLE:
+                name = name or names[maker]
+            names.append(name)
+        return [self._find_bits(row, name) for row, name in enumerate(names)]
+
+    @staticmethod
+    def _passes_on(kind: LayerKind) -> bool:
+        """Whether a layer is one with the layer before it."""
+        return isinstance(kind, Activation | CurvedActivation | Product) or kind.name == "rotary"
+
+    def _find_bits(self, row: int, name: str) -> int:
+        if self.roles[row].experts:
+            acts = RECOMPUTE["moe_act"] if self._passes_on(self.kinds[row]) else 0
+            return RECOMPUTE["moe"] | acts
+        if name == "mlp" and row in self._beside_experts:
+            return RECOMPUTE["moe"] | RECOMPUTE["shared_experts"]
+        return RECOMPUTE.get(name, 0)
+
+    @cached_property
+    def _beside_experts(self) -> set[int]:
+        """The layers of blocks that have experts."""
+        return {
+            row
+            for start, end in self.blocks
+            if any(role.experts for role in self.roles[start:end])
+            for row in range(start, end)
+        }
+
+    @cached_property
+    def readers(self) -> dict[int, list[int]]:
+        """The layers whose backward pass reads each layer's output, or the sample."""
+        readers: dict[int, list[int]] = {}
+        for row, kind in enumerate(self.kinds):
+            if kind.keeps_input:
+                for maker in self.table.inputs[row]:
+                    readers.setdefault(maker, []).append(row)
+            if kind.keeps_output:
+                readers.setdefault(row, []).append(row)
+        return readers
+
+    def find_size(self, maker: int, readers: list[int]) -> str:
+        """The bytes of an item, a name of SIZES."""
+        kind, role = self.kinds[maker], self.roles[maker]
+        if kind.name == "softmax":
+            is_last = self.roles[self.table.inputs[maker][0]].of == "vocabulary"
+            scores = "scores" if role.module == "core_attn" else "single"
+            return "logits" if is_last else scores
+        if kind.name == "matmul":
+            return "context"
+        by_matrices = all(
+            self.kinds[row].name == "linear" and self.roles[row].of != "vocabulary"
+            for row in readers
+        )
+        return "read" if by_matrices else "item"
