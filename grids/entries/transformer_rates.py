@@ -16,6 +16,9 @@ FITTED = MappingProxyType(
 ASSUMED = MappingProxyType({"hidden_gradients": 0.95, "hidden_weights": 0.95, "launch": 1e-5})
 # Of ln(predicted / measured), so that 80 % intervals hold runs of stacks left out of the fit.
 SPREAD = 0.17
+# The same of one run beside others of the same network, software and PEs: 110 degrees of freedom in
+# 28 groups (`python -m benchmarks layouts`). What errs for all layouts alike ranks none of them.
+RIVAL_SPREAD = 0.12
 # The peak that products of a recipe of bytes a parameter run at; fp8 has none in a system's file.
 PEAKS = MappingProxyType({"bf16": "bf16", "fp16": "amp", "zero": "amp", "fp32": "fp32"})
 
