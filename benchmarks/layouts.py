@@ -69,6 +69,8 @@ class Run:
     """A published run: its layout, and what was measured (0: not)."""
 
     stack: str
+    source: str
+    model: str
     device: str
     net: Transformer
     layout: Layouts
@@ -97,9 +99,17 @@ def _read_run(row: Mapping[str, str]) -> Run:
     )
     layout = Layouts.from_rows(np.array([[*degrees, *settings]]))
     seconds, memory = float(row["iteration_s"] or 0), float(row["memory_gib"] or 0) * 2**30
-    net = _read_network(row["network"])
     return Run(
-        row["stack"], row["device"], net, layout, training, seconds, memory, row["memory_kind"]
+        row["stack"],
+        row["source"],
+        row["model"],
+        row["device"],
+        _read_network(row["network"]),
+        layout,
+        training,
+        seconds,
+        memory,
+        row["memory_kind"],
     )
 
 
