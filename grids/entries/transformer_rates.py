@@ -11,9 +11,9 @@ from grids.entries.systems import System
 from grids.reading.errors import InputError
 from kernels.layouts.time import Rates
 
-# ridges: the half width of products over the ridge point of the roofline, peak / bandwidth: products
-# of slim matrices wait for the memory. With one width for all devices, devices left out of the fit
-# are met to 79.7 % in place of 84.7 %.
+# ridges: the half width of products in ridge points of the roofline, peak / bandwidth: products of
+# slim matrices wait for the memory. With one width for all devices, devices left out of the fit are
+# met to 79.7 % in place of 84.7 %.
 FITTED = MappingProxyType(
     {"reach": 0.617, "ridges": 2.76, "attention": 0.311, "passes": 2.69, "rail": 0.832}
 )
