@@ -19,12 +19,12 @@ from scipy.optimize import least_squares
 from benchmarks.effort import Effort
 from benchmarks.report import Report, Row, at_least, at_most
 from grids.entries.precision import RECIPES
-from grids.entries.transformer_rates import ASSUMED, FITTED, SPREAD
+from grids.entries.transformer_rates import FITTED, SPREAD, make_rates
 from grids.models.architecture import Architecture
 from grids.models.transformers import read_transformer
 from grids.names import CATALOGUE
 from kernels.layouts.memory import measure_memory
-from kernels.layouts.time import Rates, time_iteration
+from kernels.layouts.time import time_iteration
 from kernels.layouts.transformer import RECOMPUTE, Layouts, Training, Transformer
 from kernels.machine.network import Network
 from kernels.names.stored import PERCENTILES
@@ -58,8 +58,8 @@ DEVICES: Mapping[str, Device] = {
 }
 LATENCIES = (3.4e-6, 14e-6)  # [s] NCCL, src/graph/tuning.cc: NVLink, a network
 # Where the fit begins, and how far a value may be from there: standard deviations of its logarithm.
-CENTRES = {"reach": 0.7, "half_width": 300.0, "attention": 0.35, "passes": 2.5, "rail": 0.8}
-SPREADS = {"reach": 0.2, "half_width": 0.5, "attention": 0.4, "passes": 0.4, "rail": 0.3}
+CENTRES = {"reach": 0.7, "ridges": 2.0, "attention": 0.35, "passes": 2.5, "rail": 0.8}
+SPREADS = {"reach": 0.2, "ridges": 0.5, "attention": 0.4, "passes": 0.4, "rail": 0.3}
 ROW_SPREAD = 0.15
 MOST_ROWS = 12  # of one stack and device that are fitted, evenly chosen: they are alike
 
@@ -69,6 +69,8 @@ class Run:
     """A published run: its layout, and what was measured (0: not)."""
 
     stack: str
+    source: str
+    model: str
     device: str
     net: Transformer
     layout: Layouts
@@ -97,9 +99,17 @@ def _read_run(row: Mapping[str, str]) -> Run:
     )
     layout = Layouts.from_rows(np.array([[*degrees, *settings]]))
     seconds, memory = float(row["iteration_s"] or 0), float(row["memory_gib"] or 0) * 2**30
-    net = _read_network(row["network"])
     return Run(
-        row["stack"], row["device"], net, layout, training, seconds, memory, row["memory_kind"]
+        row["stack"],
+        row["source"],
+        row["model"],
+        row["device"],
+        _read_network(row["network"]),
+        layout,
+        training,
+        seconds,
+        memory,
+        row["memory_kind"],
     )
 
 
@@ -124,7 +134,7 @@ def predict_memory(run: Run) -> float:
 def predict_seconds(run: Run, values: Mapping[str, float]) -> float:
     """Seconds of an iteration."""
     device = DEVICES[run.device]
-    rates = Rates(device.peak, device.memory, **values, **ASSUMED)
+    rates = make_rates(device.peak, device.memory, values)
     network = Network(
         span=np.array([8.0, 1e5]),
         latency=np.array(LATENCIES),

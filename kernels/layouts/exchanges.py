@@ -129,6 +129,4 @@ class Exchanges:
         return np.asarray(time_fastest(costs, m / self.rail, self.one))
 
     def _ring(self, degree: Column, stride: Column) -> Ring:
-        layouts = self.layouts
-        pes = layouts.tensor * layouts.context * layouts.pipeline * layouts.data
-        return Ring(*(np.asarray(each, float) for each in (degree, stride, pes)))
+        return Ring(*(np.asarray(each, float) for each in (degree, stride, self.layouts.pes)))

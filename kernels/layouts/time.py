@@ -217,6 +217,19 @@ def add(columns: Iterable[Column]) -> Column:
     return total
 
 
+def count_recomputed_flops(net: Transformer, layouts: Layouts, training: Training) -> Column:
+    """FLOPs of an iteration that each layout computes again [layouts]: all pairs of positions."""
+    bits = layouts.recompute
+    of_token = np.zeros(len(layouts))
+    for kind in net.order:
+        block = net.kinds[kind]
+        for weights in block.weights:
+            again = (bits & weights.modules) > 0
+            of_token += 2 * weights.matrix * weights.used * again
+        of_token += block.scores * training.length * ((bits & ATTENTION) > 0)
+    return training.batch * training.length * of_token
+
+
 def count_model_flops(net: Transformer, training: Training) -> float:
     """FLOPs of an iteration, whatever is computed again: Korthikanti et al. 2022, equation 7.
 

@@ -144,6 +144,11 @@ class Layouts:
         return type(self)(*(getattr(self, each.name)[rows] for each in fields(self)))
 
     @property
+    def pes(self) -> Column:
+        """n, PEs of each layout."""
+        return self.tensor * self.context * self.pipeline * self.data
+
+    @property
     def sigma(self) -> Column:
         """Parts of what sequence parallelism divides: t, or 1 without it."""
         return np.where(self.sequence > 0, self.tensor, 1)

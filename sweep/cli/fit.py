@@ -4,18 +4,28 @@ from typing import Annotated, Literal
 
 import typer
 
+from grids.reading.errors import InputError
 from sweep.cli.commands import NOTHING_FEASIBLE, end
+from sweep.cli.objectives import parse_price
 from sweep.cli.shared_options import All, Form, Model, PEs, System
+from sweep.cli.spaces import SpaceOptions
 from sweep.cli.values import check_names
 
 app = typer.Typer()
+
+SYSTEM = "dgx-h100"
+
+TokensOption = Annotated[
+    float | None, typer.Option(help="Tokens to train on, such as 15e12: how long it takes.")
+]
+HourPriceOption = Annotated[float | None, typer.Option(help="Price of a PE-hour, with --tokens.")]
 
 
 @app.command()
 def fit(
     model: Model,
     pe: PEs,
-    system: System = "dgx-h100",
+    system: System = SYSTEM,
     global_batch: Annotated[
         int | None,
         typer.Option(help="Sequences of an iteration; default: a multiple of --pe from 1,024 on."),
@@ -62,6 +72,8 @@ def fit(
         Literal["division", "time"],
         typer.Option(help="Rank by how little is divided, or by the predicted time."),
     ] = "division",
+    tokens: TokensOption = None,
+    price: HourPriceOption = None,
     every: All = False,
     form: Form = "table",
 ) -> None:
@@ -87,8 +99,46 @@ def fit(
         group=group,
         layout=layout,
         by=by,
+        tokens=tokens,
+        price=price,
     )
     show_fit(answer, form, every)
     if not answer["feasible"]:
         what = "it does not fit" if layout else "no layout fits"
         end(f"nothing feasible: {what}", NOTHING_FEASIBLE)
+
+
+def rank_layouts(
+    space: SpaceOptions,
+    sequence: int,
+    global_batch: int | None,
+    tokens: float | None,
+    price: list[str] | None,
+    every: bool,
+    form: Form,
+) -> None:
+    """Print the layouts of a transformer that fit, the fastest first."""
+    if space.model is None:
+        raise InputError("layouts are those of a model", where="--model", advice="give one")
+    if not (space.pe or "").isdecimal():
+        raise InputError("layouts take one number of PEs", where="--pe", advice="such as 1024")
+    given = [name for name, value in vars(space).items() if value not in (None, False, [])]
+    for name in given:
+        if name not in ("model", "system", "pe", "quiet"):
+            option = f"--{name.replace('_', '-')}"
+            raise InputError("layouts do not have it", where=option, advice="leave it out")
+    prices = parse_price(price)
+    if not isinstance(prices, float | None):
+        raise InputError("layouts take one price", where="--price", advice="write it like 2.5")
+    fit(
+        model=space.model,
+        pe=int(space.pe or 0),
+        system=space.system or SYSTEM,
+        global_batch=global_batch,
+        sequence=sequence,
+        by="time",
+        tokens=tokens,
+        price=prices,
+        every=every,
+        form=form,
+    )

@@ -6,6 +6,7 @@ import typer
 
 from grids.reading.errors import InputError
 from sweep.cli.commands import NOTHING_FEASIBLE, end
+from sweep.cli.fit import TokensOption, rank_layouts
 from sweep.cli.objectives import (
     OBJECTIVES,
     TIMES,
@@ -132,10 +133,28 @@ def best(
         bool,
         typer.Option("--why", help="With a store, too, say what would make the losers feasible."),
     ] = False,
+    sequence: Annotated[
+        int | None, typer.Option(help="Tokens of a sequence: ranks layouts of a transformer.")
+    ] = None,
+    global_batch: Annotated[
+        int | None, typer.Option(help="Sequences of an iteration, with --sequence.")
+    ] = None,
+    tokens: TokensOption = None,
     every: All = False,
     form: Form = "table",
 ) -> None:
-    """Strategies ranked, each with its best free parameters; and why not the losers."""
+    """Strategies ranked, each with its best free parameters; and why not the losers.
+
+    With --sequence: the layouts of a transformer that fit, the fastest first, as fit --by time.
+    """
+    if sequence is not None:
+        rank_layouts(context.obj, sequence, global_batch, tokens, price, every, form)
+        return
+    for name, value in (("global-batch", global_batch), ("tokens", tokens)):
+        if value is not None:
+            raise InputError(
+                "strategies have none", where=f"--{name}", advice="give --sequence for layouts"
+            )
     subject: Subject = context.obj.read(objective)
     from sweep.questions.best import rank_strategies as ask
     from sweep.show.ranking import describe_losers, show_ranking

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from math import gcd
+from math import gcd, inf
 from pathlib import Path
 from typing import Literal
 
@@ -28,7 +28,7 @@ from sweep.cases.layout_words import list_layouts, parse_layout, parse_recompute
 from sweep.explanation.layout_memory import explain_memory
 from sweep.questions.fit_candidates import Candidates
 from sweep.questions.fit_reasons import describe_reason, find_remedy
-from sweep.questions.layout_times import LayoutTimes
+from sweep.questions.layout_times import LayoutTimes, Target
 
 LEAST_BATCH = 1024  # sequences: about what GPT-3 and Llama 2 were trained with
 MOST_BATCH, MOST_LENGTH = 2**20, 2**24
@@ -53,6 +53,8 @@ def fit(
     group: int | None = None,
     layout: str | None = None,
     by: Literal["division", "time"] = "division",
+    tokens: float | None = None,
+    price: float | None = None,
 ) -> FitAnswer:
     """Which layouts of a transformer on so many PEs fit, at their largest micro-batch.
 
@@ -64,7 +66,8 @@ def fit(
     are stages). context: how a sequence's PEs exchange keys and values. recompute: sets of modules,
     each joined by commas; None: none, blocks, and core_attn where scores are kept. shard: ranks
     that ZeRO divides over; None: all. by: what ranks layouts; time: the predicted seconds of an
-    iteration, of each layout at its fastest micro-batch. layout: the only one to look at, with its
+    iteration, of each layout at its fastest micro-batch. tokens: to train on, and price: of a
+    PE-hour, with times alone. layout: the only one to look at, with its
     memory explained.
     InputError: bad input, a network without blocks.
     """
@@ -91,7 +94,8 @@ def fit(
             raise InputError("recompute, shard and group stand in it", where="layout")
         candidates = parse_layout(layout, pe)
         _expect_divisible(net, candidates, training)
-    times = LayoutTimes(net, training, machine, precision) if by == "time" else None
+    target = _read_target(by, tokens, price)
+    times = LayoutTimes(net, training, machine, precision, target) if by == "time" else None
     answer = Candidates(net, candidates, training, machine, times)
     return {
         "model": network.name,
@@ -116,6 +120,21 @@ def _read_network(network: Model) -> Transformer:
     """Its blocks, for samples as its size is usually quoted."""
     samples = getattr(network, "customary", None)
     return read_transformer(network, find("dataset", samples, Path()) if samples else None)
+
+
+def _read_target(by: str, tokens: float | None, price: float | None) -> Target:
+    """Tokens to train on and their price; InputError: without times, no positive numbers."""
+    given = {
+        name: value for name, value in (("tokens", tokens), ("price", price)) if value is not None
+    }
+    for name, value in given.items():
+        if by != "time":
+            raise InputError("only times have it", where=name, advice="rank by time")
+        if not 0 < value < inf:
+            raise InputError(f"expected a positive number, got {value:g}", where=name)
+    if price is not None and tokens is None:
+        raise InputError("a price needs tokens to train on", where="price", advice="give tokens")
+    return Target(tokens, price)
 
 
 def _expect_count(name: str, value: int, most: int) -> int:

@@ -14,7 +14,7 @@ from sweep.answers.types.fitting import LayoutRow, LoserRow, TimeParts
 from sweep.cases.layout_words import list_layouts, name_recompute, write_layout
 from sweep.questions.fit_changes import list_changes
 from sweep.questions.fit_reasons import find_remedy
-from sweep.questions.layout_times import LayoutTimes
+from sweep.questions.layout_times import LayoutTimes, compare
 
 # What a micro-batch, ... may be instead, for a layout that does not fit.
 CHANGES: dict[str, tuple[str, ...]] = {
@@ -61,6 +61,7 @@ class Candidates:
             "fitting": int(self._fits.sum()),
             "feasible": bool(self._fits.any()),
             "smallest": next((self._describe_row(row) for row in smallest), None),
+            "faster_than_next": self._compare(rows[:2]),
             "layouts": [self._describe_row(row) for row in rows],
             "losers": self._list_losers(),
         }
@@ -95,10 +96,13 @@ class Candidates:
         """The time of a layout, if it is asked for and fits."""
         if self._times is None or not self._fits[row]:
             return None
-        layouts = self._layouts
-        degrees = layouts.tensor, layouts.context, layouts.pipeline, layouts.data
-        pes = int(np.prod([degree[row] for degree in degrees]))
-        return self._times.describe(pes, self._seconds[:, row])
+        return self._times.describe(self._layouts.select(np.array([row])), self._seconds[:, row])
+
+    def _compare(self, rows: Column) -> float | None:
+        """The probability that the first of two layouts takes less time, if times are asked for."""
+        if self._times is None or len(rows) < 2:
+            return None
+        return compare(*self._seconds[:, rows].sum(axis=0))
 
     def _find_largest(self, rows: Column) -> Column:
         """Of rows that differ in their micro-batch alone the largest one.

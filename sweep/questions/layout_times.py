@@ -1,14 +1,25 @@
-"""Seconds of an iteration of layouts on a machine, with their interval."""
+"""Seconds of an iteration of layouts on a machine, with their interval, and what follows."""
+
+from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtr
 
 from grids.entries.systems import System
-from grids.entries.transformer_rates import SPREAD, read_rates
-from kernels.layouts.time import TERMS, count_model_flops, time_iteration
+from grids.entries.transformer_rates import RIVAL_SPREAD, SPREAD, read_rates
+from kernels.layouts.time import TERMS, count_model_flops, count_recomputed_flops, time_iteration
 from kernels.layouts.transformer import Column, Layouts, Training, Transformer
 from kernels.machine.network import Network
 from kernels.names.stored import PERCENTILES
 from sweep.answers.types.fitting import TimeParts
+
+
+@dataclass(frozen=True)
+class Target:
+    """Tokens to train on, and the price of a PE-hour; None: not asked for."""
+
+    tokens: float | None = None
+    price: float | None = None
 
 
 class LayoutTimes:
@@ -18,9 +29,14 @@ class LayoutTimes:
     """
 
     def __init__(
-        self, net: Transformer, training: Training, machine: System, precision: str
+        self,
+        net: Transformer,
+        training: Training,
+        machine: System,
+        precision: str,
+        target: Target,
     ) -> None:
-        self._net, self._training = net, training
+        self._net, self._training, self._target = net, training, target
         self._rates = read_rates(machine, precision)
         self._network = read_network(machine)
 
@@ -29,19 +45,35 @@ class LayoutTimes:
         terms = time_iteration(self._net, layouts, self._training, self._rates, self._network)
         return np.stack([terms[name] for name in TERMS])
 
-    def describe(self, pes: int, terms: Column) -> TimeParts:
-        """A layout's time by TERMS [terms] on so many PEs, and what follows from it."""
-        seconds = float(terms.sum())
+    def describe(self, layout: Layouts, terms: Column) -> TimeParts:
+        """The time of one layout by TERMS [terms], and what follows from it."""
+        seconds, pes = float(terms.sum()), int(layout.pes[0])
         low, high = (float(np.exp(PERCENTILES[n] * SPREAD)) for n in (10, 90))
+        tokens = self._training.batch * self._training.length / seconds
+        flops = count_model_flops(self._net, self._training)
+        again = float(count_recomputed_flops(self._net, layout, self._training)[0])
+        peak = seconds * pes * self._rates.peak
+        train_time = self._target.tokens and self._target.tokens / tokens
+        hours = train_time and train_time * pes / 3600
+        price = self._target.price
         return {
             "iteration_time": seconds,
             "iteration_time_p10": seconds * low,
             "iteration_time_p90": seconds * high,
-            "tokens_per_second": self._training.batch * self._training.length / seconds,
-            "mfu": count_model_flops(self._net, self._training)
-            / (seconds * pes * self._rates.peak),
+            "tokens_per_second": tokens,
+            "tokens_per_pe_second": tokens / pes,
+            "mfu": flops / peak,
+            "hfu": (flops + again) / peak,
+            "train_time": train_time,
+            "pe_hours": hours,
+            "cost": None if price is None or hours is None else hours * price,
             "terms": dict(zip(TERMS, terms.tolist(), strict=True)),
         }
+
+
+def compare(first: float, second: float) -> float:
+    """The probability that the first of two layouts takes less time, of predicted seconds."""
+    return float(ndtr(np.log(second / first) / (RIVAL_SPREAD * np.sqrt(2))))
 
 
 def read_network(machine: System) -> Network:

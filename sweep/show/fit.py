@@ -63,6 +63,9 @@ def _describe(answer: FitAnswer) -> Iterator[str]:
             yield _describe_time(smallest["time"])
         return
     yield f"{answer['fitting']:,} of {answer['candidates']:,} candidates fit"
+    if answer["faster_than_next"] is not None:
+        chance = format_percent(answer["faster_than_next"])
+        yield f"the first is faster than the second with a probability of {chance}"
     if smallest:
         yield f"least memory: {format_quantity(smallest['memory'], 'B')}, {smallest['layout']}"
 
@@ -79,8 +82,23 @@ def _describe_time(time: TimeParts) -> str:
     )
     return (
         f"{time['iteration_time']:.4g} s an iteration (80 %: {_write_interval(time)}), "
-        f"MFU {format_percent(time['mfu'])}: {shares}"
+        f"MFU {format_percent(time['mfu'])}, HFU {format_percent(time['hfu'])}: {shares}"
     )
+
+
+def _describe_rates(time: TimeParts) -> dict[str, str]:
+    """Columns of what follows from a layout's time."""
+    columns = {
+        "tokens/s/PE": f"{time['tokens_per_pe_second']:.4g}",
+        "MFU": format_percent(time["mfu"]),
+    }
+    if time["train_time"] is not None:
+        columns["days"] = f"{time['train_time'] / 86400:.4g}"
+    if time["pe_hours"] is not None:
+        columns["PE-hours"] = f"{time['pe_hours']:,.0f}"
+    if time["cost"] is not None:
+        columns["cost"] = f"{time['cost']:,.0f}"
+    return columns
 
 
 def _describe_layout(row: LayoutRow) -> dict[str, Any]:
@@ -97,7 +115,7 @@ def _describe_layout(row: LayoutRow) -> dict[str, Any]:
         "layout": row["layout"],
         **({"iteration s": f"{time['iteration_time']:.4g}"} if time else {}),
         **({"80 % interval": _write_interval(time)} if time else {}),
-        **({"MFU": format_percent(time["mfu"])} if time else {}),
+        **(_describe_rates(time) if time else {}),
         **{f"{name} GB": f"{size / 1e9:.1f}" for name, size in columns.items()},
         "used": format_percent(row["capacity_used"]),
         "remarks": ", ".join(row["remarks"]),

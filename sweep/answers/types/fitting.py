@@ -15,7 +15,12 @@ class TimeParts(TypedDict):
     iteration_time_p10: Annotated[float, Fact("its 10th percentile", "s", scaled=True)]
     iteration_time_p90: Annotated[float, Fact("its 90th percentile", "s", scaled=True)]
     tokens_per_second: Annotated[float, Fact("tokens of all PEs", "1/s")]
+    tokens_per_pe_second: Annotated[float, Fact("tokens of a PE", "1/s")]
     mfu: Annotated[float, Fact("model FLOPs over the peak of all PEs (Korthikanti, equation 7)")]
+    hfu: Annotated[float, Fact("the same, with FLOPs that are computed again")]
+    train_time: Annotated[float, Fact("time to train on so many tokens", "s", scaled=True)] | None
+    pe_hours: Annotated[float, Fact("PE-hours of it")] | None
+    cost: Annotated[float, Fact("price of these PE-hours")] | None
     terms: Annotated[dict[str, float], Fact("time of an iteration by term", "s", scaled=True)]
 
 
@@ -81,6 +86,10 @@ class FitAnswer(TypedDict):
     fitting: Annotated[int, Fact("candidates that fit, at any micro-batch")]
     feasible: Feasible
     smallest: Annotated[LayoutRow, Fact("of what divides, the one of least memory")] | None
+    faster_than_next: (
+        Annotated[float, Fact("probability that the first layout takes less time than the second")]
+        | None
+    )
     layouts: Annotated[
         list[LayoutRow], Fact("those that fit, the least divided first, or the fastest")
     ]

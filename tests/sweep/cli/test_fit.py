@@ -336,3 +336,60 @@ def test_experts_exchange_tokens(paradl):
     code, out, err = paradl("fit", *options)
     assert code == 0, err
     assert json.loads(out)["smallest"]["time"]["terms"]["expert_exchange"] > 0
+
+
+TIMED = ("--model", "llama2_7b", "--pe", 16, "--system", "dgx-h100")
+
+
+def test_best_ranks_layouts_by_time(paradl):
+    """As `fit --by time` does; with tokens, what they take and cost."""
+    options = (*TIMED, "--sequence", 4096, "--global-batch", 512, "--tokens", 1e12, "--price", 2)
+    code, out, err = paradl("best", *options, "--format", "json")
+    assert code == 0, err
+    answer = json.loads(out)
+    _, fitted, _ = paradl("fit", *options, "--by", "time", "--format", "json")
+    assert answer == json.loads(fitted)
+    rows = [row["time"] for row in answer["layouts"]]
+    times = [row["iteration_time"] for row in rows]
+    assert times == sorted(times)
+    assert 0.5 <= answer["faster_than_next"] <= 1
+    first = rows[0]
+    assert first["train_time"] == pytest.approx(times[0] * 1e12 / (512 * 4096))
+    assert first["pe_hours"] == pytest.approx(first["train_time"] * 16 / 3600)
+    assert first["cost"] == pytest.approx(2 * first["pe_hours"])
+    assert first["tokens_per_pe_second"] == pytest.approx(512 * 4096 / times[0] / 16)
+
+
+def test_computing_again_counts_in_hfu_alone(paradl):
+    """SC21, equation 3: whole blocks again are a third more, but for the logits."""
+    options = (*TIMED, "--by", "time", "--format", "json", "--sequence", 4096)
+    _, plain, _ = paradl("fit", *options, "--layout", "tp8 pp1 dp2 mb1 zero1")
+    _, again, _ = paradl("fit", *options, "--layout", "tp8 pp1 dp2 mb1 zero1 recompute=blocks")
+    plain, again = (json.loads(out)["smallest"]["time"] for out in (plain, again))
+    assert plain["hfu"] == plain["mfu"]
+    blocks = 32 * (2 * (4 * 4096**2 + 3 * 4096 * 11008) + 4 * 4096 * 4096)
+    logits = 2 * 4096 * 32000
+    share = 1 + blocks / (3 * (blocks + logits))
+    assert again["hfu"] / again["mfu"] == pytest.approx(share)
+
+
+@pytest.mark.parametrize(
+    ("command", "options", "where"),
+    [
+        ("fit", (*TIMED, "--tokens", 1e12), "tokens"),
+        ("fit", (*TIMED, "--by", "time", "--price", 2), "price"),
+        ("fit", (*TIMED, "--by", "time", "--tokens", "nan"), "tokens"),
+        ("best", (*TIMED, "--tokens", 1e12), "--tokens"),
+        ("best", (*TIMED, "--global-batch", 8), "--global-batch"),
+        ("best", ("--model", "llama2_7b", "--sequence", 64, "--pe", "8,16"), "--pe"),
+        ("best", ("--model", "llama2_7b", "--sequence", 64), "--pe"),
+        ("best", ("--pe", 8, "--sequence", 64), "--model"),
+        ("best", (*TIMED, "--sequence", 64, "--batch", 8), "--batch"),
+        ("best", (*TIMED, "--sequence", 64, "--price", "abci=2", "--tokens", 1e9), "--price"),
+    ],
+)
+def test_options_that_layouts_do_not_take(paradl, command, options, where):
+    code, out, err = paradl(command, *options)
+    assert (code, out) == (2, "")
+    assert where in err
+    assert len(err.splitlines()) == 1
