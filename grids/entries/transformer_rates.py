@@ -16,7 +16,7 @@ FITTED = MappingProxyType(
 ASSUMED = MappingProxyType({"hidden_gradients": 0.95, "hidden_weights": 0.95, "launch": 1e-5})
 # Of ln(predicted / measured), so that 80 % intervals hold runs of stacks left out of the fit.
 SPREAD = 0.17
-# The peak that products of a recipe of bytes a parameter run at; fp8 has none in a system's file.
+# The peak that products of a recipe of bytes a parameter run at; others have one of their name.
 PEAKS = MappingProxyType({"bf16": "bf16", "fp16": "amp", "zero": "amp", "fp32": "fp32"})
 
 
@@ -31,4 +31,7 @@ def read_rates(system: System, precision: str) -> Rates:
             where="precision",
             advice="take bf16 or fp16, or leave out --by time",
         )
-    return Rates(peak, system.pe.memory_bandwidth, **FITTED, **ASSUMED)
+    # Attention stays in 16 bits where products have fewer: an assumption, as all of fp8 is.
+    of_attention = peaks.bf16 / peak if peaks and peaks.bf16 and peaks.bf16 < peak else 1.0
+    rates = FITTED | {"attention": FITTED["attention"] * of_attention}
+    return Rates(peak, system.pe.memory_bandwidth, **rates, **ASSUMED)

@@ -14,7 +14,7 @@ def show_entries(rows: Sequence[Row], form: Format) -> None:
         return
     wide = {"source", "tensor_peaks"} if len(rows) > 1 else {"source"}
     hidden = wide if form == "table" else set()
-    lines = [row | _list_peaks(row) | _list_levels(row) for row in rows]
+    lines = [{**row} | _list_peaks(row) | _list_levels(row) for row in rows]
     show([{key: line[key] for key in line if key not in hidden} for line in lines], form)
 
 
