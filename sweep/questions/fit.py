@@ -71,8 +71,7 @@ def fit(
     sets of modules, each joined by commas; None: none, blocks, and core_attn where scores are kept.
     shard: ranks that ZeRO divides over; None: all. by: what ranks layouts; time: the predicted
     seconds of an iteration, of each layout at its fastest micro-batch. layout: the only one to look
-    at, with its
-    memory explained.
+    at, with its memory explained.
     InputError: bad input, a network without blocks.
     """
     machine, network = find("system", system, Path()), find("model", model, Path())
