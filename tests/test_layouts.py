@@ -76,7 +76,7 @@ def trainings(draw):
         schedule=draw(st.sampled_from(["gpipe", "1f1b", "zb1p", "zbv"])),
         context_by=draw(st.sampled_from(["ring", "all_to_all"])),
         fused_attention=draw(st.booleans()),
-        fused_loss=draw(st.booleans()),
+        logit_bytes=draw(st.sampled_from([0, 4, 14])),
         loss_parts=draw(st.sampled_from([1, 8])),
     )
 
@@ -165,7 +165,7 @@ def build_training(net, layout):
             layout.context_by,
         ),
         fused_attention=layout.fused_attention,
-        fused_loss=layout.fused_loss,
+        logit_bytes=layout.logit_bytes,
         loss_parts=layout.loss_parts,
         dropout=net.dropout,
         reserved=1e9,

@@ -201,6 +201,8 @@ def test_all_layouts_of_llama_70b():
         ({"tensor": 16, "context": 8, "context_by": "all_to_all"}, "context_heads"),
         ({"chunks": 2, "pipeline": 4, "batch": 3}, "interleaving"),
         ({"data": 3, "batch": 4}, "batch"),
+        ({"recompute": frozenset({"core_attn"})}, "idle_recompute"),
+        ({"recompute": frozenset({"moe", "mlp"})}, "idle_recompute"),
         ({"zero": 3, "pipeline": 2, "batch": 4}, "zero_with_pipeline"),
         ({}, "memory"),
     ],

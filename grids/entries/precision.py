@@ -69,20 +69,25 @@ PRECISIONS: dict[PrecisionName, Precision] = {
 }
 
 
-def _make_recipe(name: PrecisionName, gradients: int = 0, more: int = 0, read: int = 0) -> Recipe:
+def _make_recipe(
+    name: PrecisionName, gradients: int = 0, more: int = 0, read: float = 0, peak: str = ""
+) -> Recipe:
     """A precision's bytes with Adam; gradients, read: where they differ, more: of the states."""
     of = PRECISIONS[name]
     states = of.master + OPTIMIZER_BYTES["adam"] + more
-    return Recipe(of.item, gradients or of.gradient, states, of.item, read or of.item)
+    return Recipe(of.item, gradients or of.gradient, states, of.item, read or of.item, peak)
 
 
 # Of transformers, as Megatron-LM has them (docs dist_optimizer.md): of bf16 gradients are summed in
-# fp32, of fp16 there is a copy of them in fp32, of fp8 only the inputs of products have a byte.
+# fp32, of fp16 there is a copy of them in fp32, of fp8 only the inputs of products have a byte; of
+# mxfp8 32 of them share a scale of a byte (OCP Microscaling formats 1.0), of nvfp4 16 half bytes.
 RECIPES: Mapping[str, Recipe] = {
     "bf16": _make_recipe("bf16", gradients=4),
     "fp16": _make_recipe("amp", more=4),
     "fp32": _make_recipe("fp32"),
-    "fp8": _make_recipe("bf16", gradients=4, read=1),
+    "fp8": _make_recipe("bf16", gradients=4, read=1, peak="fp8"),
+    "mxfp8": _make_recipe("bf16", gradients=4, read=1 + 1 / 32, peak="mxfp8"),
+    "nvfp4": _make_recipe("bf16", gradients=4, read=1 / 2 + 1 / 16, peak="nvfp4"),
     "zero": _make_recipe("amp"),
 }
 

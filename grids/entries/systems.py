@@ -48,11 +48,17 @@ Contended = Annotated[float, Number, Field(ge=1.0)]
 
 
 class TensorPeaks(Record):
-    """Dense peaks of the reduced precisions, of those that a PE has."""
+    """Dense peaks of the reduced precisions, of those that a PE has.
+
+    The last three are of matrix products of transformers (`paradl fit`), and no system's precision.
+    """
 
     tf32: FlopPerSecond | None = None
     amp: FlopPerSecond | None = None
     bf16: FlopPerSecond | None = None
+    fp8: FlopPerSecond | None = None
+    mxfp8: FlopPerSecond | None = None
+    nvfp4: FlopPerSecond | None = None
 
 
 class ProcessingElement(Record):
@@ -66,8 +72,9 @@ class ProcessingElement(Record):
     )
     tensor_peaks: TensorPeaks | None = Field(
         default=None,
-        description="Dense peaks in tf32, amp (fp16) and bf16 [FLOP/s], of those that the PE has. "
-        "Without tensor cores, amp is the plain fp16 peak. From: the data sheet, without sparsity.",
+        description="Dense peaks in tf32, amp (fp16), bf16, fp8, mxfp8 and nvfp4 [FLOP/s], those "
+        "that the PE has. Without tensor cores, amp is the plain fp16 peak. From: the data sheet, "
+        "without sparsity.",
         examples=["{tf32: 156 TFLOP/s, amp: 312 TFLOP/s, bf16: 312 TFLOP/s}"],
     )
     efficiency: Annotated[float, Number, Field(gt=0.0, le=1.0)] = Field(
@@ -78,6 +85,10 @@ class ProcessingElement(Record):
     memory_bandwidth: BytesPerSecond = Field(
         description="Memory bandwidth [B/s]. From: nvbandwidth (device_local_copy), the data sheet."
     )
+
+    def list_tensor_peaks(self) -> dict[str, float]:
+        """Dense peaks by precision [FLOP/s], of those that the PE has."""
+        return self.tensor_peaks.model_dump(exclude_none=True) if self.tensor_peaks else {}
 
 
 class Connection(Record):

@@ -9,6 +9,7 @@ from math import isqrt
 
 import numpy as np
 
+from kernels.layouts.memory import find_idle_modules
 from kernels.layouts.schedules import INTERLEAVES
 from kernels.layouts.transformer import Column, Layouts, Training, Transformer
 
@@ -114,5 +115,6 @@ def find_marks(
         "starved": m < p,
         "zero_with_pipeline": (p > 1) & (layouts.zero > 1),
         "beyond_node": layouts.tensor > pes_per_node,
+        "idle_recompute": (layouts.recompute & find_idle_modules(net, training)) > 0,
         "longer": np.full(len(layouts), 0 < net.longest < training.length),
     }

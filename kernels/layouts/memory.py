@@ -76,6 +76,15 @@ def sum_tensors(
     return kept, dropped
 
 
+def find_idle_modules(net: Transformer, training: Training) -> int:
+    """Bits of the modules of which no block keeps anything that recomputing it would drop."""
+    busy = 0
+    for block in net.kinds:
+        for tensor in block.tensors:
+            busy |= tensor.modules * (tensor.items * SIZES[tensor.size](training) > 0)
+    return sum(RECOMPUTE.values()) & ~busy
+
+
 def measure_tensor(tensor: Tensor, layouts: Layouts, training: Training) -> Column:
     """Bytes of a tensor of a micro-batch on a PE [layouts]."""
     items: Column | float = tensor.items
@@ -104,7 +113,7 @@ SIZES: Mapping[str, Callable[[Training], float]] = {
         * (2 * training.recipe.item + 1 if training.dropout else training.recipe.item)
     ),
     "single": lambda training: 4,
-    "logits": lambda training: 0 if training.fused_loss else 4,
+    "logits": lambda training: training.logit_bytes,
     "mask": lambda training: int(training.dropout),
     "number": lambda training: 8,
 }

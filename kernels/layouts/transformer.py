@@ -182,8 +182,8 @@ class Training:
 
     batch: B [sequences]; length: s [tokens]. schedule: of pipelines of one chunk a stage, a name of
     `kernels.layouts.schedules`. context_by: ring, all_gather or all_to_all. loss_parts: logits are
-    there in so many, one after the other; a fused loss has none. reserved [B]: what others take of
-    a PE's memory.
+    there in so many, one after the other. logit_bytes: of each, 0 of a fused loss. reserved [B]:
+    what others take of a PE's memory.
     """
 
     batch: int
@@ -192,7 +192,7 @@ class Training:
     schedule: str = "1f1b"
     context_by: str = "ring"
     fused_attention: bool = True
-    fused_loss: bool = False
+    logit_bytes: float = 4.0
     loss_parts: int = 1
     dropout: bool = False
     reserved: float = 0.0

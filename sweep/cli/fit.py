@@ -32,7 +32,7 @@ def fit(
     ] = None,
     sequence: Annotated[int | None, typer.Option(help="Tokens of a sequence.")] = None,
     precision: Annotated[
-        Literal["bf16", "fp16", "fp32", "fp8", "zero"],
+        Literal["bf16", "fp16", "fp32", "fp8", "mxfp8", "nvfp4", "zero"],
         typer.Option(help="Bytes a parameter, as Megatron has them; zero: as Rajbhandari 2020."),
     ] = "bf16",
     attention: Annotated[
@@ -44,8 +44,10 @@ def fit(
         typer.Option(help="Of pipelines; 1f1b is interleaved where stages have several chunks."),
     ] = "1f1b",
     loss: Annotated[
-        Literal["whole", "chunked", "fused"],
-        typer.Option(help="Logits kept: all, an eighth at a time, or none (cross entropy)."),
+        Literal["whole", "plain", "chunked", "fused"],
+        typer.Option(
+            help="Logits kept: all, as PyTorch's cross entropy does, an eighth at a time, or none."
+        ),
     ] = "whole",
     context: Annotated[
         Literal["ring", "all_gather", "all_to_all"],

@@ -90,6 +90,7 @@ def list_systems(reference: str | None = None) -> list[Row]:
             "system": each.name,
             "pe": each.pe.name,
             "peak_flops": each.pe.peak_flops,
+            "tensor_peaks": each.pe.list_tensor_peaks(),
             "memory": each.pe.memory_capacity,
             "memory_bandwidth": each.pe.memory_bandwidth,
             "pes_per_node": each.pes_per_node,

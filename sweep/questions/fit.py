@@ -23,6 +23,7 @@ from kernels.layouts.enumerate import (
 )
 from kernels.layouts.schedules import INTERLEAVES, PLAIN
 from kernels.layouts.transformer import Layouts, Training, Transformer
+from kernels.names.recipes import Recipe
 from sweep.answers.types.fitting import FitAnswer
 from sweep.cases.layout_words import list_layouts, parse_layout, parse_recompute
 from sweep.explanation.layout_memory import explain_memory
@@ -34,6 +35,10 @@ LEAST_BATCH = 1024  # sequences: about what GPT-3 and Llama 2 were trained with
 MOST_BATCH, MOST_LENGTH = 2**20, 2**24
 CHUNKS = (1, 2, 4)
 LOSS_PARTS = 8  # of a chunked loss, as torchtune has it
+Loss = Literal["whole", "plain", "chunked", "fused"]
+# Bytes of a logit besides its own in the recipe and, if these are fewer than 4, a copy in fp32:
+# PyTorch's log_softmax keeps what it gives, and its backward pass makes their gradients.
+PLAIN_LOSS = 4 + 4
 
 
 def fit(
@@ -45,7 +50,7 @@ def fit(
     length: int | None = None,
     precision: str = "bf16",
     attention: Literal["fused", "unfused"] = "fused",
-    loss: Literal["whole", "chunked", "fused"] = "whole",
+    loss: Loss = "whole",
     schedule: str = INTERLEAVES,
     context: Literal["ring", "all_gather", "all_to_all"] = "ring",
     recompute: Sequence[str] | None = None,
@@ -60,29 +65,31 @@ def fit(
 
     global_batch: sequences of an iteration; None: the least multiple of `pe` from 1,024 on.
     length: tokens of a sequence; None: 2,048, or all that the model knows, if fewer. precision: a
-    recipe of bytes a parameter. attention: unfused keeps scores in memory. loss: chunked has an
-    eighth of the logits at a time, fused none. schedule: of pipelines; 1f1b may have several chunks
-    a stage, which are interleaved, `group` micro-batches of each in a row (None: as many as there
-    are stages). context: how a sequence's PEs exchange keys and values. recompute: sets of modules,
-    each joined by commas; None: none, blocks, and core_attn where scores are kept. shard: ranks
-    that ZeRO divides over; None: all. by: what ranks layouts; time: the predicted seconds of an
-    iteration, of each layout at its fastest micro-batch. tokens: to train on, and price: of a
-    PE-hour, with times alone. layout: the only one to look at, with its
-    memory explained.
+    recipe of bytes a parameter. attention: unfused keeps scores in memory. loss: plain is PyTorch's
+    cross_entropy, of 14 bytes a logit; chunked has an eighth of the logits at a time, fused none;
+    whole keeps them in fp32 alone, as Megatron-LM does. schedule: of pipelines; 1f1b may have
+    several chunks a stage, which are interleaved, `group` micro-batches of each in a row (None: as
+    many as there are stages). context: how a sequence's PEs exchange keys and values. recompute:
+    sets of modules, each joined by commas; None: none, blocks, and core_attn where scores are kept.
+    shard: ranks that ZeRO divides over; None: all. by: what ranks layouts; time: the predicted
+    seconds of an iteration, of each layout at its fastest micro-batch. tokens: to train on, and
+    price: of a PE-hour, with times alone. layout: the only one to look at, with its memory
+    explained.
     InputError: bad input, a network without blocks.
     """
     machine, network = find("system", system, Path()), find("model", model, Path())
     net = _read_network(network)
     _expect_count("pe", pe, machine.most_pes)
     batch = pe * -(-LEAST_BATCH // pe) if global_batch is None else global_batch
+    recipe = _find_recipe(machine, precision)
     training = Training(
         _expect_count("global_batch", batch, MOST_BATCH),
         _find_length(net, length),
-        RECIPES[_expect_one("precision", precision, RECIPES)],
+        recipe,
         _expect_one("schedule", schedule, PLAIN),
         context,
         fused_attention=attention == "fused",
-        fused_loss=loss == "fused",
+        logit_bytes=_count_logit_bytes(loss, recipe),
         loss_parts=LOSS_PARTS if loss == "chunked" else 1,
         reserved=_find_reserved(machine),
     )
@@ -149,6 +156,24 @@ def _expect_one(name: str, value: str, known: Iterable[str]) -> str:
     if value not in known:
         raise InputError.unknown(name, value, known)
     return value
+
+
+def _find_recipe(machine: System, precision: str) -> Recipe:
+    """The bytes of a precision; InputError: unknown, or the machine's PEs have no peak for it."""
+    recipe = RECIPES[_expect_one("precision", precision, RECIPES)]
+    peaks = machine.pe.list_tensor_peaks()
+    if recipe.peak and recipe.peak not in peaks:
+        known = ", ".join(["fp32", *peaks])
+        raise InputError(
+            f"{machine.pe.name} has no peak for {precision}, only for {known}", where="precision"
+        )
+    return recipe
+
+
+def _count_logit_bytes(loss: Loss, recipe: Recipe) -> int:
+    """Bytes of a logit that are there at a time."""
+    plain = recipe.item + 4 * (recipe.item < 4) + PLAIN_LOSS
+    return {"fused": 0, "plain": plain}.get(loss, 4)
 
 
 def _find_length(net: Transformer, length: int | None) -> int:

@@ -8,13 +8,23 @@ from sweep.show.rows import show
 
 
 def show_entries(rows: Sequence[Row], form: Format) -> None:
-    """Print entries; people see no sources, which would make every table too wide to read."""
+    """Print entries; people see no sources, and peaks of one system alone: tables are wide."""
     if form == "json":
         show(rows, form)
         return
-    hidden = "source" if form == "table" else ""
-    lines = [{key: value for key, value in row.items() if key != hidden} for row in rows]
-    show([line | _list_levels(line) for line in lines], form)
+    wide = {"source", "tensor_peaks"} if len(rows) > 1 else {"source"}
+    hidden = wide if form == "table" else set()
+    lines = [{**row} | _list_peaks(row) | _list_levels(row) for row in rows]
+    show([{key: line[key] for key in line if key not in hidden} for line in lines], form)
+
+
+def _list_peaks(row: Row) -> dict[str, tuple[str, ...]]:
+    """The peaks of a system's PE in lower precisions, a line each; nothing of other entries."""
+    if "tensor_peaks" not in row:
+        return {}
+    peaks = row["tensor_peaks"].items()
+    lines = tuple(f"{name} {format_quantity(peak, 'FLOP/s')}" for name, peak in peaks)
+    return {"tensor_peaks": lines}
 
 
 def _list_levels(row: Row) -> dict[str, tuple[str, ...]]:

@@ -20,7 +20,8 @@ def test_names() -> None:
     assert {"alexnet", "gnmt_v2", "llama3_8b", "vit_l_16"} <= set(list_names("model"))
     assert "imagenet-226" in list_names("dataset")
     assert list_names("system") == (
-        *("abci", "dgx-a100", "dgx-a100-80gb", "dgx-h100", "dgx1-p100", "dgx1-v100"),
+        *("abci", "dgx-a100", "dgx-a100-80gb", "dgx-b200", "dgx-h100", "dgx-h200", "dgx1-p100"),
+        *("dgx1-v100", "frontier", "gb200-nvl72", "grand-teton", "mi300x", "tpu-v4", "tpu-v5p"),
         "xe8545",
     )
 

@@ -28,6 +28,9 @@ RECIPES = {
     "fp8": (2, 4, 12),
     "zero": (2, 2, 12),  # Rajbhandari's K = 12: fp16 gradients, fp32 master, two moments
 }
+RECIPES |= {"mxfp8": RECIPES["fp8"], "nvfp4": RECIPES["fp8"]}
+# Bytes of a GEMM's input: a scale of 8 bits for 32 of 8 bits, or for 16 of 4 bits.
+READ = {"fp8": 1, "mxfp8": (32 * 8 + 8) / 32 / 8, "nvfp4": (16 * 4 + 8) / 16 / 8}
 MODULES = {"core_attn", "mlp", "moe", "shared_experts", "layernorm", "moe_act", "mla_up_proj"}
 
 
@@ -108,7 +111,7 @@ class Layout:
     recompute: frozenset[str] = frozenset()  # modules, or {"blocks"}, or {"full"}
     precision: str = "bf16"
     fused_attention: bool = True
-    fused_loss: bool = False  # no logits are kept
+    logit_bytes: int = 4  # 0: of a fused loss
     loss_parts: int = 1  # logits of one part of the tokens at a time
 
     @property
@@ -285,7 +288,7 @@ class Tensor:
 def attention_tensors(net: Network, layout: Layout, tokens: float) -> list[Tensor]:
     t, sigma, h, a = layout.tensor, layout.sigma, net.hidden, net.heads
     item = 4 if layout.precision == "fp32" else 2
-    read = 1 if layout.precision == "fp8" else item  # a GEMM's input
+    read = READ.get(layout.precision, item)  # a GEMM's input
     up = frozenset({"mla_up_proj"})
     if net.latent:
         ranks = net.latent
@@ -322,7 +325,7 @@ def attention_tensors(net: Network, layout: Layout, tokens: float) -> list[Tenso
 def mlp_tensors(net: Network, layout: Layout, tokens: float, block: int) -> list[Tensor]:
     t, sigma, h, g = layout.tensor, layout.sigma, net.hidden, net.matrices
     item = 4 if layout.precision == "fp32" else 2
-    read = 1 if layout.precision == "fp8" else item
+    read = READ.get(layout.precision, item)
     norms = [
         Tensor("norms", tokens * item * h / sigma),
         Tensor("norms", tokens * read * h / sigma, frozenset({"layernorm"})),

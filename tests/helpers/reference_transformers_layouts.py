@@ -1,13 +1,16 @@
 """Transformers by another hand: which layouts there are, and what forbids or marks one."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
-from reference_transformers import Layout, Network
+from reference_transformers import Layout, Network, dropped_bytes
 from reference_transformers_stage import memory
 
-MARKS = {"kv_replicated", "uneven_stages", "starved", "zero_with_pipeline", "beyond_node", "longer"}
+MARKS = {
+    *("kv_replicated", "uneven_stages", "starved", "zero_with_pipeline", "beyond_node", "longer"),
+    "idle_recompute",
+}
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,12 @@ def divisions(net: Network, layout: Layout) -> dict[str, bool]:
     }
 
 
+def drops(net: Network, layout: Layout, name: str) -> bool:
+    """Whether recomputing a module alone drops anything."""
+    alone = replace(layout, recompute=frozenset({name}))
+    return any(dropped_bytes(net, alone, block) for block in range(net.layers))
+
+
 def limits(net: Network, layout: Layout, place: Place) -> set[str]:
     """All reasons and marks of a layout; MARKS forbid nothing."""
     t, p, m = layout.tensor, layout.pipeline, layout.micro_batches
@@ -63,6 +72,7 @@ def limits(net: Network, layout: Layout, place: Place) -> set[str]:
         "starved": m < p,
         "zero_with_pipeline": p > 1 and layout.zero > 1,
         "beyond_node": t > place.per_node,
+        "idle_recompute": any(not drops(net, layout, name) for name in layout.recompute),
         "longer": 0 < net.longest < net.sequence,
     }
     return {name for name, is_so in reasons.items() if is_so}

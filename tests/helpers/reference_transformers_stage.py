@@ -61,7 +61,7 @@ def logits(net: Network, layout: Layout) -> float:
     """Inputs of the final norm and of the output layer, and fp32 logits, of a micro-batch."""
     tokens = layout.micro * net.sequence / layout.context
     item = 4 if layout.precision == "fp32" else 2
-    of_each = 0 if layout.fused_loss else 4 * padded_vocabulary(net, layout) / layout.tensor
+    of_each = layout.logit_bytes * padded_vocabulary(net, layout) / layout.tensor
     return tokens * (2 * item * net.hidden / layout.sigma + of_each / layout.loss_parts)
 
 

@@ -37,6 +37,9 @@ class SystemRow(TypedDict):
     system: words.System
     pe: Annotated[str, Fact("the processing element, by its name")]
     peak_flops: PeakFlops
+    tensor_peaks: Annotated[
+        dict[str, float], Fact("dense peaks in lower precisions, those that it has", "FLOP/s")
+    ]
     memory: Annotated[float, Fact("memory of a PE", "B", scaled=True)]
     memory_bandwidth: MemoryBandwidth
     pes_per_node: Annotated[int, Fact("PEs of a node")]

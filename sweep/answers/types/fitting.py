@@ -77,7 +77,7 @@ class FitAnswer(TypedDict):
     length: Annotated[int, Fact("tokens of a sequence")]
     precision: Annotated[str, Fact("the recipe of bytes a parameter")]
     attention: Annotated[str, Fact("whether scores are kept in memory: fused or unfused")]
-    loss: Annotated[str, Fact("whether logits are kept: whole, chunked or fused")]
+    loss: Annotated[str, Fact("what is kept of logits: whole, plain, chunked or fused")]
     schedule: Annotated[str, Fact("the schedule of pipelines")]
     context_by: Annotated[str, Fact("how PEs that share a sequence exchange keys and values")]
     parameters: Annotated[int, Fact("parameters of the network")]

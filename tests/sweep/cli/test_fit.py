@@ -232,6 +232,23 @@ def test_options_that_take_less_memory(config, paradl):
     scores = 4 * 2048 * 128256  # a multiple of 128
     assert logits[0] - logits[1] == pytest.approx(scores * 7 / 8)
     assert logits[1] - logits[2] == pytest.approx(scores / 8)
+    # bf16 logits, their copy in fp32, log_softmax's result and its gradient; fp32 needs no copy.
+    for precision, of_each in (("bf16", 2 + 4 + 4 + 4), ("fp32", 4 + 4 + 4)):
+        plain, whole = (
+            measure("tp1", "--precision", precision, "--loss", loss)["logits"]
+            for loss in ("plain", "whole")
+        )
+        assert plain - whole == pytest.approx(scores / 4 * (of_each - 4))
+
+
+def test_recomputing_what_is_not_kept_is_remarked(config, paradl):
+    """Fused attention keeps no scores, and a dense network has no experts."""
+    layout = ("--model", config, "--pe", 8, "--layout", "tp8 mb1 recompute=core_attn")
+    for options, remarks in (((), ["idle_recompute"]), (("--attention", "unfused"), [])):
+        _, answer = ask(paradl, *layout, *options)
+        assert answer["smallest"]["remarks"] == remarks
+    _, answer = ask(paradl, *layout[:4], "--layout", "tp8 mb1 recompute=mlp,moe")
+    assert answer["smallest"]["remarks"] == ["idle_recompute"]
 
 
 def test_sets_of_modules_and_nodes(config, paradl):
@@ -324,10 +341,35 @@ def test_a_layouts_time_in_words(paradl):
 
 
 def test_a_precision_without_a_peak_has_no_time(paradl):
-    options = ("--model", "llama2_7b", "--pe", 8, "--precision", "fp8", "--by", "time")
+    options = ("--model", "llama2_7b", "--pe", 8, "--precision", "bf16", "--by", "time")
+    code, out, err = paradl("fit", *options, "--system", "abci")
+    assert (code, out) == (2, "")
+    assert "no peak in bf16" in err
+
+
+@pytest.mark.parametrize(
+    ("precision", "system"), [("fp8", "dgx-a100"), ("mxfp8", "dgx-h100"), ("nvfp4", "mi300x")]
+)
+def test_a_precision_that_the_device_lacks_is_refused(precision, system, paradl):
+    options = ("--model", "llama2_7b", "--pe", 8, "--precision", precision, "--system", system)
     code, out, err = paradl("fit", *options)
     assert (code, out) == (2, "")
-    assert "no peak in fp8" in err
+    assert f"has no peak for {precision}" in err
+
+
+def test_low_precisions_take_fewer_bytes_of_inputs(config, paradl):
+    """An input has 1, 33/32 and 9/16 bytes."""
+    options = ("--model", config, "--pe", 8, "--system", "dgx-b200")
+    found = []
+    for precision in ("fp8", "mxfp8", "nvfp4"):
+        code, answer = ask(paradl, *options, "--precision", precision, "--layout", "tp8 mb1")
+        assert code == 0
+        found.append(answer["smallest"]["memory_parts"]["activations"])
+    fp8, mxfp8, nvfp4 = found
+    assert (mxfp8 - nvfp4) / (mxfp8 - fp8) == pytest.approx((33 / 32 - 9 / 16) / (1 / 32))
+    code, _, err = paradl("fit", *options, "--precision", "fp8", "--by", "time")
+    assert code == 2
+    assert "times are not predicted in fp8" in err
 
 
 def test_experts_exchange_tokens(paradl):

@@ -28,5 +28,14 @@ def test_levels_are_read_by_people_and_programs():
     assert abci["source"]
 
 
+def test_peaks_of_one_machine_are_shown():
+    with redirect_stdout(io.StringIO()) as out:
+        show_entries(catalogue.list_systems("dgx-b200"), "table")
+    assert "nvfp4 9 PFLOP/s" in out.getvalue()
+    rows = {row["system"]: row["tensor_peaks"] for row in json.loads(printed("systems", "json"))}
+    assert rows["dgx-b200"]["mxfp8"] == 4.5e15
+    assert set(rows["dgx-a100"]) == {"tf32", "amp", "bf16"}
+
+
 def test_the_catalogue_in_csv_has_sources():
     assert "source" in printed("models", "csv").splitlines()[0]
