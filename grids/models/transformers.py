@@ -157,7 +157,7 @@ class _Network:
 
     @cached_property
     def _modules(self) -> list[int]:
-        """What computes each layer's output again, as bits of RECOMPUTE."""
+        """Modules that compute each layer's output again, as bits of RECOMPUTE."""
         names: list[str] = []
         for row, (kind, role) in enumerate(zip(self.kinds, self.roles, strict=True)):
             maker = self.table.inputs[row][0]
@@ -171,7 +171,7 @@ class _Network:
 
     @staticmethod
     def _passes_on(kind: LayerKind) -> bool:
-        """Whether a layer is one with the layer before it."""
+        """True if a layer is one with the layer before it."""
         return isinstance(kind, Activation | CurvedActivation | Product) or kind.name == "rotary"
 
     def _find_bits(self, row: int, name: str) -> int:
@@ -206,7 +206,7 @@ class _Network:
 
     @cached_property
     def _memory(self) -> tuple[int, ...]:
-        """What blocks read that the layer before them did not make: of an encoder."""
+        """Tensors that blocks read from an encoder, not from the layer before them."""
         found = {
             maker: None
             for start, end in self.blocks[1:]
@@ -270,7 +270,7 @@ class _Network:
         return self.roles[row]
 
     def _make_tensor(self, maker: int, stays: bool = True) -> Tensor:
-        """What the backward pass reads of a layer's output, or of the sample."""
+        """Items of a layer's output, or of the sample, that the backward pass reads."""
         readers = self._readers[maker]
         if maker == SAMPLE:
             numbers = self.kinds[readers[0]].name == "embedding"
