@@ -86,7 +86,7 @@ def measure(effort: Effort) -> Report:
 
 
 def sample(strategies: int) -> Arrays:
-    """What a sweep stores: blocks of so many strategies, one after the other."""
+    """Blocks as a sweep stores them, of so many strategies, one after the other."""
     grid = spaces.wide(22)
     blocks = [Block(grid, position).arrays() for position in range(strategies)]
     return {name: np.stack([block[name] for block in blocks]) for name in blocks[0]}

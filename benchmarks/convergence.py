@@ -64,7 +64,7 @@ class LeftOut:
 
     @property
     def covered(self) -> bool:
-        """Whether the 80 % interval holds what was measured."""
+        """True if the 80 % interval holds what was measured."""
         return abs(self.error) <= INSIDE * self.spread
 
 
@@ -135,7 +135,7 @@ def list_points(entry: Convergence) -> tuple[Floats, Floats]:
 
 
 def meet(entry: Convergence, law: Law, n: int, batch: float) -> LeftOut:
-    """What a law of the others says of point n, whose batch it knows as `batch`."""
+    """Prediction for point n, at `batch`, by a law fitted to the others."""
     point = entry.points[n]
     return LeftOut(
         model=entry.model,
@@ -161,12 +161,12 @@ def median_error(errors: Sequence[float] | Floats) -> float:
 
 
 def root_mean_square(errors: Sequence[float] | Floats) -> float:
-    """Of logarithms: a spread."""
+    """Spread of logarithms."""
     return float(np.sqrt(np.mean(np.square(errors))))
 
 
 def share_covered(rows: Sequence[LeftOut]) -> float:
-    """Of rows, those whose 80 % interval holds what was measured."""
+    """Share of rows whose 80 % interval holds the measured value."""
     return float(np.mean([row.covered for row in rows]))
 
 

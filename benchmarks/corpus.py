@@ -94,7 +94,7 @@ def _read_family(path: Path) -> object:
 
 
 def fault(case: Case, readers: Mapping[str, Reader], folder: Path) -> str:
-    """What is wrong with how the case is read, or refused; nothing where all is well."""
+    """Faults in how the case is read, or refused; empty where all is well."""
     path = folder / case.file.name
     path.write_bytes(case.content)
     read = readers.get(case.file.suffix) or readers[case.file.parent.name]

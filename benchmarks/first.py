@@ -43,7 +43,7 @@ COMMANDS: dict[str, tuple[float, tuple[str, ...]]] = {
 
 @dataclass(frozen=True)
 class Seconds:
-    """What a process took [s]."""
+    """Times of a process [s]."""
 
     cpu: float
     wall: float

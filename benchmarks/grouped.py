@@ -39,7 +39,7 @@ LOW, HIGH = 0.01, 10.0
 
 
 def list_values() -> Mapping[str, float]:
-    """What is shipped of the other parameters, as `benchmarks.priors` calls them."""
+    """Shipped values of the other parameters, by their names in `benchmarks.priors`."""
     alike = ("elementwise_passes", "layer_overhead", "half_channels")
     values = {name: _read_prior(name)["fp32"] for name in alike}
     by_precision = _read_prior("efficiency_conv2d")

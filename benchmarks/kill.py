@@ -39,7 +39,7 @@ MACHINES = ("abci", "dgx1-v100", "dgx-h100")
 
 @dataclass
 class Tally:
-    """What was killed, and what was result afterwards.
+    """A killed run, and its result afterwards.
 
     wrong: blocks said to be done that were not what they must be, and files of finished stores.
     """
@@ -171,7 +171,7 @@ def check(store: Path, reference: Cube, tally: Tally) -> None:
 
 
 def same(cube: Cube, reference: Cube, block: int) -> bool:
-    """Whether all arrays of a block can be read, and are the other's."""
+    """True if all arrays of a block can be read, and are the other's."""
     return all(
         np.array_equal(read(cube, name, block), read(reference, name, block))
         for name in reference.list_arrays(block)
@@ -185,7 +185,7 @@ def read(cube: Cube, name: str, block: int) -> "np.ndarray[tuple[int, ...], np.d
 
 
 def finished(store: Path) -> bool:
-    """Whether all is done."""
+    """True if all is done."""
     try:
         return bool(read_status(str(store))["complete"])
     except InputError:

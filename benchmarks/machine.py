@@ -1,4 +1,4 @@
-"""What a measurement ran on: date, processor, memory, load, versions."""
+"""The machine of a measurement: date, processor, memory, load, versions."""
 
 import os
 import platform

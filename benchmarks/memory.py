@@ -145,7 +145,7 @@ def _peak(process: int) -> int:
 
 
 def _text(file: Path) -> str:
-    """What the system says of a process; nothing once that has ended."""
+    """The system's figures on a process; empty once it has ended."""
     try:
         return file.read_text()
     except OSError:

@@ -74,7 +74,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Parameter:
-    """What is fitted, in logarithms: bounds, and the centre and spread that it is drawn to.
+    """Fitted parameters, in logarithms: bounds, and the centre and spread that it is drawn to.
 
     floor: of the spread that is reported. ruling: it rules rows of its own, from whose errors its
     spread follows.

@@ -32,7 +32,7 @@ class Layout:
     checksum: bool = True
 
     def codecs(self, itemsize: int) -> list[BytesBytesCodec]:
-        """What a chunk goes through."""
+        """The codecs of a chunk."""
         compressing = [self.codec(typesize=itemsize)] if self.codec else []
         return [*compressing, *([Crc32cCodec()] if self.checksum else [])]
 

@@ -1,4 +1,4 @@
-"""What a measurement measured: rows with rates, ratios and goals, as a Markdown table.
+"""Reports of measurements: rows with rates, ratios and goals, as a Markdown table.
 
 The same rows go to the terminal and into RESULTS.md (`benchmarks.record`).
 """

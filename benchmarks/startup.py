@@ -48,7 +48,7 @@ def measure(effort: Effort) -> Report:
 
 
 def commands(paper: str, small: str) -> dict[str, Command]:
-    """What is measured; `paper` is the cube of examples/paper.yaml, `small` a place for a new one.
+    """Commands to measure; `paper` is the cube of examples/paper.yaml, `small` a new one's place.
 
     The imports are those of the libraries that a sweep needs.
     """

@@ -6,15 +6,13 @@ from itertools import product
 from pathlib import Path
 
 from grids.convergence.catalogue import explain_missing, find_convergence
-from grids.convergence.entry import Convergence
+from grids.convergence.entry import Convergence, Pair
 from grids.convergence.fit import fit
 from grids.convergence.points import is_same_data, pick_series, read_points
 from grids.entries.datasets import Dataset
 from grids.library import Reference, find
 from grids.lookup import Where
 from grids.reading.errors import InputError, shorten
-
-Pair = tuple[str, str]  # labels of a model and a data set
 
 
 def look_up_convergences(

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from grids.convergence.entry import Convergence
-from grids.convergences import Pair
+from grids.convergence.entry import Convergence, Pair
 from grids.entries.calibration import CalibrationFile
 from grids.entries.datasets import Dataset
 from grids.entries.entry import define_once

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from grids.axes import Axis
-from grids.convergence.entry import Convergence
-from grids.convergences import Pair, look_up_convergences
+from grids.convergence.entry import Convergence, Pair
+from grids.convergences import look_up_convergences
 from grids.definition import define_spec
 from grids.degrees import read_strategies
 from grids.entries.calibration import CalibrationFile
@@ -136,7 +136,7 @@ class Grid:
 
     @property
     def warnings(self) -> list[str]:
-        """What is odd about files or not used, and about measured epochs; what stays whole."""
+        """Warnings: odd files, unused keys, doubtful measured epochs, layers that stay whole."""
         named = self.models, self.datasets, self.systems, self.strategies, self.convergences
         notes = list_notes(self.spec, *named, self.fitting)
         return [*notes, *list_misfits(self.labels, self.misfit)]
@@ -170,7 +170,7 @@ class Grid:
 
     @property
     def has_intervals(self) -> bool:
-        """Whether percentiles are asked for."""
+        """True if percentiles are asked for."""
         return any(name in INTERVALS for name in self.spec.outputs)
 
     def ask_intervals(self, draws: int = DRAWS) -> "Grid":

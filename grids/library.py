@@ -108,7 +108,7 @@ def _load(kind: Kind, path: Path) -> Entry:
 
 
 def _has_required(kind: Kind, keys: Collection[str]) -> bool:
-    """Whether these are all keys that an entry of a kind has to have."""
+    """True if these are all keys that an entry of a kind has to have."""
     fields = ENTRIES[kind].model_fields
     return all(name in keys for name, field in fields.items() if field.is_required())
 

@@ -212,6 +212,6 @@ def check_self_contained(spec: Spec) -> None:
 
 
 def _names_file(reference: Mapping[str, object]) -> bool:
-    """Whether a model's family is a file."""
+    """True if a model's family is a file."""
     family = reference.get("family")
     return isinstance(family, Mapping) and is_path(str(family.get("name")))

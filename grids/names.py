@@ -83,12 +83,12 @@ def split_labels(text: str) -> list[str]:
 
 
 def is_path(reference: str) -> bool:
-    """Whether a reference is a file rather than a name."""
+    """True if a reference is a file rather than a name."""
     path = Path(reference)
     # By the text alone: a file named like a model would hide the catalogue's.
     return "/" in reference or path.suffix in (".yaml", ".yml", ".json") or is_net(path)
 
 
 def is_net(path: Path) -> bool:
-    """Whether a file is one of ParaDL's models, by its ending."""
+    """True if a file is one of ParaDL's models, by its ending."""
     return path.suffix.startswith(".net")  # the authors' end in .net, .net_sc and .net_256

@@ -47,7 +47,7 @@ class Range:
 
 
 def is_range(form: object) -> bool:
-    """Whether a user's form is meant as a range, whether or not it is a right one."""
+    """True if a user's form is meant as a range, whether or not it is a right one."""
     return isinstance(form, dict) and len(form) == 1 and next(iter(form)) in LAWS
 
 

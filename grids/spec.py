@@ -152,7 +152,7 @@ def _write_parameters(parameters: dict[str, float]) -> dict[str, float | str]:
 
 
 class _Space(Record):
-    """What is asked about: the axes, and what is fixed."""
+    """The design space: its axes, and the values that are fixed."""
 
     name: Name = "sweep"
     axes: Axes

@@ -142,7 +142,7 @@ def keep_dividing(spec: Spec, rows: Rows, where: str) -> Rows:
 
 
 def _divides_any(divisors: Floats, values: Floats) -> NDArray[np.bool_]:
-    """Whether each divides one of the values at least."""
+    """True if each divides one of the values at least."""
     # By distinct divisors: of a hundred thousand rows there are few.
     distinct, position = np.unique(divisors, return_inverse=True)
     divides = np.array([(values % divisor == 0).any() for divisor in distinct])

@@ -121,7 +121,7 @@ def _list_targets(models: Sequence[Model], datasets: Sequence[Dataset]) -> Itera
 
 
 def _reads_targets(model: Architecture) -> bool:
-    """Whether a layer has as many outputs as the data set has targets."""
+    """True if a layer has as many outputs as the data set has targets."""
     return "='targets'" in repr(model.steps)
 
 
@@ -155,7 +155,7 @@ def _list_profiles(models: Sequence[Model], systems: Sequence[System]) -> list[s
 
 
 def _is_catalogued(system: System) -> bool:
-    """Whether the machine is the catalogue's, in any precision and with any software."""
+    """True if the machine is the catalogue's, in any precision and with any software."""
     known = find_catalogued("system", system.machine)
     settings = {"name", "precision", "software"}
     return isinstance(known, System) and (
@@ -164,7 +164,7 @@ def _is_catalogued(system: System) -> bool:
 
 
 def _states(system: System, key: str) -> bool:
-    """Whether the file states the key, with another value than the default."""
+    """True if the file states the key, with another value than the default."""
     entry: Record | tuple[Record, ...] = system
     *parts, name = key.split(".")
     for part in parts:

@@ -12,7 +12,7 @@ from grids.entries.systems import System
 from grids.inputs.calibrated import Calibrated
 from grids.inputs.case import Workload
 from grids.inputs.find_placed import FoundGroups
-from grids.inputs.segments import list_segments
+from grids.inputs.runs import list_segments
 from grids.inputs.values import Settings
 from grids.library import Model
 from grids.models.layers import Floats, LayerTable

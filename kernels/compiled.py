@@ -91,7 +91,7 @@ class Compiled(Generic[Arguments, Result]):
         return self._program_of_few if few else self._program
 
     def _identify(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
-        """What programs are told apart by: shapes, and static arguments, which are keywords."""
+        """The key of a program: shapes, and static arguments, which are keywords."""
         static = {name: kwargs[name] for name in self._options["static_argnames"] if name in kwargs}
         others = {name: value for name, value in kwargs.items() if name not in static}
         leaves, structure = jax.tree.flatten((args, others))
@@ -113,7 +113,7 @@ class Compiled(Generic[Arguments, Result]):
 
 
 def _is_small(*arguments: object) -> bool:
-    """Whether a call with these arguments takes no longer in numpy than compiling it would."""
+    """True if a call with these arguments takes no longer in numpy than compiling it would."""
     leaves = jax.tree.leaves(arguments)
     if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):  # part of a program
         return False
@@ -163,7 +163,7 @@ def compiled(
 
 @cache
 def _are_known() -> bool:
-    """Whether this jaxlib has the older emitters: an option that it does not know is an error."""
+    """True if this jaxlib has the older emitters: an option that it does not know is an error."""
     try:
         jax.jit(lambda: 0, compiler_options=OLDER_EMITTERS).lower().compile()
     except jax.errors.JaxRuntimeError:

@@ -44,7 +44,7 @@ _used = _Used()
 
 
 def in_numpy() -> bool:
-    """Whether formulas run in numpy, here and now."""
+    """True if formulas run in numpy, here and now."""
     return _used.module is np
 
 
@@ -101,12 +101,12 @@ def empty_last(values: Cells) -> AnyArray:
 
 
 def is_whole(number: Cells) -> Flags:
-    """Whether nothing stands behind the point."""
+    """True if nothing stands behind the point."""
     return xp.equal(number, xp.floor(number))
 
 
 def divides(divisor: Cells, number: Cells) -> Flags:
-    """Whether a whole number below 2^53 is a multiple of another.
+    """True if a whole number below 2^53 is a multiple of another.
 
     Exact: a quotient that is rounded to a whole number gives, times the divisor, another number.
     """

@@ -46,12 +46,12 @@ class Options:
 
     @property
     def verbatim(self) -> bool:
-        """Whether layers are counted and divided as Table III has them."""
+        """True if layers are counted and divided as Table III has them."""
         return self.oracle == "paper" and self.conventions == "table"
 
     @property
     def cuts(self) -> Cuts:
-        """What a cut between two stages of a pipeline carries.
+        """Tensors that a cut between two stages of a pipeline carries.
 
         The output of the layer before it (Table III), or all that crosses it, and it lies where
         that is little.

@@ -8,7 +8,9 @@
 What needs JAX, xarray or Dask is imported on first use, so that the command line answers at once.
 """
 
+import re
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sweep.attach import attach
@@ -50,15 +52,15 @@ if TYPE_CHECKING:
 # xarray and Zarr takes 949 ms, `paradl --help` 66 ms in all (`python -m benchmarks startup`,
 # 2026-11-20).
 
-# Questions, each in a file of its name; those about a cube are asked by `ds.paradl`, too, where
-# `bottleneck` is an array.
-OF_CUBES = (
-    *("best", "crossovers", "diff", "limits", "needs"),
-    *("pareto", "provision", "regret", "sensitivity"),
-)
-_OTHERS = ("bottleneck", "explain", "fit", "grad", "place", "predict")
+# Questions are found: a file of `sweep.questions` that defines its own name is one. Those that take
+# a `Source` are asked by `ds.paradl`, too.
+_TEXTS = {path.stem: path.read_text() for path in Path(__file__).parent.glob("questions/*.py")}
+_QUESTIONS = [
+    name for name, text in _TEXTS.items() if re.search(rf"^(def )?{name}( = |\()", text, re.M)
+]
+OF_CUBES = [name for name in _QUESTIONS if "from sweep.cells.source import" in _TEXTS[name]]
 _MEMBERS = {
-    **{f"sweep.questions.{name}": (name,) for name in (*OF_CUBES, *_OTHERS)},
+    **{f"sweep.questions.{name}": (name,) for name in _QUESTIONS},
     "sweep.questions.hybrid.question": ("hybrid",),
     "sweep.engine.run": ("open_dataset", "run"),
     "sweep.cells.memory_cube": ("compute_space",),

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from sweep.plots.plots import Plots
 
 SWEEP = import_module("sweep")
-QUESTIONS = sorted((*SWEEP.OF_CUBES, "export"))
+# A question of the name of a derived quantity, `bottleneck`, is asked of `sweep` alone.
+QUESTIONS = sorted({*SWEEP.OF_CUBES, "export"}.difference(dir(Paradl)))
 # The properties that its repr lists, in a line.
 SHOWN = [name for name in DERIVED if name not in ("cost", "epochs_alone")]
 

@@ -17,6 +17,8 @@ from kernels.configuration.convergence import Law
 # mean square of 21, `python -m benchmarks convergence`).
 STATED_ERROR = 0.1
 
+Pair = tuple[str, str]  # labels of a model and a data set
+
 Positive = Annotated[float, BeforeValidator(refuse_bool), Field(gt=0, allow_inf_nan=False)]
 Variance = Annotated[float, Field(ge=0, le=100.0)]  # of a logarithm
 
@@ -94,7 +96,7 @@ class Convergence(Entry):
         return self.points[-1].global_batch if self.points else None
 
     def is_extrapolated(self, global_batch: int) -> bool:
-        """Whether a batch lies outside the measured ones; false without points."""
+        """True if a batch lies outside the measured ones; false without points."""
         return bool(self.points) and not (
             self.points[0].global_batch <= global_batch <= self.points[-1].global_batch
         )

@@ -44,7 +44,7 @@ class MeasuredPoint:
 
     @property
     def converged(self) -> bool:
-        """Whether the target was reached."""
+        """True if the target was reached."""
         return self.epochs is not None or self.steps is not None
 
 
@@ -150,7 +150,7 @@ def _order_points(points: Sequence[MeasuredPoint]) -> tuple[MeasuredPoint, ...]:
 
 
 def is_same_data(dataset: str, measured: str) -> bool:
-    """Whether epochs of the data set `measured` are those of a spec's."""
+    """True if epochs of the data set `measured` are those of a spec's."""
     return measured in (dataset, MEASURED_AS.get(dataset))
 
 

@@ -235,7 +235,7 @@ class CalibrationFile(Entry):
         return f"{self.system}:precision={self.precision},software={self.software}"
 
     def belongs_to(self, system: System) -> bool:
-        """Whether it was fitted to this machine, in this precision and with this software."""
+        """True if it was fitted to this machine, in this precision and with this software."""
         return (self.system, self.precision, self.software) == (
             system.machine,
             system.precision,
@@ -253,5 +253,5 @@ class CalibrationFile(Entry):
         return SerialTime(factor=self.roofline_factor, spread=self.roofline_spread)
 
     def has_other(self, model: str, architecture: str) -> bool:
-        """Whether a network of this name ran, but another one."""
+        """True if a network of this name ran, but another one."""
         return self.architectures.get(model, architecture) != architecture

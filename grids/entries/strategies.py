@@ -90,47 +90,47 @@ class Strategy:
 
     @property
     def replicated(self) -> bool:
-        """Whether PEs divide into replicas."""
+        """True if PEs divide into replicas."""
         return self.base.partition("+")[0] == DATA
 
     @property
     def serial(self) -> bool:
-        """Whether there is no parallelism at all."""
+        """True if there is no parallelism at all."""
         return not self.replicated and not self.parts
 
     @property
     def hybrid(self) -> bool:
-        """Whether a group size is free."""
+        """True if a group size is free."""
         return self.replicated and len(self.parts) == 1
 
     @property
     def several(self) -> bool:
-        """Whether several parallelisms divide a replica, each by a degree of its own."""
+        """True if several parallelisms divide a replica, each by a degree of its own."""
         return len(self.parts) > 1
 
     @property
     def segmented(self) -> bool:
-        """Whether samples pass in segments."""
+        """True if samples pass in segments."""
         return any(KINDS[name].segmented for name in self.parts)
 
     @property
     def cut_by_axis(self) -> bool:
-        """Whether the parameter `segments` says into how many segments samples are cut."""
+        """True if the parameter `segments` says into how many segments samples are cut."""
         # A placed group's step is cut where its strategy says so alone.
         return self.segmented and not self.placed
 
     @property
     def placed(self) -> bool:
-        """Whether operators are placed on PEs."""
+        """True if operators are placed on PEs."""
         return any(KINDS[name].divides == "operators" for name in self.parts)
 
     @property
     def in_table_iii(self) -> bool:
-        """Whether Table III knows of all that it says."""
+        """True if Table III knows of all that it says."""
         return not (self.placed or self.zero or self.schedule != "gpipe")
 
     def splits(self, what: Literal["rows", "weights"]) -> bool:
-        """Whether rows, or weights, of layers are divided."""
+        """True if rows, or weights, of layers are divided."""
         return any(KINDS[name].splits == what for name in self.parts)
 
     @property
@@ -140,7 +140,7 @@ class Strategy:
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """What each cell chooses for itself."""
+        """Settings that each cell chooses for itself."""
         sizes = self._sizes
         return tuple(name for name in CHOICES if sizes.get(name) == "best")
 
@@ -207,7 +207,7 @@ def _order_parts(base: str, where: str) -> str:
 
 
 def _advise(base: str) -> str:
-    """What is meant by a name that is no strategy's."""
+    """Advice on a name that is no strategy's."""
     # Stages and versions are written behind a name: zero-3, fsdp2.
     parts = (part.strip().rstrip("-123") for part in base.casefold().split("+"))
     inner = next((part for part in parts if part in ALSO), None)
@@ -278,7 +278,7 @@ def _read_choice(name: str, value: str | None, where: str) -> Size:
 
 
 def _read_one(name: str, value: str | None, known: Mapping[str, Chosen], where: str) -> Chosen:
-    """What a word stands for, the first one by default."""
+    """The value that a word stands for, the first one by default."""
     word = next(iter(known)) if value is None else value
     if word not in known:
         raise InputError.unknown(name, word, known, where=where)

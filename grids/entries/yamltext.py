@@ -87,7 +87,7 @@ def _write_item(name: str, value: object, notes: Notes) -> str:
 
 
 def _fills_lines(field: FieldInfo) -> bool:
-    """Whether a key's value is a record that is written in several lines."""
+    """True if a key's value is a record that is written in several lines."""
     return field.is_required() and _is_record(field.annotation)
 
 

@@ -38,7 +38,7 @@ def _round(seconds: Floats) -> list[float]:
 
 
 def _list_tensors(table: LayerTable, sizes: list[float]) -> tuple[Tensor, ...]:
-    """What each layer makes that others take."""
+    """The output of each layer that others take."""
     takers: dict[int, list[int]] = {}
     for taker, makers in enumerate(table.inputs):
         for maker in {*makers} - {SAMPLE}:

@@ -37,7 +37,7 @@ class Links:
 
     @property
     def uniform(self) -> bool:
-        """Whether all pairs are alike: devices may be exchanged then."""
+        """True if all pairs are alike: devices may be exchanged then."""
         apart = ~np.eye(len(self), dtype=bool)
         pairs = (self.latency[apart], self.seconds_per_byte[apart])
         return all(len(np.unique(values)) < 2 for values in pairs)

@@ -34,7 +34,7 @@ class Calibrated:
 
     @property
     def has_run(self) -> bool:
-        """Whether a run of this network was fitted."""
+        """True if a run of this network was fitted."""
         models = {series.model for series in self.file.series} | self.file.serial.keys()
         return self.model in models and not self.file.has_other(self.model, self.architecture)
 

@@ -78,7 +78,7 @@ class Workload:
 
     @property
     def unknown(self) -> Unknown:
-        """What is not known of the layers' times."""
+        """Uncertainty of the layers' times."""
         measured = self.seconds is not None
         assumed = self.profile is not None and bool(self.profile.missing)
         kinds = self.table.of_sequences, bool((self.table.groups > 1).any())
@@ -233,7 +233,7 @@ def _distinguish(
 
 
 def _spread_over_p(reduced: Tree, position: NDArray[np.int64], leading: int, run: Run) -> Tree:
-    """What was found for each group size, for each PE count."""
+    """Values of each group size, spread to each PE count."""
 
     def spread(leaf: Floats) -> Floats:
         return _broadcast_like_p(take_at_cells(leaf, position, leading), run)

@@ -42,7 +42,7 @@ def find_divisions(
 
 
 def _vary_together(first: tuple[int, ...], second: tuple[int, ...]) -> bool:
-    """Whether arrays of these shapes vary along the same dimension."""
+    """True if arrays of these shapes vary along the same dimension."""
     return any(a > 1 and b > 1 for a, b in zip(first, second, strict=True))
 
 
@@ -79,7 +79,7 @@ def _find_distinct(columns: list[Floats], leading: int) -> tuple[list[Floats], N
 
 
 def take_at_cells(values: Floats, position: NDArray[np.int64], leading: int = 0) -> Floats:
-    """What was found for each group size, for each cell.
+    """Values of each group size, spread to each cell.
 
     values [..., cells with sizes in the place of pe]; `leading` dimensions of choices come first.
     """

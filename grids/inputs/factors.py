@@ -44,7 +44,7 @@ class Storage:
 
 @dataclass(frozen=True)
 class Rows:
-    """What a spatial group divides: the rows of a table's layers, along `dims` alone if given.
+    """The part that a spatial group divides: rows of a table's layers, along `dims` if given.
 
     storage: None where memory has no say. verbatim: every layer with rows, each of which bounds the
     factors, as Table III has it; else the experiments' layers, those with enough of them.
@@ -142,7 +142,7 @@ def _list_candidates(rows: Rows, pes: int) -> _Candidates:
 def _judge_memory(
     rows: Rows, pes: int, candidates: _Candidates, held: Floats
 ) -> tuple[Floats, ...]:
-    """What memory says of the candidates: nothing by Table III, else among those that fit."""
+    """Candidates that fit in memory; all of them by Table III."""
     if rows.storage is None:
         return ()
     return (~candidates.fits).astype(float), np.maximum(held, _find_bound(rows, pes))

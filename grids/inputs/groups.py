@@ -124,7 +124,7 @@ class Groups:
         return costs
 
     def _find_crossing(self, laid: Mapping[str, Laid]) -> Floats | None:
-        """What cuts carry where parallelisms inside divide rows; None: whole tensors."""
+        """Tensors that cuts carry where parallelisms inside divide rows; None: whole ones."""
         if not any(KINDS[name].splits == "rows" for name in laid):
             return None
         factors = (np.asarray(each) for each in join_laid(laid)[0].factors)

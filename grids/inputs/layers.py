@@ -55,7 +55,7 @@ def add_cells(layers: Layers, rank: int) -> Layers:
 
 
 def split_layers(which: Which, mask: Mask, default: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Whether a group splits each layer [G]: the user's mask, all, or the strategy's own."""
+    """True if a group splits each layer [G]: the user's mask, all, or the strategy's own."""
     if mask is not None:
         return np.array(mask)
     return np.ones_like(default) if which == "all" else default

@@ -78,14 +78,14 @@ def build_pe(machine: Machine, values: Values, oracle: OracleName) -> PE:
 
 
 def build_software(machine: Machine, values: Values, oracle: OracleName) -> Software:
-    """What a framework makes of the machine's time; nothing, by Table III."""
+    """A framework's costs beside the machine's time; none by Table III."""
     if oracle == "paper":
         return Software()
     return Software(**machine.look_up_part("software", values))
 
 
 def sends_whole_gradients(system: System) -> bool:
-    """Whether gradients leave as one message, beyond what libraries send by trees or in levels.
+    """True if gradients leave as one message, beyond what libraries send by trees or in levels.
 
     On ABCI rings are nearer to runs of the largest scales (docs/accuracy.md).
     """

@@ -92,7 +92,7 @@ def _find_first(size: int, count: int, fits: Callable[[Integers], Flags]) -> Int
 def _fits(
     prefix: Floats, bounds: Floats, stages: Integers, before: Integers | None = None
 ) -> Flags:
-    """Whether layers packed up to each bound need no more than that many stages.
+    """True if layers packed up to each bound need no more than that many stages.
 
     before [n, G + 1]: the last place up to each where a stage may end; everywhere by default.
     """

@@ -49,7 +49,7 @@ def _find_distinct(
 
 
 def repeat_rows(reduced: Tree, places: Places) -> Tree:
-    """What was found for distinct rows, for each row."""
+    """Values of distinct rows, spread to each row."""
 
     def repeat(leaf: Floats) -> Floats:
         for dim, place in places.items():

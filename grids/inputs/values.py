@@ -14,7 +14,7 @@ from kernels.options import Options
 
 @dataclass(frozen=True)
 class Settings:
-    """What a user fixed: parameters by name, in SI units, the oracle, how batches scale, formulas.
+    """Values that a user fixed: SI parameters by name, the oracle, how batches scale, formulas.
 
     draws: of the machine, where spreads are asked for. slopes: parameters that layers depend on, in
     which their slopes are asked for. rows: columns of parameters that change together, by their

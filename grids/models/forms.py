@@ -65,7 +65,7 @@ def _fill_items(form: list[Any], given: object, where: Where) -> object:
 
 
 def is_required(form: object) -> bool:
-    """Whether a setting has no default."""
+    """True if a setting has no default."""
     if isinstance(form, list) and len(form) == 1 and isinstance(form[0], dict):
         return REQUIRED in form[0].values()
     return form == REQUIRED

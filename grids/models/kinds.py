@@ -52,12 +52,12 @@ class LayerKind:
 
     @property
     def elementwise(self) -> bool:
-        """Whether each item comes from the items in its place."""
+        """True if each item comes from the items in its place."""
         return not self.multiplies and not self.windowed
 
     @property
     def convolves(self) -> bool:
-        """Whether it is a convolution, of which a group may split filters or channels."""
+        """True if it is a convolution, of which a group may split filters or channels."""
         return self.multiplies and self.windowed
 
     def count_weights(self, channels: int, filters: int, kernel: Sizes) -> int:

@@ -208,7 +208,7 @@ class LayerTable:
 
     @property
     def of_sequences(self) -> bool:
-        """Whether it has products of sequences: linear, recurrent, or of two tensors."""
+        """True if it has products of sequences: linear, recurrent, or of two tensors."""
         return bool(self.sequence_products.any())
 
     @cached_property
@@ -223,12 +223,12 @@ class LayerTable:
 
     @property
     def sequential(self) -> bool:
-        """Whether a layer has steps in a row, or does not read its weights once a pass."""
+        """True if a layer has steps in a row, or does not read its weights once a pass."""
         return bool((self.steps != 1).any() or (self.reads != 1).any()) or self.sparse
 
     @property
     def sparse(self) -> bool:
-        """Whether a table's gradient has only the rows that a pass looks up."""
+        """True if a table's gradient has only the rows that a pass looks up."""
         return bool((self.looked_up > 0).any())
 
     @cached_property
@@ -250,7 +250,7 @@ class LayerTable:
 
     @property
     def volumetric(self) -> bool:
-        """Whether samples have a depth, so that convolutions are three-dimensional."""
+        """True if samples have a depth, so that convolutions are three-dimensional."""
         return bool((self.extents_x[:, 0] > 1).any())
 
     @property

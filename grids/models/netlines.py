@@ -163,7 +163,7 @@ def read_layers(path: Path, names: Sequence[str]) -> tuple[bool, ...]:
 
 
 def _read_flag(where: str, content: str, index: int, name: str) -> bool:
-    """Whether the line splits its layer; InputError where the model has another one there."""
+    """True if the line splits its layer; InputError where the model has another one there."""
     match = SPLIT.fullmatch(content)
     if match is None:
         raise InputError(

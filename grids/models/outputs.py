@@ -50,7 +50,7 @@ class LayerOutputs:
 
     @cached_property
     def modules(self) -> list[int]:
-        """What computes each layer's output again, as bits of RECOMPUTE."""
+        """Modules that compute each layer's output again, as bits of RECOMPUTE."""
         names: list[str] = []
         for row, (kind, role) in enumerate(zip(self.kinds, self.roles, strict=True)):
             maker = self.table.inputs[row][0]
@@ -64,7 +64,7 @@ class LayerOutputs:
 
     @staticmethod
     def _passes_on(kind: LayerKind) -> bool:
-        """Whether a layer is one with the layer before it."""
+        """True if a layer is one with the layer before it."""
         return isinstance(kind, Activation | CurvedActivation | Product) or kind.name == "rotary"
 
     def _find_bits(self, row: int, name: str) -> int:

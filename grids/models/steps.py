@@ -179,7 +179,7 @@ def _drop_default(word: JsonSchemaValue) -> JsonSchemaValue:
 
 
 def _has_required(word: FieldInfo) -> bool:
-    """Whether the word has a required setting."""
+    """True if the word has a required setting."""
     (settings, _) = get_args(word.annotation)
     return any(field.is_required() for field in settings.model_fields.values())
 

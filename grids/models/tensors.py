@@ -38,7 +38,7 @@ class Shape:
 
     @property
     def is_sequence(self) -> bool:
-        """Whether its only extent is a length; channels are then the features of a position."""
+        """True if its only extent is a length; channels are then the features of a position."""
         return len(self.extents) == 1
 
     @property

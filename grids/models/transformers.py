@@ -127,7 +127,7 @@ class _Network:
 
     @cached_property
     def _memory(self) -> tuple[int, ...]:
-        """What blocks read that the layer before them did not make: of an encoder."""
+        """Tensors that blocks read from an encoder, not from the layer before them."""
         found = {
             maker: None
             for start, end in self.blocks[1:]
@@ -205,8 +205,13 @@ class _Network:
         return self.roles[row]
 
     def _make_tensor(self, maker: int, stays: bool = True) -> Tensor:
+<<<<<<< HEAD
         """What the backward pass reads of a layer's output, or of the sample."""
         readers = self.outputs.readers[maker]
+=======
+        """Items of a layer's output, or of the sample, that the backward pass reads."""
+        readers = self._readers[maker]
+>>>>>>> h-house
         if maker == SAMPLE:
             numbers = self.kinds[readers[0]].name == "embedding"
             items = self.table.x[readers[0]] / self.positions

@@ -1,4 +1,4 @@
-"""Whether a graph fits the memory of its devices, and of how many it would."""
+"""Fit of a graph in the memory of its devices, and the number of devices that would do."""
 
 import math
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""What is to be solved: operators with times and bytes, and what messages between devices take.
+"""The placement problem: operators with times and bytes, and times of messages between devices.
 
 A step is two passes. Forward, an operator begins when all that it takes is there; backward, its
 makers wait for the gradients of what they made. On the same devices, and with links that are alike
@@ -183,7 +183,7 @@ class Problem:
         return needed
 
     def fits(self, placement: Placement) -> bool:
-        """Whether each device has room for what it holds."""
+        """True if each device has room for what it holds."""
         return bool(np.isinf(self.room) or (self.measure_memory(placement) <= self.room).all())
 
 

@@ -122,7 +122,7 @@ def place_operators(rows: IntegerProgram, problem: Problem) -> list[list[int]]:
 
 
 def add_memory(rows: IntegerProgram, x: list[list[int]], problem: Problem) -> None:
-    """What each device holds, and what it is sent, has room on it."""
+    """Rows of memory: what a device holds and is sent has room on it."""
     for device in range(problem.devices):
         held = (problem.held / problem.room).tolist()
         terms = {flags[device]: part for flags, part in zip(x, held, strict=True)}

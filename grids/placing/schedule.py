@@ -96,7 +96,7 @@ def find_length(starts: Starts, durations: Sequence[float]) -> float:
 def rank_operators(
     problem: Problem, durations: Sequence[float], placement: Placement
 ) -> list[float]:
-    """What there is to do from each operator on, with its messages [s, n].
+    """Work left from each operator on, with its messages [s, n].
 
     The upward rank of HEFT (Topcuoglu et al., IEEE TPDS 13(3), 2002), of a placement that is known.
     """

@@ -101,7 +101,7 @@ def parse_quantity(value: object, unit: str, where: str, example: str | None = N
 
 
 def has_unit(value: object) -> bool:
-    """Whether a quantity states its unit."""
+    """True if a quantity states its unit."""
     match = QUANTITY.fullmatch(value) if isinstance(value, str) else None
     return match is not None and match["unit"] is not None
 

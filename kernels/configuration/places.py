@@ -39,7 +39,7 @@ class Place:
 
     @property
     def layered(self) -> bool:
-        """Whether the times of layers depend on it."""
+        """True if the times of layers depend on it."""
         return self.part == "pe" and self.field not in ("memory_capacity", "reserved")
 
 

@@ -114,7 +114,7 @@ def count_flows(network: Network, ring: Ring, level: int) -> Cells:
 
 
 def is_cut(pes: Cells, p: Cells, span: Cells) -> Flags:
-    """Whether rings lie across the borders of a level of so many PEs."""
+    """True if rings lie across the borders of a level of so many PEs."""
     several = xp.greater(p, pes) & xp.greater(p, span)
     nested = divides(xp.minimum(pes, span), xp.maximum(pes, span))
     return several & xp.logical_not(nested)
@@ -138,7 +138,7 @@ def count_chains(network: Network, ring: Ring) -> tuple[Cells, Cells]:
 
 
 def _hold_whole(pes: Cells, p: Cells, span: Cells) -> Flags:
-    """Whether a level holds whole rings alone."""
+    """True if a level holds whole rings alone."""
     uncut = xp.less_equal(p, pes) | divides(span, pes)
     return xp.greater_equal(pes, span) & uncut
 

@@ -43,12 +43,12 @@ class ParallelismFacts:
 
     @property
     def segmented(self) -> bool:
-        """Whether PEs run layers of their own, through which samples pass in segments."""
+        """True if PEs run layers of their own, through which samples pass in segments."""
         return self.splits is None
 
     @property
     def splits(self) -> Literal["rows", "weights"] | None:
-        """What of a layer it divides; None where layers stay whole."""
+        """The part of a layer that it divides; None where layers stay whole."""
         return SPLITS.get(self.divides)
 
 

@@ -76,7 +76,7 @@ class Answer:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Invariants:
-    """What of stage two varies with few dimensions, and so is found once, ahead of the cells.
+    """The part of stage two with few dimensions, computed once, ahead of the cells.
 
     exists: whether there is such a configuration. paths: of the machine's exchanges.
     """
@@ -175,7 +175,7 @@ def _evaluate_all(case: Case, invariants: Invariants) -> Answer:
 
 
 def _add_spreads(times: Spread | None, epochs: Cells | None) -> Cells | None:
-    """Of the time to the target: how long an epoch takes tells nothing of how many it takes."""
+    """Spread of the time to the target; time per epoch and their number are independent."""
     return None if times is None or epochs is None else xp.hypot(times.total, epochs)
 
 

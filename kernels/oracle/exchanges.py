@@ -42,7 +42,7 @@ PASSING = ("forward_backward", "pipeline_bubble", "pass_overhead", "launch_wait"
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Paths:
-    """What exchanges cost whatever their bytes, by flow; found once, ahead of the cells.
+    """Costs of exchanges that no bytes change, by flow; computed once, ahead of the cells.
 
     gradients: all-reduces across replicas. groups: what each parallelism sends inside a group.
     hosts [s]: of gradients that pass through host memory. slowest: z(p), how far the slowest of p

@@ -71,7 +71,7 @@ time_parts = compiled(numpy=True)(time_part)
 
 
 def find_fixed_paths(case: Case) -> Paths | None:
-    """What exchanges cost whatever their bytes, found ahead of the cells; None by Table III."""
+    """Costs of exchanges that no bytes change, ahead of the cells; None by Table III."""
     return find_paths(case) if case.options.oracle == "machine" else None
 
 

@@ -72,7 +72,7 @@ def _update(case: Case) -> Cells:
 
 
 def _wait_for_launches(case: Case) -> Cells:
-    """What launching N layers takes beyond the device's own time, in each step of a pass."""
+    """Time to launch N layers beyond the device's time, in each step of a pass."""
     work, run = case.machine_work, case.run
     cuts = (part.cut_steps(case) for part, _ in list_parts(case))
     device = run.batch / reduce(mul, cuts, 1.0) * work.forward_backward + work.fixed

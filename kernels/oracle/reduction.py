@@ -48,7 +48,7 @@ def reduce_part(division: Division, times: LayerTimes) -> GroupWork:
 
 
 def take_own(division: Division) -> Own:
-    """What one PE of the group holds of each layer; gathered outputs are whole."""
+    """Memory of each layer on one PE of the group; gathered outputs are whole."""
     return _take_own(division, find_layout(division.parallelisms).take_part(division))
 
 
@@ -64,7 +64,7 @@ def _gather(division: Division, own: Own) -> Cells:
 
 @compiled(numpy=True)
 def hold(division: Division) -> Holding:
-    """What the PEs of a group hold at once."""
+    """Memory that the PEs of a group hold at once."""
     return find_layout(division.parallelisms).stages.hold(division, take_own(division))
 
 
@@ -75,5 +75,5 @@ def hold_layers(division: Division) -> tuple[Tensors, PerLayer]:
 
 
 def _find_most(values: PerStage) -> Cells:
-    """Of the PE that has the most."""
+    """Values of the PE that has the most."""
     return xp.max(values, axis=0)

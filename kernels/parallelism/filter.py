@@ -33,7 +33,7 @@ BORDER = 1e-9
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Gathered:
-    """What PEs of a filter or channel group send, by classes of sizes.
+    """Exchanges of a filter or channel group, by classes of sizes.
 
     items [a sample], messages: of each class. reductions: how many of the two collectives of a
     layer are all-reduces, 0 by filter and 1 by channel; the others are gathers. undivided:
@@ -119,7 +119,7 @@ class Filter(Parallelism):
         )
 
     def time_step(self, sent: Gathered, case: Case, batch: Cells) -> Mapping[str, Cells]:
-        """What dividing layers costs a PE."""
+        """The cost to a PE of dividing layers."""
         return {"split_overhead": self._assemble(sent, case, batch)}
 
     def time_once(self, sent: Gathered, case: Case) -> Mapping[str, Cells]:
@@ -157,7 +157,7 @@ class Filter(Parallelism):
     def reduce_through_hosts(
         self, sent: Gathered, case: Case, network: Network, slowest: Cells, replicas: Ring
     ) -> Cells:
-        """Of a single group's undivided weights, of which each PE has gradients.
+        """Exchange of a single group's undivided weights, whose gradients every PE has.
 
         Each PE's own path through its host is as slow on one node as on many.
         """

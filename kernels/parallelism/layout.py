@@ -74,7 +74,7 @@ class Layout:
         return reduce(mul, (each for each, _ in rows)), reduce(mul, (each for _, each in rows))
 
     def reduce_sent(self, division: Division, own: Layers) -> dict[str, Any]:
-        """What PEs send each other, by the parallelism whose exchanges it has."""
+        """Exchanges between PEs, by parallelism."""
         sent, add = {}, partial(_sum_most, stages=self.stages, whole=division)
         for part, divided in self._nest(division):
             sent[part.sends_as] = part.reduce_sent(divided, own, add)
@@ -148,7 +148,7 @@ def list_parts(case: Case) -> Iterator[tuple[Parallelism, Any]]:
 
 
 def list_exchanges(case: Case, paths: Mapping[str, Any]) -> Iterator[Exchange]:
-    """What PEs of a replica send each other in a pass, the innermost first.
+    """Exchanges between PEs of a replica in a pass, the innermost first.
 
     Those inside a pipeline exchange in each of its steps, with the samples of a segment.
     """
@@ -183,7 +183,7 @@ def count_steps(case: Case, parts: list[Parallelism] | None = None) -> Cells:
 
 
 def is_segmented(case: Case) -> bool:
-    """Whether samples may pass in segments."""
+    """True if samples may pass in segments."""
     return any(part.segmented for part, _ in list_parts(case))
 
 

@@ -40,7 +40,7 @@ class Reach:
 
 @dataclass(frozen=True)
 class Exchange:
-    """What PEs send in a pass: seconds of a term, of which some may pass while they compute.
+    """Messages of PEs in a pass: seconds of a term, of which some may pass while they compute.
 
     hideable: the seconds that need not be waited for; None where all are. share: the part of a pass
     computing in which they may pass. before: whether what it hides, later exchanges cannot. whole:
@@ -77,12 +77,12 @@ class Parallelism:
 
     @property
     def divides(self) -> Divided | None:
-        """What it divides; None where the network stays whole."""
+        """The part of a layer that it divides; None where the network stays whole."""
         return KINDS[self.name].divides if self.name in KINDS else None
 
     @property
     def segmented(self) -> bool:
-        """Whether PEs run layers of their own, through which samples pass in segments."""
+        """True if PEs run layers of their own, through which samples pass in segments."""
         return self.name in KINDS and KINDS[self.name].segmented
 
     def take_part(self, division: Division) -> Layers:
@@ -106,7 +106,7 @@ class Parallelism:
         return total(times.forward + times.backward), total(times.fixed), total(times.launches)
 
     def hold(self, division: Division, own: Own) -> Holding:
-        """What the PEs of a group hold at once."""
+        """Bytes that the PEs of a group hold at once."""
         return hold_whole(division, own)
 
     def hold_segments(self, division: Division, own: Own, holding: Holding) -> PerStage:
@@ -114,7 +114,7 @@ class Parallelism:
         return holding.peak
 
     def reduce_sent(self, division: Division, own: Layers, add: Add) -> Any:
-        """What the PEs of a group send each other.
+        """Exchanges between the PEs of a group.
 
         division: of the layers as the parallelisms outside of this one divide them. own: the layers
         as a PE computes them in the end.
@@ -138,13 +138,13 @@ class Parallelism:
         return 1.0
 
     def find_paths(self, sent: Any, case: Case, reach: Reach) -> Any:
-        """What its exchanges cost whatever their bytes, found once, ahead of the cells."""
+        """Costs of its exchanges that no bytes change, computed once, ahead of the cells."""
         return None
 
     def list_exchanges(
         self, sent: Any, case: Case, paths: Any, batch: Cells
     ) -> tuple[Exchange, ...]:
-        """What the PEs of a group send each other in a pass, or a step, of `batch` samples."""
+        """Exchanges between the PEs of a group in a pass, or a step, of `batch` samples."""
         return ()
 
     def time_step(self, sent: Any, case: Case, batch: Cells) -> Mapping[str, Cells]:

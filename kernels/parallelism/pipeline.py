@@ -24,7 +24,7 @@ from kernels.work.stages import largest, passed_on, stage_sums
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Cut:
-    """What PEs of a pipeline send: items a sample of the largest cut between two stages."""
+    """Messages in a pipeline: items a sample of the largest cut between two stages."""
 
     stage_items: Cells
 
@@ -46,7 +46,7 @@ class Pipeline(Parallelism):
         return seconds, largest(times.fixed, ends), largest(times.launches, ends)
 
     def hold(self, division: Division, own: Own) -> Holding:
-        """What each stage holds by itself."""
+        """Memory of each stage by itself."""
         return hold_runs(division, own, xp.asarray(division.placement.ends))
 
     def hold_segments(self, division: Division, own: Own, holding: Holding) -> PerStage:

@@ -27,7 +27,7 @@ from kernels.work.memory import Holding, Own, find_states, sum_row_states
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Path:
-    """What passes on a placed group's critical path: messages, and items a sample."""
+    """Traffic on a placed group's critical path: messages, and items a sample."""
 
     path_messages: Cells
     path_items: Cells
@@ -57,7 +57,7 @@ class OperatorPlacement(Parallelism):
         )
 
     def hold(self, division: Division, own: Own) -> Holding:
-        """What each PE holds: its layers', and all that it gets of others.
+        """Memory of each PE: of its layers, and of all that others send it.
 
         One segment goes backward at a time, and what the others read is kept, as in a pipeline.
         """
@@ -96,7 +96,7 @@ PARALLELISM = OperatorPlacement()
 
 
 def expect_placed(division: Division) -> Placed:
-    """What each PE of a placed group runs."""
+    """Layers that each PE of a placed group runs."""
     placed = division.placement.placed
     assert placed is not None  # the grid found it, or there is no such group
     return placed

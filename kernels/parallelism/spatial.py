@@ -32,7 +32,7 @@ from kernels.work.rows import layer_halo, row_share, split_point
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Halos:
-    """What PEs of a spatial group send; items a sample.
+    """Exchanges of a spatial group; items per sample.
 
     halo_items, halo_exchanges: of all halos. stride: PEs between neighbours along the outermost
     dimension that is divided. split_items: output of the last split layer; 0 where that is the

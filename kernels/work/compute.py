@@ -128,7 +128,7 @@ def _reach_peak(layers: Layers, pe: PE) -> PerLayer:
 
 
 def _suits_winograd(layers: Layers) -> Flags:
-    """Whether a layer is a dense 2-D convolution of 3 x 3 windows of stride 1.
+    """True if a layer is a dense 2-D convolution of 3 x 3 windows of stride 1.
 
     Winograd's F(2 x 2, 3 x 3) takes 2.25 times fewer multiplications (Lavin and Gray 2015).
     """

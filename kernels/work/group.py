@@ -31,7 +31,7 @@ from kernels.work.touched import RowStates, Touched
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Bounds:
-    """Whether a group of so many PEs can be.
+    """True if a group of so many PEs can be.
 
     fits: they are within the strategy's limit. even: they divide what it splits. defined: such a
     placement exists at all.
@@ -140,7 +140,7 @@ def held(values: PerLayer, split: PerLayer, degree: Cells) -> Cells:
 
 
 def find_fullest(activations: PerStage, parameters: PerStage, batch: Cells) -> Cells:
-    """What the fullest stage holds, `batch` samples a replica."""
+    """Memory of the fullest stage, with `batch` samples per replica."""
     # Few: those that are the fullest for some batch or other (`grids.inputs.stages`).
     stages = zip(*xp.broadcast_arrays(activations, parameters), strict=True)
     # Stage after stage, which compiles to faster code than a maximum along a dimension.

@@ -1,4 +1,4 @@
-"""What the oracle must know of a network: sizes of its layers, and how long each of them takes.
+"""A network as the oracle takes it: the sizes of its layers, and how long each of them takes.
 
 ParaDL (HPDC 2021), section 4.1: |x_l|, |y_l| items a sample in and out, |w_l| weights, |bi_l|
 biases, C_l channels, F_l filters, spatial extents X_l, kernel K_l; FW_l, BW_l seconds a sample,
@@ -54,7 +54,7 @@ class Layers:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Sequence:
-    """What the positions of a sequence do to a pass, 1 in layers that have none.
+    """Effect of a sequence's positions on a pass, 1 in layers that have none.
 
     `steps` are products that wait for each other, each with a start-up; `reads` is how often
     weights cross the memory, of once in each of three passes (forward, and two gradients).

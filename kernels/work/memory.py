@@ -26,7 +26,7 @@ from kernels.work.touched import RowStates, find_rows, is_table
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Holding:
-    """What each stage holds, of which the fullest counts: one stage where there is no pipeline.
+    """Memory of each stage, of which the fullest counts: one stage where there is no pipeline.
 
     kept [B a sample]: what the backward pass reads; peak [B a sample]: the most that is there in
     one pass, gradients and all; states [B]. entry [B a sample]: what comes in, from another stage,
@@ -50,7 +50,7 @@ class Tensors(NamedTuple):
 
 
 class Own(NamedTuple):
-    """What one PE has of each layer: tensors, and weights and biases of which it has the states."""
+    """Each layer's part on one PE: tensors, and weights and biases of which it has the states."""
 
     tensors: Tensors
     weights: PerLayer
@@ -88,7 +88,7 @@ def _find_whole_peak(tensors: Tensors, recompute: Literal["none", "full"]) -> Pe
 
 
 def hold_runs(division: Division, own: Own, ends: Ends) -> Holding:
-    """What each run of layers, up to its end, holds by itself."""
+    """Memory of each run of layers, up to its end, by itself."""
     return Holding(
         kept=stage_sums(own.tensors.kept, ends),
         peak=_find_peaks(own.tensors, ends),
@@ -99,7 +99,7 @@ def hold_runs(division: Division, own: Own, ends: Ends) -> Holding:
 
 
 def hold_whole(division: Division, own: Own) -> Holding:
-    """What a PE that runs all layers holds."""
+    """Memory of a PE that runs all layers."""
     whole = hold_runs(division, own, _end_runs(division.layers.x, 1))
     return replace(whole, peak=_find_whole_peak(own.tensors, division.options.recompute))
 

@@ -21,7 +21,7 @@ def _starts(ends: Ends) -> Ends:
 
 
 def at_starts(prefix: PerLayer, ends: Ends) -> PerStage:
-    """Of prefix sums [G + 1], those before each stage."""
+    """The prefix sums [G + 1] before each stage."""
     return _at(prefix, _starts(xp.asarray(ends)))
 
 

@@ -57,7 +57,7 @@ def is_table(rows: Rows) -> Flags:
 def count_touched(
     layers: Layers, weights: PerLayer, add: Callable[[PerLayer], PerStage]
 ) -> Touched | None:
-    """What the stages touch of their `weights`, None where all gradients are whole.
+    """The part of their `weights` that stages touch, None where all gradients are whole.
 
     add: sums values of layers over each stage.
     """

@@ -46,7 +46,7 @@ class Aim:
         return look_up_price(self.price, system)
 
     def trains(self, grid: Grid, model: str, dataset: str) -> bool:
-        """Whether times are those to a target: where the goal says so, or a law is known of what
+        """True if times are those to a target: where the goal says so, or a law is known of what
         is paid for.
         """
         if self.goal in ("epoch_time", "train_time"):

@@ -1,4 +1,4 @@
-"""What follows from the place of an answer's row: its systems' settings, the values in its rows.
+"""Additions to an answer's rows: their systems' settings, the values of rows of parameters.
 
 Times of systems compare only where precision and software are equal.
 """

@@ -66,7 +66,7 @@ def _round(key: str, value: Any) -> Any:
 
 
 def _explain_parameters(file: CalibrationFile) -> Iterator[tuple[str, str]]:
-    """What each parameter means, its unit and its prior."""
+    """Comments on each parameter: its meaning, unit and prior."""
     for name, prior in list_priors(file.precision, file.software).items():
         unit = "" if prior.row.unit == "1" else f" [{prior.row.unit}]"
         yield name, f"{prior.row.meaning}{unit} ({prior.median:.3g}, {prior.spread:g})"

@@ -33,7 +33,7 @@ class Fit:
 
     @property
     def allowed(self) -> NDArray[np.bool_]:
-        """Whether nothing forbids a cell."""
+        """True if nothing forbids a cell."""
         return find_allowed(self.limit)
 
     @property
@@ -83,7 +83,7 @@ def list_allowed(
 
 
 def is_allowed(grid: Grid, index: Index, cell: Cell, strategy: Strategy | None = None) -> bool:
-    """Whether nothing forbids one cell."""
+    """True if nothing forbids one cell."""
     return bool(list_allowed(grid, index, cell, "pe", np.array([cell["pe"]]), strategy).size)
 
 

@@ -139,7 +139,7 @@ def _search_batches(grid: Grid) -> Grid:
 
 
 def is_unbounded(options: SpaceValues) -> bool:
-    """Whether batches are searched up to memory and the data set alone."""
+    """True if batches are searched up to memory and the data set alone."""
     return options.batch is None and "max_global_batch" not in options.parameters
 
 
@@ -177,7 +177,7 @@ def _list_values(value: Any) -> Any:
 
 
 def has_several(value: object) -> bool:
-    """Whether a value is several: a list, a range, an array, or a generator as specs have them."""
+    """True if a value is several: a list, a range, an array, or a generator as specs have them."""
     return not isinstance(value, str | bytes | int | float | None) and (
         isinstance(value, Mapping) or hasattr(value, "__iter__")
     )

@@ -50,12 +50,12 @@ class Part:
 
     @cached_property
     def feasible(self) -> NDArray[np.bool_]:
-        """Whether a cell is feasible."""
+        """True if a cell is feasible."""
         return find_allowed(self.arrays["limit"])
 
     @cached_property
     def defined(self) -> NDArray[np.bool_]:
-        """Whether a cell can exist: any time or memory is a number."""
+        """True if a cell can exist: any time or memory is a number."""
         numbers = [array for name, array in self.arrays.items() if name in MEASURED - {SERIAL}]
         if not numbers:
             return np.ones(self.shape, bool)

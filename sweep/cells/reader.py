@@ -174,7 +174,7 @@ class Reader(ABC):
         raise NotImplementedError
 
     def has_lines(self, selection: Selection, max_global_batch: int | None) -> bool:
-        """Whether the lines of a slice are those of the summary that is kept: whole ones."""
+        """True if the lines of a slice are those of the summary that is kept: whole ones."""
         return self.keeps_summary and "pe" not in selection and max_global_batch is None
 
 

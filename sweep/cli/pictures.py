@@ -82,7 +82,7 @@ def memory(store: Store, output: Picture, selection: Selection = None, size: Siz
 def breakdown(
     store: Store, output: Picture, selection: Selection = None, size: Size = "page"
 ) -> None:
-    """What an iteration's time is made of over p, of one strategy."""
+    """The parts of an iteration's time over p, for one strategy."""
     _draw(store, output, lambda plots: plots.breakdown(parse_selection(selection), size))
 
 

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from grids.convergence.entry import Convergence
+from grids.convergence.entry import Convergence, Pair
 from grids.convergence.table import find_epochs
-from grids.convergences import Pair
 from grids.entries.parameters import DEFAULTS
 from grids.entries.strategies import Strategy
 from grids.grid import Grid

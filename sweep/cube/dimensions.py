@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grids.convergence.entry import Convergence
-from grids.convergences import Pair
+from grids.convergence.entry import Convergence, Pair
 from grids.entries.parameters import PARAMETERS
 from grids.grid import LABELS, Grid
 from grids.reading.errors import InputError

@@ -14,7 +14,7 @@ from grids.entries.strategies import Strategy
 from grids.grid import Grid
 from grids.inputs.divisors import divisors
 from grids.inputs.groups import SIZES
-from grids.inputs.segments import list_segments
+from grids.inputs.runs import list_segments
 from grids.outputs import list_sloped
 from kernels.blocks.tiles import TILE_CELLS
 from kernels.names.statistics import STATISTICS

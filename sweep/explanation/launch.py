@@ -99,7 +99,7 @@ def _write_coordinate(p2: int) -> str:
 
 
 def _is_cut(strategy: Strategy, predicted: Row) -> bool:
-    """Whether samples pass in segments: a single stage is not cut."""
+    """True if samples pass in segments: a single stage is not cut."""
     degrees = predicted["degrees"]
     return any(KINDS[name].segmented and degrees[name] > 1 for name in strategy.parts)
 
@@ -154,7 +154,7 @@ def _find_step(degrees: Mapping[str, int]) -> int:
 
 
 def _is_replicated(name: str) -> bool:
-    """Whether each PE of a parallelism inside a replica has all weights."""
+    """True if each PE of a parallelism inside a replica has all weights."""
     return name in KINDS and KINDS[name].splits == "rows"
 
 

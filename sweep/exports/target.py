@@ -15,7 +15,7 @@ PART = "cells.parquet"  # the file in each folder of a partitioned table
 
 
 def is_partitioned(folder: Path) -> bool:
-    """Whether a folder holds a partitioned table and nothing else."""
+    """True if a folder holds a partitioned table and nothing else."""
     if folder.is_symlink():
         return False
     return all(

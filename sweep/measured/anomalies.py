@@ -120,7 +120,7 @@ def _suspect_compute(run: PredictedRun, deviation: Deviation) -> str:
 
 
 def _find_split(run: PredictedRun) -> Literal["rows", "weights"] | None:
-    """What of each layer a group splits; None where layers stay whole, or several parallelisms do.
+    """The part of each layer that a group splits; None: none, or several parallelisms do.
 
     Compute may then shrink less than by p2, and what the group sends passes through host memory
     (docs/accuracy.md).

@@ -85,7 +85,7 @@ def describe_breakdown(source: Source, selection: Selection | None = None) -> Br
 
 
 def _holds_terms(line: "xr.Dataset") -> bool:
-    """Whether the cube has all terms, and replicas to count iterations from."""
+    """True if the cube has all terms, and replicas to count iterations from."""
     counted = "replicas" in line or parse_strategy(str(line["strategy"].item())).group != "best"
     return counted and all(name in line for name in SUMMED)
 

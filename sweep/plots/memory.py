@@ -97,7 +97,7 @@ def describe_memory(source: Source, selection: Selection | None = None) -> Memor
 
 
 def _exists(cell: "xr.Dataset") -> bool:
-    """Whether a cell is allowed, apart from its memory."""
+    """True if a cell is allowed, apart from its memory."""
     return not int(cell["limit"].item()) & FORBIDS & ~Limit.MEMORY
 
 

@@ -11,7 +11,7 @@ POINTS = 400  # along an axis: a step is narrower than the lines between regions
 
 
 def is_logarithmic(values: Floats) -> bool:
-    """Whether an axis of these values has a logarithmic scale."""
+    """True if an axis of these values has a logarithmic scale."""
     return bool((values > 0).all())
 
 

@@ -78,7 +78,7 @@ class ScalingCurve:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether a limit ends the curve before the axis does; serial is one PE by definition."""
+        """True if a limit ends the curve before the axis does; serial is one PE by definition."""
         return self.cause is not None and self.strategy != "serial"
 
 

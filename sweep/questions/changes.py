@@ -76,7 +76,7 @@ class Changes:
 
     @property
     def is_same(self) -> bool:
-        """Whether no value differs."""
+        """True if no value differs."""
         return not (self.changed or self.only_first or self.only_second)
 
 

@@ -104,7 +104,7 @@ def _check_parameter(along: str) -> None:
 
 
 def compares_systems(space: Space, aim: Aim) -> bool:
-    """Whether systems are compared: by cost, where there are several."""
+    """True if systems are compared: by cost, where there are several."""
     return aim.goal == "cost" and len(space.places["system"]) > 1
 
 

@@ -155,7 +155,7 @@ class Curves:
 
 
 def is_ahead(ours: Floats, theirs: Floats) -> NDArray[np.bool_]:
-    """Whether one time is less than another by more than rounding; False where one is NaN."""
+    """True if one time is less than another by more than rounding; False where one is NaN."""
     ahead: NDArray[np.bool_] = ours < theirs * (1 - ROUNDING)
     return ahead
 

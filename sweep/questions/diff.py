@@ -127,7 +127,7 @@ class CubeComparison:
 
     @property
     def is_same(self) -> bool:
-        """Whether no answer differs."""
+        """True if no answer differs."""
         changed = self.flips is not None and self.flips.changed
         return not changed and all(changes.is_same for changes in self.changes.values())
 

@@ -79,7 +79,7 @@ def predict(
 
 
 def _is_several(name: str, value: object) -> bool:
-    """Whether it is several values; a mapping is one entry of a label, written out."""
+    """True if it is several values; a mapping is one entry of a label, written out."""
     return has_several(value) and not (name in LABELS and isinstance(value, Mapping))
 
 

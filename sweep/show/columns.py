@@ -116,7 +116,7 @@ def _choose_prefix(values: Sequence[object]) -> tuple[float | None, str]:
 
 
 def _is_number(value: object) -> TypeGuard[float]:
-    """Whether it is a number, and known; a bool is none."""
+    """True if it is a number, and known; a bool is none."""
     return isinstance(value, int | float) and not isinstance(value, bool) and value == value
 
 

@@ -56,7 +56,7 @@ class Predictions:
 
     @property
     def feasible(self) -> Flags:
-        """Whether being feasible is at least as likely as not."""
+        """True if being feasible is at least as likely as not."""
         return np.asarray(self.chance >= 0.5)
 
 

@@ -165,7 +165,7 @@ def _allow_null(schema: Schema) -> Schema:
 
 
 def holds_numbers(schema: Schema) -> bool:
-    """Whether a value, an item of a list or a named part may be a number.
+    """True if a value, an item of a list or a named part may be a number.
 
     Fields of an answer inside it have units of their own.
     """

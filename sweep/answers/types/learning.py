@@ -9,7 +9,7 @@ Split = Annotated[str, Fact("what is held out: random, model, system, strategy, 
 
 
 class LeakageRow(TypedDict):
-    """Whether what a split tests occurs in what it trains on."""
+    """True if what a split tests occurs in what it trains on."""
 
     split: Split
     train: Annotated[int, Fact("rows that are trained on")]
@@ -48,7 +48,7 @@ class ScoreRow(TypedDict):
 
 
 class SurrogateRow(TypedDict):
-    """What a surrogate says of a row of features."""
+    """A surrogate's answer for a row of features."""
 
     comp_time: words.CompTime
     comm_time: words.CommTime

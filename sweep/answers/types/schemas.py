@@ -1,19 +1,9 @@
 """JSON schemas of what each verb prints with `--format json`: for agents and scripts."""
 
+from importlib import import_module
+from pathlib import Path
+
 from grids.entries.parameters import PARAMETERS
-from sweep.answers.types import (
-    calibration,
-    catalogue,
-    comparison,
-    cubes,
-    fitting,
-    hybrid,
-    learning,
-    placement,
-    plans,
-    prediction,
-    rankings,
-)
 from sweep.answers.types.facts import (
     AnswerType,
     Field,
@@ -35,10 +25,12 @@ ROWS: Schema = {
 }
 
 
-ANSWERS = {
-    **(rankings.ANSWERS | plans.ANSWERS | prediction.ANSWERS | cubes.ANSWERS | comparison.ANSWERS),
-    **(calibration.ANSWERS | hybrid.ANSWERS | fitting.ANSWERS | placement.ANSWERS),
-    **(learning.ANSWERS | catalogue.ANSWERS),
+# By verb; any file of this folder may describe some.
+ANSWERS: dict[str, AnswerType] = {
+    verb: answer
+    for path in sorted(Path(__file__).parent.glob("*.py"))
+    if path != Path(__file__)
+    for verb, answer in vars(import_module(f"{__package__}.{path.stem}")).get("ANSWERS", {}).items()
 }
 
 

@@ -82,7 +82,7 @@ class Degrees(TypedDict):
 
 
 class Extras(TypedDict):
-    """What rows have where it matters: settings of several machines, notes on the whole answer."""
+    """Fields of rows where they matter: settings of several machines, notes on the whole answer."""
 
     precision: NotRequired[Precision]
     software: NotRequired[Software]

@@ -3,7 +3,7 @@
 import pytest
 
 from grids.entries.strategies import Strategy
-from grids.inputs.segments import list_segments
+from grids.inputs.runs import list_segments
 
 
 @pytest.mark.parametrize(
