@@ -205,13 +205,8 @@ class _Network:
         return self.roles[row]
 
     def _make_tensor(self, maker: int, stays: bool = True) -> Tensor:
-<<<<<<< HEAD
-        """What the backward pass reads of a layer's output, or of the sample."""
-        readers = self.outputs.readers[maker]
-=======
         """Items of a layer's output, or of the sample, that the backward pass reads."""
-        readers = self._readers[maker]
->>>>>>> h-house
+        readers = self.outputs.readers[maker]
         if maker == SAMPLE:
             numbers = self.kinds[readers[0]].name == "embedding"
             items = self.table.x[readers[0]] / self.positions
