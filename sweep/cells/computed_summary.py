@@ -1,9 +1,9 @@
 """Summaries computed from cells, for questions that the stored one does not answer."""
 
 from itertools import product
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 from numpy.typing import NDArray
 
 from grids.grid import LABELS
@@ -11,12 +11,33 @@ from kernels.blocks.summary import Line, tabulate_line
 from kernels.compiled import compiled
 from kernels.names.statistics import STATISTICS, Objective
 from sweep.cells.lines import Lines
-from sweep.cube.derived_quantities import Paradl
+from sweep.cells.parts import Part
+from sweep.cube.layout import SERIAL
 from sweep.cube.statistics import type_statistics
+from sweep.cube.variables import Arrays
 from sweep.engine.compile_cache import keep_programs
 
+if TYPE_CHECKING:
+    import xarray as xr
 
-def summarise_cells(cube: xr.Dataset, efficiency: float, objective: Objective) -> Lines:
+
+def summarise_part(whole: Part, efficiency: float) -> Lines:
+    """The summary of all cells of a design space, without the epochs to a target."""
+    others = {dim: at for dim, at in whole.coordinates.items() if dim != "pe"}
+    tables = [_summarise_strategy(part, efficiency) for part in whole.split_strategies()]
+    shape = tuple(map(len, others.values()))
+    stacked = np.stack(tables, axis=1).reshape(len(STATISTICS), *shape)
+    return Lines(others, type_statistics(stacked))
+
+
+def _summarise_strategy(part: Part, efficiency: float) -> NDArray[np.float64]:
+    """The statistics [statistic, others] of one strategy, PE counts along the first axis."""
+    cells = {name: values[(0,) * len(LABELS)] for name, values in part.arrays.items()}
+    cells[SERIAL] = cells[SERIAL][0]
+    return _summarise_lines(part.coordinates["pe"], cells, efficiency)
+
+
+def summarise_cells(cube: "xr.Dataset", efficiency: float, objective: Objective) -> Lines:
     """The summary of a cube, or a slice of one, from its cells.
 
     objective: epochs to a target are counted for train_time alone.
@@ -31,13 +52,17 @@ def summarise_cells(cube: xr.Dataset, efficiency: float, objective: Objective) -
         # One strategy at a time is read: memory does not grow with the slice.
         part = cube.isel(dict(zip(LABELS, index, strict=True))).load()
         place: tuple[int | slice, ...] = (slice(None), *index)
-        tables[place] = _summarise_lines(part.transpose("pe", *others), efficiency)
+        part = part.transpose("pe", *others)
+        arrays = {str(name): part[name].values for name in part.data_vars}
+        tables[place] = _summarise_lines(part["pe"].values, arrays, efficiency)
     labels = {dim: cube[dim].values.astype(object) for dim in LABELS}
     return Lines(labels | {dim: cube[dim].values for dim in others}, type_statistics(tables))
 
 
-def add_epochs(cube: xr.Dataset) -> xr.Dataset:
+def add_epochs(cube: "xr.Dataset") -> "xr.Dataset":
     """The cube with the epochs of its cells, and those of one PE."""
+    from sweep.cube.derived_quantities import Paradl  # late: xarray comes with it
+
     derived = Paradl(cube)
     cells, alone = derived.epochs, derived.epochs_alone
     return cube.assign(
@@ -46,17 +71,18 @@ def add_epochs(cube: xr.Dataset) -> xr.Dataset:
     )
 
 
-def _summarise_lines(part: xr.Dataset, efficiency: float) -> NDArray[np.float64]:
+def _summarise_lines(pe: NDArray[Any], cells: Arrays, efficiency: float) -> NDArray[np.float64]:
     """The statistics [statistic, others] of one model, dataset, system and strategy."""
+    trains = "epochs_alone" in cells
     line = Line(
-        p=part["pe"].values.reshape(-1, *[1] * (part["limit"].ndim - 1)).astype(float),
-        comp_time=part["comp_time"].values.astype(float),
-        comm_time=part["comm_time"].values.astype(float),
-        memory=part["memory"].values.astype(float),
-        limit=part["limit"].values,
-        enough=part["serial_time"].values.astype(float)[None] / efficiency,
-        epochs=part["epochs"].values.astype(float) if "epochs_alone" in part else None,
-        epochs_alone=part["epochs_alone"].values[None] if "epochs_alone" in part else None,
+        p=pe.reshape(-1, *[1] * (cells["limit"].ndim - 1)).astype(float),
+        comp_time=cells["comp_time"].astype(float),
+        comm_time=cells["comm_time"].astype(float),
+        memory=cells["memory"].astype(float),
+        limit=cells["limit"],
+        enough=cells[SERIAL].astype(float)[None] / efficiency,
+        epochs=cells["epochs"].astype(float) if trains else None,
+        epochs_alone=cells["epochs_alone"][None] if trains else None,
     )
     return np.asarray(_tabulate(line))
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grids.grid import Grid
+from kernels.names.statistics import SUMMARISED
 from sweep.cells.parts import Part
 from sweep.cells.reader import Reader
 from sweep.cells.selection import Selection
@@ -99,6 +100,18 @@ class GridReader(DatasetReader):
     def open_chunks(self) -> "xr.Dataset":
         """The cells of all combinations."""
         return self._computed
+
+    def read_whole(self, selection: Selection, max_global_batch: int | None) -> Part | None:
+        """All cells, unless a slice or another bound is asked for, or parameters are in rows."""
+        answers_all = not selection and max_global_batch is None and not self.grid.rows
+        has_needed = set(SUMMARISED) <= set(self.grid.spec.outputs)
+        return self._part if answers_all and has_needed else None
+
+    @cached_property
+    def _part(self) -> Part:
+        from sweep.cells.memory_cube import compute_part  # late: JAX comes with it
+
+        return compute_part(self.grid)
 
     @cached_property
     def _computed(self) -> "xr.Dataset":

@@ -4,14 +4,16 @@ A part is the share of a slice in one block, so that memory does not grow with t
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from grids.grid import LABELS
 from sweep.cube.layout import SERIAL
 from sweep.cube.variables import VARIABLES, Arrays, Positions, find_allowed
 
@@ -31,6 +33,13 @@ class Part:
 
     coordinates: Arrays
     arrays: Arrays
+
+    def split_strategies(self) -> "Iterator[Part]":
+        """The part of each model, data set, system and strategy."""
+        for labels in product(*(self.coordinates[dim] for dim in LABELS)):
+            yield self.pick(
+                {dim: np.array([label], object) for dim, label in zip(LABELS, labels, strict=True)}
+            )
 
     @property
     def shape(self) -> tuple[int, ...]:

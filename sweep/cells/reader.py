@@ -149,6 +149,10 @@ class Reader(ABC):
             part = part.compute()
         return part if max_global_batch is None else _bound_batches(part, max_global_batch)
 
+    def read_whole(self, selection: Selection, max_global_batch: int | None) -> Part | None:
+        """All cells as plain arrays, where they are the slice and need no Dataset; else None."""
+        return None
+
     def summarise(
         self,
         selection: Selection,
@@ -165,8 +169,12 @@ class Reader(ABC):
         # What is kept is of one efficiency.
         if efficiency == EFFICIENCY and self.has_lines(selection, max_global_batch):
             return self.read_summary(selection, objective)
-        from sweep.cells.computed_summary import summarise_cells  # late: JAX comes with it
+        # late: JAX comes with it
+        from sweep.cells.computed_summary import summarise_cells, summarise_part
 
+        whole = self.read_whole(selection, max_global_batch)
+        if whole is not None and objective == "epoch_time":
+            return summarise_part(whole, efficiency)
         return summarise_cells(self.read_cells(selection, max_global_batch), efficiency, objective)
 
     def read_summary(self, selection: Selection, objective: Objective) -> Lines:

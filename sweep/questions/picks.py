@@ -17,17 +17,20 @@ from kernels.names.statistics import BEST, COUNT, Objective
 from sweep.answers.objectives import Aim
 from sweep.answers.reasons import rank_limits, rank_reasons
 from sweep.cells.lines import Columns, split_groups
+from sweep.cells.parts import Part
 from sweep.cells.reader import CHOSEN
 from sweep.cells.selection import Selection
 from sweep.cells.source import Source, open_source
 from sweep.cells.space import list_given, take_cell, write_cell
-from sweep.cube.variables import find_allowed, name_limits
+from sweep.cube.variables import Arrays, find_allowed, name_limits
 
 if TYPE_CHECKING:
     import xarray as xr
 
 Row = dict[str, Any]
 
+# What a pick has of its cell; the group and the segments where cells have them.
+WEIGHED = ("comp_time", "comm_time", "memory", "epochs", *CHOSEN.values())
 PLACE = ("model", "dataset", "system")
 
 
@@ -49,7 +52,13 @@ def pick_strategies(
             for lines_of_place in _split_given(columns, given):
                 yield _pick_line(lines_of_place, others, given, aim.summarised)
         return
-    yield from _pick_cells(reader.grid, reader.read_cells(chosen, max_global_batch), aim)
+    whole = None if aim.goal == "train_time" else reader.read_whole(chosen, max_global_batch)
+    # Epochs of PE-hours to a target are derived from a Dataset.
+    if whole is None or (aim.goal != "epoch_time" and reader.grid.convergences):
+        parts = _read_strategies(reader.grid, reader.read_cells(chosen, max_global_batch), aim)
+    else:
+        parts = whole.split_strategies()
+    yield from (row for part in parts for row in _pick_cells(reader.grid, part, aim))
 
 
 def _split_given(columns: Columns, given: list[str]) -> Iterator[Columns]:
@@ -89,39 +98,35 @@ def _pick_line(lines: Columns, others: list[str], given: list[str], objective: O
     }
 
 
-def _pick_cells(grid: Grid, cells: "xr.Dataset", aim: Aim) -> Iterator[Row]:
-    """The rows, from cells that are read a strategy at a time."""
-    axes = [str(dim) for dim in cells["limit"].dims if dim not in LABELS]
+def _pick_cells(grid: Grid, part: Part, aim: Aim) -> Iterator[Row]:
+    """The rows of one strategy."""
+    coordinates = {dim: values for dim, values in part.coordinates.items() if dim not in LABELS}
+    axes, labels = [*coordinates], {dim: str(part.coordinates[dim][0]) for dim in LABELS}
+    cells = {name: values[(0,) * len(LABELS)] for name, values in part.arrays.items()}
+    limit = cells["limit"]
+    if (limit == Limit.INCOMPATIBLE).all():
+        return
+    trains = aim.trains(grid, labels["model"], labels["dataset"])
+    names = (name for name in WEIGHED if name in cells and (trains or name != "epochs"))
+    arrays = {name: cells[name].astype(float) for name in names}
+    allowed = np.where(find_allowed(limit), _weigh(arrays, coordinates["pe"], aim), np.nan)
     fixed = list_given(grid, axes)
-    for index in product(*(range(cells.sizes[dim]) for dim in LABELS)):
-        part = cells.isel(dict(zip(LABELS, index, strict=True))).load()
-        labels = {dim: str(part[dim].item()) for dim in LABELS}
-        limit = part["limit"].transpose(*axes).values
-        if (limit == Limit.INCOMPATIBLE).all():
+    for cells_of_place in _list_places(coordinates, fixed):
+        places = zip(coordinates.items(), cells_of_place, strict=True)
+        values = {axis: along[at] for (axis, along), at in places}
+        given = write_cell({axis: values[axis][0] for axis in fixed})
+        weights = allowed[cells_of_place]
+        if np.isnan(weights).all():
+            yield labels | _pick_nothing(axes, given, rank_limits(limit[cells_of_place]))
             continue
-        trains = aim.trains(grid, labels["model"], labels["dataset"])
-        arrays = _read_arrays(part, axes, trains)
-        weight = _weigh(arrays, part["pe"].values, aim)
-        allowed = np.where(find_allowed(limit), weight, np.nan)
-        for cells_of_place in _list_places(part, axes, fixed):
-            values = {
-                axis: part[axis].values[at] for axis, at in zip(axes, cells_of_place, strict=True)
-            }
-            given = write_cell({axis: values[axis][0] for axis in fixed})
-            weights = allowed[cells_of_place]
-            if np.isnan(weights).all():
-                yield labels | _pick_nothing(axes, given, rank_limits(limit[cells_of_place]))
-                continue
-            at = tuple(map(int, np.unravel_index(int(np.nanargmin(weights)), weights.shape)))
-            cell = {name: float(array[cells_of_place][at]) for name, array in arrays.items()}
-            yield labels | write_cell(take_cell(values, at)) | _describe_cell(cell)
+        at = tuple(map(int, np.unravel_index(int(np.nanargmin(weights)), weights.shape)))
+        cell = {name: float(array[cells_of_place][at]) for name, array in arrays.items()}
+        yield labels | write_cell(take_cell(values, at)) | _describe_cell(cell)
 
 
-def _list_places(
-    part: "xr.Dataset", axes: list[str], given: list[str]
-) -> Iterator[tuple[slice, ...]]:
+def _list_places(axes: Arrays, given: list[str]) -> Iterator[tuple[slice, ...]]:
     """The slices of cells, one for each combination of values of a machine's parameters."""
-    sizes = [part.sizes[axis] if axis in given else 1 for axis in axes]
+    sizes = [values.size if axis in given else 1 for axis, values in axes.items()]
     for at in np.ndindex(*sizes):
         yield tuple(
             slice(n, n + 1) if axis in given else slice(None)
@@ -129,15 +134,21 @@ def _list_places(
         )
 
 
-def _read_arrays(part: "xr.Dataset", axes: list[str], trains: bool) -> dict[str, NDArray[Any]]:
-    """Times, memory and choices [axes], PE counts first; epochs where the aim needs them."""
+def _read_strategies(grid: Grid, cells: "xr.Dataset", aim: Aim) -> Iterator[Part]:
+    """The parts of a Dataset, read a strategy at a time; with epochs where the aim needs them."""
     from sweep.cells.computed_summary import add_epochs
 
-    part = add_epochs(part) if trains else part.drop_vars("epochs", errors="ignore")
-    names = ("comp_time", "comm_time", "memory", "epochs", *CHOSEN.values())
-    return {
-        name: part[name].transpose(*axes).values.astype(float) for name in names if name in part
-    }
+    dims = [*LABELS, *(str(dim) for dim in cells["limit"].dims if dim not in LABELS)]
+    for index in product(*(range(cells.sizes[dim]) for dim in LABELS)):
+        at = {dim: [place] for dim, place in zip(LABELS, index, strict=True)}
+        part = cells.isel(at).load()
+        trains = aim.trains(grid, str(part["model"].values[0]), str(part["dataset"].values[0]))
+        part = add_epochs(part) if trains else part
+        names = [name for name in ("limit", *WEIGHED) if name in part]
+        yield Part(
+            {dim: part[dim].values for dim in dims},
+            {name: part[name].transpose(*dims).values for name in names},
+        )
 
 
 def _weigh(arrays: Mapping[str, NDArray[Any]], pe: NDArray[Any], aim: Aim) -> NDArray[Any]:

@@ -6,7 +6,7 @@ import pytest
 
 import sweep
 from kernels.names.flags import FORBIDS
-from sweep.cells import source
+from sweep.cube import store
 from sweep.cube.store import open_cube
 from sweep.plots.breakdown import describe_breakdown
 from sweep.plots.memory import describe_memory
@@ -62,7 +62,7 @@ def test_nothing_that_can_exist(mixed):
 
 def test_a_store_is_opened_once(small_url, monkeypatch):
     opened = Mock(side_effect=open_cube)
-    monkeypatch.setattr(source, "open_cube", opened)
+    monkeypatch.setattr(store, "open_cube", opened)
     assert len(sweep.best(small_url))
     opened.assert_called_once_with(small_url)
 
