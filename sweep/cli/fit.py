@@ -62,6 +62,10 @@ def fit(
         Literal["division", "time"],
         typer.Option(help="Rank by how little is divided, or by the predicted time."),
     ] = "division",
+    launch: Annotated[
+        Literal["megatron", "torchtitan", "deepspeed", "torchrun"] | None,
+        typer.Option(help="What to type into this stack, for the layout, or for the first one."),
+    ] = None,
     every: All = False,
     form: Form = "table",
 ) -> None:
@@ -87,6 +91,7 @@ def fit(
         group=group,
         layout=layout,
         by=by,
+        launch=launch,
     )
     show_fit(answer, form, every)
     if not answer["feasible"]:

@@ -25,6 +25,7 @@ from kernels.layouts.schedules import INTERLEAVES, PLAIN
 from kernels.layouts.transformer import Layouts, Training, Transformer
 from sweep.answers.types.fitting import FitAnswer
 from sweep.cases.layout_words import list_layouts, parse_layout, parse_recompute
+from sweep.explanation.layout_launch import Run, write_launch
 from sweep.explanation.layout_memory import explain_memory
 from sweep.questions.fit_candidates import Candidates
 from sweep.questions.fit_reasons import describe_reason, find_remedy
@@ -53,6 +54,7 @@ def fit(
     group: int | None = None,
     layout: str | None = None,
     by: Literal["division", "time"] = "division",
+    launch: str | None = None,
 ) -> FitAnswer:
     """Which layouts of a transformer on so many PEs fit, at their largest micro-batch.
 
@@ -65,7 +67,7 @@ def fit(
     each joined by commas; None: none, blocks, and core_attn where scores are kept. shard: ranks
     that ZeRO divides over; None: all. by: what ranks layouts; time: the predicted seconds of an
     iteration, of each layout at its fastest micro-batch. layout: the only one to look at, with its
-    memory explained.
+    memory explained. launch: a stack to write the launch lines of, for the first layout that fits.
     InputError: bad input, a network without blocks.
     """
     machine, network = find("system", system, Path()), find("model", model, Path())
@@ -93,7 +95,7 @@ def fit(
         _expect_divisible(net, candidates, training)
     times = LayoutTimes(net, training, machine, precision) if by == "time" else None
     answer = Candidates(net, candidates, training, machine, times)
-    return {
+    found: FitAnswer = {
         "model": network.name,
         "system": machine.name,
         "pe": pe,
@@ -109,7 +111,12 @@ def fit(
         **answer.describe(),  # type: ignore[typeddict-item]
         "parts": explain_memory(net, candidates, training) if layout else [],
         "changes": answer.list_changes() if layout else [],
+        "launch": [],
     }
+    if launch and found["layouts"]:
+        run = Run(net, found["layouts"][0], training, precision, machine)
+        found["launch"] = write_launch(launch, run)
+    return found
 
 
 def _read_network(network: Model) -> Transformer:
