@@ -25,8 +25,9 @@ from kernels.layouts.schedules import INTERLEAVES, PLAIN
 from kernels.layouts.transformer import Layouts, Training, Transformer
 from sweep.answers.types.fitting import FitAnswer
 from sweep.cases.layout_words import list_layouts, parse_layout, parse_recompute
-from sweep.explanation.layout_launch import Run, write_launch
+from sweep.explanation.layout_launch import write_launch
 from sweep.explanation.layout_memory import explain_memory
+from sweep.explanation.layout_run import Run
 from sweep.questions.fit_candidates import Candidates
 from sweep.questions.fit_reasons import describe_reason, find_remedy
 from sweep.questions.layout_times import LayoutTimes
