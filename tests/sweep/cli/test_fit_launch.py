@@ -82,7 +82,7 @@ def test_megatron(model, pe, layout, options, paradl):
     assert f"--nnodes={pe // 8} --nproc-per-node=8" in files["launch.sh"]
     degrees = ("tensor-model-parallel-size", "pipeline-model-parallel-size")
     inside = math.prod(int(flags[name]) for name in (*degrees, "context-parallel-size"))
-    data = int(re.search(r"dp(\d+)", layout)[1])
+    data = int(re.findall(r"dp(\d+)", layout)[0])
     assert inside * data == pe
     assert int(flags["global-batch-size"]) % (data * int(flags["micro-batch-size"])) == 0
     assert ("use-distributed-optimizer" in flags) == ("zero" in layout)
