@@ -76,6 +76,10 @@ def fit(
     ] = "division",
     tokens: TokensOption = None,
     price: HourPriceOption = None,
+    launch: Annotated[
+        Literal["megatron", "torchtitan", "deepspeed", "torchrun"] | None,
+        typer.Option(help="What to type into this stack, for the layout, or for the first one."),
+    ] = None,
     every: All = False,
     form: Form = "table",
 ) -> None:
@@ -103,6 +107,7 @@ def fit(
         by=by,
         tokens=tokens,
         price=price,
+        launch=launch,
     )
     show_fit(answer, form, every)
     if not answer["feasible"]:

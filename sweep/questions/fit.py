@@ -26,7 +26,9 @@ from kernels.layouts.transformer import Layouts, Training, Transformer
 from kernels.names.recipes import Recipe
 from sweep.answers.types.fitting import FitAnswer
 from sweep.cases.layout_words import list_layouts, parse_layout, parse_recompute
+from sweep.explanation.layout_launch import write_launch
 from sweep.explanation.layout_memory import explain_memory
+from sweep.explanation.layout_run import Run
 from sweep.questions.fit_candidates import Candidates
 from sweep.questions.fit_reasons import describe_reason, find_remedy
 from sweep.questions.layout_times import LayoutTimes, Target
@@ -60,6 +62,7 @@ def fit(
     by: Literal["division", "time"] = "division",
     tokens: float | None = None,
     price: float | None = None,
+    launch: str | None = None,
 ) -> FitAnswer:
     """Which layouts of a transformer on so many PEs fit, at their largest micro-batch.
 
@@ -74,7 +77,7 @@ def fit(
     shard: ranks that ZeRO divides over; None: all. by: what ranks layouts; time: the predicted
     seconds of an iteration, of each layout at its fastest micro-batch. tokens: to train on, and
     price: of a PE-hour, with times alone. layout: the only one to look at, with its memory
-    explained.
+    explained. launch: a stack to write the launch lines of, for the first layout that fits.
     InputError: bad input, a network without blocks.
     """
     machine, network = find("system", system, Path()), find("model", model, Path())
@@ -104,7 +107,7 @@ def fit(
     target = _read_target(by, tokens, price)
     times = LayoutTimes(net, training, machine, precision, target) if by == "time" else None
     answer = Candidates(net, candidates, training, machine, times)
-    return {
+    found: FitAnswer = {
         "model": network.name,
         "system": machine.name,
         "pe": pe,
@@ -120,7 +123,12 @@ def fit(
         **answer.describe(),  # type: ignore[typeddict-item]
         "parts": explain_memory(net, candidates, training) if layout else [],
         "changes": answer.list_changes() if layout else [],
+        "launch": [],
     }
+    if launch and found["layouts"]:
+        run = Run(net, found["layouts"][0], training, precision, machine)
+        found["launch"] = write_launch(launch, run)
+    return found
 
 
 def _read_network(network: Model) -> Transformer:

@@ -19,6 +19,13 @@ def show_fit(answer: FitAnswer, form: Format, every: bool = False) -> None:
 
 
 def _print(answer: FitAnswer, every: bool) -> None:
+    """Print the question and what fits; then what to type."""
+    _print_layouts(answer, every)
+    for each in answer["launch"]:
+        print(f"\n# {each['file']}\n{each['text']}")
+
+
+def _print_layouts(answer: FitAnswer, every: bool) -> None:
     """Print the question, the layouts that fit, and the reasons of the others."""
     print(escape_lines("\n".join(_describe(answer))))
     if answer["parts"]:

@@ -67,6 +67,13 @@ class PartRow(TypedDict):
     numbers: Annotated[str, Fact("the same in numbers [B]")]
 
 
+class LaunchFile(TypedDict):
+    """A file to write, of which the last is the script to run on each node."""
+
+    file: Annotated[str, Fact("its name")]
+    text: Annotated[str, Fact("its lines")]
+
+
 class FitAnswer(TypedDict):
     """Which layouts fit, and on request how long they take."""
 
@@ -99,6 +106,7 @@ class FitAnswer(TypedDict):
         list[LayoutRow],
         Fact("where it fits, larger micro-batches; else what a change, or two, would let fit"),
     ]
+    launch: Annotated[list[LaunchFile], Fact("what to type, where a stack is given and it fits")]
 
 
 ANSWERS = {"fit": AnswerType(FitAnswer, record=True)}

@@ -1,0 +1,84 @@
+"""A layout to run: what stacks ask of it, and the script that starts it."""
+
+from dataclasses import dataclass
+
+from grids.entries.systems import System
+from grids.reading.errors import InputError
+from kernels.layouts.transformer import Training, Transformer
+from sweep.answers.types.fitting import LaunchFile, LayoutRow
+
+SCRIPT = "launch.sh"
+
+
+def refuse(stack: str, *rules: tuple[bool, str, str]) -> None:
+    """InputError: the first rule that holds, with what to change."""
+    for broken, what, advice in rules:
+        if broken:
+            raise InputError(f"{stack} does not run {what}", where="launch", advice=advice)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A layout of a network on a machine, and how it trains. precision: the recipe's name."""
+
+    net: Transformer
+    row: LayoutRow
+    training: Training
+    precision: str
+    machine: System
+
+    @property
+    def pes(self) -> int:
+        """All PEs."""
+        row = self.row
+        return row["tensor"] * row["context"] * row["pipeline"] * row["data"]
+
+    @property
+    def stages(self) -> int:
+        """p, stages of the pipeline."""
+        return self.row["pipeline"]
+
+    @property
+    def passes(self) -> int:
+        """m, micro-batches of an iteration."""
+        return self.training.batch // (self.row["data"] * self.row["micro"])
+
+    @property
+    def modules(self) -> list[str]:
+        """What is computed again."""
+        return [name for name in self.row["recompute"].split(",") if name != "none"]
+
+    @property
+    def divides_model(self) -> bool:
+        """Whether anything but data divides the PEs."""
+        return self.pes > self.row["data"]
+
+    @property
+    def zero(self) -> int:
+        """The ZeRO stage, 0 where one rank has all."""
+        return self.row["zero"] if self.row["shard"] > 1 else 0
+
+
+def write_torchrun(run: Run, *arguments: str) -> LaunchFile:
+    """The script of each node, a flag a line."""
+    per_node = min(run.pes, run.machine.pes_per_node)
+    nodes = -(-run.pes // per_node)
+    last = run.pes - (nodes - 1) * per_node
+    notes = [f"# on the last node --nproc-per-node={last}"] if last < per_node else []
+    torchrun = f"torchrun --nnodes={nodes} --nproc-per-node={per_node}"
+    return {"file": SCRIPT, "text": "\n".join([*notes, " \\\n  ".join([torchrun, *arguments])])}
+
+
+def write_flags(flags: dict[str, object]) -> list[str]:
+    """A line a flag; True: without a value, None and False: none."""
+    return [
+        f"--{name}" if value is True else f"--{name} {value}"
+        for name, value in flags.items()
+        if value is not None and value is not False
+    ]
+
+
+def refuse_loss(stack: str, run: Run) -> None:
+    """InputError: a loss that keeps fewer logits than the stack does."""
+    part = run.training.loss_parts > 1 or run.training.fused_loss
+    refuse(stack, (part, "a chunked or fused loss without logits", "take --loss whole"))
