@@ -80,5 +80,5 @@ def write_flags(flags: dict[str, object]) -> list[str]:
 
 def refuse_loss(stack: str, run: Run) -> None:
     """InputError: a loss that keeps fewer logits than the stack does."""
-    part = run.training.loss_parts > 1 or run.training.fused_loss
+    part = run.training.loss_parts > 1 or run.training.logit_bytes == 0
     refuse(stack, (part, "a chunked or fused loss without logits", "take --loss whole"))

@@ -7,7 +7,7 @@ import tomllib
 
 import pytest
 
-MEGATRON = {  # megatron/training/arguments.py, megatron/core/transformer/transformer_config.py
+MEGATRON = {  # core 0.16.1's configuration, and flags of pretrain_gpt.py (not checked)
     *("tensor-model-parallel-size", "pipeline-model-parallel-size", "context-parallel-size"),
     *("num-virtual-stages-per-pipeline-rank", "pipeline-model-parallel-layout", "cp-comm-type"),
     *("microbatch-group-size-per-virtual-pipeline-stage", "expert-model-parallel-size"),
@@ -24,7 +24,7 @@ MEGATRON = {  # megatron/training/arguments.py, megatron/core/transformer/transf
     *("moe-ffn-hidden-size", "moe-shared-expert-intermediate-size", "moe-layer-freq"),
     *("moe-grouped-gemm", "moe-token-dispatcher-type"),
 }
-MEGATRON_DEEPSPEED = {  # Megatron-DeepSpeed, megatron/arguments.py
+MEGATRON_DEEPSPEED = {  # of its README and examples (not checked)
     *("deepspeed", "deepspeed_config", "zero-stage", "no-pipeline-parallel"),
     *("tensor-model-parallel-size", "pipeline-model-parallel-size", "sequence-parallel"),
     *("ds-sequence-parallel-size", "micro-batch-size", "global-batch-size", "bf16", "fp16"),
@@ -34,7 +34,7 @@ MEGATRON_DEEPSPEED = {  # Megatron-DeepSpeed, megatron/arguments.py
     *("seq-length", "max-position-embeddings", "swiglu", "disable-bias-linear", "normalization"),
     *("untie-embeddings-and-output-weights", "use-rotary-position-embeddings"),
 }
-TITAN = {  # torchtitan/config/job_config.py
+TITAN = {  # torchtitan 0.2.0, torchtitan/config/job_config.py
     "parallelism": {
         *("data_parallel_replicate_degree", "data_parallel_shard_degree"),
         *("fsdp_reshard_after_forward", "tensor_parallel_degree", "context_parallel_degree"),
