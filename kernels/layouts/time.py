@@ -5,8 +5,11 @@ computed again. Dao et al. 2022: fused attention. Formulas: docs/transformers.md
 tokens of a micro-batch on a PE, m micro-batches; degrees t, c, e, p, d; v chunks a stage.
 """
 
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
@@ -72,9 +75,10 @@ def time_iteration(
         iteration = _Iteration(net, layouts, training, rates, network)
         terms = np.zeros((len(TERMS), len(layouts)))
         for stage in range(layouts.pipeline.max(initial=0)):
-            of_stage = iteration.time_stage(stage)
-            longer = (layouts.pipeline > stage) & (of_stage.sum(axis=0) > terms.sum(axis=0))
-            terms = np.where(longer, of_stage, terms)
+            rows = np.flatnonzero(layouts.pipeline > stage)
+            of_stage = iteration.select(rows).time_stage(stage)
+            longer = of_stage.sum(axis=0) > terms[:, rows].sum(axis=0)
+            terms[:, rows[longer]] = of_stage[:, longer]
     return dict(zip(TERMS, terms, strict=True))
 
 
@@ -94,6 +98,17 @@ class _Iteration:
         self.tokens = training.count_tokens(layouts)
         self.held: Blocks = measure_blocks(net, layouts, training)
         self.blocks = [self.time_block(block) for block in net.kinds]
+
+    def select(self, rows: Column) -> Self:
+        """The same of some layouts."""
+        some = copy(self)
+        some.layouts, some.tokens = self.layouts.select(rows), self.tokens[rows]
+        some.exchanges = replace(self.exchanges, layouts=some.layouts)
+        some.held = self.held.select(rows)
+        some.blocks = [
+            {name: seconds[rows] for name, seconds in block.items()} for block in self.blocks
+        ]
+        return some
 
     def time_stage(self, stage: int) -> Column:
         """Seconds of an iteration [terms, layouts], if this stage is the slowest."""
@@ -221,12 +236,12 @@ def count_recomputed_flops(net: Transformer, layouts: Layouts, training: Trainin
     """FLOPs of an iteration that each layout computes again [layouts]: all pairs of positions."""
     bits = layouts.recompute
     of_token = np.zeros(len(layouts))
-    for kind in net.order:
+    for kind, count in Counter(net.order).items():
         block = net.kinds[kind]
         for weights in block.weights:
             again = (bits & weights.modules) > 0
-            of_token += 2 * weights.matrix * weights.used * again
-        of_token += block.scores * training.length * ((bits & ATTENTION) > 0)
+            of_token += count * 2 * weights.matrix * weights.used * again
+        of_token += count * block.scores * training.length * ((bits & ATTENTION) > 0)
     return training.batch * training.length * of_token
 
 
