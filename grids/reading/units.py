@@ -38,6 +38,7 @@ DEFINITIONS = (
     "second = [time] = s = sec",
     "minute = 60 * second = min",
     "hour = 3600 * second = h",
+    "day = 24 * hour = d",
     "byte = [information] = B",
     # Adapters are sold by it: 400 Gbit/s is 50 GB/s.
     "bit = 0.125 * byte = b",

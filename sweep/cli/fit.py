@@ -1,5 +1,6 @@
 """The command about layouts that fit. As in `sweep.cli.main`, heavy imports are inside it."""
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 import typer
@@ -15,6 +16,12 @@ app = typer.Typer()
 
 SYSTEM = "dgx-h100"
 
+SequenceOption = Annotated[
+    int | None, typer.Option(help="Tokens of a sequence: of layouts of a transformer.")
+]
+GlobalBatchOption = Annotated[
+    int | None, typer.Option(help="Sequences of an iteration, with --sequence.")
+]
 TokensOption = Annotated[
     float | None, typer.Option(help="Tokens to train on, such as 15e12: how long it takes.")
 ]
@@ -125,27 +132,78 @@ def rank_layouts(
     form: Form,
 ) -> None:
     """Print the layouts of a transformer that fit, the fastest first."""
-    if space.model is None:
-        raise InputError("layouts are those of a model", where="--model", advice="give one")
+    model, system = _read_subject(space, "pe")
     if not (space.pe or "").isdecimal():
         raise InputError("layouts take one number of PEs", where="--pe", advice="such as 1024")
-    given = [name for name, value in vars(space).items() if value not in (None, False, [])]
-    for name in given:
-        if name not in ("model", "system", "pe", "quiet"):
-            option = f"--{name.replace('_', '-')}"
-            raise InputError("layouts do not have it", where=option, advice="leave it out")
-    prices = parse_price(price)
-    if not isinstance(prices, float | None):
-        raise InputError("layouts take one price", where="--price", advice="write it like 2.5")
     fit(
-        model=space.model,
+        model=model,
         pe=int(space.pe or 0),
-        system=space.system or SYSTEM,
+        system=system,
         global_batch=global_batch,
         sequence=sequence,
         by="time",
         tokens=tokens,
-        price=prices,
+        price=_read_price(price),
         every=every,
         form=form,
     )
+
+
+def provision_layouts(
+    space: SpaceOptions,
+    sequence: int,
+    global_batch: int | None,
+    deadline: str | None,
+    tokens: float | None,
+    price: list[str] | None,
+    every: bool,
+    form: Form,
+) -> None:
+    """Print the fastest layouts of 1, 2, 4 ... PEs, until one meets the deadline."""
+    model, system = _read_subject(space)
+    if deadline is None or tokens is None:
+        missing = "--deadline" if deadline is None else "--tokens"
+        raise InputError("layouts need it", where=missing, advice="such as '60 d', 15e12")
+    check_names({"model": model, "system": system}, several=False)
+    from sweep.questions.layout_provision import list_layout_provisions
+    from sweep.show.fit import show_layout_provisions
+
+    rows = list_layout_provisions(
+        model,
+        deadline,
+        tokens,
+        system=system,
+        global_batch=global_batch,
+        length=sequence,
+        price=_read_price(price),
+    )
+    show_layout_provisions(rows, form, every)
+    if not rows[-1]["meets"]:
+        end("no layout meets the deadline on these PEs", NOTHING_FEASIBLE)
+
+
+def refuse_given(options: Mapping[str, object], why: str, advice: str) -> None:
+    """InputError: one of these options is given."""
+    for name, value in options.items():
+        if value is not None:
+            raise InputError(why, where=f"--{name}", advice=advice)
+
+
+def _read_subject(space: SpaceOptions, *more: str) -> tuple[str, str]:
+    """A model and a system; InputError: no model, other options of a design space but `more`."""
+    if space.model is None:
+        raise InputError("layouts are those of a model", where="--model", advice="give one")
+    given = [name for name, value in vars(space).items() if value not in (None, False, [])]
+    for name in given:
+        if name not in ("model", "system", "quiet", *more):
+            option = f"--{name.replace('_', '-')}"
+            raise InputError("layouts do not have it", where=option, advice="leave it out")
+    return space.model, space.system or SYSTEM
+
+
+def _read_price(texts: list[str] | None) -> float | None:
+    """The price of a PE-hour; InputError: several."""
+    price = parse_price(texts)
+    if not isinstance(price, float | None):
+        raise InputError("layouts take one price", where="--price", advice="write it like 2.5")
+    return price

@@ -7,6 +7,13 @@ import typer
 
 from grids.reading.errors import InputError
 from sweep.cli.commands import NOTHING_FEASIBLE, end
+from sweep.cli.fit import (
+    GlobalBatchOption,
+    SequenceOption,
+    TokensOption,
+    provision_layouts,
+    refuse_given,
+)
 from sweep.cli.objectives import PriceOption, parse_price
 from sweep.cli.shared_options import All, Form
 from sweep.cli.spaces import SpaceCommand
@@ -79,11 +86,24 @@ def provision(
     efficiency: Annotated[
         float | None, typer.Option(help="The parallel efficiency to reach.")
     ] = None,
+    sequence: SequenceOption = None,
+    global_batch: GlobalBatchOption = None,
+    tokens: TokensOption = None,
     price: PriceOption = None,
     every: All = False,
     form: Form = "table",
 ) -> None:
-    """The fewest PEs for a deadline, or what a goal needs of the machine."""
+    """The fewest PEs for a deadline, or what a goal needs of the machine.
+
+    With --sequence and --tokens: the fewest, doubling, for a transformer at its fastest layout.
+    """
+    if sequence is not None:
+        given = {"epochs": epochs, "holds": holds, "need": need, "efficiency": efficiency}
+        refuse_given(given, "layouts do not have it", "leave it out")
+        provision_layouts(context.obj, sequence, global_batch, deadline, tokens, price, every, form)
+        return
+    of_layouts = {"global-batch": global_batch, "tokens": tokens}
+    refuse_given(of_layouts, "strategies have none", "give --sequence for layouts")
     if (deadline is None) == (need is None):
         raise InputError(
             "expected one of --deadline and --need",

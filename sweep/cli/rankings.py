@@ -6,7 +6,13 @@ import typer
 
 from grids.reading.errors import InputError
 from sweep.cli.commands import NOTHING_FEASIBLE, end
-from sweep.cli.fit import TokensOption, rank_layouts
+from sweep.cli.fit import (
+    GlobalBatchOption,
+    SequenceOption,
+    TokensOption,
+    rank_layouts,
+    refuse_given,
+)
 from sweep.cli.objectives import (
     OBJECTIVES,
     TIMES,
@@ -133,12 +139,8 @@ def best(
         bool,
         typer.Option("--why", help="With a store, too, say what would make the losers feasible."),
     ] = False,
-    sequence: Annotated[
-        int | None, typer.Option(help="Tokens of a sequence: ranks layouts of a transformer.")
-    ] = None,
-    global_batch: Annotated[
-        int | None, typer.Option(help="Sequences of an iteration, with --sequence.")
-    ] = None,
+    sequence: SequenceOption = None,
+    global_batch: GlobalBatchOption = None,
     tokens: TokensOption = None,
     every: All = False,
     form: Form = "table",
@@ -150,11 +152,8 @@ def best(
     if sequence is not None:
         rank_layouts(context.obj, sequence, global_batch, tokens, price, every, form)
         return
-    for name, value in (("global-batch", global_batch), ("tokens", tokens)):
-        if value is not None:
-            raise InputError(
-                "strategies have none", where=f"--{name}", advice="give --sequence for layouts"
-            )
+    of_layouts = {"global-batch": global_batch, "tokens": tokens}
+    refuse_given(of_layouts, "strategies have none", "give --sequence for layouts")
     subject: Subject = context.obj.read(objective)
     from sweep.questions.best import rank_strategies as ask
     from sweep.show.ranking import describe_losers, show_ranking

@@ -1,14 +1,14 @@
 """Layouts that fit as text: a table of them, and why others do not."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from grids.reading.units import format_quantity
-from sweep.answers.types.fitting import FitAnswer, LayoutRow, TimeParts
-from sweep.show.columns import format_percent
+from sweep.answers.types.fitting import FitAnswer, LayoutProvisionRow, LayoutRow, TimeParts
+from sweep.show.columns import format_duration, format_percent
 from sweep.show.data import Format
-from sweep.show.rows import SCREENFUL, show_sections, tell_more
+from sweep.show.rows import SCREENFUL, show_rows, show_sections, tell_more
 from sweep.show.tables import print_table
 from sweep.show.visible import escape_lines
 
@@ -126,4 +126,23 @@ def _describe_layout(row: LayoutRow) -> dict[str, Any]:
         **{f"{name} GB": f"{size / 1e9:.1f}" for name, size in columns.items()},
         "used": format_percent(row["capacity_used"]),
         "remarks": ", ".join(row["remarks"]),
+    }
+
+
+def show_layout_provisions(
+    rows: Sequence[LayoutProvisionRow], form: Format, every: bool = False
+) -> None:
+    """Print a line for each number of PEs."""
+    show_rows([{**row} for row in rows], form, every, _describe_provision)
+
+
+def _describe_provision(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A line: the fastest layout of so many PEs; the time in units that planners use."""
+    time, odds, mfu = row["train_time"], row["holds"], row["mfu"]
+    kept = {name: value for name, value in row.items() if name not in ("meets", "holds", "mfu")}
+    return {
+        **kept,
+        "mfu": None if mfu is None else format_percent(mfu),
+        "train_time": None if time is None else format_duration(time),
+        "P(deadline met)": None if odds is None else f"{odds:.0%}",
     }

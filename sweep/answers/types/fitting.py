@@ -109,4 +109,26 @@ class FitAnswer(TypedDict):
     launch: Annotated[list[LaunchFile], Fact("what to type, where a stack is given and it fits")]
 
 
-ANSWERS = {"fit": AnswerType(FitAnswer, record=True)}
+class LayoutProvisionRow(TypedDict):
+    """A number of PEs with its fastest layout, as `provision --sequence` answers."""
+
+    model: Model
+    system: System
+    pe: PE
+    global_batch: GlobalBatch
+    layout: Annotated[str, Fact("the fastest layout that fits")] | None
+    iteration_time: Annotated[float, Fact("time of an iteration", "s", scaled=True)] | None
+    tokens_per_pe_second: Annotated[float, Fact("tokens of a PE", "1/s")] | None
+    mfu: Annotated[float, Fact("model FLOPs over the peak of all PEs")] | None
+    train_time: Annotated[float, Fact("time to train on so many tokens", "s", scaled=True)] | None
+    pe_hours: Annotated[float, Fact("PE-hours of it")] | None
+    cost: Annotated[float, Fact("price of these PE-hours")] | None
+    meets: Annotated[bool, Fact("whether the expected time meets the deadline")]
+    holds: Annotated[float, Fact("probability that the deadline holds")] | None
+    reason: Annotated[str, Fact("why there is no layout")] | None
+
+
+ANSWERS = {
+    "fit": AnswerType(FitAnswer, record=True),
+    "provision --sequence": AnswerType(LayoutProvisionRow),
+}

@@ -435,3 +435,46 @@ def test_options_that_layouts_do_not_take(paradl, command, options, where):
     assert (code, out) == (2, "")
     assert where in err
     assert len(err.splitlines()) == 1
+
+
+PROVISIONED = ("--model", "llama2_7b", "--sequence", 4096, "--global-batch", 512)
+
+
+def test_provision_doubles_pes_until_a_layout_meets_the_deadline(paradl):
+    options = (*PROVISIONED, "--system", "dgx-h100", "--tokens", 1e11, "--price", 2)
+    code, out, err = paradl("provision", *options, "--deadline", "10 d", "--format", "json")
+    assert code == 0, err
+    rows = json.loads(out)
+    assert [row["pe"] for row in rows] == [1 << bit for bit in range(len(rows))]
+    assert [row["meets"] for row in rows] == [False] * (len(rows) - 1) + [True]
+    last = rows[-1]
+    assert last["train_time"] <= 10 * 86400 < rows[-2]["train_time"]
+    assert 0.5 <= last["holds"] <= 1
+    _, out, _ = paradl("best", *options, "--pe", last["pe"], "--format", "json")
+    first = json.loads(out)["layouts"][0]
+    assert first["layout"] == last["layout"]
+    assert first["time"]["cost"] == last["cost"]
+
+
+def test_provision_of_layouts_that_are_too_slow(paradl):
+    options = ("--model", "llama2_7b", "--sequence", 4096, "--system", "dgx-h100")
+    code, out, err = paradl("provision", *options, "--tokens", 1e17, "--deadline", "1 d")
+    assert code == 4, err
+    assert "tp" in out
+
+
+@pytest.mark.parametrize(
+    ("options", "where"),
+    [
+        (("--tokens", 1e12), "--deadline"),
+        (("--deadline", "9 d"), "--tokens"),
+        (("--deadline", "9 d", "--tokens", 1e12, "--epochs", 3), "--epochs"),
+        (("--deadline", "9 d", "--tokens", 1e12, "--pe", 8), "--pe"),
+        (("--deadline", "0 d", "--tokens", 1e12), "deadline"),
+        (("--deadline", "9 GB", "--tokens", 1e12), "deadline"),
+    ],
+)
+def test_options_that_provision_of_layouts_does_not_take(paradl, options, where):
+    code, out, err = paradl("provision", *PROVISIONED, *options)
+    assert (code, out) == (2, "")
+    assert where in err
