@@ -182,6 +182,28 @@ def provision_layouts(
         end("no layout meets the deadline on these PEs", NOTHING_FEASIBLE)
 
 
+def limit_layouts(
+    space: SpaceOptions,
+    sequence: int,
+    global_batch: int | None,
+    efficiency: float,
+    every: bool,
+    form: Form,
+) -> None:
+    """Print the fastest layouts of 1, 2, 4 ... PEs, and what they wait for."""
+    model, system = _read_subject(space)
+    check_names({"model": model, "system": system}, several=False)
+    from sweep.questions.layout_limits import list_layout_limits
+    from sweep.show.fit import show_layout_limits
+
+    rows = list_layout_limits(
+        model, efficiency, system=system, global_batch=global_batch, length=sequence
+    )
+    show_layout_limits(rows, form, every)
+    if all(row["layout"] is None for row in rows):
+        end("no layout fits on this system", NOTHING_FEASIBLE)
+
+
 def refuse_given(options: Mapping[str, object], why: str, advice: str) -> None:
     """InputError: one of these options is given."""
     for name, value in options.items():

@@ -10,6 +10,7 @@ from sweep.cli.fit import (
     GlobalBatchOption,
     SequenceOption,
     TokensOption,
+    limit_layouts,
     rank_layouts,
     refuse_given,
 )
@@ -54,10 +55,22 @@ def limits(
         bool,
         typer.Option("--intervals", help="Give intervals however many rows there are."),
     ] = False,
+    sequence: SequenceOption = None,
+    global_batch: GlobalBatchOption = None,
     every: All = False,
     form: Form = "table",
 ) -> None:
-    """How far each strategy scales, and what stops it; or where one overtakes another."""
+    """How far each strategy scales, and what stops it; or where one overtakes another.
+
+    With --sequence: how far a transformer scales, at the fastest layout of 1, 2, 4 ... PEs.
+    """
+    if sequence is not None:
+        given = {"price": price, "crossovers": along}
+        refuse_given(given, "layouts do not have it", "leave it out")
+        limit_layouts(context.obj, sequence, global_batch, efficiency, every, form)
+        return
+    of_layouts = {"global-batch": global_batch}
+    refuse_given(of_layouts, "strategies have none", "give --sequence for layouts")
     subject: Subject = context.obj.read(objective)
     if along is not None:
         _show_crossovers(subject, along, objective, price, every, form)

@@ -5,7 +5,13 @@ from functools import partial
 from typing import Any
 
 from grids.reading.units import format_quantity
-from sweep.answers.types.fitting import FitAnswer, LayoutProvisionRow, LayoutRow, TimeParts
+from sweep.answers.types.fitting import (
+    FitAnswer,
+    LayoutLimitRow,
+    LayoutProvisionRow,
+    LayoutRow,
+    TimeParts,
+)
 from sweep.show.columns import format_duration, format_percent
 from sweep.show.data import Format
 from sweep.show.rows import SCREENFUL, show_rows, show_sections, tell_more
@@ -134,6 +140,20 @@ def show_layout_provisions(
 ) -> None:
     """Print a line for each number of PEs."""
     show_rows([{**row} for row in rows], form, every, _describe_provision)
+
+
+def show_layout_limits(rows: Sequence[LayoutLimitRow], form: Format, every: bool = False) -> None:
+    """Print a line for each number of PEs."""
+    show_rows([{**row} for row in rows], form, every, _describe_limit)
+
+
+def _describe_limit(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A line: the fastest layout of so many PEs, and what it waits for."""
+    shares = {
+        name: None if row[name] is None else format_percent(row[name])
+        for name in ("mfu", "efficiency", "share")
+    }
+    return {**row, **shares, "efficient": "yes" if row["efficient"] else "no"}
 
 
 def _describe_provision(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -128,7 +128,26 @@ class LayoutProvisionRow(TypedDict):
     reason: Annotated[str, Fact("why there is no layout")] | None
 
 
+class LayoutLimitRow(TypedDict):
+    """A number of PEs with its fastest layout, as `limits --sequence` answers."""
+
+    model: Model
+    system: System
+    pe: PE
+    global_batch: GlobalBatch
+    layout: Annotated[str, Fact("the fastest layout that fits")] | None
+    iteration_time: Annotated[float, Fact("time of an iteration", "s", scaled=True)] | None
+    tokens_per_pe_second: Annotated[float, Fact("tokens of a PE", "1/s")] | None
+    mfu: Annotated[float, Fact("model FLOPs over the peak of all PEs")] | None
+    efficiency: Annotated[float, Fact("tokens a PE over the most of any fewer PEs")] | None
+    efficient: Annotated[bool, Fact("whether that is what was asked for, or more")]
+    binds: Annotated[str, Fact("what it waits for most, beside a single PE's work")] | None
+    share: Annotated[float, Fact("part of the time that this takes")] | None
+    reason: Annotated[str, Fact("what forbids most layouts, where none fits")] | None
+
+
 ANSWERS = {
     "fit": AnswerType(FitAnswer, record=True),
+    "limits --sequence": AnswerType(LayoutLimitRow),
     "provision --sequence": AnswerType(LayoutProvisionRow),
 }

@@ -478,3 +478,37 @@ def test_options_that_provision_of_layouts_does_not_take(paradl, options, where)
     code, out, err = paradl("provision", *PROVISIONED, *options)
     assert (code, out) == (2, "")
     assert where in err
+
+
+def test_limits_of_layouts(paradl):
+    """Efficiency is that of tokens a PE; at the edges a batch has too few sequences."""
+    options = (*PROVISIONED[:4], "--global-batch", 64, "--system", "dgx-h100")
+    code, out, err = paradl("limits", *options, "--efficiency", 0.8, "--format", "json")
+    assert code == 0, err
+    rows = json.loads(out)
+    assert [row["pe"] for row in rows] == [1 << bit for bit in range(11)]
+    rates = [row["tokens_per_pe_second"] or 0 for row in rows]
+    for number, row in enumerate(rows):
+        if row["layout"] is None:
+            assert row["reason"] == "memory"
+        else:
+            reached = rates[number] / max(rates[: number + 1])
+            assert row["efficiency"] == pytest.approx(reached)
+            assert row["efficient"] == (reached >= 0.8)
+    assert not rows[-1]["efficient"]
+    assert rows[-1]["binds"] not in ("products", "attention")
+
+
+@pytest.mark.parametrize(
+    ("options", "where"),
+    [
+        (("--efficiency", 2), "efficiency"),
+        (("--crossovers", "pe"), "--crossovers"),
+        (("--price", 2), "--price"),
+        (("--pe", 8), "--pe"),
+    ],
+)
+def test_options_that_limits_of_layouts_do_not_take(paradl, options, where):
+    code, out, err = paradl("limits", *PROVISIONED, *options)
+    assert (code, out) == (2, "")
+    assert where in err
