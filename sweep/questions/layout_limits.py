@@ -6,7 +6,7 @@ from grids.library import find
 from grids.reading.errors import InputError
 from sweep.answers.types.fitting import FitAnswer, LayoutLimitRow
 from sweep.questions.fit import fit
-from sweep.questions.layout_provision import list_counts
+from sweep.questions.layout_provision import describe_fastest, list_counts
 
 
 def list_layout_limits(
@@ -36,26 +36,17 @@ def list_layout_limits(
 
 
 def _describe(answer: FitAnswer, most: float, least: float) -> LayoutLimitRow:
-    """The row of the fastest layout; most: tokens a second of a PE that fewer PEs reach."""
-    first = next(iter(answer["layouts"]), None)
-    time = first["time"] if first else None
-    rate = time["tokens_per_pe_second"] if time else None
+    """The fastest layout; most: tokens a second of a PE that fewer PEs reach."""
+    row, time = describe_fastest(answer)
+    rate = row["tokens_per_pe_second"]
     reached = rate / max(most, rate) if rate else None
     waits = {n: s for n, s in time["terms"].items() if n not in WORK} if time else {}
     return {
-        "model": answer["model"],
-        "system": answer["system"],
-        "pe": answer["pe"],
-        "global_batch": answer["global_batch"],
-        "layout": first["layout"] if first else None,
-        "iteration_time": time["iteration_time"] if time else None,
-        "tokens_per_pe_second": rate,
-        "mfu": time["mfu"] if time else None,
+        **row,
         "efficiency": reached,
         "efficient": reached is not None and reached >= least,
         "binds": max(waits, key=waits.__getitem__) if time else None,
         "share": max(waits.values()) / time["iteration_time"] if time else None,
-        "reason": None if first else answer["losers"][0]["reason"],
     }
 
 

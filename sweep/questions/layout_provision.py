@@ -10,7 +10,7 @@ from grids.library import find
 from grids.reading.errors import InputError
 from grids.reading.units import parse_quantity
 from kernels.names.stored import PERCENTILES
-from sweep.answers.types.fitting import FitAnswer, LayoutProvisionRow
+from sweep.answers.types.fitting import FastestLayout, FitAnswer, LayoutProvisionRow, TimeParts
 from sweep.questions.fit import fit
 
 
@@ -56,12 +56,11 @@ def list_counts(most: int) -> list[int]:
     return counts if counts[-1] == most else [*counts, most]
 
 
-def _describe(answer: FitAnswer, deadline: float) -> LayoutProvisionRow:
-    """The row of the fastest layout; null throughout where none fits."""
+def describe_fastest(answer: FitAnswer) -> tuple[FastestLayout, TimeParts | None]:
+    """The fastest layout of an answer by time, and its time; None where no layout fits."""
     first = next(iter(answer["layouts"]), None)
     time = first["time"] if first else None
-    train_time = time["train_time"] if time else None
-    return {
+    row: FastestLayout = {
         "model": answer["model"],
         "system": answer["system"],
         "pe": answer["pe"],
@@ -70,12 +69,22 @@ def _describe(answer: FitAnswer, deadline: float) -> LayoutProvisionRow:
         "iteration_time": time["iteration_time"] if time else None,
         "tokens_per_pe_second": time["tokens_per_pe_second"] if time else None,
         "mfu": time["mfu"] if time else None,
+        "reason": None if first else answer["losers"][0]["reason"],
+    }
+    return row, time
+
+
+def _describe(answer: FitAnswer, deadline: float) -> LayoutProvisionRow:
+    """The fastest layout, and how long it trains."""
+    row, time = describe_fastest(answer)
+    train_time = time["train_time"] if time else None
+    return {
+        **row,
         "train_time": train_time,
         "pe_hours": time["pe_hours"] if time else None,
         "cost": time["cost"] if time else None,
         "meets": train_time is not None and train_time <= deadline,
         "holds": None if train_time is None else _find_odds(train_time, deadline),
-        "reason": None if first else "no layout fits",
     }
 
 

@@ -109,8 +109,8 @@ class FitAnswer(TypedDict):
     launch: Annotated[list[LaunchFile], Fact("what to type, where a stack is given and it fits")]
 
 
-class LayoutProvisionRow(TypedDict):
-    """A number of PEs with its fastest layout, as `provision --sequence` answers."""
+class FastestLayout(TypedDict):
+    """A number of PEs with its fastest layout; null throughout where none fits."""
 
     model: Model
     system: System
@@ -120,30 +120,26 @@ class LayoutProvisionRow(TypedDict):
     iteration_time: Annotated[float, Fact("time of an iteration", "s", scaled=True)] | None
     tokens_per_pe_second: Annotated[float, Fact("tokens of a PE", "1/s")] | None
     mfu: Annotated[float, Fact("model FLOPs over the peak of all PEs")] | None
+    reason: Annotated[str, Fact("what forbids most layouts, where none fits")] | None
+
+
+class LayoutProvisionRow(FastestLayout):
+    """The time to train on so many PEs, as `provision --sequence` answers."""
+
     train_time: Annotated[float, Fact("time to train on so many tokens", "s", scaled=True)] | None
     pe_hours: Annotated[float, Fact("PE-hours of it")] | None
     cost: Annotated[float, Fact("price of these PE-hours")] | None
     meets: Annotated[bool, Fact("whether the expected time meets the deadline")]
     holds: Annotated[float, Fact("probability that the deadline holds")] | None
-    reason: Annotated[str, Fact("why there is no layout")] | None
 
 
-class LayoutLimitRow(TypedDict):
-    """A number of PEs with its fastest layout, as `limits --sequence` answers."""
+class LayoutLimitRow(FastestLayout):
+    """How well a transformer scales to so many PEs, as `limits --sequence` answers."""
 
-    model: Model
-    system: System
-    pe: PE
-    global_batch: GlobalBatch
-    layout: Annotated[str, Fact("the fastest layout that fits")] | None
-    iteration_time: Annotated[float, Fact("time of an iteration", "s", scaled=True)] | None
-    tokens_per_pe_second: Annotated[float, Fact("tokens of a PE", "1/s")] | None
-    mfu: Annotated[float, Fact("model FLOPs over the peak of all PEs")] | None
     efficiency: Annotated[float, Fact("tokens a PE over the most of any fewer PEs")] | None
     efficient: Annotated[bool, Fact("whether that is what was asked for, or more")]
     binds: Annotated[str, Fact("what it waits for most, beside a single PE's work")] | None
     share: Annotated[float, Fact("part of the time that this takes")] | None
-    reason: Annotated[str, Fact("what forbids most layouts, where none fits")] | None
 
 
 ANSWERS = {
