@@ -17,13 +17,13 @@ app = typer.Typer()
 SYSTEM = "dgx-h100"
 
 SequenceOption = Annotated[
-    int | None, typer.Option(help="Tokens of a sequence: of layouts of a transformer.")
+    int | None, typer.Option(help="Tokens per sequence: ask about layouts of a transformer.")
 ]
 GlobalBatchOption = Annotated[
-    int | None, typer.Option(help="Sequences of an iteration, with --sequence.")
+    int | None, typer.Option(help="Sequences per iteration, with --sequence.")
 ]
 TokensOption = Annotated[
-    float | None, typer.Option(help="Tokens to train on, such as 15e12: how long it takes.")
+    float | None, typer.Option(help="Tokens to train on, such as 15e12: adds days and PE-hours.")
 ]
 HourPriceOption = Annotated[float | None, typer.Option(help="Price of a PE-hour, with --tokens.")]
 
@@ -35,62 +35,66 @@ def fit(
     system: System = SYSTEM,
     global_batch: Annotated[
         int | None,
-        typer.Option(help="Sequences of an iteration; default: a multiple of --pe from 1,024 on."),
+        typer.Option(help="Sequences per iteration; default: a multiple of --pe, at least 1,024."),
     ] = None,
-    sequence: Annotated[int | None, typer.Option(help="Tokens of a sequence.")] = None,
+    sequence: Annotated[int | None, typer.Option(help="Tokens per sequence.")] = None,
     precision: Annotated[
         Literal["bf16", "fp16", "fp32", "fp8", "mxfp8", "nvfp4", "zero"],
-        typer.Option(help="Bytes a parameter, as Megatron has them; zero: as Rajbhandari 2020."),
+        typer.Option(help="Bytes per parameter, as in Megatron; zero: as in Rajbhandari 2020."),
     ] = "bf16",
     attention: Annotated[
         Literal["fused", "unfused"],
-        typer.Option(help="Whether the kernel keeps no scores in memory (flash attention)."),
+        typer.Option(help="fused: a flash kernel, which keeps no scores in memory."),
     ] = "fused",
     schedule: Annotated[
         Literal["1f1b", "gpipe", "zb1p", "zbv"],
-        typer.Option(help="Of pipelines; 1f1b is interleaved where stages have several chunks."),
+        typer.Option(help="Pipeline schedule; 1f1b is interleaved where stages have chunks."),
     ] = "1f1b",
     loss: Annotated[
         Literal["whole", "plain", "chunked", "fused"],
         typer.Option(
-            help="Logits kept: all, as PyTorch's cross entropy does, an eighth at a time, or none."
+            help="Logits in memory: all, as in PyTorch (plain), an eighth at a time, or none."
         ),
     ] = "whole",
     context: Annotated[
         Literal["ring", "all_gather", "all_to_all"],
-        typer.Option(help="How PEs that share a sequence exchange keys and values."),
+        typer.Option(help="How the PEs that share a sequence exchange keys and values."),
     ] = "ring",
     recompute: Annotated[
         list[str] | None,
-        typer.Option(help="Modules, such as core_attn,mlp; again for a further set of them."),
+        typer.Option(
+            help="Modules to recompute, such as core_attn,mlp; repeat to try several sets."
+        ),
     ] = None,
     shard: Annotated[
-        str | None, typer.Option(help="Ranks that ZeRO divides over, or node (HSDP); default: all.")
+        str | None, typer.Option(help="Ranks that ZeRO shards over, or node (HSDP); default: all.")
     ] = None,
     group: Annotated[
         int | None,
-        typer.Option(help="Micro-batches in a row of a chunk; default: as many as stages."),
+        typer.Option(help="Consecutive micro-batches per chunk; default: the number of stages."),
     ] = None,
     layout: Annotated[
         str | None,
         typer.Option(
-            help="One alone, memory by part: 'tp8 pp4 dp2 mb1 zero1 recompute=core_attn'."
+            help="Explain one layout, such as 'tp8 pp4 dp2 mb1 zero1 recompute=core_attn'."
         ),
     ] = None,
     by: Annotated[
         Literal["division", "time"],
-        typer.Option(help="Rank by how little is divided, or by the predicted time."),
+        typer.Option(help="Rank by how little the model is divided, or by predicted time."),
     ] = "division",
     tokens: TokensOption = None,
     price: HourPriceOption = None,
     launch: Annotated[
         Literal["megatron", "torchtitan", "deepspeed", "torchrun"] | None,
-        typer.Option(help="What to type into this stack, for the layout, or for the first one."),
+        typer.Option(
+            help="Print launch lines for this framework, of --layout or the first layout."
+        ),
     ] = None,
     every: All = False,
     form: Form = "table",
 ) -> None:
-    """Which layouts of a transformer fit in memory, by part, and why others do not."""
+    """List the layouts of a transformer that fit in memory, and say why others do not."""
     check_names({"model": model, "system": system}, several=False)
     from sweep.questions.fit import fit as ask
     from sweep.questions.fit import read_shard
