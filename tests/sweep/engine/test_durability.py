@@ -16,16 +16,17 @@ from distributed import LocalCluster
 import sweep
 from sweep.questions.status import read_status
 
-# Blocks enough, and each slow enough, to be hit between the first and the last. All of one shape:
-# each of the processes below traces one program.
+# 12 blocks that take a second and more: done-marks wait 0.2 s for others to be written with, and the
+# tests below stop a sweep between the first of them and the last. All of one shape: each of the
+# processes below traces one program.
 SLOW = {
     "oracle": "paper",
     "axes": {
-        "model": ["alexnet", "vgg16"],
+        "model": ["alexnet", "vgg16", "resnet50", "resnet152"],
         "dataset": ["imagenet", "imagenet-226", "imagenet-299"],
         "system": ["abci", "dgx-h100", "dgx-a100"],
         "strategy": ["data", "channel", "data+filter"],
-        "pe": {"range": [1, 2048]},
+        "pe": {"range": [1, 4096]},
         "batch": {"pow2": [1, 256]},
     },
 }
