@@ -16,9 +16,9 @@ from distributed import LocalCluster
 import sweep
 from sweep.questions.status import read_status
 
-# 12 blocks that take a second and more: done-marks wait 0.2 s for others to be written with, and the
-# tests below stop a sweep between the first of them and the last. All of one shape: each of the
-# processes below traces one program.
+# 12 blocks that take a second and more. Done-marks are written together every 0.2 s, and the tests
+# below stop a sweep between the first of them and the last. All blocks have one shape, so that each
+# process below traces one program.
 SLOW = {
     "oracle": "paper",
     "axes": {
