@@ -87,6 +87,7 @@ FLOORS = (
     "sweep.surrogates",
     "sweep.show",
     "sweep.plots",
+    "sweep.report",
     "sweep.accessor",
     "sweep.cli",
 )

@@ -16,6 +16,7 @@ from sweep.cli import (
     place,
     plans,
     rankings,
+    report,
     samples,
     stores,
     surrogates,
@@ -43,7 +44,7 @@ def _common(version: Version = False) -> None:
 
 # In the order in which `paradl --help` lists their commands.
 for part in (
-    *(sweep, stores, rankings, plans, configurations, hybrid, fit, place, catalogue),
+    *(sweep, stores, rankings, plans, report, configurations, hybrid, fit, place, catalogue),
     *(samples, measured),
 ):
     app.add_typer(part.app)

@@ -1,0 +1,189 @@
+"""Contents of a report: the rows behind its sentence, its charts and its tables.
+
+Every row has the labels of its place (model, data set, system, and each parameter of the machine
+that was swept), by which the page selects. Times are in seconds per epoch, memory in bytes per PE.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from grids.grid import LABELS
+from sweep.cases.rejection import look_up_capacity
+from sweep.cells.selection import Selection, locate_row
+from sweep.cells.source import Source, open_source
+from sweep.cells.space import Space, list_given, list_row_values, open_space, thin_values
+from sweep.errors import NothingFeasibleError
+from sweep.questions.best import rank_strategies
+from sweep.questions.bottleneck import list_bottlenecks
+from sweep.questions.sensitivity import list_sensitivities
+from sweep.report.points import list_points
+
+if TYPE_CHECKING:
+    from sweep.cells.reader import Reader
+
+Row = dict[str, Any]
+
+MOST_PLACES = 24  # models x data sets x systems x given parameters that a page has
+LEAST_CHANGE = 0.001  # of a time, for an upgrade to be listed
+
+# What a place consists of, beside the parameters of the machine that are swept.
+PLACE = ("model", "dataset", "system")
+
+
+@dataclass(frozen=True)
+class Report:
+    """Rows of each table of the page.
+
+    places: labels by which the page selects. choices: axes along which a strategy may choose.
+    ranking: strategies of each place, the best first, with the reason and the remedy of those that
+    are infeasible. parts: terms of time and parts of memory of each ranked strategy. upgrades:
+    elasticities of each place's winner. points: cells of curves, whose `choice` is "best" or names
+    the values of `choices`. spec: as it was swept. notes: what the page leaves out.
+    """
+
+    title: str
+    places: list[str]
+    choices: list[str]
+    ranking: list[Row]
+    parts: list[Row]
+    upgrades: list[Row]
+    points: list[Row]
+    basis: dict[str, str]
+    spec: dict[str, Any]
+    strategies: list[str]
+    notes: list[str] = field(default_factory=list)
+
+
+def collect_report(
+    source: Source, selection: Selection | None = None, max_global_batch: int | None = None
+) -> Report:
+    """Collect the rows of a report on a cube, or on a slice of one.
+
+    InputError: an unknown axis or value. NothingFeasibleError: no configuration is feasible.
+    """
+    reader, notes = open_source(source), list[str]()
+    chosen = _thin_places(reader, selection or {}, notes)
+    ranking = rank_strategies(reader, chosen, max_global_batch=max_global_batch, why=True)
+    winners = [row for row in ranking if row.get("rank") == 1]
+    if not winners:
+        raise NothingFeasibleError("nothing in this slice is feasible; why: paradl best")
+    space = open_space(reader, chosen, max_global_batch).ask_intervals()
+    places = [*PLACE, *list_given(space.grid, space.axes)]
+    choices = [name for name in space.axes if name not in (*places, "pe")]
+    spec = space.grid.spec
+    ranking = [_complete_rank(space, row) for row in ranking]
+    return Report(
+        title=f"{' and '.join(_list_names(winners, 'model'))}: how to train at scale",
+        places=places,
+        choices=choices,
+        ranking=ranking,
+        parts=list(_list_parts(space, [row for row in ranking if row["feasible"]])),
+        upgrades=list(_list_upgrades(space, winners)),
+        points=list_points(reader, chosen, max_global_batch, places, choices, notes),
+        basis=_describe_basis(reader, space),
+        spec=spec.model_dump(mode="json", exclude_defaults=True),
+        strategies=list(space.grid.labels["strategy"]),
+        notes=notes,
+    )
+
+
+def _list_names(rows: Iterable[Row], label: str) -> list[str]:
+    """List the distinct values of a label, in the order of the rows."""
+    return list(dict.fromkeys(str(row[label]) for row in rows))
+
+
+def _thin_places(reader: "Reader", selection: Selection, notes: list[str]) -> Selection:
+    """Select fewer values of labels and given parameters, where there are too many places."""
+    values = reader.list_values(selection)
+    names = [name for name in (*PLACE, *list_given(reader.grid, values)) if name in values]
+    sizes = {name: len(values[name]) for name in names}
+    # Halve the longest axis until the places fit the page.
+    while np.prod(list(sizes.values())) > MOST_PLACES:
+        longest = max(sizes, key=sizes.__getitem__)
+        sizes[longest] = -(-sizes[longest] // 2)
+    thinned = dict(selection)
+    for name, size in sizes.items():
+        if size < len(values[name]):
+            kept = values[name][:size] if name in PLACE else thin_values(values[name], size)
+            thinned[name] = [value.item() if hasattr(value, "item") else value for value in kept]
+            notes.append(
+                f"{size} of {len(values[name])} values of {name} are shown; choose others with "
+                f"--sel {name}=..."
+            )
+    return thinned
+
+
+def _complete_rank(space: Space, row: Row) -> Row:
+    """A ranked strategy with the capacity of its PEs, and reasons as text."""
+    capacity = None
+    if row["feasible"]:
+        values = list_row_values(space.grid, row)
+        cell = {name: value for name, value in values.items() if value is not None}
+        capacity = look_up_capacity(space.grid, locate_row(space.grid, row), cell)
+    rejection = row.get("rejection") or {}
+    return {
+        **{key: value for key, value in row.items() if not isinstance(value, dict | list)},
+        "capacity": capacity,
+        "reason": ", ".join(row["limit"]),
+        "remedy": _write_remedy(rejection),
+    }
+
+
+def _write_remedy(rejection: Mapping[str, Any]) -> str:
+    """Write what would make a strategy feasible."""
+    changes = rejection.get("changes") or {}
+    return ", ".join(f"{name}={value}" for name, value in changes.items())
+
+
+def _select_cell(space: Space, row: Row) -> Selection:
+    """Select the one cell of a ranked strategy."""
+    names = (*LABELS, *space.axes)
+    return {name: [row[name]] for name in names if row.get(name) is not None}
+
+
+def _list_parts(space: Space, rows: Iterable[Row]) -> Iterator[Row]:
+    """List the terms [s per epoch] and the memory [bytes] of strategies at their best cells."""
+    for row in rows:
+        kept = _keep(space, row) | {"rank": row["rank"], "capacity": row["capacity"]}
+        for answer in list_bottlenecks(space.grid, _select_cell(space, row)):
+            terms = {term: share * row["epoch_time"] for term, share in answer["shares"].items()}
+            for kind, parts in (("time", terms), ("memory", answer["memory_parts"])):
+                for part, amount in parts.items():
+                    if amount > 0:
+                        text = part.replace("_", " ")
+                        yield kept | {"kind": kind, "part": text, "amount": amount}
+            yield kept | {"kind": "sentence", "part": answer["sentence"]}
+
+
+def _list_upgrades(space: Space, winners: Iterable[Row]) -> Iterator[Row]:
+    """List the upgrades of each place's winner, with the change of its time."""
+    for row in winners:
+        for answer in list_sensitivities(space.grid, _select_cell(space, row)):
+            change = answer["change"]
+            if change is not None and abs(change) >= LEAST_CHANGE:
+                names = ("parameter", "value", "upgrade", "elasticity", "change")
+                yield _keep(space, row) | {name: answer[name] for name in names}
+
+
+def _keep(space: Space, row: Row) -> Row:
+    """Keep the labels and axes of a row."""
+    return {name: row[name] for name in (*LABELS, *space.axes) if name in row}
+
+
+def _describe_basis(reader: "Reader", space: Space) -> dict[str, str]:
+    """Describe what the numbers rest on."""
+    spec = space.grid.spec
+    versions = ", ".join(f"{name} {version}" for name, version in reader.versions.items())
+    systems = "; ".join(
+        f"{system.name}: {system.precision}, software {system.software}" for system in space.systems
+    )
+    meaning = {"weak": "samples per replica", "strong": "samples of a whole mini-batch"}
+    return {
+        "oracle": "ParaDL's Table III" if spec.oracle == "paper" else "machine (docs/machine.md)",
+        "machines": systems,
+        "batch": meaning[spec.scaling],
+        **({"versions": versions} if versions else {}),
+    }

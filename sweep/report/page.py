@@ -1,0 +1,86 @@
+"""A report as one HTML file: its rows, Vega-Lite's library, a template, a style and a script.
+
+The file needs no network: its content security policy lets a browser load nothing.
+"""
+
+import json
+import math
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import yaml
+from jinja2 import Environment
+
+from grids.reading.errors import InputError
+from sweep.report.charts import make_charts
+from sweep.report.contents import Report, Row
+
+DIGITS = 5  # significant ones of a number on the page: a fifth of the bytes of all 17
+HERE = Path(__file__).parent
+
+
+def write_page(report: Report, path: Path, command: str) -> None:
+    """Write the page of a report. InputError: the file cannot be written."""
+    text = render_page(report, command)
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise InputError(f"cannot be written: {error.strerror}", where=str(path)) from None
+
+
+def render_page(report: Report, command: str) -> str:
+    """Render the page of a report; command: what makes it again."""
+    from vl_convert import javascript_bundle  # 30 MB, which nothing but a page needs
+
+    charts = make_charts(report.strategies, report.choices)
+    names = ("ranking", "parts", "upgrades", "points")
+    data = {
+        "places": report.places,
+        "choices": report.choices,
+        "tables": {name: _pack(getattr(report, name)) for name in names},
+        "charts": [asdict(chart) for chart in charts],
+    }
+    # Names of users are text: the template escapes it, and in JSON no `<` ends the script.
+    template = Environment(autoescape=True).from_string(_read("page.html"))
+    return template.render(
+        report=report,
+        charts=charts,
+        command=command,
+        spec=yaml.safe_dump(report.spec, sort_keys=False, allow_unicode=True),
+        style=_read("page.css"),
+        script=_read("page.js"),
+        library=javascript_bundle("window.vegaEmbed = vegaEmbed;").replace(
+            "</script", "<\\/script"
+        ),
+        data=json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c"),
+    )
+
+
+def _read(name: str) -> str:
+    return (HERE / name).read_text(encoding="utf-8")
+
+
+def _pack(rows: list[Row]) -> dict[str, Any]:
+    """Pack rows as columns; texts as positions in a list of the distinct ones."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    columns = {name: _pack_column([row.get(name) for row in rows]) for name in names}
+    return {"length": len(rows), "columns": columns}
+
+
+def _pack_column(values: list[Any]) -> dict[str, Any]:
+    if any(isinstance(value, str) for value in values):
+        texts = list(dict.fromkeys(values))
+        positions = {text: position for position, text in enumerate(texts)}
+        return {"values": [positions[value] for value in values], "texts": texts}
+    return {"values": [_round(value) for value in values]}
+
+
+def _round(value: Any) -> Any:
+    """Round a number; None where it is not finite, which JSON cannot say."""
+    if not isinstance(value, float):
+        return value
+    return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None

@@ -1,0 +1,140 @@
+"""Points of a report's curves: the cells at each PE count, and the fastest choice among them."""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from grids.grid import LABELS
+from grids.models.layers import Floats
+from sweep.answers.objectives import HOUR
+from sweep.cells.selection import Selection
+from sweep.cells.space import thin_values
+from sweep.cube.derived_quantities import Paradl
+from sweep.cube.variables import find_allowed, name_limits
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from sweep.cells.reader import Reader
+
+Row = dict[str, Any]
+
+# A page of 5 MB has room for some 40,000 points: these numbers of values keep a cube of ten
+# strategies and 24 places below it.
+MOST_COUNTS = 24  # PE counts of a curve
+MOST_VALUES = 6  # of a batch, or of another axis along which a strategy may choose
+MOST_POINTS = 40_000
+
+# The choice of the fastest values along these axes.
+BEST = "best"
+
+
+def list_points(
+    reader: "Reader",
+    selection: Selection,
+    max_global_batch: int | None,
+    places: list[str],
+    choices: list[str],
+    notes: list[str],
+) -> list[Row]:
+    """List the cells of curves: of every choice, and of the fastest one at each PE count."""
+    if "comp_time" not in reader.held:
+        notes.append("no curves: this store keeps the answers of a search, not its cells")
+        return []
+    values = reader.list_values(selection)
+    shown = {name: _thin(values[name], most) for name, most in _limit_values(choices)}
+    for name, kept in shown.items():
+        if len(kept) < len(values[name]):
+            notes.append(f"curves show {len(kept)} of {len(values[name]):,} values of {name}")
+    # The best choice is that of all values, so that curves agree with the ranking.
+    chosen = {**selection, "pe": [float(count) for count in shown.pop("pe")]}
+    cells = reader.read_cells(chosen, max_global_batch).load()
+    points = list(_make_points(cells, ["strategy", *places, "pe"], shown))
+    if len(points) > MOST_POINTS:
+        points = [point for point in points if point["choice"] == BEST]
+        notes.append("curves show the best choice at each PE count, and no others")
+    _mark_fronts(points, places)
+    return points
+
+
+def _limit_values(choices: list[str]) -> Iterator[tuple[str, int]]:
+    """List the axes of curves with the largest number of values that are shown."""
+    yield "pe", MOST_COUNTS
+    for name in choices:
+        yield name, MOST_VALUES
+
+
+def _thin(values: Floats, most: int) -> Floats:
+    """Choose all of few values; else the powers of two, or even steps of the logarithm."""
+    if len(values) <= most:
+        return values
+    powers = values[np.log2(values) % 1 == 0]
+    return powers if 1 < len(powers) <= most else thin_values(values, most)
+
+
+def _make_points(
+    cells: "xr.Dataset", outer: list[str], shown: Mapping[str, Floats]
+) -> Iterator[Row]:
+    """Make a row of each allowed cell with values to be shown, and one of each best choice.
+
+    Where no choice is allowed, the row of the best one has the reasons.
+    """
+    cells = cells.assign(time=Paradl(cells).epoch_time).transpose(*outer, *shown, ...)
+    time, limit = cells["time"].values.astype(float), cells["limit"].values
+    memory = cells["memory"].transpose(*outer, *shown).values
+    time = np.where(find_allowed(limit) & np.isfinite(time), time, np.inf)
+    kept = np.ones(time.shape[len(outer) :], bool)
+    for axis, (name, wanted) in enumerate(shown.items()):
+        is_wanted = np.isin(cells[name].values, wanted)
+        kept &= is_wanted.reshape([-1 if other == axis else 1 for other in range(len(shown))])
+    for at in np.ndindex(time.shape[: len(outer)]):
+        place = {dim: _read(cells, dim, position) for dim, position in zip(outer, at, strict=True)}
+        fastest = np.unravel_index(time[at].argmin(), kept.shape)
+        others = map(tuple, np.argwhere(kept & np.isfinite(time[at]))) if shown else ()
+        for choice in (fastest, *others):
+            cell = (*at, *choice)
+            values = {
+                name: _read(cells, name, position)
+                for name, position in zip(shown, choice, strict=True)
+            }
+            text = ", ".join(f"{name} {value:g}" for name, value in values.items())
+            yield {
+                **place,
+                **values,
+                "choice": BEST if choice is fastest else text,
+                **_measure(float(time[cell]), float(memory[cell]), place["pe"], int(limit[cell])),
+            }
+
+
+def _read(cells: "xr.Dataset", dim: str, position: int) -> Any:
+    """Read a value of a coordinate."""
+    value = cells[dim].values[position]
+    return str(value) if dim in LABELS else float(value)
+
+
+def _measure(time: float, memory: float, pe: float, limit: int) -> Row:
+    """Time [s], memory [B] and PE-hours of a cell; None, and the reasons, where it is forbidden."""
+    if not np.isfinite(time):
+        reason = ", ".join(name_limits(limit))
+        return {"time": None, "memory": None, "pe_hours": None, "reason": reason}
+    return {"time": time, "memory": memory, "pe_hours": time * pe / HOUR, "reason": ""}
+
+
+def _mark_fronts(points: list[Row], places: list[str]) -> None:
+    """Mark the points of each place that no other beats in both time and PE-hours, and the knee.
+
+    The knee lies farthest below the line between the front's ends, in logarithms.
+    """
+    fronts: dict[tuple[Any, ...], list[Row]] = {}
+    feasible = [point for point in points if point["choice"] == BEST and point["time"]]
+    for point in sorted(feasible, key=lambda point: (point["time"], point["pe_hours"])):
+        front = fronts.setdefault(tuple(point[name] for name in places), [])
+        if not front or point["pe_hours"] < front[-1]["pe_hours"]:
+            front.append(point)
+    for front in fronts.values():
+        x, y = (np.log([point[name] for point in front]) for name in ("time", "pe_hours"))
+        below = (y[0] - y) * (x[-1] - x[0]) - (y[0] - y[-1]) * (x - x[0])
+        for point in front:
+            point["front"] = "front"
+        front[int(below.argmax())]["front"] = "knee"
