@@ -1,0 +1,25 @@
+"""Documentation as a site: sphinx-build -W docs docs/_build/html; the reference is generated."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+from reference_pages import write_reference
+
+project = "paradl"
+extensions = ["myst_parser"]
+exclude_patterns = ["_build"]
+smartquotes = False  # `--sel` is an option
+myst_heading_anchors = 4  # links such as transformers.md#time
+html_theme = "pydata_sphinx_theme"
+html_theme_options = {
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "logo": {"text": "paradl"},
+}
+html_show_copyright = False
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_sidebars = {"index": [], "tutorial": []}  # they have nothing to list
+
+write_reference(Path(__file__).parent / "reference")

@@ -1,0 +1,64 @@
+"""Console blocks of a page, run anew: python docs/console.py [--check] docs/tutorial.md.
+
+A block has lines that begin with `$ `, each followed by what the command prints. The page's YAML
+block, if any, is the file `space.yaml` of the folder in which they run.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from difflib import unified_diff
+from pathlib import Path
+
+
+def run_blocks(text: str, folder: Path) -> str:
+    """Return the page with the output of each command as it is now.
+
+    CalledProcessError: a command failed.
+    """
+    spec = re.search(r"```yaml\n(.*?)```", text, re.S)
+    if spec is not None:
+        (folder / "space.yaml").write_text(spec[1])
+    blocks = re.compile(r"(?<=```console\n).*?(?=```)", re.S)
+    return blocks.sub(lambda block: "".join(run_commands(block[0], folder)), text)
+
+
+def run_commands(block: str, folder: Path) -> list[str]:
+    """Return the commands of a block, each with what it prints."""
+    lines = []
+    # The paradl of this Python, whatever else the shell would find.
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    for command in re.findall(r"^\$ (.*)", block, re.M):
+        done = subprocess.run(
+            command,
+            shell=True,
+            check=True,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=folder,
+            env={**os.environ, "PATH": path, "COLUMNS": "120"},
+        )
+        printed = [line.rstrip() for line in done.stdout.rstrip().splitlines()]
+        lines += [f"{line}\n" for line in (f"$ {command}", *printed)]
+    return lines
+
+
+def main() -> None:
+    """Rewrite pages, or with --check fail where one is out of date."""
+    check, pages = "--check" in sys.argv, [Path(name) for name in sys.argv[1:] if name != "--check"]
+    for page in pages:
+        with tempfile.TemporaryDirectory() as temporary:
+            before = page.read_text()
+            after = run_blocks(before, Path(temporary))
+        if check:
+            sys.stdout.writelines(unified_diff(before.splitlines(True), after.splitlines(True)))
+            if after != before:
+                sys.exit(f"{page} is out of date: run python docs/console.py {page}")
+        else:
+            page.write_text(after)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,135 @@
+"""Pages of the reference, generated from the code: commands, spec, parameters, answers, Python."""
+
+import inspect
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import typer
+
+import sweep
+from sweep.cli.main import app
+
+
+def write_reference(folder: Path) -> None:
+    """Write the pages; one that has not changed keeps its time, so that Sphinx skips it."""
+    folder.mkdir(exist_ok=True)
+    pages = {
+        "commands": ("The command line", describe_commands()),
+        "spec": ("The spec", describe_schema("spec")),
+        "model": ("Model files", describe_schema("model")),
+        "parameters": ("Parameters", describe_parameters()),
+        "answers": ("Answers", describe_answers()),
+        "functions": ("Python functions", describe_functions()),
+    }
+    for name, (title, lines) in pages.items():
+        path, text = folder / f"{name}.md", "\n".join([f"# {title}", "", *lines, ""])
+        if not path.exists() or path.read_text() != text:
+            path.write_text(text)
+
+
+def ask(*words: str) -> Any:
+    """Return the JSON that a paradl command prints."""
+    command = [sys.executable, "-m", "paradl", *words]
+    return json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
+
+
+def describe_commands() -> Iterator[str]:
+    """List the help of every command."""
+    yield "Exit codes: 0 done, 1 failed, 2 bad input, 3 an assertion failed, 4 nothing feasible."
+    root: Any = typer.main.get_command(app)
+    context = root.context_class(root, info_name="paradl")
+    for name in root.list_commands(context):
+        yield from describe_command(root.get_command(context, name), context, name)
+
+
+def describe_command(command: Any, parent: Any, name: str) -> Iterator[str]:
+    """List the help of a command, and of the commands below it."""
+    context = type(parent)(command, info_name=name, parent=parent)
+    yield from ("", f"## {context.command_path}", "", "```text", command.get_help(context), "```")
+    for inner in getattr(command, "commands", ()):
+        yield from describe_command(command.commands[inner], context, inner)
+
+
+def describe_schema(of: str) -> Iterator[str]:
+    """Tabulate the keys of a file, and of the parts that it may have."""
+    schema = ask("schema", of)
+    yield f"Generated from `paradl schema {of}`, which editors can read."
+    for name, part in {of: schema, **schema.get("$defs", {})}.items():
+        # Others are choices among kinds, which the page about model files describes.
+        if "properties" in part:
+            yield from ("", f"## {name}", "", part.get("description", ""), *describe_keys(part))
+
+
+def describe_keys(schema: dict[str, Any]) -> Iterator[str]:
+    """Tabulate the properties of an object."""
+    required = schema.get("required", ())
+    yield from ("", "| key | value | default | meaning |", "|---|---|---|---|")
+    for key, value in schema["properties"].items():
+        default = "required" if key in required else json.dumps(value.get("default"))
+        yield write_row(f"`{key}`", name_type(value), default, value.get("description", ""))
+
+
+def name_type(value: dict[str, Any]) -> str:
+    """Name the types that a JSON schema allows."""
+    if "anyOf" in value:
+        return " or ".join(dict.fromkeys(map(name_type, value["anyOf"])))
+    if "enum" in value:
+        return ", ".join(f"`{choice}`" for choice in value["enum"])
+    if "const" in value:
+        return f"`{value['const']}`"
+    if "$ref" in value:
+        return str(value["$ref"].rpartition("/")[2])
+    if value.get("type") == "array" and "items" in value:
+        return f"list of {name_type(value['items'])}"
+    kind = value.get("type", "")
+    return kind if isinstance(kind, str) else " or ".join(kind)
+
+
+def describe_parameters() -> Iterator[str]:
+    """Tabulate the parameters of both oracles."""
+    yield "Each may be fixed in a spec, or be an axis of it (`paradl parameters`). Units are SI."
+    yield from (
+        "",
+        "| parameter | unit | oracle | default | spread | meaning |",
+        "|---|---|---|---|---|---|",
+    )
+    for row in ask("parameters", "--format", "json"):
+        cells = (row[name] for name in ("unit", "oracle", "value", "spread", "meaning"))
+        yield write_row(f"`{row['parameter']}`", *cells)
+
+
+def describe_answers() -> Iterator[str]:
+    """Tabulate the keys of each verb's JSON; what an axis or a parameter adds is left out."""
+    yield "Keys of `--format json`, and columns of `--format csv`."
+    parameters = {row["parameter"] for row in ask("parameters", "--format", "json")}
+    for verb, schema in ask("schema", "--answers").items():
+        row = schema.get("items", schema)
+        yield from ("", f"## {verb}", "", "| key | type | unit | meaning |", "|---|---|---|---|")
+        for key, value in row["properties"].items():
+            if key not in parameters or key in ("pe", "batch"):
+                unit, meaning = value.get("unit", ""), value.get("description", "")
+                yield write_row(f"`{key}`", name_type(value), unit, meaning)
+
+
+def describe_functions() -> Iterator[str]:
+    """List the functions of `sweep` with their signatures and docstrings."""
+    yield "After `import sweep`. Questions that take a cube are methods of `ds.paradl`, too."
+    for name in sweep.__all__:
+        member = getattr(sweep, name)
+        yield from ("", f"## {name}", "")
+        if inspect.isfunction(member):
+            names = ", ".join(map(str, inspect.signature(member).parameters.values()))
+            yield from ("```python", f"sweep.{name}({names})", "```", "")
+        yield from ("```text", inspect.getdoc(member) or "", "```")
+
+
+def write_row(*cells: object) -> str:
+    """Write a row of a table; a bar would end a cell."""
+    texts = (
+        "" if cell is None else str(cell).replace("|", "\\|").replace("\n", " ") for cell in cells
+    )
+    return f"| {' | '.join(texts)} |"
