@@ -31,6 +31,7 @@ MACHINE_KEYS = {
     "size": "the number of PEs has no limit",
     "input_rate": "samples are there in time",
     "levels.oversubscription": "links of all levels carry what they state",
+    "levels.collectives": "rings run at the levels' latency and bandwidth",
 }
 
 

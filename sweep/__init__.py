@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from sweep.questions.limits import limits as limits
     from sweep.questions.needs import needs as needs
     from sweep.questions.pareto import pareto as pareto
-    from sweep.questions.place import place as place
+    from sweep.questions.place.question import place as place
     from sweep.questions.predict import predict as predict
     from sweep.questions.provision import provision as provision
     from sweep.questions.regret import regret as regret
@@ -52,16 +52,21 @@ if TYPE_CHECKING:
 # xarray and Zarr takes 949 ms, `paradl --help` 66 ms in all (`python -m benchmarks startup`,
 # 2026-11-20).
 
-# Questions are found: a file of `sweep.questions` that defines its own name is one. Those that take
-# a `Source` are asked by `ds.paradl`, too.
-_TEXTS = {path.stem: path.read_text() for path in Path(__file__).parent.glob("questions/*.py")}
+# Questions are found by their files: `sweep.questions` has one named after each verb, or a folder
+# with `question.py`. Those that take a `Source` are methods of `ds.paradl`, too.
+_HERE = Path(__file__).parent
+_TEXTS = {path.stem: path.read_text() for path in _HERE.glob("questions/*.py")}
+_TEXTS |= {path.parent.name: path.read_text() for path in _HERE.glob("questions/*/question.py")}
 _QUESTIONS = [
     name for name, text in _TEXTS.items() if re.search(rf"^(def )?{name}( = |\()", text, re.M)
 ]
+_FOLDERS = {name for name in _QUESTIONS if (_HERE / "questions" / name).is_dir()}
 OF_CUBES = [name for name in _QUESTIONS if "from sweep.cells.source import" in _TEXTS[name]]
 _MEMBERS = {
-    **{f"sweep.questions.{name}": (name,) for name in _QUESTIONS},
-    "sweep.questions.hybrid.question": ("hybrid",),
+    **{
+        f"sweep.questions.{name}{'.question' if name in _FOLDERS else ''}": (name,)
+        for name in _QUESTIONS
+    },
     "sweep.engine.run": ("open_dataset", "run"),
     "sweep.cells.memory_cube": ("compute_space",),
     "sweep.calibration.calibrate": ("calibrate",),

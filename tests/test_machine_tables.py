@@ -8,7 +8,7 @@ from sparse_tables import WORDS, make_model
 
 import sweep
 from grids.library import find
-from sweep.questions.timed_graph import choose_graph
+from sweep.questions.place.timed_graph import choose_graph
 
 
 def predict(sparse: bool, strategy: str = "data", pe: int = 4, batch: int = 32) -> dict[str, Any]:

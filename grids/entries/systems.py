@@ -6,43 +6,29 @@ not derived. Descriptions are what `paradl systems NAME --yaml` writes beside th
 """
 
 from collections.abc import Mapping
-from functools import partial
 from itertools import pairwise
 from typing import Annotated, ClassVar, Self
 
-from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
+from pydantic import Field, model_validator
 
+from grids.entries.connections import (
+    Bytes,
+    BytesPerSecond,
+    Collectives,
+    Connection,
+    FlopPerSecond,
+    Number,
+    Positive,
+)
 from grids.entries.entry import Count, Entry, Name, Record, Sources
 from grids.entries.mesh import Mesh
 from grids.entries.precision import PRECISIONS, AnyPrecision, PrecisionName
-from grids.entries.quantity import BANDWIDTH, CAPACITY, LATENCY, SPEED, Scale
 from grids.entries.software import AnySoftware
 from grids.reading.errors import format_text, shorten
-from grids.reading.units import parse_quantity
 
 MOST_LEVELS = 16
 
 
-def _serialise_with(scale: Scale) -> PlainSerializer:
-    """The serialiser that writes a quantity in JSON as `scale` reads it."""
-    return PlainSerializer(scale.write, when_used="json")
-
-
-Positive = Field(gt=0.0)
-Number = BeforeValidator(partial(parse_quantity, unit="1", where=""))
-# Annotated with the scale, from which grids/entries/yamltext.py takes the unit.
-Seconds = Annotated[
-    float, LATENCY, BeforeValidator(LATENCY.read), _serialise_with(LATENCY), Field(ge=0.0)
-]
-Bytes = Annotated[
-    float, CAPACITY, BeforeValidator(CAPACITY.read), _serialise_with(CAPACITY), Positive
-]
-BytesPerSecond = Annotated[
-    float, BANDWIDTH, BeforeValidator(BANDWIDTH.read), _serialise_with(BANDWIDTH), Positive
-]
-FlopPerSecond = Annotated[
-    float, SPEED, BeforeValidator(SPEED.read), _serialise_with(SPEED), Positive
-]
 # Below 1, sharing a link would make it faster.
 Contended = Annotated[float, Number, Field(ge=1.0)]
 
@@ -91,15 +77,6 @@ class ProcessingElement(Record):
         return self.tensor_peaks.model_dump(exclude_none=True) if self.tensor_peaks else {}
 
 
-class Connection(Record):
-    """A way between PEs: latency alpha and bandwidth 1 / beta."""
-
-    latency: Seconds = Field(description="start-up of a message, or of one step of a ring [s]")
-    bandwidth: BytesPerSecond = Field(
-        description="what one link carries in one direction [B/s]; in a node, what one PE sends"
-    )
-
-
 class Level(Connection):
     """A level of the network: the first is the node, the last is the whole system."""
 
@@ -109,6 +86,10 @@ class Level(Connection):
     oversubscription: Contended = Field(
         default=1.0,
         description="what its nodes' links carry over what its own links to the next level carry",
+    )
+    # None, not empty: definitions of machines without measurements stay as they were.
+    collectives: Collectives | None = Field(
+        default=None, description="measured collectives; without them, rings at its bandwidth"
     )
 
 
@@ -194,6 +175,22 @@ class System(Entry):
     def most_pes(self) -> int:
         """PEs of the whole machine."""
         return self.size or self.levels[-1].pes
+
+    @property
+    def measured_shares(self) -> frozenset[str]:
+        """Parameters that measured collectives settle: what is reached of a bandwidth is all."""
+        node, *others = [level.collectives or Collectives() for level in self.levels]
+        return frozenset(
+            [
+                *(["node_reduce"] if node.all_reduce else []),
+                *(["node_collective"] if node.all_gather else []),
+                *(
+                    ["rail", "flow", "startup"]
+                    if others and all(o.all_reduce for o in others)
+                    else []
+                ),
+            ]
+        )
 
     @property
     def machine(self) -> str:

@@ -1,20 +1,22 @@
 """A machine as the kernels take it: its PEs, and the network between them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from grids.entries.calibration import CalibrationFile
+from grids.entries.connections import Collectives
 from grids.entries.oracles import OracleName
 from grids.entries.parameters import PARAMETERS
 from grids.entries.precision import PRECISIONS
 from grids.entries.software import SOFTWARE
-from grids.entries.systems import System
+from grids.entries.systems import Level, System
 from grids.inputs.values import Values
 from grids.models.layers import Floats
 from kernels.configuration.places import PLACES, Part
-from kernels.machine.network import Network
+from kernels.machine.network import MeasuredLines, Network
 from kernels.machine.software import Software
 from kernels.work.compute import PE
 
@@ -41,6 +43,8 @@ class Machine:
         expected = SOFTWARE[self.system.software].parameters.get(
             name, prior.median[self.system.precision]
         )
+        if name in self.system.measured_shares:
+            expected = 1.0
         if self.calibration is not None and name in self.calibration.parameters:
             expected = self.calibration.parameters[name].value
         return values.get(name, expected)
@@ -137,5 +141,39 @@ def build_network(machine: Machine, values: Values, oracle: OracleName) -> Netwo
         oversubscription=np.array([level.oversubscription for level in levels]),
         size=np.asarray(np.inf if paper else float(system.most_pes)),
         whole_gradients=np.asarray(not paper and sends_whole_gradients(system)),
+        measured=None if paper else build_lines(levels),
         **({} if paper else machine.look_up_part("network", values)),
+    )
+
+
+def build_lines(levels: Sequence[Level]) -> dict[str, MeasuredLines] | None:
+    """Lines of factors on latencies and bandwidths [level], by measured collective; None: none is.
+
+    Factors, so that an axis of bandwidths moves measured collectives as well.
+    """
+    lines = {name: _find_factors(levels, name) for name in Collectives.model_fields}
+    return {name: factors for name, factors in lines.items() if factors} or None
+
+
+def _find_factors(levels: Sequence[Level], collective: str) -> MeasuredLines:
+    """The same of one collective; a level of fewer lines has its first one again."""
+    measured = [getattr(level.collectives, collective, None) for level in levels]
+    if not any(measured):
+        return ()
+    # The fastest first: the order in which a level's lines meet those of another.
+    lines = [
+        sorted(ways or (level,), key=lambda way: -way.bandwidth)
+        for ways, level in zip(measured, levels, strict=True)
+    ]
+    longest = max(map(len, lines))
+    padded = [[*ways, *ways[:1] * (longest - len(ways))] for ways in lines]
+    latency = np.array([level.latency for level in levels])
+    bandwidth = np.array([level.bandwidth for level in levels])
+    return tuple(
+        (
+            # Where no latency is stated, none is scaled.
+            np.array([way.latency for way in ways]) / np.where(latency > 0, latency, np.inf),
+            np.array([way.bandwidth for way in ways]) / bandwidth,
+        )
+        for ways in zip(*padded, strict=True)
     )

@@ -27,6 +27,7 @@ SERIAL = "serial"  # a model's time on one PE
 PRIOR_ERROR = ModelError(serial=0.06, group=0.2, reduce=0.2, exchange=0.3, unseen=0.0, distance=0.0)
 KINDS = ("serial", "group", "reduce", "exchange")
 PROFILE_SPREAD = 0.1
+COLLECTIVE_SPREAD = 0.1  # assumption: of measured collectives, as a profile's
 # More where a profile does not state its batch or precision: of one half to twice the batch.
 ASSUMED_SPREAD = 0.1
 # Of published images/s of networks that were left out of the priors' fit, 80 % intervals then hold
@@ -127,6 +128,8 @@ def _list_spreads(system: System) -> dict[str, float]:
         prior = PARAMETERS[name].prior
         assert prior is not None  # a parameter of the machine oracle
         spreads[name] = 0.0 if name in known.settled else prior.spread[system.precision]
+        if name in system.measured_shares:
+            spreads[name] = min(spreads[name], COLLECTIVE_SPREAD)
     return spreads
 
 

@@ -52,7 +52,7 @@ EFFICIENCIES = {
 # Fields of a network that no single parameter sets.
 STRUCTURE = (
     *("span", "latency", "bandwidth", "pes_per_node", "links_per_node"),
-    *("oversubscription", "flow", "size", "whole_gradients"),
+    *("oversubscription", "flow", "size", "whole_gradients", "measured"),
 )
 PLACES: dict[str, Place] = {
     "batch": Place("run", "spec_batch"),

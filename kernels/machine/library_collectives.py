@@ -59,6 +59,12 @@ def limit_to_first(costs: Costs, limited: Flags | bool) -> Costs:
 
 def gather_costs(network: Network, ring: Ring, algorithm: Algorithm) -> Costs:
     """An all-gather, or a reduce-scatter, of `m` bytes in the end."""
+    lines = network.list_lines("all_gather")
+    return tuple(cost for line in lines for cost in _gather_costs(line, ring, algorithm))
+
+
+def _gather_costs(network: Network, ring: Ring, algorithm: Algorithm) -> Costs:
+    """The same by one line."""
     by_ring, in_levels = _gather_by_ring(network, ring), _gather_in_levels(network, ring)
     match algorithm:
         case "two-level":
@@ -71,10 +77,16 @@ def gather_costs(network: Network, ring: Ring, algorithm: Algorithm) -> Costs:
 
 def reduce_costs(network: Network, ring: Ring, algorithm: Algorithm) -> Costs:
     """An all-reduce of m bytes: a reduce-scatter and a gather, or a tree."""
+    lines = network.list_lines("all_reduce")
+    return tuple(cost for line in lines for cost in _reduce_costs(line, ring, algorithm))
+
+
+def _reduce_costs(network: Network, ring: Ring, algorithm: Algorithm) -> Costs:
+    """The same by one line."""
     trees = tree_costs(network, ring, algorithm)
     if algorithm == "tree":
         return trees
-    gathers = gather_costs(network, ring, algorithm)
+    gathers = _gather_costs(network, ring, algorithm)
     return *(Cost(2 * cost.startup, 2 * cost.beta) for cost in gathers), *trees
 
 

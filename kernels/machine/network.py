@@ -5,7 +5,8 @@ spans. Symbols: alpha start-up of a message [s], beta seconds a byte, phi >= 1 c
 which multiplies beta (ParaDL, section 4.2 and 5.2.3).
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import jax
 
@@ -28,6 +29,11 @@ class Link:
         return Link(self.alpha, xp.multiply(self.beta, phi))
 
 
+# Factors on latencies and bandwidths by level, for each line. Not stacked: what has fewer
+# dimensions than cells is a constant of them.
+MeasuredLines = tuple[tuple[PerLevel, PerLevel], ...]
+
+
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Network:
@@ -38,7 +44,8 @@ class Network:
     `input_rate` [samples/s] is what the hosts of a node feed. `oversubscription`, of a level: its
     nodes' links over what leaves it. `flow`: the most that one flow has of a node's links. `size`
     [PEs]: how many there are. `whole_gradients`: whether gradients leave as one message, by rings.
-    Table III knows none of these.
+    `measured`: lines of `all_reduce` and `all_gather`, of which the fastest counts. Table III knows
+    none of these.
     """
 
     span: PerLevel
@@ -55,6 +62,27 @@ class Network:
     flow: Cells = float("inf")
     size: Cells = float("inf")
     whole_gradients: Flags | bool = False
+    measured: Mapping[str, MeasuredLines] | None = None
+
+    def list_lines(self, collective: str) -> tuple["Network", ...]:
+        """The network as each measured line of a collective has it; itself where there is none."""
+        factors = (self.measured or {}).get(collective)
+        if factors is None:
+            return (self,)
+        return tuple(
+            replace(
+                self,
+                latency=_scale_levels(self.latency, latency),
+                bandwidth=_scale_levels(self.bandwidth, bandwidth),
+                measured=None,
+            )
+            for latency, bandwidth in factors
+        )
+
+
+def _scale_levels(values: PerLevel, factors: PerLevel) -> PerLevel:
+    """The values [level, ...] times a factor for each level."""
+    return values * xp.expand_dims(factors, tuple(range(1, xp.ndim(values))))
 
 
 def link(network: Network, q: Cells) -> Link:

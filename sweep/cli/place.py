@@ -55,10 +55,10 @@ def place(
 ) -> None:
     """Place a network's operators on devices so that a step is shortest, with a proof."""
     check_names({"system": system, "dataset": dataset}, several=False)
-    from sweep.questions.timed_graph import expect_graph
+    from sweep.questions.place.timed_graph import expect_graph
 
     expect_graph(what)  # before the solver is imported
-    from sweep.questions.place import place as ask
+    from sweep.questions.place.question import place as ask
     from sweep.show.place import show_placement
 
     sizes = None

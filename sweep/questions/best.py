@@ -11,10 +11,10 @@ from sweep.answers.frames import tabulate
 from sweep.answers.objectives import Aim, Goal, Price, count_hours
 from sweep.answers.system_settings import complete_rows
 from sweep.cases.degrees import list_degrees, mark_batch
+from sweep.cases.picks import PLACE, pick_strategies
 from sweep.cells.selection import Selection, locate_row
 from sweep.cells.source import Source, open_source
 from sweep.cells.space import Space, list_given, open_space
-from sweep.questions.picks import PLACE, pick_strategies
 
 Row = dict[str, Any]
 

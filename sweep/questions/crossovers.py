@@ -27,11 +27,11 @@ from sweep.answers.numbers import pick_range
 from sweep.answers.objectives import Aim, Goal, Price
 from sweep.answers.reasons import write_commonest
 from sweep.answers.system_settings import complete_rows
+from sweep.cases.curves import Curves, TimeCurve, is_ahead
 from sweep.cells.selection import Selection, write_place
 from sweep.cells.source import Source
 from sweep.cells.space import Space, open_space, write_cell
 from sweep.cube.dimensions import expect_laws
-from sweep.questions.curves import Curves, TimeCurve, is_ahead
 
 Row = dict[str, Any]
 Pair = tuple[Index, Index]

@@ -13,6 +13,7 @@ import numpy as np
 
 from grids.grid import Grid
 from grids.reading.errors import InputError
+from sweep.cells.changes import Changes, Flips, Winners, list_changed_winners
 from sweep.cells.parts import Part, find_positions
 from sweep.cells.reader import Places, Reader
 from sweep.cells.selection import Selection
@@ -21,7 +22,6 @@ from sweep.cells.space import list_given
 from sweep.cube.difference import list_differences
 from sweep.cube.layout import SERIAL
 from sweep.cube.variables import Arrays
-from sweep.questions.changes import Changes, Flips, Winners, list_changed_winners
 
 Row = dict[str, Any]
 SHOWN = 3  # values of an axis that only one cube has

@@ -12,6 +12,7 @@ from kernels.names.flags import Limit
 from kernels.names.statistics import BEST, Objective
 from sweep.answers.objectives import expect_objective
 from sweep.answers.system_settings import complete_rows
+from sweep.cases.picks import PLACE
 from sweep.cells.lines import Lines
 from sweep.cells.reader import Reader
 from sweep.cells.selection import Selection
@@ -19,7 +20,6 @@ from sweep.cells.source import Source, open_source
 from sweep.cells.space import list_given, open_space
 from sweep.cube.statistics import EFFICIENCY
 from sweep.questions.best import rank_strategies
-from sweep.questions.picks import PLACE
 
 if TYPE_CHECKING:
     from grids.grid import Grid
@@ -161,7 +161,7 @@ def _regret_draws(reader: Reader, selection: Selection | None, objective: Object
 def _rank_draws(grid: "Grid", labels: Row, rows: list[Row], objective: Objective) -> list[Row]:
     """The rows of one place, of the strategies' best configurations."""
     from sweep.cases.probability import draw_seconds  # late: JAX comes with it
-    from sweep.questions.scenarios import describe_draw
+    from sweep.cases.scenarios import describe_draw
 
     drawn = [draw_seconds(grid, row, objective) if row["feasible"] else None for row in rows]
     count = next(len(times) for times in drawn if times is not None)

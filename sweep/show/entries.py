@@ -38,4 +38,7 @@ def _list_levels(row: Row) -> dict[str, tuple[str, ...]]:
         share = level["oversubscription"]
         narrower = "" if share == 1 else f", {share:g}:1"
         lines.append(f"{level['name']}, {level['pes']} PEs: {latency}, {bandwidth}{narrower}")
+        for name, measured in (level.get("collectives") or {}).items():
+            bandwidth = format_quantity(max(line["bandwidth"] for line in measured), "B/s")
+            lines.append(f"  {name} {bandwidth}, measured")
     return {"levels": tuple(lines)}

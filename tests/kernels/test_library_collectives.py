@@ -1,5 +1,6 @@
 """Collectives as libraries run them, by hand: 1,024 bytes on the network of `racks`."""
 
+from dataclasses import replace
 from typing import get_args
 
 import numpy as np
@@ -125,3 +126,15 @@ def test_auto_is_the_fastest_of_the_three(group, stride, replicas, m, messages) 
     assert reduce_seconds(ring, "auto", m, messages) == pytest.approx(min(each))
     gathers = [gather_seconds(ring, name, m, messages) for name in ALGORITHMS]
     assert gather_seconds(ring, "auto", m, messages) == pytest.approx(min(gathers))
+
+
+def test_of_measured_lines_the_fastest_counts() -> None:
+    slow, quick = (np.full(len(RACKS.span), factor) for factor in (2.0, 0.5))
+    # One line of half the start-up and half the bandwidth, one of double both.
+    measured = replace(RACKS, measured={"all_reduce": ((slow, slow), (quick, quick))})
+    ring = make_ring(4, 4, 1)  # in a node: latency 1, bandwidth 16
+    for m in (8.0, 1024.0, 65536.0):
+        lines = (6 * (2 + m / 4 / 32), 6 * (0.5 + m / 4 / 8))
+        assert time(reduce_costs(measured, ring, "ring"), m) == pytest.approx(min(lines))
+        # What was not measured is as before.
+        assert time(gather_costs(measured, ring, "ring"), m) == gather_seconds(ring, "ring", m)

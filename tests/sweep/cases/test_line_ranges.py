@@ -11,9 +11,9 @@ from grids.inputs.draws import DRAWS
 from kernels.names.flags import FORBIDS
 from kernels.oracle.answer import answer_case
 from sweep.cases.draws import draw_times
+from sweep.cases.line_ranges import MOST_COUNTS, _thin
 from sweep.cells.design_space import SpaceValues, make_grid
 from sweep.questions.limits import FEW, list_limits
-from sweep.questions.line_ranges import MOST_COUNTS, _thin
 
 COUNTS = [1, 8, 64, 256]
 

@@ -16,13 +16,13 @@ from grids.placing.problem import Problem
 from grids.placing.solve import PlacementResult, Tell, solve
 from grids.reading.errors import InputError, shorten
 from sweep.errors import RunError
-from sweep.questions.micro_batches import (
+from sweep.questions.place.micro_batches import (
     PosedStep,
     Sizes,
     divide_samples,
     pose_piped,
 )
-from sweep.questions.timed_graph import TimedGraph, choose_graph
+from sweep.questions.place.timed_graph import TimedGraph, choose_graph
 
 Row = dict[str, Any]
 MOST_SECONDS = 7 * 24 * 3600.0

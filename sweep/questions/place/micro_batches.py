@@ -8,7 +8,7 @@ from grids.graphs.links import Links
 from grids.placing.pipelined_steps import Piped, divide_graph, unroll_graph
 from grids.placing.problem import pose_problem
 from grids.reading.errors import InputError, shorten
-from sweep.questions.timed_graph import TimedGraph
+from sweep.questions.place.timed_graph import TimedGraph
 
 Sizes = int | Sequence[int]  # the number of micro-batches, or the samples of each
 OPTION = "micro_batches"
