@@ -1,1 +1,1 @@
-"""Answers: types whose fields have units and meanings, and what several questions share."""
+"""Types of answers, whose fields carry units and meanings, and helpers that questions share."""

@@ -1,4 +1,4 @@
-"""DataFrames of answers that are rows of plain data."""
+"""Turn questions that answer with rows of plain data into questions that return a DataFrame."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -11,13 +11,13 @@ P = ParamSpec("P")
 
 
 def tabulate(name: str, question: Callable[P, list[dict[str, Any]]]) -> Callable[P, "pd.DataFrame"]:
-    """The question, by another name, that answers with a DataFrame of its rows."""
+    """Return the question under another name, with its rows as a DataFrame."""
 
     @wraps(question)
     def ask(*args: P.args, **options: P.kwargs) -> "pd.DataFrame":
         import pandas as pd  # late: it takes long to import
 
-        # Objects: else whole numbers would become floats where others are None.
+        # dtype=object: a None would turn whole numbers of its column into floats.
         return pd.DataFrame(question(*args, **options), dtype=object)
 
     ask.__name__ = ask.__qualname__ = name

@@ -1,4 +1,4 @@
-"""Objectives: what a question ranks by, and what a PE-hour costs."""
+"""Objectives that questions minimise, and prices of PE-hours."""
 
 import math
 from collections.abc import Mapping
@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grids.grid import Grid
-from grids.reading.errors import InputError, shorten, suggest_name
+from grids.reading.errors import InputError, shorten
 from kernels.names.statistics import BEST, Objective
 
 Goal = Literal["epoch_time", "train_time", "pe_hours", "cost"]
-# A PE-hour costs one number, or one for each system.
+# One price per PE-hour for all systems, or a price for each system.
 Price = float | Mapping[str, float] | None
 
 HOUR = 3600.0  # [s]
@@ -21,13 +21,14 @@ HOUR = 3600.0  # [s]
 
 @dataclass(frozen=True)
 class Aim:
-    """The quantity to minimise, and the price that a cost is counted with."""
+    """The quantity to minimise, and the price per PE-hour if it is a cost."""
 
     goal: Goal = "epoch_time"
     price: Price = None
 
     def __post_init__(self) -> None:
-        expect_goal(self.goal)
+        if self.goal not in get_args(Goal):
+            raise InputError.unknown("objective", self.goal, get_args(Goal), where="objective")
         if self.goal == "cost" and self.price is None:
             raise InputError(
                 "the cost needs the price of a PE-hour",
@@ -38,16 +39,12 @@ class Aim:
 
     @property
     def summarised(self) -> Objective | None:
-        """The objective whose best cell a cube's summary keeps; None: it keeps no such."""
+        """The objective, if a cube's summary keeps its best cells; else None."""
         return next((goal for goal in BEST if goal == self.goal), None)
 
-    def find_price(self, system: str) -> float | None:
-        """The price of a PE-hour of a system, None without prices. InputError: others have one."""
-        return look_up_price(self.price, system)
-
     def trains(self, grid: Grid, model: str, dataset: str) -> bool:
-        """True if times are those to a target: where the goal says so, or a law is known of what
-        is paid for.
+        """True if times are to a target accuracy: for train_time, and for PE-hours and costs
+        wherever a convergence law is known.
         """
         if self.goal in ("epoch_time", "train_time"):
             return self.goal == "train_time"
@@ -55,19 +52,19 @@ class Aim:
 
 
 def check_price(price: object) -> None:
-    """InputError: a price that is no number above 0."""
+    """Raise InputError unless every price is a number above 0."""
     for value in price.values() if isinstance(price, Mapping) else [price]:
         if value is not None and not (isinstance(value, int | float) and 0 < value < math.inf):
             raise InputError(f"expected a price above 0, got {shorten(value)}", where="price")
 
 
 def look_up_price(price: Price, system: str) -> float | None:
-    """The price of a PE-hour of a system, None without prices. InputError: others have one."""
+    """Price of a PE-hour on a system; None without prices. InputError: only others have one."""
     if not isinstance(price, Mapping):
         return price
     if system not in price:
         raise InputError(
-            f"no price of {system!r}",
+            f"no price for {system!r}",
             where="price",
             advice=f"add {system}=2.5; known: {', '.join(price)}",
         )
@@ -75,27 +72,17 @@ def look_up_price(price: Price, system: str) -> float | None:
 
 
 def look_up_prices(systems: NDArray[Any], price: Price) -> NDArray[np.float64]:
-    """The price of a PE-hour of each system; InputError: one has none."""
+    """Price of a PE-hour on each system. InputError: a system without a price."""
     prices = [look_up_price(price, str(name)) for name in systems.reshape(-1)]
     return np.array(prices, float).reshape(systems.shape)
 
 
 def expect_objective(objective: str) -> None:
-    """InputError: an objective that summaries do not have."""
+    """Raise InputError unless summaries keep this objective."""
     if objective not in BEST:
         raise InputError.unknown("objective", objective, BEST, where="objective")
 
 
-def expect_goal(goal: object) -> None:
-    """InputError: no objective."""
-    if goal not in get_args(Goal):
-        raise InputError(
-            f"unknown objective {shorten(goal)}",
-            where="objective",
-            advice=suggest_name(str(goal), get_args(Goal)),
-        )
-
-
 def count_hours(pe: float, seconds: float) -> float:
-    """PE-hours of a number of PEs for some seconds."""
+    """PE-hours that `pe` PEs use in `seconds`."""
     return pe * seconds / HOUR

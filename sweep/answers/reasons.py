@@ -1,4 +1,4 @@
-"""Reasons: what forbids cells, counted and named."""
+"""Count and name the limits that forbid cells."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,31 +13,31 @@ Flags = NDArray[Any]
 
 
 def list_reasons(flags: int) -> list[str]:
-    """The names of the limits that forbid a cell, none of an allowed one."""
+    """Names of the limits that forbid a cell; empty if it is allowed."""
     return name_limits(int(flags) & FORBIDS)
 
 
 def count_reasons(limit: Flags) -> NDArray[np.int64]:
-    """The number of limits that forbid each cell."""
+    """Number of limits that forbid each cell."""
     single = [((limit & flag.value) > 0).astype(np.int64) for flag in Limit if flag & FORBIDS]
     total: NDArray[np.int64] = np.sum(single, axis=0)
     return total
 
 
 def write_commonest(limit: Flags) -> str:
-    """The limits that forbid most cells together, in words."""
+    """The most frequent combination of limits that forbid a cell, as text."""
     kinds, counts = np.unique(limit & FORBIDS, return_counts=True)
     return ", ".join(name_limits(int(kinds[counts.argmax()])))
 
 
 def write_each(limit: Flags, nothing: str) -> NDArray[Any]:
-    """The limits of each cell in words; `nothing` where there are none."""
+    """Limits of each cell as text; `nothing` where there are none."""
     texts, at = join_limits(limit)
     return np.array([text or nothing for text in texts], object)[at]
 
 
 def rank_limits(limit: Flags) -> list[str]:
-    """The names of the limits that forbid cells, the most frequent first."""
+    """Names of the limits that forbid cells, the most frequent first."""
     flags = {name: Limit[name.upper()] for name in list_reasons(FORBIDS)}
     return rank_reasons(
         {name: int(((limit & flag.value) > 0).sum()) for name, flag in flags.items()}
@@ -45,6 +45,6 @@ def rank_limits(limit: Flags) -> list[str]:
 
 
 def rank_reasons(counts: Mapping[str, int]) -> list[str]:
-    """The names that were counted, the most frequent first; equals stay in the order of `Limit`."""
+    """Names with a count above 0, the most frequent first; ties keep the order of `Limit`."""
     frequent = sorted(counts.items(), key=lambda item: -item[1])
     return [name for name, count in frequent if count]

@@ -1,6 +1,6 @@
-"""Additions to an answer's rows: their systems' settings, the values of rows of parameters.
+"""Add to answers the precision and software of systems, and parameters that change together.
 
-Times of systems compare only where precision and software are equal.
+Readers need them to compare systems: times compare only if precision and software are equal.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from sweep.cube.coordinates import list_columns
 
 Row = dict[str, Any]
 
-# Keys whose value may be a system, and the keys of its precision and software.
+# Keys whose value may be a system, with the keys to add for its precision and software.
 PLACES = {
     "system": SYSTEM_SETTINGS,
     "worst_at": ("worst_precision", "worst_software"),
@@ -24,10 +24,10 @@ PLACES = {
 
 
 def complete_rows(space: Space, rows: list[Row]) -> list[Row]:
-    """The rows of an answer; with several systems the precision and software stand behind each.
+    """Rows with the precision and software after each system, if there are several systems, and
+    with the values after each row number of parameters that change together.
 
-    So they do behind `worst_at`, where it is a system. Behind the number of a row of parameters
-    that change together stand their values.
+    A `worst_at` that names a system gets precision and software, too.
     """
     systems = space.systems
     if space.grid.rows:
@@ -39,7 +39,7 @@ def complete_rows(space: Space, rows: list[Row]) -> list[Row]:
 
 
 def complete_columns(space: Space, labels: Columns) -> Columns:
-    """The columns of an answer with the same additions."""
+    """Columns of an answer with the same additions as `complete_rows` makes."""
     named = {"system": SYSTEM_SETTINGS} if len(space.systems) > 1 else {}
     known: dict[str, dict[str, str]] = {
         name: {system.name: getattr(system, name) for system in space.systems}
@@ -62,7 +62,7 @@ def _add_row_values(grid: Grid, row: Row) -> Row:
         items[key] = value
         if key in grid.rows:
             items |= list_row_values(grid, {key: value})
-    return items | row  # what a question states itself, as what it varied, stays
+    return items | row  # values that the question itself varied take precedence
 
 
 def _add_settings(row: Row, settings: Mapping[str, tuple[str, str]]) -> Row:

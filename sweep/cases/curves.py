@@ -13,7 +13,7 @@ from grids.models.layers import Floats
 from grids.reading.errors import InputError
 from kernels.configuration.case import Case
 from kernels.names.flags import FORBIDS
-from sweep.answers.objectives import Aim
+from sweep.answers.objectives import Aim, look_up_price
 from sweep.cases.case_numbers import UPGRADABLE, read_value
 from sweep.cases.draws import draw_both_times, draw_epochs
 from sweep.cases.roots import close_in, span_values
@@ -129,7 +129,7 @@ class Curves:
 
     def _weigh(self, index: Index, values: Floats) -> Floats:
         """The factor on the time of an epoch [value]: epochs, and the price of a PE-hour."""
-        price = self.aim.find_price(self.space.name(index)["system"])
+        price = look_up_price(self.aim.price, self.space.name(index)["system"])
         factor = np.full(values.shape, 1.0 if self.aim.goal != "cost" else price)
         if self._trains(index):
             answer = answer_expected(self._build(index, values))

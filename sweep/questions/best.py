@@ -8,7 +8,7 @@ import numpy as np
 
 from grids.grid import Grid
 from sweep.answers.frames import tabulate
-from sweep.answers.objectives import Aim, Goal, Price, count_hours
+from sweep.answers.objectives import Aim, Goal, Price, count_hours, look_up_price
 from sweep.answers.system_settings import complete_rows
 from sweep.cases.degrees import list_degrees, mark_batch
 from sweep.cases.picks import PLACE, pick_strategies
@@ -92,7 +92,7 @@ def _list_times(pick: Row, aim: Aim) -> Row:
     """Times of an epoch [s], to the target where a law is known, and their cost."""
     epoch, epochs = pick["comp_time"] + pick["comm_time"], pick["epochs"]
     hours = count_hours(pick["pe"], epoch * (epochs or 1.0))
-    price = aim.find_price(pick["system"])
+    price = look_up_price(aim.price, pick["system"])
     return {
         **({} if epochs is None else {"epochs": epochs, "train_time": epochs * epoch}),
         "epoch_time": epoch,

@@ -16,7 +16,7 @@ from kernels.names.flags import FORBIDS
 from kernels.oracle.answer import Answer, answer_case
 from sweep.answers.frames import tabulate
 from sweep.answers.numbers import number
-from sweep.answers.objectives import Aim, Price, count_hours
+from sweep.answers.objectives import Aim, Price, count_hours, look_up_price
 from sweep.answers.reasons import write_commonest
 from sweep.answers.system_settings import complete_rows
 from sweep.cases.degrees import list_degrees
@@ -179,7 +179,7 @@ def _describe_cell(space: Space, index: Index, trainings: Trainings, aim: Aim) -
     degrees = list_degrees(space.grid, labels | cell)
     seconds = float(trainings.times[at])
     hours = count_hours(cell["pe"], seconds)
-    price = aim.find_price(labels["system"])
+    price = look_up_price(aim.price, labels["system"])
     chance = _find_chance(space, labels | cell | degrees, seconds, trainings.goal)
     return {
         **cell,

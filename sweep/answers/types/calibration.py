@@ -1,4 +1,4 @@
-"""The answer of `calibrate`: the calibration, as its file has it."""
+"""Answer of `calibrate`: the calibration as its file states it."""
 
 from typing import Annotated, Any, TypedDict
 
@@ -7,17 +7,17 @@ from grids.entries.entry import Record
 from sweep.answers.types.facts import AnswerType, Fact
 from sweep.answers.types.words import Dataset, Model, OracleName, Precision, Strategy, System
 
-SPREAD = "spread of the logarithm of what remains unexplained, "
+SPREAD = "spread of the logarithm of the unexplained rest, "
 
 
 def state_field(record: type[Record], name: str, before: str = "") -> Fact:
-    """The fact about a field of the calibration's file, as the file explains it."""
+    """Fact about a field of the calibration's file, worded as in the file's own schema."""
     text = record.model_fields[name].description or ""
     return Fact(f"{before}{text[:1].lower()}{text[1:].rstrip('.')}")
 
 
 class ErrorRecord(TypedDict):
-    """Errors that the formulas leave unexplained."""
+    """Errors that the formulas do not explain."""
 
     serial: Annotated[float, state_field(ModelError, "serial", SPREAD)]
     group: Annotated[float, state_field(ModelError, "group", SPREAD)]
@@ -28,7 +28,7 @@ class ErrorRecord(TypedDict):
 
 
 class SeriesRow(TypedDict):
-    """Runs that were fitted: one model and strategy at several scales."""
+    """Fitted runs of one model and strategy at several scales."""
 
     model: Model
     dataset: Dataset
@@ -38,35 +38,38 @@ class SeriesRow(TypedDict):
 
 
 class CalibrationRecord(TypedDict):
-    """A machine, calibrated."""
+    """Calibration of a machine."""
 
     name: Annotated[str, Fact("the calibration's name")]
-    title: Annotated[str, Fact("what it is, in words")]
-    source: Annotated[list[str], Fact("the files of runs that it was made of")]
+    title: Annotated[str, Fact("a one-line description")]
+    source: Annotated[list[str], Fact("the files of runs that were fitted")]
     system: System
     oracle: OracleName
     precision: Precision
     software: Annotated[str, Fact("the software of the runs")]
     parameters: Annotated[
-        dict[str, Any], Fact("by name: value, spread of its logarithm, determined")
+        dict[str, Any], Fact("by name: value, spread of its logarithm, whether runs determine it")
     ]
     correlation: Annotated[
-        list[list[float]], Fact("of their logarithms: a lower triangle, in order")
+        list[list[float]],
+        Fact("correlations of the parameters' logarithms: a lower triangle, in order"),
     ]
     serial: Annotated[
-        dict[str, Any], Fact("by model: factor on the time on one PE, and its spread")
+        dict[str, Any], Fact("by model: factor on the time on one PE, with its spread")
     ]
-    architectures: Annotated[
-        dict[str, Any], Fact("by model: the fingerprint of the network that ran")
-    ]
+    architectures: Annotated[dict[str, Any], Fact("by model: fingerprint of the network that ran")]
     profile_factor: Annotated[
-        float, Fact("factor on a model's time that was profiled, and not run")
+        float, Fact("factor on the time of a model that was profiled but not run")
     ]
     profile_spread: Annotated[
-        float, Fact("spread of a model's time that was profiled, and not run")
+        float, Fact("spread of the time of a model that was profiled but not run")
     ]
-    roofline_factor: Annotated[float, Fact("factor on a model's time that was neither")]
-    roofline_spread: Annotated[float, Fact("spread of a model's time that was neither")]
+    roofline_factor: Annotated[
+        float, Fact("factor on the time of a model that was neither profiled nor run")
+    ]
+    roofline_spread: Annotated[
+        float, Fact("spread of the time of a model that was neither profiled nor run")
+    ]
     error: Annotated[ErrorRecord, state_field(CalibrationFile, "error")]
     series: Annotated[list[SeriesRow], state_field(CalibrationFile, "series")]
     layers: Annotated[list[str], state_field(CalibrationFile, "layers")]

@@ -10,10 +10,10 @@ MemoryBandwidth = Annotated[float, state_parameter("memory_bandwidth")]
 
 
 class ModelRow(TypedDict):
-    """A network."""
+    """Row of `models`."""
 
     model: words.Model
-    title: Annotated[str, Fact("what people call it")]
+    title: Annotated[str, Fact("the usual name")]
     dataset: words.Dataset
     parameters: Annotated[int, Fact("weights and biases")]
     macs: words.Macs
@@ -22,55 +22,56 @@ class ModelRow(TypedDict):
 
 
 class DatasetRow(TypedDict):
-    """A data set."""
+    """Row of `datasets`."""
 
     dataset: words.Dataset
-    samples: Annotated[int, Fact("samples of an epoch")]
-    shape: Annotated[str, Fact("a sample's channels and extents, such as 3x226x226")]
-    targets: Annotated[int, Fact("what is to be told of a sample, such as classes")] | None
+    samples: Annotated[int, Fact("samples per epoch")]
+    shape: Annotated[str, Fact("channels and extents of a sample, such as 3x226x226")]
+    targets: Annotated[int, Fact("outputs per sample, such as classes")] | None
     source: words.Source
 
 
 class SystemRow(TypedDict):
-    """A machine."""
+    """Row of `systems`."""
 
     system: words.System
-    pe: Annotated[str, Fact("the processing element, by its name")]
+    pe: Annotated[str, Fact("name of the processing element")]
     peak_flops: PeakFlops
     tensor_peaks: Annotated[
-        dict[str, float], Fact("dense peaks in lower precisions, those that it has", "FLOP/s")
+        dict[str, float], Fact("dense peaks in lower precisions, where it has them", "FLOP/s")
     ]
     memory: Annotated[float, Fact("memory of a PE", "B", scaled=True)]
     memory_bandwidth: MemoryBandwidth
-    pes_per_node: Annotated[int, Fact("PEs of a node")]
-    links_per_node: Annotated[int, Fact("links of a node to the network")] | None
+    pes_per_node: Annotated[int, Fact("PEs per node")]
+    links_per_node: Annotated[int, Fact("network links per node")] | None
     levels: Annotated[list[dict[str, Any]], Fact("levels of the network, the innermost first")]
     source: Annotated[str, Fact("where the figures come from")]
 
 
 class StrategyRow(TypedDict):
-    """A strategy."""
+    """Row of `strategies`."""
 
     strategy: words.Strategy
-    meaning: Annotated[str, Fact("what it divides")]
-    limit: Annotated[str, Fact("how far it goes")]
+    meaning: Annotated[str, Fact("what the strategy divides")]
+    limit: Annotated[str, Fact("how far it scales, or why it cannot be combined")]
 
 
 class ParameterRow(TypedDict):
-    """A parameter of an oracle; its value and spread may be by precision."""
+    """Row of `parameters`; value and spread may depend on the precision."""
 
     parameter: words.ParameterName
     unit: Annotated[str, Fact("the unit of its values")]
-    oracle: Annotated[Literal["machine", "paper", "both"], Fact("whose it is")]
+    oracle: Annotated[Literal["machine", "paper", "both"], Fact("the oracle that uses it")]
     value: (
         Annotated[
-            float | dict[str, float], Fact("before any run, one or one a precision", "of unit")
+            float | dict[str, float],
+            Fact("value before any measurement, one or one per precision", "of unit"),
         ]
         | None
     )
-    spread: Annotated[float | dict[str, float], Fact("standard deviation of its logarithm")] | None
-    meaning: Annotated[str, Fact("what it is")]
-    source: Annotated[str, Fact("where its value comes from")]
+    spread: Annotated[float | dict[str, float], Fact("standard deviation of log value")] | None
+    meaning: Annotated[str, Fact("the meaning")]
+    source: Annotated[str, Fact("where the value comes from")]
 
 
 ANSWERS = {

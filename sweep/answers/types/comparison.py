@@ -1,4 +1,4 @@
-"""The answer of `compare`: measured runs beside their predictions."""
+"""Answer of `compare`: measured runs beside their predictions."""
 
 from typing import Annotated, Any, TypedDict
 
@@ -7,18 +7,18 @@ from sweep.answers.types.words import Extrapolation, Limits, Notes, PlaceLabels,
 
 
 class RunRow(PlaceLabels):
-    """A measured run, and what is predicted of it."""
+    """A measured run and its prediction."""
 
     p: Annotated[int, Fact("PEs")]
     samples_per_replica: Annotated[float, Fact("samples per replica")]
-    source: Annotated[str, Fact("where it was measured")] | None
-    note: Annotated[str, Fact("what is said of it")] | None
+    source: Annotated[str, Fact("where the run was measured")] | None
+    note: Annotated[str, Fact("the note in the file")] | None
     limit: Limits
     reason: Reason | None
     anomaly: (
         Annotated[
             dict[str, Any],
-            Fact("where it stands out: part, factor, term, what and the likely cause"),
+            Fact("how the run deviates: part, factor, term, what, and the likely cause"),
         ]
         | None
     )
@@ -64,10 +64,10 @@ class RunRow(PlaceLabels):
 
 
 class Comparison(TypedDict):
-    """All runs of a file, and how accurate their predictions are."""
+    """All runs of a file, with the accuracy of their predictions."""
 
     rows: Annotated[
-        list[RunRow], Fact("a row of the file each, in its order, with what is predicted of it")
+        list[RunRow], Fact("one row per row of the file, in its order, with its prediction")
     ]
     summary: Annotated[
         dict[str, Any], Fact("accuracies: overall, strategies_mean, by_strategy, by_model")

@@ -1,4 +1,4 @@
-"""The answers of `status` about a cube, and of `diff` about two."""
+"""Answers about whole cubes: `status` and `diff`."""
 
 from typing import Annotated, Any, NotRequired, TypedDict
 
@@ -8,21 +8,21 @@ Records = list[dict[str, Any]]
 
 
 class Status(TypedDict):
-    """Progress of a cube; with `--verify` what of it is damaged."""
+    """Progress of a cube; with `--verify` also its damaged files."""
 
-    store: Annotated[str, Fact("the place of the cube")]
-    name: Annotated[str, Fact("what the spec calls itself")]
-    complete: Annotated[bool, Fact("whether all is done and there")]
+    store: Annotated[str, Fact("path or URL of the cube")]
+    name: Annotated[str, Fact("the name in the spec")]
+    complete: Annotated[bool, Fact("whether all blocks are done and no file is missing")]
     blocks: Annotated[int, Fact("blocks of the cube")]
-    blocks_done: Annotated[int, Fact("blocks that are done")]
-    summaries_missing: Annotated[int, Fact("summaries that finished blocks lack")]
+    blocks_done: Annotated[int, Fact("finished blocks")]
+    summaries_missing: Annotated[int, Fact("finished blocks without their summary")]
     cells: Annotated[int, Fact("cells of the cube")]
     bytes: Annotated[int, Fact("size of the cube's variables, uncompressed", "B", scaled=True)]
     damaged: NotRequired[
-        Annotated[Records, Fact("damaged files: variable, file, what, cells, block")]
+        Annotated[Records, Fact("damaged files: variable, file, what is wrong, cells, block")]
     ]
     left: NotRequired[
-        Annotated[str, Fact("why marks could not be cleared; null: they were")] | None
+        Annotated[str, Fact("why done-marks could not be cleared; null: they were")] | None
     ]
 
 
@@ -30,30 +30,28 @@ class Difference(TypedDict):
     """Differences between two cubes."""
 
     same: Annotated[bool, Fact("whether both have the same cells with the same answers")]
-    cells: Annotated[int, Fact("cells that both have")]
-    compared: Annotated[int, Fact("cells of finished blocks of both")]
-    inputs: Annotated[Records, Fact("rows of key, first, second: inputs that differ")]
-    versions: Annotated[Records, Fact("rows of key, first, second: versions that differ")]
-    axes: Annotated[
-        Records, Fact("rows of axis, shared, only_first, only_second: axes that differ")
-    ]
+    cells: Annotated[int, Fact("cells that both cubes have")]
+    compared: Annotated[int, Fact("shared cells that are finished in both")]
+    inputs: Annotated[Records, Fact("inputs that differ: key, first, second")]
+    versions: Annotated[Records, Fact("versions that differ: key, first, second")]
+    axes: Annotated[Records, Fact("axes that differ: axis, shared, only_first, only_second")]
     variables: Annotated[
-        dict[str, Any], Fact("only_first, only_second: variables that one cube has")
+        dict[str, Any], Fact("variables that only one cube has: only_first, only_second")
     ]
     answers: Annotated[
-        Records, Fact("a row a variable: changed cells, ratios of second to first, where")
+        Records, Fact("one row per variable: changed cells, ratios of second to first, where")
     ]
     feasibility: (
         Annotated[
-            dict[str, Any], Fact("how many cells changed, became_feasible, became_infeasible")
+            dict[str, Any], Fact("numbers of cells: changed, became_feasible, became_infeasible")
         ]
         | None
     )
     winners: Annotated[
         Records,
-        Fact("PE counts, and values of swept machine parameters, with another fastest strategy"),
+        Fact("PE counts, and values of machine parameters, where the fastest strategy differs"),
     ]
-    notes: Annotated[list[str], Fact("cubes that are not finished")]
+    notes: Annotated[list[str], Fact("notes on unfinished cubes")]
 
 
 ANSWERS = {"status": AnswerType(Status, record=True), "diff": AnswerType(Difference, record=True)}

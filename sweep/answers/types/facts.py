@@ -1,7 +1,7 @@
-"""Facts about the fields of answers, and the JSON schemas that follow from them.
+"""Facts about the fields of answers, and the JSON schemas derived from them.
 
 An answer is a TypedDict: a field's type is its type in JSON, and `Annotated` adds a `Fact`. Schemas
-(`paradl schema`), units in tables' heads and the tests of what is printed follow from both.
+(`paradl schema`), the units in table heads and the tests of printed answers are derived from both.
 """
 
 from collections.abc import Iterator
@@ -30,9 +30,9 @@ PERCENTILES = ("10", "50", "90")
 
 @dataclass(frozen=True)
 class Fact:
-    """The meaning of a field, and the unit of its numbers.
+    """Meaning of a field, and the unit of its numbers.
 
-    scaled: tables write it with an SI prefix. names: the texts, or the keys, that it may have.
+    scaled: tables write the number with an SI prefix. names: allowed texts, or keys of a mapping.
     """
 
     meaning: str
@@ -43,7 +43,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class Field:
-    """A field of an answer. kind: its type; optional: whether some answers lack it."""
+    """Type and fact of an answer's field. optional: some answers lack the field."""
 
     kind: object
     fact: Fact
@@ -53,10 +53,10 @@ class Field:
 
 @dataclass(frozen=True)
 class AnswerType:
-    """The answer of a verb: rows, or one record.
+    """Type of a verb's answer: rows, or one record.
 
-    axes: rows have values along a space's axes, too, of several machines their settings, and notes;
-    `sought` where a row may be of no cell, and its values null.
+    axes: "known": rows also have the values along a space's axes, settings of systems and notes;
+    "sought": the same, but these values are null in a row without a cell.
     """
 
     row: type
@@ -65,18 +65,18 @@ class AnswerType:
 
 
 def state_parameter(name: str) -> Fact:
-    """The fact about a parameter's values."""
+    """Fact about a parameter's values."""
     row = PARAMETERS[name]
     return Fact(row.meaning, row.unit, row.unit != "1")
 
 
 def state_variable(name: str, unit: str = "1") -> Fact:
-    """The fact about a variable of the cube, or what follows from some, in an answer's unit."""
+    """Fact about a stored or derived variable of the cube, in the unit of the answer."""
     return Fact((DERIVED | VARIABLES)[name].long_name, unit)
 
 
 def list_fields(answer: type) -> dict[str, Field]:
-    """The fields of an answer, by name; the percentile of a field says that it is one."""
+    """Fields of an answer by name; the meaning of `x_p10` says that it is a percentile."""
     hints = get_type_hints(answer, include_extras=True)
     return {name: _note_percentile(name, _read_field(hint)) for name, hint in hints.items()}
 
@@ -90,12 +90,12 @@ def _note_percentile(name: str, field: Field) -> Field:
 
 
 def _read_field(hint: Any) -> Field:
-    """The field of an annotation."""
+    """Read an annotation into a field."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is NotRequired:
         return replace(_read_field(arguments[0]), optional=True)
     if origin in (Union, UnionType) and NoneType in arguments:
-        (inner,) = (each for each in arguments if each is not NoneType)
+        (inner,) = (kind for kind in arguments if kind is not NoneType)
         return replace(_read_field(inner), nullable=True)
     assert origin is Annotated, hint  # each field has a fact
     kind, fact = arguments
@@ -103,12 +103,12 @@ def _read_field(hint: Any) -> Field:
 
 
 def describe_answer(answer: type) -> Schema:
-    """The JSON schema of an answer, or of one of its rows; no other key than its own is allowed."""
+    """JSON schema of an answer, or of one of its rows; other keys are not allowed."""
     return describe_fields(list_fields(answer))
 
 
 def describe_fields(fields: dict[str, Field]) -> Schema:
-    """The JSON schema of a record of these fields."""
+    """JSON schema of a record with these fields."""
     return {
         "type": "object",
         "properties": {name: _describe_field(field) for name, field in fields.items()},
@@ -125,7 +125,7 @@ def _describe_field(field: Field) -> Schema:
 
 
 def _describe_kind(kind: Any, names: tuple[str, ...] = ()) -> Schema:
-    """The schema of a type, without units and meanings but those of an answer inside it."""
+    """Schema of a type; a nested answer keeps the units and meanings of its fields."""
     origin, arguments = get_origin(kind), get_args(kind)
     if is_typeddict(kind):
         return describe_answer(kind)
@@ -151,7 +151,7 @@ def _describe_mapping(value: Any, names: tuple[str, ...]) -> Schema:
 
 
 def _join_kinds(kinds: tuple[Any, ...]) -> Schema:
-    """The schema of a value of one of several types."""
+    """Schema of a value that has one of several types."""
     schemas = [{"type": "null"} if kind is NoneType else _describe_kind(kind) for kind in kinds]
     joined = {key: value for schema in schemas for key, value in schema.items()}
     return joined | {"type": [schema["type"] for schema in schemas]}
@@ -165,15 +165,15 @@ def _allow_null(schema: Schema) -> Schema:
 
 
 def holds_numbers(schema: Schema) -> bool:
-    """True if a value, an item of a list or a named part may be a number.
+    """True if the value, a list's item or a mapping's value may be a number.
 
-    Fields of an answer inside it have units of their own.
+    Fields of a nested answer do not count: they state their own units.
     """
     return bool({"number", "integer"}.intersection(_list_types(schema)))
 
 
 def _list_types(schema: Schema) -> Iterator[str]:
-    """The types of a value, of its items and of its named parts."""
+    """Yield the JSON types of a value, its items and its named parts."""
     parts = (
         schema,
         schema.get("items", {}),

@@ -1,13 +1,13 @@
-"""The answer of `hybrid`: when a hybrid beats data parallelism, end to end."""
+"""Answer of `hybrid`: when a hybrid trains to the target faster than data parallelism."""
 
 from typing import Annotated, Literal, TypedDict
 
 from sweep.answers.types import words
 from sweep.answers.types.facts import AnswerType, Fact
 
-PEsOfGroup = Annotated[int, Fact("PEs of a group")]
-Speedup = Annotated[float, Fact("time to the target on one PE over that on so many")]
-Extrapolated = Annotated[bool, Fact("whether epochs of a batch were needed that nobody measured")]
+PEsOfGroup = Annotated[int, Fact("PEs per group")]
+Speedup = Annotated[float, Fact("speed-up of the training over one PE")]
+Extrapolated = Annotated[bool, Fact("whether the epochs of that batch are extrapolated")]
 Low = Annotated[float, Fact("10th percentile over the draws")]
 Median = Annotated[float, Fact("50th percentile over the draws")]
 High = Annotated[float, Fact("90th percentile over the draws")]
@@ -20,29 +20,29 @@ class EpochsRecord(TypedDict):
     source: Annotated[list[str], Fact("where epochs were measured")]
     epochs_min: Annotated[float, Fact("epochs to the target with small batches")]
     critical_batch: (
-        Annotated[float, Fact("the batch that takes twice as many; null: none is known")] | None
+        Annotated[float, Fact("the batch that takes twice as many epochs; null: not known")] | None
     )
-    measured: Annotated[list[int | None], Fact("the least and largest batch")]
+    measured: Annotated[list[int | None], Fact("smallest and largest measured batch")]
     converges_to: (
-        Annotated[float, Fact("the largest batch that reaches the target; null: no bound")] | None
+        Annotated[float, Fact("largest batch that reaches the target; null: no bound")] | None
     )
     alone: Annotated[float, Fact("epochs with the batch of one replica")]
     alone_extrapolated: Extrapolated
 
 
 class SplitRow(TypedDict):
-    """The gain of a hybrid's group."""
+    """Speed-up inside a hybrid's group."""
 
     strategy: words.Strategy
     group: PEsOfGroup
-    speedup: Annotated[float, Fact("of an iteration in a group over one PE")] | None
-    fastest: Annotated[bool, Fact("whether no other split of groups of this size has more")]
-    basis: Annotated[Basis, Fact("whose the speed-up is")]
-    scaling_efficiency: Annotated[Basis, Fact("whose T_1 / T_N across replicas is")]
+    speedup: Annotated[float, Fact("speed-up of an iteration in a group over one PE")] | None
+    fastest: Annotated[bool, Fact("whether it is the fastest hybrid with groups of this size")]
+    basis: Annotated[Basis, Fact("source of the speed-up")]
+    scaling_efficiency: Annotated[Basis, Fact("source of T_1 / T_N across replicas")]
 
 
 class HybridRow(TypedDict):
-    """A strategy on so many PEs."""
+    """A strategy at one PE count."""
 
     pe: words.PE
     strategy: words.Strategy
@@ -52,7 +52,7 @@ class HybridRow(TypedDict):
     p10: Low | None
     p50: Median | None
     p90: High | None
-    wins: Annotated[bool, Fact("whether it is the soonest of all on so many PEs")]
+    wins: Annotated[bool, Fact("whether it is the fastest at this PE count")]
     feasible: words.Feasible
     limit: words.Limits
     global_batch: words.GlobalBatch
@@ -62,63 +62,62 @@ class HybridRow(TypedDict):
 
 
 class HybridCrossover(TypedDict):
-    """From where on a hybrid wins."""
+    """The PE count beyond which a hybrid wins."""
 
     strategy: words.Strategy
     group: PEsOfGroup
     against: Annotated[
-        Literal["same", "best"], Fact("data on as many PEs, or its best up to there")
+        Literal["same", "best"],
+        Fact("compared with data on as many PEs, or with its best on at most as many"),
     ]
-    pe: Annotated[int, Fact("PEs from which on the hybrid wins; null: it never does")] | None
+    pe: Annotated[int, Fact("PE count from which the hybrid wins; null: never")] | None
     p10: Low | None
     p90: High | None
-    chance: Annotated[float, Fact("part of the draws in which it wins from some count on")]
-    several: Annotated[bool, Fact("whether it wins and loses again before")]
+    chance: Annotated[float, Fact("fraction of the draws with a crossover")]
+    several: Annotated[bool, Fact("whether it also wins, and loses again, at fewer PEs")]
     speedup: Speedup | None
     extrapolated: Extrapolated | None
 
 
 class Gain(TypedDict):
-    """The best hybrid against the best of data parallelism."""
+    """The best hybrid against the best data parallelism."""
 
-    pe: Annotated[int, Fact("PEs at most, of either")]
+    pe: Annotated[int, Fact("most PEs of either")]
     gain: (
-        Annotated[float, Fact("by what part the best hybrid is sooner than the best of data")]
+        Annotated[float, Fact("relative gain in speed of the best hybrid over the best data")]
         | None
     )
     p10: Low | None
     p50: Median | None
     p90: High | None
-    chance: Annotated[float, Fact("part of the draws in which it is")] | None
+    chance: Annotated[float, Fact("fraction of the draws with a gain")] | None
     strategy: words.Strategy | None
     hybrid_pe: Annotated[int, Fact("PEs of the best hybrid")] | None
-    data_pe: Annotated[int, Fact("PEs of the best of data")] | None
+    data_pe: Annotated[int, Fact("PEs of the best data parallelism")] | None
     extrapolated: Extrapolated | None
 
 
 class HybridAnswer(TypedDict):
-    """When a hybrid wins, end to end."""
+    """Speed-ups, crossovers and the gain of hybrids over data parallelism."""
 
     model: words.Model
     dataset: words.Dataset | None
-    system: Annotated[str, Fact("the machine; null: speed-ups were given")] | None
+    system: Annotated[str, Fact("the machine; null: all speed-ups were given")] | None
     batch: Annotated[int, Fact("samples per replica")]
-    iteration_time: (
-        Annotated[float, Fact("time of an iteration on one PE", "s", scaled=True)] | None
-    )
-    target: Annotated[str, Fact("what is trained to, such as top1>=0.759")]
+    iteration_time: Annotated[float, Fact("time per iteration on one PE", "s", scaled=True)] | None
+    target: Annotated[str, Fact("target of the training, such as top1>=0.759")]
     epochs: Annotated[EpochsRecord, Fact("epochs to the target by batch")]
-    splits: Annotated[list[SplitRow], Fact("a row a hybrid: what a group gains, and who says so")]
-    rows: Annotated[list[HybridRow], Fact("a row a PE count and strategy")]
-    crossovers: Annotated[list[HybridCrossover], Fact("two rows a hybrid: from where on it wins")]
-    gain: Annotated[Gain, Fact("the best hybrid against the best of data")]
+    splits: Annotated[list[SplitRow], Fact("one row per hybrid: speed-up inside a group")]
+    rows: Annotated[list[HybridRow], Fact("one row per PE count and strategy")]
+    crossovers: Annotated[list[HybridCrossover], Fact("two rows per hybrid: where it wins")]
+    gain: Annotated[Gain, Fact("the best hybrid against the best data parallelism")]
     oracle: words.OracleName | None
     precision: words.Precision | None
     software: words.Software | None
     times: words.Times | None
     profile: words.Profile | None
     notes: words.Notes
-    warnings: Annotated[list[str], Fact("what to know of the answer")]
+    warnings: Annotated[list[str], Fact("warnings about the answer")]
 
 
 ANSWERS = {"hybrid": AnswerType(HybridAnswer, record=True)}

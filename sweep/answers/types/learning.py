@@ -1,69 +1,67 @@
-"""Rows of the commands about samples and surrogates: leakage, scores, predictions."""
+"""Rows of the commands about samples and surrogates: leakage, scores and predictions."""
 
 from typing import Annotated, NotRequired, TypedDict
 
 from sweep.answers.types import words
 from sweep.answers.types.facts import AnswerType, Fact
 
-Split = Annotated[str, Fact("what is held out: random, model, system, strategy, scale, size")]
+Split = Annotated[str, Fact("the held-out part: random, model, system, strategy, scale or size")]
 
 
 class LeakageRow(TypedDict):
-    """True if what a split tests occurs in what it trains on."""
+    """Row of `leakage`: whether a split's test rows occur in its training rows."""
 
     split: Split
-    train: Annotated[int, Fact("rows that are trained on")]
-    test: Annotated[int, Fact("rows that are tested")]
-    leaks: Annotated[bool, Fact("whether what is tested is trained on")]
+    train: Annotated[int, Fact("training rows")]
+    test: Annotated[int, Fact("test rows")]
+    leaks: Annotated[bool, Fact("whether test rows occur in training")]
     what: Annotated[str, Fact("what leaks; empty: nothing")]
 
 
 class ScoreRow(TypedDict):
-    """How good a surrogate, or a baseline, is on what a split holds out."""
+    """Row of `surrogate evaluate`: the scores of a surrogate or a baseline on a split."""
 
     split: Split
-    method: Annotated[str, Fact("the surrogate's learner, or what it is held against")]
-    rows: NotRequired[Annotated[int, Fact("rows that were tested")]]
-    r2_log_time: NotRequired[
-        Annotated[float, Fact("R2 of the logarithm of an epoch's time")] | None
-    ]
+    method: Annotated[str, Fact("the surrogate's learner, or the baseline")]
+    rows: NotRequired[Annotated[int, Fact("test rows")]]
+    r2_log_time: NotRequired[Annotated[float, Fact("R2 of the logarithm of the epoch time")] | None]
     median_error: NotRequired[
-        Annotated[float, Fact("median of the relative error of an epoch's time")] | None
+        Annotated[float, Fact("median relative error of the epoch time")] | None
     ]
-    p95_error: NotRequired[Annotated[float, Fact("its 95th percentile")] | None]
+    p95_error: NotRequired[Annotated[float, Fact("95th percentile of that error")] | None]
     feasibility_f1: NotRequired[Annotated[float, Fact("F1 of feasibility")] | None]
     kendall_tau: NotRequired[
-        Annotated[float, Fact("Kendall's tau of strategies, on average")] | None
+        Annotated[float, Fact("mean Kendall's tau of the ranking of strategies")] | None
     ]
-    slices: NotRequired[Annotated[int, Fact("points in which two strategies or more are feasible")]]
+    slices: NotRequired[Annotated[int, Fact("points with at least two feasible strategies")]]
     median_regret: NotRequired[
-        Annotated[float, Fact("by what part the pick takes longer than the best, median")] | None
+        Annotated[float, Fact("median slowdown of the pick against the best, as a fraction")] | None
     ]
-    mean_regret: NotRequired[Annotated[float, Fact("the same on average")] | None]
-    p95_regret: NotRequired[Annotated[float, Fact("its 95th percentile")] | None]
+    mean_regret: NotRequired[Annotated[float, Fact("mean of that slowdown")] | None]
+    p95_regret: NotRequired[Annotated[float, Fact("95th percentile of that slowdown")] | None]
     forbidden_picks: NotRequired[
-        Annotated[float, Fact("part of the points whose first pick is forbidden")] | None
+        Annotated[float, Fact("fraction of points whose first pick is forbidden")] | None
     ]
     note: NotRequired[Annotated[str, Fact("why there are no scores")]]
 
 
 class SurrogateRow(TypedDict):
-    """A surrogate's answer for a row of features."""
+    """Row of `surrogate predict`: the answer for one row of features."""
 
     comp_time: words.CompTime
     comm_time: words.CommTime
     epoch_time: words.EpochTime
     memory: words.Memory
-    feasible: Annotated[bool, Fact("whether the surrogate says that nothing forbids it")]
-    feasible_chance: Annotated[float, Fact("how sure it is")]
-    outside: Annotated[str, Fact("features outside of the range of training; empty: none")]
+    feasible: Annotated[bool, Fact("whether the surrogate predicts a feasible configuration")]
+    feasible_chance: Annotated[float, Fact("predicted probability of being feasible")]
+    outside: Annotated[str, Fact("features outside the training range; empty: none")]
     model: NotRequired[words.Model]
     system_name: NotRequired[Annotated[str, Fact("the machine")]]
     dataset: NotRequired[words.Dataset]
     strategy: NotRequired[words.Strategy]
-    slice: NotRequired[Annotated[int, Fact("the number of the point")]]
+    slice: NotRequired[Annotated[int, Fact("number of the point")]]
     epoch_time_spread: NotRequired[
-        Annotated[float, Fact("standard deviation of its logarithm over the learners")]
+        Annotated[float, Fact("standard deviation of log epoch_time over the ensemble")]
     ]
 
 

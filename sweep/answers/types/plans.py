@@ -1,21 +1,21 @@
-"""Rows of the questions about what binds and what to buy; values along a space's axes, too."""
+"""Rows of the questions about bottlenecks and purchases; they also have the axes' values."""
 
 from typing import Annotated, Literal, NotRequired
 
 from sweep.answers.types import words
 from sweep.answers.types.facts import AnswerType, Fact
 
-Share = Annotated[float, Fact("part of the time that binds takes")]
-Computing = Annotated[float, Fact("part of the time in which PEs compute")]
-Shares = Annotated[dict[str, float | None], Fact("part of the time by term")]
+Share = Annotated[float, Fact("fraction of the time that the bottleneck takes")]
+Computing = Annotated[float, Fact("fraction of the time that PEs compute")]
+Shares = Annotated[dict[str, float | None], Fact("fraction of the time by term")]
 Needed = Annotated[
-    float, Fact("the value that the goal takes; null: see reason", words.OF_PARAMETER)
+    float, Fact("the value that meets the goal; null: see reason", words.OF_PARAMETER)
 ]
-Reached = Annotated[float, Fact("the parallel efficiency that is reached at best")]
+Reached = Annotated[float, Fact("best reachable parallel efficiency")]
 
 
 class BottleneckRow(words.PlaceLabels):
-    """The term that an iteration waits for most, as `bottleneck` answers."""
+    """Row of `bottleneck`: the term that takes most of an iteration."""
 
     pe: words.PE
     batch: words.Batch
@@ -44,45 +44,47 @@ class BottleneckRow(words.PlaceLabels):
     shares_p10: NotRequired[Shares]
     shares_p90: NotRequired[Shares]
     binds_probability: NotRequired[
-        Annotated[float, Fact("part of the draws in which this term is the largest")]
+        Annotated[float, Fact("fraction of the draws in which this term is the largest")]
     ]
 
 
 class SensitivityRow(words.PlaceLabels):
-    """The effect of a parameter, as `sensitivity` answers."""
+    """Row of `sensitivity`: the effect of a parameter on the time."""
 
     pe: words.PE
     batch: words.Batch
     parameter: words.ParameterName
     value: Annotated[float, Fact("the parameter's value", words.OF_PARAMETER)]
-    elasticity: Annotated[float, Fact("d log T / d log x of the time T of an epoch")]
+    elasticity: Annotated[float, Fact("d log T / d log x, T the epoch time")]
     upgrade: (
-        Annotated[Literal["halved", "doubled"], Fact("what is tried; null: the bounds forbid it")]
+        Annotated[
+            Literal["halved", "doubled"], Fact("the upgrade tried; null: it exceeds the bounds")
+        ]
         | None
     )
-    change: Annotated[float, Fact("what the upgrade changes of the time, (T' - T) / T")] | None
+    change: Annotated[float, Fact("relative change of the time by the upgrade")] | None
 
 
 class ProvisionRow(words.PlaceLabels, words.Degrees):
-    """The fewest PEs for a deadline, as `provision --deadline` answers."""
+    """Row of `provision --deadline`: the fewest PEs that meet a deadline."""
 
     pe: words.PE | None
     batch: words.Batch | None
     epochs: words.Epochs | None
     train_time: words.TrainTime | None
     pe_hours: words.PEHours | None
-    holds: Annotated[float, Fact("probability that the deadline holds")] | None
+    holds: Annotated[float, Fact("probability of meeting the deadline")] | None
     reason: words.Reason | None
     cost: NotRequired[words.Cost | None]
 
 
 class NeedRow(words.PlaceLabels):
-    """The value of a parameter that a goal needs, as `provision --need` answers."""
+    """Row of `provision --need`: the value of a parameter that a goal needs."""
 
     pe: words.PE
     parameter: words.ParameterName
     own: (
-        Annotated[float, Fact("the value that the machine, or the cell, has", words.OF_PARAMETER)]
+        Annotated[float, Fact("present value, of the system or the cell", words.OF_PARAMETER)]
         | None
     )
     needed: Needed | None
@@ -91,7 +93,7 @@ class NeedRow(words.PlaceLabels):
     needed_p10: NotRequired[Needed | None]
     needed_p90: NotRequired[Needed | None]
     met_probability: NotRequired[
-        Annotated[float, Fact("part of the draws in which some value will do")] | None
+        Annotated[float, Fact("fraction of the draws in which some value meets the goal")] | None
     ]
     efficiency_p10: NotRequired[Reached | None]
     efficiency_p90: NotRequired[Reached | None]

@@ -1,21 +1,21 @@
-"""Rows of the questions that compare strategies; values along a space's axes stand in them, too."""
+"""Rows of the questions that compare strategies; they also have the values along other axes."""
 
 from typing import Annotated, Any, NotRequired, TypedDict
 
 from sweep.answers.types import words
 from sweep.answers.types.facts import AnswerType, Fact
 
-FastestPE = Annotated[int, Fact("the PE count with the least time of an epoch")]
-FastestTime = Annotated[float, Fact("the least time of an epoch", "s/epoch")]
-SoonestPE = Annotated[int, Fact("the PE count with the least time to the target")]
-SoonestTime = Annotated[float, Fact("the least time to the target", "s")]
-EfficientPE = Annotated[int, Fact("the largest PE count that has the parallel efficiency")]
-First = Annotated[float, Fact("the least value of at", words.OF_PARAMETER)]
+FastestPE = Annotated[int, Fact("PE count with the least epoch time")]
+FastestTime = Annotated[float, Fact("least epoch time", "s/epoch")]
+SoonestPE = Annotated[int, Fact("PE count with the least time to the target")]
+SoonestTime = Annotated[float, Fact("least time to the target", "s")]
+EfficientPE = Annotated[int, Fact("largest PE count with the requested parallel efficiency")]
+First = Annotated[float, Fact("the first crossover", words.OF_PARAMETER)]
 Scenarios = Annotated[list[float | str], Fact("where the strategy is not feasible", words.OF_AXIS)]
 
 
 class RankingRow(words.PlaceLabels, words.Degrees):
-    """A strategy in the ranking that `best` answers."""
+    """Row of `best`: a strategy in the ranking."""
 
     rank: words.Rank | None
     pe: words.PE | None
@@ -30,7 +30,7 @@ class RankingRow(words.PlaceLabels, words.Degrees):
     rejection: (
         Annotated[
             dict[str, Any],
-            Fact("the nearest cell, its limit, and the changes that make it feasible"),
+            Fact("the nearest configuration, its limits, and changes that would make it feasible"),
         ]
         | None
     )
@@ -42,20 +42,20 @@ class RankingRow(words.PlaceLabels, words.Degrees):
     train_time_p10: NotRequired[words.TrainTime | None]
     train_time_p90: NotRequired[words.TrainTime | None]
     faster_than_next: NotRequired[
-        Annotated[float, Fact("probability that the first takes less time than the second")] | None
+        Annotated[float, Fact("probability of taking less time than the second")] | None
     ]
 
 
 class LimitsRow(words.PlaceLabels):
-    """The reach of a strategy, as `limits` answers."""
+    """Row of `limits`: how far a strategy scales."""
 
     batch: words.Batch
-    largest_pe: Annotated[int, Fact("the largest PE count that nothing forbids")] | None
+    largest_pe: Annotated[int, Fact("largest feasible PE count")] | None
     forbidden_by: Annotated[str, Fact("what forbids the next PE count")]
     marks: NotRequired[
         Annotated[
             list[str],
-            Fact("what marks the fastest PE count, and forbids nothing", names=words.LIMIT_NAMES),
+            Fact("marks of the fastest PE count, which forbid nothing", names=words.LIMIT_NAMES),
         ]
     ]
     fastest_pe: NotRequired[FastestPE | None]
@@ -70,10 +70,10 @@ class LimitsRow(words.PlaceLabels):
     soonest_pe: NotRequired[SoonestPE | None]
     soonest_time: NotRequired[SoonestTime | None]
     soonest_epochs: NotRequired[
-        Annotated[float, Fact("epochs to the target with soonest_pe")] | None
+        Annotated[float, Fact("epochs to the target on soonest_pe PEs")] | None
     ]
     soonest_efficient_pe: NotRequired[
-        Annotated[int, Fact("the same, by the time to the target")] | None
+        Annotated[int, Fact("efficient_pe by the time to the target")] | None
     ]
     soonest_time_p10: NotRequired[SoonestTime | None]
     soonest_time_p90: NotRequired[SoonestTime | None]
@@ -82,26 +82,26 @@ class LimitsRow(words.PlaceLabels):
 
 
 class CrossoverRow(words.PlaceLabels):
-    """The values from which on a strategy takes less than another, as crossovers."""
+    """Row of `limits --crossovers`: the values beyond which one strategy beats another."""
 
-    over: Annotated[str, Fact("the strategy that is overtaken")]
+    over: Annotated[str, Fact("the other strategy")]
     along: Annotated[str, Fact("the parameter that varies")]
     first: First | None
     at: Annotated[
         list[float],
-        Fact("values from which on strategy takes less than over, ascending", words.OF_PARAMETER),
+        Fact("values from which strategy takes less than over, ascending", words.OF_PARAMETER),
     ]
     reason: words.Reason | None
-    over_system: NotRequired[Annotated[str, Fact("the machine that is overtaken")]]
+    over_system: NotRequired[Annotated[str, Fact("the other machine")]]
     first_p10: NotRequired[First | None]
     first_p90: NotRequired[First | None]
     crosses_probability: NotRequired[
-        Annotated[float, Fact("part of the draws in which there is a crossover")] | None
+        Annotated[float, Fact("fraction of the draws with a crossover")] | None
     ]
 
 
 class ParetoRow(words.PlaceLabels):
-    """A configuration of which none is both faster and cheaper, as `pareto` answers."""
+    """Row of `pareto`: a configuration that no other beats in both time and cost."""
 
     pe: words.PE
     batch: words.Batch
@@ -113,28 +113,26 @@ class ParetoRow(words.PlaceLabels):
 
 
 class RegretRow(TypedDict):
-    """The loss of a strategy where the machine is not known, as `regret` answers."""
+    """Row of `regret`: what a strategy loses when the machine is not known."""
 
     rank: words.Rank | None
     model: words.Model
     dataset: words.Dataset
     strategy: words.Strategy
     worst_loss: (
-        Annotated[float, Fact("by what part it takes longer than the best, at worst")] | None
+        Annotated[float, Fact("worst slowdown against the best strategy, as a fraction")] | None
     )
     worst_at: (
         Annotated[
             float | str,
-            Fact("where: a system, a value, a draw; null: it loses nowhere", words.OF_AXIS),
+            Fact("where: a system, a value or a draw; null: nowhere", words.OF_AXIS),
         ]
         | None
     )
-    mean_loss: Annotated[float, Fact("the loss on average")] | None
+    mean_loss: Annotated[float, Fact("mean slowdown, as a fraction")] | None
     infeasible_at: Scenarios
     system: NotRequired[words.System]
-    worst_precision: NotRequired[
-        Annotated[str, Fact("the precision of the system in worst_at")] | None
-    ]
+    worst_precision: NotRequired[Annotated[str, Fact("precision of the system in worst_at")] | None]
     worst_software: NotRequired[
         Annotated[str, Fact("how gradients are sent on the system in worst_at")] | None
     ]

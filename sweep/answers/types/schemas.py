@@ -1,4 +1,4 @@
-"""JSON schemas of what each verb prints with `--format json`: for agents and scripts."""
+"""JSON schemas of what each verb prints with `--format json`, for agents and scripts."""
 
 from importlib import import_module
 from pathlib import Path
@@ -16,16 +16,14 @@ from sweep.answers.types.words import Extras
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
-
-# An axis of parameters that change together has a name of the user's.
+# Users name the axes of parameters that change together, so the schema cannot list their keys.
 ROWS: Schema = {
     "type": ["integer", "null"],
     "unit": "1",
     "description": "the number of a row of parameters that change together, by its axis",
 }
 
-
-# By verb; any file of this folder may describe some.
+# Answer types by verb, collected from all files of this folder.
 ANSWERS: dict[str, AnswerType] = {
     verb: answer
     for path in sorted(Path(__file__).parent.glob("*.py"))
@@ -35,7 +33,7 @@ ANSWERS: dict[str, AnswerType] = {
 
 
 def list_answer_fields(answer: AnswerType) -> dict[str, Field]:
-    """All fields that a row of an answer may have."""
+    """All fields that a row of an answer may have, by name."""
     fields = list_fields(answer.row)
     if answer.axes == "none":
         return fields
@@ -44,15 +42,15 @@ def list_answer_fields(answer: AnswerType) -> dict[str, Field]:
 
 
 def _make_axis(name: str, nullable: bool) -> Field:
-    """A parameter's value in a row."""
+    """Field for a parameter's value in a row."""
     kind = int if PARAMETERS[name].whole else float
     return Field(kind, state_parameter(name), nullable, optional=True)
 
 
 def build_schemas() -> dict[str, Schema]:
-    """The schema of each verb's JSON, by the verb, JSON schema draft 2020-12.
+    """JSON schemas (draft 2020-12) of the answers, by verb.
 
-    `unit` beside `type` is an annotation: the unit of the numbers, SI.
+    Beside `type`, the annotation `unit` has the SI unit of the numbers.
     """
     return {verb: _build_schema(verb, answer) for verb, answer in ANSWERS.items()}
 

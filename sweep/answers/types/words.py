@@ -1,4 +1,4 @@
-"""Words that several answers share: each with its type, unit and meaning once."""
+"""Fields that several answers share, each defined once with its type, unit and meaning."""
 
 from typing import Annotated, Literal, NotRequired, TypedDict
 
@@ -6,19 +6,19 @@ from kernels.names.terms import TERMS
 from sweep.answers.types.facts import Fact, state_parameter, state_variable
 from sweep.cube.variables import name_limits
 
-# Units of numbers whose unit depends on another field, or on an option.
+# Units that depend on another field, or on an option.
 OF_PARAMETER, OF_AXIS = "SI, of the parameter", "SI, of the axis that --over names"
 
-Model = Annotated[str, Fact("the network, by its name in the catalogue or its file's")]
+Model = Annotated[str, Fact("the network: its name in the catalogue, or in its file")]
 Dataset = Annotated[str, Fact("the data set")]
 System = Annotated[str, Fact("the machine")]
 Strategy = Annotated[str, Fact("how the training is divided, such as data+filter:group=4")]
 Precision = Annotated[str, Fact("the precision of numbers in training")]
 Software = Annotated[str, Fact("how gradients are sent")]
-OracleName = Annotated[Literal["machine", "paper"], Fact("whose formulas were evaluated")]
-Times = Annotated[Literal["measured", "roofline"], Fact("where times of layers come from")]
-Profile = Annotated[str, Fact("the measured time of the model that was taken, or why none")]
-Source = Annotated[str, Fact("where it comes from")]
+OracleName = Annotated[Literal["machine", "paper"], Fact("the oracle")]
+Times = Annotated[Literal["measured", "roofline"], Fact("source of the layers' times")]
+Profile = Annotated[str, Fact("the measured time of the model that was used, or why none was")]
+Source = Annotated[str, Fact("where the entry comes from")]
 
 PE = Annotated[int, state_parameter("pe")]
 Batch = Annotated[int, state_parameter("batch")]
@@ -28,7 +28,7 @@ Replicas = Annotated[int, state_variable("replicas")]
 GroupSize = Annotated[int, state_variable("group_size")]
 SegmentCount = Annotated[int, state_variable("segment_count")]
 GlobalBatch = Annotated[int, state_variable("global_batch")]
-Samples = Annotated[int, Fact("samples of an epoch")]
+Samples = Annotated[int, Fact("samples per epoch")]
 
 EpochTime = Annotated[float, state_variable("epoch_time", "s/epoch")]
 CompTime = Annotated[float, state_variable("comp_time", "s/epoch")]
@@ -36,32 +36,32 @@ CommTime = Annotated[float, state_variable("comm_time", "s/epoch")]
 Epochs = Annotated[float, state_variable("epochs")]
 TrainTime = Annotated[float, state_variable("train_time", "s")]
 PEHours = Annotated[
-    float, Fact("PE-hours of an epoch, or of the training where epochs are known", "h")
+    float, Fact("PE-hours per epoch, or of the whole training where epochs are known", "h")
 ]
-Cost = Annotated[float, Fact("PE-hours times the price of one", "currency of --price")]
+Cost = Annotated[float, Fact("PE-hours times the price of a PE-hour", "currency of --price")]
 Memory = Annotated[float, Fact("memory of the fullest PE", "B", scaled=True)]
-# Of what cannot exist null.
+# Null where the configuration cannot exist.
 MemoryParts = Annotated[
     dict[str, float | None], Fact("memory of the fullest PE by part", "B", scaled=True)
 ]
-Macs = Annotated[float, Fact("multiply-accumulates of a sample, forward", "MAC", scaled=True)]
+Macs = Annotated[float, Fact("multiply-accumulates per sample, forward pass", "MAC", scaled=True)]
 
 Feasible = Annotated[bool, state_variable("feasible")]
 LIMIT_NAMES = tuple(name_limits(~0))
 Limits = Annotated[list[str], Fact("what forbids the configuration", names=LIMIT_NAMES)]
 Reason = Annotated[str, Fact("why there is no value")]
-Rank = Annotated[int, Fact("1 is the best of its place; null: feasible nowhere")]
+Rank = Annotated[int, Fact("1 is the best; null: feasible nowhere")]
 TermName = Annotated[str, Fact("the term that takes most of the time", names=tuple(TERMS))]
-Sentence = Annotated[str, Fact("what binds, and why")]
+Sentence = Annotated[str, Fact("the bottleneck, and why")]
 ParameterName = Annotated[str, Fact("a parameter's name, as paradl parameters lists them")]
-Extrapolation = Annotated[list[str], Fact("in what it lies beyond what was measured")]
+Extrapolation = Annotated[list[str], Fact("how the configuration exceeds the measured runs")]
 Notes = Annotated[
-    list[str], Fact("what files state and the oracle does not use; what is odd about them")
+    list[str], Fact("keys of files that the oracle ignores, and oddities of the files")
 ]
 
 
 class PlaceLabels(TypedDict):
-    """The labels of a row."""
+    """Labels of a row: model, data set, system, strategy."""
 
     model: Model
     dataset: Dataset
@@ -70,22 +70,22 @@ class PlaceLabels(TypedDict):
 
 
 class Degrees(TypedDict):
-    """How PEs are divided, of what may be feasible nowhere."""
+    """How PEs divide; null in a row that is feasible nowhere."""
 
     replicas: Replicas | None
     group_size: GroupSize | None
     segment_count: SegmentCount | None
     degrees: NotRequired[
-        Annotated[dict[str, int], Fact("parts of a replica by parallelism, of several")]
+        Annotated[dict[str, int], Fact("degree of each parallelism inside a replica, if several")]
     ]
     global_batch: GlobalBatch | None
 
 
 class Extras(TypedDict):
-    """Fields of rows where they matter: settings of several machines, notes on the whole answer."""
+    """Fields that rows have only where needed: settings of several systems, notes."""
 
     precision: NotRequired[Precision]
     software: NotRequired[Software]
     notes: NotRequired[
-        Annotated[list[str], Fact("notes on the whole answer, which stderr has, too")]
+        Annotated[list[str], Fact("notes on the whole answer, also printed to stderr")]
     ]

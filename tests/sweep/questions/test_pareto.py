@@ -93,12 +93,12 @@ def test_the_time_to_the_target(mixed_url: str) -> None:
 
 
 BAD: list[tuple[dict[str, Any], str]] = [
-    ({"against": "mony"}, "unknown 'mony'"),
-    ({"against": "cost"}, "expected a price with 'cost'"),
-    ({"price": 1}, "expected a price with 'cost', and with nothing else"),
-    ({"against": "cost", "price": {"dgx": 1}}, "no price of 'abci'; add abci="),
-    ({"against": "cost", "price": -1}, "expected a price above 0, got -1"),
-    ({"objective": "trane"}, "unknown objective 'trane'"),
+    ({"against": "mony"}, "^against: .*mony"),
+    ({"against": "cost"}, "^price: "),
+    ({"price": 1}, "^price: "),
+    ({"against": "cost", "price": {"dgx": 1}}, "^price: .*abci"),
+    ({"against": "cost", "price": -1}, "^price: .*-1"),
+    ({"objective": "trane"}, "^objective: .*trane"),
 ]
 
 

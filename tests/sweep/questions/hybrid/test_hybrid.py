@@ -18,7 +18,7 @@ from sweep.questions.hybrid.contenders import MOST_PES
 from sweep.questions.hybrid.draws import COUNT, find_percentiles, make_draws
 from sweep.questions.hybrid.rows import find_last_rise
 
-PAL = Path(__file__).parents[3] / "examples" / "pal2019.csv"
+PAL = Path(__file__).parents[4] / "examples" / "pal2019.csv"
 
 
 @given(split=st.floats(0.5, 6), group=st.sampled_from([2, 3, 4]), efficiency=st.floats(0.1, 1))
