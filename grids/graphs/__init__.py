@@ -1,1 +1,1 @@
-"""Graphs of operators: what one step of training computes, and what flows between its parts."""
+"""Graphs of operators: what a training step computes, and the tensors between operators."""

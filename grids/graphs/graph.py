@@ -4,30 +4,29 @@
     right = Operator("right", forward=1e-3, backward=2e-3)
     graph = link_operators("pair", (left, right), (NamedTensor("left", ("right",), bytes=8e6),))
 
-An operator is what a device runs at once and whole: a layer, or a part of one. A tensor stands
-once, whoever takes it: two takers on one device get it in one message.
+An operator is the smallest piece that a device runs: a layer, or part of one. A tensor is listed
+once, with all its takers: two takers on one device get it in one message.
 """
 
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from heapq import heapify, heappop, heappush
 from itertools import chain
 
 from grids.reading.errors import InputError, shorten
 
-# More than any network whose operators were profiled one by one; a search looks at pairs of them.
+# More than any network that was profiled operator by operator; a search looks at pairs of them.
 MOST_OPERATORS = 20_000
 
 
 @dataclass(frozen=True)
 class Operator:
-    """One operator for the samples of one step.
+    """One operator, for the samples of one step.
 
-    forward, backward [s]: on one device. weights [B]: in the precision of the step. kept [B]: what
-    its backward pass needs of the forward pass.
+    forward, backward [s]: on one device. weights [B]: in the step's precision. kept [B]: what the
+    backward pass needs from the forward pass.
     """
 
     name: str
@@ -39,7 +38,7 @@ class Operator:
 
 @dataclass(frozen=True)
 class NamedTensor:
-    """A tensor as a file writes it: operators by name, and the place in the file."""
+    """A tensor as written in a file: operators by name, and its place in the file."""
 
     maker: str
     takers: tuple[str, ...]
@@ -49,9 +48,9 @@ class NamedTensor:
 
 @dataclass(frozen=True)
 class Tensor:
-    """A tensor [B], the position of the operator that makes it, and of those that take it.
+    """A tensor [B]: position of the operator that makes it, and of those that take it.
 
-    On the way back its gradient, of as many bytes, goes from the takers to the maker.
+    In the backward pass its gradient, of the same size, goes from the takers to the maker.
     """
 
     maker: int
@@ -63,8 +62,8 @@ class Tensor:
 class Graph:
     """Operators in an order in which they can run, and the tensors between them.
 
-    batch: samples of the step, None where the graph does not say. What the network is fed has no
-    tensor: hosts feed every device. `link_operators` orders operators and checks what it is given.
+    batch: samples of the step, None if unknown. The network's input is no tensor here, since hosts
+    feed every device. `link_operators` sorts operators and checks its arguments.
     """
 
     name: str
@@ -85,42 +84,18 @@ class Graph:
 
     @property
     def forward(self) -> float:
-        """All operators' forward passes on one device [s]."""
+        """Time of all forward passes on one device [s]."""
         return math.fsum(operator.forward for operator in self.operators)
 
     @property
     def backward(self) -> float:
-        """All operators' backward passes on one device [s]."""
+        """Time of all backward passes on one device [s]."""
         return math.fsum(operator.backward for operator in self.operators)
 
     @property
     def serial_time(self) -> float:
-        """A step on one device [s]."""
+        """Time of a step on one device [s]."""
         return self.forward + self.backward
-
-    @cached_property
-    def inputs(self) -> tuple[tuple[int, ...], ...]:
-        """The positions of the tensors that each operator takes."""
-        taken: list[list[int]] = [[] for _ in self.operators]
-        for position, tensor in enumerate(self.tensors):
-            for taker in tensor.takers:
-                taken[taker].append(position)
-        return tuple(map(tuple, taken))
-
-    @cached_property
-    def outputs(self) -> tuple[tuple[int, ...], ...]:
-        """The positions of the tensors that each operator makes."""
-        made: list[list[int]] = [[] for _ in self.operators]
-        for position, tensor in enumerate(self.tensors):
-            made[tensor.maker].append(position)
-        return tuple(map(tuple, made))
-
-    @cached_property
-    def makers(self) -> tuple[tuple[int, ...], ...]:
-        """The positions of the operators that each reads from, each once, ascending."""
-        return tuple(
-            tuple(sorted({self.tensors[tensor].maker for tensor in taken})) for taken in self.inputs
-        )
 
 
 def link_operators(
@@ -133,10 +108,10 @@ def link_operators(
     title: str = "",
     source: tuple[str, ...] = (),
 ) -> Graph:
-    """The graph of operators in any order and of tensors by their names.
+    """Build a graph from operators in any order and tensors by name.
 
-    InputError: no operators, or too many; two of one name; a tensor of an operator that does not
-    exist, or that goes to one twice; operators that wait for each other.
+    InputError: no operators or too many, two of one name, a tensor with an unknown operator or a
+    repeated taker, operators that wait for each other.
     """
     positions = _number_operators(operators, where)
     linked = [_link_tensor(tensor, positions, where) for tensor in tensors]
@@ -157,7 +132,7 @@ def link_operators(
 
 
 def _number_operators(operators: Sequence[Operator], where: str) -> dict[str, int]:
-    """The position of each operator by name."""
+    """Map each operator's name to its position."""
     if not operators:
         raise InputError("no operators", where=where, advice="give the graph one that takes time")
     if len(operators) > MOST_OPERATORS:
@@ -169,28 +144,28 @@ def _number_operators(operators: Sequence[Operator], where: str) -> dict[str, in
         raise InputError(
             f"two operators are called {shorten(commonest)}",
             where=where,
-            advice="give each its own name",
+            advice="rename one",
         )
     return {operator.name: position for position, operator in enumerate(operators)}
 
 
 def _link_tensor(tensor: NamedTensor, positions: dict[str, int], where: str) -> Tensor:
-    """The tensor with positions for names."""
-    place = tensor.where or where
+    """Return the tensor with positions instead of names."""
+    location = tensor.where or where
     for name in (tensor.maker, *tensor.takers):
         if name not in positions:
-            raise InputError.unknown("operator", name, positions, where=place)
+            raise InputError.unknown("operator", name, positions, where=location)
     if not tensor.takers:
         raise InputError(
             f"the tensor of {shorten(tensor.maker)} has no takers",
-            where=place,
+            where=location,
             advice="name its takers, or leave it out",
         )
     ((commonest, count),) = Counter(tensor.takers).most_common(1)
     if count > 1:
         raise InputError(
             f"the tensor of {shorten(tensor.maker)} goes to {shorten(commonest)} twice",
-            where=place,
+            where=location,
             advice="name each taker once",
         )
     takers = tuple(positions[taker] for taker in tensor.takers)
@@ -200,7 +175,7 @@ def _link_tensor(tensor: NamedTensor, positions: dict[str, int], where: str) -> 
 def _sort_operators(
     operators: Sequence[Operator], tensors: Sequence[Tensor], where: str
 ) -> list[int]:
-    """Positions in an order in which operators can run, otherwise as they were given."""
+    """Return positions in topological order, otherwise in the given order."""
     takers: list[set[int]] = [set() for _ in operators]
     for tensor in tensors:
         takers[tensor.maker].update(tensor.takers)
@@ -225,8 +200,8 @@ def _sort_operators(
 
 
 def _find_cycle(takers: Sequence[set[int]], stuck: set[int]) -> list[int]:
-    """A few positions along one way around, the first once more at the end."""
-    # Each of them waits for another one of them: going back from any ends on a way around.
+    """Return the positions along one cycle, the first repeated at the end."""
+    # Every stuck operator waits for another stuck one, so walking back from any ends in a cycle.
     makers = {taker: maker for maker in sorted(stuck) for taker in sorted(takers[maker] & stuck)}
     way = [min(makers)]
     while makers[way[-1]] not in way:

@@ -1,11 +1,11 @@
-"""Finding graphs: by a catalogue name, or in a file of the user's."""
+"""Look-up of graphs: by name in the catalogue, or in a user's file."""
 
 import os
 from functools import cache
 from pathlib import Path
 
 from grids.graphs.graph import Graph
-from grids.graphs.graphfile import read_plain, validate_plain
+from grids.graphs.graphfile import validate_plain
 from grids.graphs.pipedream import read_profile
 from grids.reading.yamlfile import load
 
@@ -14,15 +14,15 @@ CATALOGUE = Path(__file__).parents[1] / "catalogue" / "graphs"
 
 @cache
 def list_graphs() -> tuple[str, ...]:
-    """The names of the catalogue's graphs."""
+    """Names of the graphs in the catalogue."""
     return tuple(sorted(path.stem for path in CATALOGUE.glob("*.txt")))
 
 
 def find_graph(reference: str, base: Path) -> Graph | None:
-    """The graph of a name, or of a path relative to `base`; None where it may be a model's.
+    """Return the graph of a name or a path relative to `base`; None if it may be a model instead.
 
-    A profile of PipeDream ends in .txt, a graph of the user's own in .json, .yaml or .yml; a YAML
-    file without operators is left to who reads models. InputError: see the readers.
+    A PipeDream profile ends in .txt; a user's graph in .json, .yaml or .yml. A YAML file without
+    `operators` is left to the model reader. InputError: see the readers.
     """
     if reference in list_graphs():
         return _read_catalogued(reference)
@@ -30,7 +30,7 @@ def find_graph(reference: str, base: Path) -> Graph | None:
     if path.suffix == ".txt":
         return read_profile(path)
     if path.suffix == ".json":
-        return read_plain(path)
+        return validate_plain(load(path))  # JSON is YAML, too
     if path.suffix in (".yaml", ".yml"):
         document = load(path)
         return validate_plain(document) if "operators" in document.data else None
@@ -39,5 +39,5 @@ def find_graph(reference: str, base: Path) -> Graph | None:
 
 @cache
 def _read_catalogued(name: str) -> Graph:
-    """The graph of a name, read once a process."""
+    """Return a catalogued graph, read once per process."""
     return read_profile(CATALOGUE / f"{name}.txt")

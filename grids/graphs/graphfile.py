@@ -1,22 +1,21 @@
-"""Graphs of the user's own, in YAML or JSON:
+"""Users' own graphs, in YAML or JSON:
 
     name: diamond
-    batch: 32                                 # samples of the step, if it is known
+    batch: 32                                 # samples of the step, if known
     operators:
       stem:  {forward: 1 ms, backward: 2 ms, weights: 4 MB, kept: 8 MB}
       left:  {forward: 3 ms, backward: 6 ms}
       right: {forward: 3 ms, backward: 6 ms}
       join:  {forward: 1 ms, backward: 2 ms}
-    tensors:                                  # each once, however many take it
+    tensors:                                  # each once, with all its takers
       - {maker: stem, takers: [left, right], bytes: 8 MB}
       - {maker: left, takers: join, bytes: 4 MB}
       - {maker: right, takers: join, bytes: 4 MB}
 
-Numbers without a unit are in seconds and bytes; a time of more than a second says its unit.
+Numbers without a unit are seconds and bytes; a time of more than a second needs its unit.
 """
 
 from functools import partial
-from pathlib import Path
 from typing import Annotated
 
 from pydantic import BeforeValidator, Field, ValidationError
@@ -26,9 +25,9 @@ from grids.entries.quantity import Scale
 from grids.graphs.graph import Graph, NamedTensor, Operator, link_operators
 from grids.reading.errors import shorten
 from grids.reading.units import parse_quantity
-from grids.reading.yamlfile import Document, explain_error, load
+from grids.reading.yamlfile import Document, explain_error
 
-# Of a step: 25 without a unit means milliseconds.
+# 25 without a unit is taken for milliseconds, and refused.
 TIME = Scale("time of an operator", "s", 0, 1, "ms")
 Seconds = Annotated[float, BeforeValidator(TIME.read), Field(ge=0.0)]
 Bytes = Annotated[
@@ -37,12 +36,12 @@ Bytes = Annotated[
 
 
 def _list_name(value: object) -> object:
-    """One taker as a list of one."""
+    """Return a single taker as a tuple of one."""
     return (value,) if isinstance(value, str) else value
 
 
 class PlainOperator(Record):
-    """An operator's times and what it holds; it is called by its key."""
+    """An operator's times and memory; its key is its name."""
 
     forward: Seconds
     backward: Seconds
@@ -51,7 +50,7 @@ class PlainOperator(Record):
 
 
 class PlainTensor(Record):
-    """A tensor, and who makes and takes it."""
+    """A tensor with its maker and takers."""
 
     maker: Name
     takers: Annotated[tuple[Name, ...], Field(min_length=1), BeforeValidator(_list_name)]
@@ -59,14 +58,14 @@ class PlainTensor(Record):
 
 
 class PlainGraph(Entry):
-    """A graph as its file writes it."""
+    """A graph as written in its file."""
 
     batch: Count | None = None
     operators: Annotated[dict[Name, PlainOperator], Field(min_length=1)]
     tensors: tuple[PlainTensor, ...] = ()
 
     def link(self, source: Document | None = None) -> Graph:
-        """The graph of it; InputError: see `link_operators`."""
+        """Build the graph; InputError: see `link_operators`."""
 
         def place(position: int) -> str:
             return "" if source is None else source.where(("tensors", position))
@@ -85,13 +84,8 @@ class PlainGraph(Entry):
         )
 
 
-def read_plain(path: Path) -> Graph:
-    """The graph of a YAML or JSON file (JSON is YAML, too); InputError: what is wrong with it."""
-    return validate_plain(load(path))
-
-
 def validate_plain(document: Document) -> Graph:
-    """The graph that a document holds."""
+    """Return the graph that a document holds; InputError: what is wrong with it."""
     try:
         return PlainGraph.from_definition(document.data).link(document)
     except ValidationError as error:

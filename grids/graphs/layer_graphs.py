@@ -1,4 +1,4 @@
-"""Graphs of architectures: a layer is an operator, and what it makes is a tensor."""
+"""Graphs of networks: a layer is an operator, its output a tensor."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +19,10 @@ def make_graph(
     batch: int,
     item_bytes: float,
 ) -> Graph:
-    """The graph of a network's layers for a step of `batch` samples.
+    """Build the graph of a network's layers for a step of `batch` samples.
 
-    forward, backward [s a step, G]; item_bytes [B]: of an item of a tensor, and of a weight. What
-    several layers take is one tensor: in a residual block what goes into the body and the shortcut.
+    forward, backward [s per step, G]; item_bytes [B]: size of an item and of a weight. An output
+    with several takers is one tensor, such as the input of a residual block's body and shortcut.
     """
     kept = batch * (item_bytes * table.kept_items + table.kept_bytes)
     weights = item_bytes * (table.w + table.bias)
@@ -33,12 +33,12 @@ def make_graph(
 
 
 def _round(seconds: Floats) -> list[float]:
-    """Times rounded to six digits, so that rounding errors of sums break no tie of placements."""
+    """Round to six digits, so that rounding errors of sums do not decide between placements."""
     return [float(f"{time:.5e}") for time in seconds.tolist()]
 
 
 def _list_tensors(table: LayerTable, sizes: list[float]) -> tuple[Tensor, ...]:
-    """The output of each layer that others take."""
+    """List the outputs that other layers take."""
     takers: dict[int, list[int]] = {}
     for taker, makers in enumerate(table.inputs):
         for maker in {*makers} - {SAMPLE}:

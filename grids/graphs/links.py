@@ -1,8 +1,8 @@
-"""Links between the devices that a graph is placed on.
+"""Links between the devices on which a graph is placed.
 
-What a message of m bytes takes from one to another is latency + m / bandwidth. In a mesh, a pair
-that shares no link goes through neighbours, each of which has the whole message before it passes
-it on: seconds a byte add up along the way, which is the quickest for large messages.
+A message of m bytes takes latency + m / bandwidth. In a mesh, a pair without a link goes through
+neighbours, each of which receives the whole message before passing it on: seconds per byte add up
+along the path with the least, the best one for large messages.
 """
 
 from dataclasses import dataclass
@@ -19,9 +19,9 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Links:
-    """Between devices: latency [s] and seconds a byte [s/B], both [M, M]; of a device to itself 0.
+    """Latency [s] and seconds per byte [s/B] between devices, both [M, M] with a zero diagonal.
 
-    pes: which PE of its node each device is.
+    pes: the PE of the node that each device is.
     """
 
     latency: Floats
@@ -32,22 +32,15 @@ class Links:
         return len(self.pes)
 
     def time_message(self, size: float) -> Floats:
-        """Seconds that so many bytes take from each device to each [M, M]."""
+        """Time of a message of `size` bytes between each pair of devices [s, M by M]."""
         return self.latency + size * self.seconds_per_byte
-
-    @property
-    def uniform(self) -> bool:
-        """True if all pairs are alike: devices may be exchanged then."""
-        apart = ~np.eye(len(self), dtype=bool)
-        pairs = (self.latency[apart], self.seconds_per_byte[apart])
-        return all(len(np.unique(values)) < 2 for values in pairs)
 
 
 def link_devices(system: System, devices: int) -> Links:
-    """The links of so many devices of one node of a system.
+    """Return the links of this many devices in one node of a system.
 
-    Of a mesh those are taken that are joined best: the quickest pair, then one more at a time, so
-    that more devices keep the links of fewer. InputError: a node has not so many.
+    In a mesh the best-connected PEs are taken: the quickest pair, then one more at a time, so more
+    devices keep the links of fewer. InputError: the node has fewer devices.
     """
     if devices < 1 or devices > system.pes_per_node:
         raise InputError(
@@ -66,14 +59,14 @@ def link_devices(system: System, devices: int) -> Links:
 
 
 def _find_ways(mesh: Mesh) -> tuple[Floats, Floats]:
-    """Links on the quickest way from each PE to each, and its seconds a byte [PEs, PEs]."""
+    """Return the links on the quickest path between PEs, and its seconds per byte [PEs, PEs]."""
     links = np.array(mesh.links, float)
     direct = links > 0
     seconds = np.full(links.shape, np.inf)
     seconds[direct] = 1 / (links[direct] * mesh.bandwidth)
     np.fill_diagonal(seconds, 0.0)
     hops = np.where(direct, 1.0, 0.0)
-    for via in range(len(links)):  # Floyd and Warshall
+    for via in range(len(links)):  # Floyd-Warshall
         through = seconds[:, via, None] + seconds[None, via]
         better = through < seconds
         hops = np.where(better, hops[:, via, None] + hops[None, via], hops)
@@ -82,7 +75,7 @@ def _find_ways(mesh: Mesh) -> tuple[Floats, Floats]:
 
 
 def _choose_devices(seconds: Floats, devices: int) -> list[int]:
-    """PEs that are joined best, ascending; of those that are alike, the first."""
+    """Choose the best-connected PEs, ascending; the first of equals."""
     apart = np.where(np.eye(len(seconds), dtype=bool), np.inf, seconds)
     first, second = np.unravel_index(np.argmin(apart), apart.shape)
     chosen = [int(first), int(second)]

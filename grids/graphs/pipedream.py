@@ -1,13 +1,13 @@
-"""PipeDream's profiles: operators measured one by one, and the graph that they form.
+"""PipeDream's profiles: operators that were measured one by one, and their graph.
 
-Narayanan et al., PipeDream, SOSP 2019: its profiler (github.com/msr-fiddle/pipedream) writes a line
-an operator, times in ms and sizes in bytes, and then a line an edge:
+The profiler of Narayanan et al., PipeDream, SOSP 2019 (github.com/msr-fiddle/pipedream) writes one
+line per operator, with times in ms and sizes in bytes, and then one line per edge:
 
     node2 -- Conv2d(3, 64) -- forward_compute_time=1.5, backward_compute_time=3.0,
         activation_size=51380224.0, parameter_size=7168.0
     \tnode2 -- node3
 
-Lines that begin with "#" are ours: what they say of the batch and of the source is kept.
+Comment lines ("# batch: 128", "# source: ...", "# title: ...") are our addition.
 """
 
 import math
@@ -26,32 +26,32 @@ NOTE = re.compile(r"#\s*(?P<key>batch|source|title):\s*(?P<value>.*\S)\s*")
 
 MILLISECOND = 1e-3
 
-# What samples come from: its time is that of reading data, which hosts do beside a step.
-FED = "Input"
-# They pass on a tensor that is there already, whole or a part of it.
+# Nodes for the network's input: their time is data loading, which hosts do beside the step.
+INPUT = "Input"
+# Operators that return a view of an existing tensor.
 VIEWS = ("View", "Size", "__getitem__")
 
 
 def read_profile(path: Path) -> Graph:
-    """The graph of a file of PipeDream's profiler; InputError: a line that is none of its own.
+    """Read the graph of a PipeDream profile; InputError: a line that does not belong in one.
 
-    The samples' own nodes (`Input`) are left out. What an operator makes is kept for the backward
-    pass, but by those that work in place or make a view: their memory is the maker's.
+    Input nodes are left out. An operator's output is kept for the backward pass, unless it works in
+    place or makes a view: that memory is counted with the maker.
     """
     operators: dict[str, tuple[Operator, float]] = {}
     edges: list[tuple[str, str, str]] = []
     notes: dict[str, str] = {}
-    fed: set[str] = set()
+    inputs: set[str] = set()
     for number, line in enumerate(read_text(path).splitlines(), start=1):
         where = f"{path}:{number}"
         if note := NOTE.fullmatch(line):
             notes[note["key"]] = note["value"]
         elif match := OPERATOR.fullmatch(line):
             identity, what = match["id"], match["what"]
-            if identity in operators or identity in fed:
+            if identity in operators or identity in inputs:
                 raise InputError(f"a second operator {shorten(identity)}", where=where)
-            if what.startswith(FED):
-                fed.add(identity)
+            if what.startswith(INPUT):
+                inputs.add(identity)
             else:
                 operators[identity] = _read_operator(identity, what, match["fields"], where)
         elif match := EDGE.fullmatch(line):
@@ -68,7 +68,7 @@ def read_profile(path: Path) -> Graph:
     return link_operators(
         path.stem,
         [operator for operator, _ in operators.values()],
-        _gather_tensors([edge for edge in edges if edge[0] not in fed], names, sizes),
+        _gather_tensors([edge for edge in edges if edge[0] not in inputs], names, sizes),
         where=str(path),
         batch=_read_batch(notes.get("batch"), str(path)),
         title=notes.get("title", ""),
@@ -77,7 +77,7 @@ def read_profile(path: Path) -> Graph:
 
 
 def _read_operator(identity: str, what: str, fields: str, where: str) -> tuple[Operator, float]:
-    """The operator, and the bytes that it makes."""
+    """Return the operator, and the bytes of its output."""
     parts = re.split(r",\s*(?=\w+=)", fields)
     values = dict(part.split("=", 1) for part in parts if "=" in part)
     missing = [field for field in FIELDS if field not in values]
@@ -98,7 +98,7 @@ def _read_operator(identity: str, what: str, fields: str, where: str) -> tuple[O
 
 
 def _add_numbers(key: str, text: str, where: str) -> float:
-    """A number, or the sum of several: `[1.0; 2.0]` of an operator that makes several tensors."""
+    """Parse a number, or the sum of several: `[1.0; 2.0]` if an operator has several outputs."""
     try:
         numbers = [float(number) for number in text.strip("[]").split(";")]
     except ValueError:
@@ -109,7 +109,7 @@ def _add_numbers(key: str, text: str, where: str) -> float:
 
 
 def _read_batch(text: str | None, where: str) -> int | None:
-    """The samples of a step, where the file says them."""
+    """Parse the samples of a step, if the file states them."""
     if text is not None and not (text.isascii() and text.isdigit() and int(text)):
         raise InputError(f"batch: expected a whole number, got {shorten(text)}", where=where)
     return None if text is None else int(text)
@@ -118,7 +118,7 @@ def _read_batch(text: str | None, where: str) -> int | None:
 def _gather_tensors(
     edges: Sequence[tuple[str, str, str]], names: dict[str, str], sizes: dict[str, float]
 ) -> list[NamedTensor]:
-    """One tensor for each operator that others take from."""
+    """Merge edges into one tensor per operator."""
     takers: dict[str, list[str]] = {}
     places: dict[str, str] = {}
     for maker, taker, where in edges:

@@ -1,1 +1,1 @@
-"""Placing operators on devices: what is found, and how."""
+"""Placement of operators on devices: schedules, a search, and a proof by integer programming."""

@@ -1,4 +1,4 @@
-"""The critical path of a schedule: what, one after the other, makes it as long as it is."""
+"""The critical path: the chain of operators and messages that determines a schedule's length."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from grids.placing.problem import Edge, Placement, Problem
 
 @dataclass(frozen=True)
 class CriticalPath:
-    """Operators from the last to the first, and the edges between them that are messages."""
+    """Operators from last to first, and the messages between them."""
 
     operators: tuple[int, ...]
     messages: tuple[Edge, ...]
@@ -18,11 +18,11 @@ class CriticalPath:
 def trace_path(
     problem: Problem, durations: Sequence[float], placement: Placement, starts: Sequence[float]
 ) -> CriticalPath:
-    """The path that ends with the schedule.
+    """Return the path that ends with the schedule.
 
-    Each operator of a semi-active schedule begins when the last of what it waits for has ended: a
-    message, or the operator before it on its device. The durations and messages of the path add up
-    to the length of the schedule.
+    Every operator of a semi-active schedule begins when the last thing it waits for has ended: a
+    message, or the previous operator on its device. So the durations and messages of the path add
+    up to the length of the schedule.
     """
     ends = [start + duration for start, duration in zip(starts, durations, strict=True)]
     earlier = _find_earlier(placement, starts)
@@ -36,14 +36,14 @@ def trace_path(
 
 
 def _find_earlier(placement: Placement, starts: Sequence[float]) -> dict[int, int]:
-    """The operator before each on its device."""
+    """Map each operator to the previous one on its device."""
     earlier, last = {}, dict[int, int]()
-    # Of operators that take no time several begin at once: the order of positions is possible.
+    # Operators of zero duration may begin together: ties follow positions, a possible order.
     for position in sorted(range(len(starts)), key=lambda n: (starts[n], n)):
-        here = placement[position]
-        if here in last:
-            earlier[position] = last[here]
-        last[here] = position
+        device = placement[position]
+        if device in last:
+            earlier[position] = last[device]
+        last[device] = position
     return earlier
 
 
@@ -54,13 +54,13 @@ def _find_cause(
     earlier: dict[int, int],
     position: int,
 ) -> tuple[int | None, Edge | None]:
-    """The operator for which one waits the longest, and its message, if there is one."""
-    here = placement[position]
+    """Return the operator that this one waits for longest, and its message if it sends one."""
+    device = placement[position]
     causes: list[tuple[float, int, Edge | None]] = [
         (
-            ends[edge.maker] + edge.delays[placement[edge.maker]][here],
+            ends[edge.maker] + edge.delays[placement[edge.maker]][device],
             edge.maker,
-            edge if placement[edge.maker] != here else None,
+            edge if placement[edge.maker] != device else None,
         )
         for edge in problem.entering[position]
     ]

@@ -1,4 +1,4 @@
-"""Placed groups: a network's layers on devices, as they were found, and as a store keeps them."""
+"""Placed groups: a network's layers on the devices of a group, as searched and as stored."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ MOST_DEVICES = 4
 
 Device = Annotated[int, Field(ge=0, lt=MOST_DEVICES)]
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-# Of a placed group's step. More are not searched: all layers in 16 take seconds to search.
+# Segments per step. Searching all layers in 16 takes seconds already.
 MOST_SEGMENTS = KINDS["placement"].most_segments
 
 Count = Annotated[int, Field(ge=0, le=MOST_SEGMENTS)]
@@ -23,9 +23,10 @@ Count = Annotated[int, Field(ge=0, le=MOST_SEGMENTS)]
 class PlacedGroup(Record):
     """A network's layers on the devices of one group (docs/placement.md).
 
-    device [G]: of each layer, from 0. forward, backward [G]: of how many segments a layer's forward
-    (backward) pass is on the critical path. messages, items: start-ups that lie on it, and items a
-    sample of one segment that pass there, each as often as its link is slower than the node's.
+    device [G]: the device of each layer, from 0. forward, backward [G]: segments in which a layer's
+    forward (backward) pass is on the critical path. messages: start-ups on the path. items: items
+    per sample sent on it in one segment. Both count a slower link as many times as it is slower
+    than the node's.
     """
 
     device: tuple[Device, ...]
@@ -36,31 +37,31 @@ class PlacedGroup(Record):
 
     @model_validator(mode="after")
     def _check_lengths(self) -> Self:
-        """The group, if it says of each layer where it is."""
+        """Check that there is one entry per layer."""
         if not len(self.device) == len(self.forward) == len(self.backward) > 0:
             raise ValueError("device, forward, backward: expected one entry a layer in each")
         return self
 
     @property
     def devices(self) -> int:
-        """How many of them have layers."""
+        """Number of devices that have layers."""
         return max(self.device) + 1
 
 
 class PlacedGroups(Protocol):
-    """Groups of some numbers of devices, which may be searched when they are asked for."""
+    """Groups by number of devices; they may be searched on first use."""
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """How many devices they have, ascending."""
+        """Group sizes in devices, ascending."""
 
     def find(self, devices: int, segments: int = 1) -> PlacedGroup:
-        """The group of so many devices, of a step in so many segments."""
+        """Return the group of this many devices for a step in this many segments."""
 
 
 @dataclass(frozen=True, eq=False)
 class KnownGroups:
-    """Groups that were searched before, by their devices and segments."""
+    """Groups that were searched earlier, by (devices, segments)."""
 
     groups: Mapping[tuple[int, int], PlacedGroup] = field(default_factory=dict)
 
@@ -80,9 +81,9 @@ Segments = Annotated[int, Field(ge=2, le=MOST_SEGMENTS)]
 
 
 class Placements(Record):
-    """The placed groups of a model, a data set and a system, by their numbers of devices.
+    """The placed groups of a model, a data set and a system, by number of devices.
 
-    groups: of a step at once; in_segments: of one in so many segments.
+    groups: for a step in one piece; in_segments: for a step in so many segments.
     """
 
     model: Name
@@ -95,7 +96,7 @@ class Placements(Record):
     def from_groups(
         cls, model: str, dataset: str, system: str, groups: Mapping[tuple[int, int], PlacedGroup]
     ) -> Self:
-        """The entry of groups by their devices and segments."""
+        """Build the entry from groups by (devices, segments)."""
         by_segments: dict[int, dict[int, PlacedGroup]] = {1: {}}
         for (devices, segments), group in groups.items():
             by_segments.setdefault(segments, {})[devices] = group
@@ -105,7 +106,7 @@ class Placements(Record):
         )
 
     def list_groups(self) -> dict[tuple[int, int], PlacedGroup]:
-        """All groups, by their devices and segments."""
+        """Return all groups by (devices, segments)."""
         return {
             (devices, segments): group
             for segments, groups in {1: self.groups, **self.in_segments}.items()

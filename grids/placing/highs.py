@@ -1,8 +1,7 @@
-"""Mixed-integer programs, row by row, and HiGHS in a process of its own.
+"""Mixed-integer programs, built row by row and solved by HiGHS in a separate process.
 
-HiGHS (Huangfu and Hall, Math. Prog. Comp. 10, 2018) through SciPy looks at its clock now and then,
-hears no Ctrl-C, and writes to stdout. So it runs in a script, which solves one program and is ended
-when its time is over.
+HiGHS (Huangfu and Hall, Math. Prog. Comp. 10, 2018), called through SciPy, checks its clock rarely,
+ignores Ctrl-C and writes to stdout. So a script solves one program, and is killed at its deadline.
 """
 
 import pickle
@@ -16,17 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-Clock = Callable[[], float]  # seconds that are left
-# The part of its time that HiGHS knows of: on a busy machine it took 1.3 s more than it had, of 15.
-TOLD = 0.85
+Clock = Callable[[], float]  # seconds left
+# HiGHS gets this share of the time as its own limit: on a busy machine it overran 15 s by 1.3 s.
+CLOCK_SHARE = 0.85
 SCRIPT = Path(__file__).with_name("highs_process.py")
 
 
 @dataclass
 class IntegerProgram:
-    """A program: minimise c v, with low <= A v <= high.
+    """A program: minimise c v subject to low <= A v <= high.
 
-    Variables are numbered as they come; a row maps them to their coefficients.
+    Variables are numbered in the order they are added; a row maps numbers to coefficients.
     """
 
     cost: list[float] = field(default_factory=list)
@@ -38,28 +37,29 @@ class IntegerProgram:
     def add_variable(
         self, low: float, high: float, *, cost: float = 0.0, whole: bool = False
     ) -> int:
-        """The number of a further variable."""
+        """Add a variable and return its number."""
         for column, value in zip((self.cost, self.low, self.high), (cost, low, high), strict=True):
             column.append(value)
         self.whole.append(int(whole))
         return len(self.cost) - 1
 
     def add_flag(self) -> int:
-        """The number of a further variable that is 0 or 1."""
+        """Add a 0/1 variable and return its number."""
         return self.add_variable(0, 1, whole=True)
 
     def add_row(
         self, terms: Mapping[int, float], low: float = -np.inf, high: float = np.inf
     ) -> None:
-        """low <= the sum of the terms <= high."""
+        """Add the constraint low <= sum of the terms <= high."""
         self.rows.append((dict(terms), low, high))
 
 
 @dataclass(frozen=True)
 class Solution:
-    """The answer of HiGHS: optimal where it is proven, infeasible where there is none.
+    """HiGHS's answer: `optimal` and `infeasible` mean proven.
 
-    values: of the variables, None where it met none; bound: no solution costs less, None: unknown.
+    values: of the variables, None if no solution was found. bound: a lower bound of the cost, None
+    if unknown.
     """
 
     optimal: bool = False
@@ -69,10 +69,10 @@ class Solution:
 
 
 def solve_rows(rows: IntegerProgram, limit: float) -> Solution:
-    """The solution within `limit` seconds."""
+    """Solve the program within `limit` seconds."""
     if limit <= 0:
         return Solution()
-    program = pickle.dumps((vars(rows), TOLD * limit))
+    program = pickle.dumps((vars(rows), CLOCK_SHARE * limit))
     try:
         run = subprocess.run(
             [sys.executable, "-P", SCRIPT],
@@ -81,7 +81,7 @@ def solve_rows(rows: IntegerProgram, limit: float) -> Solution:
             stderr=subprocess.DEVNULL,
             timeout=limit,
             check=True,
-            start_new_session=True,  # Ctrl-C is for us, and `run` ends the process then
+            start_new_session=True,  # Ctrl-C reaches us alone; `run` then kills the process
         )
     except (subprocess.TimeoutExpired, subprocess.CalledProcessError):
         return Solution()

@@ -1,7 +1,7 @@
-"""A script that solves one mixed-integer program with HiGHS: pickled to stdin, answered on stdout.
+"""Script that solves one mixed-integer program with HiGHS: pickled on stdin, answered on stdout.
 
-It imports nothing of paradl, and nothing of paradl imports it: it answers half a second after it
-was started, and SciPy's optimisers, 0.3 s of CPU, are imported here alone.
+It imports nothing from paradl, so it starts in half a second. SciPy's optimisers (0.3 s of CPU) are
+imported only here.
 """
 
 import os
@@ -16,7 +16,7 @@ from scipy.sparse import coo_array
 
 
 def _solve(program: Mapping[str, Any], limit: float) -> dict[str, Any]:
-    """The fields of a solution."""
+    """Solve the program and return the fields of a `Solution`."""
     terms = [row for row, _, _ in program["rows"]]
     low, high = (np.array([row[side] for row in program["rows"]]) for side in (1, 2))
     rows = np.repeat(np.arange(len(terms)), [len(row) for row in terms])
@@ -30,7 +30,7 @@ def _solve(program: Mapping[str, Any], limit: float) -> dict[str, Any]:
         constraints=LinearConstraint(matrix.tocsc(), low, high),
         options={"time_limit": limit, "mip_rel_gap": 1e-7},
     )
-    bound = getattr(answer, "mip_dual_bound", None)  # None where nothing has to be whole
+    bound = getattr(answer, "mip_dual_bound", None)  # absent if no variable is an integer
     return {
         "optimal": answer.status == 0,
         "infeasible": answer.status == 2,
@@ -41,6 +41,6 @@ def _solve(program: Mapping[str, Any], limit: float) -> dict[str, Any]:
 
 if __name__ == "__main__":
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # HiGHS writes a line there now and then
+    os.dup2(2, 1)  # HiGHS sometimes prints to stdout, which carries the answer
     answers.write(pickle.dumps(_solve(*pickle.load(sys.stdin.buffer))))
     answers.close()

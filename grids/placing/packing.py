@@ -1,4 +1,4 @@
-"""Fit of a graph in the memory of its devices, and the number of devices that would do."""
+"""Whether a graph fits the memory of its devices, and how many devices would be enough."""
 
 import math
 from dataclasses import dataclass, replace
@@ -12,14 +12,14 @@ from grids.placing.program import add_memory, place_operators, read_placement
 
 @dataclass(frozen=True)
 class Packing:
-    """A placement that fits, None: none is known; impossible: it is proven that there is none."""
+    """A placement that fits, or None; impossible: proven that none exists."""
 
     placement: Placement | None
     impossible: bool = False
 
 
 def pack(problem: Problem, left: Clock) -> Packing:
-    """A placement that fits, whatever its time."""
+    """Find a placement that fits, whatever its time."""
     in_turn = _fill_in_turn(problem)
     if in_turn is not None:
         return Packing(in_turn)
@@ -37,7 +37,7 @@ def pack(problem: Problem, left: Clock) -> Packing:
 
 
 def count_devices(problem: Problem, left: Clock) -> int | None:
-    """The fewest devices that the graph fits; None: not known in the time that is left."""
+    """Return the fewest devices that the graph fits; None if time ran out first."""
     devices = max(1, math.ceil(float(problem.held.sum()) / problem.room))
     while True:
         delays = np.zeros((len(problem.tensors), devices, devices))
@@ -50,9 +50,10 @@ def count_devices(problem: Problem, left: Clock) -> int | None:
 
 
 def _number_devices(rows: IntegerProgram, x: list[list[int]]) -> None:
-    """Without links devices are alike: they are numbered in the order of their first operators.
+    """Number identical devices in the order of their first operators.
 
-    Otherwise it would be proven for each of their exchanges anew that nothing fits.
+    Without links all devices are alike. This breaks the symmetry; otherwise infeasibility would be
+    proven again for every permutation of devices.
     """
     for operator, flags in enumerate(x):
         for device in range(1, len(flags)):
@@ -61,7 +62,7 @@ def _number_devices(rows: IntegerProgram, x: list[list[int]]) -> None:
 
 
 def _fill_in_turn(problem: Problem) -> Placement | None:
-    """Operators in their order, each device until it is full; None: that does not fit."""
+    """Fill the devices one after another in operator order; None if that does not fit."""
     placement: list[int] = []
     device, used = 0, 0.0
     for held in problem.held.tolist():

@@ -1,10 +1,10 @@
-"""Placements part by part, of a graph that can be cut.
+"""Placement part by part, for graphs that can be cut.
 
-A cut is an operator for which all before it wait, and which all behind it wait for: a pass takes
-the sum of its parts, each from the end of one such operator to the end of the next. Parts share no
-more than the devices of these operators, so each part is searched for all devices of its ends, and
-the best way through the ends is a placement. Of Inception-v3 on two devices of a DGX-1 that takes
-0.6 s and gains 1.444; the same search of the whole graph takes 2.5 s and gains 1.422.
+A graph can be cut at an operator that all earlier ones lead to and all later ones depend on. A pass
+then takes the sum of its parts, each from the end of one cut to the end of the next. Parts share
+only the devices of the cuts, so each part is searched for all devices of its ends, and the best
+path through the ends is a placement. Inception-v3 on two devices of a DGX-1: 0.6 s for a speedup of
+1.444, against 2.5 s and 1.422 for the same search of the whole graph.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,18 +17,18 @@ from grids.placing.problem import Floats, Placement, Problem
 from grids.placing.schedule import PlacementPlan, follow_starts, plan_placement
 from grids.placing.search import Tick, search
 
-Ends = tuple[int | None, int | None]  # devices of a part's first and last operator, where they bind
-Exchange = tuple[int, ...]  # the device that takes the place of each
-# Exchanges of so many devices are listed: there are 24 of four, and 40,320 of eight.
+Ends = tuple[int | None, int | None]  # devices of a part's first and last operator; None: any
+Exchange = tuple[int, ...]  # a permutation: the device that takes the place of each
+# Permutations are enumerated up to this many devices: 24 for four, 40,320 for eight.
 MOST_EXCHANGED = 4
 
 
 @dataclass(frozen=True)
 class GraphPart:
-    """Some operators, ascending, and their problem.
+    """A part of the graph: operators in ascending order, and their problem.
 
-    started: the first one is the last of the part before, and takes no time here; ended: the last
-    one is the first of the next part.
+    started: the first operator belongs to the part before and takes no time here. ended: the last
+    operator is the first of the next part.
     """
 
     positions: tuple[int, ...]
@@ -37,14 +37,14 @@ class GraphPart:
     problem: Problem
 
     def list_ends(self) -> Iterator[Ends]:
-        """All devices of the operators that it shares with other parts."""
+        """Yield all devices for the operators shared with other parts."""
         devices = range(self.problem.devices)
         return product(devices if self.started else (None,), devices if self.ended else (None,))
 
     def search(
         self, exchanges: Sequence[Exchange], rounds: int, has_time: Tick
     ) -> dict[Ends, PlacementPlan]:
-        """A plan for all ends; of ends that differ by an exchange of devices one is searched."""
+        """Search a plan for all ends; ends that differ by a permutation are searched once."""
         plans: dict[Ends, PlacementPlan] = {}
         goal = self.problem.bounds.proven
         for ends in self.list_ends():
@@ -53,7 +53,7 @@ class GraphPart:
             places = zip((0, self.problem.operators - 1), ends, strict=True)
             fixed = {operator: device for operator, device in places if device is not None}
             best = search(self.problem, fixed, rounds, has_time, goal=goal)
-            assert best is not None  # memory is not looked at
+            assert best is not None  # parts have no memory limit
             plan = plan_placement(self.problem, best[1])
             for exchange in exchanges:
                 first, last = (None if end is None else exchange[end] for end in ends)
@@ -63,10 +63,10 @@ class GraphPart:
 
 
 class Parts:
-    """A problem cut into parts, without its memory.
+    """A problem cut into parts, without its memory limit.
 
-    core: the operators that are cut, ascending. What is beside them may run at any time, a head of
-    its own or an embedding of the other side; it is left out where the core can be cut for it.
+    core: the operators that were cut into parts, ascending. Operators outside the core (an
+    auxiliary head, the decoder's embedding) are left out if that allows more cuts.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -79,11 +79,11 @@ class Parts:
 
     @property
     def bound(self) -> float:
-        """A step's time that no placement goes below [s]."""
+        """Lower bound of a step's time [s]."""
         return sum(part.problem.bounds.proven for part in self.parts)
 
     def search(self, rounds: int, has_time: Tick) -> Iterator[PlacementPlan]:
-        """Plans of the best way; what is beside the core is on each of the devices in turn."""
+        """Yield plans of the best path, with the operators outside the core on each device."""
         placement, starts = self._lay_out(self._search_parts(rounds, has_time))
         begins = np.zeros_like(self.problem.durations)
         begins[:, list(self.core)] = starts
@@ -95,20 +95,20 @@ class Parts:
             yield follow_starts(self.problem, whole, begins)
 
     def _search_parts(self, rounds: int, has_time: Tick) -> list[PlacementPlan]:
-        """A plan for each part, whose ends are those of the best way."""
+        """Return one plan per part, along the best path."""
         exchanges = _list_exchanges(self.problem)
-        # The smallest first: when time is up, they have plans for all of their ends.
+        # The smallest first: if time runs out, they at least have plans for all their ends.
         by_size = sorted(self.parts, key=lambda part: part.problem.operators)
         plans = {part.positions: part.search(exchanges, rounds, has_time) for part in by_size}
         return _choose_way([plans[part.positions] for part in self.parts])
 
     def _lay_out(self, plans: Sequence[PlacementPlan]) -> tuple[Placement, Floats]:
-        """The core's placement, and when its operators begin, one part after the other."""
+        """Return the core's placement and the starts of its operators, part after part."""
         placement: list[int] = []
         starts: list[Floats] = []
         begin = np.zeros((len(self.problem.durations), 1))
         for part, plan in zip(self.parts, plans, strict=True):
-            skip = int(part.started)  # the part before has it
+            skip = int(part.started)  # the part before has this operator
             within = np.array(plan.starts)
             placement += plan.placement[skip:]
             starts.append(begin + within[:, skip:])
@@ -117,7 +117,7 @@ class Parts:
 
 
 def _choose_way(parts: Sequence[Mapping[Ends, PlacementPlan]]) -> list[PlacementPlan]:
-    """A plan for each part, so that ends meet and the sum of times is least."""
+    """Choose one plan per part so that ends meet and the sum of times is least."""
     ways: dict[int | None, tuple[float, list[Ends]]] = {None: (0.0, [])}
     for plans in parts:
         further: dict[int | None, tuple[float, list[Ends]]] = {}
@@ -131,9 +131,9 @@ def _choose_way(parts: Sequence[Mapping[Ends, PlacementPlan]]) -> list[Placement
 
 
 def _cut(problem: Problem) -> list[GraphPart]:
-    """The parts between the operators at which the graph can be cut."""
+    """Return the parts between the operators at which the graph can be cut."""
     last = problem.operators - 1
-    # Behind a cut at the very end there is nothing.
+    # Nothing follows a cut at the very end.
     borders = [-1, *(cut for cut in _list_cuts(problem) if cut != last), last]
     parts = []
     for begin, end in pairwise(borders):
@@ -144,8 +144,8 @@ def _cut(problem: Problem) -> list[GraphPart]:
 
 
 def _list_cuts(problem: Problem) -> list[int]:
-    """Operators that come before or after all others, and no tensor passes by."""
-    farthest, cuts = -1, []  # the last taker of what was made so far
+    """List operators that are ordered against all others and that no tensor bypasses."""
+    farthest, cuts = -1, []  # last taker of any tensor made so far
     for position in range(problem.operators):
         comparable = problem.before[position].bit_count() + problem.behind[position].bit_count()
         if comparable == problem.operators - 1 and farthest <= position:
@@ -155,7 +155,7 @@ def _list_cuts(problem: Problem) -> list[int]:
 
 
 def _find_core(problem: Problem) -> tuple[int, ...]:
-    """The operators between the main source and the main sink, ascending."""
+    """Return the operators between the main source and the main sink, ascending."""
     operators = range(problem.operators)
     sinks = (position for position in operators if not problem.behind[position])
     sources = (position for position in operators if not problem.before[position])
@@ -166,7 +166,7 @@ def _find_core(problem: Problem) -> tuple[int, ...]:
 
 
 def _list_exchanges(problem: Problem) -> list[Exchange]:
-    """Permutations of devices under which every message takes as long as before."""
+    """List the permutations of devices that leave every message's time the same."""
     trivial = tuple(range(problem.devices))
     if problem.devices > MOST_EXCHANGED:
         return [trivial]

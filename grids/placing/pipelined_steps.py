@@ -1,9 +1,9 @@
-"""Steps that overlap: the operators of several micro-batches on the same devices.
+"""Steps in micro-batches: the same operators for several micro-batches on the same devices.
 
-Each operator runs once a micro-batch, on one device, which runs one thing at a time. All forward
-passes, then all backward passes (GPipe, Huang et al., NeurIPS 2019); played in reverse the latter
-are forward passes again, the last micro-batch first. So S micro-batches are one step of S times the
-operators, whose copies share a device, and schedules are those of any step.
+Every operator runs once per micro-batch, on one device, which runs one operator at a time. All
+forward passes come first, then all backward passes (GPipe, Huang et al., NeurIPS 2019). Played in
+reverse, backward passes are forward passes with the last micro-batch first. So a step in S
+micro-batches is one step of S times the operators, whose copies share a device.
 """
 
 from collections.abc import Sequence
@@ -21,8 +21,8 @@ from grids.placing.schedule import PlacementPlan, schedule_step
 class Piped:
     """A step in micro-batches.
 
-    whole: of all samples at once, for memory, and for moves; unrolled: operator i of micro-batch k
-    at k n + i, without memory.
+    whole: all samples at once, for memory and for the search's moves. unrolled: operator i of
+    micro-batch k at position k n + i, without a memory limit.
     """
 
     whole: Problem
@@ -30,20 +30,20 @@ class Piped:
 
     @property
     def runs(self) -> int:
-        """How many micro-batches there are."""
+        """Number of micro-batches."""
         return self.unrolled.operators // self.whole.operators
 
     def schedule(self, placement: Placement) -> PlacementPlan:
-        """The better of two schedules; starts are those of the unrolled operators."""
+        """Return the better of two schedules; starts are those of the unrolled operators."""
         starts, lengths = schedule_step(self.unrolled, placement * self.runs, self.runs)
         return PlacementPlan(placement, tuple(map(tuple, starts)), sum(lengths))
 
     @property
     def bounds(self) -> TimeBounds:
-        """Bounds of any placement.
+        """Lower bounds that hold for any placement.
 
-        critical_path: an operator runs all micro-batches one by one, the first of them after what
-        comes before it, and the last before what comes behind; work: as of any step.
+        critical_path: an operator runs its micro-batches one by one, the first after everything
+        that precedes it, the last before everything that follows. work: as for any step.
         """
         if self.runs == 1:
             return self.whole.bounds
@@ -61,7 +61,7 @@ class Piped:
 
 
 def unroll_graph(graphs: Sequence[Graph]) -> Graph:
-    """One graph of those of all micro-batches, which have the same operators, one after another."""
+    """Concatenate the graphs of all micro-batches, which have the same operators."""
     size = len(graphs[0])
     tensors = (
         replace(
@@ -77,7 +77,7 @@ def unroll_graph(graphs: Sequence[Graph]) -> Graph:
 
 
 def divide_graph(graph: Graph, share: float) -> Graph:
-    """The graph of a part of its samples, with times, tensors and what is kept in proportion."""
+    """Return the graph for a share of its samples; times, tensors and kept bytes scale with it."""
     operators = (
         replace(
             operator,

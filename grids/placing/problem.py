@@ -1,9 +1,9 @@
-"""The placement problem: operators with times and bytes, and times of messages between devices.
+"""The placement problem: operators with times and bytes, and message times between devices.
 
-A step is two passes. Forward, an operator begins when all that it takes is there; backward, its
-makers wait for the gradients of what they made. On the same devices, and with links that are alike
-in both directions, a backward pass played in reverse is a forward pass with other durations: so
-both passes are one problem, [2, n] durations on the same graph (docs/placement.md).
+A step is two passes. Forward, an operator begins when its inputs have arrived; backward, when the
+gradients of its outputs have. Links are symmetric, so a backward pass played in reverse is a
+forward pass with other durations on the same devices: both passes are one problem with [2, n]
+durations on one graph (docs/placement.md).
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ Placement = tuple[int, ...]
 
 
 class Edge(NamedTuple):
-    """A tensor on its way to one of its takers, and what it takes between devices [s, M by M]."""
+    """A tensor on its way to one taker, and its message time between devices [s, M by M]."""
 
     maker: int
     taker: int
@@ -34,8 +34,8 @@ class Edge(NamedTuple):
 class TimeBounds(NamedTuple):
     """Lower bounds of a step's time [s].
 
-    critical_path: the longest way of each pass, without messages. work: all of it over the devices.
-    proven: the largest that is proven, by these or by the program.
+    critical_path: the longest path of each pass, without messages. work: total work divided by the
+    number of devices. proven: the largest bound known, from these or from the program.
     """
 
     critical_path: float
@@ -47,8 +47,8 @@ class TimeBounds(NamedTuple):
 class Problem:
     """Operators in an order in which they can run.
 
-    durations [s, passes by n]; delays [s, tensors by M by M], alike both ways; held [B, n]: what an
-    operator holds wherever it is; room [B]: of a device.
+    durations [s, passes by n]; delays [s, tensors by M by M], symmetric; held [B, n]: memory that
+    an operator needs wherever it runs; room [B]: memory of a device.
     """
 
     durations: Floats
@@ -72,7 +72,7 @@ class Problem:
 
     @cached_property
     def edges(self) -> tuple[Edge, ...]:
-        """Each tensor's way to each of its takers."""
+        """One edge per tensor and taker."""
         return tuple(
             Edge(tensor.maker, taker, number, _list_rows(self.delays[number]))
             for number, tensor in enumerate(self.tensors)
@@ -81,7 +81,7 @@ class Problem:
 
     @cached_property
     def entering(self) -> tuple[tuple[Edge, ...], ...]:
-        """The edges into each operator."""
+        """Edges into each operator."""
         edges: list[list[Edge]] = [[] for _ in range(self.operators)]
         for edge in self.edges:
             edges[edge.taker].append(edge)
@@ -89,7 +89,7 @@ class Problem:
 
     @cached_property
     def leaving(self) -> tuple[tuple[Edge, ...], ...]:
-        """The edges out of each operator."""
+        """Edges out of each operator."""
         edges: list[list[Edge]] = [[] for _ in range(self.operators)]
         for edge in self.edges:
             edges[edge.maker].append(edge)
@@ -97,7 +97,7 @@ class Problem:
 
     @cached_property
     def before(self) -> tuple[int, ...]:
-        """The operators that come before each, as the bits of a number."""
+        """Ancestors of each operator, as the bits of an integer."""
         bits: list[int] = []
         for edges in self.entering:
             mask = 0
@@ -108,7 +108,7 @@ class Problem:
 
     @cached_property
     def behind(self) -> tuple[int, ...]:
-        """The operators that come after each, as the bits of a number."""
+        """Descendants of each operator, as the bits of an integer."""
         bits = [0] * self.operators
         for position in reversed(range(self.operators)):
             for edge in self.leaving[position]:
@@ -116,19 +116,19 @@ class Problem:
         return tuple(bits)
 
     def count_rivals(self) -> int:
-        """Pairs of operators that could run at once: neither waits for the other."""
+        """Count pairs of operators that could run at once: neither depends on the other."""
         waiting = sum(mask.bit_count() for mask in self.before)
         return self.operators * (self.operators - 1) // 2 - waiting
 
     def list_rivals(self) -> Iterator[tuple[int, int]]:
-        """The pairs of operators that could run at once."""
+        """Yield the pairs of operators that could run at once."""
         for i, j in combinations(range(self.operators), 2):
             if not self.before[j] >> i & 1:
                 yield i, j
 
     @cached_property
     def heads(self) -> Floats:
-        """The earliest that each can begin, messages apart [s, passes by n]."""
+        """Earliest start of each operator, without messages [s, passes by n]."""
         heads = np.zeros_like(self.durations)
         for edge in self.edges_in_order:
             done = heads[:, edge.maker] + self.durations[:, edge.maker]
@@ -137,7 +137,7 @@ class Problem:
 
     @cached_property
     def tails(self) -> Floats:
-        """The least that there is to do from the beginning of each on [s, passes by n]."""
+        """Least time from each operator's start to the end of the pass [s, passes by n]."""
         tails = self.durations.copy()
         for edge in reversed(self.edges_in_order):
             through = self.durations[:, edge.maker] + tails[:, edge.taker]
@@ -146,7 +146,7 @@ class Problem:
 
     @cached_property
     def bounds(self) -> TimeBounds:
-        """The bounds that need no program; a pass takes at least the larger of both."""
+        """Bounds from path lengths and work; a pass takes at least the larger of the two."""
         paths = self.tails.max(axis=1)
         work = self.durations.sum(axis=1) / self.devices
         proven = sum(max(path, share) for path, share in zip(paths, work, strict=True))
@@ -154,11 +154,11 @@ class Problem:
 
     @cached_property
     def edges_in_order(self) -> tuple[Edge, ...]:
-        """Edges, those into an operator before those out of it."""
+        """Edges sorted so that those into an operator precede those out of it."""
         return tuple(sorted(self.edges, key=lambda edge: edge.maker))
 
     def take_part(self, positions: Sequence[int], started: bool = False) -> "Problem":
-        """The problem of some operators alone, ascending; if `started`, the first is done."""
+        """Return the problem of these operators (ascending); `started`: the first is done."""
         number = {position: new for new, position in enumerate(positions)}
         durations = self.durations[:, list(positions)]
         if started:
@@ -174,25 +174,25 @@ class Problem:
         )
 
     def measure_memory(self, placement: Placement) -> Floats:
-        """Bytes on each device [M]: what operators hold, and what others sent them, each once."""
+        """Bytes on each device [M]: held by its operators, plus each received tensor once."""
         needed = np.zeros(self.devices)
         np.add.at(needed, list(placement), self.held)
         for tensor in self.tensors:
-            away = {placement[taker] for taker in tensor.takers} - {placement[tensor.maker]}
-            needed[list(away)] += tensor.bytes
+            receivers = {placement[taker] for taker in tensor.takers} - {placement[tensor.maker]}
+            needed[list(receivers)] += tensor.bytes
         return needed
 
     def fits(self, placement: Placement) -> bool:
-        """True if each device has room for what it holds."""
+        """True if every device has room for its bytes."""
         return bool(np.isinf(self.room) or (self.measure_memory(placement) <= self.room).all())
 
 
 def pose_problem(
     graph: Graph, links: Links, *, room: float = np.inf, states: float = 1.0
 ) -> Problem:
-    """The problem of a graph on so many devices as there are links for.
+    """Build the problem of a graph on the linked devices.
 
-    room [B]: of a device; states: bytes that stay for each byte of weights, itself included.
+    room [B]: memory of a device. states: bytes kept per byte of weights, the weights included.
     """
     operators = graph.operators
     return Problem(
@@ -212,5 +212,5 @@ def pose_problem(
 
 
 def _list_rows(delays: Floats) -> tuple[tuple[float, ...], ...]:
-    """As plain numbers, which loops read ten times as fast as an array's items."""
+    """Return nested tuples: loops read plain floats ten times as fast as array items."""
     return tuple(map(tuple, delays.tolist()))

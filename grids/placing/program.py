@@ -1,12 +1,12 @@
-"""The mixed-integer program of a placement (docs/placement.md has it with its formulas).
+"""The mixed-integer program of a placement (formulas in docs/placement.md).
 
-Variables, with times in units of a thousandth of the serial time:
+Variables; times are in thousandths of the serial time:
 
     x[i, d]     1 if operator i is on device d
     w[e]        time of the message of edge e, in either pass
-    s[k, i]     when i begins in pass k
-    T[k]        how long pass k takes: the objective is their sum
-    o[k, i, j]  1 if i is before j in pass k, of two that a device must not run at once
+    s[k, i]     start of i in pass k
+    T[k]        length of pass k; the objective is their sum
+    o[k, i, j]  1 if i runs before j in pass k, where both are on one device
 """
 
 from dataclasses import dataclass
@@ -22,38 +22,38 @@ UNITS = 1000.0
 
 @dataclass(frozen=True)
 class Proof:
-    """The best plan that is known and a bound [s] of all."""
+    """The best known plan, and a lower bound of all plans [s]."""
 
     plan: PlacementPlan
     bound: float
 
 
 def improve_plan(problem: Problem, plan: PlacementPlan, left: Clock) -> Proof:
-    """The better of a plan and the program's in the time that is left, and the program's bound."""
+    """Return the better of a plan and the program's, and the program's bound."""
     program = _Program(problem, plan.time)
     solution = solve_rows(program.rows, left())
     if solution.infeasible:
-        # With what is known as its limit, that there is nothing better is the proof.
+        # The program only admits steps at most as long as the known plan: none exists.
         return Proof(plan, plan.time)
     bound = 0.0 if solution.bound is None else min(solution.bound * program.unit, plan.time)
     if solution.values is None:
         return Proof(plan, bound)
     placement, starts = program.read(solution.values)
-    if problem.fits(placement):  # by more than HiGHS can tell
+    if problem.fits(placement):  # HiGHS tolerates small violations
         others = plan_placement(problem, placement), follow_starts(problem, placement, starts)
         plan = min(plan, *others, key=lambda other: other.time)
     return Proof(plan, bound)
 
 
 class _Program:
-    """The program of a problem; upper [s]: a step's time that is known to be possible."""
+    """The program of a problem; upper [s]: a step time known to be possible."""
 
     def __init__(self, problem: Problem, upper: float) -> None:
         self.problem = problem
         self.unit = problem.serial / UNITS or 1.0
         self.durations = problem.durations / self.unit
         self.heads, self.tails = problem.heads / self.unit, problem.tails / self.unit
-        # A pass takes at most what the other leaves of the best step that is known.
+        # A pass takes at most what the other pass leaves of the best known step.
         least = self.tails.max(axis=1)
         self.most = upper / self.unit * (1 + 1e-9) - (least.sum() - least)
         self.rows = IntegerProgram()
@@ -64,23 +64,23 @@ class _Program:
             add_memory(self.rows, self.x, problem)
 
     def read(self, values: Floats) -> tuple[Placement, Floats]:
-        """The device of each operator, and when each begins [s, passes by n]."""
+        """Return the device of each operator, and the starts [s, passes by n]."""
         return read_placement(values, self.x), values[np.array(self.s)] * self.unit
 
     def _time_message(self, edge: Edge) -> int:
-        """w: nothing on one device, else the time that the tensor takes between the two."""
+        """Add w: 0 on one device, else the tensor's time between the two."""
         rows, makers, takers = self.rows, self.x[edge.maker], self.x[edge.taker]
         delays = np.array(edge.delays) / self.unit
         w = rows.add_variable(0.0, float(delays.max()))
-        for maker, from_here in zip(makers, delays.tolist(), strict=True):
-            # w >= sum_e c(d, e) x_je if x_md, a product of two choices.
-            longest = max(from_here)
-            to_there = {taker: -delay for taker, delay in zip(takers, from_here, strict=True)}
-            rows.add_row({w: 1.0, maker: -longest} | to_there, low=-longest)
+        for maker, delays_from in zip(makers, delays.tolist(), strict=True):
+            # w >= sum_e c(d, e) x_je where x_md = 1: the product of two choices, linearised.
+            longest = max(delays_from)
+            arriving = {taker: -delay for taker, delay in zip(takers, delays_from, strict=True)}
+            rows.add_row({w: 1.0, maker: -longest} | arriving, low=-longest)
         return w
 
     def _time_pass(self, k: int) -> list[int]:
-        """s: behind what an operator takes; T: behind all operators, and the work of a device."""
+        """Add s, after an operator's inputs, and T, after all operators and any device's work."""
         rows, problem, durations = self.rows, self.problem, self.durations[k].tolist()
         total = rows.add_variable(float(self.tails[k].max()), float(self.most[k]), cost=1.0)
         starts = [
@@ -100,13 +100,13 @@ class _Program:
         return starts
 
     def _exclude(self, k: int, starts: list[int], i: int, j: int) -> None:
-        """Two operators do not overlap in a pass where they are on one device."""
+        """Keep two operators from overlapping in a pass if they share a device."""
         rows, durations = self.rows, self.durations[k]
         first, second = rows.add_flag(), rows.add_flag()
-        for here, there in zip(self.x[i], self.x[j], strict=True):
-            rows.add_row({first: 1.0, second: 1.0, here: -1.0, there: -1.0}, low=-1.0)
+        for flag_i, flag_j in zip(self.x[i], self.x[j], strict=True):
+            rows.add_row({first: 1.0, second: 1.0, flag_i: -1.0, flag_j: -1.0}, low=-1.0)
         for flag, one, other in ((first, i, j), (second, j, i)):
-            # The other begins behind this one, or as early as it ever can.
+            # Either it begins after this one, or the row only repeats its earliest start.
             slack = self.most[k] - self.tails[k, one] + durations[one]
             slack = max(0.0, slack - self.heads[k, other])
             terms = {starts[other]: 1.0, starts[one]: -1.0, flag: -slack}
@@ -114,7 +114,7 @@ class _Program:
 
 
 def place_operators(rows: IntegerProgram, problem: Problem) -> list[list[int]]:
-    """Flags, operators by devices: each operator is on one device."""
+    """Add flags [operators][devices], with each operator on one device."""
     x = [[rows.add_flag() for _ in range(problem.devices)] for _ in range(problem.operators)]
     for flags in x:
         rows.add_row(dict.fromkeys(flags, 1.0), 1.0, 1.0)
@@ -122,19 +122,19 @@ def place_operators(rows: IntegerProgram, problem: Problem) -> list[list[int]]:
 
 
 def add_memory(rows: IntegerProgram, x: list[list[int]], problem: Problem) -> None:
-    """Rows of memory: what a device holds and is sent has room on it."""
+    """Limit each device's memory: held bytes plus each received tensor once."""
     for device in range(problem.devices):
         held = (problem.held / problem.room).tolist()
         terms = {flags[device]: part for flags, part in zip(x, held, strict=True)}
         for tensor in problem.tensors:
             sent = rows.add_variable(0.0, 1.0)
             for taker in tensor.takers:
-                there = {x[taker][device]: -1.0, x[tensor.maker][device]: 1.0}
-                rows.add_row({sent: 1.0} | there, low=0.0)
+                flags = {x[taker][device]: -1.0, x[tensor.maker][device]: 1.0}
+                rows.add_row({sent: 1.0} | flags, low=0.0)
             terms[sent] = tensor.bytes / problem.room
         rows.add_row(terms, high=1.0)
 
 
 def read_placement(values: Floats, x: list[list[int]]) -> Placement:
-    """The device of each operator."""
+    """Return the device of each operator."""
     return tuple(np.argmax(values[np.array(x)], axis=1).tolist())

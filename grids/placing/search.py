@@ -1,6 +1,6 @@
-"""Good placements in little time: a list schedule, made better move by move.
+"""Good placements in little time: a list schedule, improved move by move.
 
-Moves put a run of operators on another device: a chain, or one operator where a chain is cut.
+A move puts a run of operators on another device: a chain, or one operator where a chain is cut.
 """
 
 import random
@@ -10,7 +10,7 @@ from functools import partial
 from grids.placing.problem import Placement, Problem
 from grids.placing.schedule import rank_operators, time_step
 
-# Placements times operators that are remembered: some 100 MB.
+# Placements kept in memory, times operators: about 100 MB.
 MOST_SEEN = 10_000_000
 
 Fixed = Mapping[int, int]  # operators whose device is given
@@ -28,15 +28,16 @@ def search(
     goal: float = 0.0,
     measure: Measure | None = None,
 ) -> tuple[float, Placement] | None:
-    """The best placement that was met, with its step's time [s]; None: none that fits was met.
+    """Return the best placement and its step time [s]; None if none fits memory.
 
-    rounds: shaken so often, and made better again. first: placements to begin with, too. goal [s]:
-    a step below which there is none. measure: a step's time, in place of its schedule's.
+    fixed: devices of some operators. rounds: random perturbations, each improved again. first:
+    further placements to start from. goal [s]: a lower bound; the search stops there. measure: the
+    time of a step [s], by default that of its schedule.
     """
     search = _Search(problem, fixed, has_time, measure or partial(time_step, problem))
     for placement in (*first, *list_first(problem, fixed)):
         search.improve(placement)
-    chance = random.Random(0)  # the same answer each time
+    chance = random.Random(0)  # a fixed seed, for the same answer each time
     for _ in range(rounds):
         if search.best is None or search.best[0] <= goal or not has_time():
             break
@@ -45,7 +46,7 @@ def search(
 
 
 def list_chains(problem: Problem) -> list[tuple[int, ...]]:
-    """Runs of operators that take from one another alone."""
+    """List maximal chains: each operator is the only taker of the one before, and has no other."""
     chain_of: dict[int, list[int]] = {}
     for position in range(problem.operators):
         makers = {edge.maker for edge in problem.entering[position]}
@@ -58,7 +59,7 @@ def list_chains(problem: Problem) -> list[tuple[int, ...]]:
 
 
 def list_first(problem: Problem, fixed: Fixed) -> list[Placement]:
-    """Placements to begin with: all on each device but for what is fixed; and as HEFT has it."""
+    """List starting placements: everything on each device in turn, and two list schedules."""
     alone = [
         tuple(fixed.get(position, device) for position in range(problem.operators))
         for device in range(problem.devices)
@@ -67,9 +68,9 @@ def list_first(problem: Problem, fixed: Fixed) -> list[Placement]:
 
 
 def _place_greedily(problem: Problem, fixed: Fixed, whole: bool = True) -> Placement:
-    """Each operator where it ends first, those first that most depends on (HEFT, without gaps).
+    """Place operators by rank, each where it ends first (HEFT without gaps).
 
-    whole: a chain stays together.
+    whole: keep chains on one device.
     """
     durations = problem.durations.sum(axis=0).tolist()
     count, devices = problem.operators, problem.devices
@@ -85,22 +86,22 @@ def _place_greedily(problem: Problem, fixed: Fixed, whole: bool = True) -> Place
             options = range(placement[head[position]], placement[head[position]] + 1)
 
         def end_on(device: int, position: int = position) -> tuple[bool, float]:
-            come = [
+            arrivals = [
                 ends[edge.maker] + edge.delays[placement[edge.maker]][device]
                 for edge in problem.entering[position]
             ]
             full = filled[device] + problem.held[position] > problem.room
-            return full, max([free[device], *come]) + durations[position]
+            return full, max([free[device], *arrivals]) + durations[position]
 
-        here = min(options, key=end_on)
-        placement[position] = here
-        ends[position] = free[here] = end_on(here)[1]
-        filled[here] += problem.held[position]
+        device = min(options, key=end_on)
+        placement[position] = device
+        ends[position] = free[device] = end_on(device)[1]
+        filled[device] += problem.held[position]
     return tuple(placement)
 
 
 class _Search:
-    """The best placement so far, and the moves that lead from one to another."""
+    """The best placement so far, and the moves between placements."""
 
     def __init__(self, problem: Problem, fixed: Fixed, has_time: Tick, measure: Measure) -> None:
         self.problem, self.has_time, self.measure = problem, has_time, measure
@@ -112,7 +113,7 @@ class _Search:
         self.seen: dict[Placement, tuple[float, float]] = {}
 
     def improve(self, placement: Placement) -> None:
-        """Move by move, as long as a move makes it better."""
+        """Move runs for as long as a move helps."""
         value, better = self._value(placement), True
         while better:
             better = False
@@ -125,7 +126,7 @@ class _Search:
                         placement, value, better = moved, other, True
 
     def shake(self, placement: Placement, chance: random.Random) -> Placement:
-        """The placement with two or three runs put anywhere."""
+        """Put two or three runs on random devices."""
         for run in chance.sample(self.chains, min(len(self.chains), chance.randint(2, 3))):
             end = chance.randint(1, len(run))
             part = run if chance.random() < 0.7 else run[chance.randrange(end) : end]
@@ -133,7 +134,7 @@ class _Search:
         return placement
 
     def _list_cut(self, placement: Placement) -> list[tuple[int, ...]]:
-        """Operators of chains that have a neighbour on another device, alone."""
+        """List operators with a neighbour on another device, each as a run of its own."""
         single = {
             position
             for edge in self.problem.edges
@@ -143,7 +144,7 @@ class _Search:
         return [(position,) for position in self.free if position in single]
 
     def _value(self, placement: Placement) -> tuple[float, float]:
-        """Bytes beyond a device's room [B], then the step's time [s]: less is better."""
+        """Return bytes over the devices' room [B] and the step's time [s]; less is better."""
         if placement in self.seen:
             return self.seen[placement]
         problem = self.problem
@@ -161,7 +162,7 @@ class _Search:
 
 
 def _move(placement: Placement, run: tuple[int, ...], device: int) -> Placement:
-    """The placement with a run of operators on another device."""
+    """Return the placement with a run of operators on another device."""
     moved = list(placement)
     for position in run:
         moved[position] = device

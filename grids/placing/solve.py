@@ -1,7 +1,8 @@
-"""The best placement that can be had in the time that is given, and how near it is proven to be.
+"""The best placement within a time limit, and how close to optimal it is proven to be.
 
-First a search, then the program; whatever ends it, the time or Ctrl-C, the best that is known is
-the answer. Groups of a strategy are searched without a clock.
+A search comes first, then the program. Whatever ends it, the limit or Ctrl-C, the best placement so
+far is the answer. Groups of a strategy are searched without a clock, so that they do not depend on
+the machine.
 """
 
 import time
@@ -16,29 +17,29 @@ from grids.placing.program import improve_plan
 from grids.placing.schedule import PlacementPlan, plan_placement
 from grids.placing.search import search
 
-# Of the time: until when parts, and all operators, are searched. The rest is the program's.
+# Shares of the time limit: parts are searched until the first, all operators until the second.
 PARTS, SEARCHED = 0.4, 0.6
 ROUNDS = 100
-# Rounds of parts, as far as time goes. On two devices 30, 300 and 2,000 make Inception-v3 1.457,
-# 1.464 and 1.465 times as fast, on an idle machine.
+# Rounds of the search of parts, as time allows: on two devices 30, 300 and 2,000 rounds speed up
+# Inception-v3 by 1.457, 1.464 and 1.465 on an idle machine.
 ROUNDS_OF_PARTS = (6, 60, 600, 6000)
-# Of a strategy's groups: of a step at once, and of one in micro-batches.
+# Rounds for a strategy's groups: a step in one piece, and one in micro-batches.
 FEW_ROUNDS, ROUNDS_PIPED = 6, 30
-# Operators in all schedules of one such search, 2 to 5 s. Of Inception-v3 on two devices in two
-# micro-batches half as many find 1.595, these 1.611, twice as many 1.617.
+# Operators scheduled in one such search, 2 to 5 s. Inception-v3 on two devices in two micro-batches
+# speeds up by 1.595 with half as many, 1.611 with these, 1.617 with twice as many.
 MOST_SCHEDULED = 1_000_000
-# Pairs of operators that could run at once in the program: with Inception-v3's 3,309 HiGHS has no
-# bound after a minute, with GNMT's 273 the proof after 6 s.
+# Largest program, in pairs of operators that could run at once: with Inception-v3's 3,309 HiGHS has
+# no bound after a minute; with GNMT's 273 it has a proof after 6 s.
 MOST_RIVALS = 1000
 
-Tell = Callable[[float | None, float], None]  # of the best step [s] and the bound [s]
+Tell = Callable[[float | None, float], None]  # called with the best step [s] and the bound [s]
 
 
 @dataclass(frozen=True)
 class PlacementResult:
-    """The best plan, None: none that fits memory is known; bounds; whether Ctrl-C ended it.
+    """The best plan (None if none is known to fit memory), bounds, and whether Ctrl-C ended it.
 
-    impossible: it is proven that none fits.
+    impossible: proven that no placement fits.
     """
 
     plan: PlacementPlan | None
@@ -53,9 +54,9 @@ def solve(
     first: Sequence[Placement] = (),
     tell: Tell = lambda best, bound: None,
 ) -> PlacementResult:
-    """The best placement within `time_limit` seconds; of several micro-batches by a search alone.
+    """Return the best placement within `time_limit` seconds; micro-batches are only searched.
 
-    first: placements to begin with, too; tell: called whenever more is known.
+    first: further placements to start from. tell: called at every improvement.
     """
     solver = _Solver(piped, time_limit, tell)
     try:
@@ -66,18 +67,18 @@ def solve(
 
 
 def search_plan(problem: Problem) -> PlacementPlan:
-    """A good placement, without a proof and whatever the memory: the same one each time."""
+    """Return a good placement without a proof or a memory limit; the same one each time."""
     alone = plan_placement(problem, (0,) * problem.operators)
     plans = Parts(problem).search(FEW_ROUNDS, lambda: True)
     return min([alone, *plans], key=lambda plan: plan.time)
 
 
 def search_piped(piped: Piped, first: Sequence[Placement]) -> PlacementPlan:
-    """A good placement of a step in micro-batches, whatever the memory: the same one each time.
+    """Return a good placement of a step in micro-batches, without a memory limit.
 
-    first: placements to begin with.
+    The same one each time. first: placements to start from.
     """
-    # As many schedules for all, however many operators they have: no clock decides.
+    # A budget of schedules rather than seconds keeps the answer the same on any machine.
     left = iter(range(MOST_SCHEDULED // piped.unrolled.operators))
     best = search(
         piped.whole,
@@ -88,7 +89,7 @@ def search_piped(piped: Piped, first: Sequence[Placement]) -> PlacementPlan:
         goal=piped.bounds.proven,
         measure=lambda placement: piped.schedule(placement).time,
     )
-    assert best is not None  # memory is not looked at
+    assert best is not None  # there is no memory limit
     return piped.schedule(best[1])
 
 
@@ -103,12 +104,12 @@ class _Solver:
         self.impossible = False
 
     def answer(self) -> PlacementResult:
-        """The best so far; a bound is never above what has been reached, but for rounding."""
+        """Return the best so far; rounding may not lift the bound above it."""
         bound = self.bounds.proven if self.best is None else min(self.bounds.proven, self.best.time)
         return PlacementResult(self.best, self.bounds._replace(proven=bound), self.impossible)
 
     def run(self, first: Sequence[Placement]) -> None:
-        """Search from where there is room, and prove."""
+        """Search from a placement that fits, then prove."""
         self._begin(first)
         if self.impossible:
             return
@@ -120,7 +121,7 @@ class _Solver:
             self._search()
 
     def _begin(self, first: Sequence[Placement]) -> None:
-        """All on one device, or where that does not fit, wherever there is room."""
+        """Start with everything on one device or, if that does not fit, wherever it does."""
         whole = self.piped.whole
         alone: Placement | None = (0,) * whole.operators
         if not whole.fits((0,) * whole.operators):
@@ -130,7 +131,7 @@ class _Solver:
             self._measure(placement)
 
     def _search_parts(self) -> None:
-        """Parts of a step at once, whose placement is a beginning for micro-batches."""
+        """Search part by part in one piece; with micro-batches that gives starting points."""
         parts, at_once = Parts(self.piped.whole), self.piped.runs == 1
         if at_once:
             self._raise_bound(parts.bound)
@@ -144,7 +145,7 @@ class _Solver:
                     self._measure(plan.placement)
 
     def _search(self, until: float = 1.0) -> None:
-        """Moves on the whole graph, from the best that is known."""
+        """Search the whole graph from the best known placement."""
         search(
             self.piped.whole,
             {},
@@ -156,7 +157,7 @@ class _Solver:
         )
 
     def _prove(self) -> None:
-        """The program's bound, and its plan where that is better."""
+        """Get the program's bound, and its plan if that is better."""
         if self.best is not None and not self._proven:
             proof = improve_plan(self.piped.whole, self.best, self._left)
             self._offer(proof.plan)
@@ -167,11 +168,11 @@ class _Solver:
         return self.best is not None and self.best.time <= self.bounds.proven
 
     def _left(self, until: float = 1.0) -> float:
-        """Seconds until a part of the time is over."""
+        """Seconds until this share of the time limit is over."""
         return self.end - self.limit * (1.0 - until) - time.monotonic()
 
     def _measure(self, placement: Placement) -> float:
-        """A step's time [s]; the best of those that fit is kept, whatever ends the search."""
+        """Time a step [s], and keep its plan if it is the best that fits."""
         plan = self.piped.schedule(placement)
         self._offer(plan)
         return plan.time

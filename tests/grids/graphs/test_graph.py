@@ -14,16 +14,8 @@ def link(names, *tensors):
 def test_operators_stand_in_an_order_in_which_they_run():
     graph = link("cab", ("a", ("b", "c"), 8.0), ("b", ("c",), 4.0))
     assert [each.name for each in graph.operators] == ["a", "b", "c"]
-    assert graph.inputs == ((), (0,), (0, 1))
-    assert graph.outputs == ((0,), (1,), ())
-    assert graph.makers == ((), (0,), (0, 1))
+    assert [(each.maker, each.takers) for each in graph.tensors] == [(0, (1, 2)), (1, (2,))]
     assert (graph.forward, graph.backward, graph.serial_time) == (3.0, 6.0, 9.0)
-
-
-def test_a_maker_of_two_tensors_is_one_maker():
-    graph = link("ab", ("a", ("b",), 8.0), ("a", ("b",), 4.0))
-    assert graph.makers == ((), (0,))
-    assert graph.inputs == ((), (0, 1))
 
 
 REFUSED = [

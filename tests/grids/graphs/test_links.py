@@ -56,11 +56,8 @@ def test_more_devices_keep_the_links_of_fewer():
 
 
 def test_devices_of_a_switch_are_alike():
-    links = link_devices(find("system", "abci", Path()), 4)
-    assert links.uniform
-    assert links.time_message(50e9)[0, 3] == pytest.approx(1 + 9e-6)
-    assert not link_devices(DGX1, 4).uniform
-    assert link_devices(DGX1, 2).uniform
+    times = link_devices(find("system", "abci", Path()), 4).time_message(50e9)
+    assert times[~np.eye(4, dtype=bool)] == pytest.approx(1 + 9e-6)
 
 
 @pytest.mark.parametrize("devices", [0, 9])

@@ -75,9 +75,11 @@ def join_ends(pieces):
             NamedTensor(names[each.maker], tuple(names[to] for to in each.takers), each.bytes)
             for each in piece.tensors
         ]
-        fed = tuple(name for name, makers in zip(names, piece.makers, strict=True) if not makers)
+        taken = {to for each in piece.tensors for to in each.takers}
+        fed = tuple(name for position, name in enumerate(names) if position not in taken)
         tensors.append(NamedTensor(f"before {number}", fed, 1.0))
-        loose = [name for name, made in zip(names, piece.outputs, strict=True) if not made]
+        made = {each.maker for each in piece.tensors}
+        loose = [name for position, name in enumerate(names) if position not in made]
     operators.append(Operator("end", 1.0, 1.0))
     tensors += [NamedTensor(each, ("end",), 1.0) for each in loose]
     return link_operators("row", operators, tensors)
