@@ -1,7 +1,7 @@
-"""Cases: the kernels' inputs for one model, dataset, system and strategy over numeric cells.
+"""Cases: the kernels' input for one model, data set, system and strategy over numeric cells.
 
-Every numeric axis of the grid is one dimension of the cells, in the grid's order; a value that does
-not vary along an axis has size 1 there. Each `best` of a strategy adds a leading dimension.
+Every numeric axis of the grid is a dimension of the cells, in the grid's order; values that do not
+vary along an axis have size 1 there. Each `best` of a strategy adds a leading dimension.
 """
 
 import math
@@ -46,19 +46,18 @@ from kernels.work.layers import Layers
 
 Tree = TypeVar("Tree")
 
-# Cells of memory that are so few that stages more or less cost no time.
+# Up to this many cells, computing a few extra stages takes no measurable time.
 FEW_CELLS = 2**16
 
 
 @dataclass(frozen=True, eq=False)
 class Workload:
-    """The layers of a model for one dataset on one system, and what was measured of them.
+    """A model's layers for one data set on one system, and the measurements of them.
 
-    seconds [G]: measured FW_l + BW_l on this system's device, None where only the roofline is
-    known. mask: the layers that a group splits, None for each strategy's own choice. calibrated:
-    what runs on this machine told, None where none did. profile: how the seconds were measured;
-    None by Table III, in which no batch has a say. convergence: epochs to a target. placed:
-    groups whose layers were placed on devices.
+    seconds [G]: measured FW_l + BW_l on this system's device, None without a measurement. mask:
+    layers that a group splits, None for each strategy's default. calibrated: fit to the machine's
+    runs, if any. profile: how `seconds` were measured; None for Table III, which ignores batch.
+    convergence: epochs to a target. placed: groups whose layers were placed on devices.
     """
 
     table: LayerTable
@@ -73,7 +72,7 @@ class Workload:
 
     @property
     def machine(self) -> Machine:
-        """The system, with what its own runs tell."""
+        """The system with its calibration."""
         return Machine(self.system, self.unknown.file)
 
     @property
@@ -91,17 +90,17 @@ class Workload:
 
     @property
     def serial(self) -> float:
-        """Time on one PE, of what the profile or the roofline says."""
+        """Calibrated factor on the time of one PE."""
         return self.calibrated.serial.factor if self.calibrated else 1.0
 
 
 def build_case(
     workload: Workload, strategy: Strategy, axes: Mapping[str, Floats], settings: Settings
 ) -> Case:
-    """The case over the outer product of `axes`, which are in the grid's order, `pe` first.
+    """Build the case over the outer product of `axes`, in the grid's order with `pe` first.
 
-    Its layers are reduced. All that may depend on p has the shape of p, so that one compiled
-    program serves all strategies. InputError: ZeRO of a network with sparse gradients.
+    Its layers are reduced. Everything that may depend on p has the shape of p, so that one compiled
+    program serves all strategies. InputError: ZeRO for a network with sparse gradients.
     """
     settings = _choose(strategy, workload, settings)
     values = _look_up(strategy, axes, settings)
@@ -111,7 +110,7 @@ def build_case(
     fewer = _look_up(strategy, thin, settings) if places else values
     if places:
         run_of_fewer = _run(strategy, fewer, workload, settings)
-    # Rings that share a link are counted from replicas and groups, which the run has first.
+    # Contention follows from replicas and groups, so the run comes first.
     run = replace(run, phi=find_contention(strategy, values, network, run, settings.oracle))
     groups, position = _distinguish(strategy, workload, fewer, run_of_fewer, run, settings)
     work, bounds = _spread_over_p(
@@ -121,11 +120,11 @@ def build_case(
         run,
     )
     slopes = repeat_rows(differentiate_groups(groups, settings.slopes), places)
-    if strategy.serial:  # its group is one PE whatever p is
+    if strategy.serial:  # one PE, whatever p is
         bounds = replace(bounds, fits=_broadcast_like_p(np.equal(run.p, 1), run))
-    elif strategy.several and not strategy.replicated:  # more PEs than its degrees have no work
+    elif strategy.several and not strategy.replicated:  # PEs beyond its degrees have no work
         bounds = replace(bounds, fits=bounds.fits & (run.group >= run.p))
-    # Table III has one degree inside a replica, and one program for all strategies.
+    # Table III has one degree per replica, so one program serves all strategies.
     degrees = run.degrees if settings.oracle == "machine" else {"group": run.group}
     return Case(
         work=work,
@@ -155,14 +154,14 @@ def build_case(
 def build_groups(
     workload: Workload, strategy: Strategy, axes: Mapping[str, Floats], settings: Settings
 ) -> Groups:
-    """The layers of the same case in its groups, before they are reduced."""
+    """Return the layers of the same case by group, before they are reduced."""
     return distinguish_groups(workload, strategy, axes, settings)[0]
 
 
 def distinguish_groups(
     workload: Workload, strategy: Strategy, axes: Mapping[str, Floats], settings: Settings
 ) -> tuple[Groups, NDArray[np.int64]]:
-    """The groups of the distinct sizes, and where each cell's size is among these [cells]."""
+    """Return groups of the distinct sizes, and each cell's position among them [cells]."""
     settings = _choose(strategy, workload, settings)
     values = _look_up(strategy, axes, settings)
     run = _run(strategy, values, workload, settings)
@@ -170,7 +169,7 @@ def distinguish_groups(
 
 
 def _choose(strategy: Strategy, workload: Workload, settings: Settings) -> Settings:
-    """The settings with the strategy's own choices of formulas."""
+    """Return settings with the strategy's own choice of formulas."""
     if strategy.zero and workload.table.sparse:
         raise InputError(
             "ZeRO is not modelled for networks whose gradients are sparse",
@@ -197,14 +196,14 @@ def _distinguish(
     sized: Run,
     settings: Settings,
 ) -> tuple[Groups, NDArray[np.int64]]:
-    """The groups of the distinct divisions, and where each cell's is among these [cells].
+    """Return groups of the distinct divisions, and each cell's position among them [cells].
 
-    sized: the run of all cells, where `run` and its values are of the distinct rows alone.
+    sized: the run of all cells, where `run` and `values` cover only the distinct rows.
     """
     options, alone = settings.options, np.ones((1,) * values.rank)
     cut = strategy.placed or (strategy.segmented and options.oracle == "machine")
-    of_all, segments = (np.asarray(of.segments) if cut else alone for of in (sized, run))
-    degrees, found, position = find_divisions(
+    of_all, segments = (np.asarray(cells.segments) if cut else alone for cells in (sized, run))
+    degrees, varying, position = find_divisions(
         find_layout(strategy.parts),
         len(workload.table),
         workload.placed,
@@ -212,8 +211,8 @@ def _distinguish(
         of_all,
         values.leading,
     )
-    # Segments that change with degrees are told apart with these.
-    segments = segments if found is of_all else found
+    # Segments that vary along with degrees are part of the distinct divisions.
+    segments = segments if varying is of_all else varying
     precision = PRECISIONS[workload.system.precision]
     groups = Groups(
         table=workload.table,
@@ -233,7 +232,7 @@ def _distinguish(
 
 
 def _spread_over_p(reduced: Tree, position: NDArray[np.int64], leading: int, run: Run) -> Tree:
-    """Values of each group size, spread to each PE count."""
+    """Spread the values of each group size to all PE counts."""
 
     def spread(leaf: Floats) -> Floats:
         return _broadcast_like_p(take_at_cells(leaf, position, leading), run)
@@ -243,25 +242,25 @@ def _spread_over_p(reduced: Tree, position: NDArray[np.int64], leading: int, run
 
 
 def _broadcast_like_p(leaf: Any, run: Run) -> Floats:
-    """The values with the dimensions of p."""
+    """Broadcast values to the dimensions of p."""
     return np.broadcast_to(leaf, np.broadcast_shapes(np.shape(leaf), np.shape(run.p)))
 
 
 def _count_stages(run: Run) -> int:
-    """How many stages there are at least: few cells bear some more, and share a program."""
+    """Return the least number of stages: few cells afford extra ones, to share one program."""
     cells = np.broadcast_shapes(*map(np.shape, (run.p, run.spec_batch, run.delta, run.gamma)))
-    # Else a stage more is memory and time in every one of the cells.
+    # With many cells, every extra stage costs memory and time in each of them.
     return STAGES if math.prod(cells) <= FEW_CELLS else 1
 
 
 def _build_layers(workload: Workload, values: Values, settings: Settings) -> Layers:
-    """The layers with their slowdown: measured over roofline time on the system as it stands.
+    """Return the layers with their slowdown: measured time over roofline time on the given system.
 
-    A faster PE speeds a measured layer up as it does the roofline; the bytes of an item are part of
-    the measurement, and change it not.
+    A faster PE then speeds up a measured layer as it does the roofline. Bytes per item are part of
+    the measurement, so changing them must not rescale it.
     """
     layers = add_cells(kernel_layers(workload.table), values.rank)
-    # A calibration's factor on serial time: a layer that is slower on one PE is so in every group.
+    # The calibrated factor on serial time holds for every group: slow layers are slow everywhere.
     if workload.seconds is None:
         return replace(layers, slowdown=workload.serial * layers.slowdown)
     oracle, batch = settings.oracle, workload.measured_batch

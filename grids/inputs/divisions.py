@@ -1,7 +1,7 @@
-"""Divisions: the distinct ways in which the cells of a case divide a network.
+"""Distinct divisions of a network among the cells of a case.
 
-Thousands of PE counts share the group of a node's PEs, and thousands of layouts the few degrees
-that layers depend on: layers are reduced once for each.
+Thousands of PE counts share one group size, and thousands of layouts share the few degrees that
+layers depend on, so layers are reduced once per distinct division.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ from kernels.configuration.run import Run
 from kernels.parallelism.layout import Layout
 from kernels.parallelism.parallelism import Parallelism
 
-# Cells that are so few that it spares no work to tell their divisions apart.
+# With this few cells, merging equal divisions saves no work.
 FEW = 64
 
 
@@ -26,12 +26,12 @@ def find_divisions(
     segments: Floats,
     leading: int,
 ) -> tuple[dict[str, Floats], Floats, NDArray[np.int64]]:
-    """The distinct degrees, by what parallelisms send; segments; and where each cell's are."""
+    """Return distinct degrees by parallelism, their segments, and each cell's position in them."""
     columns = {
         part.sends_as: _merge_sizes(part, layers, placed, run.degrees[part.sends_as])
         for part in layout.parts
     }
-    # Segments that change together with a degree are part of what is distinct.
+    # Segments that vary along with a degree are part of the division.
     shapes = [np.shape(column) for column in columns.values()]
     if _vary_together(segments.shape, np.broadcast_shapes(*shapes)):
         columns["segments"] = segments
@@ -47,7 +47,7 @@ def _vary_together(first: tuple[int, ...], second: tuple[int, ...]) -> bool:
 
 
 def _merge_sizes(part: Parallelism, layers: int, placed: PlacedGroups, degree: Cells) -> Floats:
-    """Degrees as far as they matter: what is beyond the largest is all the same, and cannot be."""
+    """Return degrees capped just above the largest possible one: all larger ones are invalid."""
     match part.divides:
         case "layers":  # a layer for each stage at least
             most = layers + 1
@@ -59,16 +59,17 @@ def _merge_sizes(part: Parallelism, layers: int, placed: PlacedGroups, degree: C
 
 
 def _find_distinct(columns: list[Floats], leading: int) -> tuple[list[Floats], NDArray[np.int64]]:
-    """The distinct combinations of values along the dimension of pe, and where each cell's is.
+    """Return distinct combinations along the pe dimension, and each cell's position in them.
 
-    Of few cells there are as many combinations, some of them twice: programs then are shared, too.
+    Few cells are padded to their own number, so that one compiled program serves them all.
     """
     cells = np.broadcast_arrays(*columns)
     values, numbers = zip(
         *(np.unique(column, return_inverse=True) for column in cells), strict=True
     )
-    # One number for each combination: `unique` takes 0.4 ms for 4,000 pairs, of rows 3.4 ms.
-    codes = np.ravel_multi_index([each.ravel() for each in numbers], [each.size for each in values])
+    # One code per combination: 0.4 ms for 4,000 pairs, where `unique` of rows takes 3.4 ms.
+    shape = [column.size for column in values]
+    codes = np.ravel_multi_index([column.ravel() for column in numbers], shape)
     _, first, position = np.unique(codes, return_index=True, return_inverse=True)
     along_pe, most = [1] * cells[0].ndim, max(cells[0].shape)
     if most <= FEW:
@@ -79,12 +80,12 @@ def _find_distinct(columns: list[Floats], leading: int) -> tuple[list[Floats], N
 
 
 def take_at_cells(values: Floats, position: NDArray[np.int64], leading: int = 0) -> Floats:
-    """Values of each group size, spread to each cell.
+    """Spread values of each division to its cells.
 
-    values [..., cells with sizes in the place of pe]; `leading` dimensions of choices come first.
+    values: [..., cells], with divisions in the place of pe. leading: dimensions of choices.
     """
     pe = values.ndim - position.ndim + leading
-    if pe < 0 or values.shape[pe] == 1:  # the same for all sizes
+    if pe < 0 or values.shape[pe] == 1:  # the same for all divisions
         return values
     index = position.reshape((1,) * (values.ndim - position.ndim) + position.shape)
     return np.take_along_axis(values, index, axis=pe)

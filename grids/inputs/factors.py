@@ -1,9 +1,9 @@
-"""Factors: along which dimensions a spatial group divides the rows of its layers.
+"""Factors along depth, height and width by which a spatial group divides its layers.
 
-Of those that split the most layers, the ones with the least halo; of these, the most balanced. Such
-factors are no multiples of one another: 8 PEs are 2 x 2 x 2 and 16 may be 1 x 4 x 4, with which a
-layer of two rows is whole in one dimension again. Where memory is what is alive at the same time,
-only factors compete with which no PE holds more than in a group whose size divides its own.
+The choice falls on the factors that split the most layers; among these, on the least halo; then on
+the most balanced. Such factors of 16 need not be multiples of those of 8: 8 PEs are 2 x 2 x 2 and
+16 may be 1 x 4 x 4, where a layer of two rows is unsplit in one dimension again. Where memory is
+what is alive at once, factors must not exceed the memory of a group whose size divides theirs.
 """
 
 from collections.abc import Iterator
@@ -27,16 +27,16 @@ from kernels.work.rows import layer_halo
 
 Flags = NDArray[np.bool_]
 
-# Halos, and bytes, that differ by less are equal but for rounding.
+# Halos, or bytes, that differ by less are equal up to rounding.
 TIE = 1 + 1e-9
-# Factorisations whose memory is found at once, by one program for all groups: 1,024 PEs have 66 in
-# three dimensions, and a network in two of them has 11.
+# Factorisations per program for memory, so that one program serves all groups: 1,024 PEs have 66 in
+# three dimensions, and 11 in two.
 AT_ONCE = 64
 
 
 @dataclass(frozen=True)
 class Storage:
-    """How PEs hold tensors: bytes an `item`, and whether layers run forward twice."""
+    """Bytes per item, and whether layers run forward twice."""
 
     item: float
     recompute: Literal["none", "full"]
@@ -44,10 +44,10 @@ class Storage:
 
 @dataclass(frozen=True)
 class Rows:
-    """The part that a spatial group divides: rows of a table's layers, along `dims` if given.
+    """Layers that a spatial group divides, along `dims` if given.
 
-    storage: None where memory has no say. verbatim: every layer with rows, each of which bounds the
-    factors, as Table III has it; else the experiments' layers, those with enough of them.
+    storage: None if memory does not influence the choice. verbatim: as in Table III, every layer
+    with rows is split and bounds the factors; otherwise only layers that are large enough are.
     """
 
     table: LayerTable
@@ -60,9 +60,9 @@ class Rows:
 
 @dataclass(frozen=True)
 class Factors:
-    """A group divided into factors along (depth, height, width), and the layers that take part.
+    """A group's factors along (depth, height, width), and the layers that are split.
 
-    held: bytes a sample of the fullest PE, where memory has a say.
+    held: bytes per sample on the fullest PE, where memory matters.
     """
 
     factors: tuple[int, int, int]
@@ -75,11 +75,11 @@ class Factors:
 
 @dataclass(frozen=True)
 class _Candidates:
-    """All ways to divide a group, n of them.
+    """All n ways to divide a group.
 
-    factors [3, n]; split, whole [G, n]: the layers that are divided, and those that are too small;
-    bounding [G]: those whose extents count; exists, fits [n]: whether any of these is divided, and
-    none that has to be is too small.
+    factors [3, n]; split, whole [G, n]: layers that are split, and those too small to be; bounding
+    [G]: layers whose extents count; exists, fits [n]: whether a bounding layer is split, and
+    whether no required one is too small.
     """
 
     factors: Floats
@@ -90,15 +90,15 @@ class _Candidates:
     fits: Flags
 
 
-# Every block asks for its PE counts' again, of which an axis may have thousands.
+# Every block asks again for its PE counts, of which an axis may have thousands.
 @lru_cache(maxsize=16_384)
 def divide_rows(rows: Rows, pes: int) -> Factors:
-    """The factors for a group of so many PEs."""
+    """Return the factors for a group of this many PEs."""
     candidates, table = _list_candidates(rows, pes), rows.table
     held = _find_held(rows, candidates.factors)
     best = _choose(
         *_judge_memory(rows, pes, candidates, held),
-        # Whoever splits fewer layers has less halo, and more to compute: it does not compete.
+        # Splitting fewer layers means less halo but more compute: such factors lose first.
         candidates.whole.sum(axis=0, dtype=float),
         _find_halo(rows, candidates),
     )
@@ -119,22 +119,22 @@ def divide_rows(rows: Rows, pes: int) -> Factors:
 def _list_candidates(rows: Rows, pes: int) -> _Candidates:
     table, dimensions = rows.table, _find_dimensions(rows)
     factors = _list_factorisations(pes, dimensions)
-    # Every PE has an item of its own at least, in and out.
+    # Every PE needs at least one item of its own, in and out.
     extents = np.minimum(table.extents_x, table.extents_y)
     allowed = (extents[:, :, None] >= factors[None]).all(axis=1)
-    # Table III: what has no rows, as fully connected layers, bounds no group, or VGG-16 had none.
+    # Table III: layers without rows (fully connected) bound no group, or VGG-16 could have none.
     has_rows: Flags = np.asarray((extents[:, dimensions] > 1).any(axis=1))
     bounding = has_rows | table.sequence_products if rows.verbatim else np.ones_like(has_rows)
     allowed |= ~bounding[:, None]
-    # The authors' own predictions divide all layers, their experiments' networks the first ones.
+    # The authors' predictions split all layers; their experiments split the first ones.
     windowed = table.windowed if rows.storage is None else table.split_in_space
-    own = has_rows if rows.verbatim else windowed
-    wanted = split_layers(rows.layers, rows.mask, own)[:, None]
-    # The experiments' layers that do not fit stay whole.
+    eligible = has_rows if rows.verbatim else windowed
+    wanted = split_layers(rows.layers, rows.mask, eligible)[:, None]
+    # In the experiments, layers that are too small stay whole.
     free = rows.mask is None and rows.layers == "default" and not rows.verbatim
     split = wanted & allowed if free else np.broadcast_to(wanted, allowed.shape)
-    some = (split & bounding[:, None]).any(axis=0)
-    exists: Flags = np.logical_and(some, dimensions.any())
+    any_split = (split & bounding[:, None]).any(axis=0)
+    exists: Flags = np.logical_and(any_split, dimensions.any())
     fits: Flags = np.logical_and(exists, (allowed | ~split).all(axis=0))
     return _Candidates(factors, split, wanted & ~allowed, bounding, exists, fits)
 
@@ -142,31 +142,31 @@ def _list_candidates(rows: Rows, pes: int) -> _Candidates:
 def _judge_memory(
     rows: Rows, pes: int, candidates: _Candidates, held: Floats
 ) -> tuple[Floats, ...]:
-    """Candidates that fit in memory; all of them by Table III."""
+    """Rank by memory first, except in Table III."""
     if rows.storage is None:
         return ()
     return (~candidates.fits).astype(float), np.maximum(held, _find_bound(rows, pes))
 
 
 def _choose(*values: Floats) -> int:
-    """The position of the least of the first values; of those, of the second, and so on."""
+    """Return the position of the lexicographic minimum, up to ties in rounding."""
     kept = np.ones(values[0].shape, bool)
-    for each in values:
-        numbers = np.where(kept, each, np.inf)
+    for column in values:
+        numbers = np.where(kept, column, np.inf)
         kept &= numbers <= numbers.min() * TIE
     return int(np.argmax(kept))  # the first, which is the most balanced
 
 
 def _find_bound(rows: Rows, pes: int) -> float:
-    """The least that a PE holds in groups whose size divides this one's [B a sample].
+    """Least memory of a PE in groups whose size divides this one's [B per sample].
 
-    Never less than some factors of it hold: those of a divisor, one of them multiplied.
+    Some factors of this group always reach it: those of a divisor with one of them multiplied.
     """
     return min((divide_rows(rows, size).held for size in divisors(pes)[:-1]), default=np.inf)
 
 
 def _find_held(rows: Rows, factors: Floats) -> Floats:
-    """Bytes a sample of the fullest PE for each of the factorisations [n]; 0 without a say."""
+    """Bytes per sample on the fullest PE for each factorisation [n]; 0 if memory is ignored."""
     count = factors.shape[1]
     if rows.storage is None:
         return np.zeros(count)
@@ -175,18 +175,18 @@ def _find_held(rows: Rows, factors: Floats) -> Floats:
         hold_rows(layers, part, rows.storage.item, rows.storage.recompute)
         for part in _take_parts(factors)
     ]
-    return np.concatenate([np.asarray(each) for each in parts])[:count]
+    return np.concatenate([np.asarray(part) for part in parts])[:count]
 
 
 def _take_parts(factors: Floats) -> Iterator[Floats]:
-    """AT_ONCE of the factorisations after another; the last ones repeat."""
+    """Yield AT_ONCE factorisations at a time, the last padded by repeating the final one."""
     count = factors.shape[1]
     for start in range(0, count, AT_ONCE):
         yield factors[:, np.minimum(np.arange(start, start + AT_ONCE), count - 1)]
 
 
 def _find_halo(rows: Rows, candidates: _Candidates) -> Floats:
-    """Items a sample that a PE sends [n]."""
+    """Items per sample that a PE sends [n]."""
     halos: Halos = "overlapping" if rows.verbatim else "windows"
     with use_numpy():
         items = np.asarray(layer_halo(_make_columns(rows.table), candidates.factors, halos))
@@ -194,27 +194,26 @@ def _find_halo(rows: Rows, candidates: _Candidates) -> Floats:
     return halo
 
 
-# Else half of the time for thousands of groups: 0.2 of 0.4 ms each of ResNet-50.
+# Uncached, this takes half the time for thousands of groups: 0.2 of 0.4 ms each for ResNet-50.
 @lru_cache(maxsize=64)
 def _make_columns(table: LayerTable) -> Layers:
-    """The layers, with a dimension of factorisations."""
+    """Return the kernels' layers with a dimension for factorisations."""
     return add_cells(kernel_layers(table), 1)
 
 
 def _find_dimensions(rows: Rows) -> Flags:
-    """Which of (depth, height, width) may be split."""
+    """Tell which of (depth, height, width) may be split."""
     if rows.dims is not None:
-        return np.array([each in rows.dims for each in DIMENSIONS])
+        return np.array([dimension in rows.dims for dimension in DIMENSIONS])
     return np.asarray((rows.table.extents_x > 1).any(axis=0))
 
 
 def _list_factorisations(pes: int, dimensions: Flags) -> Floats:
-    """All ordered (pd, ph, pw) with product `pes` and 1 in the other dimensions [3, n].
+    """List the ordered (pd, ph, pw) with product `pes`, and 1 in other dimensions [3, n].
 
-    Balanced ones come first. Where no dimension may be split, all PEs go to the width, and
-    nothing fits.
+    Balanced ones come first. If no dimension may be split, all PEs go to the width, where nothing
+    fits.
     """
-    # All of them are tried: of 1,024 PEs there are 66 in three dimensions, 11 in two.
     pairs = product(divisors(pes), repeat=2)
     triples = [(d, h, pes // (d * h)) for d, h in pairs if pes % (d * h) == 0]
     free = [t for t in triples if all(n == 1 or may for n, may in zip(t, dimensions, strict=True))]

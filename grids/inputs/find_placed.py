@@ -1,7 +1,7 @@
-"""Finding placed groups: a network's layers on two and more devices of a node (docs/placement.md).
+"""Search of placed groups: a network's layers on two or more devices of a node (docs/placement.md).
 
-A search that gives the same answer each time, and not the exact program, which takes a minute a
-network: of Inception-v3 on two PEs of a DGX-1 it finds 1.383, and the program 1.386.
+The search gives the same answer each time. The exact program would take a minute per network, and
+gain little: for Inception-v3 on two PEs of a DGX-1 a speedup of 1.386 instead of 1.383.
 """
 
 from collections import Counter
@@ -28,18 +28,18 @@ from grids.placing.schedule import PlacementPlan
 from grids.placing.solve import search_piped, search_plan
 from kernels.oracle.formulas import time_layers
 
-# Plans that a process keeps.
+# Plans kept by a process.
 KEPT = 64
-# Samples of a segment for which layers are placed: seconds and bytes a sample are the same for all,
-# but launches and start-ups weigh less the more there are.
+# Samples per segment for which layers are placed: seconds and bytes per sample are the same for
+# all, but launches and start-ups weigh less the more samples there are.
 BATCH = 32
 
 
 @dataclass(eq=False)
 class FoundGroups:
-    """The groups of a model's layers on a system, each searched when it is asked for, once.
+    """The groups of a model's layers on a system, each searched on first use.
 
-    known: those that were searched before, by their devices and segments.
+    known: groups that were searched earlier, by (devices, segments).
     """
 
     workload: Workload
@@ -48,13 +48,13 @@ class FoundGroups:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Numbers of devices that divide a node."""
+        """Group sizes that divide a node."""
         most = min(len(self.workload.table), MOST_DEVICES)
         count = self.workload.system.pes_per_node
         return tuple(devices for devices in divisors(count) if 1 < devices <= most)
 
     def find(self, devices: int, segments: int = 1) -> PlacedGroup:
-        """The group of so many devices, of a step in so many segments."""
+        """Return the group of this many devices for a step in this many segments."""
         if (devices, segments) not in self.known:
             plan = search_devices(self.graph, self.workload.system, devices, segments)
             self.known[devices, segments] = self._describe(plan, devices, segments)
@@ -62,7 +62,7 @@ class FoundGroups:
 
     @cached_property
     def graph(self) -> Graph:
-        """The graph of the layers of one segment, as long as they take on the system."""
+        """Graph of one segment's layers, with their times on the system."""
         workload = self.workload
         axes = {"pe": np.ones(1), "batch": np.full(1, float(BATCH))}
         groups = build_groups(workload, Strategy("serial"), axes, self.settings)
@@ -85,7 +85,7 @@ class FoundGroups:
         return float(PRECISIONS[self.workload.system.precision].item)
 
     def _describe(self, plan: PlacementPlan, devices: int, segments: int) -> PlacedGroup:
-        """The group of a plan: how often layers and messages are on its critical path."""
+        """Summarise a plan by how often layers and messages are on its critical path."""
         links = link_devices(self.workload.system, devices)
         problem, layers = _unroll(self.graph, links, segments), len(self.graph)
         device = plan.placement * segments
@@ -109,10 +109,10 @@ class FoundGroups:
         )
 
 
-# A question makes several grids of one configuration: what is the same for them is searched once.
+# A question makes several grids of one configuration, which share their search.
 @lru_cache(maxsize=KEPT)
 def search_devices(graph: Graph, system: System, devices: int, segments: int) -> PlacementPlan:
-    """The best plan that is met; of several segments, from placements of fewer of them."""
+    """Search a plan; with several segments, start from the plans of fewer segments."""
     links = link_devices(system, devices)
     whole = pose_problem(graph, links)
     if segments == 1:
@@ -124,11 +124,11 @@ def search_devices(graph: Graph, system: System, devices: int, segments: int) ->
 
 
 def _unroll(graph: Graph, links: Links, segments: int) -> Problem:
-    """The problem of all segments, one after another, without memory."""
+    """Build the problem of all segments in sequence, without a memory limit."""
     return pose_problem(unroll_graph([graph] * segments), links)
 
 
 def _count_runs(path: CriticalPath, layers: int) -> tuple[int, ...]:
-    """How many segments of each layer are on the path."""
+    """Count the segments of each layer on the path."""
     runs = Counter(operator % layers for operator in path.operators)
     return tuple(runs[layer] for layer in range(layers))

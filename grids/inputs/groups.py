@@ -1,7 +1,7 @@
-"""Groups: what a strategy makes of a model's layers in groups of each size that it asks for.
+"""Groups: the layers of a model, divided by a strategy into groups of each requested size.
 
-The first of the oracle's two stages. Few axes of a sweep matter to it: blocks that differ along the
-others share the result.
+This is the first of the oracle's two stages. Few axes of a sweep affect it, so blocks that differ
+along the others share its result.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ import numpy as np
 from grids.entries.strategies import Strategy
 from grids.inputs.factors import Storage
 from grids.inputs.layers import Mask
-from grids.inputs.placement import Laid, Rules, cross_rows, join_laid, place
+from grids.inputs.placement import Arrangement, Rules, cross_rows, join_arrangements, place
 from grids.inputs.stages import fullest
 from grids.models.layers import Floats, LayerTable
 from grids.placing.group import NO_GROUPS, PlacedGroups
@@ -31,26 +31,26 @@ from kernels.work.group import Bounds, Placement
 from kernels.work.layers import Layers
 
 Tree = TypeVar("Tree")
-# By parameter and field of a group's work.
+# By parameter, then by field of a group's work.
 LayerSlopes: TypeAlias = Mapping[str, Mapping[str, Any]]
 
-# What of a PE no layer's work depends on.
+# Fields of a PE that do not affect the work of layers.
 APART = ("memory_capacity", "reserved")
-# Sizes whose layers are reduced at once: of 175 layers, 5.7 MB an array.
+# Sizes reduced at once: with 175 layers, 5.7 MB per array.
 SIZES = 4096
-# What the blocks in hand ask for, and those that come next.
+# Results kept: those of the blocks in progress, and of the next ones.
 KEPT = 16
 
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """A strategy's groups of the distinct `degrees`, which lie along the dimension of pe.
+    """A strategy's groups of the distinct `degrees`, which lie along the pe dimension.
 
-    degrees: by what parallelisms send. layers: those of the table, with how much slower than the
-    roofline each is. delta: bytes an item. mask: the layers that are split, None for the
-    strategy's own choice. segments, state_bytes: of what is cut into them, and of a weight, where
-    work or memory depends on them; weight_bytes: of one without its gradient and the optimizer's
-    states. placed: groups whose layers were placed, if any were.
+    degrees: keyed by the parallelism's `sends_as`. layers: those of the table, with their slowdown
+    over the roofline. delta: bytes per item. mask: layers to split, None for the strategy's
+    default. segments: micro-batches, where work or memory depends on them. state_bytes,
+    weight_bytes: per weight, with and without gradient and optimizer states. placed: groups whose
+    layers were placed, if any.
     """
 
     table: LayerTable
@@ -66,14 +66,14 @@ class Groups:
     weight_bytes: Floats
     placed: PlacedGroups = NO_GROUPS
 
-    def place(self) -> Laid:
-        """Where the layers go, and whether such groups can be."""
-        laid: dict[str, Laid] = {}
-        # The innermost first: a pipeline's stages balance what others leave of each layer.
+    def place(self) -> Arrangement:
+        """Lay out the layers, and tell whether such groups are possible."""
+        arranged: dict[str, Arrangement] = {}
+        # From the innermost: pipeline stages balance what the other parallelisms leave.
         for part in reversed(find_layout(self.strategy.parts).parts):
-            # Only a pipeline's stages depend on times; others are placed by counts alone.
+            # Only pipeline stages depend on times; other placements depend on counts.
             staged = part.divides == "layers"
-            laid[part.name] = place(
+            arranged[part.name] = place(
                 part.divides,
                 self.degrees[part.sends_as],
                 Rules(
@@ -86,16 +86,16 @@ class Groups:
                     verbatim=self.options.verbatim,
                     groups=self.placed,
                     segments=self.segments,
-                    costs=self._find_costs(laid) if staged else None,
-                    crossing=self._find_crossing(laid) if staged else None,
+                    costs=self._find_costs(arranged) if staged else None,
+                    crossing=self._find_crossing(arranged) if staged else None,
                 ),
             )
-        return join_laid(laid)
+        return join_arrangements(arranged)
 
     def divide(self, placement: Placement, names: tuple[str, ...] | None = None) -> Division:
-        """The layers laid out so, as the kernels take them.
+        """Return the laid-out layers as the kernels take them.
 
-        names: parallelisms that are looked at alone, all by default.
+        names: the parallelisms to include, all by default.
         """
         return Division(
             layers=self.layers,
@@ -110,41 +110,40 @@ class Groups:
             weight_bytes=self.weight_bytes,
         )
 
-    def _find_costs(self, laid: Mapping[str, Laid]) -> Floats:
-        """FW_l + BW_l [G, cells] of a PE's own part, which a pipeline's stages balance.
+    def _find_costs(self, arranged: Mapping[str, Arrangement]) -> Floats:
+        """Time FW_l + BW_l [G, cells] of a PE's share, which pipeline stages balance.
 
-        laid: what lies inside of the pipeline.
+        arranged: the parallelisms inside the pipeline.
         """
-        if laid:
-            placement, _ = join_laid(laid)
-            times = time_parts(self.divide(placement, tuple(laid)))
+        if arranged:
+            placement, _ = join_arrangements(arranged)
+            times = time_parts(self.divide(placement, tuple(arranged)))
         else:
             times = time_layers(self.layers, self.pe, self.delta, self.options)
         costs: Floats = np.asarray(times.forward) + np.asarray(times.backward)
         return costs
 
-    def _find_crossing(self, laid: Mapping[str, Laid]) -> Floats | None:
-        """Tensors that cuts carry where parallelisms inside divide rows; None: whole ones."""
-        if not any(KINDS[name].splits == "rows" for name in laid):
+    def _find_crossing(self, arranged: Mapping[str, Arrangement]) -> Floats | None:
+        """Tensors that cuts carry if a parallelism inside divides rows; None: whole tensors."""
+        if not any(KINDS[name].splits == "rows" for name in arranged):
             return None
-        factors = (np.asarray(each) for each in join_laid(laid)[0].factors)
+        factors = (np.asarray(part) for part in join_arrangements(arranged)[0].factors)
         return cross_rows(self.table, np.stack(tuple(factors)))
 
     def _find_storage(self) -> Storage | None:
-        """How tensors are held, which Table III's bound does not tell."""
+        """Return how tensors are stored; None for Table III, whose factors ignore memory."""
         if self.options.oracle == "paper":
             return None
         return Storage(float(self.delta.item()), self.options.recompute)
 
     @cached_property
     def _identity(self) -> tuple[object, ...]:
-        # By value: each block makes arrays of its own. Of the PE, what a layer's time depends on.
-        pe = (getattr(self.pe, each.name) for each in fields(self.pe) if each.name not in APART)
+        # By value, since each block makes its own arrays; of the PE, only what affects layers.
+        pe = (getattr(self.pe, part.name) for part in fields(self.pe) if part.name not in APART)
         states = self.state_bytes, self.weight_bytes
         degrees = self.degrees.values()
-        own = *degrees, self.delta, self.segments, *states, self.layers.slowdown
-        arrays = [np.asarray(each) for each in (*own, *pe)]
-        numbers = tuple((each.shape, each.tobytes()) for each in arrays)
+        values = *degrees, self.delta, self.segments, *states, self.layers.slowdown, *pe
+        numbers = tuple((array.shape, array.tobytes()) for array in map(np.asarray, values))
         return self.table, self.mask, self.strategy, self.options, self.placed, numbers
 
     def __eq__(self, other: object) -> bool:
@@ -156,14 +155,14 @@ class Groups:
 
 @lru_cache(maxsize=KEPT)
 def reduce_groups(groups: Groups, stages: int = 1) -> tuple[Work, Bounds]:
-    """The work of a group's busiest PE, and the bounds, for each of the sizes.
+    """Return the work of a group's busiest PE, and the bounds, for each size.
 
-    stages: how many of them there are at least, the fullest first.
+    stages: number of stages to return at least, the fullest first.
     """
     placement, bounds = groups.place()
     division = groups.divide(placement)
     if division.options.oracle == "paper":
-        # Channel reduces as filter does: one compiled program serves both.
+        # Channel reduces like filter: one compiled program serves both.
         names = tuple(find_part(name).sends_as for name in division.parallelisms)
         division = replace(division, parallelisms=names)
     return fullest(_reduce_in_parts(division, reduce_layers), stages), bounds
@@ -171,18 +170,18 @@ def reduce_groups(groups: Groups, stages: int = 1) -> tuple[Work, Bounds]:
 
 @lru_cache(maxsize=KEPT)
 def differentiate_groups(groups: Groups, parameters: tuple[str, ...]) -> LayerSlopes:
-    """The slopes of the same work in parameters that layers depend on, for each of the sizes."""
+    """Return the slopes of that work in parameters that layers depend on, for each size."""
     division = groups.divide(groups.place()[0])
     differentiate = partial(differentiate_layers, parameters=parameters)
     return _reduce_in_parts(division, differentiate) if parameters else {}
 
 
 def _reduce_in_parts(division: Division, reduce: Callable[[Division], Tree]) -> Tree:
-    """The work for all sizes; a PE's own part of each layer is an array of layers x sizes."""
+    """Reduce the division in parts; a PE's share of each layer is an array of layers x sizes."""
     sizes = np.asarray(division.group)
     axis = int(np.argmax(sizes.shape)) - sizes.ndim  # from the end: layers come first
     count = sizes.shape[axis]
-    if division.options.oracle == "paper" or count <= SIZES:  # which sums layers alone
+    if division.options.oracle == "paper" or count <= SIZES:  # Table III only sums layers
         return fetch(reduce(division))
     parts = [
         fetch(reduce(_take_sizes(division, axis, count, start))) for start in range(0, count, SIZES)
@@ -192,7 +191,7 @@ def _reduce_in_parts(division: Division, reduce: Callable[[Division], Tree]) -> 
 
 
 def _take_sizes(division: Division, axis: int, count: int, start: int) -> Division:
-    """The division for SIZES of the sizes; the last ones repeat, so that one program serves all."""
+    """Return SIZES of the division's sizes, padded with the last, so one program serves all."""
     at = np.minimum(np.arange(start, start + SIZES), count - 1)
 
     def take(leaf: Any) -> Any:
@@ -204,7 +203,7 @@ def _take_sizes(division: Division, axis: int, count: int, start: int) -> Divisi
 
 
 def _join_sizes(*parts: Any, axis: int, count: int) -> Any:
-    """Parts [..., SIZES, ...] in a row; what does not vary stays as it is."""
+    """Concatenate parts [..., SIZES, ...]; arrays that do not vary stay as they are."""
     first = parts[0]
     if np.ndim(first) < -axis or np.shape(first)[axis] != SIZES:
         return first

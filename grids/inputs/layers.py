@@ -1,4 +1,4 @@
-"""Layers as the kernels take them, and which of them a group splits."""
+"""Layers in the form that kernels take, and the choice of layers that a group splits."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ Mask = tuple[bool, ...] | None
 
 
 def kernel_layers(table: LayerTable) -> Layers:
-    """The table as the kernels take it: spatial dimensions lead, layers follow."""
+    """Convert a table for the kernels: spatial dimensions first, then layers."""
     return Layers(
         x=table.x,
         y=table.y,
@@ -45,17 +45,17 @@ def _describe_sequence(table: LayerTable) -> Sequence:
 
 
 def add_cells(layers: Layers, rank: int) -> Layers:
-    """The same layers, with `rank` dimensions of cells behind them."""
+    """Append `rank` dimensions of cells to every array."""
 
-    def append(each: Any) -> Any:
-        return each.reshape(*each.shape, *(1,) * rank)
+    def append(array: Any) -> Any:
+        return array.reshape(*array.shape, *(1,) * rank)
 
     spread: Layers = jax.tree.map(append, layers)
     return spread
 
 
 def split_layers(which: Which, mask: Mask, default: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """True if a group splits each layer [G]: the user's mask, all, or the strategy's own."""
+    """Return which layers a group splits [G]: the user's mask, all, or the strategy's default."""
     if mask is not None:
         return np.array(mask)
     return np.ones_like(default) if which == "all" else default

@@ -1,4 +1,4 @@
-"""A machine as the kernels take it: its PEs, and the network between them."""
+"""A machine in the form that kernels take: its PEs, and the network between them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,26 +20,26 @@ from kernels.machine.network import MeasuredLines, Network
 from kernels.machine.software import Software
 from kernels.work.compute import PE
 
-# Levels that a network has at least: few machines have more.
+# Networks are padded to this many levels; few machines have more.
 LEVELS = 4
-# [B/s] of levels that a machine does not have. A number: of infinity times a parameter there is no
-# derivative, and calibration needs one.
+# Bandwidth [B/s] of padded levels. Finite, since infinity times a parameter has no derivative, and
+# calibration needs one.
 ENDLESS = 1e30
 
 
 @dataclass(frozen=True)
 class Machine:
-    """A system with what its own runs tell of it, if any did."""
+    """A system with its calibration, if it has one."""
 
     system: System
     calibration: CalibrationFile | None = None
 
     def look_up(self, name: str, values: Values) -> Floats:
-        """A parameter of the machine oracle: as the user states it, as runs of the machine tell,
-        as its software has it, or as the prior's median.
+        """Look up a parameter of the machine oracle: the user's value, else the calibration's, else
+        the software's, else the prior's median.
         """
         prior = PARAMETERS[name].prior
-        assert prior is not None, name  # a row of the table has one, or is asked for elsewhere
+        assert prior is not None, name  # parameters without a prior are looked up elsewhere
         expected = SOFTWARE[self.system.software].parameters.get(
             name, prior.median[self.system.precision]
         )
@@ -50,7 +50,7 @@ class Machine:
         return values.get(name, expected)
 
     def look_up_part(self, part: Part, values: Values) -> dict[str, Floats]:
-        """The parameters of the machine oracle that a part of a case holds, by field."""
+        """Look up the parameters of one part of a case, by field."""
         return {
             place.field: self.look_up(name, values)
             for name, place in PLACES.items()
@@ -59,7 +59,7 @@ class Machine:
 
 
 def build_pe(machine: Machine, values: Values, oracle: OracleName) -> PE:
-    """A processing element, as the system states it where no axis or setting does."""
+    """Build the processing element from the user's values or the system's."""
     system = machine.system
     memory_capacity = values.get("memory_capacity", system.pe.memory_capacity)
     memory_bandwidth = values.get("memory_bandwidth", system.pe.memory_bandwidth)
@@ -73,7 +73,7 @@ def build_pe(machine: Machine, values: Values, oracle: OracleName) -> PE:
 
     return PE(
         peak_flops=values.get("peak_flops", system.peak),
-        # The system's own is the paper's, of all kinds of layers: here each kind has its.
+        # A system's own efficiency is for Table III; here every kind of layer has its own.
         efficiency=values.get("efficiency", 1.0),
         memory_capacity=memory_capacity,
         memory_bandwidth=memory_bandwidth,
@@ -82,16 +82,17 @@ def build_pe(machine: Machine, values: Values, oracle: OracleName) -> PE:
 
 
 def build_software(machine: Machine, values: Values, oracle: OracleName) -> Software:
-    """A framework's costs beside the machine's time; none by Table III."""
+    """Build the framework's overheads; Table III has none."""
     if oracle == "paper":
         return Software()
     return Software(**machine.look_up_part("software", values))
 
 
 def sends_whole_gradients(system: System) -> bool:
-    """True if gradients leave as one message, beyond what libraries send by trees or in levels.
+    """True if gradients are sent as one message by a plain ring, at sizes for which libraries
+    choose trees or hierarchies.
 
-    On ABCI rings are nearer to runs of the largest scales (docs/accuracy.md).
+    On ABCI, rings are closer to the largest runs (docs/accuracy.md).
     """
     return system.software == "plain"
 
@@ -99,18 +100,18 @@ def sends_whole_gradients(system: System) -> bool:
 def look_up_bytes(
     of: Literal["item", "gradient"], system: System, values: Values, oracle: OracleName
 ) -> Floats:
-    """Bytes of an item of a tensor, or of a weight's gradient where replicas exchange it."""
+    """Bytes per item of a tensor, or per weight of the gradients that replicas exchange."""
     if oracle == "paper":
         return values.get("delta")
     return np.full((1,) * values.rank, float(getattr(PRECISIONS[system.precision], of)))
 
 
 def build_network(machine: Machine, values: Values, oracle: OracleName) -> Network:
-    """The network's levels, of which the first is the node."""
+    """Build the network's levels, the node first."""
     system, paper = machine.system, oracle == "paper"
-    # The outermost one stands there several times: so machines share one compiled program.
+    # The outermost level is repeated, so that all machines share one compiled program.
     levels = (*system.levels, *system.levels[-1:] * (LEVELS - len(system.levels)))
-    # An axis of bandwidth or latency replaces all levels beyond the node together.
+    # An axis of bandwidth or latency applies to all levels beyond the node together.
     places = ["intra" if n == 0 else "inter" for n in range(len(levels))]
     latency = [
         values.get(f"{place}_latency", level.latency)
@@ -120,7 +121,7 @@ def build_network(machine: Machine, values: Values, oracle: OracleName) -> Netwo
         values.get(f"{place}_bandwidth", level.bandwidth)
         for place, level in zip(places, levels, strict=True)
     ]
-    if not paper:  # nothing more is in the way of a flow that has reached the last one
+    if not paper:  # nothing limits a flow beyond the last real level
         bandwidth[len(system.levels) :] = [np.full((1,) * values.rank, ENDLESS)] * (
             len(levels) - len(system.levels)
         )
@@ -131,10 +132,10 @@ def build_network(machine: Machine, values: Values, oracle: OracleName) -> Netwo
         bandwidth=np.stack(np.broadcast_arrays(*bandwidth)),
         pes_per_node=np.asarray(float(system.pes_per_node)),
         links_per_node=np.asarray(float(system.links_per_node)),
-        # A path of no latency and no end of bandwidth is never the slower one.
+        # Without staging the path has zero latency and infinite bandwidth: never the slower one.
         staging_latency=values.get("staging_latency", staging.latency if staging else 0.0),
         staging_bandwidth=values.get("staging_bandwidth", staging.bandwidth if staging else np.inf),
-        # The system's own divisors, made by hand, are Table III's: rails count flows.
+        # The system's contention factors are Table III's; the machine oracle counts flows instead.
         phi_halo=values.get("phi_halo", system.contention.halo if paper else 1.0),
         phi_gather=values.get("phi_gather", system.contention.split_gather if paper else 1.0),
         input_rate=values.get("input_rate", system.input_rate or np.inf),

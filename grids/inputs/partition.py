@@ -1,9 +1,9 @@
-"""Pipeline stages: the contiguous partition of the layers whose largest stage is least.
+"""Pipeline stages: the contiguous partition of layers with the shortest longest stage.
 
-Exact, not greedy (ParaDL's authors leave the partition open): the bound is the least of all sums of
-consecutive layers within which the layers fit into the stages. Where it is known what cuts carry,
-some of the balance is given for it: of the partitions whose largest stage is at most 5 % above the
-least, the one whose largest cut carries the fewest items.
+Exact, not greedy (ParaDL's authors leave the partition open): the bound is the least sum of
+consecutive layers within which all layers fit into the stages. If the items that cuts carry are
+known, some balance is traded for them: among partitions whose longest stage is at most 5 % above
+the least, the one whose largest cut carries the fewest items is taken.
 """
 
 from collections.abc import Callable
@@ -17,29 +17,29 @@ from grids.models.layers import Floats
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-# Sums of the same layers differ by rounding; nothing physical is this close.
+# Sums of the same layers differ by rounding only; no physical difference is this small.
 SLACK = 1 + 1e-9
-# The largest stage over the least one that is possible, where cuts then carry less.
+# Longest stage over the least possible one, if cuts then carry less.
 BALANCE = 1.05
-# Partitions that are kept, in a quarter of the bytes: of 514 layers 0.5 MB each.
+# Partitions kept, in int16: 0.5 MB each for 514 layers.
 KEPT = 256
 
 
 def stage_ends(costs: Floats, stages: Integers, crossing: Floats | None = None) -> Integers:
-    """Ends of the stages for each number in `stages` [n], as layer indices [max(stages), n].
+    """Return layer indices [max(stages), n] at which stages end, for each number in `stages` [n].
 
-    `costs` [G] >= 0; each number of stages is 1..G. Stages are filled from the left up to the
-    bound, and every later stage keeps at least one layer. Beyond the last stage, ends are G.
-    crossing [G]: items that a cut behind each layer carries, where they count.
+    costs [G] >= 0; numbers of stages are 1..G. Stages are filled from the left up to the bound, and
+    every later stage keeps at least one layer. Beyond the last stage, ends are G. crossing [G]:
+    items that a cut behind each layer carries, if they count.
     """
-    # `layers.MOST_LAYERS` is far below: an end takes two bytes.
+    # An end fits in two bytes: `layers.MOST_LAYERS` is far below.
     assert costs.size <= np.iinfo(np.int16).max
     carried = None if crossing is None else tuple(crossing.tolist())
     ends = _find_stage_ends(tuple(costs.tolist()), tuple(stages.tolist()), carried)
     return ends.astype(np.int64)
 
 
-@lru_cache(maxsize=KEPT)  # the blocks of a sweep ask the same again and again
+@lru_cache(maxsize=KEPT)  # the blocks of a sweep repeat their questions
 def _find_stage_ends(
     costs: tuple[float, ...], numbers: tuple[int, ...], crossing: tuple[float, ...] | None
 ) -> NDArray[np.int16]:
@@ -47,15 +47,15 @@ def _find_stage_ends(
     bounds = _find_least_bounds(prefix, stages)
     if crossing is None:
         return _fill(prefix, bounds, stages).astype(np.int16)
-    # Where the network begins and where it ends there is no cut to choose.
+    # The two ends of the network are no cuts to choose.
     carried = np.array([0.0, *crossing[:-1], 0.0])
     most = _find_least_crossing(prefix, BALANCE * bounds, stages, carried)
     return _fill_between(prefix, stages, carried, most).astype(np.int16)
 
 
 def _find_least_bounds(prefix: Floats, stages: Integers) -> Floats:
-    """The least bound for each number of stages: a binary search over all sums at once."""
-    # The least bound is one of the G (G + 1) / 2 sums: of 514 layers 132,355, searched in 18 steps.
+    """Find the least bound for each number of stages, by one binary search over all sums."""
+    # The least bound is one of G (G + 1) / 2 sums: 132,355 for 514 layers, searched in 18 steps.
     sums = np.unique((prefix[None, :] - prefix[:, None])[np.triu_indices(prefix.size, k=1)])
     least = _find_first(sums.size, stages.size, lambda number: _fits(prefix, sums[number], stages))
     return np.asarray(sums[least])
@@ -64,23 +64,23 @@ def _find_least_bounds(prefix: Floats, stages: Integers) -> Floats:
 def _find_least_crossing(
     prefix: Floats, bounds: Floats, stages: Integers, carried: Floats
 ) -> Floats:
-    """The least that all cuts of some partition within the bounds carry at most [n].
+    """Find the least number of items that no cut of some partition within the bounds exceeds [n].
 
-    carried [G + 1]: items at each place of a cut.
+    carried [G + 1]: items at each possible cut.
     """
     sizes, places = np.unique(carried), np.arange(prefix.size)
 
     def fits(number: Integers) -> Flags:
         allowed = carried <= sizes[number][:, None]  # [n, G + 1]
         before = np.maximum.accumulate(np.where(allowed, places, 0), axis=1)
-        enough: Flags = allowed.sum(axis=1) > stages  # the two ends are allowed, too
+        enough: Flags = allowed.sum(axis=1) > stages  # counts the network's two ends
         return enough & _fits(prefix, bounds, stages, before)
 
     return np.asarray(sizes[_find_first(sizes.size, stages.size, fits)])
 
 
 def _find_first(size: int, count: int, fits: Callable[[Integers], Flags]) -> Integers:
-    """The least number below `size` that fits, for each of so many; the last one always does."""
+    """Bisect for the least number below `size` that fits, `count` times; the last always fits."""
     low, high = np.zeros(count, np.int64), np.full(count, size - 1)
     while (low < high).any():
         middle = (low + high) // 2
@@ -92,9 +92,9 @@ def _find_first(size: int, count: int, fits: Callable[[Integers], Flags]) -> Int
 def _fits(
     prefix: Floats, bounds: Floats, stages: Integers, before: Integers | None = None
 ) -> Flags:
-    """True if layers packed up to each bound need no more than that many stages.
+    """True if layers packed up to each bound need no more than the number of stages.
 
-    before [n, G + 1]: the last place up to each where a stage may end; everywhere by default.
+    before [n, G + 1]: the last allowed end up to each place; everywhere by default.
     """
     reached, columns = np.zeros(stages.size, np.int64), np.arange(stages.size)
     for stage in range(int(stages.max())):
@@ -112,17 +112,17 @@ def _fill(prefix: Floats, bounds: Floats, stages: Integers) -> Integers:
     end = np.zeros(stages.size, np.int64)
     ends = []
     for stage in range(1, int(stages.max()) + 1):
-        left = np.maximum(stages - stage, 0)  # later stages, a layer each at least
+        left = np.maximum(stages - stage, 0)  # each later stage needs a layer
         end = np.minimum(np.maximum(_reach_furthest(prefix, end, bounds), end + 1), layers - left)
         ends.append(np.where(stage < stages, end, layers))
     return np.stack(ends)
 
 
 def _fill_between(prefix: Floats, stages: Integers, carried: Floats, most: Floats) -> Integers:
-    """Ends of the stages of the best partition whose cuts carry at most so many items each."""
+    """Return stage ends of the best partition whose cuts carry at most `most` items [n]."""
     ends = np.full((int(stages.max()), stages.size), prefix.size - 1)
     for items in np.unique(most):
-        # Layers between two cuts that carry no more stay together, as if they were one.
+        # Layers between two allowed cuts stay together, like a single layer.
         cuts, columns = np.flatnonzero(carried <= items), np.flatnonzero(most == items)
         runs, numbers = prefix[cuts], stages[columns]
         filled = cuts[_fill(runs, _find_least_bounds(runs, numbers), numbers)]
@@ -131,5 +131,5 @@ def _fill_between(prefix: Floats, stages: Integers, carried: Floats, most: Float
 
 
 def _reach_furthest(prefix: Floats, start: Integers, bounds: Floats) -> Integers:
-    """The end of the longest run of layers from `start` that costs at most the bound."""
+    """Return the end of the longest run of layers from `start` that costs at most the bound."""
     return np.searchsorted(prefix, prefix[start] + bounds * SLACK, side="right") - 1

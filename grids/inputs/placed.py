@@ -1,4 +1,4 @@
-"""Placed groups as the kernels take them: which PE runs which layer, and the longest way."""
+"""Placed groups in the form that kernels take: which PE runs which layer, and the critical path."""
 
 from collections.abc import Sequence
 
@@ -14,9 +14,9 @@ Integers = NDArray[np.int64]
 
 
 def stack_placed(table: LayerTable, groups: PlacedGroups, pes: Integers, cuts: Integers) -> Placed:
-    """The placed groups of so many PEs [cells], of steps in so many segments [cells].
+    """Stack the placed groups for PE counts [cells] and segments [cells].
 
-    Where there is no such group, one PE runs all layers at once.
+    Where no such group exists, one PE runs all layers in one piece.
     """
     pes, cuts = np.broadcast_arrays(pes, cuts)
     pairs, at = np.unique(
@@ -27,29 +27,29 @@ def stack_placed(table: LayerTable, groups: PlacedGroups, pes: Integers, cuts: I
         (groups.find(size, segments), segments) if size in groups.sizes else (alone, 1)
         for size, segments in pairs.tolist()
     ]
-    found = [group for group, _ in chosen]
-    most = max(group.devices for group in found)
+    placed = [group for group, _ in chosen]
+    most = max(group.devices for group in placed)
     segments = np.array([count for _, count in chosen], np.float64)
 
     def spread(values: Sequence[object] | Floats) -> Floats:
-        """Values of each pair [pair, ...] as those of each cell [..., cells]."""
+        """Spread values of each pair [pair, ...] to its cells [..., cells]."""
         of_pairs: Floats = np.moveaxis(np.array(values, np.float64), 0, -1)
         of_cells: Floats = of_pairs[..., at.reshape(pes.shape)]
         return of_cells
 
     return Placed(
-        runs=spread([_mark_runs(group, most) for group in found]),
-        forward=spread([group.forward for group in found]) / spread(segments),
-        backward=spread([group.backward for group in found]) / spread(segments),
-        messages=spread([group.messages for group in found]),
-        items=spread([group.items for group in found]) / spread(segments),
-        received=spread([count_received(table, group, most) for group in found]),
+        runs=spread([_mark_runs(group, most) for group in placed]),
+        forward=spread([group.forward for group in placed]) / spread(segments),
+        backward=spread([group.backward for group in placed]) / spread(segments),
+        messages=spread([group.messages for group in placed]),
+        items=spread([group.items for group in placed]) / spread(segments),
+        received=spread([count_received(table, group, most) for group in placed]),
         segments=spread(segments),
     )
 
 
 def _place_alone(layers: int) -> PlacedGroup:
-    """All layers on one device: every one of them is on the critical path."""
+    """Return the group of all layers on one device, where all are on the critical path."""
     everywhere = (1,) * layers
     return PlacedGroup(
         device=(0,) * layers, forward=everywhere, backward=everywhere, messages=0.0, items=0.0
@@ -57,13 +57,13 @@ def _place_alone(layers: int) -> PlacedGroup:
 
 
 def _mark_runs(group: PlacedGroup, devices: int) -> Floats:
-    """1 where a device runs a layer [device, G]."""
+    """Return 1 where a device runs a layer [device, G]."""
     runs: Floats = np.equal(np.arange(devices)[:, None], np.array(group.device)).astype(np.float64)
     return runs
 
 
 def count_received(table: LayerTable, group: PlacedGroup, devices: int) -> Floats:
-    """Items a sample that come to each device from others [device]: each tensor once."""
+    """Count items per sample that each device receives [device]; each tensor counts once."""
     pairs = {
         (maker, group.device[reader])
         for reader, makers in enumerate(table.inputs)

@@ -1,9 +1,8 @@
 """Placement: which layers a group splits, along which dimensions, into which stages.
 
-The discrete decisions of a strategy, made before the kernels run: the experiments' masks (ParaDL,
-section 5: convolutions for filter and channel, convolutions and poolings for spatial as long as the
-extents allow; of sequences, the linear layers), the factors of a spatial split, the best pipeline
-partition.
+These are a strategy's discrete decisions, made before the kernels run: the layers to split (ParaDL,
+section 5: convolutions for filter and channel; convolutions and poolings for spatial as far as
+extents allow; linear layers of sequences), the factors of a spatial split, the pipeline's stages.
 """
 
 from collections.abc import Mapping
@@ -26,19 +25,19 @@ from kernels.options import Cuts
 from kernels.work.group import Bounds, Placement
 from kernels.work.rows import row_share
 
-Laid = tuple[Placement, Bounds]
+Arrangement = tuple[Placement, Bounds]
 
 
 @dataclass(frozen=True, eq=False)
 class Rules:
     """A table's layers, and how they are divided.
 
-    mask: overrides which layers are split; dims, layers: the strategy's own choice of these.
-    storage: where memory has a say in how rows are divided. cuts: what one between two stages of a
-    pipeline carries. verbatim: layers are counted and divided as Table III has them, else as the
-    experiments did. groups: what was placed; segments [cells]: of a step of theirs. costs
-    [G, cells]: FW_l + BW_l, of stages alone. crossing [G, cells]: what cuts carry of a PE's own
-    rows, whole tensors by default.
+    mask: overrides which layers are split; dims, layers: the strategy's choice of these. storage:
+    set if memory influences how rows are divided. cuts: what a cut between two pipeline stages
+    carries. verbatim: layers are counted and divided as in Table III, else as in the experiments.
+    groups: placed groups; segments [cells]: micro-batches of their steps. costs [G, cells]:
+    FW_l + BW_l, for stages only. crossing [G, cells]: items that cuts carry if a PE has part of the
+    rows; by default whole tensors.
     """
 
     table: LayerTable
@@ -49,13 +48,13 @@ class Rules:
     cuts: Cuts = "output"
     verbatim: bool = False
     groups: PlacedGroups = NO_GROUPS
-    segments: Floats = field(default_factory=partial(np.ones, ()))  # steps are not cut
+    segments: Floats = field(default_factory=partial(np.ones, ()))  # one: steps are not cut
     costs: Floats | None = None
     crossing: Floats | None = None
 
 
-def place(divided: Divided | None, degree: Floats, rules: Rules) -> Laid:
-    """Where a parallelism that divides so puts the layers, for each degree [cells]."""
+def place(divided: Divided | None, degree: Floats, rules: Rules) -> Arrangement:
+    """Lay out the layers for each degree [cells] of a parallelism that divides `divided`."""
     match divided:
         case None:
             return _place_whole(rules.table, degree), _make_bounds(degree == 1)
@@ -73,42 +72,42 @@ def place(divided: Divided | None, degree: Floats, rules: Rules) -> Laid:
 
 
 def _find_channels(table: LayerTable) -> tuple[NDArray[np.bool_], Floats]:
-    """The layers whose channels are divided, and how many each layer has [G]."""
-    # The first layer has the sample's few channels: the paper leaves it whole. It bounds no
-    # group either, though `split=all` splits it.
+    """Return the layers whose channels are divided, and their numbers of channels [G]."""
+    # The paper leaves the first layer whole, whose channels are the sample's few. It does not bound
+    # the group either, although `split=all` splits it.
     first = int(np.argmax(table.divisible))
     later = table.divisible & (np.arange(len(table)) != first)
-    # Filters of one channel, of a depthwise convolution, have none to divide: it is whole.
+    # Filters of a depthwise convolution have one channel: such a layer stays whole.
     channels = table.divisible_channels
     later &= (channels > 1) | (table.groups == 1)
     return later, np.where(np.arange(len(table)) == 0, np.inf, channels)
 
 
-def join_laid(laid: Mapping[str, Laid]) -> Laid:
-    """Where several parallelisms, by name, put the layers together, and whether all of them can."""
-    if len(laid) == 1:
-        return next(iter(laid.values()))
-    placements = {name: placement for name, (placement, _) in laid.items()}
-    splits = {name: each.split for name, each in placements.items()}
-    bounds = [each for _, each in laid.values()]
+def join_arrangements(arranged: Mapping[str, Arrangement]) -> Arrangement:
+    """Combine the layouts of several parallelisms, by name; all of them must be possible."""
+    if len(arranged) == 1:
+        return next(iter(arranged.values()))
+    placements = {name: placement for name, (placement, _) in arranged.items()}
+    splits = {name: placement.split for name, placement in placements.items()}
+    bounds = [bound for _, bound in arranged.values()]
     return Placement(
         split=reduce(np.maximum, splits.values()),
-        # One of them at most divides rows, and one has stages: others have ones, and one stage.
-        factors=reduce(np.maximum, (each.factors for each in placements.values())),
-        ends=max((each.ends for each in placements.values()), key=len),
+        # At most one divides rows, and one has stages: the others have factors 1 and one stage.
+        factors=reduce(np.maximum, (placement.factors for placement in placements.values())),
+        ends=max((placement.ends for placement in placements.values()), key=len),
         splits=splits,
         crossing=next(
             (one.crossing for one in placements.values() if one.crossing is not None), None
         ),
     ), Bounds(
-        fits=reduce(np.logical_and, (each.fits for each in bounds)),
-        even=reduce(np.logical_and, (each.even for each in bounds)),
-        defined=reduce(np.logical_and, (each.defined for each in bounds)),
+        fits=reduce(np.logical_and, (bound.fits for bound in bounds)),
+        even=reduce(np.logical_and, (bound.even for bound in bounds)),
+        defined=reduce(np.logical_and, (bound.defined for bound in bounds)),
     )
 
 
 def _place_whole(table: LayerTable, degree: Floats) -> Placement:
-    """Nothing is split."""
+    """Return a placement that splits nothing."""
     column = (1,) * degree.ndim
     return Placement(
         split=np.zeros((len(table), *column)),
@@ -118,18 +117,20 @@ def _place_whole(table: LayerTable, degree: Floats) -> Placement:
 
 
 def _make_bounds(fits: NDArray[np.bool_]) -> Bounds:
-    """The bounds of a group that either is too large, or splits evenly."""
+    """Return the bounds of a group that divides evenly, unless it is too large."""
     yes = np.ones(fits.shape, bool)
     return Bounds(fits=fits, even=yes, defined=yes)
 
 
-def _place_planes(rules: Rules, wanted: NDArray[np.bool_], parts: Floats, degree: Floats) -> Laid:
-    """Filters or channels, `parts` [G] of each layer, divided."""
+def _place_planes(
+    rules: Rules, wanted: NDArray[np.bool_], parts: Floats, degree: Floats
+) -> Arrangement:
+    """Divide filters or channels, `parts` [G] of each layer."""
     split = split_layers(rules.layers, rules.mask, wanted)
     divided = parts[split & np.isfinite(parts)]
-    least = divided.min(initial=np.inf) if split.any() else 1  # nothing to split is no group
+    least = divided.min(initial=np.inf) if split.any() else 1  # with nothing to split, one PE
     uneven = np.zeros(degree.shape, bool)
-    # Counts repeat: the 13 convolutions of VGG-16 have four numbers of filters.
+    # Counts repeat: VGG-16's 13 convolutions have four different numbers of filters.
     for count in np.unique(divided):
         uneven |= np.remainder(count, degree) != 0
     column = split.astype(float).reshape(-1, *[1] * degree.ndim)
@@ -138,69 +139,71 @@ def _place_planes(rules: Rules, wanted: NDArray[np.bool_], parts: Floats, degree
     )
 
 
-def _place_operators(rules: Rules, degree: Floats) -> Laid:
-    """Layers on the devices that were found for them; one device runs all."""
+def _place_operators(rules: Rules, degree: Floats) -> Arrangement:
+    """Put layers on their placed devices; one device runs all."""
     table, groups = rules.table, rules.groups
     known = np.isin(degree, [1, *groups.sizes])
     placed = stack_placed(table, groups, degree.astype(np.int64), rules.segments.astype(np.int64))
-    laid = replace(_place_whole(table, degree), placed=placed)
+    arranged = replace(_place_whole(table, degree), placed=placed)
     fits = degree <= max(groups.sizes, default=1)
-    return laid, replace(_make_bounds(fits), even=known, defined=known)
+    return arranged, replace(_make_bounds(fits), even=known, defined=known)
 
 
 def cross_rows(table: LayerTable, factors: Floats) -> Floats:
-    """Items a sample [G, cells] of the fullest PE's rows that cross a cut behind each layer."""
+    """Items per sample [G, cells] of the fullest PE's rows that cross a cut behind each layer."""
     layers = add_cells(kernel_layers(table), factors.ndim - 1)
     with use_numpy():
-        sample, y = (row_share(each, factors) for each in (layers.extents_x, layers.extents_y))
+        sizes = (layers.extents_x, layers.extents_y)
+        sample, y = (row_share(extents, factors) for extents in sizes)
     return table.cross_parts(np.asarray(sample)[0], np.asarray(y))
 
 
-def _place_stages(rules: Rules, degree: Floats) -> Laid:
-    """The best partition for each number of stages, under each of the costs."""
-    table, costs, own = rules.table, rules.costs, rules.crossing
-    assert costs is not None  # stages balance them
+def _place_stages(rules: Rules, degree: Floats) -> Arrangement:
+    """Partition the layers for each number of stages, under each of the costs."""
+    table, costs, crossing = rules.table, rules.costs, rules.crossing
+    assert costs is not None  # stages balance costs
     starts = table.layer_starts if rules.verbatim else np.arange(len(table))
     layers, costs = len(starts), np.add.reduceat(costs, starts, axis=0)
     rows = np.append(starts[1:], len(table))  # where each layer ends
-    defined = degree <= layers  # a stage is a layer at least
+    defined = degree <= layers  # every stage has a layer
     stages, at = np.unique(np.where(defined, degree, layers).astype(np.int64), return_inverse=True)
-    own_cells = () if own is None else own.shape[1:]
-    cells = np.broadcast_shapes(degree.shape, costs.shape[1:], own_cells)
-    # Costs vary with the speed and the memory of a PE, where these are axes, and with the part of
-    # layers that it has; so do partitions.
+    crossing_cells = () if crossing is None else crossing.shape[1:]
+    cells = np.broadcast_shapes(degree.shape, costs.shape[1:], crossing_cells)
+    # Costs, and so partitions, vary with axes of PE speed and memory, and with a PE's share of the
+    # layers.
     columns = [costs]
     if rules.cuts == "crossing":
         whole = table.crossing.reshape(-1, *[1] * (costs.ndim - 1))
-        columns.append(whole if own is None else own)
+        columns.append(whole if crossing is None else crossing)
     both = np.stack(np.broadcast_arrays(*columns))
     varying = both.shape[2:]
     distinct, which = np.unique(both.reshape(*both.shape[:2], -1), axis=2, return_inverse=True)
-    found = np.stack(
+    partitions = np.stack(
         [
-            rows[stage_ends(each[0], stages, each[1] if len(each) > 1 else None) - 1]
-            for each in np.moveaxis(distinct, 2, 0)
+            rows[stage_ends(pair[0], stages, pair[1] if len(pair) > 1 else None) - 1]
+            for pair in np.moveaxis(distinct, 2, 0)
         ]
     )
     column = np.broadcast_to(which.reshape(varying), cells)
-    ends = np.moveaxis(found[column, :, np.broadcast_to(at.reshape(degree.shape), cells)], -1, 0)
-    return replace(_place_whole(table, degree), ends=ends, crossing=own), replace(
-        # As many as layers (Table III), or as those that have work for a PE and follow each other.
+    at_cells = np.broadcast_to(at.reshape(degree.shape), cells)
+    ends = np.moveaxis(partitions[column, :, at_cells], -1, 0)
+    return replace(_place_whole(table, degree), ends=ends, crossing=crossing), replace(
+        # At most as many stages as layers (Table III), or as layers with work in a chain.
         _make_bounds(degree <= (layers if rules.cuts == "output" else max(table.depth, 1))),
         defined=defined,
     )
 
 
-def _place_parts(rules: Rules, degree: Floats) -> Laid:
-    """Rows divided."""
+def _place_parts(rules: Rules, degree: Floats) -> Arrangement:
+    """Divide rows."""
     rows = Rows(rules.table, rules.dims, rules.layers, rules.mask, rules.storage, rules.verbatim)
     counts, at = np.unique(degree.astype(np.int64), return_inverse=True)
     divisions = [divide_rows(rows, int(n)) for n in counts]
     at = at.reshape(degree.shape)
     flags = {
-        name: np.array([getattr(each, name) for each in divisions])[at]
+        name: np.array([getattr(division, name) for division in divisions])[at]
         for name in ("fits", "even", "defined")
     }
-    split = np.stack([each.split for each in divisions], axis=1)[:, at].astype(float)
-    factors = np.array([each.factors for each in divisions], float).T[:, at]
+    split = np.stack([division.split for division in divisions], axis=1)[:, at].astype(float)
+    factors = np.array([division.factors for division in divisions], float).T[:, at]
     return replace(_place_whole(rows.table, degree), split=split, factors=factors), Bounds(**flags)

@@ -1,6 +1,6 @@
-"""Rows in the first stage: layers are reduced once for all rows that they are the same in.
+"""Rows of parameters in the first stage: layers are reduced once per distinct row.
 
-A hundred thousand layouts have some hundred combinations of what layers depend on.
+A hundred thousand layouts have about a hundred distinct combinations that layers depend on.
 """
 
 from collections.abc import Mapping
@@ -14,16 +14,16 @@ from grids.entries.parameters import DEGREES, PARAMETERS
 from grids.models.layers import Floats
 
 Tree = TypeVar("Tree")
-# By dimension, counted from the last: where each of its cells is among the distinct ones.
+# By dimension, counted from the last: the position of its cells among the distinct ones.
 Places = Mapping[int, NDArray[np.int64]]
 
 
 def thin_rows(
     axes: Mapping[str, Floats], rows: Mapping[str, Mapping[str, Floats]]
 ) -> tuple[dict[str, Floats], Places]:
-    """The axes with one row for each combination of what layers depend on, and each row's place.
+    """Keep one row per combination that layers depend on, and the position of each row in them.
 
-    rows: columns by axis. Sizes of groups are told apart elsewhere, for all axes at once.
+    rows: columns by axis. Group sizes are handled elsewhere, for all axes together.
     """
     thin, places = dict(axes), dict[int, NDArray[np.int64]]()
     for position, (dim, numbers) in enumerate(axes.items()):
@@ -36,24 +36,24 @@ def thin_rows(
 def _find_distinct(
     columns: Mapping[str, Floats], numbers: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The positions of distinct rows, and the place of each row among them."""
-    # Stages of pipelines depend on segments, too.
+    """Return the positions of distinct rows, and the position of each row among them."""
+    # Pipeline stages depend on segments, too.
     names = [name for name in columns if PARAMETERS[name].layered or name == "segments"]
     table = [columns[name][numbers] for name in names if name not in ("group", *DEGREES)]
     if not table:
         return np.zeros(1, np.int64), np.zeros(numbers.size, np.int64)
     _, first, place = np.unique(np.stack(table), axis=1, return_index=True, return_inverse=True)
-    # A power of two of them, so that blocks share programs.
+    # Padded to a power of two, so that blocks share compiled programs.
     size = min(2 ** int(np.ceil(np.log2(first.size))), numbers.size)
     return np.pad(first, (0, max(0, size - first.size)), "edge"), place.reshape(-1)
 
 
 def repeat_rows(reduced: Tree, places: Places) -> Tree:
-    """Values of distinct rows, spread to each row."""
+    """Spread the values of distinct rows to all rows."""
 
     def repeat(leaf: Floats) -> Floats:
         for dim, place in places.items():
-            # Else it is the same for all.
+            # Otherwise the value is the same for all rows.
             if np.ndim(leaf) >= -dim and leaf.shape[dim] > 1:
                 leaf = np.take(leaf, place, axis=dim)
         return leaf

@@ -1,4 +1,4 @@
-"""Runs: how the PEs of every cell divide into replicas and groups, and what samples they take."""
+"""Runs: how the PEs and samples of every cell divide into replicas and groups."""
 
 import math
 from functools import reduce
@@ -26,7 +26,7 @@ MOST_SEGMENTS = 1024
 def build_run(
     strategy: Strategy, values: Values, system: System, samples: int, settings: Settings
 ) -> Run:
-    """The run of every cell: how PEs and samples divide. Its phi is 1."""
+    """Build the run of every cell, with phi still 1."""
     p = values.get("pe")
     if strategy.several:
         sizes = _find_degrees(strategy, values, p)
@@ -34,7 +34,7 @@ def build_run(
         (name,) = strategy.parts or (UNDIVIDED.name,)
         sizes = {name: _find_group_size(strategy, values, system, p, settings.oracle)}
     degrees = {find_part(name).sends_as: size for name, size in sizes.items()}
-    # One replica at least: a group larger than p is no configuration, and divides by no 0.
+    # At least one replica, to avoid dividing by 0: a group larger than p is refused elsewhere.
     several = np.maximum(p // count_pes(degrees), 1)
     return Run(
         p=p,
@@ -54,7 +54,7 @@ def build_run(
 
 
 def _find_sharded(strategy: Strategy, system: System, optimizer: Optimizer) -> Floats | None:
-    """The part of a weight's bytes that ZeRO divides: states, from 2 on gradients, at 3 weights."""
+    """Return ZeRO's share of bytes per weight: states, from stage 2 gradients, at 3 weights."""
     if not strategy.zero:
         return None
     precision = PRECISIONS[system.precision]
@@ -63,7 +63,7 @@ def _find_sharded(strategy: Strategy, system: System, optimizer: Optimizer) -> F
 
 
 def _look_up_segments(strategy: Strategy, values: Values) -> Floats:
-    # What a strategy says goes before an axis, as its group does: it is the more special.
+    # The strategy's own segments override an axis, as its group does.
     if strategy.segments is None:
         return np.ones((1,) * values.rank) if strategy.placed else values.get("segments")
     if strategy.segments == "best":
@@ -74,9 +74,9 @@ def _look_up_segments(strategy: Strategy, values: Values) -> Floats:
 def _find_group_size(
     strategy: Strategy, values: Values, system: System, p: Floats, oracle: OracleName
 ) -> Floats:
-    """PEs of a group: one, all of them, or as many as the user or the node gives a hybrid.
+    """Return the PEs per group: one, all, or what the user or (for hybrids) the node says.
 
-    Of the shape of p, also where they are constant: all strategies then share one compiled program.
+    It has the shape of p even where constant, so that all strategies share one compiled program.
     """
     size: Floats = np.ones((1,) * values.rank)
     if strategy.parts and not strategy.hybrid:
@@ -88,14 +88,14 @@ def _find_group_size(
     elif strategy.hybrid:
         name = strategy.parts[0] if strategy.parts[0] in values else "group"
         size = values.get(name, system.pes_per_node)
-        # Fewer PEs than a node has are one group; by Table III the group would not divide them.
+        # With fewer PEs than a node has, all are one group; Table III refuses such cells.
         if name not in values and oracle == "machine":
             size = np.minimum(size, p)
     return np.broadcast_to(size, np.broadcast_shapes(size.shape, p.shape))
 
 
 def _find_degrees(strategy: Strategy, values: Values, p: Floats) -> dict[str, Floats]:
-    """The degree of each of several parallelisms [cells]; one left open has the PEs that remain."""
+    """Return the degree of each parallelism [cells]; an open one gets the remaining PEs."""
     stated, degrees = dict(strategy.degrees), {}
     for name in strategy.parts:
         size = stated.get(name)
@@ -108,24 +108,24 @@ def _find_degrees(strategy: Strategy, values: Values, p: Floats) -> dict[str, Fl
             degrees[name] = values.get(name)
     for name in strategy.parts:
         if name not in degrees:
-            # At least 1, where the others are more than all PEs: that is no configuration.
+            # At least 1: degrees whose product exceeds p are refused elsewhere.
             degrees[name] = np.maximum(p // reduce(mul, degrees.values()), 1.0)
     return {name: degrees[name] for name in strategy.parts}
 
 
 def _list_divisors(p: Floats, least: int) -> Floats:
-    """All sizes, `least` at least, that divide p, along the leading dimension; the last repeats."""
+    """List the divisors of p from `least` on along a leading dimension, padded with the last."""
     counts = p.ravel().astype(int)
     # A group of 1 is data parallelism. A prime has one group, all of its PEs.
-    each = [divisors(count)[least - 1 :] or (1,) for count in counts.tolist()]
-    most = max(map(len, each))
-    table = np.array([some + some[-1:] * (most - len(some)) for some in each], float)
+    sizes = [divisors(count)[least - 1 :] or (1,) for count in counts.tolist()]
+    most = max(map(len, sizes))
+    table = np.array([row + row[-1:] * (most - len(row)) for row in sizes], float)
     return table.T.reshape(most, *p.shape[1:])
 
 
 def _align_segments(strategy: Strategy, values: Values) -> Floats:
-    """The numbers of segments to choose from, along the last dimension of choices."""
-    # No replica has more samples than the largest batch, be that one replica's or all of them.
+    """List the candidate numbers of segments along the last dimension of choices."""
+    # No replica has more samples than the largest batch, whether that is per replica or global.
     numbers = np.array(list_segments(strategy, float(values.get("batch").max())), float)
     return numbers.reshape(*[1] * (values.leading - 1), -1, *[1] * (values.rank - values.leading))
 
@@ -133,10 +133,10 @@ def _align_segments(strategy: Strategy, values: Values) -> Floats:
 def find_contention(
     strategy: Strategy, values: Values, network: Network, run: Run, oracle: OracleName
 ) -> Floats:
-    """phi of the gradient exchange: as given, else of the rings that share a node's links.
+    """Return phi of the gradient exchange: given, or the number of rings sharing a node's links.
 
-    Whole weights, on every PE or in a spatial group, are one ring, with the links to itself. On
-    rails, the machine's, the path itself counts what shares it (`kernels.machine.rings`).
+    Undivided weights, on every PE or in a spatial group, are one ring, alone on its links. In the
+    machine oracle the path itself counts what shares it (`kernels.machine.rings`).
     """
     if "phi" in values:
         return values.get("phi")
@@ -146,7 +146,7 @@ def find_contention(
 
 
 def list_segments(strategy: Strategy, batch: float) -> tuple[int, ...]:
-    """Powers of two up to the samples of a batch, 1 at least, and as many as are known at most."""
+    """List powers of two up to the samples of a batch and the largest known number of segments."""
     most = min(max(batch, 1), MOST_SEGMENTS, strategy.most_segments)
     largest = math.floor(math.log2(most))
     return tuple(2**n for n in range(largest + 1))

@@ -1,4 +1,4 @@
-"""Placements in stages: contiguous operators on each device, balanced as a `pipeline`'s."""
+"""Placements in stages: contiguous operators per device, balanced like those of `pipeline`."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,9 +9,9 @@ from grids.placing.problem import Placement, Problem
 
 
 def place_stages(problem: Problem) -> list[Placement]:
-    """Contiguous stages of operators, balanced as a `pipeline`'s, on 2 devices and more.
+    """Return stages of contiguous operators on 2 devices, 3, and so on.
 
-    Each stage is on the device next to the last one's, of those that are free.
+    Each stage is on the free device nearest to the previous stage's.
     """
     most = min(problem.devices, problem.operators)
     if most < 2 or problem.operators > MOST_LAYERS:
@@ -23,7 +23,7 @@ def place_stages(problem: Problem) -> list[Placement]:
 
 
 def _cross(problem: Problem) -> NDArray[np.float64]:
-    """Bytes that a cut behind each operator carries [n]."""
+    """Bytes that cross a cut behind each operator [n]."""
     carried = np.zeros(problem.operators)
     for tensor in problem.tensors:
         carried[tensor.maker : max(tensor.takers)] += tensor.bytes
@@ -31,7 +31,7 @@ def _cross(problem: Problem) -> NDArray[np.float64]:
 
 
 def _line_up(delays: NDArray[np.float64]) -> list[int]:
-    """Devices from the first on, each the nearest of those that are left."""
+    """Order devices from the first on, each followed by the nearest one left."""
     line, left = [0], [*range(1, len(delays))]
     while left:
         nearest = min(left, key=lambda device: (delays[line[-1], device], device))

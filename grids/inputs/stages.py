@@ -1,4 +1,4 @@
-"""Stages: of a group's pipeline stages, those that may be the fullest, whatever the batch."""
+"""The pipeline stages of a group that may be the fullest for some batch."""
 
 from dataclasses import replace
 from typing import Any
@@ -13,18 +13,18 @@ from kernels.work.group import GroupWork
 
 Flags = NDArray[np.bool_]
 
-# Stages that are left at least, where there are as many: few networks need more, and so one
-# compiled program serves most.
+# Stages kept at least, where there are as many. Few networks need more, so one compiled program
+# serves most.
 STAGES = 4
 
 
 def fullest(work: Work, least: int) -> Work:
-    """The work with these stages alone, `least` at least: in the second stage each costs time."""
+    """Return the work with only these stages, at least `least`: every stage costs time later."""
     if isinstance(work, GroupWork) and work.row_states is not None:
         return _pad_stages(work, least)
-    # A stage's memory is a line in the batch: activations are its slope, parameters its height at
-    # 0. The fullest for some batch are the lines' upper envelope. Finding it compares triples; so a
-    # first pass, which sorts, drops what another stage exceeds in both.
+    # A stage's memory is linear in the batch, with activations as slope and parameters as
+    # intercept. The fullest for some batch form the upper envelope. Finding it compares triples, so
+    # a first pass, which sorts, drops stages that another exceeds in both.
     for choose in (_find_not_exceeded, _find_not_between):
         activations, parameters = np.broadcast_arrays(work.activations, work.parameters)
         chosen = _take_first(choose(activations, parameters), least)
@@ -37,29 +37,29 @@ def fullest(work: Work, least: int) -> Work:
 
 
 def _pad_stages(work: GroupWork, least: int) -> GroupWork:
-    """All stages: states of rows grow with the batch up to a bound, which is no line."""
+    """Keep all stages: states of rows grow up to a bound, which is not linear in the batch."""
     held = (work.activations, work.parameters, work.row_states)
     activations, parameters, rows = jax.tree.map(lambda values: _pad(values, least), held)
     return replace(work, activations=activations, parameters=parameters, row_states=rows)
 
 
 def _pad(stages: Any, least: int) -> Any:
-    """So many stages at least; one more is never wrong."""
-    more = [(0, max(0, least - len(stages))), *[(0, 0)] * (stages.ndim - 1)]
-    return np.pad(stages, more, "edge")
+    """Repeat the last stage up to `least` stages; a repeated stage changes no maximum."""
+    padding = [(0, max(0, least - len(stages))), *[(0, 0)] * (stages.ndim - 1)]
+    return np.pad(stages, padding, "edge")
 
 
 def _take_first(kept: Flags, least: int) -> NDArray[np.int64]:
-    """Positions of what is kept [stage, cells], as many as are kept in any cell; then others."""
+    """Return positions of kept stages [stage, cells] first, as many as any cell keeps."""
     most = max(STAGES, kept.sum(axis=0).max())
-    # Cells keep different numbers of them: an array has as many as the one that keeps the most.
+    # Cells keep different numbers of stages; the array has room for the largest.
     chosen: NDArray[np.int64] = _pad(np.argsort(~kept, axis=0, kind="stable")[:most], least)
     return chosen
 
 
 def _find_not_exceeded(activations: Floats, parameters: Floats) -> Flags:
-    """The stages that no other has more of both than."""
-    # Stable: of two equal stages the first stays.
+    """True for stages that no other exceeds in both."""
+    # The sort is stable: of two equal stages the first stays.
     order = np.argsort(-activations, axis=0, kind="stable")
     of_fewer = np.take_along_axis(parameters, order, axis=0)
     most = np.maximum.accumulate(of_fewer, axis=0)[:-1]
@@ -68,7 +68,7 @@ def _find_not_exceeded(activations: Floats, parameters: Floats) -> Flags:
 
 
 def _find_not_between(activations: Floats, parameters: Floats) -> Flags:
-    """The stages not below the line from one with more activations to one with fewer."""
+    """True for stages on or above the line from one with more activations to one with fewer."""
     more, fewer = activations[:, None, None], activations[None, None]
     above, below = parameters[:, None, None], parameters[None, None]
     here = activations[None, :, None], parameters[None, :, None]

@@ -1,7 +1,7 @@
-"""Tables: all cells of a case in one dimension, out of which the kernels take points.
+"""Tables: all cells of a case along one dimension, from which kernels take points.
 
-What is discrete (PEs, groups, segments) is laid out here, once; values of continuous parameters are
-each point's own (`kernels.oracle.points`).
+Discrete values (PEs, groups, segments) are laid out once; continuous parameters vary by point
+(`kernels.oracle.points`).
 """
 
 import math
@@ -31,10 +31,10 @@ def build_table(
     *,
     layered: bool = False,
 ) -> Points:
-    """The cells of the outer product of `axes`, in C order along one dimension.
+    """Return the cells of the outer product of `axes`, in C order along one dimension.
 
-    layered: whether points have values of their own of what layers depend on, so that the layers
-    are reduced anew for each.
+    layered: whether points vary parameters that layers depend on, so that layers are reduced again
+    for each point.
     """
     case = build_case(workload, strategy, axes, settings)
     shape, choices = tuple(values.size for values in axes.values()), len(strategy.choices)
@@ -51,33 +51,33 @@ def build_table(
 
 
 def join_tables(tables: Sequence[Points], cells: int) -> Points:
-    """Tables of `cells` each, with divisions, in a row: the first one's cells, then the next's."""
+    """Concatenate tables of `cells` each, with divisions, one table after another."""
 
     def join(*leaves: Floats) -> Floats:
         first = leaves[0]
-        if first.ndim == 0 or all(np.array_equal(first, each) for each in leaves[1:]):
+        if first.ndim == 0 or all(np.array_equal(first, leaf) for leaf in leaves[1:]):
             return first if first.ndim == 0 or first.shape[-1] == 1 else np.tile(first, len(leaves))
-        whole = (np.broadcast_to(each, (*each.shape[:-1], cells)) for each in leaves)
+        whole = (np.broadcast_to(leaf, (*leaf.shape[:-1], cells)) for leaf in leaves)
         return np.concatenate(tuple(whole), axis=-1)
 
-    # Found anew for each point: of how many stages it is here does not matter.
+    # The work is reduced again for each point, so any table's will do.
     work = tables[0].case.work
-    same = [replace(each, case=replace(each.case, work=work)) for each in tables]
+    same = [replace(table, case=replace(table.case, work=work)) for table in tables]
     joined: Points = jax.tree.map(join, *same)
     return replace(joined, case=replace(joined.case, work=work))
 
 
 def _flatten(tree: Tree, shape: tuple[int, ...], choices: int) -> Tree:
-    """Arrays [..., cells of `shape`] with the cells in one dimension, of size 1 where all agree.
+    """Flatten arrays [..., cells of `shape`] to one dimension of cells, of size 1 if all agree.
 
-    choices: how many dimensions of choices stand in front of the cells.
+    choices: number of leading dimensions for choices.
     """
 
     def lay_out(leaf: Floats) -> Floats:
         array, rank = np.asarray(leaf), len(shape)
         if array.ndim == 0:
             return array
-        if array.ndim < rank:  # of levels, and the same in all cells
+        if array.ndim < rank:  # one value per level, for all cells
             return array.reshape(*array.shape, *[1] * (choices + 1))
         leading, cells = array.shape[: array.ndim - rank], array.shape[array.ndim - rank :]
         if math.prod(cells) > 1:

@@ -1,4 +1,4 @@
-"""Training of a case: its law of epochs, and the largest global batch, as the kernels take them."""
+"""Convergence of a case in the form that kernels take: epochs, and the largest global batch."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ from kernels.configuration.case import Training
 
 
 def build_training(convergence: Convergence | None, values: Values) -> Training | None:
-    """The law of a model and data set, None where none is known."""
+    """Return the law of a model and data set; None if there is none."""
     if convergence is None:
         return None
     curve, cells = draw_curve(convergence), (1,) * values.rank
@@ -28,7 +28,7 @@ def build_training(convergence: Convergence | None, values: Values) -> Training 
 
 
 def find_largest_batch(convergence: Convergence | None, values: Values) -> Floats | None:
-    """B beyond which the target is never reached, or the user does not go; None: any will do."""
+    """Return the largest global batch that converges or that the user allows; None if unlimited."""
     converges_to = None if convergence is None else convergence.converges_to
     if "max_global_batch" not in values:
         return None if converges_to is None else np.full((1,) * values.rank, float(converges_to))

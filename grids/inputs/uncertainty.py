@@ -1,6 +1,6 @@
-"""Uncertainty of a case: draws of what runs, or priors, leave open.
+"""Uncertainty of a case: draws of the parameters that runs or priors leave uncertain.
 
-Parameters that the user states are not drawn.
+Parameters that the user sets are not drawn.
 """
 
 import math
@@ -23,26 +23,27 @@ from kernels.machine.software import Software
 NAMES = tuple(field.name for field in fields(Software))
 SERIAL = "serial"  # a model's time on one PE
 
-# Before any run of a machine: of published runs that no prior was fitted to (docs/accuracy.md).
+# Errors on an uncalibrated machine, from published runs outside the priors' fit
+# (docs/accuracy.md).
 PRIOR_ERROR = ModelError(serial=0.06, group=0.2, reduce=0.2, exchange=0.3, unseen=0.0, distance=0.0)
 KINDS = ("serial", "group", "reduce", "exchange")
 PROFILE_SPREAD = 0.1
-COLLECTIVE_SPREAD = 0.1  # assumption: of measured collectives, as a profile's
-# More where a profile does not state its batch or precision: of one half to twice the batch.
+COLLECTIVE_SPREAD = 0.1  # assumption: for measured collectives, like that of a profile
+# Added if a profile does not state its batch or precision: half to twice the batch.
 ASSUMED_SPREAD = 0.1
-# Of published images/s of networks that were left out of the priors' fit, 80 % intervals then hold
-# 83 %, and 80 % of those of grouped convolutions (`python -m benchmarks priors`, `grouped`).
+# With these, 80 % intervals hold 83 % of published images/s of networks that were left out of the
+# priors' fit, and 80 % for grouped convolutions (`python -m benchmarks priors`, `grouped`).
 ROOFLINE_SPREAD = 0.11
 GROUPED_SPREAD = 0.17
 
 
 @dataclass(frozen=True)
 class Unknown:
-    """A model on a machine, and what was measured of it. calibrated: None where nothing was.
+    """A model on a machine and what was measured of it. calibrated: None without calibration.
 
-    of_sequences: whether its products are those of sequences, about which images per second say
-    nothing. grouped: whether it has convolutions of several groups. assumed: whether its profile
-    leaves open how it was taken.
+    of_sequences: whether its products are those of sequences, on which images per second have no
+    bearing. grouped: whether it has grouped convolutions. assumed: whether its profile omits its
+    batch or precision.
     """
 
     system: System
@@ -59,7 +60,7 @@ class Unknown:
 
     @property
     def serial_spread(self) -> float:
-        """Spread of the logarithm of the model's time on one PE."""
+        """Spread of the model's time on one PE (standard deviation of its logarithm)."""
         if self.calibrated is None:
             return self.prior_spread
         if self.calibrated.has_run:
@@ -67,12 +68,12 @@ class Unknown:
         spread = self.calibrated.serial.spread
         if self.assumed:
             spread = math.hypot(spread, ASSUMED_SPREAD)
-        # What runs of other networks tell makes none less sure than no run at all.
+        # Runs of other networks never make a prediction less certain than no run.
         return min(spread, self.prior_spread)
 
     @property
     def prior_spread(self) -> float:
-        """The same before any run."""
+        """The same spread without calibration."""
         if self.measured:
             return math.hypot(PROFILE_SPREAD, ASSUMED_SPREAD if self.assumed else 0.0)
         if self.of_sequences:
@@ -85,7 +86,7 @@ class Unknown:
 def build_uncertainty(
     unknown: Unknown, strategy: Strategy, values: Values, p: Floats, draws: int = DRAWS
 ) -> Uncertainty:
-    """Draws with a dimension in front of the cells', and the model's own errors."""
+    """Draw parameters along a leading dimension, and set the model's own errors."""
     error = unknown.file.error if unknown.file else PRIOR_ERROR
     cells = (1,) * p.ndim
     logs = _draw_parameters(unknown, values, draws)
@@ -93,7 +94,7 @@ def build_uncertainty(
     def spread_out(column: Floats) -> Floats:
         return np.exp(column).reshape(draws, *cells)
 
-    # Along all PE counts, where they vary or not: so machines share one compiled program.
+    # The shape of p whether values vary or not: machines share one compiled program.
     widening, most = np.ones(p.shape), dict.fromkeys(KINDS, np.full(p.shape, np.inf))
     if unknown.calibrated is not None:
         widening = unknown.calibrated.find_widening(strategy, p)
@@ -112,7 +113,7 @@ def build_uncertainty(
 
 
 def _draw_parameters(unknown: Unknown, values: Values, draws: int) -> dict[str, Floats]:
-    """Logarithms [draw] of the factor on each parameter."""
+    """Draw the logarithm of the factor on each parameter [draw]."""
     spreads = _list_spreads(unknown.system)
     normals = dict(zip(NAMES, draw_normals(NAMES, draws).T, strict=True))
     logs = {name: spreads[name] * normals[name] for name in NAMES}
@@ -122,7 +123,7 @@ def _draw_parameters(unknown: Unknown, values: Values, draws: int) -> dict[str, 
 
 
 def _list_spreads(system: System) -> dict[str, float]:
-    """Before any run; 0 of what the software determines."""
+    """Return prior spreads by parameter; 0 for those that the software fixes."""
     known, spreads = SOFTWARE[system.software], {}
     for name in NAMES:
         prior = PARAMETERS[name].prior
@@ -134,10 +135,10 @@ def _list_spreads(system: System) -> dict[str, float]:
 
 
 def _draw_calibrated(file: CalibrationFile, normals: dict[str, Floats]) -> dict[str, Floats]:
-    """Those that runs were asked about, correlated as they left them."""
+    """Draw the calibrated parameters with the correlations of the fit."""
     names = list(file.parameters)
     variances, axes = np.linalg.eigh(file.covariance)
-    # Correlations are written with two digits: rounding may take the least variance below 0.
+    # Correlations are stored with two digits: rounding may take the least variance below 0.
     root = axes * np.sqrt(np.maximum(variances, 0)) @ axes.T
     drawn = np.stack([normals[name] for name in names], axis=-1) @ root
     return dict(zip(names, drawn.T, strict=True))

@@ -1,4 +1,4 @@
-"""Values of parameters over the cells: what a user swept or fixed, else the default."""
+"""Parameter values over the cells: swept, fixed, or the default."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,11 +14,10 @@ from kernels.options import Options
 
 @dataclass(frozen=True)
 class Settings:
-    """Values that a user fixed: SI parameters by name, the oracle, how batches scale, formulas.
+    """A user's fixed values: SI parameters by name, the oracle, batch scaling, and options.
 
-    draws: of the machine, where spreads are asked for. slopes: parameters that layers depend on, in
-    which their slopes are asked for. rows: columns of parameters that change together, by their
-    axis.
+    draws: number of machine draws, for spreads. slopes: parameters that layers depend on whose
+    slopes are wanted. rows: columns of parameters that change together, by their axis.
     """
 
     parameters: Mapping[str, float]
@@ -31,12 +30,12 @@ class Settings:
 
 
 class Values:
-    """Looks a parameter up: an axis of the grid, else fixed by the user, else the default."""
+    """Look-up of a parameter: an axis of the grid, else a fixed value, else the default."""
 
     def __init__(self, axes: Mapping[str, Floats], settings: Settings, leading: int) -> None:
         self.leading, self.rank = leading, len(axes) + leading
         self._given = {name: np.asarray(value) for name, value in settings.parameters.items()}
-        # An axis goes before a fixed value, and before rows: a question may vary what they hold.
+        # An axis overrides fixed values and rows, so a question may vary what they hold.
         shapes = {
             name: [values.size if at == position else 1 for at in range(-leading, len(axes))]
             for position, (name, values) in enumerate(axes.items())
@@ -54,8 +53,8 @@ class Values:
         return name in self._given
 
     def get(self, name: str, default: float | None = None) -> Floats:
-        """The values [cells], all dimensions present."""
-        # No parameter has two defaults: the table's are of what neither system nor strategy says.
+        """Return the values, with all dimensions of cells."""
+        # The table's defaults are for parameters that neither system nor strategy sets.
         value = self._given.get(name, DEFAULTS.get(name, default))
         array = np.asarray(value, float)
         return array if array.ndim == self.rank else array.reshape((1,) * self.rank)
