@@ -28,10 +28,11 @@ class PatientCommand(TyperCommand):
 
     shared: a dataclass of options that the command takes too, behind its own; the function of the
     command finds an instance of it in `context.obj`. Typer reads options from signatures, where
-    twenty shared ones would stand again in every command.
+    twenty shared ones would stand again in every command. is_patient: False where it never tells.
     """
 
     shared: ClassVar[type | None] = None
+    is_patient: ClassVar[bool] = True
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
@@ -40,7 +41,7 @@ class PatientCommand(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         """Build the shared options, and run the command."""
-        with report_waiting(silent=bool(ctx.params.get("quiet"))):
+        with report_waiting(silent=bool(ctx.params.get("quiet")) or not self.is_patient):
             if self.shared is not None:
                 command = _make_command(self.shared)
                 # Typer would pass them to the function, whose signature lacks them.

@@ -1,7 +1,8 @@
-"""The command that writes a report. As in `sweep.cli.main`, heavy imports are inside it."""
+"""Commands that make a page. As in `sweep.cli.main`, heavy imports are inside them."""
 
 import shlex
 import sys
+import webbrowser
 from pathlib import Path
 from typing import Annotated
 
@@ -34,3 +35,31 @@ def report(
         end(str(error), NOTHING_FEASIBLE)
     contents.notes.extend(subject.notes)
     write_page(contents, output, shlex.join(["paradl", *sys.argv[1:]]))
+
+
+class ServingCommand(SpaceCommand):
+    """A command that waits for its reader."""
+
+    is_patient = False
+
+
+@app.command(cls=ServingCommand)
+def explore(
+    context: typer.Context,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 0,
+    browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
+) -> None:
+    """Serve the page of a report on this machine, with cells read and computed as you choose."""
+    subject: Subject = context.obj.read()
+    from sweep.report.explorer import Explorer, serve
+
+    explorer = Explorer(subject.source, subject.selection, subject.max_global_batch)
+    try:
+        explorer.render()  # its first answer, or why there is none
+    except NothingFeasibleError as error:
+        end(str(error), NOTHING_FEASIBLE)
+    url, run = serve(explorer, port)
+    print(url, flush=True)
+    if browser:
+        webbrowser.open(url)
+    run()

@@ -37,15 +37,16 @@ PLACE = ("model", "dataset", "system")
 class Report:
     """Rows of each table of the page.
 
-    places: labels by which the page selects. choices: axes along which a strategy may choose.
-    ranking: strategies of each place, the best first, with the reason and the remedy of those that
-    are infeasible. parts: terms of time and parts of memory of each ranked strategy. upgrades:
-    elasticities of each place's winner. points: cells of curves, whose `choice` is "best" or names
-    the values of `choices`. spec: as it was swept. notes: what the page leaves out.
+    selectors: the values of each label of a place, by which the page selects. choices: axes along
+    which a strategy may choose. ranking: strategies of each place, the best first, with the reason
+    and the remedy of those that are infeasible. parts: terms of time and parts of memory of each
+    ranked strategy. upgrades: elasticities of each place's winner. points: cells of curves, whose
+    `choice` is "best" or names the values of `choices`. spec: as it was swept. notes: what the page
+    leaves out.
     """
 
     title: str
-    places: list[str]
+    selectors: dict[str, list[Any]]
     choices: list[str]
     ranking: list[Row]
     parts: list[Row]
@@ -60,29 +61,29 @@ class Report:
 def collect_report(
     source: Source, selection: Selection | None = None, max_global_batch: int | None = None
 ) -> Report:
-    """Collect the rows of a report on a cube, or on a slice of one.
+    """Collect the rows of a report on a cube, or on a slice of one; of at most 24 places.
 
     InputError: an unknown axis or value. NothingFeasibleError: no configuration is feasible.
     """
     reader, notes = open_source(source), list[str]()
-    chosen = _thin_places(reader, selection or {}, notes)
+    selectors = _thin_places(list_places(reader, selection or {}), notes)
+    chosen = {**(selection or {}), **selectors}
     ranking = rank_strategies(reader, chosen, max_global_batch=max_global_batch, why=True)
     winners = [row for row in ranking if row.get("rank") == 1]
     if not winners:
         raise NothingFeasibleError("nothing in this slice is feasible; why: paradl best")
     space = open_space(reader, chosen, max_global_batch).ask_intervals()
-    places = [*PLACE, *list_given(space.grid, space.axes)]
-    choices = [name for name in space.axes if name not in (*places, "pe")]
+    choices = [name for name in space.axes if name not in (*selectors, "pe")]
     spec = space.grid.spec
     ranking = [_complete_rank(space, row) for row in ranking]
     return Report(
         title=f"{' and '.join(_list_names(winners, 'model'))}: how to train at scale",
-        places=places,
+        selectors=selectors,
         choices=choices,
         ranking=ranking,
         parts=list(_list_parts(space, [row for row in ranking if row["feasible"]])),
         upgrades=list(_list_upgrades(space, winners)),
-        points=list_points(reader, chosen, max_global_batch, places, choices, notes),
+        points=list_points(reader, chosen, max_global_batch, list(selectors), choices, notes),
         basis=_describe_basis(reader, space),
         spec=spec.model_dump(mode="json", exclude_defaults=True),
         strategies=list(space.grid.labels["strategy"]),
@@ -90,27 +91,39 @@ def collect_report(
     )
 
 
+def list_places(reader: "Reader", selection: Selection) -> dict[str, list[Any]]:
+    """List the values of models, data sets, systems and swept parameters of the machine."""
+    values = reader.list_values(selection)
+    names = [*PLACE, *list_given(reader.grid, [name for name in values if name not in LABELS])]
+    return {name: list(map(_make_plain, values[name])) for name in names}
+
+
+def _make_plain(value: Any) -> str | float:
+    """Turn a value of a coordinate into what JSON and a selection take."""
+    return value if isinstance(value, str) else float(value)
+
+
 def _list_names(rows: Iterable[Row], label: str) -> list[str]:
     """List the distinct values of a label, in the order of the rows."""
     return list(dict.fromkeys(str(row[label]) for row in rows))
 
 
-def _thin_places(reader: "Reader", selection: Selection, notes: list[str]) -> Selection:
-    """Select fewer values of labels and given parameters, where there are too many places."""
-    values = reader.list_values(selection)
-    names = [name for name in (*PLACE, *list_given(reader.grid, values)) if name in values]
-    sizes = {name: len(values[name]) for name in names}
+def _thin_places(places: dict[str, list[Any]], notes: list[str]) -> dict[str, list[Any]]:
+    """Choose fewer values, where there are too many places for a page."""
+    sizes = {name: len(values) for name, values in places.items()}
     # Halve the longest axis until the places fit the page.
     while np.prod(list(sizes.values())) > MOST_PLACES:
         longest = max(sizes, key=sizes.__getitem__)
         sizes[longest] = -(-sizes[longest] // 2)
-    thinned = dict(selection)
-    for name, size in sizes.items():
-        if size < len(values[name]):
-            kept = values[name][:size] if name in PLACE else thin_values(values[name], size)
-            thinned[name] = [value.item() if hasattr(value, "item") else value for value in kept]
+    thinned = {}
+    for name, values in places.items():
+        size = sizes[name]
+        thinned[name] = (
+            values[:size] if name in PLACE else thin_values(np.array(values), size).tolist()
+        )
+        if size < len(values):
             notes.append(
-                f"{size} of {len(values[name])} values of {name} are shown; choose others with "
+                f"{size} of {len(values)} values of {name} are shown; choose others with "
                 f"--sel {name}=..."
             )
     return thinned

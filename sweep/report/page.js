@@ -15,11 +15,12 @@ function unpack(table) {
     return unpacked;
   });
 }
-const tables = Object.fromEntries(Object.entries(content.tables).map(([name, table]) => [name, unpack(table)]));
+const unpackAll = (packed) => Object.fromEntries(Object.entries(packed).map(([name, table]) => [name, unpack(table)]));
+let tables = unpackAll(content.tables);
 
-const distinct = (rows, name) => [...new Set(rows.map((row) => row[name]))];
-const selectors = content.places.map((name) => [name, distinct(tables.ranking, name)]);
-if (content.choices.length) selectors.push(["choice", distinct(tables.points, "choice")]);
+const selectors = Object.entries(content.selectors);
+if (content.choices.length) selectors.push(["choice", [...new Set(tables.points.map((row) => row.choice))]]);
+const sliders = {};  // parameters of the machine that the reader moved
 const state = Object.fromEntries(selectors.map(([name, values]) => [name, values[0]]));
 
 function readFragment() {
@@ -42,7 +43,7 @@ function makeSelectors() {
     select.addEventListener("change", () => {
       state[name] = values[select.selectedIndex];
       history.replaceState(null, "", "#" + new URLSearchParams(state));
-      update();
+      refresh();
     });
   }
 }
@@ -98,7 +99,7 @@ function answer() {
   const [best, next] = ranked.filter((row) => row.rank !== null && row.epoch_time !== null);
   const losers = ranked.filter((row) => row.reason && row.epoch_time === null);
   const place = `${best ? best.model : state.model} on ${state.system}`;
-  const given = content.places.slice(3).map((name) => `${name.replaceAll("_", " ")} ${format(state[name])}`);
+  const given = Object.keys(content.selectors).slice(3).map((name) => `${name.replaceAll("_", " ")} ${format(state[name])}`);
   let text = `Nothing is feasible for ${place}.`;
   if (best) {
     const memory = best.capacity ? `, using ${brief(best.memory / 1e9)} of ${brief(best.capacity / 1e9)} GB per PE` : "";
@@ -114,33 +115,85 @@ function answer() {
   document.getElementById("reasons").textContent = parts.join(" ");
 }
 
-function update() {
+async function update() {
   answer();
   for (const chart of content.charts) {
     const rows = pick(chart);
     const section = document.querySelector(`[data-chart="${chart.name}"]`);
     section.hidden = rows.length === 0;
-    views[chart.name]?.data("rows", structuredClone(rows)).runAsync();
+    if (section.hidden) continue;
+    views[chart.name] ??= await draw(chart, rows);
+    views[chart.name].data("rows", structuredClone(rows)).runAsync();
     if (Object.keys(chart.columns).length) fill(document.getElementById(`${chart.name}-table`), chart.columns, rows);
   }
 }
 
-async function draw() {
-  for (const chart of content.charts) {
-    const spec = structuredClone(chart.spec);
-    spec.datasets = { rows: structuredClone(pick(chart)) };
-    const legend = { columns: Math.max(1, Math.floor(document.getElementById(chart.name).clientWidth / 150)) };
-    const config = { font: "system-ui, sans-serif", legend };
-    const options = { actions: false, renderer: "svg", logLevel: 1, config };
-    views[chart.name] = (await vegaEmbed(`#${chart.name}`, spec, options)).view;
+async function draw(chart, rows) {
+  const element = document.getElementById(chart.name);
+  const spec = { ...chart.spec, datasets: { rows: structuredClone(rows) } };
+  const legend = { columns: Math.max(1, Math.floor(element.clientWidth / 150)) };
+  const config = { font: "system-ui, sans-serif", legend };
+  const { view } = await vegaEmbed(element, structuredClone(spec), { actions: false, renderer: "svg", config });
+  if (content.live) view.addEventListener("click", (_, item) => explain(item?.datum));
+  return view;
+}
+
+// A page that a server sent asks it for the rows of each place, and for one cell's explanation.
+async function ask(what, values) {
+  const query = new URLSearchParams({ ...values, ...sliders, token: content.live.token });
+  const response = await fetch(`${what}?${query}`);
+  if (response.ok) return response.json();
+  document.getElementById("answer").textContent = await response.text();
+  return null;
+}
+
+let asked = 0;
+async function refresh() {
+  const mine = ++asked;
+  if (content.live) {
+    const places = Object.fromEntries(Object.keys(content.selectors).map((name) => [name, state[name]]));
+    const answered = await ask("rows", places);
+    if (answered === null || mine !== asked) return;  // a later choice has overtaken this one
+    tables = unpackAll(answered.tables);
+  }
+  await update();
+}
+
+async function explain(row) {
+  if (!row?.strategy || !row.pe) return;
+  const axes = [...Object.keys(content.selectors), "strategy", "pe", ...content.choices];
+  const answered = await ask("explain", Object.fromEntries(axes.filter((name) => row[name] != null).map((name) => [name, row[name]])));
+  if (answered === null) return;
+  const columns = { term: "term", formula: "formula", numbers: "numbers", seconds_per_iteration: "s per iteration", part: "part" };
+  document.getElementById("explained").textContent = `${row.strategy} on ${format(row.pe)} PEs: ${answered.sentence}`;
+  fill(document.getElementById("terms"), columns, answered.formulas);
+  document.getElementById("explanation").hidden = false;
+}
+
+function makeSliders() {
+  const form = document.getElementById("sliders");
+  for (const [name, values] of Object.entries(content.live.sliders)) {
+    const label = form.appendChild(document.createElement("label"));
+    const text = label.appendChild(document.createElement("span"));
+    const slider = label.appendChild(document.createElement("input"));
+    Object.assign(slider, { type: "range", min: -1, max: 1, step: 0.05, value: 0 });
+    const write = () => (text.textContent = `${name.replaceAll("_", " ")} x ${brief(10 ** slider.value)}`);
+    write();
+    slider.addEventListener("input", write);
+    slider.addEventListener("change", () => {
+      if (Number(slider.value) === 0) delete sliders[`set.${name}`];
+      else sliders[`set.${name}`] = values[state.system] * 10 ** slider.value;
+      refresh();
+    });
   }
 }
 
 readFragment();
 makeSelectors();
-draw().then(update);
+if (content.live) makeSliders();
+refresh();
 addEventListener("hashchange", () => {
   readFragment();
   for (const select of document.querySelectorAll("select")) select.value = state[select.name];
-  update();
+  refresh();
 });

@@ -5,7 +5,7 @@ The file needs no network: its content security policy lets a browser load nothi
 
 import json
 import math
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,18 @@ from jinja2 import Environment
 from grids.reading.errors import InputError
 from sweep.report.charts import make_charts
 from sweep.report.contents import Report, Row
+
+
+@dataclass(frozen=True)
+class Live:
+    """What a page needs of the server that it came from.
+
+    token: of its requests. sliders: parameters of the machine with the value of each system.
+    """
+
+    token: str
+    sliders: dict[str, dict[str, float]]
+
 
 DIGITS = 5  # significant ones of a number on the page: a fifth of the bytes of all 17
 HERE = Path(__file__).parent
@@ -32,17 +44,17 @@ def write_page(report: Report, path: Path, command: str) -> None:
         raise InputError(f"cannot be written: {error.strerror}", where=str(path)) from None
 
 
-def render_page(report: Report, command: str) -> str:
-    """Render the page of a report; command: what makes it again."""
+def render_page(report: Report, command: str, live: Live | None = None) -> str:
+    """Render the page of a report; command: what makes it again; live: where a server answers."""
     from vl_convert import javascript_bundle  # 30 MB, which nothing but a page needs
 
     charts = make_charts(report.strategies, report.choices)
-    names = ("ranking", "parts", "upgrades", "points")
     data = {
-        "places": report.places,
+        "selectors": report.selectors,
         "choices": report.choices,
-        "tables": {name: _pack(getattr(report, name)) for name in names},
         "charts": [asdict(chart) for chart in charts],
+        "live": live and asdict(live),
+        **pack_tables(report),
     }
     # Names of users are text: the template escapes it, and in JSON no `<` ends the script.
     template = Environment(autoescape=True).from_string(_read("page.html"))
@@ -50,14 +62,26 @@ def render_page(report: Report, command: str) -> str:
         report=report,
         charts=charts,
         command=command,
+        live=live,
         spec=yaml.safe_dump(report.spec, sort_keys=False, allow_unicode=True),
         style=_read("page.css"),
         script=_read("page.js"),
         library=javascript_bundle("window.vegaEmbed = vegaEmbed;").replace(
             "</script", "<\\/script"
         ),
-        data=json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c"),
+        data=write_json(data).replace("<", "\\u003c"),
     )
+
+
+def write_json(data: Any) -> str:
+    """Write JSON without spaces."""
+    return json.dumps(data, allow_nan=False, separators=(",", ":"))
+
+
+def pack_tables(report: Report) -> dict[str, Any]:
+    """Pack the rows of a report's tables as columns."""
+    names = ("ranking", "parts", "upgrades", "points")
+    return {"tables": {name: _pack(getattr(report, name)) for name in names}}
 
 
 def _read(name: str) -> str:

@@ -81,6 +81,10 @@ def _make_points(
     Where no choice is allowed, the row of the best one has the reasons.
     """
     cells = cells.assign(time=Paradl(cells).epoch_time).transpose(*outer, *shown, ...)
+    labels = {
+        dim: [str(value) if dim in LABELS else float(value) for value in cells[dim].values]
+        for dim in (*outer, *shown)
+    }
     time, limit = cells["time"].values.astype(float), cells["limit"].values
     memory = cells["memory"].transpose(*outer, *shown).values
     time = np.where(find_allowed(limit) & np.isfinite(time), time, np.inf)
@@ -89,14 +93,13 @@ def _make_points(
         is_wanted = np.isin(cells[name].values, wanted)
         kept &= is_wanted.reshape([-1 if other == axis else 1 for other in range(len(shown))])
     for at in np.ndindex(time.shape[: len(outer)]):
-        place = {dim: _read(cells, dim, position) for dim, position in zip(outer, at, strict=True)}
+        place: Row = {dim: labels[dim][position] for dim, position in zip(outer, at, strict=True)}
         fastest = np.unravel_index(time[at].argmin(), kept.shape)
         others = map(tuple, np.argwhere(kept & np.isfinite(time[at]))) if shown else ()
         for choice in (fastest, *others):
             cell = (*at, *choice)
-            values = {
-                name: _read(cells, name, position)
-                for name, position in zip(shown, choice, strict=True)
+            values: Row = {
+                name: labels[name][position] for name, position in zip(shown, choice, strict=True)
             }
             text = ", ".join(f"{name} {value:g}" for name, value in values.items())
             yield {
@@ -105,12 +108,6 @@ def _make_points(
                 "choice": BEST if choice is fastest else text,
                 **_measure(float(time[cell]), float(memory[cell]), place["pe"], int(limit[cell])),
             }
-
-
-def _read(cells: "xr.Dataset", dim: str, position: int) -> Any:
-    """Read a value of a coordinate."""
-    value = cells[dim].values[position]
-    return str(value) if dim in LABELS else float(value)
 
 
 def _measure(time: float, memory: float, pe: float, limit: int) -> Row:

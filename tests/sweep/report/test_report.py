@@ -48,7 +48,7 @@ def test_parts_add_up(report):
         same = [
             part
             for part in report.parts
-            if all(part[name] == row[name] for name in (*report.places, "strategy"))
+            if all(part[name] == row[name] for name in (*report.selectors, "strategy"))
         ]
         for kind, total in (("time", row["epoch_time"]), ("memory", row["memory"])):
             amounts = [part["amount"] for part in same if part["kind"] == kind]
@@ -64,7 +64,7 @@ def test_curves_end_at_the_ranking(report):
             for point in report.points
             if point["choice"] == "best"
             and point["time"] is not None
-            and all(point[name] == row[name] for name in (*report.places, "strategy"))
+            and all(point[name] == row[name] for name in (*report.selectors, "strategy"))
         ]
         assert min(curve) == pytest.approx(row["epoch_time"])
 

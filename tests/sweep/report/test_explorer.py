@@ -1,0 +1,122 @@
+"""The explorer answers from a cube as the questions do, to its own page alone."""
+
+import json
+import re
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from http.client import HTTPConnection
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import pytest
+from cubes import COMMAND
+
+import sweep
+
+PLACE = {"model": "alexnet", "dataset": "imagenet", "system": "abci"}
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    url = str(tmp_path_factory.mktemp("explore") / "cube.zarr")
+    axes = {name: [value] for name, value in PLACE.items()}
+    strategies = ["data", "data+filter:group=4"]
+    sweep.run({"axes": {**axes, "strategy": strategies, "pe": [4, 8], "batch": [32, 64]}}, url)
+    return url
+
+
+@pytest.fixture(scope="module")
+def address(url: str) -> Iterator[str]:
+    """The address that the command prints; Ctrl-C ends it without a traceback."""
+    process = subprocess.Popen(
+        [*COMMAND, "explore", url, "--no-browser"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    yield process.stdout.readline().strip()
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+    assert "Traceback" not in err
+
+
+def request(
+    address: str, path: str, query: Mapping[str, object], host: str = ""
+) -> tuple[int, str]:
+    parts = urlsplit(address)
+    token = parts.query.removeprefix("token=")
+    with closing(HTTPConnection(parts.netloc, timeout=30)) as connection:
+        headers = {"Host": host} if host else {}
+        connection.request("GET", f"{path}?{urlencode({'token': token, **query})}", headers=headers)
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+
+
+def read_times(text: str) -> list[float]:
+    column = json.loads(text)["tables"]["ranking"]["columns"]["epoch_time"]
+    return [float(value) for value in column["values"]]
+
+
+def test_rows(address, url):
+    """The ranking of a place is that of `best`."""
+    status, text = request(address, "/rows", PLACE)
+    assert status == 200
+    expected = sweep.best(url)["epoch_time"].tolist()
+    assert read_times(text) == pytest.approx(expected, rel=1e-4)
+
+
+def test_a_parameter_that_is_no_axis(address):
+    """Links of a fiftieth take as much longer as predict says."""
+    value = 1e9
+    _, text = request(address, "/rows", {**PLACE, "set.intra_bandwidth": value})
+    settings: dict[str, Any] = {"dataset": "imagenet", "system": "abci"}
+    settings["parameters"] = {"intra_bandwidth": value}
+    predicted = [sweep.predict("alexnet", "data", pe, 64, **settings) for pe in (4, 8)]
+    expected = min(answer["epoch_time"] for answer in predicted)
+    assert min(read_times(text)) == pytest.approx(expected, rel=1e-4)
+
+
+def test_explain(address):
+    cell = {"strategy": "data", "pe": 8, "batch": 32}
+    status, text = request(address, "/explain", {**PLACE, **cell})
+    assert status == 200
+    answer = sweep.explain("alexnet", "data", 8, 32, dataset="imagenet", system="abci")
+    assert json.loads(text)["sentence"] == answer["sentence"]
+
+
+def test_page(address):
+    """It may ask its own server, and no other."""
+    status, text = request(address, "/", {})
+    assert status == 200
+    assert "connect-src 'self'" in text
+    assert re.search(r"default-src 'none'", text)
+
+
+@pytest.mark.parametrize(
+    ("changes", "status"),
+    [
+        ({"token": "guessed"}, 403),
+        ({"model": "alexnt"}, 400),
+        ({"colour": "red"}, 400),
+        ({"set.inter_bandwidth": "nan"}, 400),
+        ({"set.no_such": "1"}, 400),
+        ({"set.inter_bandwidth": "-1"}, 400),
+    ],
+)
+def test_bad_requests(changes, status, address):
+    got, text = request(address, "/rows", PLACE | changes)
+    assert got == status
+    assert "Traceback" not in text
+
+
+def test_another_name_of_this_machine(address):
+    """As pages of others would have it, whose name leads here (DNS rebinding)."""
+    assert request(address, "/rows", PLACE, host="elsewhere.example")[0] == 403
+
+
+def test_a_port_that_is_taken(address, url, paradl):
+    code, out, err = paradl("explore", url, "--no-browser", "--port", str(urlsplit(address).port))
+    assert (code, out, err.count("\n")) == (2, "", 1)
