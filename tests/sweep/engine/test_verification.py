@@ -275,7 +275,7 @@ def test_the_command_for_programs(url, paradl):
     assert damage["file"] == f"memory/{BLOCK}"
     assert damage["cells"]["batch"] == {"first": 16, "last": 32, "count": 2}
     assert "another run" in found["left"]
-    assert err.startswith("paradl: 1 damaged files, 1 blocks; the marks were not changed: ")
+    assert err.startswith("paradl: 1 damaged files, 1 blocks; ")
     code, out, _ = paradl("status", url, "--verify", "--format", "csv")
     assert out.splitlines()[0].startswith("variable,file,what,cells.model.first")
 
