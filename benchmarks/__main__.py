@@ -1,4 +1,4 @@
-"""The command `python -m benchmarks`: measure, print, and on request record."""
+"""The command `python -m benchmarks`: measure, print and, with --record, write RESULTS.md."""
 
 import json
 import sys
@@ -11,10 +11,8 @@ import typer
 
 from benchmarks import (
     ablation,
-    broadcast,
     codecs,
     convergence,
-    elasticities,
     endtoend,
     first,
     fuzz,
@@ -26,18 +24,12 @@ from benchmarks import (
     labels,
     layouts,
     memory,
-    oracles,
     priors,
-    profile,
     programs,
-    scalar,
     scoreboard,
     search,
-    startup,
-    training,
     user,
     versions,
-    workers,
 )
 from benchmarks.effort import FULL, QUICK, Effort
 from benchmarks.machine import Machine
@@ -48,18 +40,12 @@ from sweep.engine.compile_cache import keep_programs
 RESULTS = Path(__file__).parent / "RESULTS.md"
 
 MEASUREMENTS: dict[str, Callable[[Effort], Report]] = {
-    "startup": startup.measure,
     "first": first.measure,
     "user": user.measure,
-    "scalar": scalar.measure,
-    "numpy": broadcast.measure,
     "kernel": kernel.measure,
     "gains": gains.measure,
-    "oracles": oracles.measure,
-    "profile": profile.measure,
     "disk": endtoend.measure,
     "codecs": codecs.measure,
-    "workers": workers.measure,
     "search": search.measure,
     "versions": versions.measure,
     "memory": memory.measure,
@@ -69,12 +55,10 @@ MEASUREMENTS: dict[str, Callable[[Effort], Report]] = {
     "grouped": grouped.measure,
     "ablation": ablation.measure,
     "convergence": convergence.measure,
-    "training": training.measure,
     "labels": labels.measure,
     "layouts": layouts.measure,
     "scoreboard": scoreboard.measure,
     "programs": programs.measure,
-    "elasticities": elasticities.measure,
     "house": house.measure,
 }
 
@@ -83,15 +67,15 @@ def main(
     names: Annotated[
         list[str] | None, typer.Argument(help=f"What to measure: {', '.join(MEASUREMENTS)}")
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Minutes less, and noisier.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="SI units.")] = False,
-    seed: Annotated[int, typer.Option(help="Of fuzz: which files are made.")] = 1,
-    cases: Annotated[int | None, typer.Option(help="Of fuzz: how many files are made.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Minutes shorter, and noisier.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, in SI units.")] = False,
+    seed: Annotated[int, typer.Option(help="fuzz: random seed.")] = 1,
+    cases: Annotated[int | None, typer.Option(help="fuzz: number of files.")] = None,
     record: Annotated[
         bool, typer.Option("--record", help=f"Replace the rows in {RESULTS.name}.")
     ] = False,
 ) -> None:
-    """How fast paradl is here, as ratios within one run."""
+    """Measure how fast paradl is on this machine, as ratios within one run."""
     chosen = _chosen(names or [])
     keep_programs()
     machine = Machine.here()
@@ -116,6 +100,6 @@ def _chosen(names: list[str]) -> list[str]:
     return [name for name in MEASUREMENTS if not names or name in names]
 
 
-# Dask's workers import this module, too.
+# Spawned processes import this module, too.
 if __name__ == "__main__":
     typer.run(main)

@@ -1,4 +1,4 @@
-"""Codecs, chunks and shards by write rate and size: why the engine stores a cube as it does."""
+"""Compare codecs, chunks and shards by write rate and size; the engine's choice rests on this."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -41,9 +41,9 @@ SHARDS = (2**20, 2**21, 2**22, 2**23, 2**24)
 
 
 def layouts() -> dict[str, Layout]:
-    """The engine's layout, and each that differs from it in one respect."""
+    """Return the engine's layout, and layouts that differ from it in one respect."""
     as_is = Layout(CODEC, CHUNK_CELLS, SHARD_CELLS)
-    codecs = {name: Layout(each, CHUNK_CELLS, SHARD_CELLS) for name, each in CODECS.items()}
+    codecs = {name: Layout(codec, CHUNK_CELLS, SHARD_CELLS) for name, codec in CODECS.items()}
     chunks = {
         f"chunks of {_power(n)}": Layout(CODEC, n, SHARD_CELLS) for n in CHUNKS if n != CHUNK_CELLS
     }
@@ -59,7 +59,7 @@ def layouts() -> dict[str, Layout]:
 
 
 def measure(effort: Effort) -> Report:
-    """One block of each of some strategies, side by side."""
+    """Write a block per strategy, side by side, in every layout."""
     arrays = sample(effort.sampled)
     with TemporaryDirectory() as name:
         folder = Path(name)
@@ -86,7 +86,7 @@ def measure(effort: Effort) -> Report:
 
 
 def sample(strategies: int) -> Arrays:
-    """Blocks as a sweep stores them, of so many strategies, one after the other."""
+    """Return the blocks of the first strategies as a sweep stores them, stacked."""
     grid = spaces.wide(22)
     blocks = [Block(grid, position).arrays() for position in range(strategies)]
     return {name: np.stack([block[name] for block in blocks]) for name in blocks[0]}

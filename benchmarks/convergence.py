@@ -1,7 +1,7 @@
-"""Convergence: how well laws foretell the epochs of batches that their fits have not seen.
+"""Measure how well convergence laws predict epochs at batches that their fits have not seen.
 
-Each published series is fitted to its smallest batches, two of them and more, and asked for the
-larger ones. What is called last is the largest batch by all the others.
+Each published series is fitted to its two, three ... smallest batches, and predicts the larger
+ones. Rows called "last" predict the largest batch from all the others.
 """
 
 from collections import defaultdict
@@ -22,13 +22,13 @@ from grids.convergence.table import interpolate_epochs
 from grids.models.layers import Floats
 from kernels.configuration.convergence import Law, count_epochs, spread_epochs
 
-# Where steps alone were published. Any number does: epochs of another unit have the same law.
+# Used where only steps were published; any number will do, since the law does not depend on it.
 SAMPLES = 10**5
 LEAST_POINTS = 3
 NEAR = 2.0  # times the largest batch of the fit
 INSIDE = 1.2816  # spreads: 80 % of a normal distribution
 EXPONENTS = (0.75, 1.0, 1.25, 1.5, 2.0)
-# Those that the shipped one was chosen among.
+# Candidates for the shipped prior.
 PRIORS = tuple(
     LawPrior(ratio, spread, error, PRIOR.count)
     for ratio, spread, error in product((0.0, 0.5, 1.0, 1.5), (1.0, 1.5, 2.0), (0.04, 0.05, 0.06))
@@ -40,11 +40,11 @@ LEAST_COVERED, MOST_COVERED = 0.7, 0.9
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A batch that a fit has not seen. ratio: to the largest that it has, or 1 inside."""
+    """A batch that a fit has not seen. ratio: to the largest fitted one, or 1 between others."""
 
     model: str
     series: str
-    points: int  # of the fit
+    points: int  # in the fit
     batch: float
     ratio: float
     measured: float  # epochs
@@ -59,17 +59,17 @@ class LeftOut:
 
     @property
     def score(self) -> float:
-        """Logarithm of the probability of what was measured, but for a constant."""
+        """Log likelihood of the measured value, up to a constant."""
         return float(-np.log(self.spread) - (self.error / self.spread) ** 2 / 2)
 
     @property
     def covered(self) -> bool:
-        """True if the 80 % interval holds what was measured."""
+        """True if the 80 % interval contains the measured value."""
         return abs(self.error) <= INSIDE * self.spread
 
 
 def fit_series() -> tuple[Convergence, ...]:
-    """The catalogue's series of three points and more."""
+    """Fit the catalogue's series of three or more points."""
     return tuple(
         fit(series, SAMPLES) for series in read_points(EPOCHS) if len(series.points) >= LEAST_POINTS
     )
@@ -78,7 +78,7 @@ def fit_series() -> tuple[Convergence, ...]:
 def leave_large_out(
     entries: Sequence[Convergence], exponent: float = 1.0, prior: LawPrior = PRIOR
 ) -> tuple[LeftOut, ...]:
-    """Every batch by each fit to two and more smaller ones.
+    """Predict every batch by each fit to two or more smaller ones.
 
     exponent: a of E_min (1 + (B/B_c)^a), a law of B^a.
     """
@@ -96,7 +96,7 @@ def leave_large_out(
 
 
 def leave_inner_out(entries: Sequence[Convergence]) -> tuple[tuple[LeftOut, ...], Floats]:
-    """Every batch between others by a fit without it, and ln(interpolated / measured) there."""
+    """Predict every batch between others by a fit without it; and ln(interpolated / measured)."""
     rows, tables = [], []
     for entry in entries:
         batches, epochs = list_points(entry)
@@ -109,7 +109,7 @@ def leave_inner_out(entries: Sequence[Convergence]) -> tuple[tuple[LeftOut, ...]
 
 
 def leave_models_out(entries: Sequence[Convergence]) -> tuple[LeftOut, ...]:
-    """As `leave_large_out`, each model by the prior that all other models' rows choose."""
+    """Predict as `leave_large_out`, with the prior that suits the other models best."""
     by_prior = [leave_large_out(entries, prior=prior) for prior in PRIORS]
     rows: list[LeftOut] = []
     for model in dict.fromkeys(entry.model for entry in entries):
@@ -119,7 +119,7 @@ def leave_models_out(entries: Sequence[Convergence]) -> tuple[LeftOut, ...]:
 
 
 def score_rows(rows: Sequence[LeftOut], without: str = "") -> float:
-    """Sum of the mean scores of each series, near and far, without those of a model."""
+    """Sum the mean scores of each series, near and far, without those of a model."""
     groups: dict[tuple[str, bool], list[float]] = defaultdict(list)
     for row in rows:
         if row.model != without:
@@ -128,14 +128,14 @@ def score_rows(rows: Sequence[LeftOut], without: str = "") -> float:
 
 
 def list_points(entry: Convergence) -> tuple[Floats, Floats]:
-    """Batches and epochs [n]."""
+    """Return batches and epochs [n]."""
     pairs = [(point.global_batch, point.epochs) for point in entry.points]
     batches, epochs = np.array(pairs, dtype=np.float64).T
     return batches, epochs
 
 
 def meet(entry: Convergence, law: Law, n: int, batch: float) -> LeftOut:
-    """Prediction for point n, at `batch`, by a law fitted to the others."""
+    """Predict point n, at `batch`, by a law fitted to others."""
     point = entry.points[n]
     return LeftOut(
         model=entry.model,
@@ -151,32 +151,32 @@ def meet(entry: Convergence, law: Law, n: int, batch: float) -> LeftOut:
 
 
 def _name_source(entry: Convergence) -> str:
-    """The file, or the submitter's logs, that a series is from."""
+    """Name the file or submitter of a series."""
     return entry.source[0].removeprefix("mlcommons/").split(" (")[0]
 
 
 def median_error(errors: Sequence[float] | Floats) -> float:
-    """Median of |predicted / measured - 1|, from logarithms."""
+    """Return the median of |predicted / measured - 1| from logarithms."""
     return float(np.median(np.abs(np.expm1(errors))))
 
 
 def root_mean_square(errors: Sequence[float] | Floats) -> float:
-    """Spread of logarithms."""
+    """Return the root mean square of logarithms."""
     return float(np.sqrt(np.mean(np.square(errors))))
 
 
 def share_covered(rows: Sequence[LeftOut]) -> float:
-    """Share of rows whose 80 % interval holds the measured value."""
+    """Return the share of rows whose 80 % interval contains the measured value."""
     return float(np.mean([row.covered for row in rows]))
 
 
 def select(rows: Sequence[LeftOut], *, near: bool, last: bool = False) -> list[LeftOut]:
-    """Rows at most NEAR times as large as the largest that was fitted, or the farther ones."""
+    """Select rows up to NEAR times the largest fitted batch, or those beyond."""
     return [row for row in rows if (row.ratio <= NEAR) == near and (row.last or not last)]
 
 
 def measure(effort: Effort) -> Report:
-    """Every error and interval: the same whatever the effort."""
+    """Compute every error and interval; independent of the effort."""
     entries = fit_series()
     rows = leave_large_out(entries)
     inner, tables = leave_inner_out(entries)
@@ -201,17 +201,17 @@ def measure(effort: Effort) -> Report:
         *(_show_exponent(entries, exponent) for exponent in EXPONENTS),
     ]
     note = (
-        "Largest batches are left out once each (last), and all that are larger than the two, "
-        "three ... smallest. Ratios are predicted / measured. Epochs of BERT, GPT-3, Llama and "
-        "Stable Diffusion are of 100,000 samples."
+        "Left out are the largest batch (last), or all but the two, three ... smallest. Ratios are "
+        "predicted / measured. Epochs of BERT, GPT-3, Llama and Stable Diffusion are 100,000 "
+        "samples."
     )
     lasts = [_show_row(row) for row in rows if row.last]
-    return Report("convergence", "epochs of batches not fitted", (*shown, *lasts), note)
+    return Report("convergence", "epochs at batches not in the fit", (*shown, *lasts), note)
 
 
 def _name(near: bool, last: bool) -> str:
-    """Which rows, in words."""
-    distance = f"at most {NEAR:g} x the largest fitted" if near else "farther"
+    """Describe a selection of rows."""
+    distance = f"up to {NEAR:g} x the largest fitted" if near else "beyond"
     return f"{'last, ' if last else 'all, '}{distance}"
 
 
@@ -244,7 +244,7 @@ def _show_exponent(entries: Sequence[Convergence], exponent: float) -> Row:
 
 
 def _show_row(row: LeftOut) -> Row:
-    """A largest batch that was left out."""
+    """Make the row of a largest batch that was left out."""
     inside = "inside" if row.covered else "outside"
     return Row(
         f"{row.series}: batch {row.batch:,.0f}",

@@ -1,4 +1,4 @@
-"""The corpus of the fuzzer: files that users write, mutated, and how each of them is read."""
+"""The corpus of the fuzzer: mutated files of the kinds that users write, and their readers."""
 
 import json
 import time
@@ -25,14 +25,14 @@ AUTHORS = ROOT / "tests" / "data" / "paradl"
 
 MOST_MESSAGE = 1000  # characters
 MOST_LINES = 8
-MOST_SECONDS = 2.0  # of the processor: other processes take no part in it
+MOST_SECONDS = 2.0  # processor time, so that other processes do not count
 
 Reader = Callable[[Path], object]
 
 
 @dataclass(frozen=True)
 class Case:
-    """A file's name, what it holds, and the mutation that it is: (file, seed) make it again."""
+    """A mutated file; `file` and `seed` reproduce its content."""
 
     file: Path
     seed: int
@@ -44,7 +44,7 @@ class Case:
 
 
 def list_files() -> tuple[Path, ...]:
-    """The files that are mutated."""
+    """List the files to mutate."""
     folders = ((ROOT / "examples", "*.yaml"), (AUTHORS, "*.net*"), (AUTHORS, "*.lc"))
     listed = [path for folder, pattern in folders for path in sorted(folder.glob(pattern))]
     entries = sorted(CATALOGUE.glob("*/*.yaml"))
@@ -52,7 +52,7 @@ def list_files() -> tuple[Path, ...]:
 
 
 def make_cases(seed: int, count: int) -> Iterator[Case]:
-    """As many mutations, the same for the same seed."""
+    """Yield `count` mutated files, the same for the same seed."""
     contents = {path: path.read_bytes() for path in list_files()}
     parts = {path: load(path).data for path in contents if path.suffix == ".yaml"}
     files = list(contents)
@@ -67,7 +67,7 @@ def make_cases(seed: int, count: int) -> Iterator[Case]:
 
 
 def list_readers() -> dict[str, Reader]:
-    """How a file is read, by the name of the folder that it stands in, or by its ending."""
+    """Return readers by the name of a file's folder, or by its suffix."""
     names = read_net(AUTHORS / "RESNET50_ImageNet_profall.net_sc").layers.names
     kinds: tuple[Kind, ...] = ("model", "dataset", "system", "calibration")
     return {
@@ -85,16 +85,18 @@ def _read_entry(kind: Kind, path: Path) -> object:
 
 
 def _read_family(path: Path) -> object:
-    """A network of a family's file, with the settings of one of the catalogue's models."""
+    """Make a network of a family's file, with the settings of a model of the catalogue."""
     models = (find("model", name, Path()) for name in list_names("model"))
-    families = [each.family for each in models if isinstance(each, Architecture) and each.family]
-    settings = next(each.model_dump() for each in families if each.name == path.stem)
+    families = [
+        model.family for model in models if isinstance(model, Architecture) and model.family
+    ]
+    settings = next(family.model_dump() for family in families if family.name == path.stem)
     family = settings | {"name": str(path)}
     return find("model", {"name": "net", "rank": 2, "family": family}, path.parent)
 
 
 def fault(case: Case, readers: Mapping[str, Reader], folder: Path) -> str:
-    """Faults in how the case is read, or refused; empty where all is well."""
+    """Read a case; describe the fault unless it is read or refused by a short message, quickly."""
     path = folder / case.file.name
     path.write_bytes(case.content)
     read = readers.get(case.file.suffix) or readers[case.file.parent.name]
@@ -105,8 +107,8 @@ def fault(case: Case, readers: Mapping[str, Reader], folder: Path) -> str:
         text = str(error)
         if len(text) >= MOST_MESSAGE or len(text.splitlines()) > MOST_LINES:
             return f"{case.title}: a message of {len(text)} characters: {text[:200]}"
-    except Exception as error:  # whatever it is: users are to meet none of them
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        return f"{case.title}: {type(error).__name__}: {str(error)[:200]} ({place})"
+    except Exception as error:  # users must never see any of these
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        return f"{case.title}: {type(error).__name__}: {str(error)[:200]} ({frame})"
     seconds = time.process_time() - start
     return f"{case.title}: took {seconds:.1f} s" if seconds > MOST_SECONDS else ""

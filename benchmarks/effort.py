@@ -1,4 +1,4 @@
-"""How long to measure: `--quick` takes a minute or two, and is noisier."""
+"""How long to measure: `--quick` takes minutes less and is noisier."""
 
 from dataclasses import dataclass
 
@@ -7,11 +7,10 @@ from dataclasses import dataclass
 class Effort:
     """Rounds and sizes of every measurement.
 
-    rounds: of what takes seconds. short_rounds: of what takes milliseconds. blocks: log2 cells of
-    the blocks that the kernel fills. strategies: of the cubes that are stored, a block each.
-    sampled: strategies whose blocks every codec compresses. scalar_cells: that the scalar loop
-    predicts. searched: PE counts of the space that is searched. kills: of running sweeps. cases:
-    files that are mutated, the same ones for the same seed.
+    rounds: of actions of seconds. short_rounds: of actions of milliseconds. blocks: log2 of the
+    cells of blocks to evaluate. strategies: number in stored cubes, one block each. sampled:
+    strategies whose blocks the codecs compress. searched: PE counts of the searched space. kills:
+    of running sweeps. cases: mutated files; the same seed makes the same ones.
     """
 
     rounds: int
@@ -19,7 +18,6 @@ class Effort:
     blocks: tuple[int, ...]
     strategies: int
     sampled: int
-    scalar_cells: int
     searched: int
     kills: int
     cases: int
@@ -32,7 +30,6 @@ FULL = Effort(
     blocks=(16, 18, 20, 22),
     strategies=12,
     sampled=4,
-    scalar_cells=2000,
     searched=8192,
     kills=50,
     cases=10_000,
@@ -43,7 +40,6 @@ QUICK = Effort(
     blocks=(16, 22),
     strategies=4,
     sampled=1,
-    scalar_cells=512,
     searched=1024,
     kills=5,
     cases=1_000,

@@ -1,4 +1,4 @@
-"""Fuzz: mutated files are read, made into grids and predicted; only an InputError may come of it.
+"""Fuzz: read mutated files, make grids and predict; the only allowed error is InputError.
 
 `python -m benchmarks fuzz --seed 7 --cases 10000`; tests/test_fuzz.py reads a fixed corpus.
 """
@@ -22,7 +22,7 @@ from sweep.measured.predicted_runs import Conditions
 from sweep.measured.runs import read_runs
 from sweep.questions.predict import predict_grid
 
-# One cell, of a network with few layers: what a mutated file takes part in.
+# One cell of a network with few layers, in which a mutated file replaces one entry.
 AXES: dict[str, object] = {
     "model": "alexnet",
     "dataset": "imagenet",
@@ -31,12 +31,12 @@ AXES: dict[str, object] = {
     "pe": 8,
     "batch": 4,
 }
-RUNS = 3  # of a mutated table, that are looked up
+RUNS = 3  # runs of a mutated table to look up
 FAULTS_SHOWN = 20
 
 
 def measure(effort: Effort) -> Report:
-    """How many mutations were met with anything but an answer or one short message."""
+    """Count mutations that gave anything but an answer or one short message."""
     keep_programs()
     readers = {**list_readers(), **list_deep_readers()}
     start = time.perf_counter()
@@ -52,7 +52,7 @@ def measure(effort: Effort) -> Report:
 
 
 def list_deep_readers() -> dict[str, Reader]:
-    """As `corpus.list_readers`, and what was read is evaluated in a cell."""
+    """Return readers like `corpus.list_readers` that also evaluate a cell."""
     entries: dict[str, Reader] = {
         f"{kind}s": partial(_predict_with, kind) for kind in ("model", "dataset", "system")
     }
@@ -65,9 +65,11 @@ def list_deep_readers() -> dict[str, Reader]:
 
 
 def _predict_with(kind: str, path: Path) -> None:
-    """Predict a configuration in which the file takes part."""
-    own = path.suffix.startswith(".net")  # such a file brings its data set
-    others = {name: value for name, value in AXES.items() if not (own and name == "dataset")}
+    """Predict a configuration with the file as its model, data set or system."""
+    has_dataset = path.suffix.startswith(".net")  # such a file brings its data set
+    others = {
+        name: value for name, value in AXES.items() if not (has_dataset and name == "dataset")
+    }
     grid = Grid.from_spec(validate_spec({"axes": others | {kind: str(path)}}, "fuzz"))
     predict_grid(grid)
 
@@ -77,7 +79,7 @@ def _predict_calibrated(path: Path) -> None:
 
 
 def _evaluate_first_cell(path: Path) -> None:
-    """Plan what a spec describes, and evaluate the first cell of the first pair that fits."""
+    """Plan a spec's sweep and evaluate the first cell of the first model and data set that fit."""
     grid = read_grid(path)
     preview_sweep(str(path.with_suffix(".zarr")), grid, 1, overwrite=False, extend=False)
     for model, dataset in list(grid.fitting)[:1]:

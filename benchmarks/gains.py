@@ -1,6 +1,6 @@
-"""Gains: what each optimisation of the kernel brings, each left out in turn within one run.
+"""Measure what each optimisation of the kernel gains, leaving out one at a time.
 
-The figures stand beside the optimisations; one that no longer earns its lines goes.
+Comments at the optimisations quote these figures; one that no longer gains anything should go.
 """
 
 import inspect
@@ -23,7 +23,7 @@ from kernels.compiled import compiled
 from kernels.configuration.case import Case
 from sweep.engine.buffer_pool import Spare
 
-# Names in the kernels, and the value under which they do nothing.
+# Constants of the kernels, with values that switch the optimisation off.
 WITHOUT: Mapping[str, Mapping[str, object]] = {
     "invariants ahead of the tiles": {"kernels.blocks.fill.FEW": 2**60},
     "tiles": {"kernels.blocks.fill.TILE_CELLS": 2**60},
@@ -31,7 +31,7 @@ WITHOUT: Mapping[str, Mapping[str, object]] = {
 
 
 def measure(effort: Effort) -> Report:
-    """Each strategy's largest block of variables and summary, on one core."""
+    """Measure each strategy's largest block with its summary, on one core."""
     rows = []
     for kind, grid in (
         ("three axes", spaces.wide(effort.blocks[-1])),
@@ -39,13 +39,13 @@ def measure(effort: Effort) -> Report:
     ):
         for position, name in enumerate(spaces.STRATEGIES):
             rows += _rows(f"{name}, {kind}", grid, position, effort)
-    return Report("gains", "a block's rate as it is, over its rate without", tuple(rows))
+    return Report("gains", "a block's rate over that without the optimisation", tuple(rows))
 
 
 def _rows(what: str, grid: Grid, strategy: int, effort: Effort) -> list[Row]:
     blocks: dict[str, Action] = {
         "as it is": Block(grid, strategy),
-        "buffers that are there": Block(grid, strategy, reuse=False),
+        "reused buffers": Block(grid, strategy, reuse=False),
     }
     blocks |= {name: Block(grid, strategy, names) for name, names in WITHOUT.items()}
     timings = interleaved(blocks, effort.short_rounds)
@@ -63,7 +63,7 @@ def _rows(what: str, grid: Grid, strategy: int, effort: Effort) -> list[Row]:
 
 
 class Block:
-    """One strategy's block, evaluated again and again by a program of its own."""
+    """One strategy's block with a program of its own, to be evaluated repeatedly."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class Block:
         reuse: bool = True,
     ) -> None:
         case = grid.case((0, 0, 0, strategy))
-        assert case is not None  # the spaces have data sets that fit
+        assert case is not None  # the spaces' data sets fit
         self._grid, self._case, self._without = grid, case, without or {}
         self._program, self._spare, self._reuse = _compile(), Spare(), reuse
 
@@ -94,13 +94,13 @@ Program = Callable[[Buffers, Case, Cells, tuple[int, ...]], tuple[Buffers, Array
 
 
 def _compile() -> Program:
-    """The program that fills a block, compiled anew and so as the kernels' names are by then."""
+    """Make a program that fills a block, compiled with the constants as they are by then."""
 
     @compiled("shape", donated=("buffers",))
     def fill(
         buffers: Buffers, case: Case, enough: Cells, shape: tuple[int, ...]
     ) -> tuple[Buffers, Array]:
-        # The function itself: a program inside another is traced once, as the names then were.
+        # Unwrapped: a compiled function inside another is traced once, with the old constants.
         trace: Callable[..., tuple[Buffers, Array]] = inspect.unwrap(fill_buffers)
         return trace(buffers, 0, case, enough, shape=shape)
 

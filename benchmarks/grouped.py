@@ -1,13 +1,13 @@
-"""Grouped convolutions: how fast kernels of narrow groups fetch their windows, from published rows.
+"""Fit how fast grouped convolutions fetch their windows, from published images per second.
 
-A kernel of one group has few filters to use a window for, and no tile of it stays where the next
-one needs it: each group fetches the windows of its channels anew. With n filters a group, a layer
-of F FLOPs a sample fetches F / (2 n) items, at a part of the memory's bandwidth (`window_fetch`):
+Kernels of narrow groups reuse a window for few filters, and every group fetches its windows anew.
+With n filters per group, a layer of F FLOPs per sample fetches F / (2 n) items, at a share of the
+memory's bandwidth (`window_fetch`):
 
     s >= 3 F / (2 n) a / (window_fetch BW)
 
-One number, with all others as they are shipped: dense networks decide those. Rows of V100 and A100
-are fitted; those of an RTX 3090 check a device that the fit has not seen.
+Only this number is fitted; dense networks determine all others. Rows of V100 and A100 are fitted;
+those of an RTX 3090 check a device that the fit has not seen.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,9 +39,9 @@ LOW, HIGH = 0.01, 10.0
 
 
 def list_values() -> Mapping[str, float]:
-    """Shipped values of the other parameters, by their names in `benchmarks.priors`."""
-    alike = ("elementwise_passes", "layer_overhead", "half_channels")
-    values = {name: _read_prior(name)["fp32"] for name in alike}
+    """Return shipped values of the other parameters, by their names in `benchmarks.priors`."""
+    same_names = ("elementwise_passes", "layer_overhead", "half_channels")
+    values = {name: _read_prior(name)["fp32"] for name in same_names}
     by_precision = _read_prior("efficiency_conv2d")
     values |= {f"efficiency_conv2d.{name}": value for name, value in by_precision.items()}
     values["layout_passes"] = _read_prior("layout_passes")["amp"] / UNSTATED
@@ -55,14 +55,14 @@ def _read_prior(name: str) -> Mapping[PrecisionName, float]:
 
 
 def seconds(run: Run, window_fetch: float) -> float:
-    """Seconds of an iteration on one PE."""
+    """Compute the seconds of an iteration on one PE."""
     values = list_values()
-    more = np.maximum(_fetch(run) / window_fetch - _compute(run, values), 0).sum()
-    return seconds_of_dense(run, values, float(more))
+    fetching = np.maximum(_fetch(run) / window_fetch - _compute(run, values), 0).sum()
+    return seconds_of_dense(run, values, float(fetching))
 
 
 def _fetch(run: Run) -> Floats:
-    """Seconds a sample [G] of grouped convolutions at all of the memory's bandwidth."""
+    """Compute seconds per sample [G] of fetching windows at the full memory bandwidth."""
     layers, *_ = find_layers(run.model, run.dataset)
     windows = layers.flops / 2 * layers.groups / layers.filters
     _, bandwidth = DEVICES[run.device]
@@ -70,7 +70,7 @@ def _fetch(run: Run) -> Floats:
 
 
 def _compute(run: Run, values: Mapping[str, float]) -> Floats:
-    """Seconds a sample [G] that the same layers take otherwise."""
+    """Compute seconds per sample [G] of the same layers without fetching."""
     layers, *_ = find_layers(run.model, run.dataset)
     _, bandwidth = DEVICES[run.device]
     traffic = (layers.x + layers.y) * ITEM_BYTES[run.precision] / bandwidth
@@ -78,15 +78,15 @@ def _compute(run: Run, values: Mapping[str, float]) -> Floats:
 
 
 def errors(runs: Sequence[Run], window_fetch: float) -> Floats:
-    """ln(predicted / measured) images a second of each row."""
+    """Return ln(predicted / measured) images per second of each row."""
     rates = [run.samples / seconds(run, window_fetch) for run in runs]
     return np.log(rates) - np.log([run.images_per_s for run in runs])
 
 
 def fit(runs: Sequence[Run]) -> float:
-    """`window_fetch`, by least squares of logarithms; rows of a series share a row's weight."""
+    """Fit `window_fetch` by least squares of logarithms; rows of a series share one weight."""
     series = [(run.model, run.device, run.precision) for run in runs]
-    weights = 1 / np.array([series.count(each) for each in series])
+    weights = 1 / np.array([series.count(key) for key in series])
 
     def misfit(log: float) -> float:
         return float(weights @ errors(runs, np.exp(log)) ** 2)
@@ -97,7 +97,7 @@ def fit(runs: Sequence[Run]) -> float:
 
 @dataclass(frozen=True)
 class Study:
-    """The fit, its errors, and those of fits without the row's own network."""
+    """A fit, its errors, and errors of fits without the row's network."""
 
     runs: tuple[Run, ...]
     checks: tuple[Run, ...]
@@ -109,16 +109,16 @@ class Study:
 
 
 def study() -> Study:
-    """All of it, from the shipped rows."""
-    every = read_runs(RUNS)
-    runs, checks = (tuple(run for run in every if run.use == use) for use in ("fit", "check"))
+    """Fit the shipped rows and compute all errors."""
+    rows = read_runs(RUNS)
+    runs, checks = (tuple(run for run in rows if run.use == use) for use in ("fit", "check"))
     value = fit(runs)
-    others = [fit([each for each in every if each.model != run.model]) for run in runs]
+    others = [fit([row for row in rows if row.model != run.model]) for run in runs]
     return Study(
         runs,
         checks,
         value,
-        _find_spread(every, value),
+        _find_spread(rows, value),
         errors(runs, value),
         np.array([errors([run], other)[0] for run, other in zip(runs, others, strict=True)]),
         errors(checks, value),
@@ -126,25 +126,26 @@ def study() -> Study:
 
 
 def _find_spread(runs: Sequence[Run], value: float) -> float:
-    """The root mean square of the errors of depthwise networks, over their share of the time."""
+    """Return the RMS error of depthwise networks, over the share of time spent fetching."""
     depthwise = [run for run in runs if not run.model.startswith("resnext")]
     shares = (errors(depthwise, value * 1.001) - errors(depthwise, value)) / np.log(1.001)
     return float(np.sqrt(np.mean(errors(depthwise, value) ** 2)) / np.mean(shares))
 
 
 def measure(effort: Effort) -> Report:
-    """Fit, leave out, and check: the same whatever the effort."""
-    made = study()
-    rows = [Row("window_fetch", made.window_fetch, "", note=f"spread {made.spread:.2f}")]
-    for what, each in (("fitted", made.fitted), ("without network", made.without_network)):
-        rows.append(Row(f"mean error, {what}", mean_error(each), ""))
-    rows.append(Row("mean error, RTX 3090", mean_error(made.checked), ""))
-    free = errors(made.runs, HIGH)
-    rows.append(Row("mean error, if fetched at once", mean_error(free), ""))
-    ratios = np.exp([*made.fitted, *made.checked])
-    for run, ratio in zip((*made.runs, *made.checks), ratios, strict=True):
+    """Fit, leave out, and check; independent of the effort."""
+    result = study()
+    rows = [
+        Row("window_fetch", result.window_fetch, "", note=f"spread {result.spread:.2f}"),
+        Row("mean error, fitted", mean_error(result.fitted), ""),
+        Row("mean error, without network", mean_error(result.without_network), ""),
+        Row("mean error, RTX 3090", mean_error(result.checked), ""),
+        Row("mean error, if fetched at once", mean_error(errors(result.runs, HIGH)), ""),
+    ]
+    ratios = np.exp([*result.fitted, *result.checked])
+    for run, ratio in zip((*result.runs, *result.checks), ratios, strict=True):
         what = ", ".join((run.model, run.device, run.precision))
         note = f"{'' if run.use == 'fit' else 'check; '}{run.note}"
         rows.append(Row(what, run.images_per_s, "images/s", float(ratio), "measured", note=note))
-    note = "Ratios are predicted / measured. All other parameters are those that are shipped."
-    return Report("grouped", "grouped convolutions of a PE", tuple(rows), note)
+    note = "Ratios are predicted / measured. All other parameters have their shipped values."
+    return Report("grouped", "grouped convolutions on one PE", tuple(rows), note)

@@ -1,6 +1,6 @@
-"""House: the size and shape of the sources, measured the same way before and after a change.
+"""Measure the size and shape of the sources, in the same way before and after a change.
 
-Aims stand in the issue that rebuilt the house; none is a limit to squeeze under.
+Goals are aims, not limits to squeeze under.
 """
 
 import ast
@@ -25,7 +25,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass(frozen=True)
 class Source:
-    """A file: its module's name, its syntax tree, and how many lines of each kind it has."""
+    """A file: its module's name, syntax tree, and number of lines of each kind."""
 
     module: str
     lines: int
@@ -36,7 +36,7 @@ class Source:
 
 
 def measure(effort: Effort) -> Report:
-    """Lines, files, folders, imports and names; the effort changes nothing."""
+    """Count lines, files, folders, imports and names; independent of the effort."""
     sources = [source for package in PACKAGES for source in read_package(package)]
     ours = [source for source in sources if source.module.partition(".")[0] in INSTALLED]
     tests = sum(len(path.read_text().splitlines()) for path in (ROOT / "tests").rglob("*.py"))
@@ -50,8 +50,8 @@ def measure(effort: Effort) -> Report:
         _count("lines of tests", tests),
         _count("files in the fullest folder", max(_count_folders(ours).values()), at_most=20),
         _count("import depth", find_depth(ours), at_most=16),
-        _count("imports inside functions", sum(count_late_imports(each.tree) for each in ours)),
-        _count("names of classes that exist twice", len(find_twins(ours))),
+        _count("imports inside functions", sum(count_late_imports(source.tree) for source in ours)),
+        _count("class names that exist twice", len(find_twins(ours))),
         *_measure_functions(ours),
         *(_comment_share(room, members) for room, members in _split_rooms(ours).items()),
     )
@@ -60,12 +60,12 @@ def measure(effort: Effort) -> Report:
 
 @cache
 def read_package(package: str) -> tuple[Source, ...]:
-    """The files of a package."""
+    """Read the files of a package."""
     return tuple(read_source(path) for path in sorted((ROOT / package).rglob("*.py")))
 
 
 def read_source(path: Path) -> Source:
-    """A file's lines, by what they are."""
+    """Read a file and count its lines by kind."""
     text = path.read_text()
     tree = ast.parse(text)
     tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
@@ -84,7 +84,7 @@ def read_source(path: Path) -> Source:
 
 
 def find_depth(sources: Iterable[Source]) -> int:
-    """Modules on the longest chain of imports, each at the top of a file."""
+    """Count the modules on the longest chain of top-level imports."""
     imports = {source.module: _list_imports(source.tree) for source in sources}
 
     @cache
@@ -95,7 +95,7 @@ def find_depth(sources: Iterable[Source]) -> int:
 
 
 def count_late_imports(tree: ast.Module) -> int:
-    """Imports inside functions."""
+    """Count imports inside functions."""
     functions = (node for node in ast.walk(tree) if isinstance(node, Function))
     late = {
         id(node)
@@ -107,7 +107,7 @@ def count_late_imports(tree: ast.Module) -> int:
 
 
 def find_twins(sources: Iterable[Source]) -> set[str]:
-    """Names of public classes that several files define."""
+    """Find names of public classes that several files define."""
     classes = Counter(
         node.name
         for source in sources
@@ -118,34 +118,34 @@ def find_twins(sources: Iterable[Source]) -> set[str]:
 
 
 def _measure_functions(sources: Sequence[Source]) -> Iterator[Row]:
-    """The length of functions, and whether public ones have docstrings."""
+    """Measure the length of functions and the share of public ones with a docstring."""
     functions = [
-        node for each in sources for node in ast.walk(each.tree) if isinstance(node, Function)
+        node for source in sources for node in ast.walk(source.tree) if isinstance(node, Function)
     ]
     lengths = [(node.end_lineno or node.lineno) - node.lineno + 1 for node in functions]
     cuts = quantiles(lengths, n=20)
     yield _count("lines of a function, median", cuts[9])
     yield _count("lines of a function, 95th percentile", cuts[18])
-    members = [node for each in sources for node in _list_members(each.tree)]
+    members = [node for source in sources for node in _list_members(source.tree)]
     public = [node for node in members if not node.name.startswith("_")]
     documented = sum(ast.get_docstring(node) is not None for node in public)
     yield Row("public functions with a docstring", 100 * documented / len(public), "%")
 
 
 def _list_members(tree: ast.Module) -> Iterator[Function]:
-    """Functions of a module and methods of its classes, without those inside of functions."""
+    """Yield functions of a module and methods of its classes, but no nested functions."""
     for node in tree.body:
-        owned = node.body if isinstance(node, ast.ClassDef) else [node]
-        yield from (member for member in owned if isinstance(member, Function))
+        members = node.body if isinstance(node, ast.ClassDef) else [node]
+        yield from (member for member in members if isinstance(member, Function))
 
 
 def _comment_share(room: str, members: list[Source]) -> Row:
     share = 100 * _add(members, "comments") / max(_add(members, "code"), 1)
-    return Row(f"comments a 100 lines of code, {room}", share, "", goals=(at_least(share, 7),))
+    return Row(f"comments per 100 lines of code, {room}", share, "", goals=(at_least(share, 7),))
 
 
 def _split_rooms(sources: Iterable[Source]) -> dict[str, list[Source]]:
-    """Files by folder; those of a package itself under its own name."""
+    """Group files by folder; files of a package itself under its name."""
     rooms: dict[str, list[Source]] = {}
     for source in sources:
         rooms.setdefault(".".join(source.module.split(".")[:-1][:2]), []).append(source)
@@ -157,7 +157,7 @@ def _count_folders(sources: Iterable[Source]) -> Counter[str]:
 
 
 def _list_imports(tree: ast.Module) -> set[str]:
-    """Modules that a file imports at its top, by full name."""
+    """List the modules that a file imports at its top, by full name."""
     named = {
         alias.name for node in tree.body if isinstance(node, ast.Import) for alias in node.names
     }

@@ -1,8 +1,8 @@
-"""Kills: sweeps that are killed at random instants, and what they leave, against one that is not.
+"""Kill sweeps at random instants, and compare what they leave with an uninterrupted sweep.
 
-A kill is a SIGKILL of the driver or of one of its two workers, at any instant from the start of its
-process on. After each, every block that `paradl status` counts is read, and compared with the
-uninterrupted store; the sweep is then resumed, and in the end its store is the same, byte for byte.
+A kill is a SIGKILL of the driver or of one of its two workers, at any time after its process has
+started. After each, every block that `paradl status` counts as done is compared with the
+uninterrupted store, and the sweep is resumed. In the end both stores are equal byte for byte.
 """
 
 import json
@@ -31,17 +31,18 @@ from sweep.questions.status import read_status
 
 COMMAND = (sys.executable, "-c", "from sweep.cli.main import main; main()", "sweep")
 WORKERS = 2
-SAID = "stderr"
+STDERR = "stderr"
 SEED = 2021  # of the instants and the victims
-# Three systems: some tens of blocks, of some tenths of a second.
+# Three systems make tens of blocks, which take tenths of a second each.
 MACHINES = ("abci", "dgx1-v100", "dgx-h100")
 
 
 @dataclass
 class Tally:
-    """A killed run, and its result afterwards.
+    """Counts of kills and of what they left.
 
-    wrong: blocks said to be done that were not what they must be, and files of finished stores.
+    driver, worker: kills. stops: checks. done: blocks reported as done. stores: finished. wrong:
+    blocks reported as done, and files of finished stores, that differ from the reference.
     """
 
     driver: int = 0
@@ -53,13 +54,13 @@ class Tally:
 
     @property
     def kills(self) -> int:
-        """How many processes were killed."""
+        """Number of killed processes."""
         return self.driver + self.worker
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """A spec's file, the store of its uninterrupted sweep, and how long that took [s]."""
+    """A spec's file, the store of its uninterrupted sweep, and that sweep's duration."""
 
     spec: Path
     reference: Cube
@@ -67,53 +68,53 @@ class Sweep:
 
 
 def measure(effort: Effort) -> Report:
-    """As many kills as the effort allows."""
+    """Kill as often as the effort says."""
     with TemporaryDirectory() as folder:
-        swept = uninterrupted(Path(folder), spaces.space(spaces.ALL, 1024, 64, 64, MACHINES))
+        swept = sweep_reference(Path(folder), spaces.space(spaces.ALL, 1024, 64, 64, MACHINES))
         tally = kill_and_resume(Path(folder), swept, effort.kills)
     blocks = swept.reference.plan.blocks
     victims = f"{tally.driver} of the driver, {tally.worker} of a worker"
     rows = (
         Row("kills", tally.kills, "", note=victims),
-        Row("stops checked", tally.stops, "", note=f"{tally.done:,} blocks said to be done"),
+        Row("checks", tally.stops, "", note=f"{tally.done:,} blocks reported as done"),
         Row("stores finished", tally.stores, "", note=f"{blocks} blocks each"),
-        Row("what was wrong", tally.wrong, "", goals=(at_most(tally.wrong, 0, ""),)),
+        Row("differences", tally.wrong, "", goals=(at_most(tally.wrong, 0, ""),)),
     )
     return Report("kill", f"SIGKILL at random instants of a sweep by {WORKERS} workers", rows)
 
 
-def uninterrupted(folder: Path, grid: Grid) -> Sweep:
-    """Sweep once to compile, and once to see how long it takes."""
+def sweep_reference(folder: Path, grid: Grid) -> Sweep:
+    """Sweep once to compile, and once to time it."""
     spec = folder / "spec.yaml"
     spec.write_text(yaml.safe_dump(grid.definition()))
     for name in ("warm", "reference"):
         start = time.perf_counter()
-        process = started(spec, folder / name)
+        process = start_sweep(spec, folder / name)
         _check_ended(process, folder)
     return Sweep(spec, open_cube(str(folder / "reference")), time.perf_counter() - start)
 
 
-def started(spec: Path, store: Path) -> "subprocess.Popen[bytes]":
-    """The command, as a user gives it."""
+def start_sweep(spec: Path, store: Path) -> "subprocess.Popen[bytes]":
+    """Start the command as a user would."""
     options = ("--workers", str(WORKERS), "--quiet")
-    with (store.parent / SAID).open("wb") as said:
-        return subprocess.Popen((*COMMAND, str(spec), str(store), *options), stderr=said)
+    with (store.parent / STDERR).open("wb") as errors:
+        return subprocess.Popen((*COMMAND, str(spec), str(store), *options), stderr=errors)
 
 
 def _check_ended(process: "subprocess.Popen[bytes]", folder: Path) -> None:
     if process.wait():
-        raise RuntimeError(f"a sweep failed by itself: {(folder / SAID).read_text()}")
+        raise RuntimeError(f"a sweep failed without a kill: {(folder / STDERR).read_text()}")
 
 
 def kill_and_resume(folder: Path, swept: Sweep, kills: int) -> Tally:
-    """Sweep store after store, until so many kills were survived."""
+    """Sweep store after store until `kills` processes were killed."""
     random, tally = np.random.default_rng(SEED), Tally()
     while tally.kills < kills:
         store = folder / f"{tally.stores}"
-        while not finished(store):
+        while not is_complete(store):
             run_and_kill(store, swept, kills, random, tally)
-        for name in differences(Path(swept.reference.url), store):
-            print(f"{store.name}/{name} is not the reference's", file=sys.stderr)
+        for name in find_differences(Path(swept.reference.url), store):
+            print(f"{store.name}/{name} differs from the reference", file=sys.stderr)
             tally.wrong += 1
         tally.stores += 1
         shutil.rmtree(store)
@@ -123,14 +124,14 @@ def kill_and_resume(folder: Path, swept: Sweep, kills: int) -> Tally:
 def run_and_kill(
     store: Path, swept: Sweep, kills: int, random: np.random.Generator, tally: Tally
 ) -> None:
-    """One process: its workers are killed now and then, until it ends or is killed itself."""
-    process, before = started(swept.spec, store), tally.kills
+    """Start a sweep and kill its workers at random, until it ends or is killed itself."""
+    process, before = start_sweep(swept.spec, store), tally.kills
     while tally.kills < kills:
         try:
             process.wait(random.uniform(0, swept.seconds))
             break
         except subprocess.TimeoutExpired:
-            workers = list(workers_of(process.pid))
+            workers = list(list_workers(process.pid))
         if workers and random.random() < 0.5:
             os.kill(workers[random.integers(len(workers))], signal.SIGKILL)
             tally.worker += 1
@@ -144,8 +145,8 @@ def run_and_kill(
     process.wait()
 
 
-def workers_of(driver: int) -> Iterator[int]:
-    """Processes that compute blocks for this one."""
+def list_workers(driver: int) -> Iterator[int]:
+    """Yield the processes that compute blocks for the driver."""
     listed = subprocess.run(
         ("ps", "-e", "-o", "pid=,ppid=,args="), capture_output=True, text=True, check=True
     )
@@ -156,57 +157,58 @@ def workers_of(driver: int) -> Iterator[int]:
 
 
 def check(store: Path, reference: Cube, tally: Tally) -> None:
-    """Compare what is said to be done with the truth."""
+    """Compare the blocks that are reported as done with the reference."""
     tally.stops += 1
     try:
-        said, cube = read_status(str(store))["blocks_done"], open_cube(str(store))
-    except InputError:  # it was killed before there was a cube
+        reported, cube = read_status(str(store))["blocks_done"], open_cube(str(store))
+    except InputError:  # killed before there was a cube
         return
-    tally.done += said
+    tally.done += reported
     done = np.flatnonzero(cube.read_done()).tolist()
-    wrong = [each for each in done if not same(cube, reference, each)]
-    if wrong or said > len(done):
-        print(f"{store.name}: {said} said, {len(done)} marked, wrong: {wrong}", file=sys.stderr)
-    tally.wrong += max(0, said - len(done)) + len(wrong)
+    wrong = [block for block in done if not is_same(cube, reference, block)]
+    if wrong or reported > len(done):
+        print(
+            f"{store.name}: {reported} reported, {len(done)} marked, wrong: {wrong}",
+            file=sys.stderr,
+        )
+    tally.wrong += max(0, reported - len(done)) + len(wrong)
 
 
-def same(cube: Cube, reference: Cube, block: int) -> bool:
-    """True if all arrays of a block can be read, and are the other's."""
+def is_same(cube: Cube, reference: Cube, block: int) -> bool:
+    """True if all arrays of a block are readable and equal to the reference's."""
     return all(
-        np.array_equal(read(cube, name, block), read(reference, name, block))
+        read_bytes(cube, name, block) == read_bytes(reference, name, block)
         for name in reference.list_arrays(block)
     )
 
 
-def read(cube: Cube, name: str, block: int) -> "np.ndarray[tuple[int, ...], np.dtype[np.uint8]]":
-    """A block's part of an array, as bytes: NaN is then equal to NaN."""
-    values = np.asarray(cube.arrays[name][cube.find_place(name, block)])
-    return np.ascontiguousarray(values).reshape(-1).view(np.uint8)
+def read_bytes(cube: Cube, name: str, block: int) -> bytes:
+    """Read a block's part of an array as bytes, so that NaN equals NaN."""
+    return np.asarray(cube.arrays[name][cube.find_place(name, block)]).tobytes()
 
 
-def finished(store: Path) -> bool:
-    """True if all is done."""
+def is_complete(store: Path) -> bool:
+    """True if all blocks are done."""
     try:
         return bool(read_status(str(store))["complete"])
     except InputError:
         return False
 
 
-def differences(reference: Path, store: Path) -> Iterator[str]:
-    """Files that one of the stores lacks, or that differ."""
-    mine, theirs = files(store), files(reference)
-    for name in sorted(mine | theirs):
-        if name not in mine & theirs or contents(store / name) != contents(reference / name):
+def find_differences(reference: Path, store: Path) -> Iterator[str]:
+    """Yield files that one of the stores lacks, or that differ."""
+    names = [
+        {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()}
+        for root in (store, reference)
+    ]
+    for name in sorted(names[0] | names[1]):
+        is_shared = name in names[0] & names[1]
+        if not is_shared or read_file(store / name) != read_file(reference / name):
             yield name
 
 
-def files(store: Path) -> set[str]:
-    """All files, by their place in the store."""
-    return {str(path.relative_to(store)) for path in store.rglob("*") if path.is_file()}
-
-
-def contents(path: Path) -> object:
-    """A file's bytes; of metadata all but attributes, such as the date."""
+def read_file(path: Path) -> object:
+    """Read a file's bytes; metadata without attributes, which have dates."""
     if path.name != METADATA:
         return path.read_bytes()
     metadata = json.loads(path.read_text())

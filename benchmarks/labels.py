@@ -1,7 +1,7 @@
-"""Labels: what slopes in twelve inputs cost beside the values alone, and rows a second of a stream.
+"""Measure the cost of slopes in twelve inputs relative to values alone, and a stream's rows/s.
 
-One run times both in turn; the goal of slopes is 6 times the values for each of four targets. A
-stream is held against writing as many bytes to memory as its features have.
+The goal for slopes is 6 times the values for each of four targets. A stream is compared with
+writing the bytes of its features to memory.
 """
 
 from functools import partial

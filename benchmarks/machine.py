@@ -15,7 +15,7 @@ CPUINFO = Path("/proc/cpuinfo")
 
 @dataclass(frozen=True)
 class Machine:
-    """Where and when; `load` is the number of processes that wanted a core before the start."""
+    """Machine and date of a measurement. load: average of runnable processes before the start."""
 
     date: str
     processor: str
@@ -27,7 +27,7 @@ class Machine:
 
     @classmethod
     def here(cls) -> "Machine":
-        """This machine, now."""
+        """Describe this machine now."""
         return cls(
             date=datetime.now(UTC).isoformat(timespec="minutes"),
             processor=_processor(),
@@ -39,18 +39,18 @@ class Machine:
         )
 
     def markdown(self) -> str:
-        """A heading and a line."""
+        """Return a heading and a line."""
         return f"## {self.date}\n\n{self.describe()}; load {self.load:.1f} before the start\n"
 
     def describe(self) -> str:
-        """Processor, memory and versions, in a line."""
-        versions = ", ".join(f"{name} {each}" for name, each in self.versions.items())
+        """Return processor, memory and versions in a line."""
+        versions = ", ".join(f"{name} {number}" for name, number in self.versions.items())
         memory = f"{self.memory / 2**30:.0f} GiB"
         return f"{self.processor}, {self.cores} cores, {memory}; {self.system}; {versions}"
 
 
 def _processor() -> str:
-    """The model's name, which Python knows only on some systems."""
+    """Return the processor's name, which Python itself knows only on some systems."""
     if CPUINFO.exists():
         for line in CPUINFO.read_text().splitlines():
             if line.startswith("model name"):

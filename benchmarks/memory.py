@@ -1,8 +1,8 @@
-"""Memory: what the plan promises against what a sweep takes.
+"""Compare the memory that a plan predicts with the peak of its sweep.
 
-Each sweep is a process of its own that has compiled nothing yet: compiling takes memory, too. The
-peak is that of resident memory (VmHWM, so Linux alone), of all processes of the sweep together.
-Cores beyond those of this machine are pretended: Python and XLA then start as many threads.
+Each sweep is a new process that has compiled nothing yet, since compiling takes memory, too. The
+peak is the resident memory (VmHWM, so Linux only) of all its processes together. Cores beyond those
+of this machine are simulated: Python and XLA then start as many threads.
 """
 
 import os
@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[1]
 CORES = (1, 2, 16)
 LOOK_SECONDS = 0.02
 
-# Prints, before it sweeps, the bytes that are promised.
+# Prints the predicted bytes before it sweeps.
 CODE = """
 import os, sys
 cores = int(sys.argv.pop(1))
@@ -35,10 +35,10 @@ os.sched_getaffinity = lambda process: set(range(cores))
 os.cpu_count = lambda: cores
 from sweep.cli import preview
 count = preview.needed_memory
-def told(*arguments):
+def print_needed(*arguments):
     print("promised", count(*arguments), flush=True)
     return count(*arguments)
-preview.needed_memory = told
+preview.needed_memory = print_needed
 from sweep.cli.main import main
 main()
 """
@@ -46,7 +46,7 @@ main()
 
 @dataclass(frozen=True)
 class Case:
-    """A spec, or an example's name, and the options of its sweep."""
+    """A spec or the name of an example, and options of its sweep."""
 
     spec: dict[str, Any] | str
     options: tuple[str, ...] = ()
@@ -54,14 +54,14 @@ class Case:
 
 @dataclass(frozen=True)
 class Peak:
-    """Bytes that a plan promised, and that its sweep took."""
+    """Predicted and peak bytes of a sweep."""
 
     promised: int
     taken: int
 
 
 def measure(effort: Effort) -> Report:
-    """All cases on each number of cores; in haste on as many as a laptop has."""
+    """Measure all cases on each number of cores; with --quick on two."""
     counts = CORES if effort.rounds > 2 else CORES[1:2]
     rows = [
         _row(f"{name}, {cores} cores", peak_of(case, cores))
@@ -72,7 +72,7 @@ def measure(effort: Effort) -> Report:
 
 
 def cases() -> dict[str, Case]:
-    """Sweeps whose memory goes to different parts."""
+    """Return sweeps that spend their memory on different parts."""
     billion = yaml.safe_load((ROOT / "examples" / "billion.yaml").read_text())
     part = {
         "strategy": ["data", "spatial", "pipeline", "data+filter"],
@@ -97,7 +97,7 @@ def cases() -> dict[str, Case]:
 
 
 def peak_of(case: Case, cores: int) -> Peak:
-    """Sweep with nothing compiled yet."""
+    """Run a sweep with an empty compilation cache and return its peak."""
     with TemporaryDirectory() as name:
         folder = Path(name)
         spec = ROOT / "examples" / f"{case.spec}.yaml"
@@ -115,24 +115,24 @@ def peak_of(case: Case, cores: int) -> Peak:
             text=True,
         )
         taken = _watch(process)
-        said, errors = process.communicate()
+        output, errors = process.communicate()
     if process.returncode:
         raise RuntimeError(errors)
-    return Peak(int(said.split()[1]), taken)
+    return Peak(int(output.split()[1]), taken)
 
 
 def _watch(process: subprocess.Popen[str]) -> int:
-    """The sum of the peaks of a process and of all that it starts [bytes]."""
+    """Return the sum of the peaks of a process and all its descendants [bytes]."""
     peaks: dict[int, int] = {}
     while process.poll() is None:
-        for each in _family(process.pid):
-            peaks[each] = max(peaks.get(each, 0), _peak(each))
+        for member in _family(process.pid):
+            peaks[member] = max(peaks.get(member, 0), _peak(member))
         time.sleep(LOOK_SECONDS)
     return sum(peaks.values())
 
 
 def _family(process: int) -> Iterator[int]:
-    """A process, and all that its threads have started."""
+    """Yield a process and all its descendants."""
     yield process
     for children in Path("/proc").glob(f"{process}/task/*/children"):
         for child in _text(children).split():
@@ -145,7 +145,7 @@ def _peak(process: int) -> int:
 
 
 def _text(file: Path) -> str:
-    """The system's figures on a process; empty once it has ended."""
+    """Read a file of /proc; empty once the process has ended."""
     try:
         return file.read_text()
     except OSError:
@@ -184,7 +184,7 @@ def _numeric() -> dict[str, Any]:
 
 
 def _best() -> dict[str, Any]:
-    groups = [f"data+{each}:group=best" for each in ("spatial", "filter", "pipeline")]
+    groups = [f"data+{group}:group=best" for group in ("spatial", "filter", "pipeline")]
     spec = _space(strategy=groups, pe=_counts(1024), batch=_counts(512))
     return spec | {"oracle": "machine", "outputs": _percentiles()}
 
@@ -202,5 +202,5 @@ def _latencies(count: int) -> dict[str, list[float]]:
 
 
 def _rates(count: int) -> dict[str, list[float]]:
-    """So many values, over three orders of magnitude."""
+    """Make an axis of `count` values over three orders of magnitude."""
     return {"geomspace": [1e9, 1e12, count]}

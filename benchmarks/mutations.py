@@ -1,14 +1,14 @@
-"""Mutations of input files: what slips of the pen, broken disks and ill will make of them.
+"""Mutate input files as typing errors, broken disks and attackers would.
 
-Each is a pure function of the bytes and a random generator, so that a seed stands for a corpus.
+Mutations are pure functions of the bytes and a random generator, so a seed determines a corpus.
 """
 
 from collections.abc import Callable
 from random import Random
 
-MOST_CHANGES = 3  # in a row, of one file
+MOST_CHANGES = 3  # to one file
 
-# Texts in the place of a value, a line or a few bytes.
+# Texts that replace a value, a line or a few bytes.
 NASTY = (
     *("", "0", "-1", "1", "0.5", "1e308", "-1e308", "1e-320", "1e999", ".inf", "-.inf", ".nan"),
     *("9" * 400, "9" * 5000, "0x" + "f" * 4000, "1" * 19, str(2**53 + 1), str(2**40), "007"),
@@ -24,17 +24,17 @@ NASTY = (
     *("CONV", "1x1", "0x0x0x0", "999999999x999999999x999999999", "NAME|1", "data+filter:group=8"),
 )
 
-# Whole files: a few hundred bytes that stand for 9**8 values, and what is nested endlessly.
+# Whole files: a few hundred bytes that expand to 9**8 values, and deep nesting.
 HOSTILE = (
     b"a0: &a0 [x, x, x]\n"
     + b"".join(b"a%d: &a%d [%s]\n" % (n, n, b"*a%d," % (n - 1) * 9) for n in range(1, 9)),
     b"a0: &a0 {x: 1}\n"
     + b"".join(b"a%d: &a%d {<<: [%s]}\n" % (n, n, b"*a%d," % (n - 1) * 9) for n in range(1, 9)),
-    *(each * 100_000 for each in (b"[", b"{a: ", b"- ", b"? ", b"!", b"|", b"x|1\n", b"\x00")),
+    *(part * 100_000 for part in (b"[", b"{a: ", b"- ", b"? ", b"!", b"|", b"x|1\n", b"\x00")),
     *(b"", b"\n" * 100_000, b"#" * 400_000, b"a: " + b"9:" * 100_000, b"9" * 400_000),
 )
 
-# Values in the place of a part of a mapping or a list.
+# Values that replace a part of a mapping or a list.
 PARTS: tuple[object, ...] = (
     *(None, True, 0, -1, 1, 2**53, 2**60, 10**30, 0.5, 1e308, -1e308, 1e-320, "", "x", "x" * 1000),
     *([], [[]], {}, {"a": 1}, {"": {}}, [1] * 1000, ["x"] * 100, "12.5 GB/s", "40 s", "9" * 400),
@@ -43,7 +43,7 @@ PARTS: tuple[object, ...] = (
 
 
 def mutate(content: bytes, random: Random) -> bytes:
-    """The content after one to MOST_CHANGES changes, or a hostile one in its place."""
+    """Change the content one to MOST_CHANGES times, or replace it by a hostile one."""
     if random.random() < 0.01:
         return random.choice(HOSTILE)
     for _ in range(random.randint(1, MOST_CHANGES)):
@@ -52,7 +52,7 @@ def mutate(content: bytes, random: Random) -> bytes:
 
 
 def mutate_part(data: object, random: Random) -> object:
-    """Plain data with one part, anywhere in it, of another value or form."""
+    """Replace one part of plain data, anywhere in it, by another value or form."""
     if isinstance(data, dict) and data and random.random() < 0.8:
         key = random.choice(list(data))
         return _changed_mapping(data, key, random)
@@ -111,7 +111,7 @@ def _change_line(content: bytes, random: Random) -> bytes:
 
 
 def _replace_token(content: bytes, random: Random) -> bytes:
-    """One word, number or field becomes another: most files are then still of the right form."""
+    """Replace one word, number or field: most files then still have the right form."""
     separator = random.choice((b" ", b",", b"|", b": ", b"x", b"\n"))
     tokens = content.split(separator)
     tokens[random.randrange(len(tokens))] = _nasty(random)

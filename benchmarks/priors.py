@@ -1,9 +1,9 @@
-"""Priors: what a PE reaches of its peak and bandwidth, fitted to published images a second.
+"""Fit priors of a PE, the shares of its peaks that it reaches, to published images per second.
 
-The form is that of docs/machine.md, "Time of a layer" and "Launches". Efficiencies of matrix
-products and of 3-D convolutions are those of 2-D ones: no row tells products apart, and with tiles
-of their own width volumes need no factor. Rows of V100, A100 and RTX 3090 are fitted, each network
-is predicted by a fit without it, and DenseNet-121 by one that never has it.
+The form is that of docs/machine.md, "Time of a layer" and "Launches". Matrix products and 3-D
+convolutions get the efficiency of 2-D ones: no row can tell products apart, and with tiles of
+another width volumes need no factor. Rows of V100, A100 and RTX 3090 are fitted; each network is
+predicted by a fit without it, and DenseNet-121 is in no fit.
 """
 
 import csv
@@ -29,15 +29,15 @@ Values = Mapping[str, float]
 RUNS = CATALOGUE / "measured" / "throughput.csv"
 
 ITEM_BYTES = {"fp32": 4.0, "tf32": 4.0, "amp": 2.0}
-UPDATE_BYTES = 20.0  # a weight, of SGD with momentum
-ROW_SPREAD = 0.15  # of one published row: libraries and layouts of one network differ so much
+UPDATE_BYTES = 20.0  # per weight, SGD with momentum
+ROW_SPREAD = 0.15  # of a published row: libraries and layouts of a network differ by this much
 
-TILE = 128.0  # filters; volumes have half (docs/machine.md, Tiles)
+TILE = 128.0  # filters; half as many for volumes (docs/machine.md, Tiles)
 
-# The aim, for one V100 and rows that the fit has not seen.
+# Goals for one V100 and rows that the fit has not seen.
 MOST_MEAN_ERROR = 0.15
 MOST_FACTOR = 1.5
-# Of 80 % intervals, on networks that are left out.
+# Coverage of 80 % intervals of left-out networks.
 LEAST_INSIDE, MOST_INSIDE = 0.75, 0.88
 
 # Dense peaks [FLOP/s] by precision, and the memory's bandwidth [B/s].
@@ -53,7 +53,7 @@ DEVICES: dict[str, tuple[dict[str, float], float]] = {
 
 @dataclass(frozen=True)
 class Run:
-    """A published row."""
+    """A published measurement."""
 
     model: str
     dataset: str
@@ -61,23 +61,22 @@ class Run:
     precision: str
     samples: float
     images_per_s: float
-    use: str  # "fit", or "check": not of the values
+    use: str  # "fit", or "check": not fitted
     source: str
     note: str
 
     @property
     def layout(self) -> str:
-        """NCHW, NHWC, or nothing where the row does not state it."""
+        """NCHW, NHWC, or empty if not stated."""
         first = self.note.partition(";")[0]
         return first if first in LAYOUTS else ""
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """Fitted parameters, in logarithms: bounds, and the centre and spread that it is drawn to.
+    """A fitted parameter: bounds, and a prior with a centre and a logarithmic spread.
 
-    floor: of the spread that is reported. ruling: it rules rows of its own, from whose errors its
-    spread follows.
+    floor: of the reported spread. ruling: it dominates some rows, whose errors give its spread.
     """
 
     name: str
@@ -90,40 +89,40 @@ class Parameter:
     ruling: bool = False
 
 
-# Assumptions: kernels reach half of the peak; some layers sum tens of products, which take as long
-# to set up; a layer is a few launches of 3 to 5 us.
+# Assumed centres: kernels reach half of the peak; setting up a kernel takes as long as summing tens
+# of products; a layer is a few launches of 3 to 5 us.
 PARAMETERS = (
     Parameter("efficiency_conv2d.fp32", "", 0.5, 0.5, 0.02, 1.0, 0.2, ruling=True),
-    # One network on one device.
+    # Only one network on one device.
     Parameter("efficiency_conv2d.tf32", "", 0.5, 0.5, 0.02, 1.0, 0.4, ruling=True),
     Parameter("efficiency_conv2d.amp", "", 0.5, 0.5, 0.02, 1.0, 0.2, ruling=True),
     Parameter("winograd", "", 1.6, 0.2, 1.0, 2.25, 0.2),
     Parameter("elementwise_passes", "", 3.0, 0.3, 2.0, 6.0, 0.2),
-    # What comes in and goes out is read and written once more, in three passes.
+    # Inputs and outputs are read and written once more in each of three passes.
     Parameter("layout_passes", "", 6.0, 0.3, 0.1, 20.0, 0.2),
-    # Hardly identified: batches are large, and launches are hidden behind the device.
+    # Poorly identified: batches are large, so the device hides launches.
     Parameter("layer_overhead", "s", 4e-5, 1.0, 1e-6, 200e-6, 1.0),
     Parameter("half_channels", "", 10.0, 1.0, 1e-3, 500.0, 0.3),
 )
-# Which part of `layout_passes` a row pays on tensor cores; where it states no layout a quarter:
-# published runs are mostly tuned, and tuned ones keep NHWC. Of networks left out whose layout is
-# not told, images/s are met to 87.0 % with none, 88.4 with a quarter and 88.7 with half of it; 49
-# runs on clusters, in no fit, to 89.0, 87.7 and 85.6 %.
+# Share of `layout_passes` that a row pays on tensor cores; a quarter if it states no layout, since
+# most published runs are tuned, and tuned ones keep NHWC. With none, a quarter and half of it,
+# left-out networks of unstated layout are predicted to 87.0, 88.4 and 88.7 %; 49 runs on clusters,
+# in no fit, to 89.0, 87.7 and 85.6 %.
 LAYOUTS = {"NCHW": 1.0, "NHWC": 0.0}
 UNSTATED = 0.25
-# Launched layer by layer out of Python, without Winograd: `software: plain`.
+# Launches layers one by one from Python, without Winograd: `software: plain`.
 PLAIN = "Chainer"
 PLAIN_OVERHEAD = SOFTWARE["plain"].parameters["layer_overhead"]  # [s]
 
 
 def without_channels() -> tuple[Parameter, ...]:
-    """The parameters with c = 0: every layer of a kind reaches the same part of the peak."""
+    """Return the parameters with c = 0: all layers of a kind reach the same share of the peak."""
     *others, channels = PARAMETERS
     return (*others, replace(channels, centre=2e-3, spread=1e-3, high=4e-3))
 
 
 def read_runs(path: Path = RUNS) -> tuple[Run, ...]:
-    """The published rows."""
+    """Read the published rows."""
     with path.open(newline="") as file:
         _, *rows = csv.reader(file)
     return tuple(map(_read_run, rows))
@@ -136,21 +135,21 @@ def _read_run(row: Sequence[str]) -> Run:
 
 @cache
 def find_layers(model: str, dataset: str) -> tuple[LayerTable, Flags, Flags]:
-    """A network's layers, which of them multiply, and which are 3-D convolutions [G]."""
+    """Return a network's layers, which of them multiply, and which are 3-D convolutions [G]."""
     layers = find("model", model, Path()).table(find("dataset", dataset, Path()))
     deep = layers.convolutions & (layers.extents_x[:, 0] > 1)
     return layers, layers.multiplying, deep
 
 
 def predict(run: Run, values: Values) -> float:
-    """Samples a second."""
+    """Predict samples per second."""
     return run.samples / seconds(run, values)
 
 
 def seconds(run: Run, values: Values, fetching: float = 0.0) -> float:
-    """Seconds of an iteration on one PE: M(b sum s_l + sum f_l, launches) + update.
+    """Compute seconds of an iteration on one PE: M(b sum s_l + sum f_l, launches) + update.
 
-    fetching [s a sample]: of windows of grouped convolutions, beyond what these layers compute.
+    fetching [s per sample]: time to fetch windows of grouped convolutions, beyond their compute.
     """
     layers, multiplying, _ = find_layers(run.model, run.dataset)
     dense = layers.convolutions & (layers.groups == 1)
@@ -159,23 +158,23 @@ def seconds(run: Run, values: Values, fetching: float = 0.0) -> float:
     traffic = (layers.x + layers.y) * item / bandwidth
     by_weights = 3 * (product_seconds(run, values) + traffic)
     by_weights += np.where(dense, layout_passes(run, values) * traffic, 0.0)
-    a_sample = np.where(multiplying, by_weights, values["elementwise_passes"] * traffic).sum()
-    device = run.samples * (a_sample + fetching) + 3 * item * layers.parameters / bandwidth
+    layer_sum = np.where(multiplying, by_weights, values["elementwise_passes"] * traffic).sum()
+    device = run.samples * (layer_sum + fetching) + 3 * item * layers.parameters / bandwidth
     plain = run.note.startswith(PLAIN)
     launching = len(layers) * (PLAIN_OVERHEAD if plain else values["layer_overhead"])
-    # The authors' profiles leave the update out.
+    # The authors' profiles exclude the update.
     update = 0.0 if plain else UPDATE_BYTES * layers.parameters / bandwidth
     return float((device**4 + launching**4) ** 0.25 + update)
 
 
 def layout_passes(run: Run, values: Values) -> float:
-    """Times that a dense convolution's items move once more: not where no tensor core computes."""
+    """Return how often a dense convolution's items move again; never without tensor cores."""
     share = LAYOUTS.get(run.layout, UNSTATED)
     return 0.0 if run.precision == "fp32" else share * values["layout_passes"]
 
 
 def product_seconds(run: Run, values: Values) -> Floats:
-    """Seconds a sample [G] of each layer's products forward, where memory has no part in it."""
+    """Compute forward seconds per sample [G] of products, if memory does not limit them."""
     layers, _, deep = find_layers(run.model, run.dataset)
     peaks, _ = DEVICES[run.device]
     tile = np.where(deep, TILE / 2, TILE)
@@ -191,22 +190,23 @@ def product_seconds(run: Run, values: Values) -> Floats:
 
 
 def fit(runs: Sequence[Run], parameters: Sequence[Parameter] = PARAMETERS) -> Values:
-    """The parameters, by least squares of logarithms.
+    """Fit the parameters by least squares of logarithms.
 
-    Rows of one network, device and precision share the weight of one row.
+    Rows of the same network, device and precision share the weight of one row.
     """
     return _fit(tuple(runs), tuple(parameters))
 
 
-@cache  # a study asks for half of its fits again
+@cache  # a study repeats half of its fits
 def _fit(runs: tuple[Run, ...], parameters: tuple[Parameter, ...]) -> Values:
     series = [(run.model, run.device, run.precision) for run in runs]
-    weights = 1 / np.sqrt([series.count(each) for each in series]) / ROW_SPREAD
-    names = [each.name for each in parameters]
+    weights = 1 / np.sqrt([series.count(key) for key in series]) / ROW_SPREAD
+    names = [parameter.name for parameter in parameters]
     centre, low, high = (
-        np.log([getattr(each, key) for each in parameters]) for key in ("centre", "low", "high")
+        np.log([getattr(parameter, key) for parameter in parameters])
+        for key in ("centre", "low", "high")
     )
-    spread = np.array([each.spread for each in parameters])
+    spread = np.array([parameter.spread for parameter in parameters])
 
     def residuals(logs: Floats) -> Floats:
         values = dict(zip(names, np.exp(logs), strict=True))
@@ -217,7 +217,7 @@ def _fit(runs: tuple[Run, ...], parameters: tuple[Parameter, ...]) -> Values:
 
 
 def errors(runs: Sequence[Run], values: Values) -> Floats:
-    """ln(predicted / measured) of each row."""
+    """Return ln(predicted / measured) of each row."""
     return np.log([predict(run, values) / run.images_per_s for run in runs])
 
 
@@ -227,32 +227,32 @@ def left_out_errors(
     parameters: Sequence[Parameter] = PARAMETERS,
     stated: bool = True,
 ) -> Floats:
-    """ln(predicted / measured) of each row, by a fit without all rows of its key.
+    """Return ln(predicted / measured) of each row, by a fit without all rows of its key.
 
-    stated: predictions know the layouts that rows state; fits always do.
+    stated: predictions use the layouts that rows state, as fits always do.
     """
     fits = {
         left: fit([run for run in runs if key(run) != left], parameters)
         for left in dict.fromkeys(map(key, runs))
     }
-    asked = [run if stated or not run.layout else replace(run, note="") for run in runs]
-    pairs = zip(runs, asked, strict=True)
+    known = [run if stated or not run.layout else replace(run, note="") for run in runs]
+    pairs = zip(runs, known, strict=True)
     return np.array([errors([other], fits[key(run)])[0] for run, other in pairs])
 
 
 def share_inside(logs: Floats) -> float:
-    """The share of rows that lie in the 80 % intervals of a network that nobody measured."""
+    """Return the share of rows inside the 80 % intervals of an unmeasured network."""
     spread = np.hypot(ROOFLINE_SPREAD, PRIOR_ERROR.serial)
     return float(np.mean(np.abs(logs) <= PERCENTILES[90] * spread))
 
 
 def mean_error(logs: Floats) -> float:
-    """Mean of |predicted / measured - 1|."""
+    """Return the mean of |predicted / measured - 1|."""
     return float(np.mean(np.abs(np.exp(logs) - 1)))
 
 
 def worst_factor(logs: Floats) -> float:
-    """By which factor the worst row is off."""
+    """Return the factor by which the worst row is off."""
     return float(np.exp(np.max(np.abs(logs))))
 
 
@@ -260,19 +260,19 @@ def worst_factor(logs: Floats) -> float:
 class Study:
     """A fit, and ln(predicted / measured) of each row by it and by others."""
 
-    runs: tuple[Run, ...]  # those that are fitted
+    runs: tuple[Run, ...]  # the fitted ones
     checks: tuple[Run, ...]
     values: Values
     fitted: Floats
     without_network: Floats
-    without_layout: Floats  # the same, by a prediction that knows no layouts
+    without_layout: Floats  # the same, without using stated layouts
     without_row: Floats
     checked: Floats
 
 
 @cache
 def study(runs: tuple[Run, ...], parameters: tuple[Parameter, ...] = PARAMETERS) -> Study:
-    """The fit to the rows for it, and every error."""
+    """Fit the rows marked "fit" and compute all errors."""
     fitted, checks = (tuple(run for run in runs if run.use == use) for use in ("fit", "check"))
     values = fit(fitted, parameters)
     return Study(
@@ -288,29 +288,29 @@ def study(runs: tuple[Run, ...], parameters: tuple[Parameter, ...] = PARAMETERS)
 
 
 def on_v100(made: Study) -> Floats:
-    """Errors of a V100's rows, each by a fit without itself."""
+    """Return errors of the V100 rows, each by a fit without that row."""
     return made.without_row[[run.device == "V100-SXM2" for run in made.runs]]
 
 
 def spreads(made: Study) -> Values:
-    """The standard deviation of each parameter's logarithm, at least its floor.
+    """Return the standard deviation of each parameter's logarithm, at least its floor.
 
-    Of a ruling one the root mean square of the errors without the own network, and of the checks,
-    over its share of the time. Of others how far the value moves when a network is left out, or
-    when the checks are fitted, too.
+    For a ruling one: the RMS error of left-out networks and checks, over its share of the time.
+    For others: how far the value moves when a network is left out or the checks are fitted, too.
     """
     kept = [[r for r in made.runs if r.model != name] for name in {r.model for r in made.runs}]
     others = [fit(runs) for runs in (*kept, [*made.runs, *made.checks])]
     result = {}
-    for each in PARAMETERS:
-        moved = max(abs(np.log(other[each.name] / made.values[each.name])) for other in others)
-        spread = _error_by_share(made, each.name) if each.ruling else moved
-        result[each.name] = max(float(spread), each.floor)
+    for parameter in PARAMETERS:
+        name = parameter.name
+        moves = max(abs(np.log(other[name] / made.values[name])) for other in others)
+        spread = _error_by_share(made, name) if parameter.ruling else moves
+        result[name] = max(float(spread), parameter.floor)
     return result
 
 
 def _error_by_share(made: Study, name: str) -> float:
-    """The errors of the rows that an efficiency rules, as an error of the efficiency."""
+    """Convert errors of the rows that an efficiency dominates to an error of the efficiency."""
     runs = [*made.runs, *made.checks]
     shares = -sensitivities(runs, made.values, name)
     ruled = shares > 0
@@ -319,21 +319,21 @@ def _error_by_share(made: Study, name: str) -> float:
 
 
 def sensitivities(runs: Sequence[Run], values: Values, name: str) -> Floats:
-    """d ln(seconds) / d ln(parameter) of each row."""
-    more = {**values, name: values[name] * np.exp(1e-4)}
-    return (errors(runs, values) - errors(runs, more)) / 1e-4
+    """Return d ln(seconds) / d ln(parameter) of each row."""
+    larger = {**values, name: values[name] * np.exp(1e-4)}
+    return (errors(runs, values) - errors(runs, larger)) / 1e-4
 
 
 def measure(effort: Effort) -> Report:
-    """Fit, leave out, and check: the same whatever the effort."""
-    made, alike = study(read_runs()), study(read_runs(), without_channels())
+    """Fit, leave out, and check; independent of the effort."""
+    made, uniform = study(read_runs()), study(read_runs(), without_channels())
     spread = spreads(made)
     rows = [
-        Row(each.name, made.values[each.name], each.unit, note=f"spread {spread[each.name]:.2f}")
-        for each in PARAMETERS
+        Row(p.name, made.values[p.name], p.unit, note=f"spread {spread[p.name]:.2f}")
+        for p in PARAMETERS
     ]
-    for what, each in (("V100", made), ("V100, if c = 0", alike)):
-        mean, worst = mean_error(on_v100(each)), worst_factor(on_v100(each))
+    for what, result in (("V100", made), ("V100, if c = 0", uniform)):
+        mean, worst = mean_error(on_v100(result)), worst_factor(on_v100(result))
         goals = at_most(mean, MOST_MEAN_ERROR, ""), at_most(worst, MOST_FACTOR, "")
         rows.append(Row(f"{what}: mean error", mean, "", goals=goals[:1]))
         rows.append(Row(f"{what}: worst factor", worst, "", goals=goals[1:]))
@@ -346,16 +346,16 @@ def measure(effort: Effort) -> Report:
         rows.append(Row(f"{what}: accuracy", 1 - mean_error(logs), ""))
         rows.append(Row(f"{what}: in 80 % intervals", inside, "", goals=goals))
     note = (
-        "Spreads are standard deviations of logarithms. Errors of a V100 are those of rows that "
-        "their fits have not seen. Ratios are predicted / measured; in the notes by fits without "
-        "all rows of the network, and without the row itself. Without ResNet-50 there is no row "
-        "of tf32 and amp: their efficiency stands at its centre."
+        "Spreads are standard deviations of logarithms. Errors of a V100 are from fits without "
+        "the row. Ratios are predicted / measured; those in notes are from fits without all rows "
+        "of the network, and without the row. Without ResNet-50 there are no rows of tf32 and amp, "
+        "whose efficiencies then stay at their centres."
     )
-    return Report("priors", "efficiencies of a PE", (*rows, *_run_rows(made)), note)
+    return Report("priors", "efficiencies of one PE", (*rows, *_run_rows(made)), note)
 
 
 def _run_rows(made: Study) -> list[Row]:
-    """Each row as published, and how the fit and others meet it."""
+    """List each published row, with the predictions of this and other fits."""
     left_out = np.exp([made.without_network, made.without_row]).T
     notes = [f"without network {network:.2f}, row {row:.2f}" for network, row in left_out]
     notes += ["check"] * len(made.checks)

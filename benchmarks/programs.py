@@ -1,7 +1,6 @@
-"""Programs: from how many numbers on compiling a question pays, against numpy.
+"""Find the size from which compiling a question pays, compared with numpy.
 
-One configuration, and the PE counts up to 1024 and up to 32,768 at once, of the machine oracle with
-intervals.
+One configuration, 1024 and 32,768 PE counts at once, by the machine oracle with intervals.
 """
 
 from functools import partial
@@ -22,7 +21,7 @@ PES = (1, 1024, 32_768)
 
 
 def measure(effort: Effort) -> Report:
-    """Seconds of a call in numpy and compiled, and how many calls pay for compiling."""
+    """Measure a call in numpy and compiled, and how many calls pay for compiling."""
     rows: list[Row] = []
     for strategy in ("data", "data+filter:group=4"):
         for pes in PES:

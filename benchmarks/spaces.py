@@ -1,16 +1,16 @@
-"""The design spaces that are measured: ResNet-50 on ImageNet and ABCI, as large as needed."""
+"""Design spaces to measure: ResNet-50 on ImageNet and ABCI, as large as needed."""
 
 from grids.entries.oracles import OracleName
 from grids.grid import Grid
 from sweep.engine.run import read_grid
 
-# Strategies whose closed form, layers and limits differ most; the first two have a numpy rival.
+# Strategies whose closed forms, layers and limits differ most.
 STRATEGIES = ("data", "data+filter", "spatial", "pipeline")
 EIGHT = (*STRATEGIES, "filter", "channel", "data+spatial", "data+pipeline")
 
 ORACLES: tuple[OracleName, ...] = ("paper", "machine")
 
-# One block each in a cube of `wide` blocks: 12 of 2**22 cells are 5e7.
+# One block each in a `wide` cube: 12 of 2**22 cells are 5e7.
 ALL = (
     *STRATEGIES,
     "filter",
@@ -30,14 +30,14 @@ WIDE = {16: (64, 32, 32), 18: (256, 32, 32), 20: (1024, 32, 32), 22: (1024, 64, 
 def wide(
     log2_cells: int, strategies: tuple[str, ...] = STRATEGIES, oracle: OracleName = "paper"
 ) -> Grid:
-    """PEs x batches x bandwidths: only communication varies along all of them."""
+    """Make a space of PEs x batches x bandwidths: only communication varies along all three."""
     return space(strategies, *WIDE[log2_cells], oracle=oracle)
 
 
 def dense(
     log2_cells: int, strategies: tuple[str, ...] = STRATEGIES, oracle: OracleName = "paper"
 ) -> Grid:
-    """PEs x batches: every variable varies along both of them."""
+    """Make a space of PEs x batches: every variable varies along both."""
     return space(strategies, 2 ** (log2_cells - 8), 256, oracle=oracle)
 
 
@@ -49,7 +49,7 @@ def space(
     systems: tuple[str, ...] = ("abci",),
     oracle: OracleName = "paper",
 ) -> Grid:
-    """Every PE count and batch from 1 up; an axis of bandwidths beyond a node unless 0."""
+    """Make a space of PE counts and batches from 1 up, and of bandwidths beyond a node unless 0."""
     axes: dict[str, object] = {
         "model": "resnet50",
         "dataset": "imagenet",

@@ -1,7 +1,7 @@
-"""Timing on a noisy machine: what is compared runs in turn, and medians speak.
+"""Time actions on a noisy machine: run them in turn and compare medians.
 
-A neighbour's load that lasts for seconds then slows all that is compared alike, and one that is
-shorter falls out of the median.
+A neighbour's load that lasts for seconds then slows all of them alike, and a shorter one falls out
+of the median.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,31 +14,31 @@ Action = Callable[[], object]
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds of every round."""
+    """Seconds of each round."""
 
     seconds: tuple[float, ...]
 
     @property
     def median(self) -> float:
-        """The typical round [s]."""
+        """Median round [s]."""
         return median(self.seconds)
 
     def rate_against(self, other: "Timing") -> float:
-        """This one's rate as a part of the other's: the median of the rounds' ratios."""
+        """Return this rate over the other's: the median of the rounds' ratios."""
         pairs = zip(self.seconds, other.seconds, strict=True)
         return median(theirs / ours for ours, theirs in pairs)
 
 
 def nothing() -> None:
-    """No preparation."""
+    """Prepare nothing."""
 
 
 def interleaved(
     actions: Mapping[str, Action], rounds: int, prepare: Action = nothing
 ) -> dict[str, Timing]:
-    """Time each action once a round, after a round that is not counted; `prepare` is not timed.
+    """Time each action once per round, after an uncounted first round; `prepare` is not timed.
 
-    Every round starts with another action, so that none always follows the same one.
+    Each round starts with another action, so that none always follows the same one.
     """
     order = list(actions)
     seconds: dict[str, list[float]] = {name: [] for name in order}
@@ -47,9 +47,9 @@ def interleaved(
         for name in order[first:] + order[:first]:
             prepare()
             taken = _seconds(actions[name])
-            if number > 0:  # the first round compiles, and fills caches
+            if number > 0:  # the first round compiles and fills caches
                 seconds[name].append(taken)
-    return {name: Timing(tuple(each)) for name, each in seconds.items()}
+    return {name: Timing(tuple(rounds)) for name, rounds in seconds.items()}
 
 
 def _seconds(action: Action) -> float:

@@ -49,8 +49,7 @@ if TYPE_CHECKING:
     from sweep.surrogates.train import train_surrogate as train_surrogate
 
 # The imports above are for type checkers and never run; this table is what runs. To import JAX,
-# xarray and Zarr takes 949 ms, `paradl --help` 66 ms in all (`python -m benchmarks startup`,
-# 2026-11-20).
+# xarray and Zarr takes 949 ms, `paradl --help` 66 ms in all (2026-11-20).
 
 # Questions are found by their files: `sweep.questions` has one named after each verb, or a folder
 # with `question.py`. Those that take a `Source` are methods of `ds.paradl`, too.

@@ -6,14 +6,10 @@ round numbers: every expectation below is the table's formula with its numbers p
 
 import math
 from dataclasses import replace
-from itertools import combinations
 from typing import Any
 
 import pytest
-from budgets import limit_examples
-from hypothesis import given
-from hypothesis import strategies as st
-from reference import Layer, Machine, Setup, partition, predict, spatial_factors
+from reference import Layer, Machine, Setup, predict
 
 PLANE = (1, 4, 4)
 POINT = (1, 1, 1)
@@ -23,7 +19,6 @@ CONV1 = Layer("conv1", "conv", 64, 128, 288, 8, 9216, 4, 8, PLANE, PLANE, K3, se
 CONV2 = Layer("conv2", "conv", 128, 64, 288, 4, 9216, 8, 4, PLANE, PLANE, K3, seconds=6.0)
 FC = Layer("fc", "fc", 128, 10, 1280, 10, 2560, 128, 10, POINT, POINT, POINT, seconds=6.0)
 CONVS = (CONV1, CONV2)
-RELU = Layer("relu", "relu", 128, 128, 0, 0, 128, 8, 8, PLANE, PLANE, POINT, seconds=0.0)
 
 # A ring of 2 PEs: alpha 1 s, beta 1/4 s/B; wider ones: 2 s, 1/2 s/B.
 MACHINE = Machine(
@@ -99,37 +94,6 @@ def test_spatial_split_ends_before_a_fully_connected_layer() -> None:
     assert answer("spatial", 2, network=network)["memory"] == memory
 
 
-def test_pointwise_layers_exchange_no_halo() -> None:
-    pointwise = replace(CONV1, kernel=POINT)
-    assert term("halo_exchange", "spatial", 2, network=(pointwise, pointwise)) == 0
-
-
-def test_spatial_row_divides_every_layer_that_has_rows() -> None:
-    """A ReLU of 128 items in and out, which the authors' own masks leave whole."""
-    network = (CONV1, RELU, FC)
-    table, authors = (
-        answer("spatial", 2, network=network, conventions=each) for each in ("table", "authors")
-    )
-    assert authors["memory"] - table["memory"] == 4 * 2 * 2 * 256 / 2
-    # Behind the ReLU, or before it: both have 128 items.
-    assert table["terms"]["split_gather"] == authors["terms"]["split_gather"] > 0
-
-
-@pytest.mark.parametrize(
-    ("kernel", "stride", "messages"),
-    [(3, 1, 2), (3, 2, 2), (2, 2, 0), (2, 3, 0), (2, 0.5, 0)],
-)
-def test_windows_without_a_row_in_common_have_no_halo(
-    kernel: int, stride: float, messages: int
-) -> None:
-    """By the authors' conventions (K-1)/2 rows, whatever the stride."""
-    layer = replace(CONV1, kernel=(1, kernel, kernel), stride=(1.0, stride, stride))
-    whole = {"network": (layer, layer), "machine": replace(MACHINE, levels=[(2, 1.0, math.inf)])}
-    found = term("halo_exchange", "spatial", 2, **whole)  # of x and of dL/dy, there and back
-    assert found == 2 * 2 * messages
-    assert term("halo_exchange", "spatial", 2, conventions="authors", **whole) == 2 * 2 * 2
-
-
 def test_pipeline_row() -> None:
     # Stages conv1 | conv2: FW 1 | 2, BW 2 | 4; S = 2.
     assert term("forward_backward", "pipeline", 2) == pytest.approx(2 * (2 + 4))
@@ -138,21 +102,6 @@ def test_pipeline_row() -> None:
     transfers = 2 * (2 + 2 - 2) * (1 + 2 / 2 * 4 * 128 / 4)
     assert term("point_to_point", "pipeline", 2) == pytest.approx(transfers)
     assert answer("pipeline", 2)["memory"] == 4 * (4 * 192 + 2 * 288 + 8)
-
-
-@pytest.mark.parametrize(
-    ("conventions", "most"),
-    [("table", 3), ("authors", 6)],
-)
-def test_stages_are_as_many_as_layers(conventions: str, most: int) -> None:
-    """Element-wise rows belong to the layer before them, or to the first one."""
-    network = (RELU, CONV1, RELU, RELU, CONV2, FC)
-    for p, undefined in ((most, False), (most + 1, True)):
-        found = answer("pipeline", p, network=network, conventions=conventions)
-        assert math.isnan(found["comp_time"]) == undefined
-        assert ("too_many_pes" in found["limit"]) == undefined
-    two = answer("pipeline", 2, network=(CONV1, RELU, CONV2), conventions=conventions)
-    assert two["memory"] == 4 * (4 * (192 + 256) + 2 * 288 + 8)
 
 
 def test_filter_row() -> None:
@@ -172,32 +121,7 @@ def test_channel_row_leaves_the_first_convolution_whole() -> None:
     assert answer("channel", 2)["memory"] == 4 * (4 * 384 + 2 * 288 + 288 + 12)
 
 
-@pytest.mark.parametrize("options", [{"layers": "all"}, {"mask": (True, True)}])
-def test_channel_row_with_every_layer_is_the_filter_row(options: dict[str, Any]) -> None:
-    assert answer("channel", 2, **options) == answer("filter", 2, **options)
-
-
 # Groups times replicas.
-
-
-@pytest.mark.parametrize("group", ["spatial", "pipeline", "filter", "channel"])
-def test_a_group_of_one_is_the_serial_row(group: str) -> None:
-    assert answer(group, 1) == answer("serial", 1)
-
-
-@pytest.mark.parametrize("group", ["spatial", "pipeline", "filter", "channel"])
-def test_one_replica_is_the_group_alone(group: str) -> None:
-    assert answer(f"data+{group}", 2, group=2) == answer(group, 2)
-
-
-@pytest.mark.parametrize("group", ["spatial", "pipeline", "filter", "channel"])
-def test_groups_of_one_are_the_data_row(group: str) -> None:
-    assert answer(f"data+{group}", 4, group=1) == answer("data", 4)
-
-
-def test_groups_are_a_node_by_default() -> None:
-    result = answer("data+filter", 4)
-    assert (result["replicas"], result["group"], result["global_batch"]) == (2, 2, 4)
 
 
 @pytest.mark.parametrize(
@@ -244,12 +168,6 @@ def test_algorithms(algorithm: str, expected: float) -> None:
     assert term("gradient_exchange", "data", 8, algorithm=algorithm) == pytest.approx(expected)
 
 
-def test_best_takes_the_tree_for_small_messages() -> None:
-    small = replace(CONV1, w=1.0)
-    found = term("gradient_exchange", "data", 8, network=(small,), algorithm="best")
-    assert found == pytest.approx(2 * 3 * (2 + 4 / 2))
-
-
 def test_staging_takes_the_slower_of_both_links() -> None:
     staged = replace(MACHINE, staging=(3.0, 2.0), phi_halo=2.0, phi_gather=3.0)
     options: dict[str, Any] = {"machine": staged, "network": (CONV1, FC)}
@@ -271,72 +189,6 @@ def test_roofline_without_a_profile(bandwidth: float, forward: float) -> None:
     machine = replace(MACHINE, memory_bandwidth=bandwidth)
     found = term("forward_backward", "serial", 1, network=unprofiled, machine=machine)
     assert found == pytest.approx(2 * 3 * forward)
-
-
-@pytest.mark.parametrize(("optimizer", "accesses"), [("sgd", 5), ("adam", 7), ("none", 0)])
-def test_optimizers(optimizer: str, accesses: int) -> None:
-    found = term("weight_update", "serial", 1, optimizer=optimizer)
-    assert found == pytest.approx(accesses * 4 * 588 / 1000)
-
-
-def test_a_part_iteration_computes_only_its_samples() -> None:
-    exact, whole = (answer("data", 2, samples=18, iterations=i) for i in ("exact", "ceil"))
-    assert (exact["iterations"], whole["iterations"]) == (4.5, 5)
-    assert whole["terms"]["forward_backward"] == exact["terms"]["forward_backward"]
-    assert whole["terms"]["weight_update"] == pytest.approx(5 * 11.76)
-    assert whole["comm_time"] == pytest.approx(exact["comm_time"] * 5 / 4.5)
-
-
-def test_strong_scaling_divides_the_batch() -> None:
-    strong, weak = answer("data", 4, batch=8, scaling="strong"), answer("data", 4, batch=2)
-    assert strong == weak
-
-
-def test_memory_reuse_and_item_size_scale_memory() -> None:
-    assert answer("serial", 1, gamma=0.5, delta=2.0)["memory"] == 10800 / 4
-
-
-# Spatial factors.
-
-
-@pytest.mark.parametrize(
-    ("extents", "dims", "p2", "factors"),
-    [
-        ((1, 4, 4), None, 2, (1, 1, 2)),  # width before height where all else is equal
-        ((1, 4, 4), "h", 2, (1, 2, 1)),
-        ((1, 4, 4), None, 4, (1, 2, 2)),  # less halo than a split into four
-        ((1, 8, 4), None, 2, (1, 2, 1)),  # the cut across the longer side is shorter
-        ((4, 4, 4), None, 8, (2, 2, 2)),
-        ((4, 4, 4), "hw", 8, (1, 2, 4)),
-        ((1, 4, 2), None, 8, (1, 4, 2)),  # the only one that fits
-    ],
-)
-def test_spatial_factors(
-    extents: tuple[int, int, int], dims: str | None, p2: int, factors: tuple[int, int, int]
-) -> None:
-    layer = replace(CONV1, extents_x=extents, extents_y=extents, kernel=(3, 3, 3))
-    assert spatial_factors([layer], replace(SERIAL, dims=dims), p2) == factors
-
-
-# Pipeline stages.
-
-
-@limit_examples(50)
-@given(st.lists(st.integers(0, 9), min_size=1, max_size=8), st.data())
-def test_partition_is_the_leftmost_fullest_of_the_best(
-    costs: list[int], data: st.DataObject
-) -> None:
-    p2 = data.draw(st.integers(1, len(costs)))
-
-    def bottleneck(cuts: tuple[int, ...]) -> int:
-        bounds = zip((0, *cuts), (*cuts, len(costs)), strict=True)
-        return max(sum(costs[start:stop]) for start, stop in bounds)
-
-    every = list(combinations(range(1, len(costs)), p2 - 1))
-    least = min(map(bottleneck, every))
-    fullest = max(cuts for cuts in every if bottleneck(cuts) == least)
-    stages = partition([float(cost) for cost in costs], p2)
-    assert tuple(stage.stop for stage in stages) == (*fullest, len(costs))
 
 
 # The column "p2 at most" and the other limits.

@@ -1,4 +1,4 @@
-"""The scalar machine oracle against docs/machine.md, worked out by hand: what an iteration takes.
+"""The scalar machine oracle by hand: layers and an iteration (docs/machine.md).
 
 A convolution of 4x4 samples, its activation and a fully connected layer on a machine with round
 numbers. With b samples and all layers on one PE:
@@ -32,7 +32,6 @@ from machine_toys import (
     WAITS,
 )
 from machine_toys import MACHINE as TOY_MACHINE
-from reference import Triple
 from reference_machine import terms
 from reference_parts import (
     Machine,
@@ -41,7 +40,6 @@ from reference_parts import (
     layer_pass,
     own_part,
     profile_slowdown,
-    samples_of_a_pass,
     update_seconds,
 )
 
@@ -49,7 +47,7 @@ MACHINE = replace(TOY_MACHINE, layer_overhead=0.0)
 
 
 def assert_terms(run: Run, machine: Machine = MACHINE, **expected: float) -> None:
-    """Those terms of the toy's iteration, and no others."""
+    """The toy's iteration has these terms and no others."""
     everything = dict.fromkeys((*COMPUTE, *COMMUNICATION, *WAITS), 0.0) | expected
     assert terms(TOY, machine, run) == pytest.approx(everything)
 
@@ -71,11 +69,6 @@ def test_a_layer_bound_by_memory() -> None:
     assert layer_pass(CONV, replace(MACHINE, peak=1e9)) == pytest.approx((1.152, 0.912))
 
 
-def test_halves_take_half_the_traffic() -> None:
-    assert layer_pass(RELU, replace(MACHINE, a=2.0)) == pytest.approx((1.28, 0))
-    assert layer_pass(CONV, replace(MACHINE, a=2.0)) == pytest.approx((138.24, 0.456))
-
-
 def test_steps_in_a_row_read_their_weights_again() -> None:
     # 3 x (72 r + 4) x 4 / 1000
     recurrent = replace(CONV, steps=5, reads=11 / 3)
@@ -88,13 +81,6 @@ def test_steps_in_a_row_read_their_weights_again() -> None:
     assert layer_pass(gates, few) == pytest.approx((2.56, 0))
 
 
-def test_efficiencies_multiply() -> None:
-    seconds, _ = layer_pass(CONV, replace(MACHINE, efficiency=0.5))
-    assert seconds == pytest.approx(2 * 138.24)
-    seconds, _ = layer_pass(replace(CONV, kind="conv3d"), MACHINE)
-    assert seconds == pytest.approx(138.24 / 2)  # nothing is said of it: 1
-
-
 def test_few_channels_reach_less_of_the_peak() -> None:
     # Windows of 2 x 3 x 3 = 18: 18/20; of 64 in 64/66
     narrow = replace(MACHINE, half_channels=2.0)
@@ -103,13 +89,6 @@ def test_few_channels_reach_less_of_the_peak() -> None:
     assert layer_pass(RELU, narrow) == layer_pass(RELU, MACHINE)
     bound = replace(narrow, peak=1e9)  # by memory: no arithmetic is waited for
     assert layer_pass(CONV, bound) == pytest.approx((1.152, 0.912))
-
-
-def test_a_volumes_window_is_not_unrolled() -> None:
-    # 2/4, at all of the peak
-    deep = replace(CONV, kind="conv3d", kernel=(3, 3, 3))
-    narrow = replace(MACHINE, half_channels=2.0)
-    assert layer_pass(deep, narrow)[0] == pytest.approx(2 * 138.24 / 2)
 
 
 def test_tiles_are_computed_whole() -> None:
@@ -125,30 +104,12 @@ def test_tiles_are_computed_whole() -> None:
     assert layer_pass(RELU, eights) == layer_pass(RELU, MACHINE)
 
 
-def test_kernels_hide_a_part_of_the_shorter_of_arithmetic_and_traffic() -> None:
-    # 138.24 s of arithmetic, 1.152 s of traffic
-    for share, expected in ((0.0, 139.392), (0.5, 138.816), (1.0, 138.24)):
-        seconds, _ = layer_pass(CONV, replace(MACHINE, kernel_overlap=share))
-        assert seconds == pytest.approx(expected)
-    bound = replace(MACHINE, peak=1e5, kernel_overlap=0.0)  # 0.13824 s, and the traffic
-    assert layer_pass(CONV, bound)[0] == pytest.approx(1.29024)
-    assert layer_pass(RELU, bound) == layer_pass(RELU, MACHINE)
-
-
 def test_layouts_move_what_dense_convolutions_take_and_make() -> None:
     # 1.152 s of traffic, once more in each pass; neither arithmetic nor other layers move.
     turned, grouped = replace(MACHINE, layout_passes=6.0), replace(CONV, groups=2)
     assert layer_pass(CONV, turned)[0] - layer_pass(CONV, MACHINE)[0] == pytest.approx(6 * 0.384)
     for layer in (FC, RELU, grouped):
         assert layer_pass(layer, turned) == layer_pass(layer, MACHINE)
-
-
-@pytest.mark.parametrize(("channels", "window"), [(8, (1, 1, 1)), (2, (1, 2, 2)), (1, (1, 2, 4))])
-def test_half_of_the_peak_with_half_channels(channels: float, window: Triple) -> None:
-    """Products that a kernel sums: C k_h k_w."""
-    narrow = replace(MACHINE, half_channels=8.0)
-    layer = replace(CONV, channels=channels, kernel=window)
-    assert layer_pass(layer, narrow)[0] == pytest.approx(2 * 138.24)
 
 
 def test_winograd_multiplies_less_in_windows_of_3_x_3_and_stride_1() -> None:
@@ -184,16 +145,6 @@ def test_a_grouped_convolution_fetches_its_windows() -> None:
     assert own_part(CONV, FILTER).x == 32
 
 
-@pytest.mark.parametrize("run", [SPATIAL, FILTER, CHANNEL])
-def test_a_group_leaves_the_channels(run: Run) -> None:
-    own = own_part(CONV, run)
-    assert (own.channels, own.filters) == (2, 4)
-    result = terms(TOY, replace(MACHINE, half_channels=2.0), run)["forward_backward"]
-    relu = 2.56 / 2 if run.group == "spatial" else 2.56
-    # 18/20 of the peak, as the whole layer
-    assert result == pytest.approx(2 * (138.24 / 2 / 0.9 + relu + 153.6 * 66 / 64))
-
-
 @pytest.mark.parametrize(("optimizer", "moved"), [("none", 0), ("sgd", 20), ("adam", 28)])
 def test_update(optimizer: str, moved: float) -> None:
     halves = replace(MACHINE, a=2.0)
@@ -210,19 +161,6 @@ def test_a_profile_is_met_where_it_was_measured() -> None:
     assert slowed["weight_update"] == pytest.approx(14.52)
     again = profile_slowdown(TOY, replace(MACHINE, slowdown=7.0), t0=448.134, b0=2)
     assert again == pytest.approx(1.5)  # of the system as it stands
-
-
-def test_a_profile_of_other_samples_grows_as_the_flops() -> None:
-    small = [replace(layer, flops=layer.flops / 4) for layer in TOY]
-    factor = profile_slowdown(TOY, MACHINE, t0=448.134 / 4, b0=2, measured=small)
-    assert factor == pytest.approx(1.5)
-
-
-@pytest.mark.parametrize(("scaling", "b"), [("weak", 96), ("strong", 8)])
-def test_samples_of_a_pass(scaling: str, b: float) -> None:
-    assert samples_of_a_pass(96, scaling, accumulate=3, p1=4) == b
-    run = Run(b=b, accumulate=3, p1=4)
-    assert run.global_batch == (96 if scaling == "strong" else 12 * 96)
 
 
 # The table's rows.
@@ -304,15 +242,6 @@ def test_filter_and_channel_group(run: Run) -> None:
     )
 
 
-@pytest.mark.parametrize(("run", "items"), [(SPATIAL, 16 + 32), (FILTER, 32 + 32), (CHANNEL, 80)])
-def test_traffic_of_an_own_part(run: Run, items: int) -> None:
-    # The whole input or the whole output crosses the memory of each PE, but of a spatial group.
-    assert layer_pass(own_part(CONV, run), replace(MACHINE, peak=1e9))[0] == pytest.approx(
-        3 * items * 4 / 1000
-    )
-    assert own_part(FC, run) == FC
-
-
 def test_pipeline() -> None:
     # conv, relu | fc: s 140.8 | 153.6, f 0.912 | 7.8, u 1.52 | 13; S = 4
     assert balanced_ends(TOY, MACHINE, 2) == (2, 3)
@@ -324,28 +253,6 @@ def test_pipeline() -> None:
         weight_update=13.0,
         point_to_point=2 * 4 * (1 + 2 / 4 * 4 * 64 / 4),
     )
-
-
-def test_stages_balance_what_depends_on_samples() -> None:
-    # s 1.2, 138.24, 138.24 and f 7.8, 0.912, 0.912
-    layers = (replace(FC, flops=10), CONV, CONV)
-    assert balanced_ends(layers, MACHINE, 2) == (2, 3)
-
-
-def test_pipeline_takes_the_slowest_stage_of_each_sum() -> None:
-    # The second stage has more weights, the first, with twice the FLOPs, more arithmetic.
-    layers = (replace(CONV, flops=4608), RELU, FC)
-    result = terms(layers, MACHINE, PIPELINE)
-    assert result["forward_backward"] == pytest.approx(2 * (2 * 138.24 + 2.56))
-    assert result["pass_overhead"] == pytest.approx(5 * 7.8)
-
-
-def test_passes_of_a_group_are_paid_with_their_messages() -> None:
-    for run in (SPATIAL, FILTER, PIPELINE):
-        once, thrice = (terms(TOY, MACHINE, replace(run, accumulate=a)) for a in (1, 3))
-        whole = {"weight_update", "gradient_exchange"}
-        expected = {name: once[name] * (1 if name in whole else 3) for name in once}
-        assert thrice == pytest.approx(expected)
 
 
 def test_recompute_runs_forward_twice_and_sends_nothing_again() -> None:

@@ -1,4 +1,4 @@
-"""The scalar machine oracle: the messages of each group on a network, worked out by hand.
+"""The scalar machine oracle by hand: messages of groups, assembled outputs, log files and input.
 
 The toy has nodes of 2 PEs (1 s, 4 B/s) and a link of 2 B/s between them (2 s): two rings that leave
 a node have 1 B/s each.
@@ -7,13 +7,12 @@ a node have 1 B/s each.
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from machine_toys import CHANNEL, CONV, FC, FILTER, MACHINE, PIPELINE, RELU, SERIAL, SPATIAL, TOY
 from reference import Triple
 from reference_exchange import message_classes
-from reference_machine import terms
+from reference_machine import epoch, iterations, samples_of_a_node, terms
 from reference_parts import Layer, Run
 
 # Nodes of 4 PEs with 2 links, racks of 4 nodes: see test_reference_machine_network.py.
@@ -88,64 +87,6 @@ def test_halos_of_windows_that_overlap(
     assert terms(layers, MACHINE, SPATIAL)["halo_exchange"] == pytest.approx(seconds)
 
 
-@pytest.mark.parametrize(
-    ("factors", "seconds"),
-    [
-        # One pair of neighbours leaves a node of 2 PEs: 2 B/s. 8 items in, 16 out of 8 bytes.
-        ((1, 4, 1), 2 * (2 + 64 / 2) + 2 * (2 + 128 / 2)),
-        # Rows are two PEs apart, both PEs send: 1 B/s. 4 + 4 items in, 8 + 8 out.
-        ((1, 2, 2), 2 * (2 + 64 / 1) + 2 * (2 + 128 / 1)),
-        ((1, 1, 4), 2 * (2 + 64 / 2) + 2 * (2 + 128 / 2)),
-    ],
-)
-def test_halos_share_links_by_the_outermost_stride(factors: Triple, seconds: float) -> None:
-    run = replace(SPATIAL, p2=4, factors=factors)
-    assert terms(TOY, MACHINE, run)["halo_exchange"] == pytest.approx(seconds)
-
-
-def test_halos_go_through_host_memory() -> None:
-    # 3 s and 1/2 s/B, not 1 and 1/4
-    staged = replace(MACHINE, staging=(3.0, 2.0), phi_halo=2.0)
-    result = terms(TOY, staged, SPATIAL)
-    assert result["halo_exchange"] == pytest.approx(2 * (3 + 64 * 2 / 2) + 2 * (3 + 128 * 2 / 2))
-    assert result["gradient_exchange"] == pytest.approx(358)  # not these
-    quick = terms(TOY, replace(MACHINE, staging=(0.5, 8.0)), SPATIAL)
-    plain = terms(TOY, MACHINE, SPATIAL)
-    assert quick == pytest.approx(plain | {"split_gather": quick["split_gather"]})
-
-
-def test_start_ups_through_host_memory_take_longer() -> None:
-    # staging's 3 s four times: more than the 1 s inside a node, or the 2 s beyond it, of which
-    # there are five; without staging there is no such path
-    slow = replace(MACHINE, halo_startup=4.0, startup=5.0)
-    assert terms(TOY, slow, SPATIAL)["halo_exchange"] == pytest.approx(2 * (1 + 16) + 2 * (1 + 32))
-    run = replace(SPATIAL, p2=4, factors=(1, 4, 1))
-    assert terms(TOY, slow, run)["halo_exchange"] == pytest.approx(2 * (10 + 32) + 2 * (10 + 64))
-    staged = replace(slow, staging=(3.0, 100.0))
-    halos = terms(TOY, staged, SPATIAL)["halo_exchange"]
-    assert halos == pytest.approx(2 * (12 + 16) + 2 * (12 + 32))
-
-
-# What is reached inside a node.
-
-
-@pytest.mark.parametrize(
-    ("change", "halved"),
-    [
-        ({"node_reduce": 0.5}, "gradient_exchange"),
-        ({"node_collective": 0.5}, "layer_collectives split_gather"),
-        ({"rail": 0.5, "flow": 0.25}, ""),  # nothing leaves it
-    ],
-)
-def test_who_reaches_what_inside_a_node(change: dict[str, Any], halved: str) -> None:
-    free = replace(MACHINE, levels=[(4, 0.0, 4.0)], pes_per_node=4)
-    for run in (SPATIAL, FILTER, CHANNEL, PIPELINE):
-        run = replace(run, p1=2)
-        plain, part = (terms(TOY, each, run) for each in (free, replace(free, **change)))
-        factors = {name: 2 if name in halved.split() else 1 for name in plain}
-        assert part == pytest.approx({name: factors[name] * plain[name] for name in plain})
-
-
 def test_the_split_is_gathered_where_it_ends() -> None:
     assert terms((CONV, CONV), MACHINE, SPATIAL)["split_gather"] == 0
     whole = (replace(CONV, divided=False), RELU)
@@ -158,51 +99,6 @@ def test_the_split_is_gathered_where_it_ends() -> None:
     assert terms(TOY, slow, run)["split_gather"] == pytest.approx(2 * min(582, 579))
 
 
-# 512 bytes of two samples, of which 2 PEs miss half, at 1/2 x 2 B/s.
-GATHERED = replace(MACHINE, staging=(3.0, 2.0), gather_rate=0.5)
-
-
-@pytest.mark.parametrize(
-    ("change", "run", "seconds"),
-    [
-        ({}, SPATIAL, 2 * 512 / 2),
-        ({}, replace(SPATIAL, p1=50), 512),
-        ({}, replace(SPATIAL, recompute=True), 512),
-        ({}, replace(SPATIAL, p2=4, factors=(1, 4, 1)), 2 * 512 * 3 / 4),
-        ({}, replace(SPATIAL, p2=2**20, factors=(1, 2**10, 2**10)), 2 * 512 * (1 - 2**-20)),
-        ({}, replace(SPATIAL, p1=2, p2=1, factors=(1, 1, 1)), 0),
-        ({}, replace(SPATIAL, b=6.0), 3 * 512),
-        ({}, replace(SPATIAL, accumulate=3), 3 * 512),
-        ({"a": 2.0}, SPATIAL, 512 / 2),
-        ({"gather_rate": 4.0}, SPATIAL, 512 / 8),
-        ({"staging": (3.0, 8.0)}, SPATIAL, 512 / 4),
-        ({"phi_gather": 3.0}, SPATIAL, 3 * 512),
-        # neither start-ups nor what a network reaches
-        ({"halo_startup": 9.0, "node_collective": 0.1, "phi_halo": 7.0}, SPATIAL, 512),
-        ({"levels": [(2, 9.0, 0.1), (8, 9.0, 0.01)]}, SPATIAL, 512),
-        ({}, replace(SPATIAL, algorithm="two-level"), 512),
-        ({"large_message": 1e-9, "host_jitter": 1.0}, SPATIAL, 512),
-        ({}, PIPELINE, 0),
-        ({}, FILTER, 0),
-    ],
-)
-def test_hosts_gather_where_the_split_ends(
-    change: dict[str, Any], run: Run, seconds: float
-) -> None:
-    gather = terms(TOY, replace(GATHERED, **change), run)["split_gather"]
-    assert gather == pytest.approx(seconds)
-
-
-def test_a_gather_is_of_the_last_divided_layer_alone() -> None:
-    for more in (0, 1, 20):
-        result = terms((*[CONV] * more, *TOY), GATHERED, SPATIAL)
-        assert result["split_gather"] == pytest.approx(512)
-    wide = (CONV, replace(CONV, y=640), RELU, FC)
-    assert terms(wide, GATHERED, SPATIAL)["split_gather"] == pytest.approx(5120)
-    assert terms((CONV, CONV), GATHERED, SPATIAL)["split_gather"] == 0
-    assert terms((RELU, FC), GATHERED, SPATIAL)["split_gather"] == 0
-
-
 # Stages.
 
 
@@ -213,11 +109,6 @@ def test_what_crosses_a_border_of_stages() -> None:
     three = replace(PIPELINE, p2=3, ends=(1, 2, 3))
     assert terms(shortcut, MACHINE, three)["point_to_point"] == pytest.approx(10 * (2 + 200))
     assert terms(TOY, MACHINE, three)["point_to_point"] == pytest.approx(10 * (2 + 64))
-
-
-def test_pipelines_that_straddle_nodes_share_a_link() -> None:
-    three = replace(PIPELINE, p1=2, p2=3, ends=(1, 2, 3))  # 0, 1 | 2 and 3 | 4, 5
-    assert terms(TOY, MACHINE, three)["point_to_point"] == pytest.approx(10 * (2 + 128))
 
 
 # Gradients.
@@ -237,21 +128,122 @@ def test_a_spatial_group_reduces_over_all_pes() -> None:
     assert terms(TOY, MACHINE, run)["gradient_exchange"] == pytest.approx(data) == 1074
 
 
-def test_phi_multiplies_every_way_of_the_gradients() -> None:
-    # ring 6 (2 + 356), tree 2 (3 + 1424), two levels 2 (1 + 356) + 2 (2 + 712)
-    run = replace(SERIAL, p1=4, phi=2.0)
-    assert terms(TOY, MACHINE, run)["gradient_exchange"] == pytest.approx(2142)
-    single = terms(TOY, MACHINE, replace(FILTER, phi=2.0))
-    assert single == terms(TOY, MACHINE, FILTER)
+# Outputs are assembled at 512 bytes per second; by filter and channel the toy exchanges its
+# convolution's output, 2 x 4 x 64 = 512 bytes of two samples.
+PARTS = replace(MACHINE, assembly=0.512, part_overhead=0.25)
 
 
-def test_biases_and_layers_without_weights_send_nothing() -> None:
-    bare = (replace(CONV, w=0), RELU)
-    assert terms(bare, MACHINE, replace(SERIAL, p1=4))["gradient_exchange"] == 0
+@pytest.mark.parametrize(
+    ("run", "seconds"),
+    [
+        (FILTER, 2 * 512 / 2 / 512 + 2 * 0.25),  # half is a peer's, there and back; one peer
+        (CHANNEL, 512 / 2 / 512),
+        (replace(FILTER, p2=4), 2 * 3 / 4 + 6 * 0.25),
+        (replace(CHANNEL, p2=4), 3 / 4),
+        (replace(FILTER, p2=2**20), 2 * (1 - 2**-20) + 2 * (2**20 - 1) * 0.25),
+        (replace(CHANNEL, p2=2**20), 1 - 2**-20),  # all of it
+        (replace(FILTER, p2=1), 0),
+        (replace(CHANNEL, p2=1), 0),
+        (replace(FILTER, accumulate=3), 3 * 1.5),
+        (replace(FILTER, b=6.0), 3 * 1 + 0.5),  # a part has its time whatever its size
+        (replace(FILTER, p1=50), 1.5),
+        (replace(FILTER, recompute=True), 1.5),
+        (replace(CHANNEL, accumulate=3), 1.5),
+        (SERIAL, 0),
+        (SPATIAL, 0),
+        (PIPELINE, 0),
+    ],
+)
+def test_outputs_are_put_together(run: Run, seconds: float) -> None:
+    result = terms(TOY, PARTS, run)
+    assert result["split_overhead"] == pytest.approx(seconds)
+    assert terms(TOY, MACHINE, run) == pytest.approx(result | {"split_overhead": 0.0})
 
 
-def test_a_network_of_no_time_costs_none() -> None:
-    free = replace(MACHINE, levels=[(2, 0.0, math.inf), (8, 0.0, math.inf)])
-    for run in (SERIAL, SPATIAL, FILTER, CHANNEL, PIPELINE):
-        run = replace(run, p1=2)
-        assert terms(TOY, free, run)["gradient_exchange"] == 0
+LOGS = replace(MACHINE, log_open=0.25)
+
+
+@pytest.mark.parametrize(
+    ("run", "opened"),
+    [
+        (SERIAL, 0),
+        (replace(SERIAL, p1=8), 8),  # the gradients', on each PE
+        (replace(SERIAL, p1=8, accumulate=3), 8),  # once an iteration
+        (FILTER, 2 * 2),  # one convolution, there and back, on two PEs
+        (replace(FILTER, accumulate=3), 3 * 4),
+        (replace(FILTER, p2=64), 2 * 64),
+        (replace(FILTER, p1=4), (2 + 1) * 8),
+        (replace(FILTER, p1=4, accumulate=3), (6 + 1) * 8),
+        (replace(FILTER, recompute=True), 4),
+        (replace(FILTER, b=99.0), 4),
+        (SPATIAL, 4),
+        (replace(SPATIAL, p1=4), 24),
+        (replace(SPATIAL, p2=2**20, factors=(1, 2**10, 2**10)), 2**21),
+        (replace(SPATIAL, p2=1, factors=(1, 1, 1)), 0),
+        (replace(SPATIAL, p1=4, p2=1, factors=(1, 1, 1)), 4),
+        (replace(FILTER, p2=1), 0),
+        (replace(FILTER, p1=4, p2=1), 4),
+        (CHANNEL, 0),
+        (replace(CHANNEL, p2=64, accumulate=3), 0),
+        (replace(CHANNEL, p1=4), 8),
+        (PIPELINE, 0),
+        (replace(PIPELINE, p1=4), 8),
+    ],
+)
+def test_log_files_are_opened_one_after_the_other(run: Run, opened: int) -> None:
+    result = terms(TOY, LOGS, run)
+    assert result["log_files"] == pytest.approx(0.25 * opened)
+    assert terms(TOY, MACHINE, run) == pytest.approx(result | {"log_files": 0.0})
+
+
+# Input and epochs.
+
+
+@pytest.mark.parametrize(
+    ("p1", "rate", "busy"),
+    [
+        (1, 1.0, 2 / 1),  # a part of a node has all of its hosts
+        (2, 1.0, 4 / 1),
+        (8, 1.0, 16 / 4),
+        (8, 0.5, 16 / 2),
+        (3, 1.0, 6 / 1.5),  # so many samples go to the node that is full
+    ],
+)
+def test_input_is_waited_for(p1: int, rate: float, busy: float) -> None:
+    fast = replace(MACHINE, peak=math.inf, memory_bandwidth=math.inf, layer_overhead=0.0)
+    fast = replace(fast, levels=[(2, 0.0, math.inf)], input_rate=rate)
+    assert terms(TOY, fast, replace(SERIAL, p1=p1))["input_wait"] == pytest.approx(busy)
+
+
+@pytest.mark.parametrize(
+    ("run", "samples"),
+    [
+        (replace(SPATIAL, p2=4, factors=(1, 2, 2)), 2 / 2),  # a node has its part of each sample
+        (replace(FILTER, p2=4), 2),  # two nodes, and both need them all
+        (replace(CHANNEL, p2=4), 2),
+        (replace(CHANNEL, p2=4, accumulate=3), 6),
+        (replace(FILTER, p2=8, p1=3), 2),
+        (replace(FILTER, p2=2, p1=3), 2),  # a node is a group
+        (replace(PIPELINE, p2=3, ends=(1, 2, 3)), 2),  # the first stage's node
+        (replace(PIPELINE, p1=4, accumulate=2), 4),
+        (replace(FILTER, p2=1, p1=8), 16 / 4),  # two groups in a node
+        (replace(SERIAL, p1=8), 16 / 4),
+    ],
+)
+def test_samples_of_a_node(run: Run, samples: float) -> None:
+    assert samples_of_a_node(MACHINE, run) == samples
+    slow = replace(MACHINE, input_rate=1e-6)
+    assert sum(terms(TOY, slow, run).values()) == pytest.approx(1e6 * samples)
+
+
+def test_exact_and_whole_iterations() -> None:
+    machine = replace(MACHINE, input_rate=1e-3)
+    for run in (SERIAL, PIPELINE):
+        exact = replace(run, p1=2, accumulate=2, samples=20)
+        whole = replace(exact, iterations="ceil")
+        assert (iterations(exact), iterations(whole)) == (2.5, 3)
+        once = terms(TOY, machine, exact)
+        assert epoch(TOY, machine, exact) == pytest.approx({n: 2.5 * once[n] for n in once})
+        of_samples = {"forward_backward", "pipeline_bubble"}
+        expected = {n: (2.5 if n in of_samples else 3) * once[n] for n in once}
+        assert epoch(TOY, machine, whole) == pytest.approx(expected)

@@ -1,4 +1,4 @@
-"""The scalar machine oracle: what passes through host memory, worked out by hand.
+"""The scalar machine oracle by hand: gradients and samples that pass through host memory.
 
 The toy's nodes have 2 PEs (1 s, 4 B/s) and a link of 2 B/s between them (2 s); host memory has 8
 B/s, so that no halo waits for it. Its 712 weights have gradients of 1424 bytes.
@@ -9,12 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from budgets import limit_examples
-from hypothesis import given
-from hypothesis import strategies as st
-from machine_cases import machines, problems
 from machine_toys import CHANNEL, CONV, FC, FILTER, MACHINE, PIPELINE, RELU, SERIAL, SPATIAL, TOY
-from reference_machine import epoch, terms
+from reference_machine import terms
 from reference_parts import Layer, Machine, Run
 
 HOSTS = replace(MACHINE, staging=(0.5, 8.0))
@@ -51,19 +47,6 @@ def test_a_spatial_group_reduces_in_nodes_and_across_them(p1: int, seconds: floa
     assert exchange(replace(SPATIAL, p1=p1)) == pytest.approx(seconds)
 
 
-def test_a_node_that_is_not_full_is_a_part_of_one() -> None:
-    # 3 PEs are 1.5 nodes
-    run = replace(SPATIAL, p2=3, factors=(1, 3, 1))
-    assert exchange(run) == pytest.approx(358 + 2 * 0.5 * (2 + 1424 / 1.5 / 2))
-
-
-def test_replicas_of_one_pe_do_not_pass_hosts() -> None:
-    # 6 PEs: ring 10 (2 + 1424/6/2), which hosts do not know
-    assert exchange(replace(SERIAL, p1=6)) == pytest.approx(20 + 7120 / 6)
-    single = replace(SPATIAL, p1=6, p2=1, factors=(1, 1, 1))
-    assert exchange(single) == exchange(replace(SERIAL, p1=6))
-
-
 @pytest.mark.parametrize("group", [FILTER, CHANNEL])
 def test_a_single_group_exchanges_what_it_does_not_divide(group: Run) -> None:
     # fc's 640 weights: 2 (1 + 640/4) = 322 s
@@ -96,19 +79,6 @@ def test_ways_of_the_exchange(change: dict[str, Any], seconds: float) -> None:
     assert exchange(run, replace(HOSTS, **change)) == pytest.approx(seconds)
 
 
-def test_phi_multiplies_the_ways_through_hosts() -> None:
-    assert exchange(replace(SPATIAL, p1=2, phi=2.0)) == pytest.approx(2 * 357 + 2 * 714)
-    run = replace(SPATIAL, p1=2, phi=2.0)
-    large = terms(weigh(run), LARGE, run)["gradient_exchange"]
-    assert large == pytest.approx(2 + 4 + 1000)  # but not what is large
-
-
-@pytest.mark.parametrize("algorithm", ["ring", "tree", "two-level"])
-def test_no_algorithm_is_chosen(algorithm: Any) -> None:
-    run = replace(SPATIAL, p1=3, algorithm=algorithm)
-    assert exchange(run) == exchange(replace(SPATIAL, p1=3))
-
-
 # What is large.
 
 
@@ -136,13 +106,6 @@ def test_a_flat_groups_large_gradients_are_slow_between_all_pes(
     run = replace(group, p2=p2)
     result = terms(weigh(run), machine, run)
     assert result["gradient_exchange"] == pytest.approx(slow, rel=1e-5)
-
-
-def test_256_mib_are_not_large() -> None:
-    run = replace(FILTER, p2=4)
-    for weights, slow in ((2**27, 0.0), (2**27 + 1, 4.0)):
-        result = terms((CONV, replace(FC, w=weights)), LARGE, run)
-        assert result["gradient_exchange"] == pytest.approx(2 + 4 + slow * 3 / 4)
 
 
 @pytest.mark.parametrize(("nodes", "z"), [(1, 0.0), (2, 0.5895), (4, 1.0491)])
@@ -181,24 +144,6 @@ def test_gradients_are_packed(run: Run, seconds: float) -> None:
     assert terms(TOY, replace(packing, staging=None), run)["gradient_packing"] == 0
 
 
-@pytest.mark.parametrize("p2", [2, 64])
-def test_by_channel_what_is_large_is_computed_besides(p2: int) -> None:
-    # 2 (2^28 + 1000) bytes at 2^20 x 2 a second are 256 s and 2000 / 2^21
-    packing = replace(LARGE, packing=2.0**20)
-    for run, seconds in ((CHANNEL, 2000), (FILTER, 0), (SPATIAL, 0)):
-        factors = (1, p2, 1) if run.group == "spatial" else (1, 1, 1)
-        run = replace(run, p2=p2, factors=factors)
-        result = terms(weigh(run), packing, run)["gradient_packing"]
-        assert result == pytest.approx(256 + 2000 / 2**21 + seconds, rel=1e-12)
-
-
-def test_packing_is_neither_jitter_nor_hides_anything() -> None:
-    machine = replace(HOSTS, jitter=0.1, overlap=0.5, bucket=356.0)
-    run = replace(SPATIAL, p1=2)
-    plain, packed = (terms(TOY, replace(machine, packing=f), run) for f in (math.inf, 0.25))
-    assert packed == pytest.approx(plain | {"gradient_packing": 1424})
-
-
 # Samples.
 
 
@@ -223,48 +168,3 @@ def test_a_spatial_group_hands_out_its_samples(run: Run, seconds: float) -> None
     assert terms(TOY, LARGE, run)["sample_scatter"] == pytest.approx(seconds)
     for free in (replace(LARGE, staging=None), replace(LARGE, large_message=math.inf)):
         assert terms(TOY, free, run)["sample_scatter"] == 0
-
-
-def test_samples_have_the_bytes_of_the_precision_and_a_time_an_iteration() -> None:
-    run = replace(SPATIAL, b=2**22 + 10, samples=1.0, iterations="ceil")
-    result = epoch(TOY, replace(LARGE, a=2.0), run)
-    assert result["sample_scatter"] == pytest.approx(640)
-
-
-# Overlap.
-
-
-@pytest.mark.parametrize("omega", [0.0, 0.5, 1.0])
-def test_their_one_message_hides_nothing(omega: float) -> None:
-    run = replace(SPATIAL, p1=2)
-    machine = replace(HOSTS, bucket=356.0, overlap=omega)
-    assert exchange(run, machine) == exchange(run, replace(HOSTS, overlap=0.0))
-
-
-# Limits.
-
-
-@limit_examples(25)
-@given(problems, machines(), st.floats(1e-3, 1e3), st.floats(1e-3, 1e3))
-def test_a_machine_without_staging_has_no_hosts(
-    problem: tuple[list[Layer], Run], machine: Machine, packing: float, large: float
-) -> None:
-    network, run = problem
-    none = replace(machine, staging=None)
-    changed = replace(none, packing=packing, large_message=large)
-    assert terms(network, changed, run) == terms(network, none, run)
-
-
-@limit_examples(25)
-@given(problems, machines())
-def test_hosts_of_one_node_or_of_a_pe_each_are_a_ring(
-    problem: tuple[list[Layer], Run], machine: Machine
-) -> None:
-    network, run = problem
-    run = replace(run, group="spatial", p1=1, p2=8, factors=ALL, algorithm="ring")
-    machine = replace(machine, staging=(0.0, math.inf), bucket=math.inf, overlap=0.0)
-    for pes in (1, 8, 16):
-        levels = [(pes, *machine.level(0)[1:]), (64, 1e-3, 1e8)]
-        one = replace(machine, pes_per_node=pes, levels=levels)
-        through, beside = (terms(network, each, run) for each in (one, replace(one, staging=None)))
-        assert through["gradient_exchange"] == pytest.approx(beside["gradient_exchange"])

@@ -12,7 +12,6 @@ from machine_toys import MACHINE as TOY_MACHINE
 from reference_parts import Layer, Run
 from reference_products import Product, memory, terms
 from reference_products_exchange import gradient_ring
-from reference_products_parts import SAMPLE, crossing_items, cut_stages
 
 TOY = tuple(replace(layer, inputs=(n - 1,)) for n, layer in enumerate((CONV, RELU, FC)))
 MACHINE = replace(TOY_MACHINE, layer_overhead=0.0)
@@ -22,10 +21,12 @@ PIPELINE_OF_HALVES = Product(run=PIPED, in_space=FIRST, in_parts=NONE, factors=(
 PIPELINE_OF_FILTERS = Product(run=PIPED, in_space=NONE, in_parts=FIRST, parts=2)
 
 
-def assert_terms(asked: Product, layers: tuple[Layer, ...] = TOY, **expected: float) -> None:
-    """Those terms, and no others."""
-    some = {name: seconds for name, seconds in terms(layers, MACHINE, asked).items() if seconds}
-    assert some == pytest.approx(expected)
+def assert_terms(product: Product, layers: tuple[Layer, ...] = TOY, **expected: float) -> None:
+    """The product has these terms and no others."""
+    present = {
+        name: seconds for name, seconds in terms(layers, MACHINE, product).items() if seconds
+    }
+    assert present == pytest.approx(expected)
 
 
 def test_stages_of_halves_by_hand() -> None:
@@ -61,14 +62,14 @@ def test_stages_of_filters_by_hand() -> None:
 
 def test_halves_of_filters_by_hand() -> None:
     """Rows and filters of a convolution: a quarter of it; halos are of its own 2 filters."""
-    asked = Product(
+    product = Product(
         run=replace(PIPED, p2=1), in_space=FIRST, in_parts=FIRST, factors=(1, 2, 1), parts=2
     )
     # Two samples; rows are two PEs apart, and two PEs send at once; a row's 4 x 8 items are
     # gathered in a node. Gradients: 2 x (36 + 640) bytes in rings of two PEs.
     gather = min(1 + 512 / 2 / 1 + 1, 2 + 512 / 2 / 1)
     assert_terms(
-        asked,
+        product,
         forward_backward=2 * (138.24 / 4 + 2.56 / 2 + 153.6),
         pass_overhead=0.48 + 7.8,
         weight_update=20 * (36 + 4 + 650) / 1000,
@@ -77,24 +78,6 @@ def test_halves_of_filters_by_hand() -> None:
         layer_collectives=2 * (1 + 256 / 2 / 4),
         gradient_exchange=2 * (2 + 1352 / 2 / 1),
     )
-
-
-def test_stages_are_cut_by_the_own_parts() -> None:
-    # s 138.24 | 76.8 | 76.8; of a quarter of the rows 34.56 | 76.8 | 76.8
-    half = replace(FC, flops=640, inputs=(0,))
-    layers = (TOY[0], half, replace(half, inputs=(1,)))
-    asked = replace(PIPELINE_OF_HALVES, in_space=NONE)
-    for rows, ends in ((1, (1, 3)), (4, (2, 3))):
-        assert cut_stages(layers, MACHINE, replace(asked, factors=(1, rows, 1))) == ends
-
-
-def test_each_tensor_crosses_a_border_with_its_own_rows() -> None:
-    # 32 items of a sample of 4 rows, 64 of 4 rows, 16 of 2; each once, however many read it.
-    narrow = replace(CONV, y=16, extents_y=(1, 2, 2), inputs=(0,))
-    layers = (TOY[0], narrow, replace(RELU, inputs=(0, 1, SAMPLE)), replace(RELU, inputs=(1, 2)))
-    for rows, items in ((1, 112), (2, 56), (4, 32 / 4 + 64 / 4 + 16 / 2)):
-        asked = replace(PIPELINE_OF_HALVES, factors=(1, rows, 1))
-        assert crossing_items(layers, 2, asked) == items
 
 
 # Nodes of 4 PEs with 2 links, racks of 4 nodes: see test_reference_machine_network.py.
@@ -128,9 +111,9 @@ def test_rings_of_gradients(
     replicas: int, stages: int, rows: int, parts: int, speed: float, shared: int, rail: float
 ) -> None:
     run = Run(group="pipeline", p1=replicas, p2=stages)
-    asked = Product(run=run, in_space=(), in_parts=(), factors=(1, rows, 1), parts=parts)
-    assert asked.p == 64
-    over = gradient_ring(RACKS, asked)
+    product = Product(run=run, in_space=(), in_parts=(), factors=(1, rows, 1), parts=parts)
+    assert product.p == 64
+    over = gradient_ring(RACKS, product)
     assert over.way == pytest.approx((4, 1 / speed))
     assert (over.q, over.h) == (replicas * rows, shared)
     assert over.rail == pytest.approx((4, 1 / rail))

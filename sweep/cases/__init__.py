@@ -1,1 +1,1 @@
-"""Cases: what the kernels say of a row's one cell: its draws, what fits, its memory."""
+"""Cases: what questions ask the kernels about one cell, or about cells along an axis."""

@@ -27,7 +27,7 @@ def list_degrees(grid: Grid, row: Row, chosen: Mapping[str, int] | None = None) 
     index = locate_row(grid, row)
     strategy = grid.strategies[index[3]]
     if not {*strategy.choices} <= {*(chosen or {})}:
-        from sweep.cases.row_cases import choose_row  # late: JAX comes with it
+        from sweep.cases.row_cases import choose_row  # late: imports JAX
 
         chosen = choose_row(grid, row)
     settled = strategy.settle(chosen or {})

@@ -1,1 +1,1 @@
-"""Cells: what a question is about, and its cells, wherever they are."""
+"""Cells that a question covers, read from a store or a Dataset, or computed in memory."""

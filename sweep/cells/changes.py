@@ -1,4 +1,4 @@
-"""Changes between two cubes' same cells, counted a part at a time: values, limits, winners."""
+"""Compare the cells that two cubes share, one part at a time: values, limits and winners."""
 
 from itertools import groupby, product
 from operator import itemgetter
@@ -12,13 +12,13 @@ from sweep.cells.parts import Part, find_positions
 from sweep.cells.space import write_axis
 from sweep.cube.variables import Arrays
 
-# Ratios are counted by the first bits of a float32, 8 of its exponent and 12 of its fraction: the
-# median is right to 2**-13, 0.012 %, with 8 MB for any number of cells.
+# Ratios are binned by the first 20 bits of a positive float32, 8 of the exponent and 12 of the
+# fraction: that gives the median to 2**-13 (0.012 %) with 8 MB for any number of cells.
 BINS, SHIFT = 2**20, 11
 
 
 class Changes:
-    """The differences between the values of one variable."""
+    """Differences between the values of one variable, accumulated over parts."""
 
     def __init__(self, tolerance: float) -> None:
         self.tolerance = tolerance
@@ -28,12 +28,12 @@ class Changes:
         self.counts = np.zeros(BINS, np.int64)
 
     def add(self, coordinates: Arrays, first: NDArray[Any], second: NDArray[Any]) -> None:
-        """Count two parts; NaN in both is no difference."""
+        """Count the differences of two parts; NaN in both is none."""
         has_first, has_second = ~np.isnan(first), ~np.isnan(second)
         self.only_first += int((has_first & ~has_second).sum())
         self.only_second += int((has_second & ~has_first).sum())
         a, b = first.astype(float), second.astype(float)
-        # False where either is NaN.
+        # NaN compares as False: cells that only one cube has are counted above.
         differs = np.abs(a - b) > self.tolerance * np.maximum(np.abs(a), np.abs(b))
         self.changed += int(differs.sum())
         at = np.flatnonzero(differs & (a > 0) & (b > 0))
@@ -55,7 +55,7 @@ class Changes:
             }
 
     def describe(self) -> dict[str, Any]:
-        """The differences as plain data: counts, ratios (None: no cell has any), and where."""
+        """Counts, median and largest ratio (None if no cell has a ratio), and where that is."""
         return {
             "changed": self.changed,
             "only_first": self.only_first,
@@ -66,7 +66,7 @@ class Changes:
         }
 
     def _find_median(self) -> float | None:
-        """The middle of the bin that the median lies in."""
+        """Middle of the bin in which the median lies; None without any ratio."""
         total = int(self.counts.sum())
         if not total:
             return None
@@ -81,23 +81,24 @@ class Changes:
 
 
 class Flips:
-    """The differences between the limits of cells."""
+    """Differences between the limits of cells, accumulated over parts."""
 
     def __init__(self) -> None:
         self.changed = self.became_feasible = self.became_infeasible = 0
 
     def add(self, first: Part, second: Part) -> None:
-        """Count two parts."""
+        """Count the differences of two parts."""
         self.changed += int((first.arrays["limit"] != second.arrays["limit"]).sum())
         self.became_feasible += int((second.feasible & ~first.feasible).sum())
         self.became_infeasible += int((first.feasible & ~second.feasible).sum())
 
 
 class Winners:
-    """The least time of an epoch [model, dataset, system, given, pe], and its strategy; -1: none.
+    """Least epoch time [model, dataset, system, *given, pe], and the position of its strategy, or
+    -1 where no strategy is feasible.
 
-    axes: values along all dimensions of the compared cells. given: each swept parameter of the
-    machine or its software has a dimension.
+    axes: values along all dimensions of the compared cells. given: names of the swept parameters of
+    the machine or its software.
     """
 
     def __init__(self, axes: Arrays, given: list[str]) -> None:
@@ -107,7 +108,7 @@ class Winners:
         self.times, self.strategies = np.full(shape, np.inf), np.full(shape, -1)
 
     def add(self, part: Part) -> None:
-        """Take the feasible cells of a part into account."""
+        """Update the winners with the feasible cells of a part."""
         times = np.where(part.feasible & ~np.isnan(part.epoch_time), part.epoch_time, np.inf)
         dims = list(part.coordinates)
         kept = ("strategy", *self.place)
@@ -123,7 +124,7 @@ class Winners:
 
 
 def list_changed_winners(first: Winners, second: Winners) -> list[dict[str, Any]]:
-    """A row for each run of PE counts over which another strategy wins, in each place."""
+    """One row for each range of PE counts over which the winners differ, in each place."""
     axes = first.axes
     rows: list[dict[str, Any]] = []
     for place in product(*(range(len(axes[dim])) for dim in first.place[:-1])):

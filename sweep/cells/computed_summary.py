@@ -1,4 +1,4 @@
-"""Summaries computed from cells, for questions that the stored one does not answer."""
+"""Compute summaries from cells, where the stored summary does not answer the question."""
 
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def summarise_part(whole: Part, efficiency: float) -> Lines:
-    """The summary of all cells of a design space, without the epochs to a target."""
+    """Summary of all cells of a design space, without epochs to a target."""
     others = {dim: at for dim, at in whole.coordinates.items() if dim != "pe"}
     tables = [_summarise_strategy(part, efficiency) for part in whole.split_strategies()]
     shape = tuple(map(len, others.values()))
@@ -31,16 +31,16 @@ def summarise_part(whole: Part, efficiency: float) -> Lines:
 
 
 def _summarise_strategy(part: Part, efficiency: float) -> NDArray[np.float64]:
-    """The statistics [statistic, others] of one strategy, PE counts along the first axis."""
+    """Statistics [statistic, others] of one model, data set, system and strategy."""
     cells = {name: values[(0,) * len(LABELS)] for name, values in part.arrays.items()}
     cells[SERIAL] = cells[SERIAL][0]
     return _summarise_lines(part.coordinates["pe"], cells, efficiency)
 
 
 def summarise_cells(cube: "xr.Dataset", efficiency: float, objective: Objective) -> Lines:
-    """The summary of a cube, or a slice of one, from its cells.
+    """Summary of a cube, or of a slice, from its cells.
 
-    objective: epochs to a target are counted for train_time alone.
+    objective: epochs to the target are derived only for train_time.
     """
     keep_programs()
     if objective == "train_time":
@@ -49,7 +49,7 @@ def summarise_cells(cube: "xr.Dataset", efficiency: float, objective: Objective)
     shape = [cube.sizes[dim] for dim in (*LABELS, *others)]
     tables = np.empty((len(STATISTICS), *shape))
     for index in product(*(range(cube.sizes[dim]) for dim in LABELS)):
-        # One strategy at a time is read: memory does not grow with the slice.
+        # Load one strategy at a time, so memory does not grow with the slice.
         part = cube.isel(dict(zip(LABELS, index, strict=True))).load()
         place: tuple[int | slice, ...] = (slice(None), *index)
         part = part.transpose("pe", *others)
@@ -60,7 +60,7 @@ def summarise_cells(cube: "xr.Dataset", efficiency: float, objective: Objective)
 
 
 def add_epochs(cube: "xr.Dataset") -> "xr.Dataset":
-    """The cube with the epochs of its cells, and those of one PE."""
+    """Add the epochs of each cell, and those of one PE, to a cube."""
     from sweep.cube.derived_quantities import Paradl  # late: xarray comes with it
 
     derived = Paradl(cube)
@@ -72,7 +72,7 @@ def add_epochs(cube: "xr.Dataset") -> "xr.Dataset":
 
 
 def _summarise_lines(pe: NDArray[Any], cells: Arrays, efficiency: float) -> NDArray[np.float64]:
-    """The statistics [statistic, others] of one model, dataset, system and strategy."""
+    """Statistics [statistic, others] from cells with the PE counts along their first axis."""
     trains = "epochs_alone" in cells
     line = Line(
         p=pe.reshape(-1, *[1] * (cells["limit"].ndim - 1)).astype(float),

@@ -1,4 +1,4 @@
-"""One configuration as a user names it, and its design space; without JAX, which takes a second."""
+"""One configuration as a user states it, and its design space; no JAX, whose import takes 1 s."""
 
 import reprlib
 from collections.abc import Mapping
@@ -9,12 +9,12 @@ from grids.grid import Grid, Index
 from grids.reading.errors import InputError, shorten
 from grids.spec import Spec, validate_spec
 
-ONLY: Index = (0, 0, 0, 0)  # where a design space of one configuration has it
+ONLY: Index = (0, 0, 0, 0)  # the labels' positions in a design space of one configuration
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """One configuration as a user names it; `settings` are the spec's keys beside its axes."""
+    """One configuration as a user states it. settings: keys of a spec other than its axes."""
 
     model: str | dict[str, object]
     strategy: str
@@ -26,7 +26,7 @@ class Configuration:
     settings: Mapping[str, object] | None = None
 
     def grid(self, base: Path = Path()) -> Grid:
-        """The design space of this configuration alone. InputError: several values, or none."""
+        """Design space of this configuration. InputError: several values, or none."""
         parameters = expect_mapping(self.parameters, "parameters")
         settings = expect_mapping(self.settings, "settings")
         self._check(parameters, settings)
@@ -43,7 +43,7 @@ class Configuration:
         return Grid.from_spec(spec, base)
 
     def _check(self, parameters: Mapping[str, object], settings: Mapping[str, object]) -> None:
-        """Refuse several values, as an axis of a spec has, and keys that are no settings."""
+        """Raise InputError for several values, and for keys that are not settings."""
         for name, value in {"pe": self.pe, "batch": self.batch, **parameters}.items():
             if isinstance(value, list | tuple | dict):
                 raise InputError(
@@ -54,12 +54,12 @@ class Configuration:
         for name in ("axes", "parameters"):
             if name in settings:
                 raise InputError(
-                    f"{name!r} is no setting", where="settings", advice="use its own argument"
+                    f"{name!r} is not a setting", where="settings", advice="use its own argument"
                 )
 
 
 def expect_mapping(given: Mapping[str, object] | None, where: str) -> Mapping[str, object]:
-    """The names and values, none for None; InputError: no mapping."""
+    """The mapping, empty for None. InputError: anything else."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):

@@ -1,4 +1,4 @@
-"""Reading the cells of a Dataset: a cube, a slice of one, or a design space computed in memory."""
+"""Read the cells of a Dataset (a cube or a slice of one), or of a design space in memory."""
 
 import json
 from collections.abc import Collection, Iterator, Mapping
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class DatasetReader(Reader):
-    """The cells of a Dataset."""
+    """Reader of a Dataset."""
 
     place = "the Dataset"
 
@@ -32,32 +32,32 @@ class DatasetReader(Reader):
 
     @cached_property
     def grid(self) -> Grid:
-        """The design space that its attributes state. InputError: it is no cube."""
+        """Design space that the attributes state. InputError: the Dataset is not a cube."""
         return read_design(self.open_chunks())
 
     @cached_property
     def coordinates(self) -> Arrays:
-        """The values along each axis of a cube; one where a value was selected."""
+        """Values along each axis of a cube; one value where it was selected."""
         return read_axes(self.open_chunks())
 
     @property
     def held(self) -> Collection[object]:
-        """The names of all variables."""
+        """Names of all variables."""
         return self.open_chunks().variables
 
     @property
     def attributes(self) -> Mapping[str, Any]:
-        """The attributes of the Dataset."""
+        """Attributes of the Dataset."""
         return self.open_chunks().attrs
 
     @property
     def versions(self) -> Mapping[str, str]:
-        """The versions that the store was made with, if it is from one."""
+        """Versions of the software that made the store; empty if it is not from a store."""
         versions: dict[str, str] = json.loads(self.attributes.get("paradl_versions", "{}"))
         return versions
 
     def count_blocks(self) -> tuple[int, int]:
-        """One block, which is done."""
+        """One finished block of one."""
         return 1, 1
 
     def open_cells(self, selection: Selection, extra: Collection[str] = ()) -> "xr.Dataset":
@@ -71,7 +71,7 @@ class DatasetReader(Reader):
     def cut_parts(
         self, names: Collection[str], places: Mapping[str, Positions], misfits: bool
     ) -> Iterator[Part]:
-        """The parts of a Dataset, cut as a store of the slice's shape would be."""
+        """Yield the parts of a Dataset, cut like the blocks of a store of the slice's shape."""
         restored = restore_axes(self.open_chunks(), names).isel(places)
         dims = list_dims(restored)
         plan = make_plan(tuple(dims), tuple(restored.sizes[dim] for dim in dims), 0, 2)
@@ -85,7 +85,7 @@ class DatasetReader(Reader):
 
 
 class GridReader(DatasetReader):
-    """The cells of a design space without a store, computed where they are needed."""
+    """Reader of a design space without a store, whose cells are computed when needed."""
 
     place = "the design space"
 
@@ -94,33 +94,33 @@ class GridReader(DatasetReader):
 
     @cached_property
     def coordinates(self) -> Arrays:
-        """The values along each dimension."""
+        """Values along each dimension."""
         return list_coordinates(self.grid)
 
     def open_chunks(self) -> "xr.Dataset":
-        """The cells of all combinations."""
+        """The computed cells."""
         return self._computed
 
     def read_whole(self, selection: Selection, max_global_batch: int | None) -> Part | None:
-        """All cells, unless a slice or another bound is asked for, or parameters are in rows."""
+        """All cells; None for a slice, another bound on batches, or parameters in rows."""
         answers_all = not selection and max_global_batch is None and not self.grid.rows
         has_needed = set(SUMMARISED) <= set(self.grid.spec.outputs)
         return self._part if answers_all and has_needed else None
 
     @cached_property
     def _part(self) -> Part:
-        from sweep.cells.memory_cube import compute_part  # late: JAX comes with it
+        from sweep.cells.memory_cube import compute_part  # late: imports JAX
 
         return compute_part(self.grid)
 
     @cached_property
     def _computed(self) -> "xr.Dataset":
-        from sweep.cells.memory_cube import compute_cells  # late: JAX comes with it
+        from sweep.cells.memory_cube import compute_cells  # late: imports JAX
 
         return compute_cells(self.grid)
 
 
 def _spread(array: "xr.DataArray", dims: list[str]) -> NDArray[np.generic]:
-    """The values over all dimensions, of size 1 along those that the array lacks."""
+    """Values over all dimensions, of size 1 along those that the array lacks."""
     absent = tuple(at for at, dim in enumerate(dims) if dim not in array.dims)
     return np.expand_dims(array.values, absent)

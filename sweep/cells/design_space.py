@@ -1,8 +1,7 @@
-"""Design spaces of a command's options, for questions without a store.
+"""Make design spaces from the options of a command, for questions without a store.
 
-Anything left out is searched: groups of hybrids, segments of pipelines, and the batch in powers of
-two, as far as the data set, memory and `max_global_batch` allow. Samples are split with the least
-halo.
+Options that are left out are searched: groups of hybrids, segments of pipelines, and batches in
+powers of two up to the data set, memory and `max_global_batch`. Spatial splits take the least halo.
 """
 
 import re
@@ -20,10 +19,9 @@ from grids.outputs import MAIN_OUTPUTS
 from grids.reading.errors import InputError
 from grids.spec import validate_spec
 
-# Outputs beside those of every cube: how the PEs of a cell divide.
+# Outputs in addition to those of every cube: how PEs divide.
 DEGREES = ("replicas", "group_size", "segment_count")
-# Samples per replica up to which batches are searched: no PE of the catalogue holds a million of
-# the smallest.
+# Largest batch of a search: no PE in the catalogue holds a million of even the smallest samples.
 MOST_BATCH = 2**20
 
 Values = str | int | float | Sequence[object] | Mapping[str, object]
@@ -31,11 +29,11 @@ Values = str | int | float | Sequence[object] | Mapping[str, object]
 
 @dataclass(frozen=True)
 class SpaceValues:
-    """A design space as a user names it: values, lists, or texts such as `64,128` and `1..1024`.
+    """A design space as a user states it: values, lists, or texts such as `64,128` and `1..1024`.
 
-    strategy: all ten where None. pe: all powers of two that the machines have where None. batch:
-    searched where None. parameters: fixed where one value is given, else axes. settings: the
-    spec's keys beside its axes.
+    strategy: None for all ten. pe: None for all powers of two up to the largest machine. batch:
+    None to search. parameters: fixed if one value is given, else axes. settings: keys of a spec
+    other than its axes.
     """
 
     model: Values
@@ -49,9 +47,9 @@ class SpaceValues:
 
 
 def make_grid(options: SpaceValues, base: Path = Path()) -> Grid:
-    """The grid of a design space that no store has. InputError: what is unknown, or bad."""
+    """Make the grid of a design space. InputError: an unknown name, or a bad value."""
     parameters = {name: split_values(given) for name, given in options.parameters.items()}
-    fixed = {name: value for name, value in parameters.items() if not _is_several(value)}
+    fixed = {name: value for name, value in parameters.items() if not has_several(value)}
     swept = {name: values for name, values in parameters.items() if name not in fixed}
     axes: dict[str, object] = {
         "model": _split_labels(options.model),
@@ -73,8 +71,8 @@ def make_grid(options: SpaceValues, base: Path = Path()) -> Grid:
 
 
 def split_values(given: object) -> object:
-    """The values of `64,128`, `1..1024`, `pow2:1..1024` or `geomspace:1 GB/s..9 GB/s..20`, as a
-    spec has them; anything but a text as it is.
+    """Turn `64,128`, `1..1024`, `pow2:1..1024` or `geomspace:1 GB/s..9 GB/s..20` into what a spec
+    would say; pass anything but a text through.
     """
     if not isinstance(given, str):
         return given
@@ -83,12 +81,12 @@ def split_values(given: object) -> object:
 
 
 def _split_labels(given: object) -> object:
-    """The names in a text, with their settings; anything but a text as it is."""
+    """Split a text into names with their settings; pass anything else through."""
     return split_labels(given) if isinstance(given, str) else given
 
 
 def _read_item(text: str) -> object:
-    """One value, or a generator of a spec."""
+    """Read one value, or a range as a generator of a spec."""
     if ".." not in text:
         return text
     name, colon, rest = text.partition(":")
@@ -100,19 +98,15 @@ def _read_item(text: str) -> object:
     return {name: [part.strip() for part in re.split(r"\.\.", rest)]}
 
 
-def _is_several(values: object) -> bool:
-    return isinstance(values, list | tuple | dict)
-
-
 def _list_strategies(given: Values | None, parameters: Mapping[str, object]) -> list[str]:
-    """Labels of strategies, each with its open choices to be searched."""
+    """List the labels of strategies, with their open choices set to "best"."""
     names = TABLE_III if given is None else _split_labels(given)
     listed = names if isinstance(names, list | tuple) else [names]
     return [_open_choices(parse_strategy(label, "strategy"), parameters) for label in listed]
 
 
 def _open_choices(strategy: Strategy, parameters: Mapping[str, object]) -> str:
-    """The label of a strategy that searches its group, or degrees, and segments, unless given."""
+    """Label of a strategy whose group, degrees and segments are searched unless given."""
     missing = [name for name in strategy.parts if name not in parameters]
     if strategy.hybrid and strategy.group is None and missing and "group" not in parameters:
         strategy = replace(strategy, group="best")
@@ -126,7 +120,7 @@ def _open_choices(strategy: Strategy, parameters: Mapping[str, object]) -> str:
 
 
 def _search_batches(grid: Grid) -> Grid:
-    """The grid with batches in powers of two, and the largest: no iteration exceeds an epoch."""
+    """Add batches in powers of two up to one epoch per iteration, and that largest batch."""
     samples = max(dataset.samples for dataset in grid.datasets)
     stated = grid.spec.parameters.get("max_global_batch")
     most = min(samples, MOST_BATCH) if stated is None else int(min(stated, samples))
@@ -139,12 +133,12 @@ def _search_batches(grid: Grid) -> Grid:
 
 
 def is_unbounded(options: SpaceValues) -> bool:
-    """True if batches are searched up to memory and the data set alone."""
+    """True if only memory and the data set limit the searched batches."""
     return options.batch is None and "max_global_batch" not in options.parameters
 
 
 def _change(grid: Grid, name: str, form: object) -> Grid:
-    """The grid with another axis."""
+    """Replace an axis of the grid."""
     axis: Axis = expand_axis(form, PARAMETERS[name])
     axes = grid.spec.axes.model_copy(update={name: axis})
     return replace(grid, spec=grid.spec.model_copy(update={"axes": axes}))
@@ -155,9 +149,9 @@ def make_product(
     parameters: Mapping[str, object],
     settings: Mapping[str, object],
 ) -> Grid:
-    """The grid of all combinations of the axes' values.
+    """Make the grid of all combinations of the axes' values.
 
-    parameters: one value each, or several, which make an axis. settings: other keys of a spec.
+    parameters: a single value is fixed, several make an axis. settings: other keys of a spec.
     """
     swept = {name: values for name, values in parameters.items() if has_several(values)}
     fixed = {name: value for name, value in parameters.items() if name not in swept}
@@ -170,14 +164,14 @@ def make_product(
 
 
 def _list_values(value: Any) -> Any:
-    """The values as a spec has them: plain lists, numbers and mappings."""
+    """Convert values to the plain lists, numbers and mappings of a spec."""
     if isinstance(value, Mapping) or not has_several(value):
         return value
     return value.tolist() if hasattr(value, "tolist") else list(value)
 
 
 def has_several(value: object) -> bool:
-    """True if a value is several: a list, a range, an array, or a generator as specs have them."""
+    """True for several values: a list, a range, an array, or a generator of a spec."""
     return not isinstance(value, str | bytes | int | float | None) and (
         isinstance(value, Mapping) or hasattr(value, "__iter__")
     )

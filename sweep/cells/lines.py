@@ -1,4 +1,4 @@
-"""Summaries of lines of PE counts, one per model, data set, system, strategy and other axes."""
+"""Summaries of lines: the PE counts at one model, data set, system, strategy and other axes."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,23 +8,23 @@ import numpy as np
 from kernels.names.flags import Limit
 from sweep.cube.variables import Arrays
 
-# Arrays of one length, a row for each position along them.
+# Columns of equal length, by name.
 Columns = Arrays
 
 
 @dataclass(frozen=True, eq=False)
 class Lines:
-    """A summary: the statistics of `sweep.cube.statistics` over labelled dimensions.
+    """A summary: statistics (`sweep.cube.statistics`) over labelled dimensions.
 
-    coordinates: the cube's in their order, but for pe.
+    coordinates: those of the cube, in its order, without pe.
     """
 
     coordinates: Arrays
     arrays: Arrays
 
     def list_columns(self) -> Columns:
-        """A row for each line that can exist."""
-        # In C order, so that rows of one strategy follow one another, as `split_groups` needs.
+        """The summary as a table with one row for each line that can exist."""
+        # nonzero is in C order, so the rows of a strategy are adjacent, as `split_groups` needs.
         at = np.nonzero(self.arrays["forbidden_by"] != Limit.INCOMPATIBLE)
         places = zip(self.coordinates.items(), at, strict=True)
         return {
@@ -34,7 +34,7 @@ class Lines:
 
 
 def split_groups(columns: Columns, keys: Sequence[str]) -> Iterator[Columns]:
-    """The parts of a table over which `keys` keep their values, from top to bottom."""
+    """Yield the runs of adjacent rows with equal values of `keys`, from top to bottom."""
     rows = len(columns[keys[0]])
     if not rows:
         return

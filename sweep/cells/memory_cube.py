@@ -1,4 +1,4 @@
-"""Cubes in memory: the cells of a design space without a store, as a labelled Dataset."""
+"""Compute the cells of a design space in memory, as a labelled Dataset."""
 
 import json
 from collections.abc import Mapping
@@ -27,9 +27,9 @@ from sweep.cube.variables import VARIABLES, Arrays
 if TYPE_CHECKING:
     import xarray as xr
 
-# Beyond that, a sweep into a store takes less memory, and serves the next question.
+# Beyond this, a sweep into a store takes less memory and serves further questions.
 MOST_CELLS = 100_000_000
-# Settings of a system that make its times unlike those of another.
+# Settings of a system on which its times depend.
 SYSTEM_SETTINGS = System.SETTINGS
 
 
@@ -44,12 +44,12 @@ def compute_space(
     parameters: Mapping[str, Values] | None = None,
     settings: Mapping[str, object] | None = None,
 ) -> "xr.Dataset":
-    """A cube in memory, for a design space that is not worth a store; every question takes it.
+    """Compute a cube in memory, for a design space too small for a store; all questions accept it.
 
-    Values are one, a list, a spec's generator, or a text such as `64,128` or `1..1024`. Without a
-    strategy all ten; groups, segments and batches that are left out are searched. parameters:
-    the oracle's; settings: the spec's keys beside its axes. InputError: an unknown name, a bad
-    value, more than a hundred million cells.
+    Values: one, a list, a generator of a spec, or a text such as `64,128` or `1..1024`. Without a
+    strategy all ten are compared; groups, segments and batches that are left out are searched.
+    parameters: of the oracle. settings: keys of a spec other than its axes. InputError: an unknown
+    name, a bad value, or more than a hundred million cells.
     """
     options = SpaceValues(
         model, pe, batch, dataset, system, strategy, parameters or {}, settings or {}
@@ -58,9 +58,9 @@ def compute_space(
 
 
 def compute_cells(grid: Grid) -> "xr.Dataset":
-    """The cube of a grid in memory, numbers as a store would hold them.
+    """Compute the cube of a grid, with the same numbers as a store would hold.
 
-    Several systems have coordinates of their precision and software.
+    If there are several systems, coordinates state their precision and software.
     """
     import xarray as xr
 
@@ -82,19 +82,21 @@ def compute_cells(grid: Grid) -> "xr.Dataset":
     cells = index_rows(xr.Dataset(variables, coordinates | columns, attributes), grid)
     if len(grid.systems) < 2:
         return cells
-    settings = {name: [getattr(each, name) for each in grid.systems] for name in SYSTEM_SETTINGS}
+    settings = {
+        name: [getattr(system, name) for system in grid.systems] for name in SYSTEM_SETTINGS
+    }
     return cells.assign_coords({name: ("system", values) for name, values in settings.items()})
 
 
 def compute_part(grid: Grid) -> Part:
-    """The cells of a grid as one part, for what needs no Dataset: xarray takes 0.4 s to import."""
+    """Compute the cells of a grid as one part, without xarray, whose import takes 0.4 s."""
     arrays = _compute_arrays(grid)
     absent = tuple(at for at, dim in enumerate(grid.dims) if dim in NOT_SERIAL)
     return Part(list_coordinates(grid), arrays | {SERIAL: np.expand_dims(arrays[SERIAL], absent)})
 
 
 def _compute_arrays(grid: Grid) -> Arrays:
-    """Every output over all cells, and the time on one PE. InputError: more than can be held."""
+    """Compute every output for all cells, and the time on one PE. InputError: too many cells."""
     from sweep.engine.compile_cache import keep_programs
     from sweep.engine.evaluation import evaluate
 
@@ -115,11 +117,11 @@ def _compute_arrays(grid: Grid) -> Arrays:
     for model, dataset, system in product(*map(range, shape[: len(LABELS) - 1])):
         if grid.table(model, dataset) is None:
             continue
-        # The index' strategy is replaced by the serial one.
+        # evaluate replaces the strategy of the index by "serial".
         alone = evaluate(grid, (model, dataset, system, 0), one, ("comp_time",), Strategy("serial"))
         assert alone is not None  # the samples fit
         serial[model, dataset, system] = alone["comp_time"][0]
-    # A large space is computed a block at a time: each is answered in double precision.
+    # One block at a time: the kernels answer in double precision, the arrays take half of that.
     plan = plan_cube(grid)
     for region in map(plan.find_region, range(plan.blocks)):
         parts = zip(grid.axes.items(), region[len(LABELS) :], strict=True)

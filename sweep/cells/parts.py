@@ -1,6 +1,7 @@
-"""Parts of a cube's cells, for questions that no summary answers.
+"""Parts: the cells of a slice that lie in one block.
 
-A part is the share of a slice in one block, so that memory does not grow with the cube.
+Questions that no summary answers read one part after another, so memory does not grow with the
+cube.
 """
 
 import math
@@ -17,7 +18,7 @@ from grids.grid import LABELS
 from sweep.cube.layout import SERIAL
 from sweep.cube.variables import VARIABLES, Arrays, Positions, find_allowed
 
-# Times and bytes: NaN in all of them marks a cell that cannot exist.
+# A cell cannot exist if all its times and bytes are NaN.
 MEASURED = frozenset(
     name for name, variable in VARIABLES.items() if variable.units in ("s", "byte")
 )
@@ -25,17 +26,17 @@ MEASURED = frozenset(
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Cells that lie together.
+    """Cells with their labels.
 
-    coordinates: the values along each dimension, in the cube's order. arrays: variables over all
-    dimensions, of size 1 along those that they do not vary along.
+    coordinates: values along each dimension, in the cube's order. arrays: variables over all
+    dimensions, of size 1 where a variable does not vary.
     """
 
     coordinates: Arrays
     arrays: Arrays
 
     def split_strategies(self) -> "Iterator[Part]":
-        """The part of each model, data set, system and strategy."""
+        """Yield the part of each model, data set, system and strategy."""
         for labels in product(*(self.coordinates[dim] for dim in LABELS)):
             yield self.pick(
                 {dim: np.array([label], object) for dim, label in zip(LABELS, labels, strict=True)}
@@ -43,28 +44,28 @@ class Part:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Cells along each dimension."""
+        """Number of cells along each dimension."""
         return tuple(map(len, self.coordinates.values()))
 
     @property
     def size(self) -> int:
-        """Cells in all."""
+        """Number of cells."""
         return math.prod(self.shape)
 
     @cached_property
     def epoch_time(self) -> NDArray[np.float32]:
-        """[s] an epoch, NaN where there is no such configuration."""
+        """Time per epoch [s]; NaN where the configuration cannot exist."""
         total: NDArray[np.float32] = self.arrays["comp_time"] + self.arrays["comm_time"]
         return total
 
     @cached_property
     def feasible(self) -> NDArray[np.bool_]:
-        """True if a cell is feasible."""
+        """True where a cell is feasible."""
         return find_allowed(self.arrays["limit"])
 
     @cached_property
     def defined(self) -> NDArray[np.bool_]:
-        """True if a cell can exist: any time or memory is a number."""
+        """True where a cell can exist: a time or the memory is a number."""
         numbers = [array for name, array in self.arrays.items() if name in MEASURED - {SERIAL}]
         if not numbers:
             return np.ones(self.shape, bool)
@@ -74,18 +75,18 @@ class Part:
         return known
 
     def along(self, dim: str) -> NDArray[Any]:
-        """The values of a dimension, shaped to meet the arrays."""
+        """Values of a dimension, shaped to broadcast with the arrays."""
         shape = [1] * len(self.coordinates)
         shape[list(self.coordinates).index(dim)] = -1
         return self.coordinates[dim].reshape(shape)
 
     def pick(self, values: Mapping[str, NDArray[Any]]) -> "Part":
-        """The cells with these values along its dimensions, all of which it has."""
+        """Cells with these values along some dimensions; the part has all of them."""
         at = [
             find_positions(known, values[dim]) if dim in values else np.arange(len(known))
             for dim, known in self.coordinates.items()
         ]
-        # A whole part is not picked from, which would copy it.
+        # Indexing with positions copies: skip it for the whole part.
         if all(np.array_equal(i, np.arange(n)) for i, n in zip(at, self.shape, strict=True)):
             return self
         named = zip(self.coordinates.items(), at, strict=True)
@@ -93,7 +94,7 @@ class Part:
         return Part(chosen, {name: _pick(array, at) for name, array in self.arrays.items()})
 
     def arrange(self, coordinates: Arrays) -> "Part":
-        """The same cells over other dimensions; one that only either has is of size 1."""
+        """The same cells over other dimensions; those that only one side has are of size 1."""
         gone = tuple(at for at, dim in enumerate(self.coordinates) if dim not in coordinates)
         new = tuple(at for at, dim in enumerate(coordinates) if dim not in self.coordinates)
         arrays = {
@@ -105,13 +106,13 @@ class Part:
 
 
 def _pick(array: NDArray[Any], at: list[Positions]) -> NDArray[Any]:
-    """The values at positions along each dimension, 0 along those of size 1."""
+    """Values at positions along each dimension; dimensions of size 1 stay whole."""
     sizes = zip(at, array.shape, strict=True)
     picked: NDArray[Any] = array[np.ix_(*(i if size > 1 else [0] for i, size in sizes))]
     return picked
 
 
 def find_positions(known: NDArray[Any], values: NDArray[Any]) -> Positions:
-    """The position of each value among those that are known, -1 where it is not."""
-    places = {value: at for at, value in enumerate(known.tolist())}
-    return np.array([places.get(value, -1) for value in values.tolist()], np.int64)
+    """Position of each value in `known`, or -1."""
+    positions = {value: at for at, value in enumerate(known.tolist())}
+    return np.array([positions.get(value, -1) for value in values.tolist()], np.int64)

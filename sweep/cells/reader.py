@@ -1,6 +1,6 @@
-"""Reading a cube's cells, wherever they are: in a store, in a Dataset, or computed in memory.
+"""Interface for reading a cube's cells from a store, a Dataset, or a design space in memory.
 
-Questions read parts, a Dataset or a summary, and never have to know which of them it is.
+Questions read parts, a Dataset or a summary through it, whatever the source is.
 """
 
 from abc import ABC, abstractmethod
@@ -25,21 +25,21 @@ from sweep.cube.variables import VARIABLES, Arrays, Columns, Positions
 if TYPE_CHECKING:
     import xarray as xr
 
-# Names in a cube of what a cell of `best` chose: an axis may be called `group`.
+# Variables with the choices of `best`, renamed since an axis may be called `group`.
 CHOSEN = {"group": "group_size", "segments": "segment_count"}
-# The variables that answers are made of, as far as a cube has them.
+# Variables that answers need, as far as a cube has them.
 READ = (*SUMMARISED, SERIAL, "epochs", "replicas", *CHOSEN.values())
-# [B] Fewer are read at once: each strategy read by itself from Dask's arrays takes 0.1 s.
+# [B] Smaller slices are read at once: reading each strategy from Dask arrays takes 0.1 s.
 FEW = 2**26
 
 Places = dict[str, Positions]
 
 
 class Reader(ABC):
-    """The cells of a cube, or of a slice of one.
+    """Reader of the cells of a cube, or of a slice of one.
 
-    place: where they are, for messages. keeps_summary: whether it has summaries of whole lines of
-    PE counts, for which no cells are read.
+    place: where the cells are, for messages. keeps_summary: whether summaries of whole lines of PE
+    counts are stored, so that no cells need be read.
     """
 
     place: str
@@ -48,64 +48,64 @@ class Reader(ABC):
     @property
     @abstractmethod
     def grid(self) -> Grid:
-        """The design space of the whole cube. InputError: a Dataset that is no cube."""
+        """Design space of the whole cube. InputError: a Dataset that is not a cube."""
 
     @property
     @abstractmethod
     def coordinates(self) -> Arrays:
-        """The values along each dimension, in the cube's order."""
+        """Values along each dimension, in the cube's order."""
 
     @property
     @abstractmethod
     def held(self) -> Collection[object]:
-        """The names of all variables, those of cells among them."""
+        """Names of all variables, including those of cells."""
 
     @property
     @abstractmethod
     def attributes(self) -> Mapping[str, Any]:
-        """The attributes of the whole cube."""
+        """Attributes of the whole cube."""
 
     @property
     @abstractmethod
     def versions(self) -> Mapping[str, str]:
-        """The versions that the cube was made with; none where it was computed just now."""
+        """Versions of the software that made the cube; empty if it was computed just now."""
 
     @abstractmethod
     def count_blocks(self) -> tuple[int, int]:
-        """Blocks that are done, and all of them; a Dataset is one."""
+        """Numbers of finished blocks and of all blocks; a Dataset is one block."""
 
     @abstractmethod
     def open_cells(self, selection: Selection, extra: Collection[str] = ()) -> "xr.Dataset":
-        """The whole cube, to select from; RunError: files of selected cells are gone."""
+        """The whole cube, to select from. RunError: files of selected cells are missing."""
 
     @abstractmethod
     def open_chunks(self) -> "xr.Dataset":
-        """The whole cube, to be read chunk by chunk; RunError as of `open_cells`."""
+        """The whole cube, to be read chunk by chunk. RunError: a file is missing."""
 
     @abstractmethod
     def cut_parts(
         self, names: Collection[str], places: Mapping[str, Positions], misfits: bool
     ) -> Iterator[Part]:
-        """The cells at ascending positions along each dimension, a block at a time."""
+        """Yield the cells at ascending positions along each dimension, a block at a time."""
 
     @property
     def columns(self) -> Columns:
-        """The parameters that change together, with the dimension of each."""
+        """Parameters that change together, with their dimension and values."""
         return list_columns(self.grid, self.coordinates)
 
     @property
     def variables(self) -> list[str]:
-        """The variables of cells, with the time on one PE."""
+        """Variables of cells, including the time on one PE."""
         return [name for name in VARIABLES if name in self.held]
 
     def locate(self, selection: Selection) -> Places:
-        """The positions of a slice along each dimension; InputError as of `locate_values`."""
-        every = self.coordinates
-        chosen = locate_values(every, selection, self.columns)
-        return {dim: chosen.get(dim, np.arange(len(values))) for dim, values in every.items()}
+        """Positions of a slice along each dimension. InputError: see `locate_values`."""
+        coordinates = self.coordinates
+        chosen = locate_values(coordinates, selection, self.columns)
+        return {dim: chosen.get(dim, np.arange(len(values))) for dim, values in coordinates.items()}
 
     def list_values(self, selection: Selection) -> Arrays:
-        """The values along each dimension of a slice; InputError as of `locate_values`."""
+        """Values along each dimension of a slice. InputError: see `locate_values`."""
         places = self.locate(selection)
         return {dim: values[places[dim]] for dim, values in self.coordinates.items()}
 
@@ -136,10 +136,10 @@ class Reader(ABC):
         max_global_batch: int | None = None,
         extra: Collection[str] = (),
     ) -> "xr.Dataset":
-        """The cells of a slice, over all dimensions of a cube; many stay where they are stored.
+        """Cells of a slice over all dimensions of a cube; large slices are loaded lazily.
 
-        max_global_batch: larger batches are forbidden. extra: variables beside the usual ones,
-        where the cube has them. InputError: an unknown axis or value, or a cube without cells.
+        max_global_batch: forbids larger batches. extra: further variables, if the cube has them.
+        InputError: an unknown axis or value, or a cube without cells.
         """
         cells = self.open_cells(selection, extra)
         part = select(restore_axes(cells, (*CELLS, *extra)), selection)
@@ -150,7 +150,7 @@ class Reader(ABC):
         return part if max_global_batch is None else _bound_batches(part, max_global_batch)
 
     def read_whole(self, selection: Selection, max_global_batch: int | None) -> Part | None:
-        """All cells as plain arrays, where they are the slice and need no Dataset; else None."""
+        """All cells as plain arrays, if the slice is everything and needs no Dataset; else None."""
         return None
 
     def summarise(
@@ -160,16 +160,15 @@ class Reader(ABC):
         objective: Objective = "epoch_time",
         max_global_batch: int | None = None,
     ) -> Lines:
-        """The summary of a slice: as it is kept, if that answers the question, else computed.
+        """Summary of a slice: the stored one if it answers the question, else computed from cells.
 
-        objective: its statistics are needed. max_global_batch: larger batches are forbidden.
-
-        InputError: an unknown axis or value; a store that keeps summaries alone, of other lines.
+        objective: needs its statistics. max_global_batch: forbids larger batches.
+        InputError: an unknown axis or value; a store without cells whose summary does not answer.
         """
-        # What is kept is of one efficiency.
+        # The stored summary is for one efficiency.
         if efficiency == EFFICIENCY and self.has_lines(selection, max_global_batch):
             return self.read_summary(selection, objective)
-        # late: JAX comes with it
+        # late: imports JAX
         from sweep.cells.computed_summary import summarise_cells, summarise_part
 
         whole = self.read_whole(selection, max_global_batch)
@@ -178,16 +177,16 @@ class Reader(ABC):
         return summarise_cells(self.read_cells(selection, max_global_batch), efficiency, objective)
 
     def read_summary(self, selection: Selection, objective: Objective) -> Lines:
-        """The summary of a slice, as it is kept: of readers with `keeps_summary`."""
+        """Stored summary of a slice; only for readers with `keeps_summary`."""
         raise NotImplementedError
 
     def has_lines(self, selection: Selection, max_global_batch: int | None) -> bool:
-        """True if the lines of a slice are those of the summary that is kept: whole ones."""
+        """True if a summary with the lines of this slice is stored: whole lines of PE counts."""
         return self.keeps_summary and "pe" not in selection and max_global_batch is None
 
 
 def _bound_batches(cells: "xr.Dataset", most: int) -> "xr.Dataset":
-    """The cells with larger global batches forbidden."""
+    """Forbid cells with larger global batches."""
     from sweep.cube.derived_quantities import Paradl
 
     if most < 1:
@@ -195,7 +194,7 @@ def _bound_batches(cells: "xr.Dataset", most: int) -> "xr.Dataset":
     limit = cells["limit"]
     beyond = (Paradl(cells).global_batch > most).broadcast_like(limit).transpose(*limit.dims)
     flags = beyond.astype(np.uint16) * np.uint16(Limit.NO_CONVERGENCE)
-    # A group that does not divide, or samples that do not fit, have no global batch.
+    # Cells whose group does not divide, or whose samples do not fit, have no global batch.
     exempt = np.uint16(Limit.GROUP_DOES_NOT_DIVIDE | Limit.INCOMPATIBLE)
     bounded = (limit | flags).where((limit & exempt) == 0, limit).astype(np.uint16)
     return cells.assign(limit=bounded.assign_attrs(limit.attrs))

@@ -1,4 +1,4 @@
-"""Slices of a cube or of its summary: values of its axes."""
+"""Select slices of a cube, or of its summary, by values of its axes."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 Coordinates = Mapping[str, NDArray[Any]]
 Selection = Mapping[str, object]
 
-SHOWN = 8  # values of an axis that a message lists
+SHOWN = 8  # most values of an axis that a message lists
 
 
 def select(cube: "xr.Dataset", selection: Selection) -> "xr.Dataset":
-    """The part of a cube at the values given for some axes, one or several each.
+    """Part of a cube at one or several values of some axes; dimensions and their order stay.
 
-    Dimensions stay, and so does the order along them. InputError as of `locate_values`.
+    InputError: see `locate_values`.
     """
     coordinates = {str(dim): cube[dim].values for dim in cube.dims}
     return cube.isel(locate_values(coordinates, selection, read_columns(cube)))
 
 
 def read_columns(cube: "xr.Dataset") -> Columns:
-    """The parameters that change together in a Dataset with a cube's dimensions."""
+    """Parameters of a cube that change together, with their dimension and values."""
     return {
         str(name): (str(array.dims[0]), array.values)
         for name, array in cube.coords.items()
@@ -43,11 +43,10 @@ def read_columns(cube: "xr.Dataset") -> Columns:
 def locate_values(
     coordinates: Coordinates, selection: Selection, columns: Columns | None = None
 ) -> dict[str, Positions]:
-    """The positions of the selected values along each axis, in the order of the axis.
+    """Ascending positions of the selected values along each axis.
 
-    columns: parameters that change together; a value of one is all rows that have it.
-
-    InputError for an unknown axis or a value that the axis does not have.
+    columns: parameters that change together; a value of one selects all rows with that value.
+    InputError: an unknown axis, or a value that the axis does not have.
     """
     if not isinstance(selection, Mapping):
         raise InputError(
@@ -65,7 +64,7 @@ def locate_values(
                 advice=suggest_name(axis, (*coordinates, *columns)),
             )
         at = _locate_along(values, axis, wanted, axis in columns)
-        # Of several parameters in the same rows, those rows that have all their values.
+        # Parameters of the same rows: keep the rows that match all of them.
         positions[dim] = np.intersect1d(at, positions[dim]) if dim in positions else at
         if not positions[dim].size:
             raise InputError(
@@ -77,9 +76,9 @@ def locate_values(
 
 
 def _locate_along(coordinate: NDArray[Any], axis: str, wanted: object, repeats: bool) -> Positions:
-    """The positions of the wanted values along one axis, ascending and unique.
+    """Ascending, unique positions of the wanted values along one axis.
 
-    repeats: a value may stand several times, each of which is meant.
+    repeats: select every position of a value, as parameters in rows may repeat it.
     """
     given = wanted if isinstance(wanted, list | tuple) else [wanted]
     if not given:
@@ -94,11 +93,9 @@ def _locate_along(coordinate: NDArray[Any], axis: str, wanted: object, repeats: 
 def find_nearest(
     coordinates: Coordinates, selection: Selection, columns: Columns | None = None
 ) -> dict[str, list[float]]:
-    """The nearest values of each axis of numbers that lacks one of the selected values.
+    """Nearest values of each numeric axis that lacks a selected value, by axis.
 
-    columns: parameters that change together.
-
-    InputError: a value that is no number of its axis.
+    columns: parameters that change together. InputError: a value that is not a number.
     """
     nearest = {}
     for axis, wanted in selection.items():
@@ -116,20 +113,20 @@ def find_nearest(
 
 
 def _split_values(coordinate: NDArray[Any], axis: str, wanted: object) -> list[object]:
-    """The values in one text; a label may have commas of its own."""
+    """Split a text at its commas, unless it is a label that contains some."""
     if not isinstance(wanted, str) or (axis in LABELS and wanted in coordinate):
         return [wanted]
     return [part.strip() for part in wanted.split(",")]
 
 
 def _locate_value(coordinate: NDArray[Any], axis: str, value: object) -> Positions:
-    """The positions of a value along an axis; numbers match to a relative 1e-9."""
+    """Positions of a value along an axis; numbers match to a relative 1e-9."""
     if axis in LABELS:
         positions = np.flatnonzero(coordinate == str(value))
         advice = suggest_name(str(value), map(str, coordinate.tolist()))
     else:
         number = look_up_parameter(axis).read(value, f"selection {axis}")
-        # `_advise_on_number` prints ten digits, which must be found again.
+        # 1e-9, since values that `_advise_on_number` prints, with ten digits, must match.
         positions = np.flatnonzero(np.isclose(coordinate, number, rtol=1e-9, atol=0))
         advice = _advise_on_number(axis, coordinate, number)
     if not positions.size:
@@ -138,7 +135,7 @@ def _locate_value(coordinate: NDArray[Any], axis: str, value: object) -> Positio
 
 
 def _advise_on_number(axis: str, coordinate: NDArray[Any], number: float) -> str:
-    """Advice on a value that an axis lacks: its values, or those around it."""
+    """Advice for a value that an axis lacks: list its values, or the nearest of many."""
     nearby = np.sort(coordinate[np.argsort(np.abs(coordinate - number))[:SHOWN]])
     known = ", ".join(write_value(axis, value) for value in nearby.tolist())
     nearest = write_value(axis, float(coordinate[np.abs(coordinate - number).argmin()]))
@@ -152,13 +149,13 @@ def _advise_on_number(axis: str, coordinate: NDArray[Any], number: float) -> str
 
 
 def write_value(axis: str, value: float) -> str:
-    """A value of an axis with its unit, precise enough to be selected by."""
+    """Format a value of an axis with its unit, with enough digits to select it."""
     unit = look_up_parameter(axis).unit
     return f"{value:.10g}" if unit == "1" else format_quantity(value, unit, digits=10)
 
 
 def write_place(axis: str, value: float) -> str:
-    """A value of an axis in a sentence: `8 PEs`, `batch 32`, `inter_bandwidth 12.5 GB/s`."""
+    """Format a value for a sentence: `8 PEs`, `batch 32`, `inter_bandwidth 12.5 GB/s`."""
     if axis == "pe":
         return f"{value:,.0f} PE{'' if value == 1 else 's'}"
     parameter = look_up_parameter(axis)
@@ -167,26 +164,26 @@ def write_place(axis: str, value: float) -> str:
 
 
 def look_up_parameter(axis: str) -> Parameter:
-    """The parameter along an axis; of rows the number of a row."""
+    """Parameter along an axis; an axis of rows has the number of the row."""
     return PARAMETERS.get(axis) or Parameter(axis, "1", "the number of a row", 0, whole=True)
 
 
 def _explain_end(last: str) -> str:
-    """Advice on a value beyond the end of an axis."""
+    """Advice for a value beyond the end of an axis."""
     return f"the axis ends at {last}: add values to the spec and extend the store; "
 
 
 def locate_row(grid: Grid, row: Mapping[str, Any]) -> Index:
-    """The place of a row's labels in the design space; InputError: a label that it lacks."""
+    """Positions of a row's labels in the design space. InputError: an unknown label."""
     model, dataset, system, strategy = (locate_label(grid, dim, row[dim]) for dim in LABELS)
     return model, dataset, system, strategy
 
 
 def locate_label(grid: Grid, dim: str, label: str) -> int:
-    """The position of a label in the design space; InputError: it has none."""
+    """Position of a label in the design space. InputError: an unknown label."""
     if label not in grid.labels[dim]:
         raise InputError(
-            f"{label!r} is no {dim} of the spec in the Dataset's attributes",
-            advice="ask each cube by itself",
+            f"{dim} {label!r} is not in the spec that the Dataset's attributes state",
+            advice="ask about each cube separately",
         )
     return grid.labels[dim].index(label)

@@ -1,4 +1,4 @@
-"""Sources of questions: stores by their places, Datasets, and design spaces without a store."""
+"""Sources that questions accept: paths of stores, open cubes, Datasets, and design spaces."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -12,17 +12,17 @@ if TYPE_CHECKING:
 
     from sweep.cube.store import Cube
 
-# A grid is a design space without a store, which is computed in memory where cells are needed.
+# The cells of a Grid are computed in memory when a question needs them.
 Source: TypeAlias = "Reader | Cube | xr.Dataset | Grid | str | Path"
 
 
 def open_source(source: Source) -> Reader:
-    """The reader of a source; one that is open stays so. InputError: there is no store."""
+    """Open a reader of a source; a reader is returned as it is. InputError: no store there."""
     if isinstance(source, Reader):
         return source
     if isinstance(source, Grid):
         return GridReader(source)
-    # late: Zarr comes with it, 0.1 s, which a design space does not need
+    # late: imports Zarr (0.1 s), which a design space does not need
     from sweep.cells.store_reader import StoreReader
     from sweep.cube.object_store import locate_store
     from sweep.cube.store import Cube, open_cube

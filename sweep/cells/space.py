@@ -1,7 +1,7 @@
 """Spaces: the design space of a question, or a slice of one, from any source.
 
-Questions that the kernels answer read no cells: they need the design space of a store, a Dataset or
-a slice alone, and the values that are meant.
+Questions that call the kernels read no cells: they only need the design space of a store, Dataset
+or slice, and the selected values.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class Space:
     """A design space, and the slice of it that a question is about.
 
-    places: positions along each labelled dimension. axes: values of each numeric one.
+    places: positions along each labelled dimension. axes: values along each numeric dimension.
     """
 
     grid: Grid
@@ -36,18 +36,18 @@ class Space:
     axes: Mapping[str, Floats]
 
     def list_indices(self) -> Iterator[Index]:
-        """The models, data sets, systems and strategies whose samples fit, in the grid's order."""
+        """Yield each model, data set, system and strategy whose samples fit, in grid order."""
         for model, dataset, system, strategy in product(*(self.places[dim] for dim in LABELS)):
             if self.grid.table(model, dataset) is not None:
                 yield model, dataset, system, strategy
 
     def list_cells(self) -> Iterator[dict[str, float]]:
-        """Every combination of the axes' values, PE counts slowest."""
+        """Yield every combination of the axes' values; PE counts vary slowest."""
         for values in product(*self.axes.values()):
             yield dict(zip(self.axes, map(float, values), strict=True))
 
     def split_given(self) -> Iterator["Space"]:
-        """The spaces with one value of each parameter that is given, such as a bandwidth."""
+        """Yield the spaces with one value of each parameter that is given, such as a bandwidth."""
         given = list_given(self.grid, self.axes)
         for place in product(*(self.axes[name] for name in given)):
             fixed = {name: np.array([value]) for name, value in zip(given, place, strict=True)}
@@ -59,11 +59,11 @@ class Space:
         values: Mapping[str, float | Floats],
         strategy: Strategy | None = None,
     ) -> "Case":
-        """The case of an index along values of parameters, axes or not; its samples fit.
+        """Case of an index whose samples fit, over values of parameters, whether axes or not.
 
-        strategy: in the place of the index' own.
+        strategy: replaces that of the index.
         """
-        # Axes stand in the order of the table, whether the grid has them or not; rows are last.
+        # Axes are in the order of the table of parameters, even if the grid lacks them; rows last.
         known = self.grid.parameters
         axes = {name: np.atleast_1d(values[name]) for name in known if name in values}
         case = self.grid.case(index, axes, strategy)
@@ -71,66 +71,66 @@ class Space:
         return case
 
     def expect_few(self, most: int, along: str = "") -> None:
-        """InputError: too many cells of a strategy to be answered one by one.
+        """Raise InputError if a strategy has more cells than can be evaluated one by one.
 
-        along: an axis that is no part of the question's cells.
+        along: an axis that does not count.
         """
         count = prod(values.size for name, values in self.axes.items() if name != along)
         if count > most:
             raise InputError(
-                f"{count:,} cells are too many for this question, which asks the oracle about each",
-                advice=f"select {most:,} at most, such as one PE count and one batch",
+                f"{count:,} cells are too many for this question, which evaluates them one by one",
+                advice=f"select at most {most:,}, such as one PE count and one batch",
             )
 
     @property
     def systems(self) -> list[System]:
-        """The systems of the slice."""
+        """Systems of the slice."""
         return [self.grid.systems[at] for at in self.places["system"]]
 
     def name(self, index: Index) -> dict[str, str]:
-        """The labels of an index."""
+        """Labels of an index, by dimension."""
         return {dim: self.grid.labels[dim][at] for dim, at in zip(LABELS, index, strict=True)}
 
     def bound_batches(self, most: int) -> "Space":
-        """The space in which larger global batches are forbidden."""
+        """The space with larger global batches forbidden."""
         fixed = {**self.grid.spec.parameters, "max_global_batch": float(most)}
         spec = self.grid.spec.model_copy(update={"parameters": fixed})
         return replace(self, grid=replace(self.grid, spec=spec))
 
     def ask_intervals(self) -> "Space":
-        """The space whose cases have draws of what is not known; not with Table III."""
+        """The space whose cases have draws of uncertain parameters; unchanged for Table III."""
         return replace(self, grid=self.grid.ask_intervals())
 
     def strategy(self, index: Index) -> Strategy:
-        """The strategy of an index."""
+        """Strategy of an index."""
         return self.grid.strategies[index[3]]
 
 
 def open_space(
     source: Source, selection: Selection | None = None, max_global_batch: int | None = None
 ) -> Space:
-    """The space of a store, a Dataset, a slice of one, or a grid, at the selected values.
+    """Open the space of a store, a Dataset or a grid at the selected values.
 
-    max_global_batch: beyond it cells are forbidden. InputError: no cube, an unknown axis or value.
+    max_global_batch: forbids larger batches. InputError: no cube, or an unknown axis or value.
     """
     reader = open_source(source)
     grid, kept = reader.grid, reader.list_values(selection or {})
     space = Space(
         grid,
-        {dim: tuple(locate_label(grid, dim, str(each)) for each in kept[dim]) for dim in LABELS},
+        {dim: tuple(locate_label(grid, dim, str(name)) for name in kept[dim]) for dim in LABELS},
         {dim: np.asarray(kept[dim], float) for dim in grid.axes},
     )
     return space if max_global_batch is None else space.bound_batches(max_global_batch)
 
 
 def list_given(grid: Grid, axes: Iterable[str]) -> list[str]:
-    """The axes that are given: parameters of a machine or its software, and rows with some."""
+    """Axes that a planner cannot choose: parameters of a machine or its software, and rows."""
     known = grid.parameters
     return [name for name in axes if name in known and not known[name].chosen]
 
 
 def list_row_values(grid: Grid, row: Mapping[str, Any]) -> dict[str, int | float | None]:
-    """The parameters that change together, at the numbers of rows that an answer's row has."""
+    """Values of the parameters that change together, looked up by an answer's row numbers."""
     return {
         name: None if row[dim] is None else write_axis(name, values[int(row[dim])])
         for dim, rows in grid.rows.items()
@@ -140,23 +140,23 @@ def list_row_values(grid: Grid, row: Mapping[str, Any]) -> dict[str, int | float
 
 
 def write_axis(name: str, value: float) -> int | float:
-    """A value of an axis as answers have it: counts, and numbers of rows, are whole."""
+    """A value of an axis as answers state it: an int for counts and row numbers."""
     return int(value) if look_up_parameter(name).whole else float(value)
 
 
 def write_cell(cell: Mapping[str, float]) -> dict[str, int | float]:
-    """The values of a cell along the axes, as answers have them."""
+    """Values of a cell along the axes, as answers state them."""
     return {name: write_axis(name, value) for name, value in cell.items()}
 
 
 def take_cell(axes: Mapping[str, Floats], at: Iterable[int]) -> dict[str, float]:
-    """The cell at a position along each axis."""
+    """Values of the cell at a position along each axis."""
     positions = zip(axes.items(), at, strict=True)
     return {name: float(values[n]) for (name, values), n in positions}
 
 
 def thin_values(values: Floats, most: int) -> Floats:
-    """At most so many values of an axis, evenly by their number, the ends among them."""
+    """At most `most` values of an axis, evenly spaced by position, including both ends."""
     if values.size <= most:
         return values
     at = np.unique(np.linspace(0, values.size - 1, most).round().astype(int))

@@ -1,7 +1,7 @@
-"""Reading the cells of a store, a block at a time, and the files that are gone from it.
+"""Read the cells of a store block by block, and refuse stores that have lost files.
 
-Unfinished blocks are passed over. Zarr reads a lost file as fill values, which mean that the
-configurations cannot exist: a model would drop out of the answer, and another winner be named.
+Unfinished blocks are skipped. Zarr reads a missing file as fill values, which in a cube say that
+the configurations cannot exist: an answer would silently drop a model and name another winner.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -33,7 +33,7 @@ Places = Mapping[str, Positions]
 
 
 class StoreReader(Reader):
-    """The cells, and the summary, of an open store."""
+    """Reader of an open store and its summary."""
 
     keeps_summary = True
 
@@ -43,56 +43,56 @@ class StoreReader(Reader):
 
     @property
     def grid(self) -> Grid:
-        """The design space."""
+        """Design space of the store."""
         return self.cube.grid
 
     @cached_property
     def coordinates(self) -> Arrays:
-        """The values along each dimension."""
+        """Values along each dimension."""
         return list_coordinates(self.cube.grid)
 
     @property
     def held(self) -> Collection[object]:
-        """The names of the variables of cells."""
+        """Names of the stored variables of cells."""
         return (*self.cube.grid.spec.outputs, SERIAL)
 
     @property
     def attributes(self) -> Mapping[str, Any]:
-        """The attributes of the store."""
+        """Attributes of the store."""
         return self.cube.group.attrs.asdict()
 
     @property
     def versions(self) -> Mapping[str, str]:
-        """The versions that the store was made with."""
+        """Versions of the software that made the store."""
         return self.cube.versions
 
     def count_blocks(self) -> tuple[int, int]:
-        """Blocks that are done, and all of them."""
+        """Numbers of finished blocks and of all blocks."""
         return int(self.cube.read_done().sum()), self.cube.plan.blocks
 
     def open_cells(self, selection: Selection, extra: Collection[str] = ()) -> "xr.Dataset":
-        """The whole cube, to select from; RunError: files of selected cells are gone.
+        """The whole cube, to select from. RunError: files of selected cells are missing.
 
-        extra: names of more variables, which a store need not have.
+        extra: names of further variables to check, which a store may lack.
         """
         import xarray as xr
 
         places = locate_values(self.coordinates, selection, self.columns)
         self.check_files((*SUMMARISED, SERIAL, *extra), places)
-        # Without chunks it needs no Dask, which takes longer to import than a slice to read.
+        # chunks=None avoids Dask, whose import takes longer than reading a slice.
         cells: xr.Dataset = xr.open_zarr(self.cube.group.store, chunks=None, zarr_format=3)
         return cells
 
     def open_chunks(self) -> "xr.Dataset":
-        """The whole cube, to be read chunk by chunk; RunError: a file is gone."""
+        """The whole cube, to be read chunk by chunk. RunError: a file is missing."""
         from sweep.engine.run import open_dataset  # late: xarray comes with it
 
         self.check_files(self.variables, {})
         return open_dataset(self.cube.url)
 
     def cut_parts(self, names: Collection[str], places: Places, misfits: bool) -> Iterator[Part]:
-        """A part for each finished block that has a share of the slice."""
-        cube, every = self.cube, self.coordinates
+        """Yield a part for each finished block that overlaps the slice."""
+        cube, coordinates = self.cube, self.coordinates
         self.check_files(names, places)
         for block in self._list_finished(places):
             if not (misfits or cube.fits(block)):
@@ -103,41 +103,41 @@ class StoreReader(Reader):
                 for dim, at in places.items()
             }
             yield Part(
-                {dim: every[dim][at] for dim, at in inside.items()},
+                {dim: coordinates[dim][at] for dim, at in inside.items()},
                 {name: self._read_array(name, region, inside) for name in names},
             )
 
     def read_summary(self, selection: Selection, objective: Objective) -> Lines:
-        """The summary of a slice, as the store keeps it; InputError as of `summarise`."""
+        """Stored summary of a slice. InputError: see `summarise`."""
         if objective == "train_time":
             expect_laws(self.grid, "objective")
         chosen = dict.fromkeys(self.coordinates, slice(None)) | locate_values(
             self.coordinates, selection, self.columns
         )
         lines, is_known = read_lines(self.cube, self.coordinates, chosen)
-        if not is_known:  # pairs that do not fit, or files that are gone
+        if not is_known:  # samples that do not fit their model, or missing files
             self.check_files((SUMMARY,), chosen)
         return lines
 
     def check_files(self, names: Collection[str], places: Mapping[str, Positions | slice]) -> None:
-        """RunError with the first file of the arrays `names` that a finished block lacks.
+        """Raise RunError for the first missing file of a finished block.
 
-        places: along the dimensions of the cube; all along those that are not in it.
+        names: arrays to check. places: positions by dimension; omitted dimensions count in full.
         """
         cube = self.cube
         for block in self._list_finished(places):
             for name in cube.list_arrays(block):
-                # One request per file of the slice: listing a store would list all of its blocks.
+                # One request per file of the slice; listing the store would list all its blocks.
                 file = cube.name_file(name, block)
                 if name in names and not sync(cube.group.store.exists(file)):
                     raise RunError(
-                        f"{cube.url}: {file} is gone, a file of a finished block; "
-                        f"find all that are with: paradl status {cube.url} --verify, "
-                        "and run the same paradl sweep again"
+                        f"{cube.url}: {file} is missing, a file of a finished block; "
+                        f"list all damage with: paradl status {cube.url} --verify, "
+                        "then run the same paradl sweep again"
                     )
 
     def _list_finished(self, places: Mapping[str, Positions | slice]) -> Iterator[int]:
-        """The finished blocks that hold a part of a slice."""
+        """Yield the numbers of the finished blocks that overlap a slice."""
         plan = self.cube.plan
         sizes = zip(plan.dims, plan.shape, plan.shard, strict=True)
         at = [
@@ -150,11 +150,11 @@ class StoreReader(Reader):
     def _read_array(
         self, name: str, region: Mapping[str, slice], inside: Places
     ) -> NDArray[np.generic]:
-        """A block's part of a variable over all dimensions."""
+        """A block's share of a variable over all dimensions, of size 1 where it does not vary."""
         place = find_part(name, self.cube.plan, tuple(region.values()))
         dims = [dim for dim in region if name != SERIAL or dim not in NOT_SERIAL]
         values = np.asarray(self.cube.arrays[name][place])
-        # A whole block is not picked from, which would copy it.
+        # Indexing with positions copies: skip it for whole blocks.
         picked = [inside[dim] - region[dim].start for dim in dims]
         if tuple(map(len, picked)) != values.shape:
             values = values[np.ix_(*picked)]

@@ -1,8 +1,8 @@
-"""The summary that a store keeps, for slices that leave its PE counts whole.
+"""Read the summary that a store keeps, for slices with all of its PE counts.
 
-A question then reads a thousandth of the cube's bytes, and answers without JAX and xarray, which
-take longer to import. Statistics are looked up by the names beside them: a store may have more of
-them than this paradl knows, and in another order.
+A summary has about a thousandth of the cube's bytes, and reading it needs neither JAX nor xarray,
+which take longer to import. Statistics are looked up by their stored names, since a store may have
+more statistics than this version knows, in another order.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,50 +27,39 @@ Place = tuple[Positions | slice, ...]
 def read_lines(
     cube: Cube, coordinates: Arrays, chosen: Mapping[str, Positions | slice]
 ) -> tuple[Lines, bool]:
-    """The lines of a store's summary at these places, and whether each has a statistic.
+    """Lines of a store's summary at the chosen positions, and whether every line has a statistic.
 
-    coordinates, chosen: along every dimension of the cube, in its order.
-
+    coordinates, chosen: values and positions along all dimensions of the cube, in its order.
     InputError: a summary of another version, or one that lacks a statistic.
     """
-    check_statistics(cube)
+    check_version(cube.url, cube.group)
+    missing = [name for name in STATISTICS if name not in cube.statistics]
+    if missing:
+        raise InputError(f"damaged: its summary has no {missing[0]!r}", where=cube.url, advice=ANEW)
     others = {dim: values[chosen[dim]] for dim, values in coordinates.items() if dim != "pe"}
     table = _read_table(cube, tuple(chosen.values()))
     lines = Lines(others, join_blocks(type_statistics(table, cube.statistics)))
     return lines, not np.isnan(table).all(axis=0).any()
 
 
-def check_statistics(cube: Cube) -> None:
-    """Refuse a summary of another version, or one that lacks a statistic."""
-    check_version(cube.url, cube.group)
-    missing = [name for name in STATISTICS if name not in cube.statistics]
-    if missing:
-        raise InputError(
-            f"damaged: its summary has no {missing[0]!r}",
-            where=cube.url,
-            advice=ANEW,
-        )
-
-
 def check_version(url: str, group: zarr.Group) -> None:
-    """Refuse a summary whose statistics may mean something else than this paradl knows."""
-    # Stores of 0.2.0's first days state none, and have the statistics of version 1.
+    """Raise InputError for a summary of another version, whose statistics may differ in meaning."""
+    # The first stores of 0.2.0 state no version; theirs is 1.
     version = get_array(group, SUMMARY).attrs.get("version", 1)
     if version != VERSION:
         raise InputError(
-            f"a summary of version {format_text(version)}, and this paradl reads version {VERSION}",
+            f"a summary of version {format_text(version)}; this paradl reads version {VERSION}",
             where=url,
             advice=f"use paradl {name_writer(group)}, or sweep again into another store",
         )
 
 
 def join_blocks(parts: Arrays) -> Arrays:
-    """One summary of lines of PE counts that lie in several blocks, which lead in the arrays."""
+    """Join the statistics [block, ...] of lines of PE counts that several blocks share."""
     largest, forbidden = parts["largest_pe"], parts["forbidden_by"]
     block = np.arange(len(largest)).reshape(-1, *[1] * (largest.ndim - 1))
-    holds = np.where(largest > 0, block, 0).max(axis=0)  # the block of the largest
-    # What forbids the next PE count: in that block, or in the first after it where anything is
-    # forbidden.
+    holds = np.where(largest > 0, block, 0).max(axis=0)  # the block of the largest PE count
+    # The next PE count is forbidden in that block, or in the first later one that forbids anything.
     later = (block >= holds) & (forbidden > 0)
     return {
         **{name: values for names in BEST.values() for name, values in _join_best(parts, names)},
@@ -81,9 +70,9 @@ def join_blocks(parts: Arrays) -> Arrays:
 
 
 def _join_best(parts: Arrays, names: Mapping[str, str]) -> Iterator[tuple[str, NDArray[Any]]]:
-    """The statistics of an objective, of the block with the least time."""
+    """Yield each statistic of an objective from the block with the least time."""
     times = parts[names["time"]]
-    # inf for NaN: nanargmin refuses a line in which no block has any time.
+    # Not nanargmin: it raises for a line without any time.
     least = np.where(np.isnan(times), np.inf, times).argmin(axis=0)
     for field, name in names.items():
         largest = field == "efficient_pe"
@@ -91,14 +80,14 @@ def _join_best(parts: Arrays, names: Mapping[str, str]) -> Iterator[tuple[str, N
 
 
 def _read_table(cube: Cube, place: Place) -> NDArray[np.float64]:
-    """The statistics of a part of the cube [statistic, block along the PE counts, others]."""
+    """Statistics of a part of the cube [statistic, block along pe, others]."""
     pe = cube.plan.dims.index("pe")
-    # oindex selects along each axis by itself; plain positions would be paired, as numpy does.
+    # oindex takes the outer product of positions; plain indexing would pair them, as numpy does.
     table = cube.arrays[SUMMARY].oindex[(*place[:pe], slice(None), *place[pe:])]
     return np.moveaxis(np.asarray(table), (pe, pe + 1), (0, 1))
 
 
 def _pick_block(values: NDArray[Any], block: NDArray[np.intp]) -> NDArray[Any]:
-    """Each line's value of one of its blocks."""
+    """Value of each line from one of its blocks."""
     picked: NDArray[Any] = np.take_along_axis(values, block[None], axis=0)[0]
     return picked

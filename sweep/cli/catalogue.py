@@ -1,4 +1,4 @@
-"""Commands that list the catalogue, and print schemas; heavy imports are in them, as in `main`."""
+"""Commands that list the catalogue, and print schemas."""
 
 from typing import Annotated, Any
 
@@ -10,44 +10,33 @@ from sweep.cli.shared_options import Form
 app = typer.Typer()
 
 
-@app.command()
-def models(
-    name: Annotated[
-        str | None, typer.Argument(help="One network: a catalogue name or a file.")
-    ] = None,
-    form: Form = "table",
-) -> None:
-    """Network architectures of the catalogue."""
-    from sweep.questions.catalogue import list_models
-    from sweep.show.entries import show_entries
+def _add_listing(kind: str, entry: str, words: str) -> None:
+    """Add a command that lists one kind of entries, or a single entry."""
 
-    show_entries(list_models(name), form)
+    @app.command(kind, help=words)
+    def list_entries(
+        name: Annotated[str | None, typer.Argument(help=f"Show only this {entry}.")] = None,
+        form: Form = "table",
+    ) -> None:
+        from sweep.questions import catalogue
+        from sweep.show.entries import show_entries
+
+        show_entries(getattr(catalogue, f"list_{kind}")(name), form)
 
 
-@app.command()
-def datasets(
-    name: Annotated[
-        str | None, typer.Argument(help="One data set: a catalogue name or a file.")
-    ] = None,
-    form: Form = "table",
-) -> None:
-    """Data sets of the catalogue."""
-    from sweep.questions.catalogue import list_datasets
-    from sweep.show.entries import show_entries
-
-    show_entries(list_datasets(name), form)
+_add_listing("models", "network, a catalogue name or a file", "Networks of the catalogue.")
+_add_listing("datasets", "data set, a catalogue name or a file", "Data sets of the catalogue.")
 
 
 @app.command()
 def systems(
     name: Annotated[
-        str | None, typer.Argument(help="One machine: a catalogue name or a file.")
+        str | None,
+        typer.Argument(help="Show only this machine, a catalogue name or a file."),
     ] = None,
     yaml: Annotated[
         bool,
-        typer.Option(
-            "--yaml", help="Print it as a file to change into your own, with explanations."
-        ),
+        typer.Option("--yaml", help="Print a commented file to edit into a machine of your own."),
     ] = False,
     form: Form = "table",
 ) -> None:
@@ -64,33 +53,17 @@ def systems(
             "expected the name of a machine", where="--yaml", advice="such as 'systems abci --yaml'"
         )
     if form != "table":
-        raise InputError("expected one form, got two", where="--yaml", advice="omit --format")
+        raise InputError("cannot be combined with --format", where="--yaml", advice="omit one")
     head = "In brackets: the unit of a bare number. Others are written, such as 12.5 GB/s or 40 us."
     print(format_entry(find_system(name), head), end="")
 
 
-@app.command()
-def strategies(
-    name: Annotated[str | None, typer.Argument(help="One strategy.")] = None,
-    form: Form = "table",
-) -> None:
-    """Strategies: what they divide, and how far they scale."""
-    from sweep.questions.catalogue import list_strategies
-    from sweep.show.entries import show_entries
-
-    show_entries(list_strategies(name), form)
-
-
-@app.command()
-def parameters(
-    name: Annotated[str | None, typer.Argument(help="One parameter.")] = None,
-    form: Form = "table",
-) -> None:
-    """Parameters that a spec may fix or sweep: units, defaults, uncertainty and sources."""
-    from sweep.questions.catalogue import list_parameters
-    from sweep.show.entries import show_entries
-
-    show_entries(list_parameters(name), form)
+_add_listing("strategies", "strategy", "Strategies: what they divide, and how far they scale.")
+_add_listing(
+    "parameters",
+    "parameter",
+    "Parameters that a spec may fix or sweep: units, defaults, uncertainty and sources.",
+)
 
 
 FORMS = ("spec", "model")
@@ -101,15 +74,15 @@ def schema(
     of: Annotated[
         str | None,
         typer.Argument(
-            help="spec (the default), model (a file with your own network), or a verb (its answer)."
+            help="spec (default), model (a file with a network), or a command (its JSON answer)."
         ),
     ] = None,
     answers: Annotated[
         bool,
-        typer.Option("--answers", help="Describe what verbs print with --format json, by verb."),
+        typer.Option("--answers", help="Print the schemas of all commands' JSON answers."),
     ] = False,
 ) -> None:
-    """JSON schemas of specs and model files, for editors; of answers, for agents."""
+    """JSON schemas of specs and model files, for editors, and of answers, for programs."""
     from sweep.show.data import print_json
 
     name = of or ("" if answers else "spec")
@@ -126,10 +99,10 @@ def _describe_file(form: str) -> dict[str, Any]:
 
 
 def _describe_answers(verb: str) -> dict[str, Any]:
-    """The schema of a verb's answer; without a verb all of them, by verb. InputError: unknown."""
+    """Return the schema of a verb's answer, or of all answers by verb. InputError: unknown verb."""
     from sweep.answers.types.schemas import build_schemas
 
-    schemas = build_schemas()  # types import no question, and so no JAX
+    schemas = build_schemas()
     if not verb:
         return schemas
     if verb not in schemas:

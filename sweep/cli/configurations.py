@@ -1,4 +1,4 @@
-"""Commands about one configuration. As in `sweep.cli.main`, heavy imports are inside them."""
+"""Commands about one configuration."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
@@ -72,7 +72,7 @@ class ConfigurationOptions:
     max_global_batch: MaxGlobalBatch = None
 
     def read_grid(self) -> "Grid":
-        """The grid of this one cell; its warnings go to stderr."""
+        """Build the grid of this single cell; its warnings go to stderr."""
         names = ("model", "dataset", "system", "strategy", "calibration")
         check_names({name: getattr(self, name) for name in names}, several=False)
         from sweep.cells.configuration import Configuration
@@ -80,7 +80,7 @@ class ConfigurationOptions:
         parameters: dict[str, Any] = dict(parse_settings(self.parameters, "--set"))
         if self.max_global_batch is not None:
             parameters["max_global_batch"] = self.max_global_batch
-        # The authors' files state a network in one file, and in another which layers are split.
+        # The authors keep a network in one file, and which of its layers are split in another.
         split: dict[str, object] = {"file": self.model, "layers": self.layers}
         grid = Configuration(
             model=self.model if self.layers is None else split,
@@ -111,7 +111,7 @@ def predict(context: typer.Context, form: Form = "table") -> None:
     from sweep.show.rows import show_one
 
     answer = answer_grid(grid)
-    # Notes have been written to stderr.
+    # People have read the notes on stderr already.
     show_one({key: answer[key] for key in answer if form != "table" or key != "notes"}, form)
     _end_if_forbidden(answer)
 
@@ -121,10 +121,10 @@ def explain(
     context: typer.Context,
     form: Form = "table",
     layers_table: Annotated[
-        bool, typer.Option("--layers-table", help="One row per layer, and nothing else.")
+        bool, typer.Option("--layers-table", help="Print only a table with one row per layer.")
     ] = False,
 ) -> None:
-    """One configuration's formulas with their numbers, its memory by part, and how to launch it."""
+    """Formulas of one configuration with numbers, memory by part, and how to launch it."""
     grid: Grid = context.obj.read_grid()
     from sweep.questions.explain import explain_grid
     from sweep.show.explanation import show_explanation
@@ -135,7 +135,7 @@ def explain(
 
 
 def _end_if_forbidden(answer: dict[str, Any]) -> None:
-    """End with the limits that forbid the configuration, if any do."""
+    """Exit with the limits that forbid the configuration, if there are any."""
     from sweep.show.obstacle import describe_obstacle
 
     if not answer["feasible"]:

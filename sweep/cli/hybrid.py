@@ -1,4 +1,4 @@
-"""The command about hybrids. As in `sweep.cli.main`, heavy imports are inside it."""
+"""The command `hybrid`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -28,14 +28,12 @@ app = typer.Typer()
 def hybrid(
     model: Model,
     batch: Annotated[int, typer.Option(help="Samples per replica.")],
-    pe: Annotated[
-        str, typer.Option(metavar="N[,N]", help="The largest PE count, or several counts.")
-    ],
+    pe: Annotated[str, typer.Option(metavar="N[,N]", help="Largest PE count, or several counts.")],
     strategies: Annotated[
         list[str] | None,
         typer.Option(
             "--strategy",
-            help="Such as data+spatial:group=2; may be repeated. Default: all kinds, in pairs.",
+            help="A hybrid such as data+spatial:group=2; may be repeated. Default: all, in pairs.",
         ),
     ] = None,
     speedups: Annotated[
@@ -43,11 +41,11 @@ def hybrid(
         typer.Option(
             "--speedup",
             metavar="M=X",
-            help="Speed-up of an iteration in groups of M, not the oracle's; may be repeated.",
+            help="Speed-up of an iteration in groups of M, overriding the oracle; may be repeated.",
         ),
     ] = None,
     scaling_efficiency: Annotated[
-        float | None, typer.Option(help="T_1 / T_N across replicas, instead of the oracle's.")
+        float | None, typer.Option(help="T_1 / T_N across replicas, overriding the oracle.")
     ] = None,
     convergence: Convergence = "auto",
     target: Target = None,
@@ -57,17 +55,18 @@ def hybrid(
     oracle: Oracle = "machine",
     calibration: Calibration = "auto",
     plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw it, too: hybrid.png.")
+        Path | None, typer.Option(metavar="FILE", help="Also draw it into a file: hybrid.png.")
     ] = None,
     form: Form = "table",
 ) -> None:
-    """When hybrid beats data parallelism end to end: time to accuracy."""
+    """When hybrid parallelism beats data parallelism in time to accuracy."""
     for label in strategies or ():
         check_names({"strategy": label}, several=False)
-    if not speedups or scaling_efficiency is None:  # else only epochs are looked up, of any model
+    # With both given, the oracle is not needed, and the model may be any that has epochs.
+    if not speedups or scaling_efficiency is None:
         check_names({"model": model, "dataset": dataset, "system": system}, several=False)
 
-    # After names were checked: scipy and JAX take seconds to import.
+    # scipy and JAX take seconds to import; a wrong name is reported before.
     from sweep.questions.hybrid.question import hybrid as ask
     from sweep.show.hybrid import show_hybrid
 
@@ -98,13 +97,13 @@ def hybrid(
         limits = dict.fromkeys(limit for row in answer["rows"] for limit in row["limit"])
         reason = ", ".join(limits) or "no batch converges"
         end(
-            "no hybrid, or no data parallelism, can train with any of these counts: " + reason,
+            f"no hybrid, or no data parallelism, can train on any of these PE counts: {reason}",
             NOTHING_FEASIBLE,
         )
 
 
 def _parse_speedups(items: list[str] | None) -> dict[int, float]:
-    """SU^M, the speed-up of an iteration in a group of M PEs, by M."""
+    """Return SU^M, the speed-up of an iteration in a group of M PEs, by M."""
     advice = "write it like 2=1.32"
     pairs = parse_settings(items, "--speedup", advice)
     try:

@@ -1,4 +1,4 @@
-"""The command line. Heavy imports are inside the commands, so that `--help` answers at once."""
+"""The command line. Commands import heavy modules themselves, so that `--help` answers at once."""
 
 import os
 import sys
@@ -39,10 +39,10 @@ app = typer.Typer(
 
 @app.callback()
 def _common(version: Version = False) -> None:
-    """How a network trains at scale under every way of parallelising it, and what stops it."""
+    """Predict how a network trains at scale under every parallelism, and what stops it."""
 
 
-# In the order in which `paradl --help` lists their commands.
+# The order of `paradl --help`.
 for part in (
     *(sweep, stores, rankings, plans, report, configurations, hybrid, fit, place, catalogue),
     *(samples, measured),
@@ -53,17 +53,17 @@ app.add_typer(surrogates.app, name="surrogate")
 
 
 def main() -> None:
-    """Run the command line; every expected failure is one message and an exit code."""
+    """Run the command line; an expected failure is one message and an exit code."""
     try:
         try:
             app()
         finally:
-            # Here, not when Python ends: there a closed pipe would print a traceback.
+            # If Python flushed at exit, a closed pipe would print a traceback.
             sys.stdout.flush()
     except InputError as error:
         end(str(error), BAD_INPUT)
     except RunError as error:
         end(str(error), FAILED)
-    except BrokenPipeError:  # the reader of our output has seen enough
-        # Python flushes once more when it ends: into nothing, so that it stays silent.
+    except BrokenPipeError:  # such as `paradl limits STORE | head`
+        # Python flushes again at exit; with stdout on /dev/null that cannot fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

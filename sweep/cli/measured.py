@@ -1,4 +1,4 @@
-"""Commands about measured runs. As in `sweep.cli.main`, heavy imports are inside them."""
+"""Commands about measured runs."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,11 +14,13 @@ app = typer.Typer()
 
 Measured = Annotated[
     Path,
-    typer.Argument(metavar="MEASURED.csv", help="One run per row: model, dataset, strategy ..."),
+    typer.Argument(
+        metavar="MEASURED.csv", help="CSV file, one run per row: model, dataset, strategy ..."
+    ),
 ]
 SystemOfRows = Annotated[
     str,
-    typer.Option("--system", help="The system of rows that name none: a catalogue name or a file."),
+    typer.Option("--system", help="System of rows without one: a catalogue name or a file."),
 ]
 
 
@@ -31,11 +33,11 @@ def compare(
     allreduce: AllReduceOrNone = None,
     require_accuracy: Annotated[
         float | None,
-        typer.Option(min=0, max=1, help="Exit with 3 if the mean accuracy of totals is below."),
+        typer.Option(min=0, max=1, help="Exit with 3 if the mean accuracy of totals is lower."),
     ] = None,
     form: Form = "table",
 ) -> None:
-    """Accuracy against measured runs, and which of them stand out."""
+    """Compare predictions with measured runs: accuracy, and which runs stand out."""
     comparison = compare_runs(measured, calibration, system, oracle, allreduce)
     from sweep.show.columns import format_percent
     from sweep.show.comparison import show_comparison
@@ -57,14 +59,14 @@ def calibrate(
     measured: Measured,
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", metavar="FILE.yaml", help="Where the calibration goes."),
+        typer.Option("--output", "-o", metavar="FILE.yaml", help="Calibration file to write."),
     ],
     system: SystemOfRows = "abci",
     cross_validation: Annotated[
         bool,
         typer.Option(
             "--cross-validation/--no-cross-validation",
-            help="Predict left-out runs; without it, the model's errors are assumed.",
+            help="Estimate the model's errors from left-out runs, or assume them.",
         ),
     ] = True,
     form: Form = "table",
@@ -75,7 +77,7 @@ def calibrate(
     from sweep.calibration.write import expect_another, expect_folder, write
     from sweep.show.comparison import show_calibration
 
-    expect_folder(output)  # before minutes of work
+    expect_folder(output)  # a fit takes minutes
     expect_another(output, measured)
     calibration = ask(measured, system=system, cross_validation=cross_validation)
     write(calibration, output)
@@ -85,7 +87,7 @@ def calibrate(
 def compare_runs(
     path: Path, calibration: str, system: str, oracle: str, allreduce: str | None
 ) -> dict[str, Any]:
-    """The comparison of a runs file."""
+    """Compare a file of runs with the oracle."""
     check_names({"system": system, "calibration": calibration}, several=False)
     from sweep.measured.compare import compare as ask
 

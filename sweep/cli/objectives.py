@@ -1,4 +1,4 @@
-"""Options of what a question ranks by, and what a PE-hour costs."""
+"""Options for the objective of a ranking, and for the price of a PE-hour."""
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from kernels.names.statistics import Objective
     from sweep.answers.objectives import Goal, Price
 
-# As answers call what the command line spells with dashes.
+# The command line spells them with dashes, answers with underscores.
 TIMES: "dict[str, Objective]" = {"epoch-time": "epoch_time", "train-time": "train_time"}
 OBJECTIVES: "dict[str, Goal]" = {**TIMES, "pe-hours": "pe_hours", "cost": "cost"}
 ObjectiveOption = Annotated[
@@ -19,7 +19,7 @@ ObjectiveOption = Annotated[
 ]
 TimeOption = Annotated[
     Literal["epoch-time", "train-time"],
-    typer.Option("--objective", help="The time of an epoch, or the time to the target."),
+    typer.Option("--objective", help="Time to minimise: of an epoch, or to the target accuracy."),
 ]
 PriceOption = Annotated[
     list[str] | None,
@@ -30,7 +30,7 @@ PriceOption = Annotated[
 
 
 def parse_price(items: list[str] | None) -> "Price":
-    """The price of a PE-hour: one, or one for each system."""
+    """Parse the price of a PE-hour: one for all systems, or one for each."""
     if not items:
         return None
     pairs = [item.rpartition("=") for item in items]

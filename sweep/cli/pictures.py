@@ -1,4 +1,4 @@
-"""Commands that draw. As in `sweep.cli.main`, heavy imports are inside them."""
+"""Commands that draw pictures."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -18,25 +18,25 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Pictures of cubes and of measured runs.")
 
-Picture = Annotated[Path, typer.Option("--output", "-o", help="Such as scaling.png, .svg, .pdf.")]
+Picture = Annotated[Path, typer.Option("--output", "-o", help="File to write: .png, .svg or .pdf.")]
 Size = Annotated[
     Literal["paper", "page", "slide"],
-    typer.Option("--size", help="A paper's column (3.3 in), a page (6.6 in) or a slide (10 in)."),
+    typer.Option(
+        "--size", help="Width: a paper's column (3.3 in), page (6.6 in) or slide (10 in)."
+    ),
 ]
 
 
 @app.command(cls=PatientCommand)
 def accuracy(
     measured: Measured,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="Such as accuracy.png, .pdf, .svg.")
-    ],
+    output: Picture,
     oracle: Oracle = "machine",
     calibration: Calibration = "auto",
     system: SystemOfRows = "abci",
     allreduce: AllReduceOrNone = None,
 ) -> None:
-    """Predicted next to measured times, a panel for each model and strategy."""
+    """Predicted and measured times side by side, one panel per model and strategy."""
     comparison = compare_runs(measured, calibration, system, oracle, allreduce)
     from sweep.plots.accuracy import draw_accuracy
     from sweep.plots.figures import save_figure
@@ -54,7 +54,7 @@ def scaling(
     ] = "time",
     size: Size = "page",
 ) -> None:
-    """Time, throughput or efficiency over p: each strategy to where it ends, and why."""
+    """Time, throughput or efficiency over p: where each strategy ends, and why."""
     _draw(store, output, lambda plots: plots.scaling(quantity, parse_selection(selection), size))
 
 
@@ -64,17 +64,17 @@ def draw_map(
     output: Picture,
     selection: Selection = None,
     over: Annotated[
-        str | None, typer.Option(metavar="AXIS", help="The upright axis, such as inter_bandwidth.")
+        str | None, typer.Option(metavar="AXIS", help="The vertical axis, such as inter_bandwidth.")
     ] = None,
     size: Size = "page",
 ) -> None:
-    """The fastest strategy over p and the batch, or another axis."""
+    """The fastest strategy over p and the batch or another axis."""
     _draw(store, output, lambda plots: plots.map(over, parse_selection(selection), size))
 
 
 @app.command(cls=PatientCommand)
 def memory(store: Store, output: Picture, selection: Selection = None, size: Size = "page") -> None:
-    """Memory by part against what a PE has, of strategies or of PE counts."""
+    """Memory by part, for several strategies or PE counts, against the capacity of a PE."""
     _draw(store, output, lambda plots: plots.memory(parse_selection(selection), size))
 
 
@@ -82,12 +82,12 @@ def memory(store: Store, output: Picture, selection: Selection = None, size: Siz
 def breakdown(
     store: Store, output: Picture, selection: Selection = None, size: Size = "page"
 ) -> None:
-    """The parts of an iteration's time over p, for one strategy."""
+    """The terms of an iteration's time over p, for one strategy."""
     _draw(store, output, lambda plots: plots.breakdown(parse_selection(selection), size))
 
 
 def _draw(store: str, output: Path, draw: "Callable[[Plots], Any]") -> None:
-    """Draw a cube into a file, and say on stderr which blocks the cube lacks."""
+    """Draw a cube into a file; stderr says if its sweep is unfinished."""
     from sweep.engine.verification import tell_damage
     from sweep.plots.figures import expect_format, save_figure
     from sweep.plots.plots import Plots

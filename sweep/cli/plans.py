@@ -1,4 +1,4 @@
-"""Commands that plan: what binds, what to buy. As in `sweep.cli.main`, heavy imports are inside."""
+"""Commands for planning: bottlenecks, which upgrades pay, and how many PEs to buy."""
 
 from collections.abc import Callable
 from typing import Annotated
@@ -24,7 +24,7 @@ app = typer.Typer()
 
 @app.command(cls=SpaceCommand)
 def bottleneck(context: typer.Context, every: All = False, form: Form = "table") -> None:
-    """The bottleneck of an iteration at each PE count, and what fills the memory."""
+    """What takes the most time in an iteration at each PE count, and what fills the memory."""
     subject: Subject = context.obj.read()
     from sweep.questions.bottleneck import list_bottlenecks
     from sweep.show.planning import show_bottlenecks
@@ -35,7 +35,7 @@ def bottleneck(context: typer.Context, every: All = False, form: Form = "table")
 
 @app.command(cls=SpaceCommand)
 def sensitivity(context: typer.Context, every: All = False, form: Form = "table") -> None:
-    """Upgrades that pay: exact elasticities of an epoch's time in each parameter."""
+    """Which upgrades pay: exact elasticities of the epoch time in each parameter."""
     subject: Subject = context.obj.read()
     from sweep.questions.sensitivity import list_sensitivities
     from sweep.show.planning import show_sensitivities
@@ -52,7 +52,7 @@ def _answer_cells(
     every: bool,
     nothing: str,
 ) -> None:
-    """Print a question's rows about cells; nothing: what is said where there are none."""
+    """Print a question's rows about cells; nothing: the message if there are none."""
     rows = subject.ask(
         lambda: question(subject.source, subject.selection, subject.max_global_batch), form
     )
@@ -66,25 +66,25 @@ def provision(
     context: typer.Context,
     deadline: Annotated[
         str | None,
-        typer.Option(help="A deadline for the training, such as '2 h': find the fewest PEs."),
+        typer.Option(help="Find the fewest PEs that train within this time, such as '2 h'."),
     ] = None,
     epochs: Annotated[
         float | None,
-        typer.Option(help="Epochs of the training; else those to the target of --convergence."),
+        typer.Option(help="Epochs to train; default: those to the target of --convergence."),
     ] = None,
     holds: Annotated[
         float | None,
-        typer.Option(help="Least probability that the deadline holds, such as 0.9."),
+        typer.Option(help="Required probability of meeting the deadline, such as 0.9."),
     ] = None,
     need: Annotated[
         str | None,
         typer.Option(
             metavar="PARAMETER",
-            help="The parameter to solve for: batch, memory_capacity, inter_bandwidth ...",
+            help="Parameter to solve for: batch, memory_capacity, inter_bandwidth ...",
         ),
     ] = None,
     efficiency: Annotated[
-        float | None, typer.Option(help="The parallel efficiency to reach.")
+        float | None, typer.Option(help="With --need, the parallel efficiency to reach.")
     ] = None,
     sequence: SequenceOption = None,
     global_batch: GlobalBatchOption = None,
@@ -93,7 +93,7 @@ def provision(
     every: All = False,
     form: Form = "table",
 ) -> None:
-    """The fewest PEs for a deadline, or what a goal needs of the machine.
+    """The fewest PEs for a deadline, or the machine that a goal needs.
 
     With --sequence and --tokens: the fewest, doubling, for a transformer at its fastest layout.
     """
@@ -141,7 +141,7 @@ def provision(
 def _show_needs(
     subject: Subject, need: str, efficiency: float | None, every: bool, form: Form
 ) -> None:
-    """Print what a goal needs of one parameter."""
+    """Print the value of one parameter that a goal needs."""
     from sweep.questions.needs import list_needs as ask
     from sweep.show.planning import show_needs
 

@@ -1,4 +1,4 @@
-"""A sweep in words, before it runs."""
+"""The plan of a sweep in words, before it runs."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,12 +17,12 @@ from sweep.show.columns import format_cell, format_duration
 from sweep.show.visible import tell
 
 # Seconds before the first block, and cells per second on two cores: rough ranges around single runs
-# on a shared AMD EPYC. examples/billion.yaml, whose cells are not stored: 46 million cells per
-# second in total; 34 million stored cells with two percentiles: 0.6 million per CPU-second.
+# on a shared AMD EPYC. examples/billion.yaml, whose cells are not stored, took 46 million cells per
+# second in total; 34 million stored cells with two percentiles 0.6 million per CPU-second.
 START = (5.0, 25.0)
 RATES = (10e6, 60e6)
 PERCENTILE_RATES = (0.5e6, 3e6)
-# An axis' values as they are counted; parameters keep their names.
+# Singular and plural of an axis' values; parameters keep their names.
 NOUNS = {
     "model": ("model", "models"),
     "dataset": ("data set", "data sets"),
@@ -31,12 +31,11 @@ NOUNS = {
     "pe": ("PE count", "PE counts"),
     "batch": ("batch", "batches"),
 }
-# Values of an axis that are shown, rather than counted.
-SHOWN = 5
+SHOWN = 5  # values that an axis gains; more of them are counted
 
 
 def outline_plan(grid: Grid, plan: Plan, workers: int) -> str:
-    """The plan: what will be computed, and what it takes."""
+    """Describe what will be computed, and what it takes."""
     sizes = " x ".join(
         f"{size:,} rows of {dim}" if dim in grid.rows else _count(size, dim)
         for size, dim in zip(plan.shape, plan.dims, strict=True)
@@ -51,7 +50,7 @@ def outline_plan(grid: Grid, plan: Plan, workers: int) -> str:
             f"  bytes   {format_quantity(plan.nbytes, 'B')} before compression",
             f"  blocks  {plan.blocks:,} of {' x '.join(map(str, plan.shard))} cells",
             f"  memory  {format_quantity(needed_memory(grid, plan, workers), 'B')} at most, "
-            f"{_describe_hands(grid, plan, workers)}",
+            f"{_describe_workers(grid, plan, workers)}",
             f"  time    {_estimate_time(grid, plan, fitting / pairs)}",
         ]
     )
@@ -64,7 +63,7 @@ def _count(size: int, dim: str) -> str:
 
 
 def _estimate_time(grid: Grid, plan: Plan, share: float) -> str:
-    """A rough range of the time, and what makes it longer. share: computed cells, of all."""
+    """Estimate the time roughly, and say what prolongs it. share: of cells that are computed."""
     drawn = any(name in INTERVALS for name in grid.spec.outputs)
     slow, fast = PERCENTILE_RATES if drawn else RATES
     least, most = (
@@ -72,26 +71,26 @@ def _estimate_time(grid: Grid, plan: Plan, share: float) -> str:
     )
     remarks = []
     if drawn:
-        remarks.append("percentiles cost draws: about four times the CPU time of large sweeps")
+        remarks.append("percentiles need draws, which take about four times the CPU time")
     if any(strategy.placed for strategy in grid.strategies):
-        remarks.append("placements come first: up to a minute per model and system")
+        remarks.append("placements are searched first, up to a minute per model and system")
     ends = " to ".join(format_duration(time, digits=2) for time in (least, most))
     return "; ".join([f"roughly {ends} on two cores", *remarks])
 
 
-def _describe_hands(grid: Grid, plan: Plan, workers: int) -> str:
-    """The number of blocks in memory at once, and where they are."""
+def _describe_workers(grid: Grid, plan: Plan, workers: int) -> str:
+    """Say how many blocks are in memory at once, and in which processes."""
     if workers:
         return (
             f"for {workers} worker{'s' if workers > 1 else ''} with a block each, and this process"
         )
     count = blocks_at_once(grid, plan)
-    return f"with {count} block{'s' if count > 1 else ''} in hand"
+    return f"with {count} block{'s' if count > 1 else ''} at a time"
 
 
 def preview_sweep(url: str, grid: Grid, workers: int, overwrite: bool, extend: bool) -> str:
-    """The plan of a sweep into the store at `url`, in words; InputError as the sweep's."""
-    cube, extension = find_start(url, grid, "r", overwrite, extend)  # a preview makes nothing
+    """Describe a sweep into the store at `url`, without writing. InputError: as for the sweep."""
+    cube, extension = find_start(url, grid, "r", overwrite, extend)
     if not extend:
         return outline_plan(grid, plan_cube(grid), workers)
     if cube is None or extension is None:
@@ -116,11 +115,11 @@ def _describe_gain(dim: str, values: Sequence[object]) -> str:
 
 
 def announce(grid: Grid, workers: int, inner: Progress) -> Progress:
-    """Print the plan and the warnings about model files, then show progress as `inner` does."""
+    """Print the plan and warnings about model files, then show progress as `inner` does."""
 
     @contextmanager
     def progress(plan: Plan, done: int) -> Iterator[Advance]:
-        # Only when a sweep begins: a cube that is complete already has nothing to announce.
+        # Called only when there is work: a complete cube needs no announcement.
         tell(outline_plan(grid, plan, workers))
         for warning in grid.warnings:
             tell(f"paradl: warning: {warning}")

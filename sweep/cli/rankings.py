@@ -1,4 +1,4 @@
-"""Commands that compare strategies. As in `sweep.cli.main`, heavy imports are inside them."""
+"""Commands that compare strategies."""
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -36,11 +36,11 @@ app = typer.Typer()
 def limits(
     context: typer.Context,
     efficiency: Annotated[
-        float, typer.Option(help="Parallel efficiency that counts as efficient.")
+        float, typer.Option(help="Least parallel efficiency that counts as efficient.")
     ] = 0.5,
     objective: Annotated[
         Literal["epoch-time", "train-time", "pe-hours", "cost"],
-        typer.Option(help="The time to minimise; with --crossovers also pe-hours or cost."),
+        typer.Option(help="Time to minimise; with --crossovers also pe-hours or cost."),
     ] = "epoch-time",
     price: PriceOption = None,
     along: Annotated[
@@ -53,14 +53,14 @@ def limits(
     ] = None,
     intervals: Annotated[
         bool,
-        typer.Option("--intervals", help="Give intervals however many rows there are."),
+        typer.Option("--intervals", help="Compute intervals even for many rows."),
     ] = False,
     sequence: SequenceOption = None,
     global_batch: GlobalBatchOption = None,
     every: All = False,
     form: Form = "table",
 ) -> None:
-    """How far each strategy scales, and what stops it; or where one overtakes another.
+    """How far each strategy scales and what stops it, or where one overtakes another.
 
     With --sequence: how far a transformer scales, at the fastest layout of 1, 2, 4 ... PEs.
     """
@@ -96,12 +96,12 @@ def limits(
 
 
 def _expect_time(objective: str) -> "Objective":
-    """The time that limits are those of. InputError: they are kept of no other objective."""
+    """Return the time that limits refer to. InputError: another objective."""
     if objective not in TIMES:
         raise InputError(
-            f"no limits are kept of {objective}",
+            f"limits minimise a time, not {objective}",
             where="--objective",
-            advice="expected epoch-time or train-time; or ask for --crossovers pe",
+            advice="write epoch-time or train-time, or add --crossovers pe",
         )
     return TIMES[objective]
 
@@ -114,7 +114,7 @@ def _show_crossovers(
     every: bool,
     form: Any,
 ) -> None:
-    """Print from where on strategies overtake each other."""
+    """Print where strategies overtake each other."""
     from sweep.questions.crossovers import list_crossovers as ask
     from sweep.questions.crossovers import tell_same
     from sweep.show.limits import show_crossovers
@@ -150,7 +150,7 @@ def best(
     ] = False,
     why: Annotated[
         bool,
-        typer.Option("--why", help="With a store, too, say what would make the losers feasible."),
+        typer.Option("--why", help="Say what would make the losers feasible, for a store too."),
     ] = False,
     sequence: SequenceOption = None,
     global_batch: GlobalBatchOption = None,
@@ -158,7 +158,7 @@ def best(
     every: All = False,
     form: Form = "table",
 ) -> None:
-    """Strategies ranked, each with its best free parameters; and why not the losers.
+    """Rank strategies, each with its best free parameters, and say why the losers are infeasible.
 
     With --sequence: the layouts of a transformer that fit, the fastest first, as fit --by time.
     """
@@ -192,14 +192,14 @@ def best(
 def pareto(
     context: typer.Context,
     against: Annotated[
-        Literal["pe-hours", "cost", "memory"], typer.Option(help="Quantity to trade against time.")
+        Literal["pe-hours", "cost", "memory"], typer.Option(help="Quantity to trade off with time.")
     ] = "pe-hours",
     price: PriceOption = None,
     objective: TimeOption = "epoch-time",
     every: All = False,
     form: Form = "table",
 ) -> None:
-    """Configurations that no other beats in both time and cost."""
+    """Configurations that no other beats in both time and another quantity."""
     subject: Subject = context.obj.read(objective)
     from sweep.questions.pareto import pareto as ask
     from sweep.show.rows import show_rows
@@ -218,13 +218,13 @@ def pareto(
 def regret(
     context: typer.Context,
     over: Annotated[
-        str, typer.Option(help="Uncertain input: system, draws, or any axis but pe.")
+        str, typer.Option(help="The uncertain input: system, draws, or any axis except pe.")
     ] = "system",
     objective: TimeOption = "epoch-time",
     every: All = False,
     form: Form = "table",
 ) -> None:
-    """Strategies ranked by their worst slowdown where the machine is uncertain."""
+    """Rank strategies by their worst slowdown when the machine is uncertain."""
     subject: Subject = context.obj.read(objective)
     from sweep.questions.regret import regret as ask
     from sweep.show.ranking import show_regrets

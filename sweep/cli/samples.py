@@ -1,4 +1,4 @@
-"""Commands of data sets for learners. As in `sweep.cli.main`, heavy imports are inside them."""
+"""Commands about data sets for machine learning."""
 
 from pathlib import Path
 from typing import Annotated
@@ -16,21 +16,21 @@ app = typer.Typer()
 @app.command()
 def sample(
     source: Annotated[str, typer.Argument(help="A design space with ranges (YAML), or a cube.")],
-    out: Annotated[Path, typer.Argument(help="The folder of the data set, which is made.")],
+    out: Annotated[Path, typer.Argument(help="Folder to create for the data set.")],
     rows: Annotated[int, typer.Option(help="Number of rows.")],
     seed: Annotated[int, typer.Option(help="Random seed; the same seed gives the same rows.")] = 0,
     near_limits: Annotated[
-        float, typer.Option(help="Share of the points next to limits of memory or counts.")
+        float, typer.Option(help="Share of points next to limits of memory or PE counts.")
     ] = 0.0,
     near_crossovers: Annotated[
-        float, typer.Option(help="Share of the points where one strategy overtakes another.")
+        float, typer.Option(help="Share of points where one strategy overtakes another.")
     ] = 0.0,
     gradient: Annotated[
         list[str] | None,
-        typer.Option(help="A further input to differentiate by, besides ranges and the batch."),
+        typer.Option(help="Another input to differentiate by, besides ranges and the batch."),
     ] = None,
     no_gradients: Annotated[
-        bool, typer.Option("--no-gradients", help="No slopes, and no marks of kinks.")
+        bool, typer.Option("--no-gradients", help="Leave out gradients and kink marks.")
     ] = False,
     splits: Annotated[
         list[str] | None,
@@ -39,11 +39,11 @@ def sample(
     leave_out: Annotated[
         list[str] | None, typer.Option(help="Rows to leave out: undefined, infeasible, kinks.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the data set there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing data set.")] = False,
     workers: Workers = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Draw rows over a design space: features, targets, gradients and splits, for learners."""
+    """Sample a design space for machine learning: features, targets, gradients and splits."""
     from sweep.samples.sample import sample as draw
 
     done = 0
@@ -61,7 +61,7 @@ def sample(
             seed=seed,
             near_limits=near_limits,
             near_crossovers=near_crossovers,
-            # None: no slopes; an empty tuple: slopes in ranges and the batch alone.
+            # None: no gradients; an empty tuple: only those in ranges and the batch.
             gradients=None if no_gradients else gradient or (),
             splits=splits or (),
             leave_out=leave_out or (),
@@ -85,7 +85,7 @@ def leakage(
     data: SampleData,
     form: Form = "table",
 ) -> None:
-    """Check that no test rows of a data set's splits occur in their training rows."""
+    """Check that no test row of a data set's splits is among its training rows."""
     from sweep.samples.leakage import check_leakage
     from sweep.show.rows import show
 

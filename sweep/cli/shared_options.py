@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share, one type each."""
+"""Arguments and options that several commands share, one type for each."""
 
 from collections.abc import Callable, Iterable
 from importlib.metadata import version
@@ -17,7 +17,7 @@ def complete_entries(kind: Literal["model", "dataset", "system"]) -> Completer:
     """Complete the names of catalogue entries."""
 
     def complete(incomplete: str) -> list[str]:
-        from grids.names import list_names  # late: pydantic comes with it
+        from grids.names import list_names  # late: it imports pydantic
 
         return _complete_last(incomplete, list_names(kind))
 
@@ -33,13 +33,13 @@ def complete_strategies(incomplete: str) -> list[str]:
 
 def _complete_last(incomplete: str, names: Iterable[str]) -> list[str]:
     """Complete the last name of a list such as `abci,dgx`."""
-    # Shells replace the whole word, so that names ahead of the last comma are repeated.
+    # Shells replace the whole word, so the names before the last comma must be repeated.
     before, comma, last = incomplete.rpartition(",")
     return [f"{before}{comma}{name}" for name in names if name.startswith(last)]
 
 
 def expect_there(path: Path) -> Path:
-    """Refuse a missing file or folder before slow imports."""
+    """Return the path. InputError, before slow imports: nothing is there."""
     if not path.exists():
         raise InputError("no such file or folder", where=str(path), advice="check the path")
     return path
@@ -53,28 +53,30 @@ def locate_if_given(store: str | None) -> str | None:
 Model = Annotated[
     str,
     typer.Option(
-        help="A catalogue name or a file (.yaml, .net_sc ...).",
+        help="Network: a catalogue name or a file (.yaml, .net_sc ...).",
         autocompletion=complete_entries("model"),
     ),
 ]
 Strategy = Annotated[
     str,
-    typer.Option(help="Such as data+filter:group=8.", autocompletion=complete_strategies),
+    typer.Option(help="Strategy, such as data+filter:group=8.", autocompletion=complete_strategies),
 ]
 PEs = Annotated[int, typer.Option("--pe", help="Number of PEs.")]
 Batch = Annotated[int, typer.Option(help="Samples per replica (weak) or per mini-batch (strong).")]
 Dataset = Annotated[
     str | None,
-    typer.Option(help="A catalogue name or a file.", autocompletion=complete_entries("dataset")),
+    typer.Option(
+        help="Data set: a catalogue name or a file.", autocompletion=complete_entries("dataset")
+    ),
 ]
 System = Annotated[
     str,
     typer.Option(
-        help="A catalogue name or a file, such as dgx-h100:precision=tf32.",
+        help="Machine: a catalogue name or a file, such as dgx-h100:precision=tf32.",
         autocompletion=complete_entries("system"),
     ),
 ]
-Layers = Annotated[str | None, typer.Option(help="A .lc file: which layers are split.")]
+Layers = Annotated[str | None, typer.Option(help="A .lc file that says which layers are split.")]
 Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="Fix an oracle parameter; may be repeated."),
@@ -86,53 +88,55 @@ Scaling = Annotated[
 Collectives = Annotated[
     Literal["auto", "ring", "tree", "two-level", "best"],
     typer.Option(
-        help="Algorithm; auto: the machine's fastest, Table III's ring; best: Table III's."
+        help="Algorithm; auto is the fastest on a machine, and Table III's ring on paper."
     ),
 ]
 AllReduce = Annotated[
     Literal["ring", "hierarchical"],
-    typer.Option(help="With --oracle paper, of replicated weights: one ring, or groups first."),
+    typer.Option(help="With --oracle paper: reduce weights in one ring, or in groups first."),
 ]
 AllReduceOrNone = Annotated[
     Literal["ring", "hierarchical"] | None,
-    typer.Option(help="With --oracle paper, of replicated weights: one ring, or groups first."),
+    typer.Option(help="With --oracle paper: reduce weights in one ring, or in groups first."),
 ]
 Conventions = Annotated[
     Literal["table", "authors"],
-    typer.Option(help="With --oracle paper: Table III's own sums and bounds, or its authors'."),
+    typer.Option(
+        help="With --oracle paper: sums and bounds of Table III, or of the authors' code."
+    ),
 ]
 Iterations = Annotated[
     Literal["exact", "ceil"],
-    typer.Option(help="Iterations per epoch: D/B, or rounded up as loaders do."),
+    typer.Option(help="Iterations per epoch: D/B, or rounded up as data loaders do."),
 ]
 Optimizer = Annotated[
     Literal["sgd", "adam", "none"],
-    typer.Option(help="The optimizer whose weight update is counted."),
+    typer.Option(help="Optimizer whose weight update is counted."),
 ]
 Oracle = Annotated[
     Literal["paper", "machine"],
-    typer.Option(help="ParaDL's Table III verbatim, or the machine as it is."),
+    typer.Option(help="ParaDL's Table III verbatim, or a model of the machine as it is."),
 ]
 Recompute = Annotated[
     Literal["none", "full"],
-    typer.Option(help="Run layers forward again in the backward pass, and keep less."),
+    typer.Option(help="Rerun the forward pass during the backward pass, to keep less in memory."),
 ]
 Times = Annotated[
     Literal["measured", "roofline"],
-    typer.Option(help="Measured compute times where there are some, or the roofline throughout."),
+    typer.Option(help="Measured compute times where known, or the roofline for all layers."),
 ]
 Calibration = Annotated[
     str,
     typer.Option(
-        help="Fit to measured runs: a name, a file, none, or auto: the shipped one, if any."
+        help="Fit to measured runs: a name, a file, none, or auto for the shipped one, if any."
     ),
 ]
 Convergence = Annotated[
     str,
-    typer.Option(help="Epochs to a target: a CSV or YAML file, none, or auto: the catalogue's."),
+    typer.Option(help="Epochs to a target: a CSV or YAML file, none, or auto for the catalogue's."),
 ]
 Target = Annotated[
-    str | None, typer.Option(help="Such as top1>=0.759, where epochs to several are known.")
+    str | None, typer.Option(help="Target such as top1>=0.759, where epochs to several are known.")
 ]
 MaxGlobalBatch = Annotated[
     int | None, typer.Option(help="Largest global batch assumed to converge.")
@@ -143,34 +147,34 @@ Store = Annotated[
 StoreOrNone = Annotated[
     str | None,
     typer.Argument(
-        help="A cube; without one, --model and others name a design space.",
+        help="A cube; without one, --model and other options describe a design space.",
         callback=locate_if_given,
     ),
 ]
 SampleData = Annotated[
     Path,
-    typer.Argument(help="A data set that 'paradl sample' made.", callback=expect_there),
+    typer.Argument(help="Data set from 'paradl sample'.", callback=expect_there),
 ]
 Selection = Annotated[
     list[str] | None,
     typer.Option("--sel", metavar="AXIS=VALUE[,VALUE]", help="Slice the cube; may be repeated."),
 ]
 Nearest = Annotated[
-    bool, typer.Option("--nearest", help="With --sel, take the nearest values on the store's axes.")
+    bool, typer.Option("--nearest", help="With --sel, take the nearest values of the store's axes.")
 ]
 Form = Annotated[
     Literal["table", "json", "csv"],
-    typer.Option("--format", help="How to print the answer; --json: as JSON."),
+    typer.Option("--format", help="Format of the answer; --json is short for --format json."),
 ]
 All = Annotated[bool, typer.Option("--all", help="Show every row, not just a screenful.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no notes.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no notes.")]
 Workers = Annotated[
-    int, typer.Option(min=0, help="Local worker processes; 0 computes in this one.")
+    int, typer.Option(min=0, help="Local worker processes; 0 computes in this process.")
 ]
 
 
 def print_version(wanted: bool) -> None:
-    """Print the version and end, if `--version` is given."""
+    """Print the version and exit, if `--version` is given."""
     if wanted:
         print(f"paradl {version('paradl')}")
         raise typer.Exit

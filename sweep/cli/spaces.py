@@ -1,6 +1,6 @@
-"""Options of every question: a store and its slice, or without a store a design space.
+"""Options of every question: a store and a slice of it, or a design space.
 
-With a store, options that name its axes choose a slice of it, as `--sel` does.
+With a store, options named after its axes select a slice, as `--sel` does.
 """
 
 from dataclasses import dataclass
@@ -29,21 +29,16 @@ if TYPE_CHECKING:
     from sweep.cells import selection as cells
 
 AXES = ("model", "dataset", "system", "strategy", "pe", "batch")
+# Options that are keys of a spec.
 SETTINGS = (
-    "oracle",
-    "conventions",
-    "scaling",
-    "optimizer",
-    "recompute",
-    "calibration",
-    "convergence",
-    "target",
+    *("oracle", "conventions", "scaling", "optimizer", "recompute", "calibration"),
+    *("convergence", "target"),
 )
 
 
 @dataclass(frozen=True)
 class SpaceOptions:
-    """The options that name a store and its slice, or describe a design space; None: not given."""
+    """Options that select a slice of a store, or describe a design space; None: not given."""
 
     store: StoreOrNone = None
     selection: Selection = None
@@ -51,45 +46,48 @@ class SpaceOptions:
     model: Annotated[
         str | None,
         typer.Option(
-            help="Without a store: names, or files.", autocompletion=complete_entries("model")
+            help="Networks: names or files, required without a store.",
+            autocompletion=complete_entries("model"),
         ),
     ] = None
     dataset: Annotated[
         str | None,
-        typer.Option(help="Names, or files.", autocompletion=complete_entries("dataset")),
+        typer.Option(help="Data sets: names or files.", autocompletion=complete_entries("dataset")),
     ] = None
     system: Annotated[
         str | None,
         typer.Option(
-            help="Names, or files; without a store abci.",
+            help="Machines: names or files; default without a store: abci.",
             autocompletion=complete_entries("system"),
         ),
     ] = None
     strategy: Annotated[
         str | None,
         typer.Option(
-            help="Such as data,data+filter:group=8; else all, groups searched.",
+            help="Strategies, such as data,data+filter:group=8; default: all, best groups.",
             autocompletion=complete_strategies,
         ),
     ] = None
-    pe: Annotated[str | None, typer.Option(help="Such as 64,128 or 1..1024 or pow2:1..1024.")] = (
-        None
-    )
+    pe: Annotated[
+        str | None, typer.Option(help="PE counts: 64,128 or 1..1024 or pow2:1..1024.")
+    ] = None
     batch: Annotated[
-        str | None, typer.Option(help="Samples per replica, such as 16,32; else searched.")
+        str | None, typer.Option(help="Samples per replica, such as 16,32; default: the best.")
     ] = None
     parameters: Set = None
     quiet: Quiet = False
     max_global_batch: MaxGlobalBatch = None
-    # Typer reads no option inside of a union: optional ones are written anew, with their default
-    # in the help text, since None is not what a space takes.
+    # Typer ignores options inside a union, so the optional ones are written out again. Their help
+    # states the default, since None only says that the option was not given.
     oracle: Annotated[
         Literal["paper", "machine"] | None,
-        typer.Option(help="Table III verbatim, or the machine as it is (default)."),
+        typer.Option(help="Table III verbatim, or a model of the machine as it is (default)."),
     ] = None
     conventions: Annotated[
         Literal["table", "authors"] | None,
-        typer.Option(help="With --oracle paper: Table III's bounds (default), or its authors'."),
+        typer.Option(
+            help="With --oracle paper: bounds of Table III (default) or the authors' code."
+        ),
     ] = None
     scaling: Annotated[
         Literal["weak", "strong"] | None,
@@ -97,10 +95,11 @@ class SpaceOptions:
     ] = None
     optimizer: Annotated[
         Literal["sgd", "adam", "none"] | None,
-        typer.Option(help="The optimizer whose weight update is counted (default sgd)."),
+        typer.Option(help="Optimizer whose weight update is counted (default sgd)."),
     ] = None
     recompute: Annotated[
-        Literal["none", "full"] | None, typer.Option(help="Run layers forward again, keep less.")
+        Literal["none", "full"] | None,
+        typer.Option(help="Rerun the forward pass during the backward pass, to keep less."),
     ] = None
     calibration: Annotated[
         str | None,
@@ -108,12 +107,12 @@ class SpaceOptions:
     ] = None
     convergence: Annotated[
         str | None,
-        typer.Option(help="Epochs to a target: a file, none, or auto: the catalogue's."),
+        typer.Option(help="Epochs to a target: a file, none, or auto for the catalogue's."),
     ] = None
     target: Target = None
 
     def read(self, objective: str | None = None) -> Subject:
-        """The store and its slice, or the design space."""
+        """Return the store and its slice, or the design space. InputError: neither or both."""
         if self.store is not None:
             return self._read_store(self.store)
         if self.model is None:
@@ -126,22 +125,21 @@ class SpaceOptions:
             raise InputError(
                 "there is no store to slice",
                 where="selection" if self.selection else "nearest",
-                advice="give the values by --pe and others",
+                advice="give the values with --pe and other options",
             )
         return self._read_space(objective)
 
     def _list_given(self, *names: str) -> dict[str, Any]:
-        """The options of these names that are given."""
+        """Return those of these options that are given, by name."""
         given = {name: getattr(self, name) for name in names}
         return {name: value for name, value in given.items() if value is not None and value != []}
 
     def _read_store(self, store: str) -> Subject:
-        """A store, and the slice that options name."""
         for name in self._list_given("parameters", *SETTINGS):
             raise InputError(
-                "a store has its own",
+                "fixed in the store",
                 where=name,
-                advice="leave it out, or ask without a store: --model and others",
+                advice="leave it out, or ask without a store, with --model and other options",
             )
         named = [f"{name}={value}" for name, value in self._list_given(*AXES).items()]
         selection: cells.Selection = parse_selection([*(self.selection or []), *named])
@@ -150,7 +148,6 @@ class SpaceOptions:
         return Subject(store, selection, store, self.max_global_batch, self.quiet)
 
     def _read_space(self, objective: str | None) -> Subject:
-        """A design space; what is not given is searched."""
         check_names(self._list_given(*AXES, "calibration"), several=True)
         from sweep.cells.design_space import SpaceValues, is_unbounded, make_grid
 
@@ -158,7 +155,7 @@ class SpaceOptions:
         parameters |= self._list_given("max_global_batch")
         settings = self._list_given(*SETTINGS)
         if objective == "train-time":
-            # Epochs to the target are needed: the catalogue's, unless others are given.
+            # The time to the target needs epochs: the catalogue's, unless others are given.
             settings = {"convergence": "auto"} | settings
         options = SpaceValues(**self._list_given(*AXES), parameters=parameters, settings=settings)
         grid = make_grid(options)
@@ -181,9 +178,9 @@ class SpaceCommand(PatientCommand):
 
 
 def _locate_values(store: str, selection: "cells.Selection", nearest: bool) -> "cells.Selection":
-    """The selection, or the nearest values of the store's axes, named on stderr.
+    """Return the selection; nearest: moved to values of the store's axes, which stderr names.
 
-    InputError: a value that the axes lack, before a question's imports take their time.
+    InputError, before the question's slow imports: a value that the axes lack.
     """
     from sweep.cells.selection import find_nearest, locate_values, write_value
     from sweep.cube.coordinates import list_columns, list_coordinates

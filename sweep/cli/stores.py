@@ -1,4 +1,4 @@
-"""Commands about stores, and their export; heavy imports are inside them, as in `main`."""
+"""Commands about stores: status, differences, export."""
 
 import sys
 from functools import partial
@@ -21,7 +21,7 @@ app = typer.Typer()
 def status(
     store: Store,
     verify: Annotated[
-        bool, typer.Option("--verify", help="Read all finished blocks, and name damaged files.")
+        bool, typer.Option("--verify", help="Read all finished blocks and list damaged files.")
     ] = False,
     form: Form = "table",
 ) -> None:
@@ -33,7 +33,7 @@ def status(
     if not verify:
         show_one(read_status(store), form)
         return
-    # In a pipe, a bar would be a line per block.
+    # In a pipe, a bar would print a line per block.
     shown = partial(bar if sys.stderr.isatty() else lines, what="verify")
     verdict = verify_status(store, shown)
     show_verified(verdict, form)
@@ -55,7 +55,7 @@ def diff(
     ] = False,
     form: Form = "table",
 ) -> None:
-    """Compare two cubes: inputs, answers and winners that differ, and by how much."""
+    """Compare two cubes: which inputs, answers and winners differ, and by how much."""
     from sweep.engine.verification import tell_damage
     from sweep.questions.diff import diff as ask
     from sweep.show.cubes import show_difference
@@ -73,17 +73,17 @@ def diff(
 def export(
     store: Store,
     output: Annotated[
-        Path, typer.Argument(metavar="OUTPUT", help="A file: .parquet, .csv or .nc (netCDF).")
+        Path, typer.Argument(metavar="OUTPUT", help="File to write: .parquet, .csv, .nc (netCDF).")
     ],
     selection: Selection = None,
     undefined: Annotated[
-        bool, typer.Option("--all", help="Rows of configurations that cannot exist, too.")
+        bool, typer.Option("--all", help="Include configurations that cannot exist.")
     ] = False,
     partition_by: Annotated[
         str,
         typer.Option(metavar="LABEL[,LABEL]", help="One folder per value, such as model,system."),
     ] = "",
-    force: Annotated[bool, typer.Option("--force", help="Replace what stands at OUTPUT.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing OUTPUT.")] = False,
 ) -> None:
     """Export a cube's cells as a table or netCDF, for readers without paradl."""
     from grids.reading.units import format_quantity
@@ -103,7 +103,7 @@ def export(
                 partition_by=labels,
                 force=force,
             )
-    except KeyboardInterrupt:  # an export is moved to its place when it is complete
+    except KeyboardInterrupt:  # OUTPUT appears only when it is complete
         end("interrupted; nothing was written", INTERRUPTED)
     rows = "" if output.suffix == ".nc" else f"{written.rows:,} rows of "
     files = "" if written.files == 1 else f" in {written.files:,} files"

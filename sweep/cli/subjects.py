@@ -1,4 +1,4 @@
-"""The subject of a question, a store's slice or a design space, and notes on its answer."""
+"""The subject of a question (a slice of a store, or a design space), and notes on the answer."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,10 +20,10 @@ Rows: TypeAlias = list[dict[str, Any]]
 
 @dataclass(frozen=True)
 class Subject:
-    """The source of a question, and the slice of it that is meant.
+    """What a question is about.
 
-    store: its place; None: a design space of options. max_global_batch: beyond it a store's cells
-    are forbidden; a design space of options knows it itself. notes: on the answer, so far.
+    store: None for a design space given by options. max_global_batch: larger ones are forbidden; a
+    design space has its own bound. notes: on the answer, so far.
     """
 
     source: "Source"
@@ -34,15 +34,15 @@ class Subject:
     notes: list[str] = field(default_factory=list)
 
     def note(self, text: str, always: bool = False) -> None:
-        """Keep a note on the answer, and say it on stderr, unless it is quiet there."""
+        """Add a note to the answer, and print it on stderr unless that is quiet."""
         self.notes.append(text)
         if always or not self.quiet:
             tell(f"paradl: {text}")
 
     def ask(self, question: Callable[[], Rows], form: Form) -> Rows:
-        """The rows that answer a question; in JSON each has the notes on the answer, if any.
+        """Return the rows of the answer; for JSON every row carries the notes.
 
-        Notes which blocks a store lacks, and that systems differ in precision or software.
+        Notes whether the store is unfinished, and whether systems differ in precision or software.
         """
         with advise_nearest():
             rows = question() if self.store is None else self._ask_store(self.store, question)
@@ -56,8 +56,8 @@ class Subject:
         from sweep.questions.status import count_blocks
 
         with tell_damage(store):
-            # Counted before: a block that a sweep finishes meanwhile may be named as missing, but
-            # none that is missing goes unnamed.
+            # Counted before the question: a sweep may be running, and no missing block may pass
+            # unnoticed.
             done, blocks = count_blocks(store)
             rows = question()
         if done < blocks:
@@ -65,7 +65,7 @@ class Subject:
         return rows
 
     def _compare_systems(self) -> None:
-        """Note that systems differ in settings that were not chosen to be compared."""
+        """Note if systems differ in settings that the user may not have meant to compare."""
         from sweep.cells.space import open_space
 
         systems = open_space(self.source, self.selection).systems
@@ -77,7 +77,7 @@ class Subject:
             )
 
     def end_if_empty(self, rows: Rows) -> None:
-        """End with the reason, if there are no rows."""
+        """Exit with the reason if there are no rows."""
         if rows:
             return
         from sweep.cells.space import open_space
@@ -91,7 +91,7 @@ class Subject:
 
 @contextmanager
 def advise_nearest() -> Iterator[None]:
-    """Name the option that takes the nearest value, where a store's axis lacks the one given."""
+    """Mention `--nearest` where a store's axis lacks a selected value."""
     try:
         yield
     except InputError as error:
@@ -102,11 +102,11 @@ def advise_nearest() -> Iterator[None]:
 
 
 def describe_missing(done: int, blocks: int) -> str:
-    """A note on a sweep that was not finished."""
-    return f"only {done} of {blocks} blocks are done; run the same paradl sweep again to finish"
+    """Describe an unfinished sweep."""
+    return f"only {done} of {blocks} blocks are done; rerun the same paradl sweep to finish"
 
 
 def tell_missing(done: int, blocks: int) -> None:
-    """Say on stderr that a sweep was not finished, if so."""
+    """Say on stderr if a sweep is unfinished."""
     if done < blocks:
         tell(f"paradl: {describe_missing(done, blocks)}")

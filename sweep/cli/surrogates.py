@@ -1,4 +1,4 @@
-"""Commands of surrogates. As in `sweep.cli.main`, heavy imports are inside them."""
+"""Commands about surrogates."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -11,21 +11,21 @@ from sweep.engine.progress import report_state
 from sweep.show.visible import tell
 
 app = typer.Typer(
-    help="Learners that are trained on samples, and how far they can be trusted.",
+    help="Learners trained on samples of the oracle, and how far to trust them.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 
 File = Annotated[
     Path,
-    typer.Argument(help="A surrogate that 'paradl surrogate train' wrote.", callback=expect_there),
+    typer.Argument(help="Surrogate from 'paradl surrogate train'.", callback=expect_there),
 ]
 
 
 @app.command()
 def train(
     data: SampleData,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="File to write.")],
     learner: Annotated[
         Literal["network", "trees"], typer.Option(help="A neural network, or boosted trees.")
     ] = "network",
@@ -33,21 +33,21 @@ def train(
         list[str] | None,
         typer.Option(
             "--split",
-            help="Train on its training side; may be repeated. [default: random, model]",
+            help="Split whose training rows to use; may be repeated. [default: random, model]",
         ),
     ] = None,
     gradients: Annotated[
-        bool, typer.Option("--gradients", help="Train on slopes, too (Sobolev).")
+        bool, typer.Option("--gradients", help="Also train on gradients (Sobolev training).")
     ] = False,
     members: Annotated[
         int, typer.Option(help="Number of learners; their spread is the uncertainty.")
     ] = 1,
-    epochs: Annotated[int, typer.Option(help="Most passes of a network over the rows.")] = 20,
+    epochs: Annotated[int, typer.Option(help="Maximum passes of a network over the rows.")] = 20,
     width: Annotated[int, typer.Option(help="Units per hidden layer.")] = 128,
     seed: Annotated[
         int, typer.Option(help="Random seed; the same seed gives the same surrogate.")
     ] = 0,
-    force: Annotated[bool, typer.Option("--force", help="Replace the file there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     quiet: Quiet = False,
 ) -> None:
     """Train a surrogate on a data set."""
@@ -56,8 +56,8 @@ def train(
     with report_state("training", silent=quiet) as show:
 
         def report(member: int, epoch: int, of: int, error: float) -> None:
-            who = f"member {member + 1} of {members}: " if members > 1 else ""
-            show(f"{who}round {epoch} of {of}, error {error:.4f}")
+            head = f"member {member + 1} of {members}: " if members > 1 else ""
+            show(f"{head}round {epoch} of {of}, error {error:.4f}")
 
         trained = train_surrogate(
             data,
@@ -75,8 +75,8 @@ def train(
     if quiet:
         return
     if trained.dropped:
-        tell(f"paradl: constant, left out: {', '.join(trained.dropped)}")
-    tell(f"done: {trained.rows:,} rows learnt, {trained.bytes / 1e6:.2g} MB in {trained.path}")
+        tell(f"paradl: constant features left out: {', '.join(trained.dropped)}")
+    tell(f"done: trained on {trained.rows:,} rows, {trained.bytes / 1e6:.2g} MB in {trained.path}")
 
 
 @app.command()
@@ -84,7 +84,7 @@ def evaluate(
     surrogate: File,
     data: SampleData,
     splits: Annotated[
-        list[str] | None, typer.Option("--split", help="Only this split; may be repeated.")
+        list[str] | None, typer.Option("--split", help="Score only this split; may be repeated.")
     ] = None,
     no_baselines: Annotated[
         bool, typer.Option("--no-baselines", help="Leave out the baselines.")
@@ -92,7 +92,7 @@ def evaluate(
     quiet: Quiet = False,
     form: Form = "table",
 ) -> None:
-    """Score a surrogate on the rows that each split holds out, and its choices of strategies."""
+    """Score a surrogate, and the strategies it would choose, on each split's held-out rows."""
     from sweep.show.rows import show
     from sweep.surrogates.evaluate import evaluate_surrogate
 
@@ -113,12 +113,12 @@ def predict(
     rows: Annotated[
         Path,
         typer.Argument(
-            help="Rows of features: Parquet, CSV, or a data set's folder.", callback=expect_there
+            help="Rows of features: a Parquet or CSV file, or a data set.", callback=expect_there
         ),
     ],
     form: Form = "table",
 ) -> None:
-    """Predict rows of features with a surrogate; name rows outside of its training range."""
+    """Predict rows of features with a surrogate, and flag rows outside its training range."""
     from sweep.show.rows import show
     from sweep.surrogates.predict import predict_surrogate
 
@@ -128,8 +128,8 @@ def predict(
     if outside:
         counts = answers["outside"].str.split(", ").explode().value_counts()
         named = counts[~counts.index.str.contains(" ") & (counts.index != "")].head(5)
-        some = ", ".join(f"{name} ({count:,} rows)" for name, count in named.items())
+        features = ", ".join(f"{name} ({count:,} rows)" for name, count in named.items())
         tell(
-            f"paradl: {outside:,} of {len(answers):,} rows lie outside of the training range, "
-            f"most often by {some}"
+            f"paradl: {outside:,} of {len(answers):,} rows lie outside the training range, "
+            f"most often in {features}"
         )

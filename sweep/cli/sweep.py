@@ -1,4 +1,4 @@
-"""The command that sweeps. As in `sweep.cli.main`, heavy imports are inside it."""
+"""The command `sweep`."""
 
 import sys
 from math import prod
@@ -24,10 +24,11 @@ def sweep(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and stop.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the store.")] = False,
     extend: Annotated[
-        bool, typer.Option("--extend", help="Add the values that the store's axes lack.")
+        bool, typer.Option("--extend", help="Add the spec's new values to the store's axes.")
     ] = False,
     reduce_only: Annotated[
-        bool, typer.Option("--reduce-only", help="Keep only what limits and best answer from.")
+        bool,
+        typer.Option("--reduce-only", help="Keep only the summaries that limits and best read."),
     ] = False,
     workers: Workers = 0,
     scheduler: Annotated[
@@ -37,19 +38,19 @@ def sweep(
         bool, typer.Option("--quiet", "-q", help="No plan, no progress, no notes.")
     ] = False,
 ) -> None:
-    """Sweep a design space into a Zarr store, or resume a sweep that was cut short."""
+    """Sweep a design space into a Zarr store, or resume an interrupted sweep."""
     from grids.grid_of_spec import read_grid
 
     _refuse_swapped(spec, store)
     grid = read_grid(spec).drop_outputs() if reduce_only else read_grid(spec)
 
-    # After the spec was checked: they take a second to import.
+    # These take a second to import; a mistake in the spec is reported before.
     from sweep.cli.preview import announce, preview_sweep
     from sweep.engine.interrupts import hear_interrupts
     from sweep.engine.run import Where
     from sweep.engine.run import sweep as run
 
-    # A scheduler's workers are not known: the plan is for one of them.
+    # The number of a scheduler's workers is unknown: the plan is for one.
     processes = workers or int(scheduler is not None)
     if dry_run:
         print(escape_lines(preview_sweep(store, grid, processes, overwrite, extend)))
@@ -60,17 +61,16 @@ def sweep(
         with hear_interrupts(announcement) as progress:
             run(grid, store, overwrite, Where(workers, scheduler), progress, extend)
     except KeyboardInterrupt:
-        end("interrupted; finished blocks are kept: run the same command to resume", INTERRUPTED)
+        end("interrupted; finished blocks are kept: rerun the same command to resume", INTERRUPTED)
     if not quiet:
         tell(f"done: {prod(grid.shape):,} cells in {store}")
 
 
 def _refuse_swapped(spec: Path, store: str) -> None:
-    """Refuse arguments in the wrong order: the store before the spec."""
     endings = (".yaml", ".yml")
     if store.endswith(endings) and spec.suffix not in endings:
         raise InputError(
-            "the store stands before the spec",
+            "the spec comes first, then the store",
             where=str(spec),
             advice=f"swap them: paradl sweep {quote(store)} {quote(str(spec))}",
         )

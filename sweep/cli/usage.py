@@ -1,6 +1,5 @@
-"""The group of commands: short forms of options, and corrections of wrong ones."""
+"""The group of commands: short forms of options, and advice on wrong ones."""
 
-from traceback import extract_tb
 from typing import Any
 
 import typer
@@ -13,7 +12,7 @@ from sweep.errors import RunError
 # Typer has no public name for the errors of a command line.
 UsageError: Any = typer.BadParameter.__mro__[1]
 
-# Options of other programs, and paradl's.
+# What users of other programs type, and what paradl calls it.
 ELSEWHERE = {
     "--precision": "--system NAME:precision=bf16",
     "--software": "--system NAME:software=ddp",
@@ -32,7 +31,7 @@ ELSEWHERE = {
     "--latency": "--set 'inter_latency=5 us'",
 }
 
-# Typer's words, which are pydantic's, and plainer ones.
+# Typer takes these texts from pydantic.
 PLAINER = {
     "Input should be a valid integer, unable to parse string as an integer": "expected a whole "
     "number, such as 32",
@@ -42,46 +41,35 @@ PLAINER = {
 
 
 def explain_usage(error: Any) -> None:
-    """Add to the message of a usage error what to write."""
+    """Add what to write instead to the message of a usage error."""
     option = getattr(error, "option_name", None)
     instead = None if option is None else _find_option(option)
     if instead is not None:
         error.message = f"{error.message}; write {instead}"
-        error.possibilities = None  # neighbours by spelling
+        error.possibilities = None  # typer's guesses by spelling
     for theirs, ours in PLAINER.items():
         error.message = error.message.replace(theirs, ours)
 
 
 def _find_option(option: str) -> str | None:
-    """The option to write instead of one that a command lacks."""
-    from grids.entries.parameters import FREE  # late: pydantic comes with it
+    from grids.entries.parameters import FREE  # late: it imports pydantic
 
     name = option.lstrip("-").replace("-", "_")
     return f"--set {name}=VALUE" if name in FREE else ELSEWHERE.get(option)
-
-
-def describe_early_end(error: EOFError) -> str:
-    """A message about a file that ends too early: what was read, by which line of code."""
-    frames = [frame for frame in extract_tb(error.__traceback__) if "<" not in frame.filename]
-    where = f" in {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
-    return (
-        f"a file ends too early: {error or 'nothing more to read'}{where}; if that line imports, "
-        "compiled Python code was cut short: delete the folders __pycache__ and try again"
-    )
 
 
 SHORT = {"--json": ("--format", "json")}
 
 
 class Commands(TyperGroup):
-    """Commands with short forms of options, and with messages that name options."""
+    """Commands that accept short forms, and whose error messages name options."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """The arguments, as the group of commands takes them."""
+        """Parse the arguments, short forms spelled out."""
         return super().parse_args(ctx, spell_out(args))
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command that the arguments name."""
+        """Run the command, and rewrite the message if it fails."""
         try:
             return super().invoke(ctx)
         except UsageError as error:
@@ -90,12 +78,10 @@ class Commands(TyperGroup):
         except (InputError, RunError) as error:
             options = list_options(self.commands[ctx.invoked_subcommand])
             raise type(error)(name_options(str(error), options)) from None
-        except EOFError as error:  # of which Typer would make "Aborted!"
-            raise RunError(describe_early_end(error)) from error
 
 
 def spell_out(arguments: list[str]) -> list[str]:
-    """The arguments without short forms; behind `--` nothing is an option."""
+    """Replace short forms such as `--json`; after `--` nothing is an option."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
-    options = [word for given in arguments[:end] for word in SHORT.get(given, (given,))]
+    options = [word for argument in arguments[:end] for word in SHORT.get(argument, (argument,))]
     return [*options, *arguments[end:]]

@@ -1,6 +1,6 @@
-"""Values of options: pairs NAME=VALUE, whole numbers, and names that have to be known.
+"""Parsing of option values: pairs NAME=VALUE, whole numbers, and names of the catalogue.
 
-Names are checked before anything slow is imported, so that a slip is answered at once.
+Names are checked before anything slow is imported, so that a typo is answered at once.
 """
 
 from collections.abc import Mapping
@@ -14,11 +14,11 @@ KINDS: tuple[Literal["model", "dataset", "system", "calibration"], ...] = (
 
 
 def check_names(given: Mapping[str, Any], *, several: bool) -> None:
-    """Refuse unknown models, data sets, systems, calibrations and strategies, under these keys.
+    """Refuse unknown names of models, data sets, systems, calibrations and strategies.
 
-    several: whether commas separate names.
+    given: by option, of which these are looked at. several: whether commas separate names.
     """
-    # Late: pydantic comes with it, which `--help` needs none of.
+    # Late: it imports pydantic, which `--help` does not need.
     from grids.entries.strategies import parse_strategy
     from grids.names import check_name, split_labels
 
@@ -41,7 +41,7 @@ def check_names(given: Mapping[str, Any], *, several: bool) -> None:
 
 
 def parse_selection(items: list[str] | None) -> dict[str, list[str]]:
-    """The values of each axis; an option that is repeated adds values."""
+    """Return the values of each axis; repeating an option adds values."""
     values: dict[str, list[str]] = {}
     for axis, value in _split_pairs(items, "--sel"):
         values.setdefault(axis, []).append(value)
@@ -49,7 +49,7 @@ def parse_selection(items: list[str] | None) -> dict[str, list[str]]:
 
 
 def parse_settings(items: list[str] | None, option: str, advice: str = "") -> dict[str, str]:
-    """The value of each name. InputError: a name is repeated, or no pair, with the advice."""
+    """Return the value of each name. InputError, with the advice: a repeated name, or no pair."""
     pairs = _split_pairs(items, option, advice)
     values = dict(pairs)
     if len(values) < len(pairs):
@@ -58,7 +58,7 @@ def parse_settings(items: list[str] | None, option: str, advice: str = "") -> di
 
 
 def parse_counts(text: str, option: str, advice: str) -> int | list[int]:
-    """One whole number, or several that commas separate."""
+    """Parse one whole number, or several separated by commas."""
     try:
         counts = [int(part) for part in text.split(",")]
     except ValueError:
@@ -69,8 +69,8 @@ def parse_counts(text: str, option: str, advice: str) -> int | list[int]:
 
 
 def _split_pairs(items: list[str] | None, option: str, advice: str = "") -> list[tuple[str, str]]:
-    """Names and values; a value may have an equals sign itself, as data+filter:group=8 does."""
     pairs = []
+    # Only the first equals sign separates: strategy=data+filter:group=8.
     for item in items or []:
         name, equals, value = (part.strip() for part in item.partition("="))
         if not equals or not name or not value:

@@ -1,1 +1,1 @@
-"""Explanation: the symbols, formulas, layers and launch of one configuration."""
+"""Symbols, formulas, layers and launch of one configuration."""

@@ -1,1 +1,1 @@
-"""Questions: what a user asks of one configuration, of the catalogue, or of a stored cube."""
+"""Questions about one configuration, a design space, a cube or the catalogue: a file for each."""

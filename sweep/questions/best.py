@@ -134,7 +134,7 @@ def _add_chances(grid: Grid, ranked: list[Row], aim: Aim, unsure: bool) -> list[
     plain = [{name: value for name, value in row.items() if name != "trains"} for row in ranked]
     if grid.spec.oracle != "machine":
         return plain
-    from sweep.cases.probability import list_chances, list_nothing  # late: JAX comes with it
+    from sweep.cases.probability import list_chances, list_nothing  # late: imports JAX
 
     if not unsure:
         nothing = list_nothing(any(row["trains"] for row in ranked))
@@ -147,7 +147,7 @@ def _add_rejection(space: Space, row: Row, explains: bool) -> Row:
     """The row, with the nearest cell and its changes where nothing is allowed."""
     if row["feasible"] or not explains:
         return row | {"rejection": None}
-    from sweep.cases.rejection import explain_rejection  # late: JAX comes with it
+    from sweep.cases.rejection import explain_rejection  # late: imports JAX
 
     given = {name: np.array([row[name]], float) for name in list_given(space.grid, space.axes)}
     place = replace(space, axes={**space.axes, **given})

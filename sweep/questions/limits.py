@@ -100,7 +100,7 @@ def add_ranges(
     """Rows of `limits` with the ranges of time and PE counts; unchanged with Table III."""
     if open_source(cube).grid.spec.oracle != "machine":
         return rows
-    from sweep.cases.line_ranges import list_line_ranges  # late: JAX comes with it
+    from sweep.cases.line_ranges import list_line_ranges  # late: imports JAX
 
     objective = Aim(goal).summarised
     assert objective is not None  # the rows were found by it

@@ -160,7 +160,7 @@ def _regret_draws(reader: Reader, selection: Selection | None, objective: Object
 
 def _rank_draws(grid: "Grid", labels: Row, rows: list[Row], objective: Objective) -> list[Row]:
     """The rows of one place, of the strategies' best configurations."""
-    from sweep.cases.probability import draw_seconds  # late: JAX comes with it
+    from sweep.cases.probability import draw_seconds  # late: imports JAX
     from sweep.cases.scenarios import describe_draw
 
     drawn = [draw_seconds(grid, row, objective) if row["feasible"] else None for row in rows]

@@ -11,18 +11,18 @@ from sweep.samples.splits import AXES, TEST, TRAIN
 
 SIZES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M", "100M<n<1B")
 HEADINGS = {
-    "label": "Labels, which name a row and are no features",
-    "feature": "Features, known ahead for any model, machine and strategy",
+    "label": "Labels: they name a row; do not train on them",
+    "feature": "Features, known before any run for every model, machine and strategy",
     "target": "Targets",
-    "gradient": "Gradients: elasticities, d log target / d log input, without a unit",
-    "answer": "Answers beside the targets: what the oracle chose, and why a row is forbidden",
+    "gradient": "Gradients: elasticities, d log target / d log input, dimensionless",
+    "answer": "Further answers: what the oracle chose, and why a row is infeasible",
     "mark": "Marks",
     "split": "Splits",
 }
 
 
 def write_card(path: Path, facts: Mapping[str, Any], columns: Sequence[SampleColumn]) -> None:
-    """Write the card of a data set with these facts (`dataset.json`)."""
+    """Write the data card (README.md); `facts` are those of `dataset.json`."""
     header = yaml.safe_dump(_make_header(facts), sort_keys=False, allow_unicode=True)
     parts = [f"---\n{header}---", _write_origin(facts), _write_splits(facts), "## Columns"]
     for role, heading in HEADINGS.items():
@@ -38,12 +38,12 @@ def write_card(path: Path, facts: Mapping[str, Any], columns: Sequence[SampleCol
 
 
 def _make_header(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """The header that `datasets` reads: a configuration for each split, its sides as folders."""
+    """YAML header for `datasets`: one configuration per split, whose two sides are folders."""
     whole = {"config_name": "default", "data_files": "data/*/*.parquet", "default": True}
     splits = [
         {
             "config_name": split,
-            # A side without rows has no folders, and may not be named.
+            # `datasets` fails on a pattern without files, and a side without rows has none.
             "data_files": [
                 {"split": side, "path": f"data/*{split}-{side}*/*.parquet"}
                 for side in (TRAIN, TEST)
@@ -67,20 +67,19 @@ def _write_origin(facts: Mapping[str, Any]) -> str:
     inputs = ", ".join(f"`{name}`" for name in facts["inputs"]) or "none"
     return f"""# {facts["name"]}
 
-{facts["rows"]:,} rows of {facts["drawn"]:,} that were drawn (seed {facts["seed"]}){left_out}, by
-paradl {facts["versions"]["paradl"]}: answers of its oracle, an analytical model of how long an
-epoch of training takes and how much memory it needs, and no measurements. A slice is one point
-under every strategy. Shares of the slices: near limits {facts["near_limits"]:g}, near crossovers of
-strategies {facts["near_crossovers"]:g}.
+{facts["rows"]:,} of {facts["drawn"]:,} rows drawn (seed {facts["seed"]}){left_out}, by paradl
+{facts["versions"]["paradl"]}. These are predictions of an analytical model of training time and
+memory, not measurements. A slice is one point under every strategy. Shares of the slices: near
+limits {facts["near_limits"]:g}, near crossovers of strategies {facts["near_crossovers"]:g}.
 
-Forbidden rows are kept, marked by `feasible` and `limit_names`; rows of no possible configuration
-(`defined` is false) have null targets. Gradients in: {inputs}; null where the target is 0 or not
-defined. Where `near_kink` is true they are one-sided.
+Infeasible rows are kept: see `feasible` and `limit_names`. Rows whose configuration cannot exist
+(`defined` is false) have null targets. Gradients in: {inputs}; null where the target is 0 or
+undefined, one-sided where `near_kink` is true.
 
-Columns that are constant in all rows, and teach nothing: {constants}.
+Constant columns, from which nothing can be learned: {constants}.
 
-The whole spec, with models and machines spelled out, is in `dataset.json` and in the metadata of
-each file (`paradl_spec`)."""
+The complete spec, including models and machines, is in `dataset.json` and in the metadata of each
+file (`paradl_spec`)."""
 
 
 def _write_splits(facts: Mapping[str, Any]) -> str:
@@ -90,7 +89,7 @@ def _write_splits(facts: Mapping[str, Any]) -> str:
         rows.append((name, *counts, _write_tested(name, split)))
     missing = [f"No split `{name}`: {why}." for name, why in facts["missing_splits"].items()]
     table = _write_table(("split", "train", "test", "tested"), rows)
-    last = "Each split is a column and a set of folders; `paradl leakage` checks them."
+    last = "Each split is a column and a set of folders; check them with `paradl leakage`."
     return "\n\n".join(["## Splits", table, *missing, last])
 
 
@@ -99,7 +98,7 @@ def _write_tested(name: str, split: Mapping[str, Any]) -> str:
         return ", ".join(f"`{label}`" for label in split["tested"])
     if split["trained_to"] is not None:
         return f"{AXES[name]} above {split['trained_to']:g}"
-    return "problems (all but strategy and batch), by their hash"
+    return "problems (everything but strategy and batch), chosen by a hash"
 
 
 def _write_range(facts: Mapping[str, Any], column: SampleColumn) -> str:
@@ -111,5 +110,5 @@ def _write_range(facts: Mapping[str, Any], column: SampleColumn) -> str:
 
 
 def _write_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table in Markdown."""
+    """Return a Markdown table."""
     return "\n".join(f"| {' | '.join(row)} |" for row in (heads, ["---"] * len(heads), *rows))

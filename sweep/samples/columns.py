@@ -1,13 +1,13 @@
 """Columns: the name, role, unit and meaning of each column of a data set.
 
-The files, the data card and the readers follow from them. No column is named by a reserved word of
-SQL. A column's role says what a learner may do with it: `feature` is known ahead for any model,
-machine and strategy; `target` and `gradient` are to be learnt; `answer` is what the oracle chose;
-`label` names a row; `split` and `mark` divide rows.
+The files, the data card and the readers follow from this table. No name is a reserved word of SQL.
+A column's role says what a learner may do with it: a `feature` is known before any run; `target`
+and `gradient` are to be learned; an `answer` is what the oracle chose; a `label` names a row;
+`split` and `mark` divide rows.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Literal, get_args
 
 from kernels.blocks.labels import EPOCH, TARGETS
@@ -16,7 +16,7 @@ from sweep.cube.variables import DERIVED, VARIABLES
 from sweep.samples.features import FEATURES
 from sweep.samples.splits import SPLITS, name_label, name_split
 
-# The file of a data set's facts, and the version of its layout.
+# The file with a data set's facts, and the version of its format.
 FACTS, FORMAT = "dataset.json", 1
 Role = Literal["label", "feature", "target", "gradient", "answer", "mark", "split"]
 ROLES: tuple[Role, ...] = get_args(Role)
@@ -24,7 +24,7 @@ ROLES: tuple[Role, ...] = get_args(Role)
 
 @dataclass(frozen=True)
 class SampleColumn:
-    """A column. units: as CF writes them, empty for texts and flags. kind: as Arrow names it."""
+    """Column of a data set. units: CF notation, empty for text and flags. kind: Arrow type."""
 
     name: str
     role: Role
@@ -34,13 +34,8 @@ class SampleColumn:
 
     @property
     def facts(self) -> dict[str, str]:
-        """The column as plain data."""
-        return {
-            "name": self.name,
-            "role": self.role,
-            "units": self.units,
-            "meaning": self.meaning,
-        }
+        """The column as plain data, for dataset.json."""
+        return {name: fact for name, fact in asdict(self).items() if name != "kind"}
 
 
 def _describe_output(name: str, role: Role = "target") -> SampleColumn:
@@ -48,8 +43,8 @@ def _describe_output(name: str, role: Role = "target") -> SampleColumn:
     return SampleColumn(name, role, variable.units, variable.long_name, "float32")
 
 
-SLICE_MEANING = "number of the point that is evaluated under every strategy"
-KINK_MEANING = "whether a kink is within 1 % in one of the inputs: slopes are one-sided there"
+SLICE_MEANING = "number of the point, which is evaluated under every strategy"
+KINK_MEANING = "whether a kink lies within 1 % in some input, so that slopes are one-sided"
 LABELS = (
     *(
         SampleColumn(name_label(dim), "label", "", words, "string")
@@ -60,10 +55,8 @@ LABELS = (
 LEARNT = (EPOCH, *TARGETS)
 ANSWERS = (
     SampleColumn("feasible", "target", "", DERIVED["feasible"].long_name, "bool"),
-    SampleColumn("defined", "mark", "", "whether there is such a configuration at all", "bool"),
-    SampleColumn(
-        "limit_names", "answer", "", "what forbids or marks it, with ', ' between", "string"
-    ),
+    SampleColumn("defined", "mark", "", "whether the configuration can exist", "bool"),
+    SampleColumn("limit_names", "answer", "", "limits and marks, separated by ', '", "string"),
     *(
         _describe_output(name, "answer")
         for name in ("replicas", "group_size", "segment_count", "global_batch")
@@ -71,19 +64,14 @@ ANSWERS = (
 )
 MARKS = (
     SampleColumn("near_kink", "mark", "", KINK_MEANING, "bool"),
-    SampleColumn(
-        "origin", "mark", "", "drawn over the space, or moved to a limit or crossover", "string"
-    ),
+    SampleColumn("origin", "mark", "", "drawn freely, or moved to a limit or crossover", "string"),
 )
 
 
 def list_columns(
     inputs: Iterable[str], splits: Iterable[str], outputs: Iterable[str] = ()
 ) -> tuple[SampleColumn, ...]:
-    """All columns in their order.
-
-    inputs: parameters in which there are slopes. outputs: variables of a cube that were asked for.
-    """
+    """List all columns in order. inputs: parameters with slopes. outputs: requested variables."""
     slopes = [(target, parameter) for target in LEARNT for parameter in inputs]
     return (
         *LABELS,
@@ -103,7 +91,7 @@ def list_columns(
 
 
 def name_slope(target: str, parameter: str) -> str:
-    """The column of d log target / d log parameter."""
+    """Name the column of d log target / d log parameter."""
     return f"elasticity_{target}_{parameter}"
 
 

@@ -1,8 +1,8 @@
-"""Draws: where in the space each slice lies, by low-discrepancy sequences (Sobol, scrambled).
+"""Draw slices from the space by scrambled Sobol sequences.
 
-A slice is one point of a problem (PEs, batch, bandwidths ...) under every strategy, so that the
-fastest one there is known. Each problem has its own sequence, which follows from the seed and the
-problem's position alone: rows do not depend on the number of workers, or on their order.
+A slice is one point of a problem (PEs, batch, bandwidths ...) under every strategy, so the fastest
+strategy is known there. Each problem has its own sequence, which depends only on the seed and the
+problem's position: rows are the same for any number of workers.
 """
 
 import math
@@ -23,15 +23,17 @@ from sweep.samples.space import Problem, SampleSpace
 
 Integers = NDArray[np.int64]
 
-# Machines that the rows of a problem share (`Space.shares_machines`): to find the stages of
-# ResNet-50's pipelines on one of them takes 30 ms.
+# Machines shared by the rows of a problem (`SampleSpace.shares_machines`): cutting ResNet-50 into
+# pipeline stages takes 30 ms per machine.
 MACHINES = 32
 
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """points: by strategy, one for each combination of the values of `axes` (C order). machines:
-    values [machine] by parameter; points are then those on the first machine, on the second ...
+    """Points of one problem, which slices pick from.
+
+    points: by strategy, one for each combination of the values of `axes` (C order). machines:
+    values [machine] by parameter; then all points of the first machine, of the second, and so on.
     """
 
     points: tuple[Points, ...]
@@ -40,13 +42,13 @@ class Tables:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The number of machines, 1 where each row has its own, and the sizes of the axes."""
+        """Number of shared machines (1 without) and sizes of the axes."""
         machines = next(iter(self.machines.values()), np.empty(1)).size
         return machines, *(values.size for values in self.axes.values())
 
 
 def make_tables(space: SampleSpace, problem: Problem, seed: int) -> Tables:
-    """Make the tables of one problem; its machines follow from the seed."""
+    """Make the tables of one problem; the seed determines its shared machines."""
     axes = {name: values for name, values in space.tabled.items() if name not in space.drawn}
     rng = np.random.default_rng([seed, *problem])
     machines = _draw_machines(space, rng) if space.shares_machines else {}
@@ -58,43 +60,45 @@ def make_tables(space: SampleSpace, problem: Problem, seed: int) -> Tables:
 def _tabulate(
     space: SampleSpace, problem: Problem, strategy: int, machines: dict[str, Floats]
 ) -> Points:
-    """The points of a strategy on each of the machines."""
+    """Tabulate the points of a strategy on each of the shared machines."""
     count = MACHINES if machines else 1
     pipeline = space.grid.strategies[strategy].cut_by_axis
     tables = []
-    # Only a pipeline's stages follow from the machine's speed: else one machine's table serves all.
+    # Only pipeline stages depend on the machine's speed: otherwise one table serves all machines.
     for number in range(count if pipeline else 1):
         machine = {name: values[number : number + 1] for name, values in machines.items()}
         build = partial(build_table, layered=space.layered)
         table = space.grid.build(build, (*problem, strategy), space.tabled | machine, None)
-        assert table is not None  # the samples of a problem fit its model
+        assert table is not None  # the data set of a problem fits its model
         tables.append(table)
     cells = math.prod(values.size for values in space.tabled.values())
     return join_tables(tables * (count // len(tables)), cells) if count > 1 else tables[0]
 
 
 def _draw_machines(space: SampleSpace, rng: np.random.Generator) -> dict[str, Floats]:
-    """Values of the drawn parameters that layers depend on [machine], by name."""
-    drawn = {name: drawn for name, drawn in space.drawn.items() if PLACES[name].layered}
-    if not drawn:
+    """Draw values [machine] of the parameters that layers depend on, by name."""
+    laws = {name: law for name, law in space.drawn.items() if PLACES[name].layered}
+    if not laws:
         return {}
-    parts = qmc.Sobol(len(drawn), rng=rng).random(MACHINES).T
+    fractions = qmc.Sobol(len(laws), rng=rng).random(MACHINES).T
     return {
-        name: read_parts(law, part) for (name, law), part in zip(drawn.items(), parts, strict=True)
+        name: read_quantiles(law, column)
+        for (name, law), column in zip(laws.items(), fractions, strict=True)
     }
 
 
-def read_parts(drawn: Range | Floats, parts: Floats) -> Floats:
-    """Values at such parts, in [0, 1), of a range or a list."""
-    if isinstance(drawn, Range):
-        return drawn.read_quantiles(parts)
-    return np.asarray(drawn[(parts * drawn.size).astype(int)])
+def read_quantiles(law: Range | Floats, fractions: Floats) -> Floats:
+    """Return the values of a range or a list at fractions in [0, 1)."""
+    if isinstance(law, Range):
+        return law.read_quantiles(fractions)
+    return np.asarray(law[(fractions * law.size).astype(int)])
 
 
 @dataclass(frozen=True, eq=False)
 class Draw:
-    """Slices of one problem: positions along the tables' machines and axes [axis, slice], and
-    values [slice] of the parameters that are drawn, by name.
+    """Slices of one problem.
+
+    positions: along the tables' machines and axes [axis, slice]. values: drawn parameters [slice].
     """
 
     tables: Tables
@@ -106,12 +110,12 @@ class Draw:
 
     @property
     def rows(self) -> Integers:
-        """Rows of the tables' points [slice]."""
+        """Row of each slice in the tables' points [slice]."""
         return np.asarray(np.ravel_multi_index(tuple(self.positions), self.tables.shape))
 
     @property
     def columns(self) -> dict[str, Floats]:
-        """Values of all axes [slice], by name."""
+        """Values of all axes and drawn parameters [slice], by name."""
         along = zip(self.tables.axes.items(), self.positions[1:], strict=True)
         return {name: values[at] for (name, values), at in along} | dict(self.values)
 
@@ -119,18 +123,18 @@ class Draw:
 def draw_slices(
     space: SampleSpace, tables: Tables, problem: Problem, seed: int, first: int, count: int
 ) -> Draw:
-    """Slices `first` to `first + count` of the problem's sequence."""
+    """Draw slices `first` to `first + count` of the problem's sequence."""
     rng = np.random.default_rng([seed, *problem, 1])
     shape, drawn = tables.shape, space.drawn
-    # Axes of the sequence: those of the tables first, then the drawn parameters.
+    # Dimensions of the sequence: the tables' machines and axes first, then the drawn parameters.
     sequence = qmc.Sobol(len(shape) + len(drawn), rng=rng)
     if first:
         sequence.fast_forward(first)
-    # scipy advises a power of two for a sequence's first points.
+    # scipy warns unless the first points of a sequence are a power of two.
     points = sequence.random(1 << (count - 1).bit_length())[:count].T
-    parts = np.minimum(points, np.nextafter(1.0, 0.0))
-    positions = (parts[: len(shape)] * np.array(shape)[:, None]).astype(np.int64)
-    pairs = zip(drawn.items(), parts[len(shape) :], strict=True)
-    values = {name: read_parts(law, part) for (name, law), part in pairs}
+    fractions = np.minimum(points, np.nextafter(1.0, 0.0))
+    positions = (fractions[: len(shape)] * np.array(shape)[:, None]).astype(np.int64)
+    pairs = zip(drawn.items(), fractions[len(shape) :], strict=True)
+    values = {name: read_quantiles(law, column) for (name, law), column in pairs}
     shared = {name: column[positions[0]] for name, column in tables.machines.items()}
     return Draw(tables, positions, values | shared)

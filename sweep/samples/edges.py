@@ -1,9 +1,8 @@
-"""Edges: the places where surrogates fail; a share of the slices is moved there.
+"""Move a share of the slices to edges, where surrogates fail: limits and crossovers.
 
-A limit lies between two neighbouring PE counts (or batches) of which one is forbidden for a
-strategy. A crossover lies between two neighbours at which different strategies of two are faster.
-Both are found by bisection with the same kernels, along one axis with all else as it was drawn. A
-slice stays where it is if nothing changes along its axis.
+A limit lies between neighbouring PE counts (or batches), one of which a strategy cannot run. At a
+crossover one of two strategies overtakes the other. Bisection along one axis finds both, with all
+else as drawn. A slice stays where it is if nothing changes along its axis.
 """
 
 from dataclasses import dataclass, replace
@@ -24,13 +23,13 @@ from sweep.samples.space import Problem, SampleSpace
 
 Flags = NDArray[np.bool_]
 ORIGINS = ("space", "limit", "crossover")
-# Batches out of a range between which edges are sought.
+# Number of batches from a range that bisection chooses between.
 TRIED = 1024
 
 
 @dataclass(frozen=True)
 class Shares:
-    """Shares of the slices near limits, and near crossovers of strategies."""
+    """Shares of the slices to move near limits and near crossovers of strategies."""
 
     limits: float = 0.0
     crossovers: float = 0.0
@@ -41,18 +40,18 @@ class Shares:
                 raise InputError(f"expected a share from 0 to 1, got {share:g}", where=name)
         if self.limits + self.crossovers > 1:
             raise InputError(
-                f"expected shares of 1 at most together, got {self.limits + self.crossovers:g}",
+                f"expected shares that add up to at most 1, got {self.limits + self.crossovers:g}",
                 where="near_limits, near_crossovers",
             )
 
 
 @dataclass(frozen=True, eq=False)
 class Walk:
-    """Slices that move, each along one axis.
+    """Slices on the move, each along one axis.
 
-    batches: positions along the batch axis. along_pe: whether a slice moves along PEs, else along
-    batches. rivals [2, slice]: two strategies; a limit is the first one's. crosses: whether a
-    crossover is sought, else a limit.
+    batches: values along the batch axis. along_pe: whether a slice moves along PEs, else along
+    batches. rivals [2, slice]: two strategies; limits are those of the first. crosses: whether to
+    look for a crossover, else for a limit.
     """
 
     draw: Draw
@@ -67,7 +66,7 @@ class Walk:
         return np.where(self.along_pe, self.draw.tables.axes["pe"].size, self.batches.size) - 1
 
     def move(self, places: Integers) -> Draw:
-        """The slices at such positions along their axes."""
+        """Return the slices at positions [slice] along their axes."""
         positions = self.draw.positions.copy()
         row = 1 + list(self.draw.tables.axes).index("pe")
         positions[row] = np.where(self.along_pe, places, positions[row])
@@ -77,7 +76,7 @@ class Walk:
         return replace(self.draw, positions=positions, values=values)
 
     def compare(self, places: Integers) -> tuple[Flags, Flags]:
-        """Whether each slice is beyond its edge there, and whether that is known."""
+        """Return whether each slice is beyond its edge [slice], and whether that is defined."""
         draw = self.move(places)
         answers = [_answer(points, draw) for points in draw.tables.points]
         slices = np.arange(len(draw))
@@ -91,11 +90,11 @@ class Walk:
 def move_to_edges(
     space: SampleSpace, draw: Draw, problem: Problem, seed: tuple[int, ...], shares: Shares
 ) -> tuple[Draw, NDArray[np.str_]]:
-    """Move shares of the slices to edges; return all, and the origin of each (`ORIGINS`)."""
+    """Move shares of the slices to edges; return all slices and their origins (`ORIGINS`)."""
     rng = np.random.default_rng([*seed, *problem, 2])
-    part, origin = rng.random(len(draw)), np.zeros(len(draw), np.int64)
-    origin[part < shares.limits + shares.crossovers] = 2
-    origin[part < shares.limits] = 1
+    lots, origin = rng.random(len(draw)), np.zeros(len(draw), np.int64)
+    origin[lots < shares.limits + shares.crossovers] = 2
+    origin[lots < shares.limits] = 1
     if not origin.any():
         return draw, np.array(ORIGINS)[origin]
     count = len(space.grid.strategies)
@@ -108,24 +107,24 @@ def move_to_edges(
         rivals=np.stack([first, second]),
         crosses=origin == 2,
     )
-    places, there = _halve(walk, rng.random(len(draw)) < 0.5)
-    origin[~there] = 0
-    moved, at = walk.move(places), origin > 0
-    values = {name: np.where(at, moved.values[name], value) for name, value in draw.values.items()}
-    positions = np.where(at, moved.positions, draw.positions)
+    places, has_edge = _bisect(walk, rng.random(len(draw)) < 0.5)
+    origin[~has_edge] = 0
+    target, moves = walk.move(places), origin > 0
+    values = {
+        name: np.where(moves, target.values[name], value) for name, value in draw.values.items()
+    }
+    positions = np.where(moves, target.positions, draw.positions)
     return replace(draw, positions=positions, values=values), np.array(ORIGINS)[origin]
 
 
-def _halve(walk: Walk, inner: Flags) -> tuple[Integers, Flags]:
-    """A position beside each slice's edge, the one before it where `inner`; whether there is an
-    edge at all.
-    """
+def _bisect(walk: Walk, inner: Flags) -> tuple[Integers, Flags]:
+    """Return the position before (`inner`) or after each slice's edge; whether it has an edge."""
     low, high = np.zeros_like(walk.ends), walk.ends
     (before, _), (after, _) = walk.compare(low), walk.compare(high)
     for _ in range(int(walk.ends.max() + 1).bit_length()):
         middle = (low + high) // 2
         beyond = walk.compare(middle)[0] != before
-        # Neighbours stay neighbours: their middle is the lower one.
+        # Once low and high are neighbours they stay so: their middle is the lower one.
         low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
     known = walk.compare(low)[1] & walk.compare(high)[1]
     return np.where(inner, low, high), (before != after) & known
@@ -137,8 +136,8 @@ def _answer(points: Points, draw: Draw) -> dict[str, NDArray[Any]]:
 
 
 def _list_batches(space: SampleSpace) -> Floats:
-    """The listed batches, or some out of their range."""
-    drawn = space.drawn["batch"]
-    if isinstance(drawn, Range):
-        return np.unique(drawn.read_quantiles(np.linspace(0, 1, TRIED)))
-    return drawn
+    """Return the listed batches, or TRIED of their range."""
+    law = space.drawn["batch"]
+    return (
+        np.unique(law.read_quantiles(np.linspace(0, 1, TRIED))) if isinstance(law, Range) else law
+    )

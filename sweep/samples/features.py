@@ -1,7 +1,8 @@
-"""Features: numbers of a model, a machine and a strategy that a new one has, too.
+"""Features: numbers that any model, machine and strategy has, including new ones.
 
-None of them is an answer, a term or a time of an oracle: they are sizes of layers, what the machine
-is stated to do, how a strategy divides. What has no bound (no staging, no limit of input) is 0.
+They are sizes of layers, the machine's stated performance and how a strategy divides the network;
+none is an answer, a term or a time of an oracle. Unlimited values (no staging, no input limit) are
+0.
 """
 
 from collections.abc import Callable
@@ -27,39 +28,37 @@ if TYPE_CHECKING:
     from sweep.samples.draw import Draw
     from sweep.samples.space import Problem
 
-# Levels of a network beyond the first two, whose links are `intra_` and `inter_`: as many as the
-# kernels have at least.
+# Levels of the network beyond the first two, which are parameters: `intra_` and `inter_`. The
+# kernels pad every network to at least four levels.
 OUTER = (2, 3)
 
 
 @dataclass(frozen=True)
 class SystemFeature(Feature):
-    """A number of a machine."""
+    """A feature that is read from a machine."""
 
     read: Callable[[System], float]
 
 
 def _read_level(name: str, number: int, system: System) -> float:
-    """A number of a level; beyond the last level the last one's: nothing more is in the way."""
+    """Read a number of a level; a machine with fewer levels repeats its last one."""
     value: float = getattr(system.levels[min(number, len(system.levels) - 1)], name)
     return value
 
 
 LEVELS = {
-    "pes": "PEs that it spans",
-    "oversubscription": "links of its nodes over what leaves it",
+    "pes": "PEs in one unit",
+    "oversubscription": "bandwidth of its nodes' links over the bandwidth that leaves it",
 }
 SYSTEM = {
-    "pes_per_node": SystemFeature("1", "PEs of a node", lambda system: system.pes_per_node),
-    "links_per_node": SystemFeature(
-        "1", "adapters of a node", lambda system: system.links_per_node
-    ),
+    "pes_per_node": SystemFeature("1", "PEs per node", lambda system: system.pes_per_node),
+    "links_per_node": SystemFeature("1", "adapters per node", lambda system: system.links_per_node),
     "machine_pes": SystemFeature("1", "PEs of the machine", lambda system: system.most_pes),
     "item_bytes": SystemFeature(
-        "B", "bytes of an item", lambda system: PRECISIONS[system.precision].item
+        "B", "bytes per item", lambda system: PRECISIONS[system.precision].item
     ),
     "gradient_bytes": SystemFeature(
-        "B", "bytes of a gradient", lambda system: PRECISIONS[system.precision].gradient
+        "B", "bytes per gradient", lambda system: PRECISIONS[system.precision].gradient
     ),
     **{
         f"level{number}_{name}": SystemFeature(
@@ -74,24 +73,26 @@ SYSTEM = {
 OUTER_LINKS = {
     f"level{n}_{name}": Feature(unit, f"{words}, level {n} of the network; 0: no such level")
     for n in OUTER
-    for name, unit, words in (("latency", "s", "start-up"), ("bandwidth", "B/s", "bandwidth"))
+    for name, unit, words in (("latency", "s", "latency"), ("bandwidth", "B/s", "bandwidth"))
 }
 STRATEGY: dict[str, Feature] = {
-    "degree_data": Feature("1", "replicas; 0: left to the oracle (group=best)"),
+    "degree_data": Feature("1", "replicas; 0: chosen by the oracle (group=best)"),
     **{
-        f"degree_{group}": Feature("1", f"PEs of a group by {group}, else 1; 0: left to the oracle")
+        f"degree_{group}": Feature(
+            "1", f"degree of {group} parallelism; 1: none, 0: chosen by the oracle"
+        )
         for group in DEGREES
     },
-    "segments": Feature("1", "segments of a pipeline, else 1; 0: left to the oracle"),
-    "splits_all_layers": Feature("1", "whether a group splits every layer, else some of them"),
+    "segments": Feature("1", "micro-batches of a pipeline; 1: none, 0: chosen by the oracle"),
+    "splits_all_layers": Feature("1", "whether groups split every layer, else only some"),
 }
 FACTS: dict[str, Feature] = {
     "pe": Feature("1", "processing elements (PEs)"),
-    "dataset_samples": Feature("1", "samples of an epoch"),
+    "dataset_samples": Feature("1", "samples per epoch"),
     "is_profiled": Feature(
-        "1", "whether the layers' times were measured on such a PE; else the roofline gives them"
+        "1", "whether layer times were measured on this kind of PE, else from the roofline"
     ),
-    "is_calibrated": Feature("1", "whether runs of this machine narrowed its parameters"),
+    "is_calibrated": Feature("1", "whether measured runs calibrated this machine"),
 }
 INPUTS: dict[str, Feature] = {
     name: Feature(PARAMETERS[name].unit, PARAMETERS[name].meaning)
@@ -102,7 +103,7 @@ FEATURES: dict[str, Feature] = {**FACTS, **INPUTS, **STRATEGY, **OUTER_LINKS, **
 
 
 def describe_rows(grid: Grid, problem: "Problem", strategy: int, draw: "Draw") -> dict[str, Floats]:
-    """All features [slice] of slices of a problem under one strategy, by name."""
+    """Return all features [slice] under one strategy, by name."""
     case = draw.tables.points[strategy].case
     varying = {
         "pe": draw.columns["pe"],
@@ -116,7 +117,7 @@ def describe_rows(grid: Grid, problem: "Problem", strategy: int, draw: "Draw") -
 
 
 def _describe_problem(grid: Grid, problem: "Problem") -> dict[str, float]:
-    """The features that all slices of a problem have in common."""
+    """Return the features that are equal in all slices of a problem."""
     model, dataset, system = problem
     workload = grid.workload(model, dataset, system)
     assert workload is not None
@@ -129,13 +130,13 @@ def _describe_problem(grid: Grid, problem: "Problem") -> dict[str, float]:
     }
 
 
-@lru_cache(maxsize=256)  # a table hashes by identity, and serves all machines and strategies
+@lru_cache(maxsize=256)  # a table hashes by identity; all machines and strategies share it
 def _describe_model(table: LayerTable) -> dict[str, float]:
     return {name: float(feature.read(table)) for name, feature in MODEL.items()}
 
 
 def _describe_inputs(case: Case, draw: "Draw") -> dict[str, Floats]:
-    """All continuous parameters, and the links of outer levels, which follow `inter_`."""
+    """Return all continuous parameters, and the outer levels' links, which follow `inter_`."""
     values = {
         name: draw.values[name] if name in draw.values else _take(np.asarray(value), draw)
         for name, value in read_parameters(case).items()
@@ -150,30 +151,27 @@ def _describe_inputs(case: Case, draw: "Draw") -> dict[str, Floats]:
 
 
 def _describe_strategy(strategy: Strategy, case: Case, draw: "Draw") -> dict[str, Floats]:
-    """How a strategy divides; counts that it leaves to the oracle are answers, and 0 here."""
-    run, ones = case.run, np.ones(len(draw))
-    left = {name: np.zeros(len(draw)) for name in strategy.choices}
+    """Return the degrees of a strategy; 0 where the oracle chooses one: that is an answer."""
+    run, ones, zeros = case.run, np.ones(len(draw)), np.zeros(len(draw))
 
     def take(choice: str, leaf: Cells) -> Floats:
-        return left[choice] if choice in left else _take(np.asarray(leaf), draw)
+        return zeros if choice in strategy.choices else _take(np.asarray(leaf), draw)
 
     sizes = {
         name: take(name if strategy.several else "group", degree)
         for name, degree in list_degrees(strategy.parts, run).items()
     }
-    # Where a degree is left to the oracle, replicas are, too.
-    is_open = any(name in left for name in ("group", *sizes))
-    replicas = np.zeros(len(draw)) if is_open else _take(np.asarray(run.replicas), draw)
-    segments = take("segments", run.segments)
+    # If the oracle chooses a degree, it chooses the number of replicas, too.
+    is_open = bool({"group", *sizes} & set(strategy.choices))
     return {
-        "degree_data": replicas,
+        "degree_data": zeros if is_open else _take(np.asarray(run.replicas), draw),
         **{f"degree_{way}": sizes.get(way, ones) for way in DEGREES},
-        "segments": segments if strategy.cut_by_axis else ones,
+        "segments": take("segments", run.segments) if strategy.cut_by_axis else ones,
         "splits_all_layers": ones * float(strategy.layers == "all"),
     }
 
 
 def _take(leaf: Floats, draw: "Draw") -> Floats:
-    """The values [slice] of a table's leaf, which has one for each row or one for all."""
+    """Return values [slice] of a table's leaf, which has one value per row or one for all."""
     values = np.asarray(leaf, float).reshape(-1)
     return values[draw.rows] if values.size > 1 else np.full(len(draw), float(values[0]))

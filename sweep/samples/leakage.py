@@ -1,8 +1,8 @@
-"""Leakage: whether the files of a data set keep the promises of its splits.
+"""Check the files of a data set for leakage between training and test sides.
 
-`random`: rows that are equal in all that matters but strategy and batch lie on one side. `model`,
-`system`, `strategy`: no value is on both. `scale`, `size`: every tested value lies above all that
-are trained on. And the rows of a folder lie on the sides that it is named by.
+`random`: rows that differ only in strategy and batch are on the same side. `model`, `system`,
+`strategy`: no value is on both sides. `scale`, `size`: every tested value is above all training
+values. In every split rows are in the folder that is named after their side.
 """
 
 from dataclasses import dataclass, field
@@ -16,22 +16,22 @@ from sweep.samples.read import Samples, expect_readable, open_samples
 from sweep.samples.rows import Columns
 from sweep.samples.splits import AXES, HASHED, TEST, TRAIN, hash_problems, name_label, name_split
 
-# Another seed than a data set is divided by: equality is checked, not these numbers.
+# Not the seed of the split: hashes serve only to find equal problems.
 SEED = 20_261_122
-# Leaking values that are named at most.
+# Number of leaking values to name.
 SHOWN = 5
 
 
 @dataclass
 class Sides:
-    """Values on both sides of a split, and how many rows; misplaced: a file with other rows."""
+    """Distinct values and row counts by side of a split. misplaced: rows in a wrong folder."""
 
     values: dict[str, Any] = field(default_factory=lambda: {TRAIN: np.empty(0), TEST: np.empty(0)})
     rows: dict[str, int] = field(default_factory=lambda: {TRAIN: 0, TEST: 0})
     misplaced: str = ""
 
     def add(self, split: str, rows: Columns, file: Path) -> None:
-        """Add the rows of a file, or some of them; each value is kept once."""
+        """Add rows of a file."""
         sides = rows[name_split(split)]
         if split == "random":
             values: Any = hash_problems(rows, SEED)
@@ -46,13 +46,14 @@ class Sides:
             self.misplaced = f"rows of another side in {file}"
 
     def find_leak(self, split: str) -> str:
-        """The values on both sides, in words; empty where all is well."""
+        """Describe the leak; empty if there is none."""
         train, test = self.values[TRAIN], self.values[TEST]
         if not train.size or not test.size:
             return f"no rows to {'train on' if not train.size else 'test'}"
         if split in AXES:
             low, high = test.min(), train.max()
-            return self.misplaced if low > high else f"tested from {low:g}, trained to {high:g}"
+            overlap = f"test values from {low:g}, training values up to {high:g}"
+            return self.misplaced if low > high else overlap
         both = np.intersect1d(train, test)
         if not both.size:
             return self.misplaced
@@ -62,10 +63,10 @@ class Sides:
 
 
 def check_leakage(path: str | Path) -> list[dict[str, Any]]:
-    """A row for each split: rows trained on and tested, whether it leaks, and what.
+    """Return a row per split: rows to train on and to test, whether it leaks, and what.
 
-    InputError: no data set. Values of each side are held in memory, for `random` eight bytes a
-    problem.
+    InputError: no data set. Distinct values of each side are held in memory; for `random` eight
+    bytes per problem.
     """
     samples = open_samples(path)
     seen = {split: Sides() for split in samples.splits}
@@ -78,7 +79,7 @@ def check_leakage(path: str | Path) -> list[dict[str, Any]]:
 
 
 def _read_all(samples: Samples, seen: dict[str, Sides]) -> None:
-    """Add the rows of all files to each split's sides."""
+    """Add the rows of all files to the sides of each split."""
     labels = map(name_label, ("model", "system", "strategy"))
     needed = {*HASHED, *AXES.values(), *labels}
     known = {column["name"] for column in samples.facts["columns"]}

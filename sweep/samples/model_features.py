@@ -1,8 +1,8 @@
 """Features of a model: counts, sizes and sums over its layers, for samples of one shape.
 
-From sums over some of its layers (those that a strategy divides, those that move much for what they
-compute, those with few channels) a learner can tell how long a network takes that has no relative
-in training. None of them depends on a machine, or on an oracle's parameters.
+Sums over kinds of layers (those that a strategy divides, that are bound by memory, that have few
+channels) let a learner predict networks unlike any in training. No feature here depends on a
+machine or on parameters of an oracle.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ Choose = Callable[[LayerTable], Flags]
 
 @dataclass(frozen=True)
 class Feature:
-    """A number that learners are given for each row."""
+    """Unit and meaning of an input of learners."""
 
     unit: str
     meaning: str
@@ -31,7 +31,7 @@ class Feature:
 
 @dataclass(frozen=True)
 class ModelFeature(Feature):
-    """A number of a network's layers, for samples of one shape."""
+    """A feature that is read from a network's layers, for samples of one shape."""
 
     read: Read
 
@@ -41,24 +41,24 @@ def _count_kind(kind: str, table: LayerTable) -> float:
 
 
 def _count_macs(table: LayerTable) -> Floats:
-    """Multiply-accumulates a sample, forward [layer]."""
+    """Count multiply-accumulates per sample, forward [layer]."""
     return np.where(table.multiplying, table.flops / 2, 0.0)
 
 
 def _count_moved(table: LayerTable) -> Floats:
-    """Items that each layer reads and writes a sample [layer]."""
+    """Count items read and written per sample [layer]."""
     return table.x + table.y
 
 
-def _find_later(table: LayerTable) -> Flags:
-    """The layers whose channels a group splits: neither the first, nor depthwise ones [layer]."""
+def _is_split_by_channel(table: LayerTable) -> Flags:
+    """True where groups divide channels: not in the first layer or depthwise ones [layer]."""
     first = np.arange(len(table)) == int(np.argmax(table.divisible))
     channels = table.divisible_channels
     return np.asarray(table.divisible & ~first & ((channels > 1) | (table.groups == 1)))
 
 
-def _find_overlapping(table: LayerTable) -> Flags:
-    """The layers whose windows overlap: neighbours exchange rows for them [layer]."""
+def _has_halo(table: LayerTable) -> Flags:
+    """True where windows overlap, so that neighbours exchange rows [layer]."""
     return np.asarray(table.windowed & (table.kernel > table.stride).any(axis=1))
 
 
@@ -67,24 +67,24 @@ def _sum(read: Column, choose: Choose, table: LayerTable) -> float:
 
 
 def _find_least(values: Floats, chosen: Flags) -> float:
-    """The least of the chosen values; 0 where there are none."""
+    """Return the least of the chosen values; 0 if there are none."""
     return float(values[chosen].min()) if chosen.any() else 0.0
 
 
 def _find_least_channels(table: LayerTable) -> float:
-    # The first layer has the sample's few channels, and is not split (grids/inputs/placement.py).
+    # The first layer has few channels, those of the sample, and is not split by them.
     later = np.arange(len(table)) != int(np.argmax(table.convolutions))
     return _find_least(table.channels, table.convolutions & later)
 
 
 def _rank_sizes(column: str, percent: int, table: LayerTable) -> float:
-    """A percentile over the layers that multiply by weights; 0 where none does."""
+    """Return a percentile over layers that multiply by weights; 0 if there are none."""
     values = getattr(table, column)[table.multiplying]
     return float(np.percentile(values, percent)) if values.size else 0.0
 
 
 def _rank_intensity(percent: int, table: LayerTable) -> float:
-    """The operations an item below which so many percent of the multiplying layers' items lie."""
+    """Return a percentile of operations per item, over the items of multiplying layers."""
     chosen = table.multiplying
     if not chosen.any():
         return 0.0
@@ -96,7 +96,7 @@ def _rank_intensity(percent: int, table: LayerTable) -> float:
 
 
 def _sum_narrow(narrow: Column, table: LayerTable) -> float:
-    """Multiply-accumulates over channels, or filters, or both: narrow layers weigh more in them."""
+    """Sum multiply-accumulates over widths: narrow layers, which are less efficient, weigh more."""
     return float((_count_macs(table) / np.maximum(narrow(table), 1.0))[table.multiplying].sum())
 
 
@@ -107,21 +107,21 @@ def _sum_fetched(table: LayerTable) -> float:
 
 
 def _sum_halo(table: LayerTable) -> float:
-    """Items of the rows that neighbouring halves of a sample have in common, over all layers."""
+    """Count items of the rows that two halves of a sample share, over all layers."""
     rows = np.maximum(table.kernel - table.stride, 0.0) / 2
     planes = table.x[:, None] / np.maximum(table.extents_x, 1.0)
-    return float((rows * planes)[_find_overlapping(table)].sum())
+    return float((rows * planes)[_has_halo(table)].sum())
 
 
 def _sum_rows(read: Column, factor: int, table: LayerTable) -> float:
-    """The sum on the fullest PE where the last two dimensions are divided by a factor."""
+    """Sum over the fullest PE's part if the last two dimensions are divided by a factor."""
     extents = np.maximum(table.extents_y[:, 1:], 1.0)
     parts = np.ceil(extents / factor) / extents
     return float((read(table) * parts.prod(axis=1)).sum())
 
 
 def _cut_stages(stages: int, table: LayerTable) -> NDArray[np.int64]:
-    """The stage of each layer, where stages have about equal multiply-accumulates [layer]."""
+    """Assign layers to stages of about equal multiply-accumulates [layer]."""
     macs = _count_macs(table)
     middle = np.cumsum(macs) - macs / 2
     parts = (middle / max(macs.sum(), 1.0) * stages).astype(np.int64)
@@ -133,33 +133,33 @@ def _find_fullest(read: Column, stages: int, table: LayerTable) -> float:
 
 
 def _find_crossing(stages: int, table: LayerTable) -> float:
-    """Items a sample at the widest of the cuts between stages."""
+    """Count items per sample at the widest cut between stages."""
     ends = np.flatnonzero(np.diff(_cut_stages(stages, table)))
     return float(table.crossing[ends].max(initial=0.0))
 
 
-# Percentiles of sizes, factors of the rows along a dimension, and numbers of a pipeline's stages.
+# Percentiles of sizes; parts of height and width; numbers of pipeline stages.
 QUANTILES, FACTORS, STAGES = (10, 50, 90), (2, 4), (2, 4, 8)
-SIZES = {"flops": "operations a sample, forward", "w": "weights", "y": "items of output a sample"}
+SIZES = {"flops": "operations per sample, forward", "w": "weights", "y": "output items per sample"}
 SUMMED: dict[str, tuple[str, Column]] = {
-    "macs": ("multiply-accumulates a sample, forward", _count_macs),
-    "items": ("items a sample, read and written", _count_moved),
-    "kept": ("items a sample that the backward pass reads", lambda table: table.kept_items),
+    "macs": ("multiply-accumulates per sample, forward", _count_macs),
+    "items": ("items per sample, read and written", _count_moved),
+    "kept": ("items per sample kept for the backward pass", lambda table: table.kept_items),
     "weights": ("weights", lambda table: table.w),
 }
 CHOSEN: dict[str, tuple[str, Choose]] = {
     "convolution": ("of convolutions", lambda table: table.convolutions),
     "windowed": ("of layers with windows", lambda table: table.windowed),
     "divisible": ("of layers whose filters a group divides", lambda table: table.divisible),
-    "later": ("of layers whose channels a group divides", _find_later),
+    "later": ("of layers whose channels a group divides", _is_split_by_channel),
 }
-# Multiply-accumulates over these widths of layers, summed.
+# Widths of layers by which multiply-accumulates are divided.
 NARROW: dict[str, tuple[str, Column]] = {
     "channels": ("channels", lambda table: table.channels),
     "filters": ("filters", lambda table: table.filters),
     "both": ("channels and filters", lambda table: table.channels * table.filters),
 }
-# Their order is that of the columns, and of the hash that divides problems (`splits`).
+# This is the order of the columns and of the hash in `splits`: reordering changes the split random.
 ROWS: dict[str, tuple[str, Read]] = {
     "layer_count": ("layers", len),
     **{
@@ -167,68 +167,68 @@ ROWS: dict[str, tuple[str, Read]] = {
         for kind in KINDS
     },
     "parameter_count": ("weights and biases", lambda table: table.parameters),
-    "macs": ("multiply-accumulates a sample, forward", lambda table: table.macs),
-    "activations": ("items of all layers' outputs a sample", lambda table: table.y.sum()),
+    "macs": ("multiply-accumulates per sample, forward", lambda table: table.macs),
+    "activations": ("output items of all layers per sample", lambda table: table.y.sum()),
     "kept_activations": (SUMMED["kept"][0], lambda table: table.kept_items.sum()),
-    "largest_activation": ("items a sample of the largest output", lambda table: table.y.max()),
-    "largest_weights": ("weights of the layer with the most", lambda table: table.w.max()),
-    "largest_crossing": ("items a sample of the largest cut", lambda table: table.crossing.max()),
+    "largest_activation": ("items per sample of the largest output", lambda table: table.y.max()),
+    "largest_weights": ("weights of the largest layer", lambda table: table.w.max()),
+    "largest_crossing": ("items per sample at the widest cut", lambda table: table.crossing.max()),
     "intensity": (
-        "operations an item that is read or written",
+        "operations per item read or written",
         lambda table: table.flops.sum() / (table.x.sum() + table.y.sum() + table.w.sum()),
     ),
-    "depth": ("layers that multiply, on the longest way", lambda table: table.depth),
-    "sample_items": ("items of a sample", lambda table: table.x[0]),
+    "depth": ("layers that multiply, on the longest path", lambda table: table.depth),
+    "sample_items": ("items per sample", lambda table: table.x[0]),
     "dimensions": ("spatial dimensions", lambda table: 3.0 if table.volumetric else 2.0),
     "least_filters": (
-        "filters of the convolution with the fewest",
+        "fewest filters of a convolution",
         lambda table: _find_least(table.filters, table.convolutions),
     ),
     "least_channels": (
-        "channels of the convolution with the fewest, but the first",
+        "fewest channels of a convolution, except for the first one",
         _find_least_channels,
     ),
     **{
         f"layer_{column}_p{percent}": (
-            f"{percent}th percentile over layers that multiply of {words}",
+            f"{percent}th percentile of {words}, over layers that multiply",
             partial(_rank_sizes, column, percent),
         )
         for (column, words), percent in product(SIZES.items(), QUANTILES)
     },
     "moved_items": (
-        "items a sample that layers without weights to multiply by read and write",
+        "items per sample read and written by layers that do not multiply by weights",
         partial(_sum, _count_moved, lambda table: ~table.multiplying),
     ),
     "multiplied_items": (
-        "items a sample that layers that multiply read and write",
+        "items per sample read and written by layers that multiply",
         partial(_sum, _count_moved, lambda table: table.multiplying),
     ),
     **{
         f"macs_over_{name}": (
-            f"multiply-accumulates over {words}, summed",
+            f"sum of multiply-accumulates over {words}",
             partial(_sum_narrow, narrow),
         )
         for name, (words, narrow) in NARROW.items()
     },
     "fetched_items": (
-        "items a sample that grouped convolutions fetch for the filters of a group",
+        "items per sample that grouped convolutions fetch for the filters of a group",
         _sum_fetched,
     ),
     "sequential_steps": (
-        "products a sample that wait for each other",
+        "sequential products per sample, in recurrent layers",
         partial(_sum, lambda table: table.steps, lambda table: table.steps > 1),
     ),
     "sequential_macs": (
-        "multiply-accumulates a sample of products that wait for each other",
+        "multiply-accumulates per sample of recurrent layers",
         partial(_sum, _count_macs, lambda table: table.steps > 1),
     ),
     "read_weights": (
-        "weights, each as often as a pass reads it",
+        "weights, counted as often as a pass reads them",
         lambda table: (table.reads * table.w).sum(),
     ),
     **{
         f"intensity_p{percent}": (
-            f"operations an item, {percent}th percentile over items of layers that multiply",
+            f"operations per item, {percent}th percentile over items of layers that multiply",
             partial(_rank_intensity, percent),
         )
         for percent in (10, 25, 50, 75)
@@ -240,23 +240,23 @@ ROWS: dict[str, tuple[str, Read]] = {
         )
     },
     "divisible_outputs": (
-        f"items of output a sample {CHOSEN['divisible'][0]}",
+        f"output items per sample {CHOSEN['divisible'][0]}",
         partial(_sum, lambda table: table.y, lambda table: table.divisible),
     ),
     "later_outputs": (
-        f"items of output a sample {CHOSEN['later'][0]}",
-        partial(_sum, lambda table: table.y, _find_later),
+        f"output items per sample {CHOSEN['later'][0]}",
+        partial(_sum, lambda table: table.y, _is_split_by_channel),
     ),
     "divisible_layers": (
         "layers whose filters a group divides",
         lambda table: table.divisible.sum(),
     ),
     "weighted_layers": ("layers with weights", lambda table: (table.w > 0).sum()),
-    "halo_layers": ("layers whose windows overlap", lambda table: _find_overlapping(table).sum()),
-    "halo_items": ("items a sample of the rows that windows share", _sum_halo),
+    "halo_layers": ("layers whose windows overlap", lambda table: _has_halo(table).sum()),
+    "halo_items": ("items per sample in rows that two halves share", _sum_halo),
     **{
         f"rows{factor}_{summed}": (
-            f"{words}, of the fullest part where height and width are divided by {factor}",
+            f"{words}, of the largest part when height and width are divided by {factor}",
             partial(_sum_rows, read, factor),
         )
         for factor, (summed, (words, read)) in product(FACTORS, SUMMED.items())
@@ -271,7 +271,7 @@ ROWS: dict[str, tuple[str, Read]] = {
     },
     **{
         f"stage{stages}_crossing": (
-            f"items a sample at the widest cut between {stages} such stages",
+            f"items per sample at the widest cut between {stages} such stages",
             partial(_find_crossing, stages),
         )
         for stages in STAGES

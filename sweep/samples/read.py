@@ -1,4 +1,4 @@
-"""Reading a data set: columns by their roles, rows by the sides of splits."""
+"""Read a data set: columns by role, rows by the sides of splits."""
 
 import json
 import stat
@@ -33,7 +33,7 @@ class _Column(BaseModel):
 
 
 class _Facts(BaseModel):
-    """The facts that readers rely on; others stand beside them."""
+    """The facts of `dataset.json` that readers rely on; the file has more."""
 
     format: Literal[1]  # FORMAT
     name: str
@@ -49,7 +49,7 @@ class _Facts(BaseModel):
 
 @dataclass(frozen=True)
 class Samples:
-    """A data set on disk. facts: those of its `dataset.json`.
+    """Data set on disk. facts: the contents of its `dataset.json`.
 
     >>> samples = open_samples("rows")  # doctest: +SKIP
     >>> samples.read(samples.list_columns("feature"), {"model": "train"})  # doctest: +SKIP
@@ -60,16 +60,16 @@ class Samples:
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """The splits that there are."""
+        """Names of the splits."""
         return tuple(self.facts["splits"])
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Parameters in which there are gradients: `elasticity_{target}_{input}`."""
+        """Parameters with gradients, in columns `elasticity_{target}_{input}`."""
         return tuple(self.facts["inputs"])
 
     def list_columns(self, role: Role, *, constants: bool = False) -> list[str]:
-        """The columns of a role, on request with those that are constant in all rows."""
+        """List the columns of a role, without those that are constant unless `constants`."""
         if role not in ROLES:
             raise InputError.unknown("role", role, ROLES)
         dropped = () if constants else self.facts["constants"]
@@ -79,7 +79,10 @@ class Samples:
     def read(
         self, columns: Sequence[str], sides: Mapping[str, str] | None = None
     ) -> "pd.DataFrame":
-        """Columns of the rows that lie on all of these sides, by split; all rows by default."""
+        """Read columns of all rows, or of those on a side of each given split.
+
+        sides: `train` or `test` by split. InputError: no such split or side, a damaged file.
+        """
         import pyarrow.dataset as pads
 
         chosen = sides or {}
@@ -90,12 +93,12 @@ class Samples:
         matches = [pads.field(name_split(split)) == side for split, side in chosen.items()]
         files = self.open_files()
         with expect_readable(self.path):
-            wanted = reduce(and_, matches) if matches else None
-            frame: pd.DataFrame = files.to_table(list(columns), filter=wanted).to_pandas()
+            chosen_rows = reduce(and_, matches) if matches else None
+            frame: pd.DataFrame = files.to_table(list(columns), filter=chosen_rows).to_pandas()
         return frame
 
     def to_xarray(self, columns: Sequence[str] | None = None) -> "xr.Dataset":
-        """All rows, or some of their columns, along the dimension `row`, with units and roles."""
+        """Read all rows along the dimension `row`, with units and roles; all columns by default."""
         import xarray as xr
 
         described = {column["name"]: column for column in self.facts["columns"]}
@@ -108,7 +111,7 @@ class Samples:
         return xr.Dataset(variables, attrs={"paradl_spec": json.dumps(self.facts["spec"])})
 
     def expect_splits(self, splits: Iterable[str]) -> None:
-        """InputError: the data set lacks one of these splits."""
+        """Raise InputError if the data set lacks one of these splits."""
         for split in splits:
             if split not in self.splits:
                 why = self.facts["missing_splits"].get(split)
@@ -119,7 +122,7 @@ class Samples:
                 )
 
     def open_files(self) -> "pads.Dataset":
-        """All files as pyarrow's data set. InputError: one is missing, damaged or foreign."""
+        """Open all files as a pyarrow data set. InputError: one is missing, damaged or foreign."""
         import pyarrow.dataset as pads
         import pyarrow.parquet as pq
 
@@ -129,12 +132,12 @@ class Samples:
             _expect_file(file)
             with expect_readable(file), pq.ParquetFile(file) as opened:
                 if not known <= set(opened.schema_arrow.names):
-                    raise InputError("not of this data set", where=str(file), advice=RESAMPLE)
+                    raise InputError("not part of this data set", where=str(file), advice=RESAMPLE)
                 rows += opened.metadata.num_rows
         if rows != self.facts["rows"]:
             raise InputError(
                 f"expected {self.facts['rows']:,} rows in {len(files)} files, got {rows:,}: "
-                "files are missing, or others were added",
+                "files were removed or added",
                 where=str(self.path / "data"),
                 advice=RESAMPLE,
             )
@@ -143,7 +146,7 @@ class Samples:
 
 
 def open_samples(path: str | Path) -> Samples:
-    """The data set in a folder. InputError: there is none, or one of another format."""
+    """Open the data set in a folder. InputError: none there, or one of another format."""
     expect_arrow()
     file = Path(path) / FACTS
     try:
@@ -167,7 +170,7 @@ def open_samples(path: str | Path) -> Samples:
 
 @contextmanager
 def expect_readable(path: Path) -> Iterator[None]:
-    """InputError: a file that is read inside, or a folder of files, is damaged."""
+    """Turn errors of reading Parquet inside the block into an InputError that names `path`."""
     import pyarrow as pa
 
     try:
@@ -181,7 +184,7 @@ def expect_readable(path: Path) -> Iterator[None]:
 
 
 def _expect_file(path: Path) -> None:
-    """InputError: no regular file; reading a pipe would wait for ever."""
+    """Raise InputError unless it is a regular file: reading a pipe would wait forever."""
     try:
         regular = stat.S_ISREG(path.stat().st_mode)
     except OSError as error:

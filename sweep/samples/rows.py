@@ -1,4 +1,4 @@
-"""Rows: slices of a problem with all that a learner is given, column by column."""
+"""Make rows: labels, features, answers and slopes of a problem's slices, column by column."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,18 +21,15 @@ from sweep.samples.space import Problem, SampleSpace
 from sweep.samples.splits import name_label
 
 Columns = dict[str, NDArray[Any]]
-# The chunks of a problem share its tables.
+# Chunks of a problem share its tables.
 _keep_tables = lru_cache(maxsize=2)(make_tables)
-# Slices that are evaluated at once: programs of more are no faster.
+# Slices evaluated at once: larger programs are no faster.
 CHUNK = 4096
 
 
 @dataclass(frozen=True)
 class Request:
-    """The rows to draw: how many, from which seed, with which shares near edges.
-
-    gradients: whether there are slopes. marked: whether rows near a kink are marked.
-    """
+    """Rows to draw. gradients: compute slopes. marked: mark rows near a kink."""
 
     rows: int
     seed: int = 0
@@ -43,9 +40,9 @@ class Request:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Slices `first` to `first + count` of a problem whose slice 0 has the number `number`.
+    """Slices `first` to `first + count` of a problem whose first slice has the number `number`.
 
-    size: slices that are evaluated, of which those beyond `count` are dropped.
+    size: number of slices to evaluate; those beyond `count` are dropped.
     """
 
     problem: Problem
@@ -56,13 +53,13 @@ class Chunk:
 
 
 def list_chunks(space: SampleSpace, rows: int) -> list[Chunk]:
-    """All chunks of so many rows; problems have equal numbers of slices, give or take one."""
+    """Divide rows into chunks; problems have equal numbers of slices, give or take one."""
     slices, problems = ceil(rows / len(space.grid.strategies)), space.problems
-    # All chunks have one size: one compiled program serves them.
+    # Chunks of one size share a compiled program.
     size = min(CHUNK, 1 << (ceil(slices / len(problems)) - 1).bit_length())
     chunks, number = [], 0
-    for place, problem in enumerate(problems):
-        share = slices // len(problems) + (place < slices % len(problems))
+    for position, problem in enumerate(problems):
+        share = slices // len(problems) + (position < slices % len(problems))
         for first in range(0, share, size):
             count = min(size, share - first)
             chunks.append(Chunk(problem, number, first, count, size))
@@ -71,7 +68,7 @@ def list_chunks(space: SampleSpace, rows: int) -> list[Chunk]:
 
 
 def make_rows(space: SampleSpace, chunk: Chunk, request: Request) -> Columns:
-    """All columns of a chunk's rows: slice by slice, and in each slice strategy by strategy."""
+    """Make all columns of a chunk's rows, ordered by slice, then by strategy."""
     problem, seed = chunk.problem, request.seed
     tables = _keep_tables(space, problem, seed)
     drawn = draw_slices(space, tables, problem, seed, chunk.first, chunk.size)
@@ -82,7 +79,7 @@ def make_rows(space: SampleSpace, chunk: Chunk, request: Request) -> Columns:
     ]
     numbers = np.repeat(chunk.number + chunk.first + np.arange(chunk.size), len(parts))
     within = np.arange(numbers.size) < chunk.count * len(parts)
-    # The very last slice leaves out strategies beyond the number of rows in the request.
+    # In the very last slice some strategies may exceed the requested number of rows.
     kept = within & (numbers * len(parts) + np.arange(numbers.size) % len(parts) < request.rows)
     columns = {name: np.stack([part[name] for part in parts], 1).ravel() for name in parts[0]}
     return {name: column[kept] for name, column in ({"slice": numbers} | columns).items()}
@@ -96,7 +93,7 @@ def _label_strategy(
     draw: Draw,
     request: Request,
 ) -> Columns:
-    """The columns of all slices under one strategy."""
+    """Make the columns of all slices under one strategy."""
     parameters = space.inputs if request.gradients else ()
     answers, slopes, kinks = fetch(
         label_points(
@@ -110,26 +107,26 @@ def _label_strategy(
     )
     labels = zip(space.grid.labels.items(), (*problem, strategy), strict=True)
     return {
-        **{name_label(dim): np.full(len(draw), names[at]) for (dim, names), at in labels},
+        **{name_label(dim): np.full(len(draw), names[index]) for (dim, names), index in labels},
         **describe_rows(space.grid, problem, strategy, draw),
         **_read_answers(answers),
         **{
             name_slope(target, parameter): np.asarray(slope, np.float32)
-            for target, of_target in slopes.items()
-            for parameter, slope in of_target.items()
+            for target, by_parameter in slopes.items()
+            for parameter, slope in by_parameter.items()
         },
         "near_kink": np.asarray(kinks),
     }
 
 
 def _read_answers(fetched: Mapping[str, Any]) -> Columns:
-    """Targets, limits, and the counts that the oracle chose."""
+    """Return targets, limits, and the degrees that the oracle chose."""
     answers = {name: np.asarray(answer) for name, answer in fetched.items()}
     flags = answers.pop("limit")
-    texts, at = join_limits(flags)
+    texts, indices = join_limits(flags)
     return {
         "feasible": find_allowed(flags),
         "defined": np.isfinite(answers[EPOCH]) & np.isfinite(answers["memory"]),
-        "limit_names": np.array(texts)[at],
+        "limit_names": np.array(texts)[indices],
         **{name: answer.astype(np.float32) for name, answer in answers.items()},
     }

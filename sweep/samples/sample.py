@@ -1,4 +1,4 @@
-"""Sample: rows over a design space, made chunk by chunk and written as a data set."""
+"""Sample rows over a design space, chunk by chunk, and write them as a data set."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -22,23 +22,23 @@ from sweep.samples.rows import Chunk, Columns, Request, list_chunks, make_rows
 from sweep.samples.space import SampleSpace, Source, read_space
 from sweep.samples.splits import Splits, choose_splits
 
-# Kinds of rows that may be left out.
+# Rows that `leave_out` drops.
 LEAVE_OUT: dict[str, Callable[[Columns], Any]] = {
     "undefined": lambda rows: ~rows["defined"],
     "infeasible": lambda rows: ~rows["feasible"],
     "kinks": lambda rows: rows["near_kink"],
 }
 MOST_ROWS = 10**10
-# Called with the number of rows that were made.
+# Called with the number of new rows.
 Advance = Callable[[int], None]
 
 
 @dataclass(frozen=True)
 class Sampled:
-    """A written data set.
+    """Summary of a written data set.
 
-    constants: columns of one value. missing: splits that it lacks, and why. notes: outputs of a
-    store that it lacks.
+    constants: columns with one value. missing: reason by split that it lacks. notes: outputs of
+    the store that it lacks.
     """
 
     path: Path
@@ -64,13 +64,13 @@ def sample(
     workers: int = 0,
     advance: Advance = lambda rows: None,
 ) -> Sampled:
-    """Draw rows over the space of a spec, or of a cube, and write them into the folder `path`.
+    """Draw rows over the space of a spec or a cube and write them into the folder `path`.
 
-    Parquet files, a data card (README.md) and its facts (dataset.json): docs/surrogates.md. The
-    same seed gives the same rows with any number of workers (0: this process). near_limits,
-    near_crossovers: shares of the slices that are moved there. gradients: inputs with slopes beside
-    the ranges and the batch; None: no slopes. splits: required splits; by default all that are
-    possible. leave_out: kinds of rows (`LEAVE_OUT`). force: replace a data set.
+    It gets Parquet files, a data card (README.md) and facts (dataset.json): docs/surrogates.md.
+    The same seed gives the same rows with any number of workers (0: this process). near_limits,
+    near_crossovers: shares of the slices to move there. gradients: inputs with slopes, besides
+    the ranges and the batch; None: no slopes. splits: required splits; by default all possible
+    ones. leave_out: kinds of rows (`LEAVE_OUT`). force: replace a data set.
 
     InputError: a bad spec, no continuous axis, a split that leaves nothing to test, `path` exists.
     RunError: pyarrow is missing, the disk is full; then nothing was written.
@@ -84,9 +84,8 @@ def sample(
     chunks = _make_chunks(space, request, workers, advance)
     target = Path(path)
     with write_beside(target, force=force, is_ours=is_dataset) as folder:
-        made = folder / target.name
-        made.mkdir()
-        facts = _write(made, chunks, space, request, chosen, leave_out)
+        (folder / target.name).mkdir()
+        facts = _write(folder / target.name, chunks, space, request, chosen, leave_out)
     missing = dict(chosen.missing)
     return Sampled(target, facts["rows"], rows, tuple(facts["constants"]), missing, space.notes)
 
@@ -98,7 +97,7 @@ def is_dataset(folder: Path) -> bool:
 
 
 def _check(rows: int, seed: int, leave_out: Sequence[str]) -> None:
-    """InputError: an option out of its range."""
+    """Raise InputError if an option is out of range."""
     if not isinstance(rows, int) or not 1 <= rows <= MOST_ROWS:
         raise InputError(f"expected 1 to {MOST_ROWS:,} rows, got {shorten(rows)}", where="rows")
     if not isinstance(seed, int) or not 0 <= seed < 2**63:
@@ -117,18 +116,18 @@ def _write(
     leave_out: Sequence[str],
 ) -> dict[str, Any]:
     """Write the files of a data set into a folder; return its facts."""
-    from sweep.samples.write import write_rows  # late: pyarrow need not be there
+    from sweep.samples.write import write_rows  # late: pyarrow is optional
 
     facts = _describe(space, request, splits, leave_out)
     columns = list_columns(facts["inputs"], splits.names, space.outputs)
     listed = [column.facts for column in columns]
     texts = write_texts({f"paradl_{key}": fact for key, fact in facts.items()})
     texts["paradl_columns"] = json.dumps(listed)
-    left = (_leave_rows_out(rows, leave_out) for rows in chunks)
-    divided = (rows | splits.divide(rows) for rows in left)
+    kept = (_leave_rows_out(rows, leave_out) for rows in chunks)
+    divided = (rows | splits.divide(rows) for rows in kept)
     summary = write_rows(folder / "data", divided, columns, texts, splits.names)
     if not summary.rows:
-        raise InputError("no row is left", where="leave_out", advice="leave fewer rows out")
+        raise InputError("no rows are left", where="leave_out", advice="leave fewer rows out")
     constants = summary.list_constants(columns)
     facts |= {"rows": summary.rows, "constants": constants, "columns": listed}
     facts |= {"sides": summary.sides, "ranges": summary.ends}
@@ -140,7 +139,7 @@ def _write(
 def _describe(
     space: SampleSpace, request: Request, splits: Splits, leave_out: Sequence[str]
 ) -> dict[str, Any]:
-    """A data set as plain data: everything that its rows follow from."""
+    """Return everything that determines the rows, as plain data."""
     return {
         "format": FORMAT,
         "name": space.grid.spec.name,
@@ -165,7 +164,7 @@ def _describe(
 
 
 def _leave_rows_out(rows: Columns, kinds: Sequence[str]) -> Columns:
-    """The rows but for those kinds."""
+    """Drop rows of these kinds."""
     if not kinds:
         return rows
     dropped = np.any([LEAVE_OUT[kind](rows) for kind in kinds], axis=0)
@@ -175,14 +174,14 @@ def _leave_rows_out(rows: Columns, kinds: Sequence[str]) -> Columns:
 def _make_chunks(
     space: SampleSpace, request: Request, workers: int, advance: Advance
 ) -> Iterator[Columns]:
-    """The rows of each chunk, in their order."""
+    """Yield the rows of each chunk, in order."""
     chunks = list_chunks(space, request.rows)
     if workers:
-        made = _make_in_workers(space, request, chunks, workers)
+        parts = _make_in_workers(space, request, chunks, workers)
     else:
         keep_programs()
-        made = (make_rows(space, chunk, request) for chunk in chunks)
-    for rows in made:
+        parts = (make_rows(space, chunk, request) for chunk in chunks)
+    for rows in parts:
         advance(len(rows["slice"]))
         yield rows
 
@@ -190,11 +189,11 @@ def _make_chunks(
 def _make_in_workers(
     space: SampleSpace, request: Request, chunks: list[Chunk], workers: int
 ) -> Iterator[Columns]:
-    """The same by worker processes, which are at most two chunks each ahead of the writer."""
+    """Yield the same from worker processes, at most two chunks per worker ahead of the writer."""
     running = list[Future[Columns]]()
     # Spawned: a fork of a process that has run JAX may hang.
-    context, given = get_context("spawn"), (space, request)
-    with ProcessPoolExecutor(workers, context, _Worker.start, given) as pool:
+    context = get_context("spawn")
+    with ProcessPoolExecutor(workers, context, _Worker.start, (space, request)) as pool:
         for chunk in chunks:
             if len(running) == 2 * workers:
                 yield running.pop(0).result()
@@ -204,7 +203,7 @@ def _make_in_workers(
 
 
 class _Worker:
-    """The space and request of a worker process, which infers the networks' layers only once."""
+    """Space and request of a worker process, which thus infers the networks' layers only once."""
 
     space: SampleSpace
     request: Request

@@ -1,6 +1,6 @@
-"""Space: the design space that rows are drawn over, of a spec with ranges or of a cube.
+"""The design space to draw rows from: a spec with ranges, or a cube.
 
-Its grid has the listed values; for a range it has one value, which each row replaces by its own.
+Its grid has the listed values and one value for each range, which rows replace by their own.
 """
 
 from collections.abc import Mapping
@@ -27,15 +27,16 @@ from sweep.cube.store import open_cube
 Source = str | Path | Mapping[str, object]
 Problem = tuple[int, int, int]
 
-# Outputs of sweeps that rows always have, some under other names.
+# Outputs of sweeps that rows always have, some by other names.
 SAMPLED = (*MAIN_OUTPUTS, "replicas", "group_size", "segment_count")
 
 
 @dataclass(frozen=True, eq=False)
 class SampleSpace:
-    """grid: the design space with one value in the place of each range. inputs: continuous
-    parameters with slopes, those of ranges first, then the batch. notes: outputs of a store that
-    rows lack, and why.
+    """Design space of samples.
+
+    grid: with one value for each range. inputs: continuous parameters with slopes: ranges, then
+    the batch, then others. notes: why rows lack outputs of a store.
     """
 
     grid: Grid
@@ -45,31 +46,31 @@ class SampleSpace:
 
     @cached_property
     def outputs(self) -> tuple[str, ...]:
-        """Outputs on request: percentiles; with a law of epochs, epochs and time to the target."""
+        """Requested percentiles; with a convergence law also epochs and time to the target."""
         percentiles = (name for name in self.grid.spec.outputs if name in INTERVALS)
         return (*(TRAINING if self.grid.convergences else ()), *percentiles)
 
     @cached_property
     def problems(self) -> tuple[Problem, ...]:
-        """Positions of (model, dataset, system) whose samples fit their model."""
+        """Positions of (model, dataset, system) whose data set fits the model."""
         pairs = product(self.grid.fitting, range(len(self.grid.systems)))
         return tuple((*pair, system) for pair, system in pairs)
 
     @cached_property
     def layered(self) -> bool:
-        """Whether layers are reduced anew for each row, as one of the inputs says."""
+        """Whether some input changes the layers' times, so that each row sums its layers anew."""
         return any(PLACES[name].layered for name in self.inputs)
 
     @cached_property
     def shares_machines(self) -> bool:
-        """Whether rows share some machines: a pipeline's stages follow from a PE's speed, and are
-        found ahead for a few machines.
+        """Whether rows share a few machines: pipeline stages depend on a PE's speed, and cutting
+        them for every row would be slow.
         """
         return self.layered and any(strategy.cut_by_axis for strategy in self.grid.strategies)
 
     @cached_property
     def drawn(self) -> dict[str, Range | Floats]:
-        """The parameters that vary by row: ranges, and listed values of continuous parameters.
+        """Continuous parameters, which vary by row: ranges and listed values.
 
         Every other axis is a dimension of the tables.
         """
@@ -82,15 +83,15 @@ class SampleSpace:
 
     @cached_property
     def tabled(self) -> dict[str, Floats]:
-        """The axes of the tables, and one value for each parameter that varies by row."""
-        # The largest batch bounds the segments that a strategy may choose.
+        """Axes of the tables, and one value for each parameter that varies by row."""
+        # The last value: the largest batch bounds the segments that a strategy may choose.
         return {
             name: values[-1:] if name in self.drawn else values
             for name, values in self.grid.axes.items()
         }
 
     def describe(self) -> dict[str, object]:
-        """The complete spec as plain data, with its ranges as the user wrote them."""
+        """Return the complete spec as plain data, with ranges as the user wrote them."""
         definition = self.grid.definition()
         axes = definition["axes"]
         assert isinstance(axes, dict)
@@ -99,17 +100,18 @@ class SampleSpace:
 
 
 def read_space(source: Source, inputs: tuple[str, ...] = ()) -> SampleSpace:
-    """The space of a spec file, a mapping, or a cube; slopes in its ranges, the batch and `inputs`.
+    """Read the space of a spec file, a mapping or a cube.
 
-    Lists of continuous parameters in a cube become ranges, and outputs that rows lack become notes.
-    InputError: a bad spec, no continuous axis, an unknown input, outputs that rows lack.
+    inputs: parameters with slopes besides the ranges and the batch. Lists of continuous parameters
+    in a cube become ranges, and outputs that rows lack become notes. InputError: a bad spec, no
+    continuous axis, an unknown input, outputs that rows lack.
     """
     name, base, where = "spec", Path(), join_keys
     if isinstance(source, Mapping):
         spec = validate_spec(dict(source), name)
     elif not isinstance(source, str | Path):
         raise InputError(f"expected a YAML file or a cube, got {shorten(source)}", where=name)
-    # A path that ends otherwise may be a cube's folder, or its URL.
+    # Any other path may be a cube's folder or URL.
     elif str(source).endswith((".yaml", ".yml")) or Path(source).is_file():
         spec, document = read_spec(Path(source))
         name, base, where = str(source), Path(source).parent, document.where
@@ -128,7 +130,7 @@ def _make_space(
 ) -> SampleSpace:
     for axis in spec.axes.rows:
         raise InputError(
-            f"{axis}: rows of parameters that change together are not sampled",
+            f"{axis}: parameters that change together cannot be sampled",
             where=where(("axes", axis)),
             advice="write each parameter as an axis of its own",
         )
@@ -136,32 +138,32 @@ def _make_space(
     for axis in ranges:
         if axis not in PLACES:
             raise InputError(
-                f"{axis!r} cannot be a range: it decides how layers are laid out or counted",
+                f"{axis!r} cannot be a range, since it is not continuous",
                 where=where(("axes", axis)),
                 advice="list its values",
             )
     if not ranges:
         raise InputError(
-            "no axis is continuous: rows would be cells of a grid, many of them twice",
+            "no axis is a range: rows would repeat the cells of a grid",
             where=name,
-            advice="write an axis such as 'inter_bandwidth: {loguniform: [1e9, 1e11]}', or sweep",
+            advice="add a range such as 'inter_bandwidth: {loguniform: [1e9, 1e11]}', or sweep",
         )
-    # The largest value in the place of a range: it bounds what is chosen by it.
+    # Each range becomes its largest value: the largest batch bounds choices of segments.
     largest = {axis: Axis(drawn.form, np.array([drawn.high])) for axis, drawn in ranges.items()}
     axes = spec.axes.model_copy(update=largest)
     grid = Grid.from_spec(spec.model_copy(update={"axes": axes}), base, where)
     if not grid.fitting:
-        raise InputError("no samples of its data sets fit its models", where=name)
+        raise InputError("none of its data sets fits any of its models", where=name)
     known = [place for place in PLACES if PARAMETERS[place].oracle in (None, spec.oracle)]
     for parameter in inputs:
         if parameter not in known:
             raise InputError.unknown("input", parameter, known, where="gradient")
-    # In their own order, each once: the batch is an input in any case.
+    # The batch always is an input; duplicates are dropped.
     return SampleSpace(grid, ranges, tuple(dict.fromkeys((*ranges, "batch", *inputs))))
 
 
 def _list_missing(spec: Spec, inputs: tuple[str, ...]) -> list[str]:
-    """Why rows lack outputs of a spec, such as terms: a text for each of them."""
+    """List a reason for each output of a spec that rows lack, such as terms."""
     missing = []
     for name in spec.outputs:
         if name in ELASTICITIES:
@@ -169,14 +171,14 @@ def _list_missing(spec: Spec, inputs: tuple[str, ...]) -> list[str]:
             if target not in (EPOCH, *TARGETS):
                 missing.append(f"rows have no slopes of {target}")
             elif parameter not in inputs:
-                missing.append(f"rows have no slopes in {parameter}; ask for its gradient")
+                missing.append(f"rows have no slopes in {parameter}; add it to the gradients")
         elif name not in (*SAMPLED, *INTERVALS, *TRAINING):
-            missing.append(f"rows have no {name}: they have total times, memory and limits")
+            missing.append(f"rows have no {name}, only total times, memory and limits")
     return missing
 
 
 def _open_ranges(spec: Spec) -> Spec:
-    """The spec with a range, from first to last, in place of lists of continuous parameters."""
+    """Replace lists of continuous parameters by ranges from their first to their last value."""
     opened = {}
     for name, axis in spec.axes.numeric.items():
         parameter, values = PARAMETERS[name], axis.values

@@ -1,8 +1,8 @@
-"""Splits: which rows a learner trains on, and which it is tested on, by construction.
+"""Split rows into training and test sides that leak nothing, by construction.
 
-`random` divides problems, not rows: a hash of all that matters but the strategy and the batch
-decides, so that rows that differ in nothing else lie on one side. `model`, `system` and `strategy`
-hold out whole values, `scale` and `size` the largest PE counts and batches.
+`random` divides problems, not rows: it hashes all that matters except strategy and batch, so rows
+that differ in nothing else are on the same side. `model`, `system` and `strategy` hold out whole
+values, `scale` and `size` the largest PE counts and batches.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
 # How each split divides rows.
 SPLITS = {
-    "random": "by a hash of the problem, all but the strategy and the batch",
+    "random": "by a hash of the problem (everything but strategy and batch)",
     **{axis: f"by whole values of {axis}" for axis in ("model", "system", "strategy")},
     "scale": "the largest values of pe are tested",
     "size": "the largest values of batch are tested",
 }
-# The axes whose largest values are tested, by split.
+# Axes whose largest values are tested, by split.
 AXES = {"scale": "pe", "size": "batch"}
 TRAIN, TEST = "train", "test"
-# Share of the values, or problems, that a split tests; one at least.
+# Share of the values, or problems, that a split tests; at least one.
 TESTED = 0.2
 
-# Parameters that an epoch on one PE, or on the PEs of one node, does not depend on.
+# Parameters that do not matter on one PE, or inside one node.
 BEYOND_ONE = {
     name
     for name, place in PLACES.items()
@@ -44,26 +44,28 @@ BEYOND_ONE = {
     and name != "input_rate"
 }.union(OUTER_LINKS)
 BEYOND_NODE = {"inter_bandwidth", "inter_latency", "startup", "rail", "flow"}.union(OUTER_LINKS)
-# All features of a problem but the batch.
+# All features of a problem except for the batch.
 HASHED = (*FACTS, *(name for name in INPUTS if name != "batch"), *OUTER_LINKS, *SYSTEM, *MODEL)
 
 Rows = Mapping[str, NDArray[Any]]
 
 
 def name_label(dim: str) -> str:
-    """The column of a labelled dimension of a cube; SQL reserves SYSTEM."""
+    """Name the column of a labelled dimension; SYSTEM is a reserved word of SQL."""
     return "system_name" if dim == "system" else dim
 
 
 def name_split(split: str) -> str:
-    """The column of a split."""
+    """Name the column of a split."""
     return f"split_{split}"
 
 
 @dataclass(frozen=True)
 class Splits:
-    """tested: labels that are held out, by split. most: the largest value of an axis that is
-    trained on, by split. missing: why a split is impossible, or was not asked for, by name.
+    """How each split divides rows.
+
+    tested: held-out labels by split. most: largest training value of the axis by split. missing:
+    why a split is impossible, or that it was not requested, by split.
     """
 
     seed: int
@@ -73,11 +75,11 @@ class Splits:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The splits that there are."""
+        """Names of the splits."""
         return tuple(name for name in SPLITS if name not in self.missing)
 
     def divide(self, rows: Rows) -> dict[str, NDArray[np.str_]]:
-        """The columns of the splits: the side of each row, `train` or `test`."""
+        """Return a column per split: the side of each row, `train` or `test`."""
         return {
             name_split(name): np.where(self._is_tested(name, rows), TEST, TRAIN)
             for name in self.names
@@ -92,17 +94,18 @@ class Splits:
 
 
 def choose_splits(space: "SampleSpace", seed: int, required: Sequence[str] = ()) -> Splits:
-    """The splits of a space, by the seed. InputError: a required one tests nothing."""
+    """Choose what each split tests, by the seed. InputError: a required split tests nothing."""
     for name in required:
         if name not in SPLITS:
             raise InputError.unknown("split", name, SPLITS, where="splits")
     rng, families = np.random.default_rng([seed, 3]), _list_families(space)
     tested = {name: _hold_out(labels, rng) for name, labels in families.items()}
     most = {
-        name: _find_most(space.drawn.get(axis, space.tabled[axis])) for name, axis in AXES.items()
+        name: _choose_bound(space.drawn.get(axis, space.tabled[axis]))
+        for name, axis in AXES.items()
     }
     missing = {
-        name: f"{AXES.get(name, name)} has one value, and nothing is left to test"
+        name: f"{AXES.get(name, name)} has only one value, so nothing is left to test"
         for name, chosen in {**tested, **most}.items()
         if chosen in (None, frozenset())
     }
@@ -111,28 +114,26 @@ def choose_splits(space: "SampleSpace", seed: int, required: Sequence[str] = ())
             raise InputError(
                 missing[name],
                 where=f"splits {name}",
-                advice="give the spec another, or leave the split out",
+                advice="add a value to the spec, or omit the split",
             )
-    missing |= {name: "not asked for" for name in SPLITS if required and name not in required}
+    missing |= {name: "not requested" for name in SPLITS if required and name not in required}
     bounds = {name: bound for name, bound in most.items() if bound is not None}
     return Splits(seed, {name: held for name, held in tested.items() if held}, bounds, missing)
 
 
 def hash_problems(rows: Rows, seed: int) -> Floats:
-    """A number in [0, 1) for each row [row]: the same where all that matters but strategy and batch
-    is the same.
-    """
+    """Hash rows to [0, 1) [row]; rows that differ only in strategy and batch are equal."""
     with np.errstate(over="ignore"):
         state = np.full(len(rows["pe"]), np.uint64(seed) * GOLDEN + GOLDEN, np.uint64)
         for values in keep_what_matters(rows).values():
-            # Minus zero is zero.
+            # Adding 0 turns minus zero into zero, which has other bits.
             bits = (np.asarray(values, float) + 0.0).view(np.uint64)
             state = _mix(state ^ _mix(bits + GOLDEN))
     return np.asarray(state >> np.uint64(11), float) / 2.0**53
 
 
 def keep_what_matters(rows: Rows) -> dict[str, Floats]:
-    """The features of a problem [row]; 0 where nothing depends on one at a row's PE count."""
+    """Return the features of a problem [row]; 0 where one does not matter at the PE count."""
     pe = np.asarray(rows["pe"], float)
     on_one, on_node = pe == 1, pe <= np.asarray(rows["pes_per_node"], float)
     kept = {}
@@ -150,14 +151,16 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 def _mix(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """splitmix64 (Steele, Lea, Flood 2014, "Fast splittable pseudorandom number generators")."""
+    """Mix bits by splitmix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators",
+    2014).
+    """
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return np.asarray(bits ^ (bits >> np.uint64(31)))
 
 
 def _list_families(space: "SampleSpace") -> dict[str, dict[str, str]]:
-    """The family of each label: settings of one machine, groups of one strategy go together."""
+    """Return the family of each label: settings of one machine are held out together."""
     grid = space.grid
     return {
         "model": {model.name: model.name for model in grid.models},
@@ -167,7 +170,7 @@ def _list_families(space: "SampleSpace") -> dict[str, dict[str, str]]:
 
 
 def _hold_out(families: Mapping[str, str], rng: np.random.Generator) -> frozenset[str]:
-    """The labels of some families; none where there is only one."""
+    """Choose families to hold out and return their labels; none if there is only one family."""
     names = sorted(set(families.values()))
     if len(names) < 2:
         return frozenset()
@@ -176,11 +179,11 @@ def _hold_out(families: Mapping[str, str], rng: np.random.Generator) -> frozense
     return frozenset(label for label, family in families.items() if family in held)
 
 
-def _find_most(drawn: Range | Floats) -> float | None:
-    """The largest value that is trained on; None where there is only one value."""
-    if isinstance(drawn, Range):
-        bound = float(drawn.read_quantiles(np.array([1 - TESTED]))[0])
-        return min(bound, drawn.high - 1) if drawn.whole else bound
-    if drawn.size < 2:
+def _choose_bound(law: Range | Floats) -> float | None:
+    """Return the largest value to train on; None if there is only one value."""
+    if isinstance(law, Range):
+        bound = float(law.read_quantiles(np.array([1 - TESTED]))[0])
+        return min(bound, law.high - 1) if law.whole else bound
+    if law.size < 2:
         return None
-    return float(drawn[min(drawn.size - 2, int((1 - TESTED) * drawn.size) - 1)])
+    return float(law[min(law.size - 2, int((1 - TESTED) * law.size) - 1)])

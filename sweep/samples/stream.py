@@ -1,8 +1,8 @@
-"""Streams: endless batches of features, targets and gradients, made on the fly.
+"""Endless batches of features, targets and gradients, computed on the fly.
 
-Rows are evaluated many at a time, in stripes of one problem under one strategy each. A batch takes
-a row of each stripe in turn, and their features are looked up only then. Draws are uniform over
-ranges, labels and listed values; nothing is written.
+Rows are evaluated in stripes, each of one problem under one strategy. A batch takes a row of each
+stripe in turn and only then looks up their features. Draws are random, by the law of a range and
+uniform over listed values.
 """
 
 import math
@@ -26,33 +26,33 @@ from kernels.oracle.points import Points
 from sweep.cube.variables import find_allowed
 from sweep.engine.compile_cache import keep_programs
 from sweep.engine.resources import cores
-from sweep.samples.draw import Draw, Tables, make_tables, read_parts
+from sweep.samples.draw import Draw, Tables, make_tables, read_quantiles
 from sweep.samples.features import FEATURES, OUTER_LINKS, describe_rows
 from sweep.samples.space import Problem, SampleSpace, Source, read_space
 
 Singles = NDArray[np.float32]
 
-# JAX takes numpy's arrays without a copy where they begin at a multiple of so many bytes.
+# [B] JAX takes a numpy array without copying it if its memory is aligned to this.
 ALIGNMENT = 64
 
 
 class Room:
-    """Memory of arrays, used again once nobody, and no program, holds the last array in it.
+    """Pool of array memory, which is reused once no array or running program refers to it.
 
-    The system fills new memory with zeros first: for 65,536 rows of 173 features this takes 13 ms,
-    as long as filling it with features.
+    The system zeroes fresh memory: for 65,536 rows of 173 features that takes 13 ms, as long as
+    filling it with features.
     """
 
     def __init__(self) -> None:
         self._free: dict[int, list[Singles]] = defaultdict(list)
 
     def take(self, shape: tuple[int, ...]) -> Singles:
-        """An array whose numbers are undefined."""
+        """Return an uninitialised array."""
         count = math.prod(shape)
         free = self._free[count]
         memory = free.pop() if free else np.empty(count + ALIGNMENT // 4, np.float32)
         first = -memory.ctypes.data % ALIGNMENT
-        # Made from a memoryview: views of views then keep this array alive, not only its memory.
+        # From a memoryview: views of views then keep this array alive, not just its memory.
         room = np.frombuffer(memoryview(memory.data), np.float32, count, first)
         weakref.finalize(room, free.append, memory).atexit = False
         return room.reshape(shape)
@@ -64,27 +64,26 @@ def hand_over(filled: list[Singles]) -> list[Array]:
     return handed
 
 
-# Stripes whose rows take turns, so that a batch has rows of several problems and strategies.
+# Stripes whose rows take turns, so that a batch mixes problems and strategies.
 STRIPES = 16
-# Rows of a stripe: starting a program takes as long as evaluating 4096 of them. With slopes, draws
-# of percentiles, or layers to reduce, programs of more rows than 4096 leave the CPU's cache.
+# Rows per stripe: starting a program takes as long as evaluating 4096 rows. With slopes,
+# percentiles or layers to sum, programs of more than 4096 rows overflow the CPU's cache.
 STRIPE, HEAVY_STRIPE = 2**15, 2**12
-# Rows of a stripe where the oracle chooses: all choices of a row take about 0.1 ms of CPU.
+# Rows per stripe where the oracle chooses degrees: a row takes about 0.1 ms of CPU.
 CHOSEN_STRIPE = 2**9
-# Rows of a stripe that share a place of its table: 4096 rows take 0.35 ms at 64 or 256 places, and
-# 1.2 ms at 4096, whose numbers are looked up one by one.
+# Rows of a stripe that share a point of its table: 4096 rows take 0.35 ms at 64 or 256 points, but
+# 1.2 ms at 4096, since values are then gathered one by one.
 TOGETHER = 64
-# Rows whose features a thread looks up at a time.
+# Rows whose features one thread looks up at a time.
 DESCRIBED = 2**12
 MOST_ROWS = 2**26
-# The targets with slopes.
+# Targets with slopes.
 SLOPED = (EPOCH, *TARGETS)
 
 
 class Batch(NamedTuple):
-    """features [row, feature], targets [row, target], gradients [row, 4, input]: single precision.
-
-    Rows of impossible configurations have NaN for targets.
+    """Rows in single precision: features [row, feature], targets [row, target], gradients
+    [row, 4, input]. Targets of impossible configurations are NaN.
     """
 
     features: Array
@@ -93,10 +92,10 @@ class Batch(NamedTuple):
 
 
 class ProblemTable(NamedTuple):
-    """The table that rows of one problem under one strategy are drawn from.
+    """Table of one problem under one strategy, which rows pick from.
 
-    points: on the device. machines: values [machine] that rows share, by parameter. first: the
-    place of its first row among those of all kinds; size: the number of its rows.
+    points: on the device. machines: shared values [machine] by parameter. first: index of its
+    first row in the feature table of all kinds. size: number of its rows.
     """
 
     points: Points
@@ -106,9 +105,10 @@ class ProblemTable(NamedTuple):
 
 
 class EvaluatedRows(NamedTuple):
-    """Evaluated rows, without their features.
+    """Evaluated rows without features.
 
-    places [...]: among those of all kinds. numbers [..., column]: drawn values, targets, gradients.
+    places [...]: index into the feature table. numbers [..., column]: drawn values, targets,
+    gradients.
     """
 
     places: NDArray[np.int64]
@@ -116,10 +116,10 @@ class EvaluatedRows(NamedTuple):
 
 
 class Stream(Iterator[Batch]):
-    """An endless iterator of batches; `features`, `targets` and `inputs` name their columns.
+    """Endless iterator of batches; `features`, `targets` and `inputs` name their columns.
 
-    The last target is 1 where nothing forbids a row, else 0. notes: outputs of a store that the
-    targets lack.
+    The last target is 1 where a row is feasible, else 0. notes: why targets lack outputs of a
+    store.
     """
 
     features = tuple(FEATURES)
@@ -135,9 +135,9 @@ class Stream(Iterator[Batch]):
         self._names = [(problem, strategy) for problem in space.problems for strategy in strategies]
         self._tables: dict[Problem, Tables] = {}
         self._kinds: dict[int, ProblemTable] = {}
-        # Features of all kinds' places [place, feature]; 1 where rows draw their own values.
+        # Feature table of all kinds [place, feature]; 1 where rows draw their own values.
         self._table: Singles = np.empty((0, len(self.features)), np.float32)
-        self._placed = 0  # places in use; the array may be longer
+        self._placed = 0  # rows in use; the array may be longer
         self._pool = ThreadPoolExecutor(cores(), "paradl-stream")
         self._room = Room()
         stripe = _size_stripe(space, gradients)
@@ -146,9 +146,9 @@ class Stream(Iterator[Batch]):
         self._rows = EvaluatedRows(
             np.empty(shape, np.int64), np.empty((*shape, columns), np.float32)
         )
-        # A row of each stripe in turn; rows of one place of a table lie far apart.
+        # A row of each stripe in turn; rows that share a point are far apart.
         self._order = np.arange(math.prod(shape)).reshape(shape).T.ravel()
-        self._used = len(self._order)  # rows that went into batches
+        self._used = len(self._order)  # rows already handed out
         self._seed = np.asarray(jax.random.key_data(key)).tolist()
         self._made = 0
 
@@ -166,13 +166,13 @@ class Stream(Iterator[Batch]):
         return Batch(*hand_over(batch))
 
     def _answer_rows(self) -> None:
-        """Draw and evaluate new rows in the place of the used ones."""
-        # From 1: a seed of words that end in 0 is the seed without the 0.
+        """Replace the used rows by newly drawn and evaluated ones."""
+        # From 1: numpy ignores trailing zeros of a seed.
         self._made += 1
         seed = [*self._seed, self._made]
         chosen = np.random.default_rng(seed).integers(len(self._names), size=STRIPES).tolist()
         stripes = list(map(EvaluatedRows, *self._rows))
-        # Prepared one after the other, then drawn in threads: else several would compile the same.
+        # Drawn once each before the threads start, which would otherwise compile programs twice.
         for number in sorted(set(chosen) - set(self._kinds)):
             self._kinds[number] = self._prepare(*self._names[number])
             self._draw(self._kinds[number], seed, stripes[0])
@@ -183,14 +183,14 @@ class Stream(Iterator[Batch]):
         self._used = 0
 
     def _draw(self, kind: ProblemTable, seed: list[int], stripe: EvaluatedRows) -> None:
-        """Draw and evaluate the rows of a stripe [place, row of it]."""
+        """Draw and evaluate the rows of a stripe [point, row]."""
         rng = np.random.default_rng(seed)
         shape = stripe.places.shape
         rows = rng.integers(kind.size, size=(shape[0], 1))
         values = {
             name: kind.machines[name][rows // (kind.size // kind.machines[name].size)]
             if name in kind.machines
-            else read_parts(law, rng.random(shape))
+            else read_quantiles(law, rng.random(shape))
             for name, law in self._space.drawn.items()
         }
         labels = label_points(
@@ -202,7 +202,7 @@ class Stream(Iterator[Batch]):
         )
         answers, slopes, _ = fetch(labels)
         columns: list[ArrayLike] = [
-            # As in features, a value without a bound is 0.
+            # As in features, an unlimited value is 0.
             *(np.where(values[name] >= ENDLESS, 0.0, values[name]) for name in self._drawn),
             *(answers[name] for name in self.targets[:-1]),
             find_allowed(np.asarray(answers["limit"])),
@@ -215,7 +215,7 @@ class Stream(Iterator[Batch]):
     def _describe(
         self, rows: NDArray[np.int64], features: Singles, targets: Singles, gradients: Singles
     ) -> None:
-        """Fill a batch, or a part of it, with these of the evaluated rows."""
+        """Fill arrays of a batch with these of the evaluated rows."""
         first, last = len(self._drawn), len(self._drawn) + len(self.targets)
         places, numbers = self._rows.places.ravel(), self._rows.numbers
         numbers = numbers.reshape(len(places), -1)
@@ -233,7 +233,7 @@ class Stream(Iterator[Batch]):
             pass
 
     def _prepare(self, problem: Problem, strategy: int) -> ProblemTable:
-        """Make the table of a kind; the features of its places join those of all kinds."""
+        """Make the table of a kind and append the features of its rows to the feature table."""
         if problem not in self._tables:
             self._tables[problem] = make_tables(self._space, problem, 0)
         tables = self._tables[problem]
@@ -242,7 +242,7 @@ class Stream(Iterator[Batch]):
         rows = describe_rows(self._space.grid, problem, strategy, Draw(tables, positions, ones))
         first, self._placed = self._placed, self._placed + positions.shape[1]
         if self._placed > len(self._table):
-            # To twice its size at least, so that places are not copied with each new kind.
+            # At least doubled, so that adding kinds does not copy it each time.
             grown = np.empty((max(self._placed, 2 * first), len(self.features)), np.float32)
             grown[:first] = self._table[:first]
             self._table = grown
@@ -255,11 +255,13 @@ class Stream(Iterator[Batch]):
 def batches(
     spec: Source, batch_size: int, key: Array | int = 0, *, gradients: bool = False
 ) -> Stream:
-    """An endless stream of batches (features, targets, gradients) over the space of a spec or cube.
+    """Return an endless stream of batches (features, targets, gradients) over a spec or a cube.
 
-    key: of `jax.random`, or a seed. gradients: elasticities of the first four targets in the
-    stream's `inputs`; without them the last array has no columns. Programs are cached on disk; each
-    problem under each strategy is prepared when it first appears, which takes some milliseconds.
+    key: of `jax.random`, or a seed. gradients: add elasticities of the first four targets in the
+    stream's `inputs`; otherwise the last array has no columns. Programs are cached on disk; a
+    problem under a strategy takes some milliseconds when it first appears.
+
+    InputError: a bad batch size or spec, no continuous axis.
     """
     if not isinstance(batch_size, int) or not 1 <= batch_size <= MOST_ROWS:
         raise InputError(
@@ -271,14 +273,14 @@ def batches(
 
 
 def _size_stripe(space: SampleSpace, gradients: bool) -> int:
-    """The rows of a stripe: fewer of expensive ones."""
+    """Return the rows per stripe: fewer if rows are expensive."""
     if any(strategy.choices for strategy in space.grid.strategies):
         return CHOSEN_STRIPE
     return HEAVY_STRIPE if gradients or space.layered or space.outputs else STRIPE
 
 
 def _list_varying(drawn: tuple[str, ...]) -> list[tuple[int, int]]:
-    """The columns of features that follow a drawn value, each with the number of this value.
+    """List features that follow a drawn value, as (column, index of the value).
 
     Links of the outer levels follow those of the second one.
     """

@@ -1,6 +1,6 @@
-"""Writing rows: Parquet in folders by the sides of every split, so that each split is some folders.
+"""Write rows as Parquet, in folders by the sides of every split.
 
-Rows come chunk by chunk and leave row group by row group: memory does not grow with their number.
+Rows arrive in chunks and leave in row groups, so memory does not grow with their number.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,16 +19,15 @@ from sweep.samples.columns import SampleColumn
 from sweep.samples.rows import Columns
 from sweep.samples.splits import TEST, TRAIN, name_split
 
-# Rows of a row group at least: 100 columns of them take 25 MB, and as many wait in each folder.
+# Least rows per row group: with 100 columns 25 MB, which every folder buffers.
 GROUP_ROWS = 2**15
 
 
 @dataclass
 class WrittenRows:
-    """A summary of written rows.
+    """Summary of written rows.
 
-    sides: number of rows on the sides of each split. ends: the least and the largest value of each
-    column.
+    sides: number of rows by split and side. ends: least and largest value by column.
     """
 
     sides: dict[str, dict[str, int]]
@@ -36,7 +35,7 @@ class WrittenRows:
     ends: dict[str, tuple[Any, Any]] = field(default_factory=dict)
 
     def add(self, rows: Columns) -> None:
-        """Add some rows."""
+        """Add rows to the summary."""
         self.rows += len(rows["slice"])
         for split, counts in self.sides.items():
             for side in counts:
@@ -48,7 +47,7 @@ class WrittenRows:
                 self.ends[name] = (min(ends), max(ends))
 
     def list_constants(self, columns: Iterable[SampleColumn]) -> list[str]:
-        """The columns that have one value in all rows, or none in any."""
+        """List the columns with one value in all rows, or with none."""
         return [column.name for column in columns if len(set(self.ends.get(column.name, ()))) < 2]
 
 
@@ -59,7 +58,7 @@ def write_rows(
     attributes: Mapping[str, str],
     splits: Sequence[str],
 ) -> WrittenRows:
-    """Write rows into folders below `path` that are named by the sides of splits."""
+    """Write rows into folders below `path`, named after the sides of splits."""
     fields = [
         describe_column(
             column.name,
@@ -73,8 +72,8 @@ def write_rows(
     schema = pa.schema(fields, metadata=dict(attributes))
     summary = WrittenRows({split: {TRAIN: 0, TEST: 0} for split in splits})
     path.mkdir()
-    # pyarrow's own writer of folders would draw rows in its threads: with worker processes they
-    # waited for ever.
+    # Not pyarrow's `write_dataset`: its threads would iterate over the chunks, and with worker
+    # processes they waited forever.
     with ExitStack() as stack:
         files: dict[str, RowGroups] = {}
         for rows in chunks:
@@ -89,23 +88,23 @@ def write_rows(
 
 
 def _divide(rows: Columns, schema: pa.Schema, splits: Sequence[str]) -> dict[str, pa.Table]:
-    """Tables of rows by their folder, such as `random-train,model-test`; NaN becomes null."""
+    """Divide rows by folder, such as `random-train,model-test`; NaN becomes null."""
     arrays = [pa.array(rows[column.name], column.type, from_pandas=True) for column in schema]
     table = pa.Table.from_arrays(arrays, schema=schema)
     sides = np.stack([rows[name_split(split)] for split in splits], axis=1)
     kinds, places = np.unique(sides, axis=0, return_inverse=True)
     tables = {}
     for number, kind in enumerate(kinds.tolist()):
-        # No `=` in it: readers would take the sides for columns, which are in the files already.
+        # No `=` in names: readers would add the sides as columns, which the files have already.
         pairs = zip(splits, kind, strict=True)
         folder = ",".join(f"{split}-{side}" for split, side in pairs)
-        # A copy, not a slice, which would keep all the others until its row group is full.
+        # A copy: a slice would keep the whole chunk alive until its row group is full.
         tables[folder] = table.take(np.flatnonzero(places.reshape(-1) == number))
     return tables
 
 
 def _find_ends(values: NDArray[Any]) -> tuple[Any, Any]:
-    """The least and the largest of some numbers or texts, as Python's."""
-    if values.dtype.kind == "U":  # numpy finds no least of texts; to sort numbers, too, is slow
+    """Return the least and the largest of numbers or texts, as Python values."""
+    if values.dtype.kind == "U":  # numpy has no minimum of texts; sorting numbers would be slow
         return tuple(np.unique(values)[[0, -1]].tolist())
     return values.min().item(), values.max().item()

@@ -1,4 +1,4 @@
-"""Values as people read them, and columns of them: numbers to four digits, a unit in the head."""
+"""Values as people read them, and columns of values: four digits, the unit in the header."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,13 +13,12 @@ from kernels.names.terms import TERMS
 from sweep.answers.types.schemas import ANSWERS, list_answer_fields
 from sweep.show.visible import escape_invisible
 
-INTERVAL = "80 % interval"  # the head of its column
-PROSE = 20  # characters: a text of several words wraps, but not below
-# Percentiles of counts: those of all other intervals are seconds.
+INTERVAL = "80 % interval"  # the header of its column
+PROSE = 20  # characters; text of several words wraps, but to no less than this
+# Percentiles that are counts; those of all other intervals are seconds.
 COUNTS = ("intervals.epochs",)
 
-
-# Of formulas' rows, of intervals, and of what `explain` evaluated formulas with.
+# Units of fields inside an answer: rows of formulas, intervals, parameters of `explain`.
 INSIDE = {
     "seconds_per_epoch": "s/epoch",
     **dict.fromkeys(TERMS, "s/epoch"),
@@ -34,7 +33,7 @@ INSIDE_SCALED = {
 
 
 def _list_units(scaled: bool) -> dict[str, str]:
-    """The units of fields by name; those in words belong to schemas alone."""
+    """Return the units of answers' fields by name; units in words are for schemas only."""
     facts = (
         (name, field.fact)
         for answer in ANSWERS.values()
@@ -47,11 +46,11 @@ def _list_units(scaled: bool) -> dict[str, str]:
     }
 
 
-# Written in a column's head, and behind a value that stands alone.
+# Written in a column's header, and after a value that stands alone.
 UNITS = _list_units(scaled=False) | INSIDE
-# Written in a column's head with an SI prefix, or in each cell where no prefix suits them all.
+# Written with an SI prefix: in the header, or in each cell where no prefix suits all values.
 PREFIXED = (
-    {each.name: each.unit for each in PARAMETERS.values() if each.unit != "1"}
+    {row.name: row.unit for row in PARAMETERS.values() if row.unit != "1"}
     | _list_units(scaled=True)
     | INSIDE_SCALED
 )
@@ -59,7 +58,7 @@ PREFIXED = (
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its head, above a unit if it has one, and a text per row; numbers to the right."""
+    """A column of a table: key, one text per row, unit in brackets, and its alignment."""
 
     key: str
     cells: tuple[str, ...]
@@ -67,30 +66,30 @@ class Column:
     is_right: bool = False
 
     def write_head(self, narrow: bool) -> str:
-        """The head; in a narrow table broken between its words, where cells are narrower."""
+        """Return the header, its unit below it; narrow: broken where all cells are shorter."""
         broken = narrow and cell_len(self.key) > self.width
         name = "\n".join(self.key.replace("_", "_\n").rsplit(" ", 1)) if broken else self.key
         return f"{name}\n{self.unit}" if self.unit else name
 
     @cached_property
     def width(self) -> int:
-        """The width of the widest cell [characters]."""
+        """Width of the widest cell [characters]."""
         return max(map(measure_text, self.cells), default=0)
 
     @cached_property
     def least(self) -> int:
-        """The least width [characters]: prose wraps, and nothing else."""
+        """Smallest usable width [characters]; only prose can wrap."""
         words = max((cell_len(word) for cell in self.cells for word in cell.split()), default=0)
         return min(self.width, max(PROSE, words))
 
 
 def measure_text(text: str) -> int:
-    """Measure the widest line of a text [characters]."""
+    """Return the width of a text's widest line [characters]."""
     return max(map(cell_len, text.split("\n")))
 
 
 def make_column(key: str, rows: Sequence[Mapping[str, Any]]) -> Column:
-    """A column with its unit in its head, where one prefix suits all of its numbers."""
+    """Make a column; its header has the unit where one prefix suits all of its numbers."""
     values = [row.get(key) for row in rows]
     unit = PREFIXED.get(key)
     size, prefix = _choose_prefix(values) if unit else (None, "")
@@ -107,27 +106,27 @@ def make_column(key: str, rows: Sequence[Mapping[str, Any]]) -> Column:
 
 
 def _choose_prefix(values: Sequence[object]) -> tuple[float | None, str]:
-    """The size and name of an SI prefix for all of the numbers; None: they lie too far apart."""
+    """Choose size and name of an SI prefix for all numbers; None: they are too far apart."""
     sizes = [abs(float(value)) for value in values if _is_number(value) and value]
-    # With four digits, the least of them would be 0 beyond a factor of 1e4.
+    # Beyond a factor of 1e4, four digits would show the smallest as 0.
     if not sizes or not max(sizes) < 1e4 * min(sizes):
         return None, ""
     return next((prefix for prefix in PREFIXES if max(sizes) >= prefix[0]), PREFIXES[-1])
 
 
 def _is_number(value: object) -> TypeGuard[float]:
-    """True if it is a number, and known; a bool is none."""
+    """Return whether a value is a number, which neither a bool nor NaN is here."""
     return isinstance(value, int | float) and not isinstance(value, bool) and value == value
 
 
 def _format_lines(value: object, unit: str | None) -> str:
-    """A cell of a table: one line, of a tuple one line an item."""
+    """Format a cell; a tuple has one line per item."""
     lines = value if isinstance(value, tuple) else (value,)
     return "\n".join(escape_invisible(format_cell(line, unit)) for line in lines)
 
 
 def format_cell(value: object, unit: str | None = None) -> str:
-    """A value as people read it."""
+    """Format a value for people, with its unit if one is given."""
     if value is None or value != value:
         return "-"
     if isinstance(value, bool):
@@ -137,24 +136,24 @@ def format_cell(value: object, unit: str | None = None) -> str:
     if isinstance(value, float) and not value.is_integer():
         return f"{value:.4g}"
     if isinstance(value, int | float):
-        # Beyond, not every digit is known: float64 counts exactly to 2**53, 9e15.
+        # Larger ones are not exact to the last digit: float64 counts to 2**53, 9e15.
         return f"{value:,.0f}" if abs(value) < 1e15 else f"{value:.4g}"
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def format_alone(key: str, value: object) -> str:
-    """A value that stands outside of columns, with the unit of its key, or of its key's whole."""
+    """Format a value outside of columns, with the unit of its key or of its key's prefix."""
     whole, _, name = key.rpartition(".")
     text = format_cell(value, None if whole in COUNTS else PREFIXED.get(whole, PREFIXED.get(name)))
     if name not in UNITS or not _is_number(value):
         return text
-    # Communication that computing hides stands among terms that add up to the whole.
+    # Hidden communication is listed among terms that add up to the time, and is not part of it.
     hidden = name in TERMS and TERMS[name].part == "hidden"
     return f"{text} {UNITS[name]}" + (" (no part of the sum)" if hidden else "")
 
 
 def format_value(parameter: str, value: float | None) -> str:
-    """A parameter's value with its unit."""
+    """Format a parameter's value with its unit."""
     if value is None:
         return "-"
     row = PARAMETERS[parameter]
@@ -164,26 +163,27 @@ def format_value(parameter: str, value: float | None) -> str:
 
 
 def format_duration(seconds: float, digits: int = 3) -> str:
-    """A duration as planners say it, in seconds, minutes, hours or days."""
+    """Format a duration in seconds, minutes, hours or days, whichever planners would use."""
     units = (("d", 86400.0), ("h", 3600.0), ("min", 60.0))
     unit, size = next((unit for unit in units if seconds >= 2 * unit[1]), ("s", 1.0))
     return f"{float(f'{seconds / size:.{digits}g}'):,g} {unit}"
 
 
 def format_percent(value: float | None) -> str:
-    """A share as people read it: 0.687 is 68.7%."""
+    """Format a share: 0.687 is 68.7%."""
     return "-" if value is None else f"{value:.1%}"
 
 
 def format_odds(share: float | None) -> str | None:
-    """A share of thirty-two draws: none of them, or all, is no certainty."""
+    """Format the share of draws in which something holds."""
     if share is None or 0 < share < 1:
         return None if share is None else f"{share:.0%}"
+    # There are 32 draws: all or none of them leaves 1 in 32 open.
     return "over 97%" if share else "under 3%"
 
 
 def format_interval(low: float | None, high: float | None) -> str | None:
-    """The ends of an 80 % interval; None: they are not known."""
+    """Format the ends of an 80 % interval; None if they are unknown."""
     if low is None or high is None:
         return None
     return f"{format_cell(low)} to {format_cell(high)}"

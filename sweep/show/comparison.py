@@ -1,4 +1,4 @@
-"""Measured runs as text: the accuracy of predictions, and the parameters of a calibration."""
+"""Text about measured runs: the accuracy of predictions, and the parameters of a calibration."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -16,19 +16,18 @@ PART_NAMES = {"total": "total", "comp": "compute", "comm": "communication"}
 
 
 def show_comparison(comparison: Mapping[str, Any], form: Format) -> None:
-    """Print what `compare` answers: as CSV its runs."""
+    """Print the answer of `compare`; CSV lists its runs."""
     rows = [_flatten_anomaly(row) for row in comparison["rows"]]
     show_sections(comparison, rows, form, partial(_print_comparison, comparison))
 
 
 def _flatten_anomaly(row: Row) -> dict[str, Any]:
-    """Give all rows the same columns, whether they stand out or not."""
+    # All rows need the same CSV columns, anomalous or not.
     anomaly = row["anomaly"] or {}
     return {**row, "anomaly": anomaly.get("what"), "cause": anomaly.get("cause")}
 
 
 def _print_comparison(comparison: Mapping[str, Any]) -> None:
-    """Print tables of runs, of averages, and of runs that stand out."""
     rows = comparison["rows"]
     print_table(list(map(_describe_run, rows)), "Seconds per iteration, and accuracy")
     print_table(list_averages(comparison["summary"]), "Accuracy, mean / median")
@@ -45,7 +44,7 @@ def _print_comparison(comparison: Mapping[str, Any]) -> None:
 
 
 def _describe_run(row: Row) -> dict[str, Any]:
-    """A line of a run: measured, predicted, how accurate, and whether it stands out."""
+    """Make the table line of a run: measured, predicted, accuracy, remarks."""
     remarks = [name for name in ("anomaly", "extrapolation") if row[name]]
     return {
         **{key: row[key] for key in ("model", "dataset", "strategy", "p")},
@@ -61,7 +60,6 @@ def _describe_run(row: Row) -> dict[str, Any]:
 
 
 def _format_memory(measured: float | None, predicted: float | None) -> str | None:
-    """The memory of one PE, measured and predicted."""
     if measured is None:
         return None
     expected = "-" if predicted is None else format_quantity(predicted, "B")
@@ -69,7 +67,7 @@ def _format_memory(measured: float | None, predicted: float | None) -> str | Non
 
 
 def list_averages(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """A line for all rows, for each strategy and for each model."""
+    """List average accuracies: of all rows, of each strategy, and of each model."""
     means = {PART_NAMES[part]: format_percent(summary["strategies_mean"][part]) for part in PARTS}
     groups = {**summary["by_strategy"], **summary["by_model"]}
     return [
@@ -80,7 +78,6 @@ def list_averages(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _describe_averages(name: str, averages: Mapping[str, Any]) -> dict[str, Any]:
-    """A line of averages; the authors' beside ours of the same rows."""
     theirs = averages["authors"]["total"]
     return {
         "": name,
@@ -99,14 +96,13 @@ def _format_average(average: Mapping[str, float | None]) -> str:
 
 
 def show_calibration(calibration: CalibrationFile, form: Format) -> None:
-    """Print what `calibrate` answers: as CSV its parameters."""
+    """Print the answer of `calibrate`; CSV lists its parameters."""
     parameters = _list_parameters(calibration)
     sections = partial(_print_calibration, calibration, parameters)
     show_sections(calibration.definition(), parameters, form, sections)
 
 
 def _print_calibration(calibration: CalibrationFile, parameters: list[dict[str, Any]]) -> None:
-    """Print the accuracy, with runs left out in several ways, and the parameters."""
     accuracies = [
         {
             "left out": "nothing (fit)" if scheme == "fit" else scheme,
@@ -124,7 +120,7 @@ def _print_calibration(calibration: CalibrationFile, parameters: list[dict[str, 
 
 
 def _list_parameters(calibration: CalibrationFile) -> list[dict[str, Any]]:
-    """A line per parameter: its value beside the prior, and which of the two it is from."""
+    """Make a line per parameter: fitted value, prior, and which of the two determined it."""
     priors = list_priors(calibration.precision, calibration.software)
     return [
         {

@@ -1,4 +1,4 @@
-"""Cubes as text: a verified one with its damaged files, and the differences of two."""
+"""Text about cubes: a verification with its damaged files, and the differences of two cubes."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -13,18 +13,17 @@ from sweep.show.visible import escape_invisible
 
 
 def show_verified(verified: dict[str, Any], form: Format) -> None:
-    """Print a verified status; CSV is of the damaged files alone."""
+    """Print the answer of `status --verify`; CSV lists only the damaged files."""
     show_sections(verified, verified["damaged"], form, partial(_print_verified, verified))
 
 
 def _print_verified(verified: dict[str, Any]) -> None:
-    """Print the status, and a line per damaged file."""
     hidden = ("damaged", "left")
     print_record({key: value for key, value in verified.items() if key not in hidden})
     for row in verified["damaged"]:
         cells = ", ".join(f"{dim} {_format_span(span)}" for dim, span in row["cells"].items())
-        place = f"; {row['variable']} of {cells}" if cells else ""
-        print(escape_invisible(f"{row['file']}: {row['what']}{place}"))
+        where = f"; {row['variable']} of {cells}" if cells else ""
+        print(escape_invisible(f"{row['file']}: {row['what']}{where}"))
 
 
 def _format_span(span: Row) -> str:
@@ -33,23 +32,22 @@ def _format_span(span: Row) -> str:
 
 
 def advise_on_damage(verified: dict[str, Any]) -> str:
-    """The fate of the damaged files, and advice."""
+    """Count the damaged files, and say what was done about them or what to do."""
     blocks = len({row["block"] for row in verified["damaged"] if row["block"] is not None})
     what = f"{len(verified['damaged'])} damaged files, {blocks} blocks"
     if verified["left"]:
-        return f"{what}; the marks were not changed: {verified['left']}"
-    advice = "run the same paradl sweep again to compute these blocks anew"
+        return f"{what}; done-marks left unchanged: {verified['left']}"
+    advice = "rerun the same paradl sweep to recompute these blocks"
     marks = any(row["variable"] == DONE for row in verified["damaged"])
-    return f"{what}; {advice if blocks or marks else 'they were written anew'}"
+    return f"{what}; {advice if blocks or marks else 'they were rewritten'}"
 
 
 def show_difference(difference: Mapping[str, Any], form: Format) -> None:
-    """Print what differs: of CSV the answers alone, a line per variable."""
+    """Print the answer of `diff`; CSV has one line per variable."""
     show_sections(difference, difference["answers"], form, partial(_print_difference, difference))
 
 
 def _print_difference(difference: Mapping[str, Any]) -> None:
-    """Print a sentence, and tables of what differs."""
     changed = [
         {**row, "where": ", ".join(f"{dim}={value}" for dim, value in (row["where"] or {}).items())}
         for row in difference["answers"]
@@ -68,15 +66,15 @@ def _print_difference(difference: Mapping[str, Any]) -> None:
 
 
 def _summarise(difference: Mapping[str, Any], changed: int) -> str:
-    """A sentence. changed: the number of variables that do."""
+    """Sum up the differences in a sentence. changed: how many variables differ."""
     compared, cells = difference["compared"], difference["cells"]
-    of = f"{compared:,} cells" if compared == cells else f"{compared:,} of {cells:,} shared cells"
+    where = f"{compared:,} of {cells:,} shared cells" if compared < cells else f"{cells:,} cells"
     if difference["same"]:
-        return f"the same answers in {of}"
+        return f"the same answers in {where}"
     flips = difference["feasibility"] or {"became_feasible": 0, "became_infeasible": 0}
     only = [*difference["variables"]["only_first"], *difference["variables"]["only_second"]]
     return (
-        f"{changed} of {len(difference['answers'])} variables changed in {of}; "
+        f"{changed} of {len(difference['answers'])} variables changed in {where}; "
         f"{flips['became_feasible']:,} cells became feasible, "
         f"{flips['became_infeasible']:,} infeasible"
         + (f"; only one cube has {escape_invisible(', '.join(only))}" if only else "")

@@ -1,4 +1,4 @@
-"""Answers for programs: JSON, in SI units and without NaN, and CSV."""
+"""Answers for programs: JSON and CSV, in SI units."""
 
 import csv
 import json
@@ -14,12 +14,12 @@ Row = Mapping[str, Any]
 
 
 def print_json(value: object) -> None:
-    """Print JSON as its standard has it, which has no word for NaN and infinity: they are null."""
+    """Print standard JSON, which cannot express NaN and infinity: they become null."""
     print(json.dumps(_replace_infinite(value), indent=2, allow_nan=False))
 
 
 def _replace_infinite(value: object) -> object:
-    """Replace NaN and infinities, however deeply nested, by None."""
+    """Replace NaN and infinities by None at every depth."""
     if isinstance(value, Mapping):
         return {key: _replace_infinite(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
@@ -28,10 +28,8 @@ def _replace_infinite(value: object) -> object:
 
 
 def print_csv(rows: Sequence[Row]) -> None:
-    """Print a head, then a line per row; an unknown value is an empty field.
-
-    Texts are the same bytes as in the store, unless a terminal shows them.
-    """
+    """Print a header, then one line per row; an unknown value is an empty field."""
+    # Programs get names byte for byte; a terminal must not execute what they contain.
     write = escape_invisible if sys.stdout.isatty() else str
     flattened = [
         {
@@ -42,14 +40,14 @@ def print_csv(rows: Sequence[Row]) -> None:
     ]
     lines = csv.DictWriter(sys.stdout, list_columns(flattened), lineterminator="\n")
     lines.writeheader()
-    # NaN, the only value that does not equal itself, is an empty field, too.
+    # Only NaN does not equal itself: it becomes an empty field.
     lines.writerows(
         {key: value for key, value in row.items() if value == value} for row in flattened
     )
 
 
 def flatten_record(row: Row, prefix: str = "") -> dict[str, Any]:
-    """Nested records as `outer.inner` keys, lists joined by commas, tuples by ends of lines."""
+    """Flatten a record: keys `outer.inner`, lists joined by commas, tuples by line breaks."""
     flat: dict[str, Any] = {}
     for key, value in row.items():
         if isinstance(value, Mapping):
@@ -62,5 +60,5 @@ def flatten_record(row: Row, prefix: str = "") -> dict[str, Any]:
 
 
 def list_columns(rows: Sequence[Row]) -> list[str]:
-    """The columns, in the order in which rows bring them."""
+    """List the keys of all rows, in the order in which they first appear."""
     return list(dict.fromkeys(key for row in rows for key in row))

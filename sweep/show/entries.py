@@ -1,6 +1,8 @@
-"""Entries of the catalogue as a table: a line per entry."""
+"""The catalogue as a table, one line per entry."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Any
 
 from grids.reading.units import format_quantity
 from sweep.show.data import Format, Row
@@ -8,37 +10,30 @@ from sweep.show.rows import show
 
 
 def show_entries(rows: Sequence[Row], form: Format) -> None:
-    """Print entries; people see no sources, and peaks of one system alone: tables are wide."""
+    """Print catalogue entries."""
     if form == "json":
         show(rows, form)
         return
+    # A terminal has no room for sources, nor for the peaks of several systems.
     wide = {"source", "tensor_peaks"} if len(rows) > 1 else {"source"}
     hidden = wide if form == "table" else set()
-    lines = [{**row} | _list_peaks(row) | _list_levels(row) for row in rows]
-    show([{key: line[key] for key in line if key not in hidden} for line in lines], form)
+    show([{key: _format(key, row[key]) for key in row if key not in hidden} for row in rows], form)
 
 
-def _list_peaks(row: Row) -> dict[str, tuple[str, ...]]:
-    """The peaks of a system's PE in lower precisions, a line each; nothing of other entries."""
-    if "tensor_peaks" not in row:
-        return {}
-    peaks = row["tensor_peaks"].items()
-    lines = tuple(f"{name} {format_quantity(peak, 'FLOP/s')}" for name, peak in peaks)
-    return {"tensor_peaks": lines}
+def _format(key: str, value: Any) -> Any:
+    """Return a value as it stands in a cell: peaks and network levels take a line each."""
+    if key == "tensor_peaks":
+        return tuple(f"{name} {format_quantity(peak, 'FLOP/s')}" for name, peak in value.items())
+    return tuple(chain(*map(_describe_level, value))) if key == "levels" else value
 
 
-def _list_levels(row: Row) -> dict[str, tuple[str, ...]]:
-    """The levels of a system's network, a line each; nothing of other entries."""
-    if "levels" not in row:
-        return {}
-    lines = []
-    for level in row["levels"]:
-        latency = format_quantity(level["latency"], "s")
-        bandwidth = format_quantity(level["bandwidth"], "B/s")
-        share = level["oversubscription"]
-        narrower = "" if share == 1 else f", {share:g}:1"
-        lines.append(f"{level['name']}, {level['pes']} PEs: {latency}, {bandwidth}{narrower}")
-        for name, measured in (level.get("collectives") or {}).items():
-            bandwidth = format_quantity(max(line["bandwidth"] for line in measured), "B/s")
-            lines.append(f"  {name} {bandwidth}, measured")
-    return {"levels": tuple(lines)}
+def _describe_level(level: Row) -> Iterator[str]:
+    """Yield `rack, 136 PEs: 40.5 us, 12.5 GB/s, 3:1`, and a line per measured collective."""
+    latency = format_quantity(level["latency"], "s")
+    bandwidth = format_quantity(level["bandwidth"], "B/s")
+    ratio = level["oversubscription"]
+    narrower = "" if ratio == 1 else f", {ratio:g}:1"
+    yield f"{level['name']}, {level['pes']} PEs: {latency}, {bandwidth}{narrower}"
+    for name, measured in (level.get("collectives") or {}).items():
+        bandwidth = format_quantity(max(line["bandwidth"] for line in measured), "B/s")
+        yield f"  {name} {bandwidth}, measured"

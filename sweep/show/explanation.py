@@ -1,4 +1,4 @@
-"""An explanation as text: tables for people, its layers as CSV, all of it as JSON."""
+"""The answer of `explain`: tables for people, its layers as CSV, all of it as JSON."""
 
 from functools import partial
 from typing import Any
@@ -19,7 +19,7 @@ SUMS = (
     *("times", "profile", "convergence", "calibration"),
 )
 
-# Columns of the table of layers; a narrow terminal leaves out the last ones first.
+# Columns of the table of layers; a narrow terminal drops them from the end.
 LAYER = (
     *("layer", "kind", "output", "stage", "device", "split", "weights", "memory"),
     *("forward", "backward", "macs", "gathered_items", "halo_items"),
@@ -27,7 +27,7 @@ LAYER = (
 
 
 def show_explanation(explanation: dict[str, Any], form: Format, layers: bool = False) -> None:
-    """Print what `explain` answers; layers: their table alone."""
+    """Print the answer of `explain`, or only its table of layers."""
     if layers:
         show_layers(explanation, form)
     else:
@@ -35,12 +35,11 @@ def show_explanation(explanation: dict[str, Any], form: Format, layers: bool = F
 
 
 def _print(explanation: dict[str, Any]) -> None:
-    """Print the sentence and the sums; of a configuration that exists also their formulas."""
     if explanation["sentence"]:
         print(explanation["sentence"], end="\n\n")
     print_record({key: explanation[key] for key in (*TOP, *SUMS) if key in explanation})
     print_record(explanation["parameters"], "Parameters")
-    if not explanation["formulas"]:
+    if not explanation["formulas"]:  # no such configuration exists
         return
     terms = [_lay_out_formula(row) for row in explanation["formulas"]]
     print_table(terms, "Terms (the numbers: one iteration)")
@@ -56,23 +55,24 @@ def _print(explanation: dict[str, Any]) -> None:
 
 
 def show_layers(explanation: dict[str, Any], form: Format) -> None:
-    """Print a row per layer."""
+    """Print one row per layer."""
     rows = explanation["layers"]
     if form != "table":
         show(rows, form)
         return
-    if not rows:  # why: the command's message
+    if not rows:  # the command says why
         return
-    place = [str(explanation[key]) for key in ("model", "dataset", "system", "strategy")]
+    labels = [str(explanation[key]) for key in ("model", "dataset", "system", "strategy")]
     batch = format_cell(explanation["batch"])
-    line = f"{', '.join(place)}, pe {explanation['pe']:,}, batch {batch}"
-    kept = [{key: row[key] for key in LAYER if key in row} for row in rows]
-    kept = [row | {"output": "x".join(map(str, row["output"]))} for row in kept]
-    print_table(_drop_empty_columns(kept), line)
+    title = f"{', '.join(labels)}, pe {explanation['pe']:,}, batch {batch}"
+    kept = [key for key in LAYER if any(row.get(key) not in (0, False, None) for row in rows)]
+    lines = [{key: row[key] for key in kept if key in row} for row in rows]
+    lines = [line | {"output": "x".join(map(str, line["output"]))} for line in lines]
+    print_table(lines, title)
 
 
 def list_launch_lines(launch: Row) -> list[tuple[str, Any]]:
-    """Lines about what to start: processes, their mesh and groups, and their samples."""
+    """List what to launch: the command, device mesh, process groups and data loader."""
     return [
         ("command", _describe_command(launch)),
         ("world_size", format_cell(launch["world_size"])),
@@ -84,21 +84,21 @@ def list_launch_lines(launch: Row) -> list[tuple[str, Any]]:
 
 
 def _describe_command(launch: Row) -> tuple[str, ...]:
-    """The command of a node; the last node may have fewer processes."""
+    # The last node may run fewer processes.
     last = launch["last_node"]
     partial = last < launch["nproc_per_node"]
     return launch["command"], *([f"on the last node --nproc-per-node={last}"] if partial else [])
 
 
 def _describe_mesh(mesh: dict[str, int]) -> str:
-    """The arguments of PyTorch's `init_device_mesh`."""
+    """Write the arguments of PyTorch's `init_device_mesh`."""
     sizes, names = ", ".join(map(str, mesh.values())), ", ".join(f'"{name}"' for name in mesh)
     comma = "," if len(mesh) == 1 else ""
     return f"({sizes}{comma}), mesh_dim_names=({names}{comma})"
 
 
 def _describe_sampler(launch: Row) -> tuple[str, ...]:
-    """The arguments of a rank's loader."""
+    """Write the arguments of a rank's data loader."""
     sampler = launch["sampler"]
     batch, micro = (format_cell(launch[key]) for key in ("local_batch", "micro_batch"))
     count = launch["micro_batches"]
@@ -109,18 +109,17 @@ def _describe_sampler(launch: Row) -> tuple[str, ...]:
 
 
 def _describe_groups(row: Row) -> tuple[str, ...]:
-    """Groups of ranks, their nodes, and the share of a rank."""
-    ranks = f"ranks {row['ranks']}"
+    """Describe process groups: their ranks, their nodes, and what each rank does."""
     count = f"{row['count']} groups of {row['size']}" if row["count"] > 1 else f"of {row['size']}"
     return (
-        f"{ranks} ({count})",
+        f"ranks {row['ranks']} ({count})",
         f"nodes {row['nodes']} (network: {row['level']})",
         f"each rank: {row['each']}",
     )
 
 
 def _lay_out_formula(row: dict[str, Any]) -> dict[str, Any]:
-    """A line for a term: its formula in symbols, and below it with numbers."""
+    """Make a line for a term: its formula in symbols, and below it in numbers."""
     return {
         "term": row["term"],
         "formula": (row["formula"], f"= {row['numbers']}"),
@@ -131,7 +130,7 @@ def _lay_out_formula(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _lay_out_part(row: dict[str, Any]) -> dict[str, Any]:
-    """A line for a part of the memory, as for a term."""
+    """Make a line for a part of the memory."""
     return {
         "part": row["part"],
         "formula": (row["formula"], f"= {row['numbers']}"),
@@ -141,7 +140,7 @@ def _lay_out_part(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _lay_out_symbol(row: dict[str, Any]) -> dict[str, Any]:
-    """A line for a symbol, its value with its unit."""
+    """Make a line for a symbol, its value with its unit."""
     unit, value = row["unit"], row["value"]
     known = f"{value:.4g} {unit}" if unit == "s/B" and value is not None else None
     return {
@@ -149,9 +148,3 @@ def _lay_out_symbol(row: dict[str, Any]) -> dict[str, Any]:
         "value": known or format_cell(value, None if unit == "1" else unit),
         "meaning": row["meaning"] + ("" if value is not None or unit == "1" else f" [{unit}]"),
     }
-
-
-def _drop_empty_columns(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Drop the columns of layers that are zero throughout."""
-    empty = [key for key in rows[0] if all(row[key] in (0, False) for row in rows)]
-    return [{key: value for key, value in row.items() if key not in empty} for row in rows]

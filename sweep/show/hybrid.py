@@ -1,4 +1,4 @@
-"""The gain of hybrids as text: tables for people, rows as CSV, all of it as JSON."""
+"""The answer of `hybrid`: tables for people, its rows as CSV, all of it as JSON."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -11,17 +11,16 @@ from sweep.show.rows import show_sections
 from sweep.show.tables import print_table
 from sweep.show.visible import escape_lines
 
-AGAINST = {"same": "data on as many PEs", "best": "data's best up to there"}
+AGAINST = {"same": "data on as many PEs", "best": "data at its best PE count so far"}
 BASIS = {"oracle": "predicted", "given": "given"}
 
 
 def show_hybrid(answer: Mapping[str, Any], form: Format) -> None:
-    """Print what `hybrid` answers."""
+    """Print the answer of `hybrid`."""
     show_sections(answer, answer["rows"], form, partial(_print, answer))
 
 
 def _print(answer: Mapping[str, Any]) -> None:
-    """Print the question, tables of speed-ups and of crossovers, and the gain in words."""
     print(escape_lines("\n".join(_describe(answer))))
     print_table(list(map(_describe_row, answer["rows"])), "Speed-up to the target over one PE")
     most = answer["gain"]["pe"]
@@ -31,7 +30,7 @@ def _print(answer: Mapping[str, Any]) -> None:
 
 
 def _describe(answer: Mapping[str, Any]) -> Iterator[str]:
-    """The question, the epochs and the splits that its answer rests on, a line each."""
+    """Yield lines about the question, and the epochs and splits that its answer rests on."""
     where = f" on {answer['system']}" if answer["system"] else ""
     yield (
         f"{answer['model']}, {answer['dataset']}{where}, {answer['batch']:,} samples per replica, "
@@ -51,7 +50,7 @@ def _describe(answer: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _describe_law(epochs: Mapping[str, Any]) -> str:
-    """The batches that were measured, and the law beyond them."""
+    """State the law of epochs, and the batches between which epochs were measured."""
     low, high = epochs["measured"]
     critical, wall = epochs["critical_batch"], epochs["converges_to"]
     growth = "" if critical is None else f" (1 + B / {critical:,.0f})"
@@ -63,7 +62,6 @@ def _describe_law(epochs: Mapping[str, Any]) -> str:
 
 
 def _describe_row(row: Row) -> dict[str, Any]:
-    """A line for a contender at a PE count."""
     unmeasured = row["extrapolated"] and row["converges"]
     return {
         "p": row["pe"],
@@ -80,7 +78,7 @@ def _describe_row(row: Row) -> dict[str, Any]:
 
 
 def _describe_crossover(crossover: Row, most: int) -> dict[str, Any]:
-    """A line for a hybrid and its opponent. most: the largest PE count of the question."""
+    """Make a line for a hybrid and its opponent. most: the largest PE count of the question."""
 
     def write(count: int | None) -> str:
         if count is None:
@@ -103,9 +101,9 @@ def _describe_crossover(crossover: Row, most: int) -> dict[str, Any]:
 
 
 def describe_gain(gain: Row) -> str:
-    """The gain in words: who wins by how much, at which PE counts."""
+    """State who wins by how much, and at which PE counts."""
     if gain["gain"] is None:
-        return f"The gain up to {gain['pe']:,} PEs is not known."
+        return f"The gain up to {gain['pe']:,} PEs is unknown."
     ends = [format_percent(gain[end]) for end in ("p10", "p90") if gain[end] is not None]
     interval = " to ".join(ends) or "no interval: the inputs have no spread"
     chance = gain["chance"]

@@ -1,4 +1,4 @@
-"""Limits and crossovers as text: how far strategies scale, and where one overtakes another."""
+"""Tables of limits and crossovers: how far strategies scale, and where one overtakes another."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -10,9 +10,9 @@ from sweep.show.rows import shorten_label, show_rows
 
 TIMES = ("fastest_time", "soonest_time")
 COUNTS = ("fastest_pe", "soonest_pe", "efficient_pe")
-# Crossovers of one pair that a line shows: hybrids may overtake wherever a group divides.
+# Crossovers listed per pair: a hybrid may overtake at every multiple of its group size.
 SHOWN = 4
-# Keys of a crossover that other columns of a line stand for.
+# Keys of a crossover that the table merges into other columns.
 FOLDED = (
     *("along", "first", "at", "reason", "over_system"),
     *("first_p10", "first_p90", "crosses_probability"),
@@ -20,25 +20,22 @@ FOLDED = (
 
 
 def show_limits(rows: Sequence[Row], form: Format, every: bool) -> None:
-    """Print what `limits` answers."""
+    """Print the answer of `limits`."""
     show_rows(rows, form, every, _describe_limit)
 
 
 def _describe_limit(row: Row) -> Row:
-    """A line: the interval of its time behind it, PE counts with their ranges."""
+    """Make a table line: a time is followed by its interval, a PE count by its range."""
     line: dict[str, Any] = {}
     for key, value in row.items():
         if key.endswith(("_p10", "_p90")):
             continue
         low, high = row.get(f"{key}_p10"), row.get(f"{key}_p90")
-        # A range that is its only value says nothing.
+        line[key] = value or None if key == "marks" else value
+        # A range of a single value adds nothing.
         if key in COUNTS and (low, high) != (None, None) and not low == value == high:
-            value, low, high = (
-                "none" if count is None else f"{count:,}" for count in (value, low, high)
-            )
-            line[key] = f"{value} ({low} to {high})"
-        else:
-            line[key] = value or None if key == "marks" else value
+            texts = ("none" if count is None else f"{count:,}" for count in (value, low, high))
+            line[key] = "{} ({} to {})".format(*texts)
         if key in TIMES:
             line[INTERVAL] = format_interval(low, high)
     return line
@@ -47,20 +44,20 @@ def _describe_limit(row: Row) -> Row:
 def show_crossovers(
     rows: Sequence[Row], form: Format, every: bool, goal: str = "epoch_time"
 ) -> None:
-    """Print what `crossovers` answers, in the order of where they are."""
+    """Print the answer of `crossovers`."""
     word = "cheaper" if goal == "cost" else "faster"
     show_rows(rows, form, every, partial(_describe_crossover, word=word))
 
 
 def _describe_crossover(row: Row, word: str) -> Row:
-    """A line of a pair: from where on one is faster, or why never."""
+    """Make a table line for a pair: where one becomes faster, or why it never does."""
     at = [format_value(row["along"], value) for value in row["at"]]
-    more = f" and {len(at) - SHOWN} more" if len(at) > SHOWN else ""
+    rest = f" and {len(at) - SHOWN} more" if len(at) > SHOWN else ""
     line = {key: value for key, value in row.items() if key not in FOLDED}
     line |= {name: shorten_label(row[name]) for name in ("strategy", "over")}
     if "over_system" in row:
         line["over"] += f" on {row['over_system']}"
-    line[f"{word} from {row['along']}"] = f"{', '.join(at[:SHOWN])}{more}" if at else row["reason"]
+    line[f"{word} from {row['along']}"] = f"{', '.join(at[:SHOWN])}{rest}" if at else row["reason"]
     odds = row.get("crosses_probability")
     ends = (row.get(f"first_p{percent}") for percent in (10, 90))
     texts = ("never" if end is None else format_value(row["along"], end) for end in ends)

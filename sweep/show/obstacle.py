@@ -1,4 +1,4 @@
-"""The obstacle to a configuration, and ways around it, in one line."""
+"""Why a configuration is infeasible and what would make it feasible, in one line."""
 
 from typing import Any
 
@@ -7,30 +7,29 @@ from grids.inputs.divisors import divisors
 from kernels.names.flags import FORBIDS
 from sweep.cube.variables import name_limits
 
-MOST_GROUPS = 12  # group sizes that a line lists
+MOST_GROUPS = 12  # group sizes that fit on a line
 
 
 def describe_obstacle(answer: dict[str, Any]) -> str:
-    """The limits that forbid a configuration, and ways out; marks forbid nothing."""
+    """Name the limits that forbid a configuration, and ways out."""
+    # `limit` also names marks, which forbid nothing.
     forbidding = [name for name in answer["limit"] if name in name_limits(FORBIDS)]
-    ways = [way for name in forbidding if name in WAYS for way in WAYS[name](answer)]
-    return "; ".join([f"this configuration is not feasible: {', '.join(forbidding)}", *ways])
+    advice = [text for name in forbidding if name in ADVICE for text in ADVICE[name](answer)]
+    return "; ".join([f"this configuration is not feasible: {', '.join(forbidding)}", *advice])
 
 
 def _fit_memory(answer: dict[str, Any]) -> list[str]:
-    """Ways to fit in memory: fewer samples, or a larger group."""
     batch, group = answer["largest_batch"], answer["smallest_group"]
-    batches = {None: None, 0: "not one sample fits"}
-    groups = {None: None, 0: "no group fits"}
-    ways = (
-        batches.get(batch, f"a replica holds {batch} samples at most"),
-        groups.get(group, f"the smallest group that fits has {group} PEs"),
-    )
-    return [way for way in ways if way is not None]
+    advice = []
+    if batch is not None:
+        most = f"a replica holds at most {batch} samples"
+        advice.append(most if batch else "not one sample fits")
+    if group is not None:
+        advice.append(f"the smallest group that fits has {group} PEs" if group else "no group fits")
+    return advice
 
 
-def _divide_groups(answer: dict[str, Any]) -> list[str]:
-    """The group sizes that divide the PEs."""
+def _list_group_sizes(answer: dict[str, Any]) -> list[str]:
     pe, group = answer["pe"], answer["group"]
     problem = (
         f"a group of {group} PEs is larger than all {pe:,}"
@@ -41,22 +40,20 @@ def _divide_groups(answer: dict[str, Any]) -> list[str]:
     if not sizes:
         return [problem]
     listed = ", ".join(map(str, sizes[:MOST_GROUPS]))
-    more = " ..." if len(sizes) > MOST_GROUPS else ""
-    return [f"{problem}: group sizes that do are {listed}{more}"]
+    rest = " ..." if len(sizes) > MOST_GROUPS else ""
+    return [f"{problem}: valid group sizes are {listed}{rest}"]
 
 
-def _bound_pes(answer: dict[str, Any]) -> list[str]:
-    """The largest PE count of a strategy."""
+def _state_limits(answer: dict[str, Any]) -> list[str]:
     strategy = parse_strategy(answer["strategy"])
     if strategy.serial:
-        return ["serial is one PE"]
-    if strategy.several:
-        return [f"the limit of {name}: {LIMIT[name]}" for name in strategy.parts]
-    return [f"the limit of {strategy.base}: {LIMIT[strategy.base]}"]
+        return ["serial runs on one PE"]
+    names = strategy.parts if strategy.several else [strategy.base]
+    return [f"the limit of {name}: {LIMIT[name]}" for name in names]
 
 
-WAYS = {
+ADVICE = {
     "memory": _fit_memory,
-    "group_does_not_divide": _divide_groups,
-    "too_many_pes": _bound_pes,
+    "group_does_not_divide": _list_group_sizes,
+    "too_many_pes": _state_limits,
 }

@@ -1,4 +1,4 @@
-"""A placement as text: its gain, its devices, a timeline, and which operators run where."""
+"""The answer of `place`: speed-up, devices, a timeline, and which operators run where."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -13,28 +13,26 @@ from sweep.show.tables import print_table
 from sweep.show.visible import escape_lines
 
 WIDTH = 72  # characters of the timeline
-# How much of a character's time a device computes, from none to all.
-SHADES = " ░▒▓█"
+SHADES = " ░▒▓█"  # the share of a character's time that a device computes, from none to all
 
 
 def show_placement(answer: Mapping[str, Any], form: Format) -> None:
-    """Print what `place` answers: as CSV a line an operator, as JSON all of it."""
+    """Print the answer of `place`; CSV has one line per operator."""
     show_sections(answer, answer.get("operators", []), form, partial(_print, answer))
 
 
 def _print(answer: Mapping[str, Any]) -> None:
-    """Print the step and its proof, the devices, a timeline, and the operators of each device."""
     print(escape_lines("\n".join(_describe(answer))))
     if answer["feasible"]:
         print_table([_lay_out_device(answer, device) for device in range(answer["devices"])])
         print(draw_timeline(answer))
         first = [row for row in answer["operators"] if not row["micro_batch"]]
         of_first = "" if answer["micro_batches"] == 1 else " of the first micro-batch"
-        print_table(_list_runs(first), f"Operators{of_first}, in an order in which they run")
+        print_table(_list_runs(first), f"Operators{of_first}, in execution order")
 
 
 def _describe(answer: Mapping[str, Any]) -> list[str]:
-    """Lines on the question, the step's time and its proof."""
+    """List lines about the question, the time of a step, and how near it is to the best."""
     pes = ", ".join(map(str, answer["pes"]))
     batch = "" if answer["batch"] is None else f", {answer['batch']:,} samples"
     batch += _describe_division(answer)
@@ -47,7 +45,7 @@ def _describe(answer: Mapping[str, Any]) -> list[str]:
         if answer["proven"]
         else f"at most {format_percent(answer['gap'])} of it could be saved"
     )
-    alone = "" if answer["fits_one"] else ", which has no room for it"
+    alone = "" if answer["fits_one"] else ", which it would not fit on"
     filled = " and fill" if answer["micro_batches"] > 1 else ""
     lines = [
         head,
@@ -55,27 +53,26 @@ def _describe(answer: Mapping[str, Any]) -> list[str]:
         f"{_time(answer['backward_time'])}: {proof}",
         f"SU^{answer['devices']}: {answer['speedup']:.4g} over "
         f"{_time(answer['serial_time'])} on one device{alone}",
-        f"no step is below {_time(bounds['proven'])} (critical path{filled} "
+        f"no step is shorter than {_time(bounds['proven'])} (critical path{filled} "
         f"{_time(bounds['critical_path'])}, work over devices {_time(bounds['work'])})",
         f"sent: {format_quantity(answer['sent_bytes'], 'B')}; the busiest link is busy "
         f"{format_percent(answer['busiest_link'])} of the step",
     ]
     if answer["micro_batches"] > 1 and answer["times"] == "measured":
         lines.append(
-            "a micro-batch takes its share of the measured times; its own launches are not counted"
+            "a micro-batch takes its share of the measured times; further launches are not counted"
         )
     if answer["micro_batches"] > 1:
         lines.append(
-            "a schedule, no prediction: predict and hybrid take the group strategy "
+            "this is a schedule; for a prediction, give predict or hybrid the strategy "
             f"'placement:segments={answer['micro_batches']}'"
         )
     if answer["busiest_link"] > 1:
-        lines.append("messages would queue: the step takes longer than this")
+        lines.append("messages would queue, so the step takes longer than this")
     return lines
 
 
 def _describe_division(answer: Mapping[str, Any]) -> str:
-    """The micro-batches of the step, if it is divided."""
     count, samples = answer["micro_batches"], answer["samples"]
     if count == 1:
         return ""
@@ -90,7 +87,6 @@ def _time(seconds: float) -> str:
 
 
 def _lay_out_device(answer: Mapping[str, Any], device: int) -> dict[str, Any]:
-    """A line for a device: what it runs, how busy it is, and its memory."""
     rows = [row for row in answer["operators"] if row["device"] == device]
     busy = {
         name: sum(row[f"{name}_end"] - row[f"{name}_start"] for row in rows)
@@ -109,7 +105,7 @@ def _lay_out_device(answer: Mapping[str, Any], device: int) -> dict[str, Any]:
 
 
 def draw_timeline(answer: Mapping[str, Any]) -> str:
-    """A line a device: when it computes in a step, the forward pass up to the bar."""
+    """Draw one line per device: when it computes in a step; the bar separates the passes."""
     step = answer["step_time"]
     border = max(1, round(WIDTH * answer["forward_time"] / step))
     lines = []
@@ -127,7 +123,7 @@ def draw_timeline(answer: Mapping[str, Any]) -> str:
 
 
 def _shade(spans: Sequence[tuple[float, float]], step: float) -> str:
-    """Characters for equal times of the step, darker where more of it is computed."""
+    """Return characters for equal parts of the step, darker where the device computes more."""
     busy = [0.0] * WIDTH
     cell = step / WIDTH
     for begin, end in spans:
@@ -139,7 +135,7 @@ def _shade(spans: Sequence[tuple[float, float]], step: float) -> str:
 
 
 def _list_runs(operators: Sequence[Row]) -> list[Row]:
-    """A line for operators in a row that run on one device."""
+    """Merge consecutive operators on the same device into one line."""
     runs: list[Row] = []
     for pe, group in groupby(operators, key=lambda row: row["pe"]):
         rows = list(group)

@@ -1,4 +1,4 @@
-"""Answers about bottlenecks and what to buy, as text."""
+"""Tables for planners: bottlenecks, sensitivities, provisioning, and what a goal needs."""
 
 from collections.abc import Sequence
 
@@ -6,25 +6,20 @@ from grids.entries.parameters import PARAMETERS
 from grids.grid import LABELS
 from grids.reading.units import format_quantity
 from sweep.cells.reader import CHOSEN
-from sweep.show.columns import (
-    INTERVAL,
-    format_duration,
-    format_odds,
-    format_value,
-)
+from sweep.show.columns import INTERVAL, format_duration, format_odds, format_value
 from sweep.show.data import Format, Row
 from sweep.show.rows import shorten_label, show, show_rows
 
-# Parameters of a cell that are shown without --all: those of the largest effect.
+# Parameters listed per cell without --all: those of the largest effect.
 FIRST = 10
 
 
 def show_bottlenecks(rows: Sequence[Row], form: Format, every: bool) -> None:
-    """Print a line per cell, then a sentence on the last cell of each strategy."""
+    """Print a line per cell; a table is followed by a sentence on each strategy."""
     show_rows(rows, form, every, _describe_bottleneck)
     if form != "table":
         return
-    # Rows ascend in p: a dict keeps the last of each strategy, where its bottleneck shows most.
+    # Rows ascend in p, so this keeps each strategy's largest p, where its bottleneck shows most.
     for row in {row["strategy"]: row for row in rows if row["feasible"]}.values():
         kind = "" if row["kind"] == "work" else f" It is a {row['kind']}."
         print(f"{settle_label(row)} on {row['pe']:,}: {row['sentence']}{kind}")
@@ -34,7 +29,8 @@ def show_bottlenecks(rows: Sequence[Row], form: Format, every: bool) -> None:
 
 
 def _describe_bottleneck(row: Row) -> Row:
-    """A line: the term that takes most of the time, with its interval where draws give one."""
+    """Make a table line: the largest term and its share of the time."""
+    # Table III has no draws, and so no interval.
     interval = None
     if row.get("share_p10") is not None:
         interval = f"{100 * row['share_p10']:.0f} to {100 * row['share_p90']:.0f}%"
@@ -69,7 +65,6 @@ def show_sensitivities(rows: Sequence[Row], form: Format, every: bool) -> None:
 
 
 def _describe_sensitivity(row: Row) -> Row:
-    """A line: a parameter, and how its change acts on the time."""
     return {
         **_take_place(row),
         "parameter": row["parameter"],
@@ -81,12 +76,11 @@ def _describe_sensitivity(row: Row) -> Row:
 
 
 def show_provisions(rows: Sequence[Row], form: Format, every: bool) -> None:
-    """Print a line per strategy, that of the fewest PEs first."""
+    """Print a line per strategy, the one that needs the fewest PEs first."""
     show_rows(rows, form, every, _describe_provision)
 
 
 def _describe_provision(row: Row) -> Row:
-    """A line: what to buy; the time in units that planners use."""
     kept = {key: row[key] for key in row if key not in ("replicas", "segment_count")}
     time, odds = row["train_time"], row["holds"]
     kept |= {
@@ -99,12 +93,11 @@ def _describe_provision(row: Row) -> Row:
 
 
 def show_needs(rows: Sequence[Row], form: Format, every: bool) -> None:
-    """Print a line per cell: the machine's value, and the one that a goal needs."""
+    """Print a line per cell: the system's value of a parameter, and the one a goal needs."""
     show_rows(rows, form, every, _describe_need)
 
 
 def _describe_need(row: Row) -> Row:
-    """A line: the value that a goal needs, beside the machine's."""
     return {
         **_take_place(row),
         "this system": None if row["own"] is None else format_value(row["parameter"], row["own"]),
@@ -115,7 +108,7 @@ def _describe_need(row: Row) -> Row:
 
 
 def _describe_ends(row: Row) -> str | None:
-    """The 80 % interval of a need, or of the efficiency that is reached at best."""
+    """Describe the 80 % interval of the needed value, or of the best efficiency reached."""
     if row.get("met_probability") is None:
         return None
     if row["needed"] is None and row["reason"] != "any value will do":
@@ -127,14 +120,14 @@ def _describe_ends(row: Row) -> str | None:
 
 
 def _take_place(row: Row) -> Row:
-    """Labels and axes of a row."""
+    """Return a row's labels and axes, which say which cell it is about."""
     kept = (*LABELS, "precision", "software", *PARAMETERS)
-    place = {key: value for key, value in row.items() if key in kept}
-    return place | {"strategy": shorten_label(row["strategy"])}
+    labels = {key: value for key, value in row.items() if key in kept}
+    return labels | {"strategy": shorten_label(row["strategy"])}
 
 
 def settle_label(row: Row) -> str:
-    """A row's strategy with its chosen settings: the label that `predict` takes."""
+    """Return a row's strategy with its chosen settings, a label that `predict` accepts."""
     label = str(row["strategy"])
     for name, column in CHOSEN.items():
         label = label.replace(f"{name}=best", f"{name}={row[column]}")

@@ -1,4 +1,4 @@
-"""Rankings and regrets as text: what strategies take, and what would make the losers feasible."""
+"""Tables of rankings and regrets: what each strategy costs, and what would make losers feasible."""
 
 import itertools
 from collections.abc import Sequence
@@ -15,22 +15,21 @@ from sweep.show.data import Format, Row
 from sweep.show.rows import SCREENFUL, shorten_label, show, show_rows, tell_more
 from sweep.show.tables import print_table
 
-# Columns behind a row's labels and axes; JSON and CSV have all of them.
+# Columns after a row's labels and axes; JSON and CSV have all there are.
 SHOWN = (
     *("degrees", "group_size", "segment_count", "precision", "software", "global_batch"),
     *("epochs", "train_time", "epoch_time", "cost", "memory"),
 )
 HEADS = {"group_size": "group", "segment_count": "segments"}
 REGRETS = {"worst_loss": "worst slowdown", "mean_loss": "mean slowdown"}
-# Scenarios of a regret that a cell lists one by one; of more, the ends.
-LISTED = 3
+LISTED = 3  # scenarios in a cell of a regret; of more values only the ends
 
 
 def show_ranking(rows: Sequence[Row], form: Format, goal: str, every: bool = True) -> None:
-    """Print what `best` answers: a table of the allowed strategies, then the losers.
+    """Print the answer of `best`: the feasible strategies, then the losers.
 
-    every: show all rankings in full; else, where machines with other values of a parameter make
-    more than a screenful, only the first of each.
+    every: print all rankings in full. Otherwise only the winners, where a sweep over a parameter of
+    the machine makes more than a screenful.
     """
     if form != "table" or not rows:
         show(rows, form)
@@ -40,7 +39,7 @@ def show_ranking(rows: Sequence[Row], form: Format, goal: str, every: bool = Tru
         name for name in _list_given(_list_axes(rows[0])) if len({row[name] for row in rows}) > 1
     ]
     whole = every or not given or len(allowed) <= SCREENFUL
-    # A store swept over a bandwidth has a ranking for each: the firsts are what to compare.
+    # A sweep over a bandwidth has a ranking for each value: the winners are what to compare.
     kept = allowed if whole else [row for row in allowed if row["rank"] == 1][:SCREENFUL]
     if kept:
         print_table([_describe_winner(row, goal) for row in kept])
@@ -52,7 +51,6 @@ def show_ranking(rows: Sequence[Row], form: Format, goal: str, every: bool = Tru
 
 
 def _show_losers(rows: Sequence[Row], whole: bool) -> None:
-    """Print the strategies that nothing allows: a screenful, or the whole."""
     if not rows:
         return
     shown = rows if whole else rows[:SCREENFUL]
@@ -60,12 +58,13 @@ def _show_losers(rows: Sequence[Row], whole: bool) -> None:
     title = "Not feasible, at the nearest cell" if explained else "Not feasible"
     print_table([_describe_loser(row) for row in shown], title)
     if not explained:
-        print("By how much, and what would make them feasible: --why")
+        print("--why says by how much, and what would make them feasible")
     tell_more(len(rows) - len(shown))
 
 
 def _describe_winner(row: Row, goal: str) -> Row:
-    """A line of an allowed row: given axes before its strategy, chosen ones behind it."""
+    """Make the table line of a feasible row."""
+    # What the machine fixes stands before the strategy, what was chosen for it stands after it.
     axes = _list_axes(row)
     given = _list_given(axes)
     chosen = [axis for axis in axes if axis not in given]
@@ -85,23 +84,23 @@ def _describe_winner(row: Row, goal: str) -> Row:
 
 
 def describe_losers(rows: Sequence[Row]) -> str:
-    """The limits that forbid the losers, the most frequent first."""
+    """List the limits that forbid the losers, for the end of a message."""
     reasons = dict.fromkeys(reason for row in rows for reason in row["limit"])
     return f": {', '.join(reasons)}" if reasons else ""
 
 
 def _describe_chance(row: Row, second: Row, given: Sequence[str]) -> str:
-    """The probability of the first place, in a sentence."""
+    """State the probability that a row beats the next one."""
     first, other = shorten_label(row["strategy"]), shorten_label(second["strategy"])
     chance = row["faster_than_next"]
     odds = f"{chance:.0%}" if 0.01 <= chance < 0.995 else "over 99%" if chance > 0.5 else "under 1%"
     values = (f"{name} {write_value(name, row[name])}" for name in given)
-    place = ", ".join([row["system"], *values])
-    return f"{first} is faster than {other} with a probability of {odds} ({place})."
+    where = ", ".join([row["system"], *values])
+    return f"{first} is faster than {other} with a probability of {odds} ({where})."
 
 
 def _describe_loser(row: Row) -> Row:
-    """A line of a loser: the nearest cell to being allowed, why it is not, and what would do."""
+    """Make the table line of a loser: its most nearly feasible cell, and what would help."""
     labels = {name: row[name] for name in LABELS} | {"strategy": shorten_label(row["strategy"])}
     axes, rejection = _list_axes(row), row["rejection"]
     if rejection is None:
@@ -118,34 +117,33 @@ def _describe_loser(row: Row) -> Row:
         f"{name}={format_quantity(value, 'B') if name == 'memory_capacity' else value}"
         for name, value in rejection["changes"].items()
     )
-    place = {name: rejection[name] for name in axes if name in rejection}
-    return {**labels, **place, "why": reasons, "feasible with": " or ".join(changes) or None}
+    nearest = {name: rejection[name] for name in axes if name in rejection}
+    return {**labels, **nearest, "why": reasons, "feasible with": " or ".join(changes) or None}
 
 
 def _list_given(axes: Sequence[str]) -> list[str]:
-    """The axes that are given, as the machine's are."""
-    # The name of rows stands before their parameters.
-    behind = zip(axes, [*axes[1:], ""], strict=True)
+    """List the axes that the machine fixes, and the names of zipped axes with such parameters."""
+    # The name of a zipped axis comes right before its parameters.
+    pairs = itertools.pairwise([*axes, ""])
     return [
         axis
-        for axis, follows in behind
-        if axis in GIVEN or (axis not in PARAMETERS and follows in GIVEN)
+        for axis, following in pairs
+        if axis in GIVEN or (axis not in PARAMETERS and following in GIVEN)
     ]
 
 
 def _list_axes(row: Row) -> list[str]:
-    """The names of a row's axes: the keys between its labels and how PEs divide."""
+    """List a row's axes: the keys between its labels and `replicas`."""
     keys = list(row)
     return keys[keys.index("strategy") + 1 : keys.index("replicas")]
 
 
 def show_regrets(rows: Sequence[Row], over: str, form: Format, every: bool) -> None:
-    """Print what `regret` answers: values with their units, of many the ends."""
+    """Print the answer of `regret`."""
     show_rows(rows, form, every, partial(_describe_regret, over))
 
 
 def _describe_regret(over: str, row: Row) -> Row:
-    """A line: where a strategy loses most, of a system with its precision and software."""
     settings = [row[key] for key in PLACES["worst_at"] if row.get(key) is not None]
     worst = None if row["worst_at"] is None else _write_scenario(over, row["worst_at"])
     return {
@@ -156,7 +154,6 @@ def _describe_regret(over: str, row: Row) -> Row:
 
 
 def _write_scenarios(over: str, values: Sequence[Any]) -> str:
-    """Scenarios in a cell."""
     texts = [_write_scenario(over, value) for value in values]
     if len(texts) <= LISTED:
         return ", ".join(texts)
@@ -166,6 +163,5 @@ def _write_scenarios(over: str, values: Sequence[Any]) -> str:
 
 
 def _write_scenario(over: str, value: Any) -> str:
-    """A scenario, of a parameter with its unit."""
-    is_value = over in PARAMETERS and isinstance(value, int | float)
-    return format_value(over, value) if is_value else str(value)
+    is_parameter = over in PARAMETERS and isinstance(value, int | float)
+    return format_value(over, value) if is_parameter else str(value)

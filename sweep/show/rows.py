@@ -1,4 +1,4 @@
-"""Answers in the format of `--format`: rows, one record, or several sections."""
+"""Printing an answer as `--format` says: rows, one record, or several sections."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -10,26 +10,26 @@ from sweep.show.visible import tell
 if TYPE_CHECKING:
     import pandas as pd
 
-# Rows of a table without --all: with head and message they fill a small terminal.
+# Rows of a table without --all: with header and message they fill a small terminal.
 SCREENFUL = 20
 
 
 def show(rows: "pd.DataFrame | Sequence[Row]", form: Format) -> None:
-    """Print rows to stdout."""
+    """Print rows."""
     records = rows if isinstance(rows, Sequence) else rows.to_dict("records")
     plain = [{str(key): value for key, value in row.items()} for row in records]
     show_sections(plain, plain, form, lambda: print_table(plain, complete="csv"))
 
 
 def show_one(row: Row, form: Format) -> None:
-    """Print one record: for people one line per key."""
+    """Print one record; as a table it has one line per key."""
     show_sections(row, [row], form, lambda: print_record(row))
 
 
 def show_sections(
     answer: object, rows: Sequence[Row], form: Format, print_sections: Callable[[], None]
 ) -> None:
-    """Print an answer of several parts: JSON has all of it, CSV its rows, people read sections."""
+    """Print an answer in several sections; JSON has all of it, CSV only `rows`."""
     if form == "json":
         print_json(answer)
     elif form == "csv":
@@ -45,9 +45,9 @@ def show_rows(
     describe: Callable[[Row], Row] = dict,
     left_out: int = 0,
 ) -> None:
-    """Print rows to stdout, as a table no more than a screenful; count the others on stderr.
+    """Print rows; a table shows a screenful unless `every`, and stderr counts the rest.
 
-    describe: the line of a row in a table. left_out: rows that were left out before.
+    describe: makes the table line of a row. left_out: rows that the caller left out already.
     """
     if form != "table" or not rows:
         show(rows, form)
@@ -58,13 +58,13 @@ def show_rows(
 
 
 def tell_more(count: int) -> None:
-    """Say on stderr how many rows a table lacks, if any."""
+    """Say on stderr how many rows the table leaves out, if any."""
     if count:
         tell(f"paradl: {count:,} more: --all")
 
 
 def shorten_label(label: str) -> str:
-    """A strategy without what was searched: other columns say what was chosen."""
+    """Drop `=best` settings from a strategy's label: other columns show what was chosen."""
     base, _, settings = label.partition(":")
     kept = [text for text in settings.split(",") if text and not text.endswith("=best")]
     return f"{base}:{','.join(kept)}" if kept else base

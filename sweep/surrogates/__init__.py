@@ -1,1 +1,1 @@
-"""Surrogates: learners that are trained on samples, and how far they can be trusted."""
+"""Surrogates: learners trained on samples of an oracle, and their scores."""

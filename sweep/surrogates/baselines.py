@@ -1,7 +1,7 @@
-"""Baselines: what a surrogate has to beat.
+"""Baselines that a surrogate has to beat.
 
-`neighbour` answers with the nearest training row. `habit` ranks strategies by how often each was
-the fastest in training, and knows no times.
+`neighbour` answers with the nearest training row. `habit` ranks strategies by how often they were
+fastest in training, and predicts no times.
 """
 
 import numpy as np
@@ -12,14 +12,14 @@ from sweep.surrogates.rows import SampleRows, read_targets
 from sweep.surrogates.scores import Answers
 from sweep.surrogates.surrogate import read_outputs
 
-# Training rows that are searched, roughly, and rows that are looked up at once.
+# About how many training rows are searched; how many rows are looked up at once.
 KEPT, AT_ONCE = 50_000, 2_000
 
 
 class Neighbours:
     """Training rows by strategy.
 
-    They are whole slices: else the strategies of one slice would be answered from different points.
+    Whole slices are kept, so that all strategies of a slice are answered from the same point.
     """
 
     def __init__(self, encoding: Encoding, rows: SampleRows, seed: int = 0) -> None:
@@ -34,19 +34,20 @@ class Neighbours:
         self._strategies = kept.frame["strategy"].to_numpy()
 
     def answer(self, rows: SampleRows) -> Answers:
-        """The answers of the nearest rows, of any strategy where a row's own was not trained on."""
+        """Return the nearest row's answer: of the same strategy, or of any if that is unknown."""
         features, strategies = self._encode(rows), rows.frame["strategy"].to_numpy()
         nearest = np.zeros(len(rows), np.int64)
         for strategy in np.unique(strategies):
-            places = np.flatnonzero(strategies == strategy)
-            among = np.flatnonzero(self._strategies == strategy)
-            among = among if len(among) else np.arange(len(self._strategies))
-            known = self._features[among]
+            numbers = np.flatnonzero(strategies == strategy)
+            candidates = np.flatnonzero(self._strategies == strategy)
+            candidates = candidates if len(candidates) else np.arange(len(self._strategies))
+            known = self._features[candidates]
             squares = (known**2).sum(axis=1)
-            for first in range(0, len(places), AT_ONCE):
-                block = places[first : first + AT_ONCE]
+            for first in range(0, len(numbers), AT_ONCE):
+                block = numbers[first : first + AT_ONCE]
+                # Squared distances, less the row's own square.
                 distances = squares - 2 * features[block] @ known.T
-                nearest[block] = among[np.argmin(distances, axis=1)]
+                nearest[block] = candidates[np.argmin(distances, axis=1)]
         predictions = read_outputs(self._outputs[nearest][None])
         return Answers(predictions.epoch_time, predictions.feasible)
 
@@ -55,7 +56,7 @@ class Neighbours:
 
 
 class Habit:
-    """The rank of each strategy by how often it was the fastest feasible one in a slice."""
+    """Rank of each strategy by how often it was the fastest feasible one in a slice."""
 
     def __init__(self, rows: SampleRows) -> None:
         frame = rows.frame[rows.frame["feasible"].to_numpy(bool)]
@@ -66,6 +67,6 @@ class Habit:
         }
 
     def answer(self, rows: SampleRows) -> Answers:
-        """Ranks in the place of times; all rows are taken to be feasible."""
+        """Return ranks in place of times; all rows are assumed feasible."""
         ranked = rows.frame["strategy"].map(self.ranks).fillna(len(self.ranks) + 1.0)
         return Answers(np.asarray(ranked, np.float64), np.ones(len(rows), bool))

@@ -1,4 +1,4 @@
-"""Encoding: features as a learner reads them, logarithms of mean 0 and variance 1."""
+"""Encode features as logarithms of mean 0 and variance 1."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
 Singles = NDArray[np.float32]
 Flags = NDArray[np.bool_]
-# The smallest value that is encoded, as a share of the smallest in training: 0 has no logarithm.
+# Smaller values are encoded as this share of the smallest in training: 0 has no logarithm.
 LEAST_SHARE = 0.1
-# Relative slack at the ends of a range: files hold values in single and in double precision.
+# Relative tolerance at the ends of a range: files have single and double precision.
 SLACK = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class Encoding:
-    """How features become numbers [feature]: (log(x + offset) - mean) / scale.
+    """Encoding (log(x + offset) - mean) / scale of features, arrays by feature.
 
-    low, high: the range of training. constants: features that had one value in training, and this
-    value; they are not encoded.
+    low, high: training range. constants: features with one value in training, and that value;
+    they are not encoded.
     """
 
     names: tuple[str, ...]
@@ -38,18 +38,18 @@ class Encoding:
     high: Floats
 
     def encode(self, values: Floats) -> Singles:
-        """Encoded features [row, feature] of values [row, feature]."""
+        """Encode values [row, feature]."""
         floor = np.where(self.offset > 0, 0.0, self.low * LEAST_SHARE)
         logs = np.log(np.maximum(values, floor) + self.offset)
         return np.asarray((logs - self.mean) / self.scale, np.float32)
 
     def differentiate(self, values: Floats) -> Singles:
-        """d encoded / d log value [row, feature]."""
+        """Return d encoded / d log value [row, feature]."""
         rates = np.divide(values, values + self.offset, out=np.zeros_like(values), where=values > 0)
         return np.asarray(rates / self.scale, np.float32)
 
     def find_outside(self, frame: "pd.DataFrame") -> Flags:
-        """Which values lie outside the range of training [row, feature], in order of `watched`."""
+        """Return whether values are outside the training range [row, feature], as in `watched`."""
         values = read_values(frame, self.watched)
         constant = np.array([*self.constants.values()], float)
         low, high = np.append(self.low, constant), np.append(self.high, constant)
@@ -58,17 +58,17 @@ class Encoding:
 
     @property
     def watched(self) -> tuple[str, ...]:
-        """All features of the training rows, the constant ones last."""
+        """All features of the training rows, constant ones last."""
         return (*self.names, *self.constants)
 
 
 def fit_encoding(frame: "pd.DataFrame", names: Sequence[str]) -> Encoding:
-    """Find the encoding of the features `names` from the training rows."""
+    """Fit the encoding of the features `names` to training rows. InputError: all are constant."""
     values = read_values(frame, names)
     low, high = values.min(axis=0), values.max(axis=0)
     varying = high > low
     if not varying.any():
-        raise InputError("every feature is constant in the training rows: nothing can be learnt")
+        raise InputError("every feature is constant in the training rows: nothing can be learned")
     kept = values[:, varying]
     smallest = np.where(kept > 0, kept, np.inf).min(axis=0)
     offset = np.where(low[varying] > 0, 0.0, smallest)
@@ -86,12 +86,12 @@ def fit_encoding(frame: "pd.DataFrame", names: Sequence[str]) -> Encoding:
 
 
 def read_values(frame: "pd.DataFrame", names: Sequence[str]) -> Floats:
-    """Values [row, feature]. InputError: a column is missing, not numeric or negative."""
+    """Read values [row, feature]. InputError: a column is missing, not numeric or negative."""
     missing = [name for name in names if name not in frame]
     if missing:
         raise InputError(
             f"features are missing: {', '.join(missing)}",
-            advice="give the columns that 'paradl sample' writes",
+            advice="rows need the columns that 'paradl sample' writes",
         )
     try:
         values = frame[list(names)].to_numpy(np.float64)

@@ -1,7 +1,7 @@
-"""Evaluating a surrogate: scores on the rows that each split tests, beside those of baselines.
+"""Evaluate a surrogate on the test rows of each split, next to baselines.
 
-A split is tested on the rows of its test side that lie on the training side of all other splits of
-the training: they differ from the training rows in what that split holds out, and in nothing else.
+A split is tested on rows that are on its test side and on the training side of the surrogate's
+other splits: they differ from the training rows only in what that split holds out.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +20,7 @@ from sweep.surrogates.rows import SampleRows, read_rows
 from sweep.surrogates.scores import Answers, score_rows, score_slices
 from sweep.surrogates.surrogate import Surrogate, load_surrogate
 
-# Rows of a split that are tested at most: more change no score in its second digit.
+# Most rows to test per split: more do not change the second digit of a score.
 TESTED = 60_000
 HABIT = "habit"
 Report = Callable[[str, str], None]
@@ -34,14 +34,14 @@ def evaluate_surrogate(
     baselines: bool = True,
     report: Report = lambda split, method: None,
 ) -> list[dict[str, Any]]:
-    """A row for each split and method: R2 of the logarithm of time, relative errors, F1 of
-    feasibility, Kendall's tau and regret of strategies; or a `note` on why there are no scores.
+    """Return a row per split and method: R2 of log time, relative errors, F1 of feasibility,
+    Kendall's tau and regret of strategies, or a `note` on why there are no scores.
 
-    splits: by default all that the data set has, with a note where the surrogate was trained on the
-    tested rows. baselines: scores of the nearest training row (`neighbour`), and of the strategy
-    that was the fastest most often in training (`habit`). report: called before each is scored.
+    splits: by default all of the data set; a note stands for those whose test rows the surrogate
+    was trained on. baselines: also score the nearest training row (`neighbour`) and the strategy
+    that was fastest most often in training (`habit`). report: called before each score.
 
-    InputError: no surrogate, no data set, not the one that it was trained on, no such split.
+    InputError: no surrogate, no data set, not the one of the training, no such split.
     """
     surrogate, samples = load_surrogate(path), open_samples(data)
     _expect_same(surrogate, samples.facts, str(data))
@@ -50,9 +50,9 @@ def evaluate_surrogate(
     methods = _list_methods(surrogate, rows.take(rows.is_train(trained)) if baselines else None)
     scores: list[dict[str, Any]] = []
     for split in splits or [name for name in SPLITS if name in samples.splits]:
-        note, tested = f"trained on its test rows; to test it, train by the split {split}", None
+        note, tested = f"trained on its test rows; to test it, train with --split {split}", None
         if split in trained:
-            note = "no rows to test on the training side of the other splits"
+            note = "no test rows on the training side of the other splits"
             tested = rows.take(_find_tested(rows, split, trained))
         if not tested:
             scores.append({"split": split, "method": surrogate.learner, "note": note})
@@ -67,7 +67,7 @@ def evaluate_surrogate(
 def _list_methods(
     surrogate: Surrogate, train: SampleRows | None
 ) -> dict[str, Callable[[SampleRows], Answers]]:
-    """The surrogate, and with training rows the baselines, which learn from them."""
+    """Return the surrogate and, given training rows, the baselines."""
 
     def answer(rows: SampleRows) -> Answers:
         predictions = surrogate.apply(rows.frame)
@@ -82,16 +82,16 @@ def _list_methods(
 
 
 def _score(rows: SampleRows, answers: Answers, *, timed: bool) -> dict[str, Any]:
-    """The scores of a method's answers; without those of rows where it does not answer times."""
+    """Score a method's answers; row scores are None unless its answers are times (`timed`)."""
     frame = rows.frame
     truth = Answers(frame[EPOCH].to_numpy(np.float64), frame["feasible"].to_numpy(bool))
-    of_rows = score_rows(truth, answers)
-    of_slices = score_slices(truth, answers, frame["slice"].to_numpy())
-    return {"rows": len(rows), **(of_rows if timed else dict.fromkeys(of_rows)), **of_slices}
+    scores = score_rows(truth, answers)
+    slices = score_slices(truth, answers, frame["slice"].to_numpy())
+    return {"rows": len(rows), **(scores if timed else dict.fromkeys(scores)), **slices}
 
 
 def _find_tested(rows: SampleRows, split: str, trained: Sequence[str]) -> Flags:
-    """True if a split tests each row: whole slices, at most TESTED rows or so."""
+    """True for rows that a split tests: whole slices, at most about TESTED rows [row]."""
     others = [name for name in trained if name != split]
     tested: Flags = ~rows.is_train([split]) & rows.is_train(others)
     share = TESTED / max(int(tested.sum()), 1)
@@ -103,16 +103,16 @@ def _find_tested(rows: SampleRows, split: str, trained: Sequence[str]) -> Flags:
 
 
 def _expect_same(surrogate: Surrogate, facts: Mapping[str, Any], where: str) -> None:
-    """InputError: the data set's splits hold out something else than those of the training."""
-    known = surrogate.facts["splits_of_data"]
+    """Raise InputError unless the data set's splits hold out what the training held out."""
     for split in surrogate.facts["splits"]:
-        here = facts["splits"].get(split)
-        same = here is not None and dict(here) == known[split]
+        held = facts["splits"].get(split)
+        known = surrogate.facts["splits_of_data"][split]
+        is_same = held is not None and dict(held) == known
         if split == "random":
-            same = here is not None and facts["seed"] == surrogate.facts["data_seed"]
-        if not same:
+            is_same = held is not None and facts["seed"] == surrogate.facts["data_seed"]
+        if not is_same:
             raise InputError(
-                f"its split {split!r} holds out something else than the split of the training",
+                f"its split {split!r} differs from that of the training data",
                 where=where,
-                advice="evaluate on the data set of the training, or train on this one",
+                advice="evaluate on the training data set, or train on this one",
             )

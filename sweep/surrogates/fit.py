@@ -1,7 +1,7 @@
-"""Fitting a network: least squares of logarithms and, on request, of their slopes (Sobolev).
+"""Fit a network to logarithms of targets and, on request, to their slopes (Sobolev training).
 
 Czarnecki et al., "Sobolev training for neural networks", NeurIPS 2017: each step compares the
-derivative along a random direction of the inputs with the same of the labels.
+network's derivative along a random direction of the inputs with that of the labels.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,31 +27,31 @@ from sweep.surrogates.rows import (
     read_targets,
 )
 
-# Weights of the losses in the logarithms of the epoch, compute, communication (times its share of
-# the epoch) and memory; of the classification by feasibility; and of slopes.
+# Loss weights: logarithms of epoch, compute, communication (times its share of the epoch) and
+# memory; classification by feasibility; slopes.
 WEIGHTS = (1.0, 0.3, 0.3, 0.3)
 CLASSES = 0.1
 SLOPES = 1.0
-# Beyond it [in logarithms] an error counts in proportion, not squared: few rows must not decide.
+# [logarithm] Larger errors count linearly, not squared, so that outliers do not dominate.
 FAR = 0.3
 BATCH = 1024
-# Steps of an epoch at least: batches of few rows are smaller.
+# Least steps per epoch: small data sets get smaller batches.
 LEAST_STEPS = 32
-# Rows of the least-squares lines at most.
+# Most rows for the least-squares lines.
 LINE_ROWS = 20_000
 RATE = 3e-3
 DECAY = 1e-4
-# Epochs without a better validation error after which training ends.
+# Training ends after this many epochs without a better validation error.
 PATIENCE = 8
-# Rows that are predicted at once.
+# Rows predicted at once.
 PREDICTED = 2**12
-# Called with the epoch (or round), the number of them, and the error of validation.
+# Called with the epoch (or round), their number and the validation error.
 Report = Callable[[int, int, float], None]
 
 
 @dataclass(frozen=True)
 class TrainingRecipe:
-    """How a network is trained. gradients: on slopes, too."""
+    """Settings of a network's training. gradients: train on slopes, too."""
 
     width: int = 128
     epochs: int = 20
@@ -61,10 +61,12 @@ class TrainingRecipe:
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """Rows as arrays: encoded features [row, feature], kinds [row, way], room [row], targets
-    [row, target], feasible [row]. For slopes also: slopes [row, 1 + target, input]; columns [row,
-    column], the features that any input moves, rates [row, column], their derivatives, and masks
-    [row, input, column], which of them each input moves.
+    """Rows as arrays by name.
+
+    features: encoded [row, feature]. kinds [row, parallelism]. room [row]. targets [row, target].
+    feasible [row]. With slopes also: slopes [row, 1 + target, input]; columns [row, column], the
+    features that depend on some input; rates [row, column], their derivatives; masks [row, input,
+    column], which of them depend on which input.
     """
 
     arrays: dict[str, Singles]
@@ -73,12 +75,12 @@ class Examples:
         return len(self.arrays["features"])
 
     def take(self, at: Any) -> dict[str, Singles]:
-        """Take some rows."""
+        """Return the arrays of some rows."""
         return {name: array[at] for name, array in self.arrays.items()}
 
 
 def make_examples(rows: SampleRows, encoding: Encoding, *, gradients: bool) -> Examples:
-    """Encode rows, with their slopes where `gradients`."""
+    """Encode rows; with their slopes if `gradients`."""
     frame = rows.frame
     values = read_values(frame, encoding.names)
     arrays = {
@@ -91,14 +93,14 @@ def make_examples(rows: SampleRows, encoding: Encoding, *, gradients: bool) -> E
     if gradients:
         rates = encoding.differentiate(values)
         slopes = read_slopes(rows)
-        slopes[frame["near_kink"].to_numpy(bool)] = np.nan  # one-sided there
+        slopes[frame["near_kink"].to_numpy(bool)] = np.nan  # those are one-sided
         followers = [
             np.isin(encoding.names, list_followers(name)).astype(np.float32) for name in rows.inputs
         ]
         columns = np.flatnonzero(np.any(followers, axis=0))
         arrays["rates"] = rates[:, columns]
         arrays["slopes"] = slopes.astype(np.float32)
-        # The same for every row: broadcast, so that batches are taken alike.
+        # Equal in all rows, but broadcast so that batches slice all arrays alike.
         masks = np.stack(followers)[:, columns]
         arrays["masks"] = np.broadcast_to(masks, (len(frame), *masks.shape))
         arrays["columns"] = np.broadcast_to(columns.astype(np.int32), (len(frame), len(columns)))
@@ -108,7 +110,7 @@ def make_examples(rows: SampleRows, encoding: Encoding, *, gradients: bool) -> E
 def fit_network(
     train: Examples, valid: Examples, recipe: TrainingRecipe, report: Report = lambda *_: None
 ) -> tuple[SurrogateNetwork, float]:
-    """Train a network; return the best on the rows of validation, and its error there.
+    """Train a network; return the one with the least validation error, and that error.
 
     The error is the root mean square of the logarithm of an epoch's time.
     """
@@ -124,12 +126,12 @@ def fit_network(
                 since += 1
             if since >= PATIENCE:
                 break
-    assert best is not None  # there is an epoch at least
+    assert best is not None  # there is at least one epoch
     return best, least
 
 
 def _train_epochs(train: Examples, recipe: TrainingRecipe) -> Iterator[SurrogateNetwork]:
-    """The network after each epoch."""
+    """Yield the network after each epoch."""
     size = min(BATCH, max(len(train) // LEAST_STEPS, 1))
     steps = len(train) // size
     optimiser, step = _make_step(steps, recipe.epochs, recipe.gradients)
@@ -149,7 +151,7 @@ def _train_epochs(train: Examples, recipe: TrainingRecipe) -> Iterator[Surrogate
 def _make_step(
     steps: int, epochs: int, gradients: bool
 ) -> tuple[optax.GradientTransformation, Callable[..., tuple[SurrogateNetwork, Any]]]:
-    """Make the optimiser for so many steps an epoch, and its compiled step."""
+    """Make the optimiser for `steps` steps per epoch, and its compiled step."""
     total = steps * epochs
     warm_up = min(2 * steps, total // 2)  # two epochs, but at most half of the training
     schedule = optax.warmup_cosine_decay_schedule(RATE / 20, RATE, warm_up, total, RATE / 300)
@@ -161,7 +163,7 @@ def _make_step(
 
 
 def measure_error(network: SurrogateNetwork, examples: Examples) -> float:
-    """Root mean square error of the logarithm of an epoch's time."""
+    """Return the root mean square error of the logarithm of an epoch's time."""
     outputs = apply_member(network, examples.arrays)
     guess, known = (
         np.logaddexp(logs[:, 0], logs[:, 1]) for logs in (outputs, examples.arrays["targets"])
@@ -170,12 +172,12 @@ def measure_error(network: SurrogateNetwork, examples: Examples) -> float:
 
 
 def apply_member(member: Any, arrays: dict[str, Singles]) -> Singles:
-    """The outputs [row, output] of a network or of trees, some rows at a time."""
+    """Return the outputs [row, output] of a network or of trees, evaluated block by block."""
     parts = []
     for first in range(0, len(arrays["features"]), PREDICTED):
         inputs = [arrays[name][first : first + PREDICTED] for name in ("features", "kinds", "room")]
         count = len(inputs[0])
-        # Filled up to a power of two: few compiled programs serve all numbers of rows.
+        # Padded to a power of two, so that few compiled programs serve all numbers of rows.
         size = 1 << (count - 1).bit_length()
         filled = [np.resize(array, (size, *array.shape[1:])) for array in inputs]
         parts.append(np.asarray(_apply(member, *filled))[:count])
@@ -215,7 +217,7 @@ def _step(
 def _measure_loss(
     network: SurrogateNetwork, batch: dict[str, Array], signs: Array, gradients: bool
 ) -> Array:
-    """The loss of a batch; with gradients, of slopes along the direction `signs` [input], too."""
+    """Return the loss of a batch; with gradients also that of slopes along `signs` [input]."""
     features, kinds, room = (batch[name] for name in ("features", "kinds", "room"))
     outputs = jax.vmap(network)(features, kinds, room)
     logs, known = _with_epoch(outputs[:, :-1]), _with_epoch(batch["targets"])
@@ -229,24 +231,23 @@ def _measure_loss(
         direction = signs[: batch["slopes"].shape[2]]
         along = jnp.einsum("rif,i,rf->rf", batch["masks"], direction, batch["rates"])
         tangents = jnp.zeros_like(features).at[:, batch["columns"][0]].set(along)
-        _, moved = jax.jvp(
-            lambda there: _with_epoch(jax.vmap(network)(there, kinds, room)[:, :-1]),
+        _, slopes = jax.jvp(
+            lambda moved: _with_epoch(jax.vmap(network)(moved, kinds, room)[:, :-1]),
             (features,),
             (tangents,),
         )
-        guess = batch["slopes"] @ direction
-        loss += SLOPES * _sum_losses(moved, guess, weights)
+        loss += SLOPES * _sum_losses(slopes, batch["slopes"] @ direction, weights)
     return loss
 
 
 def _with_epoch(logs: Array) -> Array:
-    """Put the logarithm of an epoch's time before those of the targets [row, 1 + target]."""
+    """Prepend the logarithm of an epoch's time to those of the targets [row, 1 + target]."""
     return jnp.concatenate([jnp.logaddexp(logs[:, :1], logs[:, 1:2]), logs], axis=1)
 
 
 def _sum_losses(guess: Array, known: Array, weights: Array) -> Array:
-    """Losses summed over columns, averaged over rows; 0 where a label is NaN."""
-    # NaN is replaced ahead of the loss: after it, the derivative would still be NaN.
+    """Return losses summed over columns and averaged over rows; 0 where a label is NaN."""
+    # NaN is replaced before the loss: replaced after it, the derivative would still be NaN.
     errors = jnp.where(jnp.isfinite(known), guess - known, 0.0)
     losses = optax.losses.huber_loss(errors, delta=FAR)
     return jnp.sum(jnp.where(jnp.isfinite(weights), weights, 0.0) * losses) / guess.shape[0]

@@ -1,9 +1,9 @@
-"""The network: sums of terms, each a product of powers of the features, bent by hidden layers.
+"""The network: sums of terms that are products of powers of the features, plus a correction.
 
-Times and memory of training are sums of terms (arithmetic, traffic, start-ups ...), each roughly a
-product of powers of sizes: in logarithms a straight line. So the logarithm of a target is modelled
-as the log-sum-exp of lines, with lines of its own for each way of dividing a network, plus a small
-network that bends them. Beyond the training range the lines go on straight.
+Times and memory are sums of terms (arithmetic, traffic, latency ...), each roughly a product of
+powers of sizes, which is a straight line in logarithms. So the logarithm of a target is the
+log-sum-exp of lines, with additional lines for each parallelism, and a small network bends them.
+Beyond the training range the lines go on straight.
 """
 
 from dataclasses import replace
@@ -18,20 +18,22 @@ from jax import Array
 from grids.models.layers import Floats
 from kernels.blocks.labels import TARGETS
 
-# A learner's outputs: logarithms of the targets (compute, communication, memory), then log odds of
-# feasibility.
+# Outputs of a learner: logarithms of the targets (compute, communication, memory), then the log
+# odds of being feasible.
 OUTPUTS = len(TARGETS) + 1
 TERMS = 6
 DEPTH = 2
-# Weight of the lines' squares against that of their errors, in the first guess by least squares.
+# Ridge penalty of the initial least-squares lines.
 RIDGE = 1e-2
-# The slope of the log odds in log memory begins here: from 0 the network would never learn it.
+# Initial slope of the log odds in log memory: starting from 0 the network never learns it.
 SHARPNESS = 5.0
 
 
 class SurrogateNetwork(eqx.Module):
-    """lines [kind, term, feature] and starts [kind, term]: first those of all rows, then what each
-    way of dividing adds. layers: weights and biases of the hidden layers and of the last one.
+    """Network of lines and hidden layers.
+
+    lines [kind, term, feature], starts [kind, term]: first those of all rows, then what each
+    parallelism adds. layers: weights and biases of the hidden layers and of the last one.
     """
 
     lines: Array
@@ -40,13 +42,13 @@ class SurrogateNetwork(eqx.Module):
     sharpness: Array
 
     def __call__(self, features: Array, kinds: Array, room: Array) -> Array:
-        """Logarithms of the targets and the log odds of being feasible [output] of one row.
+        """Return logarithms of the targets and the log odds of being feasible [output] of one row.
 
-        features: encoded [feature]. kinds: 1 for each way in which layers are divided, else 0.
-        room: logarithm of a PE's memory.
+        features: encoded [feature]. kinds: 1 for each parallelism in use, else 0. room: logarithm
+        of a PE's memory.
         """
-        ways = jnp.concatenate([jnp.ones(1), kinds])
-        line = jnp.einsum("ktf,f,k->t", self.lines, features, ways) + ways @ self.starts
+        weights = jnp.concatenate([jnp.ones(1), kinds])
+        line = jnp.einsum("ktf,f,k->t", self.lines, features, weights) + weights @ self.starts
         hidden = features
         for weights, biases in self.layers[:-1]:
             hidden = jax.nn.silu(weights @ hidden + biases)
@@ -59,14 +61,14 @@ class SurrogateNetwork(eqx.Module):
 def make_network(
     rng: np.random.Generator, features: int, kinds: int, width: int
 ) -> SurrogateNetwork:
-    """Make a network of random weights whose lines are flat."""
+    """Make a network with random weights and flat lines."""
     outputs = len(TARGETS) * TERMS + 1
     sizes = [features, *[width] * DEPTH, outputs]
     weights = [
         rng.standard_normal((after, before)) / np.sqrt(before) for before, after in pairwise(sizes)
     ]
     weights[-1] *= 0.1
-    # Terms begin apart from each other: equal ones would learn the same.
+    # Random starts, since equal terms would learn the same.
     starts = np.zeros((1 + kinds, outputs))
     starts[0] = rng.standard_normal(outputs)
     return SurrogateNetwork(
@@ -78,7 +80,7 @@ def make_network(
 
 
 def fit_lines(network: SurrogateNetwork, features: Floats, targets: Floats) -> SurrogateNetwork:
-    """Start the network's terms at the least-squares lines through the targets.
+    """Set the network's lines to the least-squares fit of the targets.
 
     features: encoded [row, feature]. targets: logarithms [row, target].
     """
@@ -92,5 +94,5 @@ def fit_lines(network: SurrogateNetwork, features: Floats, targets: Floats) -> S
 
 
 def _to_device(values: Floats) -> Array:
-    moved: Array = jax.device_put(values.astype(np.float32))
-    return moved
+    array: Array = jax.device_put(values.astype(np.float32))
+    return array

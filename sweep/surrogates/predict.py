@@ -1,4 +1,4 @@
-"""Predicting rows of features with a surrogate, and naming features outside its training range."""
+"""Predict rows of features with a surrogate, and name features outside its training range."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,22 +14,21 @@ from sweep.surrogates.surrogate import Surrogate, expect_extra, load_surrogate
 if TYPE_CHECKING:
     import pandas as pd
 
-# Features outside the training range that an answer names at most.
+# Most features outside the training range that an answer names.
 SHOWN = 5
 
 
 def predict_surrogate(
     surrogate: str | Path | Surrogate, rows: "str | Path | pd.DataFrame"
 ) -> "pd.DataFrame":
-    """Predict rows: a table with one row for each of them, in the same order.
+    """Predict rows; return a table with one row for each, in the same order.
 
-    surrogate: a file of `train_surrogate`, or what `load_surrogate` returned. rows: a Parquet or
-    CSV file, a data set's folder, or a DataFrame, with a column for each feature.
+    surrogate: a file of `train_surrogate`, or a loaded one. rows: a Parquet or CSV file, a data
+    set's folder, or a DataFrame, with a column for each feature.
 
-    Columns: the labels that the rows have; `comp_time`, `comm_time`, `epoch_time` [s an epoch],
-    `memory` [B a PE], `feasible`, `feasible_chance`; with an ensemble `epoch_time_spread`, the
-    standard deviation of the logarithm; `outside`, the features with values outside the training
-    range.
+    Columns: labels of the rows, if any; `comp_time`, `comm_time`, `epoch_time` [s per epoch],
+    `memory` [B per PE], `feasible`, `feasible_chance`; of an ensemble `epoch_time_spread`, the
+    standard deviation of the logarithm; `outside`, features outside the training range.
 
     InputError: no surrogate, no rows, a feature is missing, not numeric or negative.
     """
@@ -54,18 +53,18 @@ def predict_surrogate(
 
 
 def name_outside(surrogate: Surrogate, frame: "pd.DataFrame") -> list[str]:
-    """The features outside the training range [row], with ', ' between."""
+    """Name the features outside the training range [row], separated by ', '."""
     names = np.array(surrogate.encoding.watched)
     named = []
     for row in surrogate.encoding.find_outside(frame):
         outside = names[row]
-        more = [f"{len(outside) - SHOWN} more"] if len(outside) > SHOWN else []
-        named.append(", ".join([*outside[:SHOWN], *more]))
+        rest = [f"{len(outside) - SHOWN} more"] if len(outside) > SHOWN else []
+        named.append(", ".join([*outside[:SHOWN], *rest]))
     return named
 
 
 def read_table(path: Path) -> "pd.DataFrame":
-    """Read the rows of a Parquet or CSV file, or of a data set. InputError: none, or damaged."""
+    """Read rows of a Parquet or CSV file, or of a data set. InputError: none, or damaged."""
     import pandas as pd
     import pyarrow as pa
 
@@ -78,7 +77,7 @@ def read_table(path: Path) -> "pd.DataFrame":
         frame = pd.read_csv(path) if path.suffix == ".csv" else pd.read_parquet(path)
     except (ValueError, OSError, pa.ArrowException) as error:
         raise InputError(
-            "cannot be read as a table", where=str(path), advice="give Parquet, or .csv"
+            "cannot be read as a table", where=str(path), advice="give a Parquet or .csv file"
         ) from error
     if not len(frame):
         raise InputError("no rows", where=str(path))

@@ -1,4 +1,4 @@
-"""Rows of a data set as learners read them: features, logarithms of targets, slopes, sides."""
+"""Read rows of a data set for learners: features, logarithms of targets, slopes, sides."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from sweep.samples.read import Samples
 
-# Communication is taken to be this share of an epoch at least: 0 has no logarithm.
+# Communication is raised to at least this share of an epoch: 0 has no logarithm.
 LEAST_SHARE = 1e-4
 ROOM = "memory_capacity"
 DEGREES = tuple(f"degree_{group}" for group in PARALLELISMS)
@@ -29,7 +29,7 @@ LABELS = (*map(name_label, ("model", "dataset", "system", "strategy")), "slice")
 
 @dataclass(frozen=True, eq=False)
 class SampleRows:
-    """frame: the columns that were read. features: their names. inputs: parameters with slopes."""
+    """Rows of a data set. features: their columns. inputs: parameters with slopes."""
 
     frame: "pd.DataFrame"
     features: tuple[str, ...]
@@ -39,17 +39,17 @@ class SampleRows:
         return len(self.frame)
 
     def take(self, chosen: Flags) -> "SampleRows":
-        """Take some of the rows."""
+        """Return some of the rows."""
         return SampleRows(self.frame[chosen].reset_index(drop=True), self.features, self.inputs)
 
     def is_train(self, splits: Sequence[str]) -> Flags:
-        """True if rows lie on the training side of all of the splits [row]."""
+        """True for rows on the training side of all these splits [row]."""
         sides = [self.frame[name_split(split)].to_numpy() == TRAIN for split in splits]
         return np.asarray(np.all(sides, axis=0)) if sides else np.ones(len(self), bool)
 
 
 def read_rows(samples: "Samples", splits: Sequence[str], *, slopes: bool = False) -> SampleRows:
-    """Read the columns of all rows that learning and scoring need."""
+    """Read the columns that training and scoring need. InputError: no such split, no slopes."""
     samples.expect_splits(splits)
     if slopes and not samples.inputs:
         raise InputError(
@@ -58,17 +58,14 @@ def read_rows(samples: "Samples", splits: Sequence[str], *, slopes: bool = False
             advice="sample it with gradients",
         )
     features = tuple(samples.list_columns("feature", constants=True))
-    marks = ["near_kink"] if slopes else []
-    wanted = (name_slope(target, name) for target in (EPOCH, *TARGETS) for name in samples.inputs)
-    known = {column["name"] for column in samples.facts["columns"]}
-    columns = [*LABELS, *features, EPOCH, *TARGETS, "feasible", "defined", *marks]
-    columns += [name for name in wanted if slopes and name in known]
+    gradients = ["near_kink", *samples.list_columns("gradient", constants=True)] if slopes else []
+    columns = [*LABELS, *features, EPOCH, *TARGETS, "feasible", "defined", *gradients]
     frame = samples.read([*columns, *(name_split(side) for side in samples.splits)])
     return SampleRows(frame, features, samples.inputs)
 
 
 def read_targets(frame: "pd.DataFrame") -> Singles:
-    """Logarithms of the targets [row, target], NaN where undefined."""
+    """Return logarithms of the targets [row, target], NaN where undefined."""
     epoch = frame[EPOCH].to_numpy(np.float64)
     columns = [frame[name].to_numpy(np.float64) for name in TARGETS]
     columns[1] = np.maximum(columns[1], LEAST_SHARE * epoch)
@@ -78,23 +75,23 @@ def read_targets(frame: "pd.DataFrame") -> Singles:
 
 
 def read_kinds(frame: "pd.DataFrame") -> Singles:
-    """1 for each way in which a group divides the layers, else 0 [row, way]."""
+    """Return 1 for each parallelism in use, else 0 [row, parallelism]."""
     return np.asarray(frame[list(DEGREES)].to_numpy() != 1, np.float32)
 
 
 def read_room(frame: "pd.DataFrame") -> Singles:
-    """Logarithm of a PE's memory [row]."""
+    """Return the logarithm of a PE's memory [row]."""
     return np.asarray(np.log(np.maximum(frame[ROOM].to_numpy(np.float64), 1.0)), np.float32)
 
 
 def list_followers(name: str) -> tuple[str, ...]:
-    """The features that an input moves: itself, and for links those of the outer levels."""
+    """List the features that follow an input: itself, and for links those of outer levels."""
     outer = [link for link in OUTER_LINKS if f"inter_{link.rpartition('_')[2]}" == name]
     return (name, *outer)
 
 
 def read_slopes(rows: SampleRows) -> Floats:
-    """Elasticities of an epoch and of the targets [row, 1 + target, input], NaN where undefined."""
+    """Return elasticities of epoch and targets [row, 1 + target, input], NaN where undefined."""
     names = [name_slope(target, name) for target in (EPOCH, *TARGETS) for name in rows.inputs]
     slopes = rows.frame[names].to_numpy(np.float64, copy=True)
     return slopes.reshape(len(rows), -1, len(rows.inputs))

@@ -1,7 +1,7 @@
-"""A surrogate: an encoding and the learners that answer for rows of features; its file.
+"""A surrogate: an encoding and learners, and its file.
 
-A file is a line of JSON, the facts, and then equinox's leaves: plain arrays, whose number, shapes
-and types follow from the facts. Nothing in it is run, and pickles are refused.
+The file is a line of JSON, the facts, followed by equinox's leaves: plain arrays whose number,
+shapes and types follow from the facts. Loading it runs no code, and pickles are refused.
 """
 
 import json
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 Learner = Literal["network", "trees"]
 VERSION = 2
 MOST_MEMBERS, MOST_WIDTH = 100, 4096
-# [B] Files of ensembles have some MB; facts of all features and splits some kB.
+# [B] Largest file and longest facts: ensembles have some MB, facts some kB.
 LARGEST, LONGEST = 2**30, 2**24
-# Outputs are cut there [logarithm]: predictions far outside the training range stay finite.
+# [logarithm] Outputs are clipped here, so that extrapolations stay finite.
 FAR = 80.0
 NUMBERS = ("offset", "mean", "scale", "low", "high")
 NEEDED = ("equinox", "optax", "lightgbm", "pyarrow")
@@ -37,10 +37,10 @@ NEEDED = ("equinox", "optax", "lightgbm", "pyarrow")
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """Predictions for rows [row]: seconds an epoch, bytes a PE, the chance of being feasible.
+    """Predictions [row]: seconds per epoch, bytes per PE, probability of being feasible.
 
     spread: standard deviation of the logarithm of an epoch's time between the members of an
-    ensemble; NaN where there is one alone.
+    ensemble; NaN with one member.
     """
 
     comp_time: Floats
@@ -51,18 +51,18 @@ class Predictions:
 
     @property
     def epoch_time(self) -> Floats:
-        """Seconds an epoch."""
+        """Seconds per epoch."""
         return self.comp_time + self.comm_time
 
     @property
     def feasible(self) -> Flags:
-        """True if being feasible is at least as likely as not."""
+        """True where the probability of being feasible is at least one half."""
         return np.asarray(self.chance >= 0.5)
 
 
 @dataclass(frozen=True, eq=False)
 class Surrogate:
-    """learner: the kind of its members. facts: what it was trained on, and how."""
+    """An ensemble of learners. facts: what they were trained on, and how."""
 
     learner: Learner
     encoding: Encoding
@@ -81,7 +81,7 @@ class Surrogate:
 
 
 def read_outputs(outputs: Floats) -> Predictions:
-    """Predictions from the members' outputs [member, row, 4]: means of logarithms and chances."""
+    """Average the members' outputs [member, row, output] to predictions."""
     outputs = np.clip(outputs, -FAR, FAR)
     logs = outputs[..., :-1].mean(axis=0)
     epochs = np.logaddexp(outputs[..., 0], outputs[..., 1])
@@ -92,10 +92,9 @@ def read_outputs(outputs: Floats) -> Predictions:
 
 
 class Facts(BaseModel, extra="allow"):
-    """The facts in a file that its arrays and answers rest on; others stand beside them.
+    """The facts that a file's arrays and answers depend on; the file has more.
 
-    shapes: of each member, the sizes that its arrays follow from: a network's width, or the nodes
-    of trees and the trees of an output.
+    shapes: sizes by member: a network's width, or the number of nodes and of trees per output.
     """
 
     version: Literal[2]  # VERSION
@@ -109,7 +108,7 @@ class Facts(BaseModel, extra="allow"):
 
 
 def save_surrogate(surrogate: Surrogate, path: Path, *, force: bool) -> None:
-    """Write a surrogate's file. InputError: a file is there. RunError: the disk is full."""
+    """Write a surrogate's file. InputError: the file exists. RunError: the disk is full."""
     import equinox as eqx
 
     encoding = surrogate.encoding
@@ -128,7 +127,7 @@ def save_surrogate(surrogate: Surrogate, path: Path, *, force: bool) -> None:
 
 
 def load_surrogate(path: str | Path) -> Surrogate:
-    """Read the surrogate in a file of `train_surrogate`; nothing in the file is run.
+    """Load a file of `train_surrogate`, without running any code in it.
 
     InputError: no file, a damaged one, one of another version. RunError: a library is missing.
     """
@@ -138,7 +137,7 @@ def load_surrogate(path: str | Path) -> Surrogate:
         raise InputError("no such file", where=str(path))
     try:
         return _read(file)
-    # MemoryError: an array's header may state any size.
+    # MemoryError: a damaged array header may state any size.
     except (OSError, ValueError, RuntimeError, TypeError, SyntaxError, MemoryError) as error:
         raise InputError(
             "not a surrogate of this version of paradl, or a damaged one",
@@ -148,7 +147,7 @@ def load_surrogate(path: str | Path) -> Surrogate:
 
 
 def _read(path: Path) -> Surrogate:
-    """Read a file; ValueError or its like: facts and arrays that do not belong together."""
+    """Read a file; ValueError and others if facts and arrays do not match."""
     import equinox as eqx
     import jax
 
@@ -162,15 +161,15 @@ def _read(path: Path) -> Surrogate:
         members = tuple(_make_like(facts, shape) for shape in facts.shapes)
         numbers, members = eqx.tree_deserialise_leaves(file, (numbers, members))
     if not all(np.isfinite(array).all() for array in jax.tree.leaves((numbers, members))):
-        raise ValueError("numbers that are not finite")
+        raise ValueError("not finite")
     if (numbers["scale"] <= 0).any() or not set(facts.splits) <= set(facts.splits_of_data):
-        raise ValueError("a scale that is not above 0, or a split that is not described")
+        raise ValueError("a scale of 0, or an unknown split")
     encoding = Encoding(tuple(facts.features), facts.constants, **numbers)
     return Surrogate(facts.learner, encoding, members, facts.model_dump())
 
 
 def _read_shape(member: Any) -> list[int]:
-    """The sizes that the shapes of a member's arrays follow from."""
+    """Return the sizes of a member: see `Facts.shapes`."""
     from sweep.surrogates.trees import Trees
 
     if isinstance(member, Trees):
@@ -179,7 +178,7 @@ def _read_shape(member: Any) -> list[int]:
 
 
 def _make_like(facts: Facts, shape: list[int]) -> Any:
-    """A member with the shapes of the arrays in a file."""
+    """Make a member whose arrays have the shapes of those in a file."""
     if facts.learner == "trees":
         from sweep.surrogates.trees import shape_trees
 
@@ -193,5 +192,5 @@ def _make_like(facts: Facts, shape: list[int]) -> Any:
 
 
 def expect_extra() -> None:
-    """RunError: a library that surrogates need is not installed."""
+    """Raise RunError if a library that surrogates need is not installed."""
     expect_libraries("surrogates", NEEDED, "surrogate")

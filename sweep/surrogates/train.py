@@ -1,4 +1,4 @@
-"""Training a surrogate on a data set, on the training side of some of its splits."""
+"""Train a surrogate on a data set, on the training sides of some splits."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,20 +22,22 @@ from sweep.surrogates.surrogate import (
     save_surrogate,
 )
 
-# Splits by which one surrogate can be tested: it learns from the rows that all of them train on.
+# Default splits: the surrogate learns from the rows on the training side of all of them.
 SPLITS = ("random", "model")
-# Share of the training slices that decides when to stop.
+# Share of the training slices for validation, which decides when to stop.
 VALIDATED = 0.05
 LEAST_ROWS = 100
 MOST_EPOCHS = 10_000
-# Called with the member, the epoch (or round), the number of them, and the error of validation.
+# Called with the member, the epoch (or round), their number and the validation error.
 Report = Callable[[int, int, int, float], None]
 
 
 @dataclass(frozen=True)
 class Trained:
-    """A finished training: rows that were learnt from, features that were dropped as constant, the
-    validation error (root mean square of the logarithm of time; None for trees), the file's bytes.
+    """Summary of a training.
+
+    rows: number of training rows. dropped: constant features. error: of validation, the root mean
+    square of the logarithm of time; None for trees. bytes: size of the file.
     """
 
     path: Path
@@ -61,10 +63,10 @@ def train_surrogate(
 ) -> Trained:
     """Train a surrogate on the data set `data` and write it to `path`.
 
-    learner: a network, or gradient-boosted trees. splits: on whose training sides it learns, and by
-    which it can then be tested; by default `random` and `model`, where the data set has them.
-    gradients: learn slopes, too (networks). members: learners of different seeds, whose spread
-    measures how unsure they are. report: called after each epoch.
+    learner: a network, or gradient-boosted trees. splits: train on their training sides, so that
+    they can test it; by default `random` and `model`, if the data set has them. gradients: learn
+    slopes, too (network only). members: learners with different seeds, whose spread estimates the
+    uncertainty. report: called after each epoch.
 
     InputError: no data set, too few rows, no such split, no gradients, `path` exists. RunError: a
     library is missing, the disk is full; then nothing was written.
@@ -114,7 +116,7 @@ def _train_member(
     seed: int,
     report: Callable[[int, int, float], None],
 ) -> tuple[Any, float | None]:
-    """Train one learner; return it with its validation error."""
+    """Train one learner; return it and its validation error."""
     from sweep.surrogates.fit import TrainingRecipe, fit_network, make_examples
 
     examples = make_examples(train, encoding, gradients=settings["gradients"])
@@ -128,28 +130,28 @@ def _train_member(
 
 
 def _divide(rows: SampleRows, splits: Sequence[str], seed: int) -> tuple[SampleRows, SampleRows]:
-    """Divide the defined rows of the training sides, by whole slices: to learn from, to stop by."""
-    learnt = rows.is_train(splits) & rows.frame["defined"].to_numpy(bool)
+    """Divide the defined rows on the training sides by whole slices: for training, validation."""
+    usable = rows.is_train(splits) & rows.frame["defined"].to_numpy(bool)
     slices = rows.frame["slice"].to_numpy()
-    numbers = np.unique(slices[learnt])
+    numbers = np.unique(slices[usable])
     shuffled = np.random.default_rng([seed, 5]).permutation(numbers)
     held = np.isin(slices, shuffled[: max(1, round(VALIDATED * len(numbers)))])
-    train, valid = rows.take(learnt & ~held), rows.take(learnt & held)
+    train, valid = rows.take(usable & ~held), rows.take(usable & held)
     if len(train) < LEAST_ROWS:
-        place = f" on the training side of {', '.join(splits)}" if splits else ""
+        sides = f" on the training side of {', '.join(splits)}" if splits else ""
         raise InputError(
-            f"expected at least {LEAST_ROWS} rows to train on, got {len(train)}{place}",
+            f"expected at least {LEAST_ROWS} training rows, got {len(train)}{sides}",
             advice="sample more rows",
         )
     return train, valid
 
 
 def _check(learner: str, gradients: bool, members: int, epochs: int, width: int, seed: int) -> None:
-    """InputError: an option out of its range, or that does not go with the learner."""
+    """Raise InputError if an option is out of range or does not suit the learner."""
     if learner not in get_args(Learner):
         raise InputError(f"expected network or trees, got {shorten(learner)}", where="learner")
     if gradients and learner == "trees":
-        raise InputError("trees cannot learn slopes", where="gradients", advice="take the network")
+        raise InputError("trees cannot learn slopes", where="gradients", advice="use the network")
     for name, value, least, most in (
         ("members", members, 1, MOST_MEMBERS),
         ("epochs", epochs, 1, MOST_EPOCHS),

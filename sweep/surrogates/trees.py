@@ -1,8 +1,8 @@
-"""Gradient-boosted trees: LightGBM grows them, and their nodes are kept as arrays.
+"""Gradient-boosted trees, grown by LightGBM and kept as arrays of nodes.
 
-LightGBM's own files are not read: its C++ trusts every number in them, and a changed one ended the
-process (SIGABRT, lightgbm 4.6). Arrays of any numbers are harmless here: JAX clamps positions to
-the arrays, and a walk ends after as many steps as a tree can be deep.
+LightGBM's own files are not read: it trusts every number in them, and a changed one aborted the
+process (SIGABRT, lightgbm 4.6). Arrays are harmless whatever they hold: JAX clamps indices, and a
+walk ends after as many steps as a tree can be deep.
 """
 
 from collections.abc import Sequence
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ROUNDS, LEAVES, RATE, PATIENCE = 200, 63, 0.1, 20
-# Rounds between two reports of progress.
+# Rounds between reports of progress.
 REPORTED = 10
-# Log odds where all rows are feasible, or none is.
+# Log odds if all rows are feasible, or none.
 CERTAIN = 20.0
 
 
 class Trees(eqx.Module):
     """Trees of all outputs; rows go left where a feature is at most the threshold.
 
-    feature, left, right, threshold [node]: a leaf leads to itself, and its threshold is its value.
-    roots [output, tree]: the node at which each tree begins.
+    feature, left, right, threshold [node]: a leaf points to itself, its threshold is its value.
+    roots [output, tree]: root node of each tree.
     """
 
     feature: Array
@@ -42,42 +42,42 @@ class Trees(eqx.Module):
     roots: Array
 
     def __call__(self, features: Array, kinds: Array, room: Array) -> Array:
-        """Logarithms of the targets and the log odds of being feasible [output] of one row.
+        """Return logarithms of the targets and the log odds of being feasible [output] of one row.
 
-        features: encoded [feature]. kinds, room: as networks have them; trees need neither.
+        features: encoded [feature]. kinds, room: as for networks; unused.
         """
 
-        def is_on_the_way(state: tuple[Array, Array, Array]) -> Array:
-            steps, before, at = state
-            return (steps < LEAVES) & (at != before).any()
+        def is_walking(state: tuple[Array, Array, Array]) -> Array:
+            steps, before, nodes = state
+            return (steps < LEAVES) & (nodes != before).any()
 
         def step(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-            steps, _, at = state
-            below = features[self.feature[at]] <= self.threshold[at]
-            return steps + 1, at, jnp.where(below, self.left[at], self.right[at])
+            steps, _, nodes = state
+            is_left = features[self.feature[nodes]] <= self.threshold[nodes]
+            return steps + 1, nodes, jnp.where(is_left, self.left[nodes], self.right[nodes])
 
         start = (jnp.zeros((), jnp.int32), jnp.full_like(self.roots, -1), self.roots)
-        _, _, leaves = lax.while_loop(is_on_the_way, step, start)
+        _, _, leaves = lax.while_loop(is_walking, step, start)
         return self.threshold[leaves].sum(axis=1)
 
 
 def shape_trees(nodes: int, trees: int) -> Trees:
-    """State the shapes of such trees, without memory for them."""
-    place: Any = ShapeDtypeStruct((nodes,), jnp.int32)
+    """Return the shapes of trees with so many nodes and trees per output, without memory."""
+    index: Any = ShapeDtypeStruct((nodes,), jnp.int32)
     value: Any = ShapeDtypeStruct((nodes,), jnp.float32)
     roots: Any = ShapeDtypeStruct((OUTPUTS, trees), jnp.int32)
-    return Trees(place, place, place, value, roots)
+    return Trees(index, index, index, value, roots)
 
 
 def fit_trees(train: Examples, valid: Examples, seed: int, report: Report) -> Trees:
-    """Grow trees for each target, and for the log odds of being feasible."""
+    """Grow trees for each target and for the log odds of being feasible."""
     return read_nodes([_grow(train, valid, output, seed, report) for output in range(OUTPUTS)])
 
 
 def _grow(
     train: Examples, valid: Examples, output: int, seed: int, report: Report
 ) -> "pd.DataFrame":
-    """LightGBM's table of nodes of one output, stopped where validation gains nothing more."""
+    """Grow the trees of one output until validation stops improving; return LightGBM's nodes."""
     import lightgbm
 
     classifies = output == len(TARGETS)
@@ -99,7 +99,7 @@ def _grow(
         "num_leaves": LEAVES,
         "min_data_in_leaf": 5,
         "seed": seed,
-        "num_threads": 1,  # more wait for each other where a core is busy, and round differently
+        "num_threads": 1,  # several wait for each other on busy cores, and round differently
         "deterministic": True,
         "verbosity": -1,
     }
@@ -119,40 +119,42 @@ def _grow(
 
 
 def _make_leaf(value: float) -> "pd.DataFrame":
-    """A table of nodes that answers all rows alike."""
+    """Make a table of nodes that answers `value` for all rows."""
     import pandas as pd
 
     return pd.DataFrame({"node_index": ["0-L0"], "value": [value]})
 
 
 def read_nodes(tables: "Sequence[pd.DataFrame]") -> Trees:
-    """Put LightGBM's tables of nodes, one for each output, into arrays."""
+    """Convert LightGBM's tables of nodes, one per output, to arrays."""
     import pandas as pd
 
-    # A leaf of 0 stands first: there begin the trees that one output lacks and another has.
+    # Node 0 is a leaf of value 0, which pads outputs with fewer trees than others.
     nodes = pd.concat([_make_leaf(0.0), *tables], keys=range(-1, len(tables)), names=["output"])
     nodes = nodes.reset_index("output").reset_index(drop=True)
-    own = np.arange(len(nodes), dtype=np.int32)
-    place = dict(zip(zip(nodes["output"], nodes["node_index"], strict=True), own, strict=True))
+    numbers = np.arange(len(nodes), dtype=np.int32)
+    names = zip(nodes["output"], nodes["node_index"], strict=True)
+    number_of = dict(zip(names, numbers, strict=True))
 
-    def find(child: str) -> Array:
-        named = zip(nodes["output"], nodes[child], strict=True)
-        children = [place.get(name, at) for name, at in zip(named, own, strict=True)]
-        return jnp.asarray(np.array(children, np.int32))
+    def index_children(side: str) -> Array:
+        children = zip(nodes["output"], nodes[side], strict=True)
+        pairs = zip(children, numbers, strict=True)  # a leaf points to itself
+        return jnp.asarray(np.array([number_of.get(*pair) for pair in pairs], np.int32))
 
     splits = nodes["split_feature"].notna().to_numpy()
     columns = nodes["split_feature"].astype(str).str.removeprefix("Column_").where(splits, "0")
-    # Rounded down: single precision is compared, and no number of it lies between the two.
+    # Rounded down: features have single precision, so the comparison stays exact.
     exact = nodes["threshold"].to_numpy(np.float64)
     threshold = exact.astype(np.float32)
     threshold = np.where(threshold > exact, np.nextafter(threshold, -np.inf), threshold)
-    begins = nodes["parent_index"].isna().to_numpy()
-    roots = [own[begins & (nodes["output"] == output).to_numpy()] for output in range(len(tables))]
+    is_root = nodes["parent_index"].isna().to_numpy()
+    output = nodes["output"].to_numpy()
+    roots = [numbers[is_root & (output == number)] for number in range(len(tables))]
     most = max(map(len, roots))
     return Trees(
         feature=jnp.asarray(columns.to_numpy().astype(np.int32)),
-        left=find("left_child"),
-        right=find("right_child"),
+        left=index_children("left_child"),
+        right=index_children("right_child"),
         threshold=jnp.asarray(np.where(splits, threshold, nodes["value"]).astype(np.float32)),
         roots=jnp.asarray(np.stack([np.pad(root, (0, most - len(root))) for root in roots])),
     )

@@ -144,11 +144,6 @@ def memory(layers: Sequence[Layer], machine: Machine, run: Run) -> Values:
     return max(pes, key=lambda held: held["total"])
 
 
-def exceeds_memory(layers: Sequence[Layer], machine: Machine, run: Run) -> bool:
-    """Whether the cell is forbidden."""
-    return memory(layers, machine, run)["total"] > machine.memory_capacity
-
-
 def largest_batch(layers: Sequence[Layer], machine: Machine, run: Run, capacity: float) -> float:
     """The largest whole b that fits: each stage is affine in b, up to all rows of its tables.
 
@@ -167,22 +162,3 @@ def largest_batch(layers: Sequence[Layer], machine: Machine, run: Run, capacity:
         every = (room - rows) // slope if slope else math.inf
         fitting.append(max(some, every) if rows <= room else some)
     return min(fitting)
-
-
-def search_largest_batch(
-    layers: Sequence[Layer], machine: Machine, run: Run, capacity: float
-) -> float:
-    """The same by trying: doubled until it does not fit, then halved."""
-
-    def fits(b: float) -> bool:
-        return memory(layers, machine, replace(run, b=b))["total"] <= capacity
-
-    low, high = 0.0, 1.0
-    while fits(high):
-        low, high = high, 2 * high
-        if high > BOUNDLESS:
-            return math.inf
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return low

@@ -107,7 +107,7 @@ def _build_grid(
     settings: Mapping[str, object],
 ) -> "Grid":
     """The design space that the oracle is asked about; PE counts are put into it later."""
-    from sweep.questions.hybrid.times import build_grid  # late: JAX comes with it
+    from sweep.questions.hybrid.times import build_grid  # late: imports JAX
 
     strategies = [contender.strategy for contender in contenders if contender.strategy]
     stated = {name: value for name, value in axes.items() if value is not None}
@@ -120,7 +120,7 @@ def _time_contenders(
     """Times by strategy up to `most` PEs, seconds of one PE's iteration, samples of a replica's."""
     if grid is None:
         return {}, None, float(batch)
-    from sweep.questions.hybrid.times import time_strategies  # late: JAX comes with it
+    from sweep.questions.hybrid.times import time_strategies  # late: imports JAX
 
     times = time_strategies(grid, most)
     return times, float(times["data"].seconds[0, 0]), times["data"].samples
@@ -162,7 +162,7 @@ def _name_basis(grid: "Grid | None") -> dict[str, Any]:
     """
     if grid is None:
         return {**dict.fromkeys(BASIS), "notes": []}
-    from sweep.questions.predict import describe_basis  # late: JAX comes with it
+    from sweep.questions.predict import describe_basis  # late: imports JAX
 
     basis = describe_basis(grid)
     return {name: basis[name] for name in (*BASIS, "notes")}

@@ -1,6 +1,7 @@
 """Intervals and chances: of one configuration, of a cube, of the best of two."""
 
 import json
+import re
 from dataclasses import asdict
 from functools import cache
 from statistics import NormalDist
@@ -139,7 +140,7 @@ def test_the_papers_oracle_has_none() -> None:
         "resnet50", "data", 16, 64, dataset="imagenet", settings={"oracle": "paper"}
     )
     assert (answer["calibration"], answer["intervals"], answer["extrapolation"]) == (None, None, [])
-    with pytest.raises(InputError, match="'comp_time_p10' is unknown to Table III"):
+    with pytest.raises(InputError, match="'comp_time_p10'"):
         validate_spec({**SPEC, "oracle": "paper", "calibration": "none"}, "spec")
 
 
@@ -225,18 +226,19 @@ def test_extrapolation_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("system", "told"),
+    ("system", "named"),
     [
-        ("dgx-h100", "no run of dgx-h100 in amp with software ddp was calibrated"),
-        ("abci:precision=amp", "no run of abci in amp with software plain was calibrated"),
-        ("abci:software=ddp", "no run of abci in fp32 with software ddp was calibrated"),
+        ("dgx-h100", ("dgx-h100", "amp", "ddp")),
+        ("abci:precision=amp", ("abci", "amp", "plain")),
+        ("abci:software=ddp", ("abci", "fp32", "ddp")),
     ],
 )
-def test_another_machine_precision_or_software_is_an_extrapolation(system, told) -> None:
+def test_another_machine_precision_or_software_is_an_extrapolation(system, named) -> None:
     answer = predict("data", calibration="auto", system=system)
     assert answer["calibration"] is None
-    assert answer["extrapolation"] == [f"{told}: intervals are those of priors"]
-    with pytest.raises(InputError, match="'mine' calibrates abci:precision=fp32,software=plain"):
+    (note,) = answer["extrapolation"]
+    assert set(named) <= set(re.findall(r"[\w-]+", note))
+    with pytest.raises(InputError, match=r"'mine'.* abci:precision=fp32,software=plain"):
         predict("data", system=system)
 
 
@@ -300,5 +302,5 @@ def round_numbers(answer: object) -> object:
 def test_a_chance_needs_the_cubes_own_labels(cube) -> None:
     """Another cube's, put beside this one's, follow from a spec that is not at hand."""
     other = sweep.open_dataset(cube).assign_coords(model=["other"])
-    with pytest.raises(InputError, match="'other' is no model of the spec"):
+    with pytest.raises(InputError, match="model 'other'"):
         sweep.best(other)

@@ -37,7 +37,7 @@ def test_settings_of_a_name_have_commas_of_their_own():
 
 
 def test_an_unknown_range():
-    with pytest.raises(InputError, match="unknown range 'powers'; known: pow2"):
+    with pytest.raises(InputError, match=r"'powers'.*pow2"):
         split_values("powers:1..8")
 
 
@@ -101,5 +101,5 @@ def test_a_space_in_python():
 
 
 def test_too_many_cells():
-    with pytest.raises(InputError, match="too many to hold in memory; give fewer"):
+    with pytest.raises(InputError, match="cells"):
         sweep.compute_space("alexnet", pe="1..99999", batch="1..1000", dataset="imagenet")

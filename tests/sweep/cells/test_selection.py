@@ -34,14 +34,14 @@ def test_a_label_may_have_commas(tmp_path, small):
 @pytest.mark.parametrize(
     ("selection", "message"),
     [
-        ({"modl": "alexnet"}, "no axis 'modl' in this cube; did you mean 'model'"),
-        ({"model": "alexnt"}, "no model 'alexnt' in this cube; did you mean 'alexnet'"),
-        ({"model": "alexnet,vgg"}, "no model 'vgg'"),
-        ({"pe": 5}, "no pe 5 in this cube; the nearest is 4; known:"),
-        ({"pe": "many"}, "expected a number, got 'many'"),
-        ({"inter_bandwidth": "3 s"}, "expected a value in B/s"),
-        ({"pe": []}, "^selection pe: expected at least one value, got none"),
-        ("pe=8", "selection: expected a mapping of axes to values, got 'pe=8'"),
+        ({"modl": "alexnet"}, "^selection: .*'modl'.*'model'"),
+        ({"model": "alexnt"}, "^selection: .*'alexnt'.*'alexnet'"),
+        ({"model": "alexnet,vgg"}, "^selection: .*'vgg'"),
+        ({"pe": 5}, "^selection: .* pe 5 .*nearest is 4"),
+        ({"pe": "many"}, "^selection pe: .*'many'"),
+        ({"inter_bandwidth": "3 s"}, "^selection inter_bandwidth: .*B/s"),
+        ({"pe": []}, "^selection pe: "),
+        ("pe=8", "^selection: .*'pe=8'"),
     ],
 )
 def test_what_is_not_there(mixed, selection, message):
@@ -57,12 +57,9 @@ def test_small_values_are_told_apart():
 
 
 def test_many_values_are_told_by_the_nearest():
-    with pytest.raises(InputError) as error:
+    nearest = "4970, 4980, 4990, 5000, 5010, 5020, 5030, 5040"
+    with pytest.raises(InputError, match=f"^selection: .* 5002 .*10 to 100000.*{nearest}$"):
         locate_values({"pe": np.arange(1, 10_001) * 10}, {"pe": 5002})
-    assert str(error.value) == (
-        "selection: no pe 5002 in this cube; known: 10,000 values from 10 to 100000, of which the "
-        "nearest are 4970, 4980, 4990, 5000, 5010, 5020, 5030, 5040"
-    )
 
 
 def test_the_nearest_values_of_axes_of_numbers():

@@ -35,14 +35,14 @@ def test_the_largest_global_batch_is_part_of_a_space(mixed):
 def test_no_space(mixed):
     with pytest.raises(InputError, match="paradl_spec"):
         open_space(mixed.drop_attrs())
-    with pytest.raises(InputError, match="the Dataset has no coordinate 'pe'"):
+    with pytest.raises(InputError, match="'pe'"):
         open_space(mixed.isel(pe=0, drop=True))
-    with pytest.raises(InputError, match="'other' is no model of the spec"):
+    with pytest.raises(InputError, match="model 'other'"):
         open_space(mixed.assign_coords(model=["other", "cosmoflow"]))
 
 
 def test_few_cells_alone(mixed):
-    with pytest.raises(InputError, match="20 cells are too many for this question"):
+    with pytest.raises(InputError, match="20 cells"):
         open_space(mixed).expect_few(10)
     open_space(mixed).expect_few(10, "pe")
     assert len(sweep.sensitivity(mixed, {"model": "alexnet", "pe": 12, "strategy": "serial"})) == 0

@@ -89,7 +89,7 @@ def test_a_statistic_that_is_missing_is_told(small, tmp_path):
     sweep_with(small, tmp_path / "cube.zarr")
     path = tmp_path / "cube.zarr" / "zarr.json"
     path.write_text(path.read_text().replace('"fastest_pe":', '"swiftest_pe":'))
-    with pytest.raises(InputError, match="its summary has no 'fastest_pe'; sweep again"):
+    with pytest.raises(InputError, match="'fastest_pe'"):
         sweep.limits(tmp_path / "cube.zarr")
 
 
@@ -104,8 +104,7 @@ def test_another_version_is_refused(small, tmp_path, paradl, version):
     for question in ("limits", "best"):
         code, out, err = paradl(question, url)
         assert (code, out) == (2, "")
-        assert "a summary of version" in err
-        assert "this paradl reads version 1" in err
+        assert "version 1" in err
         assert len(err) < 1000
     assert len(sweep.limits(url, 0.9))  # which is computed from the cells
     assert open_cube(str(url)).read_done().all()

@@ -49,10 +49,6 @@ def test_the_catalogue(kind, paradl) -> None:
     assert strict(paradl(kind, "--format", "json")[1])
 
 
-def test_the_schema(paradl) -> None:
-    assert strict(paradl("schema")[1])
-
-
 RUNS = [
     {"strategy": "data", "p": 16, "total_s": 0.2, "comp_s": 0, "comm_s": 0},
     {"strategy": "data", "p": 1, "total_s": 0.1},
@@ -86,10 +82,9 @@ def test_measured_runs(calibration, runs, paradl) -> None:
     assert len(strict(paradl(*command, "--format", "json")[1])["rows"]) == len(RUNS)
 
 
-@pytest.mark.parametrize("row", [2, 3])
-def test_a_calibration(row, runs, tmp_path, paradl) -> None:
-    """By runs of which no communication was measured, and by extreme times."""
-    command = ("calibrate", runs([RUNS[row]] * 2), "-o", tmp_path / "mine.yaml")
+def test_a_calibration(runs, tmp_path, paradl) -> None:
+    """By runs of an extreme time, of which no communication was measured."""
+    command = ("calibrate", runs([RUNS[2]] * 2), "-o", tmp_path / "mine.yaml")
     code, out, _ = paradl(*command, "--format", "json")
     assert code == 0
     assert strict(out)["accuracy"]

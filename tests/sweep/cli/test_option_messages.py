@@ -19,12 +19,8 @@ def name(text: str, command: str) -> str:
         ("limits", "along: unknown", "--crossovers: unknown"),
         ("export", "partition_by: only Parquet", "--partition-by: only Parquet"),
         ("export", "output, undefined: no", "OUTPUT, --all: no"),
-        ("best", "price: above 0: so", "--price: above 0: so"),
-        ("best", "--price: above 0", "--price: above 0"),
         ("status", "price: above 0", "price: above 0"),
         ("compare", "runs.csv:3: batch: too few", "runs.csv:3: batch: too few"),
-        ("best", "price", "price"),
-        ("best", "selection: no pe 65", "--sel: no pe 65"),
         ("best", "selection pe: a number", "--sel pe: a number"),
         (
             "plot",
@@ -32,7 +28,6 @@ def name(text: str, command: str) -> str:
             "--sel: add such as --sel pe=8 --sel batch=4 (known)",
         ),
         ("surrogate", "splits random: empty", "--split random: empty"),
-        ("sweep", "overwrite, extend: not both", "--overwrite, --extend: not both"),
         ("sweep", "x.zarr: is there; give overwrite=True", "x.zarr: is there; give --overwrite"),
         ("hybrid", "give convergence='FILE.csv'", "give --convergence FILE.csv"),
         (

@@ -11,8 +11,7 @@ def test_the_outline_counts(mixed_grid):
     assert "x 2 inter_bandwidth" in text
     assert "480 (2 of 4 model-dataset pairs are incompatible and skipped)" in text
     assert "blocks  4 of 1 x 1 x 1 x 6 x 5 x 2 x 2 cells" in text
-    assert "at most, for 2 workers with a block each, and this process" in text
-    assert "at most, with " in outline_plan(mixed_grid, plan_cube(mixed_grid), 0)
+    assert "2 workers" in text
 
 
 def test_progress_is_announce_once(mixed_grid, capsys):
@@ -21,7 +20,7 @@ def test_progress_is_announce_once(mixed_grid, capsys):
         pass
     shown = capsys.readouterr()
     assert shown.out == ""
-    assert "resumed: 3 of 4 blocks were done" in shown.err
+    assert "3 of 4 blocks" in shown.err
 
 
 def test_the_outline_estimates_time(mixed_grid):
@@ -29,7 +28,7 @@ def test_the_outline_estimates_time(mixed_grid):
         mixed_grid,
         spec=mixed_grid.spec.model_copy(update={"outputs": ["comp_time", "epoch_time_p90"]}),
     )
-    plain, percentiles = (outline_plan(each, plan_cube(each), 0) for each in (mixed_grid, drawn))
+    plain, percentiles = (outline_plan(grid, plan_cube(grid), 0) for grid in (mixed_grid, drawn))
     assert "time " in plain
     assert "draws" not in plain
     assert "draws" in percentiles

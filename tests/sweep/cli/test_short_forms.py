@@ -14,9 +14,3 @@ def test_json_is_a_format_of_every_command_that_has_any(paradl):
     assert code == 0
     assert out == paradl("systems", "--format", "json")[1]
     assert json.loads(out)
-
-
-def test_what_has_no_formats_says_so(paradl):
-    code, out, told = paradl("schema", "--json")
-    assert (code, out) == (2, "")
-    assert "No such option: --format" in told

@@ -25,23 +25,23 @@ def test_options_slice_a_store(mixed_url, paradl):
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "name"),
     [
-        ((), "--model: expected a store, or a model; name a cube's folder, or give --model"),
-        ((*SMALL, "--sel", "pe=4"), "--sel: there is no store to slice"),
-        ((*SMALL, "--pe", "0"), "--pe: expected at least 1 and at most"),
-        ((*SMALL, "--pe", "8..4"), "--pe: expected the first value not above the last"),
-        ((*SMALL, "--strategy", "dta"), "--strategy: unknown strategy 'dta'"),
-        ((*SMALL, "--set", "gama=1"), "--set: unknown parameter 'gama'"),
-        ((*SMALL, "--price", "x"), "--price: expected a number, got x"),
-        ((*SMALL, "--price", "1", "--price", "2"), "--price: expected one price"),
-        ((*SMALL, "--objective", "cost"), "--objective: the cost needs the price of a PE-hour"),
+        ((), "--model"),
+        ((*SMALL, "--sel", "pe=4"), "--sel"),
+        ((*SMALL, "--pe", "0"), "--pe"),
+        ((*SMALL, "--pe", "8..4"), "--pe"),
+        ((*SMALL, "--strategy", "dta"), "--strategy"),
+        ((*SMALL, "--set", "gama=1"), "--set"),
+        ((*SMALL, "--price", "x"), "--price"),
+        ((*SMALL, "--price", "1", "--price", "2"), "--price"),
+        ((*SMALL, "--objective", "cost"), "--objective"),
     ],
 )
-def test_bad_options(options, message, paradl):
+def test_bad_options(options, name, paradl):
     code, out, err = paradl("best", *options)
     assert (code, out) == (2, "")
-    assert message in err
+    assert err.startswith(f"paradl: {name}: ")
     assert err.count("\n") == 1
 
 
@@ -49,7 +49,7 @@ def test_the_nearest_values_of_a_store(mixed_url, paradl):
     near = ("--sel", "inter_bandwidth=9 GB/s", "--pe", "7,8", "--sel", "model=alexnet")
     code, _, told = paradl("best", mixed_url, *near)
     assert (code, "--sel: no inter_bandwidth '9 GB/s'" in told) == (2, True)
-    assert "the nearest is 12.5 GB/s" in told
+    assert "12.5 GB/s" in told
     assert "--nearest" in told
     code, out, told = paradl("best", mixed_url, *near, "--nearest", "--format", "json")
     exact = ("--sel", "inter_bandwidth=12.5 GB/s", "--pe", "8", "--sel", "model=alexnet")
@@ -61,7 +61,7 @@ def test_the_nearest_values_of_a_store(mixed_url, paradl):
 def test_a_store_has_its_own_settings(mixed_url, paradl):
     code, _, err = paradl("best", mixed_url, "--oracle", "paper")
     assert code == 2
-    assert "--oracle: a store has its own" in err
+    assert err.startswith("paradl: --oracle: ")
 
 
 def test_losers_are_told(paradl):
@@ -75,7 +75,7 @@ def test_losers_are_told(paradl):
 
 def test_a_batch_that_nothing_bounds_is_told(paradl):
     options = (*SPACE, "--pe", "4", "--strategy", "data", "--format", "json")
-    assert "global batch is limited only by memory" in paradl("best", *options)[2]
+    assert "--max-global-batch" in paradl("best", *options)[2]
     assert paradl("best", *options, "--max-global-batch", "256")[2] == ""
 
 
@@ -109,8 +109,8 @@ def test_one_optimizer_needs_more_memory(paradl):
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        *((name, "'data:zero=3' weights too") for name in ("fsdp", "data+fsdp2", "zero-3")),
-        ("data+megatron", "not modelled yet"),
+        *((name, "'data:zero=3'") for name in ("fsdp", "data+fsdp2", "zero-3")),
+        ("data+megatron", "megatron"),
     ],
 )
 def test_strategies_of_other_frameworks(name, words, paradl):

@@ -84,12 +84,12 @@ def test_fewer_segments_wait_in_late_stages():
 
 @pytest.mark.parametrize("strategy", ["data:zero=1", "pipeline:schedule=1f1b"])
 def test_table_iii_knows_neither(strategy):
-    with pytest.raises(InputError, match="no strategy of Table III"):
+    with pytest.raises(InputError, match="strategy"):
         sweep.predict("vgg16", strategy, 4, 32, dataset="imagenet", settings=PAPER)
 
 
 def test_sparse_gradients_are_not_shared():
-    with pytest.raises(InputError, match="leave 'zero' out"):
+    with pytest.raises(InputError, match="zero"):
         sweep.predict("big_lstm", "data:zero=1", 8, 64, dataset="one-billion-words")
 
 

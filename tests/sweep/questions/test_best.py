@@ -155,11 +155,11 @@ def test_systems_compete():
 
 
 def test_a_cost_needs_a_price(mixed):
-    with pytest.raises(sweep.InputError, match="^objective: "):
+    with pytest.raises(sweep.InputError, match=r"^objective: "):
         sweep.best(mixed, objective="cost")
-    with pytest.raises(sweep.InputError, match="^price: .*abci"):
+    with pytest.raises(sweep.InputError, match=r"^price: .*abci"):
         sweep.best(mixed, objective="cost", price={"dgx-a100": 2.0})
-    with pytest.raises(sweep.InputError, match="^price: .*-1"):
+    with pytest.raises(sweep.InputError, match=r"^price: .*-1"):
         sweep.best(mixed, objective="cost", price=-1)
 
 

@@ -101,9 +101,9 @@ def test_strategies_are_equal_on_one_pe():
 
 
 def test_what_nothing_crosses_along(mixed):
-    with pytest.raises(InputError, match="unknown parameter 'inter_bandwith'; did you mean"):
+    with pytest.raises(InputError, match=r"^along: .*'inter_bandwith'.*'inter_bandwidth'"):
         list_crossovers(mixed, "inter_bandwith")
-    with pytest.raises(InputError, match="no crossovers are sought along 'group'"):
+    with pytest.raises(InputError, match=r"^along: .*'group'"):
         list_crossovers(mixed, "group")
 
 
@@ -216,7 +216,7 @@ def test_what_is_the_same_is_said():
     assert told.endswith("the same as of --objective epoch-time")
     with pytest.raises(InputError, match="convergence: auto"):
         list_crossovers(grid, objective="train_time")
-    with pytest.raises(InputError, match="the cost needs the price"):
+    with pytest.raises(InputError, match=r"^objective: "):
         list_crossovers(grid, objective="cost")
 
 

@@ -139,7 +139,7 @@ def test_winners_of_each_swept_bandwidth(urls: dict[str, str], tmp_path: Any) ->
 
 
 def test_an_axis_that_only_one_has(urls: dict[str, str]) -> None:
-    with pytest.raises(InputError, match="only one of the cubes has the axis 'inter_bandwidth', w"):
+    with pytest.raises(InputError, match=r"^selection: .*'inter_bandwidth'"):
         sweep.diff(urls["first"], urls["wide"])
     slice_of = {"inter_bandwidth": 1e8, "batch": 32}
     for one, other in (("slow", "wide"), ("wide", "slow")):
@@ -159,9 +159,9 @@ def test_tolerance(urls: dict[str, str]) -> None:
 
 def test_nothing_in_common(urls: dict[str, str]) -> None:
     cube = sweep.open_dataset(urls["first"])
-    with pytest.raises(InputError, match="no value of 'pe' in common"):
+    with pytest.raises(InputError, match="'pe'"):
         sweep.diff(cube.sel(pe=[1, 2]), cube.sel(pe=[4]))
-    with pytest.raises(InputError, match="no axis 'weather'"):
+    with pytest.raises(InputError, match=r"^selection: .*'weather'"):
         sweep.diff(cube, cube, {"weather": "fair"})
 
 
@@ -171,7 +171,7 @@ def test_the_command(
     code, out, _ = paradl("diff", urls["first"], urls["first"], "--require-same")
     assert (code, out) == (0, "the same answers in 40 cells\n")
     code, out, told = paradl("diff", urls["first"], urls["slow"], "--require-same")
-    assert (code, "--require-same asks for the same" in told) == (3, True)
+    assert (code, "--require-same" in told) == (3, True)
     assert "1 of 3 variables changed in 20 cells" in out
     assert "parameters.inter_bandwidth" in out
     for form in ("json", "csv"):

@@ -62,17 +62,13 @@ def test_an_axis_is_differentiated_where_it_stands(slopes: Any) -> None:
 
 
 def test_what_has_no_derivative() -> None:
-    with pytest.raises(
-        InputError, match="no derivative in 'inter_bandwith'; did you mean 'inter_b"
-    ):
+    with pytest.raises(InputError, match=r"^wrt: .*'inter_bandwith'.*'inter_bandwidth'"):
         sweep.grad("resnet50", "data", 4, 32, "inter_bandwith", **PLACE)
-    with pytest.raises(
-        InputError, match=r"'data.filter:group=best' chooses, which has no derivative"
-    ):
+    with pytest.raises(InputError, match=r"^strategy: .*data\+filter:group=best"):
         sweep.grad("resnet50", "data+filter:group=best", 4, 32, "peak_flops", **PLACE)
 
 
 def test_too_many_to_answer_in_memory() -> None:
     axes = {"inter_bandwidth": np.linspace(1e9, 2e9, 10**5), "efficiency": np.linspace(0.1, 1, 20)}
-    with pytest.raises(InputError, match="102,000,000 cells are too many"):
+    with pytest.raises(InputError, match="102,000,000 cells"):
         sweep.predict("resnet50", "data", range(1, 52), 32, parameters=axes, **PLACE)

@@ -169,18 +169,19 @@ def test_what_does_not_exist_has_no_time():
 
 
 def test_bad_names_are_told():
-    with pytest.raises(InputError, match="did you mean 'resnet50'"):
+    with pytest.raises(InputError, match="'resnet50'"):
         sweep.predict("resnet5", "data", 8, 32, dataset="imagenet")
 
 
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"pe": [8, 64]}, r"pe: expected one value, got \[8, 64\]; sweep over several"),
-        ({"pe": {"pow2": [1, 64]}}, "pe: expected one value, got {'pow2'"),
-        ({"batch": (8,)}, "batch: expected one value"),
-        ({"parameters": {"gamma": [0.5, 1]}}, "gamma: expected one value"),
-        ({"parameters": {"phi": {"linspace": [1, 2, 3]}}}, "phi: expected one value"),
+        ({"pe": [8, 64]}, r"^pe: .*\[8, 64\]"),
+        ({"pe": {"pow2": [1, 64]}}, "^pe: .*{'pow2'"),
+        ({"pe": list(range(10_000))}, "^pe: "),  # in under 1 kB
+        ({"batch": (8,)}, "^batch: "),
+        ({"parameters": {"gamma": [0.5, 1]}}, "^gamma: "),
+        ({"parameters": {"phi": {"linspace": [1, 2, 3]}}}, "^phi: "),
     ],
 )
 def test_one_explanation_is_of_one_value_of_each(asked, message):
@@ -193,9 +194,9 @@ def test_one_explanation_is_of_one_value_of_each(asked, message):
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"parameters": [("gamma", 1)]}, "parameters: expected names and values"),
-        ({"settings": {"axes": {"pe": 1}}}, "settings: 'axes' is no setting"),
-        ({"settings": {"parameters": {"gamma": 1}}}, "settings: 'parameters' is no setting"),
+        ({"parameters": [("gamma", 1)]}, "^parameters: "),
+        ({"settings": {"axes": {"pe": 1}}}, "^settings: 'axes'"),
+        ({"settings": {"parameters": {"gamma": 1}}}, "^settings: 'parameters'"),
     ],
 )
 @pytest.mark.parametrize("question", [sweep.predict, sweep.explain])
@@ -203,13 +204,6 @@ def test_what_is_no_parameter_and_no_setting(question, asked, message):
     given = {"strategy": "data", "pe": 8, "batch": 32, "dataset": "imagenet"}
     with pytest.raises(InputError, match=message) as error:
         question("alexnet", **given | asked)
-    assert len(str(error.value)) < 1000
-
-
-def test_many_values_are_told_in_short():
-    many: Any = list(range(10_000))
-    with pytest.raises(InputError, match="expected one value") as error:
-        sweep.explain("alexnet", "data", many, 32, dataset="imagenet")
     assert len(str(error.value)) < 1000
 
 

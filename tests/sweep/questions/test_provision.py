@@ -50,9 +50,9 @@ def test_a_deadline_at_the_median_holds_in_half_of_the_cases():
 
 
 def test_deadlines_and_epochs_that_cannot_be(mixed):
-    with pytest.raises(InputError, match="deadline: expected more than 0, got 0"):
+    with pytest.raises(InputError, match=r"^deadline: .*0"):
         list_provisions(mixed, 0)
-    with pytest.raises(InputError, match="epochs: the number of epochs is not given; such as 90"):
+    with pytest.raises(InputError, match=r"^epochs: "):
         list_provisions(read_grid(pe=4, batch=8, strategy="data", settings=PAPER), 60)
 
 
@@ -123,9 +123,9 @@ def test_swept_batches_have_one_largest_batch():
 
 
 def test_a_need_without_a_goal(mixed):
-    with pytest.raises(InputError, match="inter_latency needed for"):
+    with pytest.raises(InputError, match=r"^efficiency: .*inter_latency"):
         list_needs(mixed, "inter_latency")
-    with pytest.raises(InputError, match="nothing is known of 'inter_latncy' as a need; did you"):
+    with pytest.raises(InputError, match=r"^need: .*'inter_latncy'.*'inter_latency'"):
         list_needs(mixed, "inter_latncy")
 
 

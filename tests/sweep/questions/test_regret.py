@@ -127,9 +127,9 @@ def test_tables_shorten_what_data_lists(capsys: pytest.CaptureFixture[str]) -> N
 @pytest.mark.parametrize(
     ("over", "message"),
     [
-        ("strategy", "expected an axis that strategies do not choose, or 'draws', got 'strategy'"),
-        ("pe", "got 'pe'"),
-        ("sistem", "did you mean 'system'"),
+        ("strategy", "^over: .*'strategy'"),
+        ("pe", "^over: .*'pe'"),
+        ("sistem", "^over: .*'system'"),
     ],
 )
 def test_bad_axes(over: str, message: str, url: str) -> None:
@@ -138,7 +138,7 @@ def test_bad_axes(over: str, message: str, url: str) -> None:
 
 
 def test_table_iii_has_no_draws(url: str) -> None:
-    with pytest.raises(InputError, match="only the machine oracle has draws"):
+    with pytest.raises(InputError, match=r"^over: "):
         sweep.regret(url, over="draws")
 
 

@@ -266,7 +266,7 @@ def test_a_store_holds_its_law(url: str) -> None:
     assert {name: law[name] for name in LAW} == LAW
     again = Grid.from_definition(written)
     assert again.convergences[("resnet50", "imagenet")].law.critical_batch == 47_000
-    with pytest.raises(InputError, match="convergence: expected a whole definition"):
+    with pytest.raises(InputError, match="convergence: "):
         Grid.from_definition(written | {"convergence": ["./mine.csv"]})
 
 
@@ -276,10 +276,10 @@ def test_a_store_holds_its_law(url: str) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"outputs": ["train_time"]}, "'train_time' needs epochs to a target"),
-        ({"outputs": ["train_time_p90"]}, "'train_time_p90' needs epochs to a target"),
-        ({"target": "top1>=0.759"}, "nothing is to be reached; write 'convergence: auto'"),
-        ({"convergence": ["auto", "none"]}, "expected auto, none, or laws of epochs, got several"),
+        ({"outputs": ["train_time"]}, "'train_time'"),
+        ({"outputs": ["train_time_p90"]}, "'train_time_p90'"),
+        ({"target": "top1>=0.759"}, "target"),
+        ({"convergence": ["auto", "none"]}, "convergence: "),
     ],
 )
 def test_a_spec_that_cannot_be(change: dict[str, Any], message: str) -> None:
@@ -290,9 +290,9 @@ def test_a_spec_that_cannot_be(change: dict[str, Any], message: str) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"convergence": "auto", "target": "top1>=0.76"}, "unknown target 'top1>=0.76'"),
-        ({"convergence": [LAW | {"model": "vgg16"}]}, "the epochs of 'resnet50 on im"),
-        ({"convergence": "nobody"}, "unknown convergence 'nobody'"),
+        ({"convergence": "auto", "target": "top1>=0.76"}, "'top1>=0.76'"),
+        ({"convergence": [LAW | {"model": "vgg16"}]}, "resnet50 on im"),
+        ({"convergence": "nobody"}, "'nobody'"),
         ({"convergence": "./none.csv"}, "none.csv"),
     ],
 )
@@ -312,7 +312,7 @@ def test_a_users_own_file(tmp_path: Path) -> None:
     noisy = [*rows[:2], "resnet50,imagenet,mine,1024,29", rows[3]]
     (tmp_path / "mine.csv").write_text("\n".join(noisy) + "\n")
     (warning,) = Grid.from_spec(spec, tmp_path).warnings
-    assert warning.startswith("epochs fall from 30 at 256 to 29 at 1,024")
+    assert "30 at 256 to 29 at 1,024" in warning
 
 
 def test_a_cube_without_epochs_says_so(small_url: str) -> None:
@@ -321,7 +321,7 @@ def test_a_cube_without_epochs_says_so(small_url: str) -> None:
         with pytest.raises(InputError, match="convergence: auto"):
             sweep.best(source, objective="train_time")
     misspelt: Any = "train-tim"
-    with pytest.raises(InputError, match="unknown objective 'train-tim'"):
+    with pytest.raises(InputError, match=r"^objective: .*'train-tim'"):
         sweep.limits(ds, objective=misspelt)
 
 

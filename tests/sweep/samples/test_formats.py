@@ -1,4 +1,4 @@
-"""The files are read by the libraries that people have, with no code of ours."""
+"""Common libraries read the files without any code of paradl."""
 
 import json
 
@@ -23,7 +23,7 @@ def test_pandas_polars_and_duckdb_read_all_rows(drawn) -> None:
 
 
 def test_no_column_is_a_reserved_word(drawn) -> None:
-    names = [each["name"] for each in drawn.facts["columns"]]
+    names = [column["name"] for column in drawn.facts["columns"]]
     duckdb.execute(
         f"select {', '.join(names)} from '{drawn.path}/data/*/*.parquet' limit 1"
     ).fetchall()
@@ -41,24 +41,24 @@ def test_units_roles_and_the_spec_are_in_the_metadata(drawn) -> None:
     assert file.metadata.row_group(0).column(0).compression == "ZSTD"
 
 
-def test_the_card_tells_each_column_and_a_configuration_for_each_split(drawn) -> None:
+def test_the_card_has_all_columns_and_a_configuration_per_split(drawn) -> None:
     _, header, body = (drawn.path / "README.md").read_text().split("---\n", 2)
-    configured = {each["config_name"]: each for each in yaml.safe_load(header)["configs"]}
+    configured = {entry["config_name"]: entry for entry in yaml.safe_load(header)["configs"]}
     assert set(configured) == {"default", *drawn.splits}
     for name in drawn.splits:
         for side in configured[name]["data_files"]:
             files = list(drawn.path.glob(side["path"]))
             rows = sum(pq.read_metadata(file).num_rows for file in files)
             assert rows == drawn.facts["sides"][name][side["split"]]
-    for each in drawn.facts["columns"]:
-        assert f"| `{each['name']}` |" in body
+    for column in drawn.facts["columns"]:
+        assert f"| `{column['name']}` |" in body
 
 
 def test_the_datasets_library_has_the_splits(drawn, tmp_path) -> None:
     datasets = pytest.importorskip("datasets")
     datasets.disable_progress_bars()
     loaded = datasets.load_dataset(str(drawn.path), "model", cache_dir=str(tmp_path))
-    assert {side: each.num_rows for side, each in loaded.items()} == drawn.facts["sides"]["model"]
+    assert {side: part.num_rows for side, part in loaded.items()} == drawn.facts["sides"]["model"]
 
 
 def test_reading_by_role_and_side(drawn) -> None:

@@ -1,4 +1,4 @@
-"""Rows have the percentiles, epochs and times to a target that a spec, or a store, asks for."""
+"""Rows have the percentiles, epochs and times to a target that a spec or a store requests."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ SPACE: dict[str, Any] = {
     "convergence": "auto",
     "outputs": ["epoch_time_p10", "epoch_time_p90", "train_time_p90", "comm_time_p50"],
 }
-ASKED = ("epochs", "train_time", *SPACE["outputs"])
+REQUESTED = ("epochs", "train_time", *SPACE["outputs"])
 
 
 @pytest.fixture(scope="module")
@@ -33,10 +33,10 @@ def rows(tmp_path_factory: pytest.TempPathFactory):
     path = tmp_path_factory.mktemp("outputs") / "rows"
     sample(SPACE, path, 12, gradients=None)
     samples = open_samples(path)
-    return samples.read([each["name"] for each in samples.facts["columns"]])
+    return samples.read([column["name"] for column in samples.facts["columns"]])
 
 
-def test_they_are_those_of_predict(rows) -> None:
+def test_they_equal_predictions(rows) -> None:
     for _, row in rows.iterrows():
         answer = predict(
             row.model,
@@ -48,14 +48,14 @@ def test_they_are_those_of_predict(rows) -> None:
             settings={"convergence": "auto"},
         )
         iterations = answer["epoch_time"] / answer["iteration_time"]
-        near = answer["intervals"]
+        intervals = answer["intervals"]
         expected = {
             "epochs": answer["epochs"],
             "train_time": answer["train_time"],
-            "epoch_time_p10": near["iteration_time"]["p10"] * iterations,
-            "epoch_time_p90": near["iteration_time"]["p90"] * iterations,
-            "comm_time_p50": near["iteration_comm_time"]["p50"] * iterations,
-            "train_time_p90": near["train_time"]["p90"],
+            "epoch_time_p10": intervals["iteration_time"]["p10"] * iterations,
+            "epoch_time_p90": intervals["iteration_time"]["p90"] * iterations,
+            "comm_time_p50": intervals["iteration_comm_time"]["p50"] * iterations,
+            "train_time_p90": intervals["train_time"]["p90"],
         }
         for name, value in expected.items():
             np.testing.assert_allclose(row[name], value, rtol=2e-6, err_msg=name)
@@ -63,7 +63,7 @@ def test_they_are_those_of_predict(rows) -> None:
 
 def test_streams_have_them_as_targets(rows) -> None:
     stream = batches(SPACE, 64, 1)
-    assert stream.targets == (*stream.targets[:4], *ASKED, "feasible")
+    assert stream.targets == (*stream.targets[:4], *REQUESTED, "feasible")
     targets = dict(zip(stream.targets, np.asarray(next(stream).targets).T, strict=True))
     defined = np.isfinite(targets["epoch_time"])
     assert defined.any()
@@ -85,7 +85,7 @@ def test_a_model_without_a_law_has_no_epochs() -> None:
     assert np.isfinite(epochs[layers == layers.max()]).all()
 
 
-def test_a_store_hands_them_on_and_says_what_it_does_not(tmp_path) -> None:
+def test_a_store_passes_them_on_and_a_note_names_the_rest(tmp_path) -> None:
     axes = SPACE["axes"] | {"batch": [8, 64], "inter_bandwidth": [1e9, 1e10]}
     outputs = ["comp_time", "straggler_wait", "epoch_time_p90"]
     run(SPACE | {"axes": axes, "outputs": outputs}, tmp_path / "cube.zarr")
@@ -94,7 +94,7 @@ def test_a_store_hands_them_on_and_says_what_it_does_not(tmp_path) -> None:
     written = sample(tmp_path / "cube.zarr", tmp_path / "rows", 4, gradients=None)
     (note,) = written.notes
     assert "straggler_wait" in note
-    columns = {each["name"] for each in open_samples(written.path).facts["columns"]}
+    columns = {column["name"] for column in open_samples(written.path).facts["columns"]}
     assert {"epochs", "train_time", "epoch_time_p90"} <= columns
 
 

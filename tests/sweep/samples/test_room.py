@@ -1,4 +1,4 @@
-"""Memory is used again, and never while somebody has an array in it."""
+"""Memory is reused, but never while an array or a running program refers to it."""
 
 import gc
 
@@ -9,23 +9,23 @@ import numpy as np
 from sweep.samples.stream import Room, hand_over
 
 
-def find(array: jax.Array) -> int:
+def read_address(array: jax.Array) -> int:
     return array.unsafe_buffer_pointer()
 
 
-def test_what_nobody_has_is_used_again_without_a_copy() -> None:
+def test_free_memory_is_reused_without_a_copy() -> None:
     room = Room()
     filled = room.take((1000, 7))
     filled[:] = 1.0
     (handed,) = hand_over([filled])
     place = filled.ctypes.data
-    assert find(handed) == place
+    assert read_address(handed) == place
     del filled, handed
     gc.collect()
     assert room.take((7, 1000)).ctypes.data == place
 
 
-def test_what_somebody_has_is_not() -> None:
+def test_memory_of_a_view_is_not_reused() -> None:
     room, held = Room(), []
     for number in range(4):
         filled = room.take((1000,))
@@ -38,8 +38,8 @@ def test_what_somebody_has_is_not() -> None:
     assert [part.tolist() for part in held] == [[number] * 10 for number in range(4)]
 
 
-def test_what_a_program_has_not_read_yet_is_not() -> None:
-    """JAX returns before a program has run: what it reads is then held by it alone."""
+def test_memory_of_a_running_program_is_not_reused() -> None:
+    """JAX returns before a program has run, which then alone refers to its inputs."""
     room = Room()
     sums = []
     double = jax.jit(lambda values: (jnp.sort(values) * 0 + values).sum())
@@ -48,4 +48,4 @@ def test_what_a_program_has_not_read_yet_is_not() -> None:
         filled[:] = number
         sums.append(double(*hand_over([filled])))
         del filled
-    assert [float(each) / 200_000 for each in sums] == list(range(20))
+    assert [float(total) / 200_000 for total in sums] == list(range(20))

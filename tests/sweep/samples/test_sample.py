@@ -1,7 +1,6 @@
-"""Rows are what the oracle says of them, with slopes that are its differences."""
+"""Rows equal the oracle's answers, and slopes equal its differences."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -21,11 +20,11 @@ TARGETS = ("epoch_time", "comp_time", "comm_time", "memory")
 
 @pytest.fixture(scope="module")
 def rows(drawn: Samples) -> pd.DataFrame:
-    return drawn.read([each["name"] for each in drawn.facts["columns"]])
+    return drawn.read([column["name"] for column in drawn.facts["columns"]])
 
 
-def ask(row, **changed: float) -> dict[str, float]:
-    """The oracle's answer for a row, of which something is changed."""
+def predict_row(row, **changed: float) -> dict[str, float]:
+    """The oracle's answer for a row with changed parameters."""
     names = ("pe", "batch", "inter_bandwidth", "inter_latency")
     given = {name: float(row[name]) for name in names} | changed
     answer = predict(
@@ -40,25 +39,25 @@ def ask(row, **changed: float) -> dict[str, float]:
     return {name: np.nan if answer[name] is None else answer[name] for name in TARGETS}
 
 
-def test_rows_are_what_is_predicted(rows) -> None:
+def test_rows_equal_predictions(rows) -> None:
     for _, row in rows.sample(12, random_state=0).iterrows():
-        told = ask(row)
+        answer = predict_row(row)
         for name in TARGETS:
-            np.testing.assert_allclose(row[name], told[name], rtol=1e-6)
+            np.testing.assert_allclose(row[name], answer[name], rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["inter_bandwidth", "inter_latency"])
 def test_slopes_are_central_differences_away_from_kinks(rows, name) -> None:
-    felt = rows[rows.defined & ~rows.near_kink & (rows.pe > 64) & (rows.strategy != "serial")]
+    smooth = rows[rows.defined & ~rows.near_kink & (rows.pe > 64) & (rows.strategy != "serial")]
     step = 1e-4
-    for _, row in felt.sample(6, random_state=1).iterrows():
-        sides = [ask(row, **{name: row[name] * np.exp(sign * step)}) for sign in (1, -1)]
+    for _, row in smooth.sample(6, random_state=1).iterrows():
+        sides = [predict_row(row, **{name: row[name] * np.exp(sign * step)}) for sign in (1, -1)]
         for target in TARGETS:
             slope = (np.log(sides[0][target]) - np.log(sides[1][target])) / (2 * step)
             np.testing.assert_allclose(row[f"elasticity_{target}_{name}"], slope, atol=2e-6)
 
 
-def test_there_are_as_many_rows_as_asked_each_once(rows) -> None:
+def test_every_requested_row_is_there_once(rows) -> None:
     assert len(rows) == ROWS
     assert not rows.duplicated(["slice", "strategy"]).any()
     # A slice is one point under every strategy, but for the last one.
@@ -112,20 +111,19 @@ def test_rows_are_left_out_on_request(tmp_path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "where"),
     [
-        ({"rows": 0}, "rows: expected 1 to 10,000,000,000 rows, got 0"),
-        ({"near_limits": 1.5}, "near_limits: expected a share from 0 to 1, got 1.5"),
-        ({"near_limits": 0.6, "near_crossovers": 0.6}, "expected shares of 1 at most together"),
-        ({"leave_out": ["feasible"]}, "unknown kind of rows 'feasible'; did you mean 'infeasible'"),
-        ({"splits": ["models"]}, "unknown split 'models'; did you mean 'model'"),
-        ({"gradients": ["bandwidth"]}, "gradient: unknown input 'bandwidth'"),
+        ({"rows": 0}, "rows: "),
+        ({"near_limits": 1.5}, "near_limits: "),
+        ({"near_limits": 0.6, "near_crossovers": 0.6}, "near_limits, near_crossovers: "),
+        ({"leave_out": ["feasible"]}, "leave_out: .*'feasible'.*'infeasible'"),
+        ({"splits": ["models"]}, "splits: .*'models'.*'model'"),
+        ({"gradients": ["bandwidth"]}, "gradient: .*'bandwidth'"),
     ],
 )
-def test_bad_arguments_are_one_message_and_leave_nothing(arguments, message, tmp_path) -> None:
-    with pytest.raises(InputError) as error:
+def test_bad_arguments_are_one_message_and_leave_nothing(arguments, where, tmp_path) -> None:
+    with pytest.raises(InputError, match=f"^{where}") as error:
         sample(SPACE, tmp_path / "rows", **({"rows": 10} | arguments))
-    assert message in str(error.value)
     assert len(str(error.value)) < 1000
     assert not list(tmp_path.iterdir())
 
@@ -135,51 +133,48 @@ def replace_axes(**axes: object) -> dict[str, object]:
 
 
 @pytest.mark.parametrize(
-    ("spec", "message"),
+    ("spec", "where"),
     [
-        (
-            replace_axes(batch=[8], inter_bandwidth="1 GB/s", inter_latency=["1 us", "2 us"]),
-            "spec: no axis is continuous: rows would be cells of a grid, many of them twice; write",
-        ),
-        (replace_axes(pe={"uniform": [1, 64]}), "pe decides how layers are laid out"),
-        (replace_axes(batch={"loguniform": [8]}), "expected loguniform: [first, last], got [8]"),
-        (replace_axes(batch={"uniform": [9, 8]}), "expected the first value below the last"),
-        (replace_axes(inter_latency={"loguniform": [0, 1e-3]}), "expected a first value above 0"),
-        (replace_axes(batch=[8, {"uniform": [1, 9]}]), "uniform: a range stands alone"),
-        (replace_axes(segments={"uniform": [1, 9]}), "'segments' cannot be a range"),
-        (replace_axes(dataset="cosmoflow-128"), "no samples of its data sets fit its models"),
-        (SPACE | {"outputs": ["straggler_wait"]}, "outputs: rows have no straggler_wait"),
-        (SPACE | {"outputs": ["elasticity_memory_memory_bandwidth"]}, "no slopes in memory_band"),
+        (replace_axes(batch=[8], inter_bandwidth="1 GB/s", inter_latency=["1 us", "2 us"]), "spec"),
+        (replace_axes(pe={"uniform": [1, 64]}), "pe"),
+        (replace_axes(batch={"loguniform": [8]}), "batch"),
+        (replace_axes(batch={"uniform": [9, 8]}), "batch"),
+        (replace_axes(inter_latency={"loguniform": [0, 1e-3]}), "inter_latency"),
+        (replace_axes(batch=[8, {"uniform": [1, 9]}]), "batch"),
+        (replace_axes(segments={"uniform": [1, 9]}), "segments"),
+        (replace_axes(dataset="cosmoflow-128"), "spec"),
+        (SPACE | {"outputs": ["straggler_wait"]}, "outputs"),
+        (SPACE | {"outputs": ["elasticity_memory_memory_bandwidth"]}, "outputs"),
     ],
 )
-def test_bad_specs_are_one_message(spec, message, tmp_path) -> None:
+def test_bad_specs_are_one_message_that_names_the_key(spec, where, tmp_path) -> None:
     with pytest.raises(InputError) as error:
         sample(spec, tmp_path / "rows", 10)
-    assert message in str(error.value)
+    assert where in str(error.value).split("; ")[0]
     assert len(str(error.value)) < 1000
 
 
-def test_a_split_that_leaves_nothing_to_test(tmp_path) -> None:
+def test_a_split_that_leaves_nothing_to_test_is_refused(tmp_path) -> None:
     one = replace_axes(model="alexnet", system="dgx-a100", pe=8)
-    with pytest.raises(InputError, match="splits model: model has one value, and nothing is left"):
+    with pytest.raises(InputError, match="splits model: "):
         sample(one, tmp_path / "rows", 10, splits=["model"])
 
 
-def test_what_stands_there_is_kept(drawn, tmp_path) -> None:
-    with pytest.raises(InputError, match="is there already; name another file, or give force=True"):
+def test_existing_files_are_kept(drawn, tmp_path) -> None:
+    with pytest.raises(InputError, match=drawn.path.name):
         sample(SPACE, drawn.path, 10)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").touch()
-    with pytest.raises(InputError, match="nothing was removed"):
+    with pytest.raises(InputError, match="mine"):
         sample(SPACE, tmp_path / "mine", 10, force=True)
     assert (tmp_path / "mine" / "thesis.tex").exists()
 
 
-def test_a_folder_without_a_data_set_and_another_format(drawn, tmp_path) -> None:
-    with pytest.raises(InputError, match="no data set here"):
+def test_a_folder_without_a_data_set_and_another_format_are_refused(drawn, tmp_path) -> None:
+    with pytest.raises(InputError, match=FACTS):
         open_samples(tmp_path)
     (tmp_path / FACTS).write_text(json.dumps({"format": 99}))
-    with pytest.raises(InputError, match="damaged, or not of format 1"):
-        open_samples(Path(tmp_path))
-    with pytest.raises(InputError, match="no split 'speed' in"):
+    with pytest.raises(InputError, match=FACTS):
+        open_samples(tmp_path)
+    with pytest.raises(InputError, match=r"splits: .*'speed'"):
         drawn.read(["epoch_time"], {"speed": "train"})

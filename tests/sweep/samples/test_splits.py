@@ -1,4 +1,4 @@
-"""Splits leak nothing, by the command and by a look of our own; and the command finds leaks."""
+"""Splits leak nothing, by the command and by an independent check, and the command finds leaks."""
 
 import json
 import shutil
@@ -19,7 +19,7 @@ from sweep.samples.splits import SPLITS, choose_splits
 
 @pytest.fixture(scope="module")
 def rows(drawn: Samples) -> pd.DataFrame:
-    return drawn.read([each["name"] for each in drawn.facts["columns"]])
+    return drawn.read([column["name"] for column in drawn.facts["columns"]])
 
 
 def test_every_split_has_both_sides(drawn, rows) -> None:
@@ -45,8 +45,8 @@ def test_tested_values_lie_above_those_trained_on(rows, split, column) -> None:
     assert train.max() < test.min()
 
 
-def test_problems_lie_on_one_side(drawn, rows) -> None:
-    """Rows that are equal in all features but the batch, and in all that one PE depends on."""
+def test_problems_are_on_one_side(drawn, rows) -> None:
+    """Rows that differ only in the batch, or in what does not matter on one PE or in a node."""
     features = [*drawn.list_columns("feature", constants=True)]
     problem = [name for name in features if name != "batch"]
     assert (rows.groupby(problem)["split_random"].nunique() == 1).all()
@@ -58,7 +58,7 @@ def test_problems_lie_on_one_side(drawn, rows) -> None:
     assert (inside.groupby(["model", "system_name", "pe"])["split_random"].nunique() == 1).all()
 
 
-def test_what_does_not_matter_has_no_slope(rows) -> None:
+def test_links_beyond_a_node_have_no_slope_inside_it(rows) -> None:
     defined = rows[rows.defined]
     inside = defined[defined.pe <= defined.pes_per_node]
     for name in ("inter_bandwidth", "inter_latency"):
@@ -75,24 +75,17 @@ def test_settings_of_a_machine_are_held_out_together() -> None:
 
 
 def test_the_command_says_that_nothing_leaks(drawn) -> None:
-    told = CliRunner().invoke(app, ["leakage", str(drawn.path), "--format", "json"])
-    assert told.exit_code == 0
-    rows = json.loads(told.stdout)
+    result = CliRunner().invoke(app, ["leakage", str(drawn.path), "--format", "json"])
+    assert result.exit_code == 0
+    rows = json.loads(result.stdout)
     assert {row["split"] for row in rows} == set(SPLITS)
     assert not any(row["leaks"] for row in rows)
-
-
-LEAKS = {
-    "model": "on both sides: ",
-    "scale": "tested from ",
-    "random": " problems on both sides",
-}
 
 
 def test_the_command_finds_leaks(drawn, tmp_path) -> None:
     path = tmp_path / "rows"
     shutil.copytree(drawn.path, path)
-    for split in LEAKS:
+    for split in ("model", "scale", "random"):
         # The rows of one file change sides, and their folder its name.
         file = next(path.glob(f"data/*{split}-test*/*.parquet"))
         table = pq.read_table(file)
@@ -101,9 +94,9 @@ def test_the_command_finds_leaks(drawn, tmp_path) -> None:
         pq.write_table(table.set_column(column, table.schema.field(column), half), file)
         moved = str(file.parent).replace(f"{split}-test", f"{split}-train")
         file.parent.rename(f"{moved},moved-{split}")
-    leaks = {row["split"]: row["what"] for row in check_leakage(path) if row["leaks"]}
-    for split, words in LEAKS.items():
-        assert words in leaks[split]
+    assert {"model", "scale", "random"} <= {
+        row["split"] for row in check_leakage(path) if row["leaks"]
+    }
 
 
 def test_the_command_finds_a_row_in_another_folder(drawn, tmp_path) -> None:
@@ -111,7 +104,4 @@ def test_the_command_finds_a_row_in_another_folder(drawn, tmp_path) -> None:
     shutil.copytree(drawn.path, path)
     file = next(path.glob("data/*model-test*/*.parquet"))
     file.rename(next(path.glob("data/*model-train*")) / "part-99999.parquet")
-    assert (
-        "rows of another side"
-        in {row["split"]: row["what"] for row in check_leakage(path)}["model"]
-    )
+    assert "part-99999" in {row["split"]: row["what"] for row in check_leakage(path)}["model"]

@@ -1,4 +1,4 @@
-"""Rows of strategies that leave counts to the oracle."""
+"""Rows of strategies whose degrees the oracle chooses equal its answers."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from sweep.samples.stream import batches
     "strategy",
     ["data+filter:group=best", "data+pipeline:group=best,segments=best"],
 )
-def test_rows_of_the_best_are_what_is_predicted(strategy) -> None:
+def test_rows_of_the_best_equal_predictions(strategy) -> None:
     axes = {
         "model": "alexnet",
         "dataset": "imagenet",
@@ -47,7 +47,7 @@ def test_slopes_of_the_best_are_finite() -> None:
     assert np.isfinite(rows["elasticity_epoch_time_batch"]).all()
 
 
-def test_a_stream_of_the_best_is_what_is_predicted() -> None:
+def test_a_stream_of_the_best_equals_predictions() -> None:
     axes = {
         "model": "alexnet",
         "dataset": "imagenet",
@@ -58,14 +58,14 @@ def test_a_stream_of_the_best_is_what_is_predicted() -> None:
     }
     stream = batches({"axes": axes}, 4, 1)
     batch = next(stream)
-    of_batch, of_time = stream.features.index("batch"), stream.targets.index("epoch_time")
+    batch_column, time_column = stream.features.index("batch"), stream.targets.index("epoch_time")
     for features, targets in zip(batch.features, batch.targets, strict=True):
         answer = predict(
             "alexnet",
             axes["strategy"],
             8,
-            int(features[of_batch]),
+            int(features[batch_column]),
             system="abci",
             dataset="imagenet",
         )
-        np.testing.assert_allclose(targets[of_time], answer["epoch_time"], rtol=1e-6)
+        np.testing.assert_allclose(targets[time_column], answer["epoch_time"], rtol=1e-6)

@@ -23,8 +23,8 @@ def test_levels_are_read_by_people_and_programs():
     assert "leaf, 68 PEs: 40.31 us, 12.5 GB/s\n" in table
     assert "rack, 136 PEs: 40.49 us, 12.5 GB/s, 3:1" in table  # oversubscribed
     (abci,) = [row for row in json.loads(printed("systems", "json")) if row["system"] == "abci"]
-    level = {"name": "leaf", "pes": 68, "latency": 40.31e-6, "bandwidth": 12.5e9}
-    assert level | {"oversubscription": 1} in abci["levels"]
+    (leaf,) = [level for level in abci["levels"] if level["name"] == "leaf"]
+    assert (leaf["pes"], leaf["latency"], leaf["bandwidth"]) == (68, 40.31e-6, 12.5e9)
     assert abci["source"]
 
 

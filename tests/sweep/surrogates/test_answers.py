@@ -1,4 +1,4 @@
-"""What is printed as JSON of samples and surrogates is what its schemas say."""
+"""JSON of the commands on samples and surrogates follows its schemas."""
 
 import json
 
@@ -20,10 +20,10 @@ SCHEMAS = build_schemas()
     ],
 )
 def test_answers(verb, options, trained, drawn, paradl):
-    asked = (drawn.path,) if verb == "leakage" else (trained, drawn.path)
-    code, out, err = paradl(*verb.split(), *asked, *options, "--format", "json")
+    paths = (drawn.path,) if verb == "leakage" else (trained, drawn.path)
+    code, out, err = paradl(*verb.split(), *paths, *options, "--format", "json")
     assert code in (0, 3), err
     answer = json.loads(out)
     assert answer
     validator = Draft202012Validator(SCHEMAS[verb])
-    assert not [f"{each.json_path}: {each.message}" for each in validator.iter_errors(answer)]
+    assert not [f"{error.json_path}: {error.message}" for error in validator.iter_errors(answer)]

@@ -22,8 +22,8 @@ def make_rows() -> SampleRows:
 def test_the_nearest_row_answers() -> None:
     rows = make_rows()
     near = Neighbours(fit_encoding(rows.frame, ["batch"]), rows)
-    asked = rows.frame.assign(batch=rows.frame.batch * 1.01, strategy="unknown")
-    for frame in (asked, asked.assign(strategy=rows.frame.strategy)):
+    query = rows.frame.assign(batch=rows.frame.batch * 1.01, strategy="unknown")
+    for frame in (query, query.assign(strategy=rows.frame.strategy)):
         answers = near.answer(SampleRows(frame, ("batch",), ()))
         np.testing.assert_allclose(answers.seconds, 2 * rows.frame[EPOCH], rtol=1e-6)
 
@@ -36,7 +36,7 @@ def test_strategies_of_a_slice_are_answered_from_one_slice(monkeypatch) -> None:
     assert (np.ptp(answers.seconds.reshape(16, 4), axis=1) == 0).all()
 
 
-def test_habit_is_what_was_fastest_most_often():
+def test_habit_ranks_by_wins():
     frame = pd.DataFrame(
         {
             "slice": [0, 0, 1, 1, 2, 2],

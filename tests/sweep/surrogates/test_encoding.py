@@ -1,4 +1,4 @@
-"""Features become numbers of mean 0 and variance 1, and what was not trained on is told."""
+"""Features become numbers of mean 0 and variance 1; values outside of training are flagged."""
 
 import numpy as np
 import pandas as pd
@@ -42,34 +42,34 @@ def test_its_slopes_are_differences(frame):
 
 def test_what_was_not_trained_on_is_outside(frame):
     encoding = fit_encoding(frame, list(frame))
-    asked = frame.iloc[[0, 1, 2]].assign(pe=[8.0, 16.0, 8.0], macs=[1e9, 1e9, 1e30])
+    query = frame.iloc[[0, 1, 2]].assign(pe=[8.0, 16.0, 8.0], macs=[1e9, 1e9, 1e30])
     assert encoding.watched == ("macs", "inter_latency", "pe")
-    assert encoding.find_outside(asked).tolist() == [
+    assert encoding.find_outside(query).tolist() == [
         [False, False, False],
         [False, False, True],
         [True, False, False],
     ]
     assert not encoding.find_outside(frame).any()
-    # A feature that never was 0 has a finite code even so.
+    # 0 has a finite code even if a feature never was 0 in training.
     assert np.isfinite(encoding.encode(np.array([[0.0, 0.0]]))).all()
 
 
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"macs": np.nan}, "numbers of at least 0 in the column 'macs'"),
-        ({"macs": -1.0}, "numbers of at least 0 in the column 'macs'"),
-        ({"macs": "many"}, "a feature is not a number"),
+        ({"macs": np.nan}, "'macs'"),
+        ({"macs": -1.0}, "'macs'"),
+        ({"macs": "many"}, "many"),
     ],
 )
 def test_bad_features_are_one_message(frame, changed, message):
     encoding = fit_encoding(frame, list(frame))
     with pytest.raises(InputError, match=message):
         encoding.find_outside(frame.assign(**changed))
-    with pytest.raises(InputError, match="features are missing: macs"):
+    with pytest.raises(InputError, match="macs"):
         encoding.find_outside(frame.drop(columns="macs"))
 
 
 def test_features_of_one_value_teach_nothing(frame):
-    with pytest.raises(InputError, match="every feature is constant"):
+    with pytest.raises(InputError, match="constant"):
         fit_encoding(frame, ["pe"])

@@ -1,4 +1,4 @@
-"""What a surrogate is given is known ahead of any oracle; sums over layers are right by hand."""
+"""No feature is an oracle's answer; sums over layers are right by hand."""
 
 from pathlib import Path
 
@@ -19,11 +19,13 @@ SPEC = Path(__file__).parents[3] / "examples" / "surrogate.yaml"
 
 
 def test_no_feature_is_an_answer_a_term_or_a_time(trained):
-    answers = {each.name for each in list_columns((), ()) if each.role not in ("feature", "label")}
+    answers = {
+        column.name for column in list_columns((), ()) if column.role not in ("feature", "label")
+    }
     assert not answers & set(FEATURES)
     assert not {*TERMS, *ANSWERS} & set(FEATURES)
-    # What is in seconds is a parameter that a machine states, or a level's latency.
-    seconds = {name for name, each in FEATURES.items() if each.unit == "s"}
+    # Times are parameters of a machine or latencies.
+    seconds = {name for name, feature in FEATURES.items() if feature.unit == "s"}
     assert all(name in PARAMETERS or name.endswith("_latency") for name in seconds)
     surrogate = load_surrogate(trained)
     assert set(surrogate.encoding.watched) <= set(FEATURES)
@@ -52,21 +54,21 @@ def table():
 
 def test_sums_over_layers_by_hand(table):
     first, second = 16 * 8 * 27, 16 * 16 * 36  # 4 x 4 places
-    told = {name: each.read(table) for name, each in MODEL.items()}
-    assert told["convolution_macs"] == told["divisible_macs"] == first + second
-    assert told["later_macs"] == second
-    assert told["macs_over_channels"] == pytest.approx(first / 3 + second / 8)
-    assert told["macs_over_both"] == pytest.approx(first / 24 + second / 128)
-    assert told["fetched_items"] == second * 2 / 16
-    assert told["moved_items"] == 2 * 128  # of the ReLU
-    assert told["multiplied_items"] == 192 + 128 + 128 + 256
-    assert told["halo_layers"] == 2
+    values = {name: feature.read(table) for name, feature in MODEL.items()}
+    assert values["convolution_macs"] == values["divisible_macs"] == first + second
+    assert values["later_macs"] == second
+    assert values["macs_over_channels"] == pytest.approx(first / 3 + second / 8)
+    assert values["macs_over_both"] == pytest.approx(first / 24 + second / 128)
+    assert values["fetched_items"] == second * 2 / 16
+    assert values["moved_items"] == 2 * 128  # of the ReLU
+    assert values["multiplied_items"] == 192 + 128 + 128 + 256
+    assert values["halo_layers"] == 2
     # Half a row of 3 x 8 x 8 on two sides, and a row of 8 x 4 x 4.
-    assert told["halo_items"] == 2 * 0.5 * 24 + 2 * 1 * 32
-    assert told["rows2_macs"] == (first + second) / 4
-    assert told["stage2_macs"] == second
-    assert told["stage2_crossing"] == 128
-    assert told["weighted_layers"] == 2
+    assert values["halo_items"] == 2 * 0.5 * 24 + 2 * 1 * 32
+    assert values["rows2_macs"] == (first + second) / 4
+    assert values["stage2_macs"] == second
+    assert values["stage2_crossing"] == 128
+    assert values["weighted_layers"] == 2
 
 
 def test_the_example_has_networks_of_many_families():
@@ -74,7 +76,7 @@ def test_the_example_has_networks_of_many_families():
     networks = {model for model, _ in grid.fitting}
     assert len(networks) > 60
     values = np.array(
-        [[each.read(table) for each in MODEL.values()] for table in grid.fitting.values()]
+        [[feature.read(table) for feature in MODEL.values()] for table in grid.fitting.values()]
     )
     assert np.isfinite(values).all()
     assert (values >= 0).all()

@@ -1,4 +1,4 @@
-"""Scores against a loop of our own, on answers that are made up."""
+"""Scores against a plain loop, on made-up answers."""
 
 import numpy as np
 import pytest
@@ -8,27 +8,27 @@ from sweep.surrogates.scores import Answers, measure_tau, score_rows, score_slic
 
 @pytest.fixture
 def made_up():
-    """Answers and what is said of them: 40 slices of 5 strategies, some of them forbidden."""
+    """True and predicted answers: 40 slices of 5 strategies, some of them infeasible."""
     rng = np.random.default_rng(3)
     slices = np.repeat(np.arange(40), 5)
     truth = Answers(rng.lognormal(size=200), rng.random(200) < 0.7)
     truth.seconds[rng.random(200) < 0.1] = np.nan
     truth.feasible[np.isnan(truth.seconds)] = False
-    told = Answers(
+    guess = Answers(
         np.nan_to_num(truth.seconds, nan=1.0) * rng.lognormal(sigma=0.5, size=200),
         truth.feasible ^ (rng.random(200) < 0.1),
     )
     order = rng.permutation(200)  # rows of a slice need not be neighbours
-    return truth.take(order), told.take(order), slices[order]
+    return truth.take(order), guess.take(order), slices[order]
 
 
-def try_strategies(truth, told, rows):
+def try_strategies(truth, guess, rows):
     """The pick's time over the best, by trying one after the other, as a planner would."""
     best = min(truth.seconds[row] for row in rows if truth.feasible[row])
     tries = 0
-    for said_feasible in (True, False):
-        some = [row for row in rows if told.feasible[row] == said_feasible]
-        for row in sorted(some, key=lambda row: told.seconds[row]):
+    for is_feasible in (True, False):
+        candidates = [row for row in rows if guess.feasible[row] == is_feasible]
+        for row in sorted(candidates, key=lambda row: guess.seconds[row]):
             tries += 1
             if truth.feasible[row]:
                 return truth.seconds[row] / best - 1, tries > 1
@@ -36,11 +36,13 @@ def try_strategies(truth, told, rows):
 
 
 def test_regret_is_that_of_trying_one_after_the_other(made_up):
-    truth, told, slices = made_up
-    each = [np.flatnonzero(slices == number) for number in range(40)]
-    tried = [try_strategies(truth, told, rows) for rows in each if truth.feasible[rows].sum() > 1]
+    truth, guess, slices = made_up
+    groups = [np.flatnonzero(slices == number) for number in range(40)]
+    tried = [
+        try_strategies(truth, guess, rows) for rows in groups if truth.feasible[rows].sum() > 1
+    ]
     regrets = np.array([regret for regret, _ in tried])
-    scores = score_slices(truth, told, slices)
+    scores = score_slices(truth, guess, slices)
     assert scores["slices"] == len(tried) > 30
     assert scores["mean_regret"] == pytest.approx(regrets.mean())
     assert scores["median_regret"] == pytest.approx(np.median(regrets))
@@ -51,10 +53,10 @@ def test_regret_is_that_of_trying_one_after_the_other(made_up):
 
 def test_the_truth_regrets_nothing(made_up):
     truth, _, slices = made_up
-    said = Answers(np.nan_to_num(truth.seconds, nan=1.0), truth.feasible)
-    scores = score_slices(truth, said, slices)
+    guess = Answers(np.nan_to_num(truth.seconds, nan=1.0), truth.feasible)
+    scores = score_slices(truth, guess, slices)
     assert (scores["mean_regret"], scores["kendall_tau"], scores["forbidden_picks"]) == (0, 1, 0)
-    assert score_rows(truth, said) == {
+    assert score_rows(truth, guess) == {
         "r2_log_time": 1.0,
         "median_error": 0.0,
         "p95_error": 0.0,
@@ -70,8 +72,8 @@ def test_tau_counts_pairs():
 
 def test_r2_and_errors_are_of_logarithms_and_of_times():
     truth = Answers(np.array([1.0, 10.0, 100.0]), np.array([True, True, False]))
-    told = Answers(truth.seconds * np.array([1.1, 1.0, 1.0]), np.array([True, False, True]))
-    scores = score_rows(truth, told)
+    guess = Answers(truth.seconds * np.array([1.1, 1.0, 1.0]), np.array([True, False, True]))
+    scores = score_rows(truth, guess)
     spread = 2 * np.log(10) ** 2
     assert scores["r2_log_time"] == pytest.approx(1 - np.log(1.1) ** 2 / spread)
     assert scores["median_error"] == pytest.approx(0)

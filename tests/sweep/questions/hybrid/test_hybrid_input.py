@@ -22,19 +22,19 @@ def test_counts(pe, counts):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"strategies": ["data+spatial"]}, "^strategies: expected the size of its groups"),
-        ({"strategies": ["data+filter:group=best"]}, "write data\\+filter:group=2"),
-        ({"strategies": ["spatial"]}, "^strategies: expected a hybrid, got 'spatial'"),
-        ({"strategies": ["data+spatal:group=2"]}, "did you mean 'data\\+spatial'"),
-        ({"strategies": ["data+filter:group=2"], "speedups": {3: 1.5}}, "groups are of 2"),
-        ({"speedups": {1: 1.5}}, "^speedups: expected groups of 2 PEs or more, got 1"),
-        ({"speedups": {2: float("nan")}}, "^speedups: expected a number above 0"),
-        ({"speedups": {2: 1.5}, "scaling_efficiency": 95}, "95 % is 0.95"),
-        ({"speedups": dict.fromkeys(range(2, 16), 1.5)}, "expected at most 13 hybrids, got 14"),
-        ({"speedups": {512: 1.5}}, "^pe: expected 512 or more"),
-        ({"speedups": {2: 1.5}, "batch": 0}, "^batch: expected a sample or more"),
-        ({"speedups": {2: 1.5}, "pe": MOST_PES + 1}, "^pe: expected PE counts from 1 to 16,384"),
-        ({"speedups": {2: 1.5}, "pe": []}, "^pe: expected PE counts"),
+        ({"strategies": ["data+spatial"]}, "^strategies: .*'data\\+spatial'"),
+        ({"strategies": ["data+filter:group=best"]}, "^strategies: .*data\\+filter:group=2"),
+        ({"strategies": ["spatial"]}, "^strategies: .*'spatial'"),
+        ({"strategies": ["data+spatal:group=2"]}, "'data\\+spatial'"),
+        ({"strategies": ["data+filter:group=2"], "speedups": {3: 1.5}}, "^speedups: .*3"),
+        ({"speedups": {1: 1.5}}, "^speedups: .*1"),
+        ({"speedups": {2: float("nan")}}, "^speedups: .*nan"),
+        ({"speedups": {2: 1.5}, "scaling_efficiency": 95}, "^scaling_efficiency: .*95"),
+        ({"speedups": dict.fromkeys(range(2, 16), 1.5)}, "strategies: .*14"),
+        ({"speedups": {512: 1.5}}, "^pe: .*512"),
+        ({"speedups": {2: 1.5}, "batch": 0}, "^batch: .*0"),
+        ({"speedups": {2: 1.5}, "pe": MOST_PES + 1}, "^pe: .*16,384"),
+        ({"speedups": {2: 1.5}, "pe": []}, "^pe: "),
     ],
 )
 def test_what_makes_no_sense_is_told(more, message):
@@ -45,15 +45,15 @@ def test_what_makes_no_sense_is_told(more, message):
 
 def test_a_batch_is_no_larger_than_what_converges_or_the_data_set():
     law = Convergence(**NAMES, epochs_min=7, converges_to=32)
-    with pytest.raises(InputError, match=r"^batch: expected at most 32, the largest batch"):
+    with pytest.raises(InputError, match=r"^batch: .*32"):
         ask(law, 8, {2: 1.2})
     asked: Any = {"speedups": {2: 1.2}, "convergence": CONSTANT, **MACHINE}
-    with pytest.raises(InputError, match=r"^batch: expected at most 1,281,167, the samples"):
+    with pytest.raises(InputError, match=r"^batch: .*1,281,167"):
         sweep.hybrid("inception_v3", 2_000_000, 8, **asked)
-    with pytest.raises(InputError, match=r"^dataset: inception_v3 takes samples of 2"):
+    with pytest.raises(InputError, match=r"^dataset: .*inception_v3"):
         sweep.hybrid("inception_v3", 1, 8, **{**asked, "dataset": "cosmoflow-128"})
     passes = CONSTANT.model_copy(update={"converges_to": 32})
-    with pytest.raises(InputError, match=r"^batch: expected at most 32, .* got 64"):
+    with pytest.raises(InputError, match=r"^batch: .* got 64"):
         sweep.hybrid(
             "inception_v3", 16, 8, parameters={"accumulate": 4}, **asked | {"convergence": passes}
         )
