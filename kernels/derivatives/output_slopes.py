@@ -40,6 +40,9 @@ def find_output_slopes(case: Case, names: tuple[str, ...]) -> dict[str, Array]:
         parts = split_elasticity(name)
         if parts is not None:
             asked.setdefault(parts[1], {})[name] = ELASTIC[parts[0]]
+    # No slope reads the spreads, which would be traced and differentiated all the same: to trace
+    # best, percentiles and a slope of eight axes takes 4.4 instead of 6.9 s of CPU.
+    case = replace(case, uncertainty=None)
     return {
         name: slope
         for parameter, fields in asked.items()

@@ -1,4 +1,4 @@
-"""Numbers of a case of one cell: its parameters' values, as formulas have them."""
+"""Read parameter values from a case of one cell, in SI units."""
 
 import numpy as np
 
@@ -10,9 +10,9 @@ from kernels.machine.network import Link, link, staged_link
 from kernels.oracle.exchanges import find_links
 from sweep.answers.numbers import finite, number
 
-# No time depends on these parameters.
+# Parameters on which no time depends.
 TIMELESS = ("gamma", "memory_capacity", "reserved")
-# Of the machine oracle: all of a PE, and of the host, the software and their paths the main ones.
+# Parameters of the machine oracle in an answer: all of a PE, and the main ones of the rest.
 OF_PE = tuple(
     name for name, row in PARAMETERS.items() if row.prior is not None and PLACES[name].part == "pe"
 )
@@ -21,12 +21,12 @@ UPGRADABLE = tuple(name for name in PLACES if name in GIVEN and name not in TIME
 
 
 def read_value(case: Case, name: str) -> float:
-    """The value of a parameter in a case of one cell, of several levels the first."""
+    """Value of a parameter in a case of one cell; the first of several network levels."""
     return float(np.ravel(read_parameter(case, name))[0])
 
 
 def parameters(case: Case) -> dict[str, float | None]:
-    """The numbers that the formulas were evaluated with, in SI units."""
+    """Parameter values that the formulas were evaluated with, in SI units."""
     run, network, pe = case.run, case.network, case.pe
     in_group, across, staged = _find_links(case)
     return {
@@ -55,14 +55,14 @@ def parameters(case: Case) -> dict[str, float | None]:
 
 
 def _list_machine_parameters(case: Case) -> dict[str, float | None]:
-    """Those that Table III does not have."""
+    """Parameter values that only the machine oracle has."""
     delta = {"gradient_delta": number(case.run.gradient_delta)}
     return delta | {name: finite(read_value(case, name)) for name in (*OF_PE, *OTHERS)}
 
 
 @compiled(numpy=True)
 def _find_links(case: Case) -> tuple[Link, Link, Link]:
-    """In a group, across all PEs, and of a halo: one program loads faster than each operation."""
+    """Links inside a group, across replicas and between halo neighbours, in one program."""
     network, run = case.network, case.run
     if case.options.oracle == "paper":
         return link(network, run.group), link(network, run.p), staged_link(network, run.group)
@@ -70,5 +70,5 @@ def _find_links(case: Case) -> tuple[Link, Link, Link]:
 
 
 def _read_bandwidth(path: Link) -> float:
-    """[B/s], as the user wrote it: two divisions would have left their rounding."""
+    """Bandwidth [B/s] to 14 digits, as users wrote it: inverting twice leaves rounding errors."""
     return float(f"{1 / number(path.beta):.14g}")

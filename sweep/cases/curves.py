@@ -1,4 +1,4 @@
-"""Curves: the times of strategies along one parameter, everything else fixed."""
+"""Times of strategies along one parameter, with everything else fixed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -20,17 +20,17 @@ from sweep.cases.roots import close_in, span_values
 from sweep.cases.row_cases import answer_expected
 from sweep.cells.space import Space
 
-# Whole numbers along which crossovers are sought at once.
+# Most whole numbers along which crossovers are sought.
 MOST_COUNTS = 2**16
-# A continuous parameter is tried so far to either side of the system's own value.
+# A continuous parameter is tried from a thousandth to a thousand times the system's value.
 FAR = 1000.0
-# Relative: times that are equal in theory, as on one PE, differ by less.
+# Relative. Times that are equal in theory, such as those on one PE, differ by less.
 ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
 class TimeCurve:
-    """A strategy's time along some values [s], NaN where it is forbidden; and what forbids it."""
+    """Times of a strategy along some values [s], NaN where forbidden, and the limits there."""
 
     time: Floats
     limit: NDArray[np.int64]
@@ -38,9 +38,9 @@ class TimeCurve:
 
 
 class Curves:
-    """The curves of all strategies along one parameter; by the aim, times or costs.
+    """Curves of all strategies along one parameter: times, or costs if that is the aim.
 
-    cell: the values of all other axes.
+    cell: values of all other axes.
     """
 
     def __init__(self, space: Space, cell: Mapping[str, float], along: str, aim: Aim) -> None:
@@ -49,7 +49,7 @@ class Curves:
         self._drawn: dict[tuple[Index, bytes], tuple[Floats, Floats]] = {}
 
     def span(self, index: Index) -> Floats:
-        """The values along which crossovers are sought."""
+        """Values along which crossovers are sought."""
         given = self.space.axes.get(self.along)
         if PARAMETERS[self.along].whole:
             assert given is not None  # PE counts and batches are axes of every cube
@@ -60,14 +60,14 @@ class Curves:
         return span_values(self.along, value / FAR, value * FAR)
 
     def find(self, index: Index, values: Floats) -> TimeCurve:
-        """The curve of a strategy, computed once for each span."""
+        """Curve of a strategy, computed once for each span of values."""
         key = (index, values.tobytes())
         if key not in self._curves:
             self._curves[key] = self._compute(index, values)
         return self._curves[key]
 
     def close_in(self, first: Index, second: Index, low: float, high: float) -> int | float:
-        """The value between two from which on the first strategy is faster."""
+        """Value between `low` and `high` from which the first strategy is faster."""
         if PARAMETERS[self.along].whole:
             return int(high)
 
@@ -79,17 +79,17 @@ class Curves:
     def draw_pair(
         self, first: Index, second: Index, values: Floats
     ) -> tuple[Floats, Floats, Floats]:
-        """The values at which both strategies are feasible, and their times there [value, draw]."""
+        """Values at which both strategies are feasible, and their times there [value, draw]."""
         times = [self.find(index, values).time for index in (first, second)]
         ours, theirs = self._draw(first, values)[0], self._draw(second, values)[1]
         both = np.isfinite(times[0]) & np.isfinite(times[1])
-        # On one PE strategies are the same thing, and have no errors of their own.
+        # Equal strategies, as all are on one PE, also share their errors.
         same = ~is_ahead(times[0], times[1]) & ~is_ahead(times[1], times[0])
         theirs = np.where(same[:, None], ours, theirs)
         return values[both], ours[both], theirs[both]
 
     def _draw(self, index: Index, values: Floats) -> tuple[Floats, Floats]:
-        """The times of a strategy [value, draw], as the first of a pair and as the second."""
+        """Times of a strategy [value, draw], as the first of a pair and as its rival."""
         key = (index, values.tobytes())
         if key not in self._drawn:
             case = self._build(index, values)
@@ -119,7 +119,7 @@ class Curves:
         return TimeCurve(time, limit, comm * factor)
 
     def _build(self, index: Index, values: Floats) -> Case:
-        """The case of a strategy along some values."""
+        """Case of a strategy along some values."""
         case = self.space.build_case(index, {**self.cell, self.along: values})
         return case if self._trains(index) else replace(case, training=None)
 
@@ -128,17 +128,17 @@ class Curves:
         return self.aim.trains(self.space.grid, labels["model"], labels["dataset"])
 
     def _weigh(self, index: Index, values: Floats) -> Floats:
-        """The factor on the time of an epoch [value]: epochs, and the price of a PE-hour."""
+        """Factor on the time per epoch [value]: the price of a PE-hour and the epochs."""
         price = look_up_price(self.aim.price, self.space.name(index)["system"])
         factor = np.full(values.shape, 1.0 if self.aim.goal != "cost" else price)
         if self._trains(index):
             answer = answer_expected(self._build(index, values))
-            assert answer.epochs is not None  # its case has a law
+            assert answer.epochs is not None  # the case has a convergence law
             factor = factor * np.ravel(answer.epochs)
         return factor
 
     def _read_value(self, index: Index) -> float:
-        """The system's own value of the parameter."""
+        """Value of the parameter that the spec or the system states. InputError: none."""
         spec = self.space.grid.spec
         if self.along in spec.parameters:
             return float(spec.parameters[self.along])
@@ -155,13 +155,13 @@ class Curves:
 
 
 def is_ahead(ours: Floats, theirs: Floats) -> NDArray[np.bool_]:
-    """True if one time is less than another by more than rounding; False where one is NaN."""
+    """True where one time is less than another by more than rounding; False for NaN."""
     ahead: NDArray[np.bool_] = ours < theirs * (1 - ROUNDING)
     return ahead
 
 
 def _list_counts(low: float, high: float) -> Floats:
-    """All whole numbers from one to another."""
+    """All whole numbers from `low` to `high`. InputError: too many."""
     if high - low >= MOST_COUNTS:
         raise InputError(
             f"expected at most {MOST_COUNTS:,} counts, got {high - low + 1:,.0f}",

@@ -1,6 +1,6 @@
-"""Degrees: how the PEs of a row divide into replicas and groups, and its samples add up.
+"""Compute how the PEs of a row divide into replicas and groups, and its global batch.
 
-By arithmetic without JAX, unless the strategy leaves the choice to the kernels (`best`).
+This is plain arithmetic without JAX, unless the kernels must choose the group (`best`).
 """
 
 import math
@@ -19,10 +19,10 @@ Row = Mapping[str, Any]
 
 
 def list_degrees(grid: Grid, row: Row, chosen: Mapping[str, int] | None = None) -> dict[str, Any]:
-    """`replicas` p1, `group_size` p2, `segment_count` of what is cut, `global_batch` B of a row.
+    """Compute `replicas` p1, `group_size` p2, `segment_count` and `global_batch` B of a row.
 
-    And `degrees` by name, where several parallelisms divide a replica. chosen: the group and the
-    segments of `best`, where known; else the kernels are asked.
+    `degrees` by name are added if several parallelisms divide a replica; `segment_count` is None if
+    nothing is cut. chosen: the group and segments of `best` if known, else the kernels choose.
     """
     index = locate_row(grid, row)
     strategy = grid.strategies[index[3]]
@@ -45,7 +45,7 @@ def list_degrees(grid: Grid, row: Row, chosen: Mapping[str, int] | None = None) 
 
 
 def _find_group(grid: Grid, strategy: Strategy, row: Row, index: Index) -> int:
-    """PEs that share a replica."""
+    """Number of PEs that share a replica."""
     pe = int(row["pe"])
     if not strategy.parts:
         return 1
@@ -59,12 +59,12 @@ def _find_group(grid: Grid, strategy: Strategy, row: Row, index: Index) -> int:
         if given is not None:
             return int(given)
     node = grid.systems[index[2]].pes_per_node
-    # Fewer PEs than a node has are one group; in Table III the group would not divide them.
+    # Fewer PEs than a node has form one group; Table III keeps the node, which then cannot divide.
     return node if grid.spec.oracle == "paper" else min(node, pe)
 
 
 def _list_parts(grid: Grid, strategy: Strategy, row: Row) -> dict[str, int]:
-    """The degree of each of several parallelisms; one left open has the PEs that remain."""
+    """Degree of each of several parallelisms; one left open takes the remaining PEs."""
     stated = dict(strategy.degrees)
     sizes = {name: stated.get(name) or _read_value(grid, row, name) for name in strategy.parts}
     known = {name: int(size) for name, size in sizes.items() if size is not None}
@@ -73,14 +73,14 @@ def _list_parts(grid: Grid, strategy: Strategy, row: Row) -> dict[str, int]:
 
 
 def _find_segments(grid: Grid, strategy: Strategy, row: Row) -> int:
-    """Segments of a pipeline, or of a placement that names them."""
+    """Segments of a pipeline, or of a placement that states them."""
     if isinstance(strategy.segments, int):
         return strategy.segments
     return int(_read_value(grid, row, "segments") or DEFAULTS["segments"])
 
 
 def _count_samples(grid: Grid, row: Row, replicas: int) -> int:
-    """B: samples of an iteration."""
+    """Samples per iteration, B."""
     if grid.spec.scaling == "strong":
         return int(row["batch"])
     passes = _read_value(grid, row, "accumulate") or DEFAULTS["accumulate"]
@@ -88,27 +88,28 @@ def _count_samples(grid: Grid, row: Row, replicas: int) -> int:
 
 
 def _read_value(grid: Grid, row: Row, name: str) -> float | None:
-    """A parameter of the row: its axis', or what the spec fixes."""
+    """A parameter of the row: the value of its axis, or that fixed by the spec, or None."""
     if name in grid.axes:
         return float(row[name])
     return list_row_values(grid, row).get(name, grid.spec.parameters.get(name))
 
 
 def mark_batch(grid: Grid, row: Row, global_batch: float) -> list[str]:
-    """The mark of an allowed cell whose global batch is larger than its data set, or none."""
+    """Marks of an allowed cell: its global batch is larger than the data set, or none."""
     exceeds = global_batch > _count_epoch_samples(grid, row)
     return name_limits(Limit.BATCH_EXCEEDS_DATASET) if exceeds else []
 
 
 def mark_cell(grid: Grid, row: Row) -> list[str]:
-    """The mark of a row's cell; its degrees are needed only where a mark is possible."""
+    """Marks of an allowed cell; computes its degrees only if a mark is possible."""
     passes = _read_value(grid, row, "accumulate") or DEFAULTS["accumulate"]
     replicas = 1 if grid.spec.scaling == "strong" else row["pe"] * passes
-    if row["batch"] * replicas <= _count_epoch_samples(grid, row):  # at most, whatever the group is
+    # This is the largest global batch that any group gives.
+    if row["batch"] * replicas <= _count_epoch_samples(grid, row):
         return []
     return mark_batch(grid, row, list_degrees(grid, row)["global_batch"])
 
 
 def _count_epoch_samples(grid: Grid, row: Row) -> int:
-    """Samples of an epoch."""
+    """Samples per epoch."""
     return next(data.samples for data in grid.datasets if data.name == row["dataset"])

@@ -1,8 +1,8 @@
-"""Draws: answers for each draw of what is not known of a machine and a model.
+"""Draws: answers for 32 draws of the uncertain parameters of a machine and a network.
 
-Thirty-two draws, the same for every cell. The model's own error is drawn, too: one number each for
-compute, gradients and all other exchanges, so that a slowdown of one PE and many alike does not
-count. Where two strategies are compared, each has errors of its own.
+The draws are the same for every cell. The oracle's own error is drawn as well, with one number each
+for compute, gradients and other exchanges, so that errors common to one PE and many cancel. When
+two strategies are compared, their errors are independent.
 """
 
 from collections.abc import Sequence
@@ -21,18 +21,18 @@ from kernels.oracle.answer import Answer, evaluate, settle_choices
 from kernels.oracle.uncertainty import Errors, add_dimension, add_draws, find_errors
 
 PARTS = (*list_terms("compute"), *list_terms("communication"))
-# Draws of the model's own errors: compute, gradients and all other exchanges.
-OWN = ("compute", "gradients", "exchange")
-RIVALS = ("rival_compute", "rival_gradients", "rival_exchange")
+# Names of the draws of the oracle's own errors, and of those of a rival in a comparison.
+ERRORS = ("compute", "gradients", "exchange")
+RIVAL_ERRORS = ("rival_compute", "rival_gradients", "rival_exchange")
 EPOCHS = ("fewest_epochs", "critical_batch")
 
 
 def draw_terms(case: Case) -> dict[str, Floats]:
-    """Seconds per epoch by term [cells, draw], for a case with an uncertainty; NaN as in answers.
+    """Seconds per epoch by term [cells, draw]; NaN as in answers. The case needs an uncertainty.
 
-    Chosen groups and segments stay as they are.
+    Groups and segments stay as chosen for the expected parameters.
     """
-    return _add_errors(*answer_draws(settle_choices(case)), OWN)
+    return _add_errors(*answer_draws(settle_choices(case)), ERRORS)
 
 
 def draw_times(case: Case) -> Floats:
@@ -41,18 +41,17 @@ def draw_times(case: Case) -> Floats:
 
 
 def draw_both_times(case: Case) -> tuple[Floats, Floats]:
-    """Seconds per epoch [cells, draw] of a strategy, and of the same as another's rival."""
+    """Seconds per epoch [cells, draw] of a strategy by itself, and as the rival of another."""
     drawn = answer_draws(settle_choices(case))
-    own, rival = (_add_terms(_add_errors(*drawn, errors)) for errors in (OWN, RIVALS))
-    return own, rival
+    times, rival = (_add_terms(_add_errors(*drawn, errors)) for errors in (ERRORS, RIVAL_ERRORS))
+    return times, rival
 
 
 def answer_draws(case: Case) -> tuple[Answer, Errors]:
-    """The answer [cells, draw] of a case without choices, and the model's own errors [cells, 1].
-
-    The case has an uncertainty. These errors are no part of the answer, nor is there any spread.
+    """Answer [cells, draw] of a case with an uncertainty, and the oracle's own errors [cells, 1],
+    which the answer does not include.
     """
-    assert not case.choices  # what was chosen stays as it is
+    assert not case.choices  # choices are made once, for the expected parameters
     return fetch(_answer_draws(case))
 
 
@@ -62,17 +61,18 @@ def _answer_draws(case: Case) -> tuple[Answer, Errors]:
     return evaluate(add_draws(case)), errors
 
 
-def _add_errors(answer: Answer, own: Errors, errors: Sequence[str]) -> dict[str, Floats]:
-    """The terms of each draw with the model's own errors, drawn by the names `errors`."""
-    normals = draw_normals(errors).T
-    spreads = (own.computing, own.reducing, own.exchanging)
+def _add_errors(answer: Answer, errors: Errors, names: Sequence[str]) -> dict[str, Floats]:
+    """Terms of each draw multiplied by the oracle's own errors, whose draws have these names."""
+    normals = draw_normals(names).T
+    spreads = (errors.computing, errors.reducing, errors.exchanging)
     computing, reducing, exchanging = (
-        np.exp(own.widening * each * column) for each, column in zip(spreads, normals, strict=True)
+        np.exp(errors.widening * spread * column)
+        for spread, column in zip(spreads, normals, strict=True)
     )
     factors = dict.fromkeys(PARTS, exchanging) | dict.fromkeys(list_terms("compute"), computing)
-    factors["gradient_exchange"] = np.where(own.rings, reducing, exchanging)
+    factors["gradient_exchange"] = np.where(errors.rings, reducing, exchanging)
     terms = {name: getattr(answer.terms, name) * factors[name] for name in PARTS}
-    # Flags vary with every axis, also with the batch alone.
+    # Flags vary along every axis, while a term may not depend on the batch.
     whole = np.broadcast_shapes(np.shape(answer.limit), *map(np.shape, terms.values()))
     return {name: np.broadcast_to(times, whole) for name, times in terms.items()}
 
@@ -83,7 +83,7 @@ def _add_terms(terms: dict[str, Floats]) -> Floats:
 
 
 def draw_epochs(convergence: Convergence, batches: Floats) -> Floats:
-    """Ratio of the epochs to the target to the expected ones, by global batch [cells, draw]."""
+    """Ratio of drawn to expected epochs to the target, at global batches [cells, draw]."""
     laws = convergence.draw_laws(draw_normals(EPOCHS))
     drawn: Floats = count_epochs(laws, batches[..., None])
     expected: Floats = count_epochs(convergence.law, batches[..., None])

@@ -1,4 +1,4 @@
-"""Fits: the cells that are allowed, and the limits that forbid the others, without times."""
+"""Find the limits and memory of cells, without their times."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -17,15 +17,15 @@ from sweep.cube.variables import find_allowed
 
 Cell = Mapping[str, float]
 
-# Values along each axis that are tried at once, so that strategies share compiled programs.
+# Values tried at once along an axis. Fixed, so that strategies share compiled programs.
 WINDOWS = {"pe": 32, "batch": 16}
-# Sizes are padded to a multiple of this, so that most configurations share one program.
+# Group sizes are padded to a multiple of this, so most configurations share one program.
 MULTIPLE = 16
 
 
 @dataclass(frozen=True)
 class Fit:
-    """Flags of cells, and their memory [B], over `axes`."""
+    """Flags of cells and their memory [B], over `axes`."""
 
     axes: Mapping[str, Floats]
     limit: NDArray[np.int64]
@@ -33,22 +33,22 @@ class Fit:
 
     @property
     def allowed(self) -> NDArray[np.bool_]:
-        """True if nothing forbids a cell."""
+        """True where nothing forbids a cell."""
         return find_allowed(self.limit)
 
     @property
     def reasons(self) -> NDArray[np.int64]:
-        """The number of limits that forbid each cell."""
+        """Number of limits that forbid each cell."""
         return count_reasons(self.limit)
 
 
 def find_fits(
     grid: Grid, index: Index, axes: Mapping[str, Floats], strategy: Strategy | None = None
 ) -> Fit:
-    """The limits of each cell over some axes; of several choices the nearest to being allowed.
+    """Limits and memory of each cell over some axes; of several choices the nearest to allowed.
 
-    At most as many values of pe and batch as their WINDOWS have. A parameter whose axis is left
-    out has the machine's value.
+    axes: at most WINDOWS values of pe and batch; a parameter without an axis has the machine's
+    value.
     """
     padded = {name: _pad(values, WINDOWS.get(name, 1)) for name, values in axes.items()}
     case = grid.case(index, {name: padded[name] for name in grid.axes if name in padded}, strategy)
@@ -72,7 +72,7 @@ def list_allowed(
     values: Floats,
     strategy: Strategy | None = None,
 ) -> Floats:
-    """The values of pe or batch with which a cell is allowed, ascending."""
+    """Values of pe or batch with which a cell is allowed, ascending."""
     values, window = np.unique(values), WINDOWS[axis]
     allowed = [values[:0]]
     for start in range(0, values.size, window):
@@ -92,32 +92,26 @@ def _pad(values: Floats, window: int) -> Floats:
 
 
 def _spread(values: Any, shape: tuple[int, ...], choices: int) -> NDArray[Any]:
-    """Broadcast to [choice, cells]; leading dimensions of choices may be absent."""
+    """Broadcast to [choice, *shape]; leading dimensions of choices may be absent."""
     array = np.asarray(values)
     leading = array.shape[:choices] if choices else ()
     return np.broadcast_to(array, (*leading, *shape)).reshape(-1, *shape)
 
 
 def _pick_nearest(limit: NDArray[np.int64], memory: Floats) -> NDArray[np.intp]:
-    """The choice [1, cells] with the fewest reasons, then the least memory."""
+    """Choice [1, cells] with the fewest reasons, then the least memory."""
     reasons = count_reasons(limit)
     fewest = reasons == reasons.min(axis=0)
     weight = np.where(fewest, np.nan_to_num(memory, nan=np.inf, posinf=1e300), np.inf)
     return np.asarray(weight.argmin(axis=0)[None])
 
 
-def try_setting(grid: Grid, key: str, value: str) -> Grid:
-    """The design space with another value of a setting."""
-    return replace(grid, spec=grid.spec.model_copy(update={key: value}))
-
-
 def find_smallest_group(grid: Grid, index: Index) -> int | None:
-    """The smallest number of PEs that can share a replica; 0: none is allowed.
+    """Smallest number of PEs that can share a replica; 0 if no number is allowed.
 
-    None: groups have one PE or several degrees, or the samples do not fit the model.
-
-    A hybrid's sizes are those that divide its PEs, with the samples per replica that the spec's
-    scaling then gives. A group of all PEs may also be any power of two up to the machine's size.
+    None if groups have one PE or several degrees, or if the samples do not fit the model. The
+    groups of a hybrid divide its PEs; a group of all PEs may also be any power of two up to the
+    machine's size.
     """
     strategy = grid.strategies[index[3]]
     if len(strategy.parts) != 1:
@@ -128,14 +122,14 @@ def find_smallest_group(grid: Grid, index: Index) -> int | None:
     if case is None:
         return None
     allowed = find_allowed(np.asarray(find_limits(case)))
-    # With `segments=best` any number of segments will do.
-    some = allowed.any(axis=tuple(range(len(case.choices))))
-    fits = np.broadcast_to(np.ravel(some), sizes.shape)
+    # With `segments=best`, a size is allowed if any number of segments is.
+    has_choice = allowed.any(axis=tuple(range(len(case.choices))))
+    fits = np.broadcast_to(np.ravel(has_choice), sizes.shape)
     return next((int(size) for size in sizes[fits]), 0)
 
 
 def _list_sizes(grid: Grid, index: Index) -> list[int]:
-    """The sizes that a planner may choose from."""
+    """Group sizes to choose from, ascending."""
     count = int(grid.axes["pe"][0])
     sizes = set(divisors(count))
     if not grid.strategies[index[3]].hybrid:
@@ -144,5 +138,5 @@ def _list_sizes(grid: Grid, index: Index) -> list[int]:
 
 
 def _pad_sizes(sizes: list[int]) -> Floats:
-    """The sizes, the last of them repeated."""
+    """Pad sizes to a multiple of MULTIPLE by repeating the last."""
     return _pad(np.array(sizes, float), len(sizes) + -len(sizes) % MULTIPLE)

@@ -1,4 +1,4 @@
-"""Intervals: the range of an iteration's times, as far as measured runs, or priors, can tell."""
+"""Percentiles of an iteration's times, from the spread of calibrated or prior parameters."""
 
 from typing import Any
 
@@ -12,8 +12,8 @@ from sweep.answers.numbers import number
 
 
 def list_intervals(grid: Grid, answer: Answer) -> dict[str, Any]:
-    """The calibration's name, 10th, 50th and 90th percentiles [s per iteration] of each time, and
-    in what respects the configuration lies beyond the calibrated runs.
+    """Name of the calibration, 10th, 50th and 90th percentiles of the times [s per iteration], and
+    notes on how the configuration exceeds the calibrated runs.
     """
     if answer.spread is None:
         return {"calibration": None, "intervals": None, "extrapolation": []}
@@ -36,15 +36,15 @@ def list_intervals(grid: Grid, answer: Answer) -> dict[str, Any]:
 
 
 def _list_extrapolation(grid: Grid, answer: Answer) -> list[str]:
-    """The respects in which a configuration lies beyond the measured ones."""
+    """Notes on how a configuration exceeds the calibrated runs."""
     workload = grid.workload(0, 0, 0)
     if workload is None:
         return []
     system = grid.systems[0]
     if workload.calibrated is None:
         return [
-            f"no run of {system.machine} in {system.precision} with software {system.software} "
-            "was calibrated: intervals are those of priors"
+            f"no calibrated run of {system.machine} in {system.precision} with software "
+            f"{system.software}: intervals come from priors"
         ]
     return workload.calibrated.extrapolation(
         grid.strategies[0], float(grid.axes["pe"][0]), number(answer.batch)
@@ -52,7 +52,7 @@ def _list_extrapolation(grid: Grid, answer: Answer) -> list[str]:
 
 
 def _list_training(answer: Answer) -> dict[str, dict[str, float | None]]:
-    """Percentiles of the epochs and of the time to the target [s], where a law is known."""
+    """Percentiles of the epochs and of the time to the target [s], if a law is known."""
     if answer.epochs is None or answer.epochs_spread is None or answer.train_spread is None:
         return {}
     epochs = number(answer.epochs)
@@ -64,7 +64,7 @@ def _list_training(answer: Answer) -> dict[str, dict[str, float | None]]:
 
 
 def _list_far_batches(grid: Grid, answer: Answer) -> list[str]:
-    """A note where the global batch lies beyond the measured ones."""
+    """A note if the global batch lies outside the measured range; else empty."""
     law = next(iter(grid.convergences.values()), None)
     batch = number(answer.global_batch)
     if law is None or not law.is_extrapolated(round(batch)):

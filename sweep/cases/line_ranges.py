@@ -1,4 +1,4 @@
-"""Ranges of limits: between which values a line's least time and best PE counts lie."""
+"""Percentiles of a line's least time and of its best PE counts."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -22,17 +22,17 @@ from sweep.cube.variables import find_allowed
 
 Row = dict[str, Any]
 
-# PE counts of a line that are asked about with each draw; a longer line is thinned evenly.
+# Most PE counts of a line that are evaluated with each draw; longer lines are thinned.
 MOST_COUNTS = 64
 
 
 def list_line_ranges(
     space: Space, row: Mapping[str, Any], efficiency: float, objective: Objective
 ) -> Row:
-    """The 10th and 90th percentiles of a row of `limits`: its time [s], and its best PE counts.
+    """10th and 90th percentiles of a row of `limits`: its time [s] and its best PE counts.
 
-    The time's are those of its interval. Those of PE counts are over draws: of the fastest that is
-    allowed, and the largest that is efficient; None where there is none. The space has intervals.
+    The time has the percentiles of its interval. PE counts have those over draws: the fastest
+    allowed count and the largest efficient one, or None. The space needs intervals.
     """
     names = BEST[objective]
     pe = row[names["pe"]]
@@ -57,7 +57,7 @@ def list_line_ranges(
 
 
 def name_ranges(objective: Objective) -> Row:
-    """The same keys where nothing is known."""
+    """The keys of `list_line_ranges`, with None as values."""
     names = BEST[objective]
     keys = (names["time"], names["pe"], "efficient_pe")
     return dict.fromkeys(name for key in keys for name in name_percentiles(key))
@@ -66,7 +66,7 @@ def name_ranges(objective: Objective) -> Row:
 def _draw_counts(
     space: Space, cell: Row, counts: Floats, efficiency: float, objective: Objective
 ) -> tuple[Floats, Floats]:
-    """The fastest PE count of each draw, and the largest efficient one, 0 for none."""
+    """Fastest PE count of each draw, and the largest efficient one, 0 for none."""
     grid, index = space.grid, locate_row(space.grid, cell)
     values = {name: float(cell[name]) for name in grid.axes if name != "pe"}
     case = settle_choices(space.build_case(index, {**values, "pe": counts}))
@@ -82,7 +82,7 @@ def _draw_counts(
 
 
 def _draw_objective(grid: Grid, index: Index, case: Case) -> Floats:
-    """Seconds of an epoch, or to the target [pe, draw]."""
+    """Seconds per epoch, or to the target [pe, draw]."""
     times = draw_times(case)
     times = times.reshape(-1, times.shape[-1])
     if case.training is None:
@@ -102,7 +102,7 @@ def _write_count(count: float) -> int | None:
 
 
 def _thin(counts: Floats, kept: list[int | None]) -> Floats:
-    """At most MOST_COUNTS PE counts evenly by their number, and those that are kept."""
+    """Thin to MOST_COUNTS PE counts, plus those in `kept`."""
     if counts.size <= MOST_COUNTS:
         return counts
     known = [count for count in kept if count is not None]

@@ -1,4 +1,4 @@
-"""Memory by part: the contents of the fullest PE, and the largest batch that fits."""
+"""Split the memory of the fullest PE into parts, and find the largest batch that fits."""
 
 import math
 from dataclasses import dataclass, fields
@@ -18,8 +18,8 @@ from sweep.answers.numbers import number
 
 
 def list_memory_parts(grid: Grid, case: Case, system: int = 0) -> dict[str, Any]:
-    """`memory_parts` [B] of the fullest PE, by name, and `largest_batch`: samples per replica
-    that fit, 0 where none do. system: the case's, by its position.
+    """`memory_parts` [B] of the fullest PE by name, and `largest_batch`: the most samples per
+    replica that fit, 0 if none do. system: position of the case's system.
     """
     unit, reserved = map(number, find_unit(case))
     activations, parameters = (
@@ -36,9 +36,9 @@ def list_memory_parts(grid: Grid, case: Case, system: int = 0) -> dict[str, Any]
     rows, all_rows = _list_row_states(case, np.zeros_like(parameters))
     fullest = int(np.argmax(batch * activations + parameters + np.minimum(batch * rows, all_rows)))
     room = number(case.pe.memory_capacity) - reserved - parameters
-    # While samples look up more rows, and once they look up all of them.
-    some, every = _divide(room, activations + rows), _divide(room - all_rows, activations)
-    most = np.where(room < all_rows, some, np.maximum(some, every)).min()
+    # Samples that fit while each looks up more rows, and once all rows are looked up.
+    growing, full = _divide(room, activations + rows), _divide(room - all_rows, activations)
+    most = np.where(room < all_rows, growing, np.maximum(growing, full)).min()
     held, states = float(batch * activations[fullest]), float(parameters[fullest])
     parts = {"activations": held}
     if grid.spec.oracle == "machine" and case.machine_work.touched is not None:
@@ -53,12 +53,12 @@ def list_memory_parts(grid: Grid, case: Case, system: int = 0) -> dict[str, Any]
 
 
 def take_leading(values: Any) -> Floats:
-    """The values by stage, layer or device of a case of one cell."""
+    """Values by stage, layer or device [first dimension] of a case of one cell."""
     return np.asarray(values, float).reshape(np.shape(values)[0], -1)[:, 0]
 
 
 def _list_row_states(case: Case, nothing: Floats) -> tuple[Floats, Floats]:
-    """States of the rows that a sample looks up, and of all rows, by stage [B]."""
+    """States [B] of the rows that one sample looks up, and of all rows, by stage."""
     states = case.work.row_states if isinstance(case.work, GroupWork) else None
     if states is None:
         return nothing, nothing
@@ -66,16 +66,16 @@ def _list_row_states(case: Case, nothing: Floats) -> tuple[Floats, Floats]:
 
 
 def _divide(room: Floats, held: Floats) -> Floats:
-    """Samples of so many bytes that fit; of no bytes, any number."""
+    """Samples of `held` bytes that fit into `room`; infinite for 0 bytes."""
     return np.where(held > 0, room / np.where(held > 0, held, 1.0), np.inf)
 
 
 def _part_touched(
     grid: Grid, system: int, touched: Touched, states: float, batch: float
 ) -> dict[str, float]:
-    """The parts of the states where gradients have touched rows alone.
+    """States by part [B] where only touched rows of sparse tables have gradients.
 
-    states [B]: what is there whatever the batch.
+    states [B]: the part that does not depend on the batch.
     """
     precision, optimizer = PRECISIONS[grid.systems[system].precision], grid.spec.optimizer
     of_weight, of_state = precision.weight, precision.count_state_bytes(optimizer)
@@ -85,7 +85,7 @@ def _part_touched(
     )
     tables = tables + biases
     rows = np.minimum(tables, drawn + batch * looked_up)
-    # The fullest stage is the one that comes nearest: what it lacks are the others' few biases.
+    # `states` is of the fullest stage: find it as the nearest sum, which differs by a few biases.
     left = states - (of_state * whole + of_weight * tables + of_row * drawn)
     stage = int(np.argmin(np.abs(left)))
     dense = whole[stage] + left[stage] / of_state
@@ -98,18 +98,18 @@ def _part_touched(
 
 @dataclass(frozen=True)
 class Sharing:
-    """ZeRO's stage, and the number of PEs that divide what it divides."""
+    """The ZeRO stage, and the number of PEs that share states."""
 
     zero: int
     pes: float
 
     def divide(self, least: int) -> float:
-        """The number of parts of what this stage divides, and later ones."""
+        """Parts into which states are divided that ZeRO shares from stage `least` on."""
         return self.pes if self.zero >= least else 1.0
 
 
 def find_sharing(case: Case) -> Sharing | None:
-    """How PEs divide states; None without ZeRO."""
+    """The sharing of states among PEs; None without ZeRO."""
     zero = case.options.zero
     return Sharing(zero, number(ring_replicas(case).degree)) if zero else None
 
@@ -117,7 +117,7 @@ def find_sharing(case: Case) -> Sharing | None:
 def _part_states(
     grid: Grid, system: int, states: float, sharing: Sharing | None
 ) -> dict[str, float]:
-    """The parts that do not depend on the batch; Table III has one for weights and gradients."""
+    """States by part [B], independent of the batch; Table III only has weights and gradients."""
     if grid.spec.oracle == "paper":
         return {"parameters": states}
     precision, optimizer = PRECISIONS[grid.systems[system].precision], grid.spec.optimizer
@@ -129,7 +129,7 @@ def _part_states(
     if sharing is None:
         share = states / precision.count_state_bytes(optimizer)
         return {name: share * size for name, size in sizes.items()}
-    # Masters are states of the optimizer's.
+    # ZeRO shares master weights from stage 1 on, like the optimizer's states.
     alone, apart = precision.item / sharing.divide(3), precision.master / sharing.divide(1)
     parts = {
         "weights": alone + apart,

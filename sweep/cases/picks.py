@@ -1,7 +1,7 @@
-"""Picks: the best allowed cell of each strategy in each place of a slice, by an aim.
+"""Pick the best allowed cell of each strategy in each place of a slice.
 
-A place is a model, a data set and a machine: a system with one value of each of its parameters that
-are axes. Picks come from the summary of a store, where it has the aim; else from the cells.
+A place is a model, a data set and a machine: a system with one value of each machine parameter that
+is an axis. Picks come from a store's summary if it has the objective, else from the cells.
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
-# What a pick has of its cell; the group and the segments where cells have them.
+# Variables of a cell that a pick needs, as far as the cube has them.
 WEIGHED = ("comp_time", "comm_time", "memory", "epochs", *CHOSEN.values())
 PLACE = ("model", "dataset", "system")
 
@@ -37,11 +37,11 @@ PLACE = ("model", "dataset", "system")
 def pick_strategies(
     source: Source, selection: Selection | None, aim: Aim, max_global_batch: int | None = None
 ) -> Iterator[Row]:
-    """A row for each strategy that can be in each place, in the cube's order.
+    """Yield a row for each strategy in each place whose samples fit, in the cube's order.
 
-    Keys: labels and axes, comp_time, comm_time [s per epoch], epochs (None unless the aim is to
-    train), memory [B], `limit`: the reasons where no cell is allowed; `chosen`: the group and the
-    segments where cells have them.
+    Keys: labels and axes, comp_time, comm_time [s per epoch], epochs (None unless the aim is a
+    time to train), memory [B], `limit`: the reasons if no cell is allowed, and `chosen`: the group
+    and segments if the cube has them.
     """
     reader, chosen = open_source(source), selection or {}
     if aim.summarised and reader.has_lines(chosen, max_global_batch):
@@ -53,7 +53,7 @@ def pick_strategies(
                 yield _pick_line(lines_of_place, others, given, aim.summarised)
         return
     whole = None if aim.goal == "train_time" else reader.read_whole(chosen, max_global_batch)
-    # Epochs of PE-hours to a target are derived from a Dataset.
+    # Epochs to the target, for train_time and PE-hours, can only be derived from a Dataset.
     if whole is None or (aim.goal != "epoch_time" and reader.grid.convergences):
         parts = _read_strategies(reader.grid, reader.read_cells(chosen, max_global_batch), aim)
     else:
@@ -62,7 +62,7 @@ def pick_strategies(
 
 
 def _split_given(columns: Columns, given: list[str]) -> Iterator[Columns]:
-    """The lines of one strategy for each combination of values of some axes."""
+    """Yield the lines of one strategy for each combination of values of the given axes."""
     if not given:
         yield columns
         return
@@ -71,11 +71,11 @@ def _split_given(columns: Columns, given: list[str]) -> Iterator[Columns]:
 
 
 def _pick_line(lines: Columns, others: list[str], given: list[str], objective: Objective) -> Row:
-    """The best of one strategy's lines of PE counts."""
+    """Make the row of the best of one strategy's lines."""
     names = BEST[objective]
     times = lines[names["time"]]
     feasible = not np.isnan(times).all()
-    # nanargmin raises where all are NaN; a line that cannot be still has the labels.
+    # nanargmin raises if all are NaN; the first line then provides the labels.
     fastest = int(np.nanargmin(times)) if feasible else 0
     chosen = {name: values[fastest] for name, values in lines.items()}
     labels = {label: chosen[label] for label in LABELS}
@@ -99,7 +99,7 @@ def _pick_line(lines: Columns, others: list[str], given: list[str], objective: O
 
 
 def _pick_cells(grid: Grid, part: Part, aim: Aim) -> Iterator[Row]:
-    """The rows of one strategy."""
+    """Yield the rows of one strategy."""
     coordinates = {dim: values for dim, values in part.coordinates.items() if dim not in LABELS}
     axes, labels = [*coordinates], {dim: str(part.coordinates[dim][0]) for dim in LABELS}
     cells = {name: values[(0,) * len(LABELS)] for name, values in part.arrays.items()}
@@ -125,7 +125,7 @@ def _pick_cells(grid: Grid, part: Part, aim: Aim) -> Iterator[Row]:
 
 
 def _list_places(axes: Arrays, given: list[str]) -> Iterator[tuple[slice, ...]]:
-    """The slices of cells, one for each combination of values of a machine's parameters."""
+    """Yield the slices of cells for each combination of values of the given axes."""
     sizes = [values.size if axis in given else 1 for axis, values in axes.items()]
     for at in np.ndindex(*sizes):
         yield tuple(
@@ -135,7 +135,7 @@ def _list_places(axes: Arrays, given: list[str]) -> Iterator[tuple[slice, ...]]:
 
 
 def _read_strategies(grid: Grid, cells: "xr.Dataset", aim: Aim) -> Iterator[Part]:
-    """The parts of a Dataset, read a strategy at a time; with epochs where the aim needs them."""
+    """Read a Dataset one strategy at a time, with epochs if the aim needs them."""
     from sweep.cells.computed_summary import add_epochs
 
     dims = [*LABELS, *(str(dim) for dim in cells["limit"].dims if dim not in LABELS)]
@@ -152,7 +152,7 @@ def _read_strategies(grid: Grid, cells: "xr.Dataset", aim: Aim) -> Iterator[Part
 
 
 def _weigh(arrays: Mapping[str, NDArray[Any]], pe: NDArray[Any], aim: Aim) -> NDArray[Any]:
-    """The quantity to minimise, of each cell; prices differ between systems alone."""
+    """Quantity to minimise of each cell; a price is left out, since it is one per system."""
     time = arrays["comp_time"] + arrays["comm_time"]
     if "epochs" in arrays:
         time = time * arrays["epochs"]
@@ -161,7 +161,7 @@ def _weigh(arrays: Mapping[str, NDArray[Any]], pe: NDArray[Any], aim: Aim) -> ND
 
 
 def _describe_cell(cell: Mapping[str, float]) -> Row:
-    """The keys of a row beside its place."""
+    """Keys of a row other than its labels and axes."""
     known = all(name in cell for name in CHOSEN.values())
     return {
         **{name: cell[name] for name in ("comp_time", "comm_time")},
@@ -173,11 +173,11 @@ def _describe_cell(cell: Mapping[str, float]) -> Row:
 
 
 def _pick_nothing(axes: list[str], given: Row, reasons: list[str]) -> Row:
-    """The keys of a strategy that is infeasible with the given values of a machine's parameters."""
+    """Keys of a strategy that is infeasible with the given values of a machine's parameters."""
     nothing = (*axes, "comp_time", "comm_time", "epochs", "memory", "chosen")
     return dict.fromkeys(nothing) | given | {"limit": reasons}
 
 
 def _count_reasons(lines: Columns) -> list[str]:
-    """The names of the limits that forbid cells of lines, the most frequent first."""
+    """Names of the limits that forbid cells of lines, the most frequent first."""
     return rank_reasons({name: int(lines[f"{COUNT}{name}"].sum()) for name in name_limits(FORBIDS)})

@@ -1,7 +1,7 @@
-"""Probabilities: whether one configuration is faster than another, and the ranges of times.
+"""Probability that one configuration is faster than another, and percentiles of times.
 
-Both configurations are evaluated with the same draws of what is not known of the machine: a
-slowdown of both alike does not count. The model's own errors are independent of each other.
+Both configurations are evaluated with the same draws of uncertain parameters, so a slowdown of both
+alike does not count. Errors of the oracle itself are independent of each other.
 """
 
 from dataclasses import replace
@@ -28,9 +28,9 @@ Row = dict[str, Any]
 
 
 def list_chances(grid: Grid, ranked: list[Row], aim: Aim) -> list[Row]:
-    """The 10th and 90th percentile of each row's time [s], and `faster_than_next` of the first.
+    """10th and 90th percentiles of each row's time [s], and `faster_than_next` of the first row.
 
-    The time to the target where the rows have one.
+    The time is that to the target if the rows have one, else that per epoch.
     """
     unsure = grid.ask_intervals()
     trains = any(row["trains"] for row in ranked)
@@ -45,7 +45,7 @@ def list_chances(grid: Grid, ranked: list[Row], aim: Aim) -> list[Row]:
 
 
 def list_nothing(trains: bool) -> Row:
-    """The same keys without values."""
+    """The keys of `list_chances`, with None as values."""
     names = name_percentiles("train_time" if trains else "epoch_time")
     return dict.fromkeys((*names, "faster_than_next"))
 
@@ -59,10 +59,7 @@ def _list_percentiles(grid: Grid, row: Row, objective: Objective) -> Row:
 
 
 def find_chance(grid: Grid, first: Row, second: Row, objective: Objective = "epoch_time") -> float:
-    """The probability that `first` takes less time than `second`, rows of `best`.
-
-    The time of an epoch, or to the target.
-    """
+    """Probability that `first` takes less time than `second`; both are rows of `best`."""
     cases = [build_row_case(grid.ask_intervals(), row) for row in (first, second)]
     unsure = 0.0
     if objective == "epoch_time":
@@ -75,7 +72,7 @@ def find_chance(grid: Grid, first: Row, second: Row, objective: Objective = "epo
 
 
 def draw_seconds(grid: Grid, row: Row, objective: Objective) -> NDArray[np.float64]:
-    """The time of a row of `best` in each draw [s], of an epoch or to the target."""
+    """Time of a row of `best` in each draw [s], per epoch or to the target."""
     case = build_row_case(grid.ask_intervals(), row)
     if objective == "epoch_time":
         case = replace(case, training=None)
@@ -85,7 +82,7 @@ def draw_seconds(grid: Grid, row: Row, objective: Objective) -> NDArray[np.float
 
 @compiled(numpy=True)
 def draw_sample_times(case: Case) -> tuple[Array, Array]:
-    """A sample's time for each draw [draw], in all epochs, and the spread of the model's error."""
+    """Time per sample over all epochs [draw], and the spread of the oracle's own error."""
     times, error = draw_times(case)
     samples = xp.reshape(xp.asarray(case.run.global_batch), ())
     epochs = 1.0 if case.training is None else case.training.count_epochs(samples)
@@ -94,11 +91,11 @@ def draw_sample_times(case: Case) -> tuple[Array, Array]:
 
 
 def _find_chance(first: tuple[Array, Array], second: tuple[Array, Array], unsure: float) -> float:
-    """The mean over all draws of the probability that the first is faster.
+    """Mean over the draws of the probability that the first is faster.
 
-    unsure: the spread of the ratio of their epochs.
+    unsure: spread of the ratio of their epochs.
     """
     (time, error), (other, error_of_other) = first, second
-    # In numpy: few numbers, and SciPy's function cannot be compiled.
+    # numpy, since SciPy's ndtr cannot be compiled, and the numbers are few.
     apart = np.log(np.asarray(other / time)) / np.sqrt(error**2 + error_of_other**2 + unsure**2)
     return float(np.mean(ndtr(apart)))

@@ -1,8 +1,7 @@
-"""Rejections: why a strategy is nowhere allowed, by how much, and which single change would do.
+"""Explain why a strategy is allowed nowhere, and which single change would allow it.
 
-The cell of the slice that is nearest to being allowed has the fewest reasons, then the most PEs,
-then the least memory. Every change was tried: with it, and nothing else changed, the oracle allows
-the cell.
+The explanation is of the cell nearest to being allowed: that with the fewest reasons, then the most
+PEs, then the least memory. Every proposed change was tried by itself, and the oracle allows it.
 """
 
 from dataclasses import replace
@@ -22,23 +21,22 @@ from sweep.cases.fits import (
     find_fits,
     is_allowed,
     list_allowed,
-    try_setting,
 )
 from sweep.cells.space import Space, list_row_values, take_cell, thin_values, write_cell
 
 Row = dict[str, Any]
 
-# Values of other axes than PE counts and batches at which the nearest cell is sought.
+# Values tried along axes other than PE counts and batches.
 OTHERS = 4
 
 
 def explain_rejection(space: Space, index: Index) -> Row:
-    """The nearest cell of a strategy that is nowhere allowed, and the changes that would allow it.
+    """Describe the nearest cell of a strategy that is allowed nowhere, and changes that allow it.
 
-    `pe` and the other axes of that cell; `limit`: what forbids it; `memory` and `memory_capacity`
-    [B], None where memory is not known; `changes`: by name the value of one parameter, with which
-    the cell is allowed: the largest `batch`, the nearest `pe`, the smallest `group`,
-    `recompute: full`, the least `memory_capacity` [B] of a PE.
+    Keys: `pe` and the other axes of that cell; `limit`: what forbids it; `memory` and
+    `memory_capacity` [B], None if unknown; `changes`: values of single parameters that would allow
+    it: the largest `batch`, the nearest `pe`, the smallest `group`, `recompute: full`, the least
+    `memory_capacity` of a PE [B].
     """
     fit = find_fits(space.grid, index, _thin_axes(space))
     at = _find_nearest(fit)
@@ -61,7 +59,7 @@ def explain_rejection(space: Space, index: Index) -> Row:
 
 
 def find_batch(grid: Grid, index: Index, cell: Cell) -> int | None:
-    """The largest batch below the cell's that is allowed, else the smallest above it."""
+    """Largest allowed batch below that of the cell, else the smallest above it; None: none."""
     batch = cell["batch"]
     halves = np.array([max(1.0, float(batch // 2**n)) for n in range(41)])
     below = list_allowed(grid, index, cell, "batch", halves)
@@ -73,8 +71,8 @@ def find_batch(grid: Grid, index: Index, cell: Cell) -> int | None:
 
 
 def _bisect_batch(grid: Grid, index: Index, cell: Cell, allowed: float, forbidden: float) -> int:
-    """The batch nearest to a forbidden one, between it and an allowed one."""
-    # Too few samples forbid from below, too much memory from above: allowed batches are contiguous.
+    """Allowed batch nearest to a forbidden one, found between an allowed and a forbidden one."""
+    # Allowed batches are contiguous: too few samples forbid from below, memory from above.
     while abs(forbidden - allowed) > 1:
         tried = np.unique(np.linspace(allowed, forbidden, WINDOWS["batch"]).round())
         row = list_allowed(grid, index, cell, "batch", tried)
@@ -87,10 +85,10 @@ def _bisect_batch(grid: Grid, index: Index, cell: Cell, allowed: float, forbidde
 
 
 def find_pe(grid: Grid, index: Index, cell: Cell) -> int | None:
-    """The allowed PE count nearest to the cell's, the smaller of two as near; None: none is.
+    """Allowed PE count nearest to that of the cell, the smaller of a tie; None: none is allowed.
 
-    Hybrids with the best group try doubling and halving alone: each set of PE counts that they
-    choose groups for would compile another program.
+    Hybrids that choose their group only try doubling and halving, since every set of PE counts to
+    choose groups for compiles another program.
     """
     count, most = int(cell["pe"]), grid.systems[index[2]].most_pes
     scale = [2.0**n for n in range(most.bit_length())]
@@ -103,7 +101,7 @@ def find_pe(grid: Grid, index: Index, cell: Cell) -> int | None:
     nearest = _take_nearest(allowed, count)
     if chooses or nearest is None:
         return nearest
-    # Between the nearest of a rough scale and the count itself there may be nearer ones.
+    # There may be nearer counts between the nearest on the rough scale and the cell's.
     near = abs(nearest - count)
     between = np.arange(max(1, count - near), min(most, count + near) + 1, dtype=float)
     return _take_nearest(list_allowed(grid, index, cell, "pe", between), count)
@@ -114,7 +112,7 @@ def _take_nearest(values: Floats, count: int) -> int | None:
 
 
 def _find_group(grid: Grid, index: Index, cell: Cell) -> int | None:
-    """The smallest other group of a hybrid that is allowed; None: none, or none to choose."""
+    """Smallest allowed group of a hybrid; None: no group is allowed, or none can be chosen."""
     strategy = grid.strategies[index[3]]
     if not strategy.hybrid or strategy.group == "best" or "group" in grid.spec.axes.swept:
         return None
@@ -125,31 +123,32 @@ def _find_group(grid: Grid, index: Index, cell: Cell) -> int | None:
 
 
 def _try_recompute(grid: Grid, index: Index, cell: Cell) -> str | None:
-    """`full`, where recomputing layers is enough."""
+    """`full` if recomputing layers is enough, else None."""
     if grid.spec.oracle == "paper" or grid.spec.recompute == "full":
         return None
-    return "full" if is_allowed(try_setting(grid, "recompute", "full"), index, cell) else None
+    recomputing = replace(grid, spec=grid.spec.model_copy(update={"recompute": "full"}))
+    return "full" if is_allowed(recomputing, index, cell) else None
 
 
 def _find_nearest(fit: Fit) -> tuple[int, ...]:
-    """The position of the cell that is nearest to being allowed."""
+    """Position of the cell that is nearest to being allowed."""
     pe = fit.axes["pe"].reshape(-1, *[1] * (fit.limit.ndim - 1))
     counts = np.broadcast_to(pe, fit.limit.shape)
     memory = np.nan_to_num(fit.memory, nan=np.inf)
-    # The last key sorts first. The most PEs of a budget are closest to the request.
+    # lexsort sorts by its last key first. Among equals prefer most PEs: a user has a budget of PEs.
     order = np.lexsort((memory.ravel(), -counts.ravel(), fit.reasons.ravel()))
     return tuple(int(n) for n in np.unravel_index(int(order[0]), fit.limit.shape))
 
 
 def _thin_axes(space: Space) -> dict[str, Floats]:
-    """The axes of a slice, long ones thinned."""
+    """Axes of a slice, with long ones thinned."""
     return {
         name: thin_values(values, WINDOWS.get(name, OTHERS)) for name, values in space.axes.items()
     }
 
 
 def look_up_capacity(grid: Grid, index: Index, cell: Cell) -> float:
-    """Memory of a PE [B], as an axis, the spec or the system has it."""
+    """Memory of a PE [B], from an axis, the spec or the system."""
     stated = grid.systems[index[2]].pe.memory_capacity
     values = {**grid.spec.parameters, **list_row_values(grid, cell), **cell}
     given = values.get("memory_capacity")

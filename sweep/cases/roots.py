@@ -1,7 +1,7 @@
-"""Roots: the value of a parameter from which on something holds.
+"""Find the value of a continuous parameter from which a condition holds.
 
-A continuous parameter is tried in geometric steps. The step within which it comes to hold is then
-divided again and again: with 240 parts of a step of 6 % four times over, to a relative 2e-11.
+The parameter is tried in geometric steps. The step in which the condition begins to hold is then
+divided repeatedly: a step of 6 % into 240 parts, four times over, gives a relative 2e-11.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ STEPS, ROUNDS = 240, 4
 
 
 def span_values(name: str, low: float, high: float) -> Floats:
-    """The values at which a parameter is tried, within its bounds."""
+    """Values to try between `low` and `high`, within the parameter's bounds."""
     parameter = PARAMETERS[name]
     return np.geomspace(max(low, parameter.low), min(high, parameter.high), STEPS + 1)
 
@@ -24,12 +24,12 @@ def span_values(name: str, low: float, high: float) -> Floats:
 def close_in(
     holds: Callable[[Floats], NDArray[np.bool_]], low: float, high: float, rounds: int = ROUNDS
 ) -> float:
-    """The value from which on something holds that does at `high` and not at `low`.
+    """Find where a condition begins to hold between `low`, where it does not, and `high`.
 
-    holds: of values between both, in that order, which may be a descending one.
+    holds: tells for each of many values in order from low to high, which may be descending.
     """
     for _ in range(rounds):
-        # A parameter may be 0, which is no end of geometric steps.
+        # Geometric steps cannot start at 0, a value that a parameter may have.
         spread = np.geomspace if low > 0 else np.linspace
         values = spread(low, high, STEPS + 1)
         at = max(1, int(np.argmax(holds(values))))

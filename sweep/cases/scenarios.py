@@ -1,4 +1,4 @@
-"""Scenarios: the particular parameters of one draw of an uncertain machine, in words."""
+"""Describe one draw of an uncertain machine by the parameters that matter most in it."""
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
@@ -19,15 +19,15 @@ from sweep.cases.row_cases import build_row_case
 Row = Mapping[str, Any]
 
 NAMES = tuple(field.name for field in fields(Software))
-# Parameters that a scenario names, and the least effect of the second as a fraction of the first's.
+# Most parameters that are named; each needs at least this fraction of the largest effect.
 MOST, LEAST = 2, 0.25
 
 
 def describe_draw(grid: Grid, row: Row, other: Row, draw: int) -> str:
-    """The parameters that slow one strategy against another most in a draw, with their values.
+    """Name the parameters that slow `row` most against `other` in a draw, with their values.
 
-    Each is moved to its value in the draw by itself, all others as expected. row, other: rows of
-    `best`.
+    The effect of a parameter is found by setting it alone to its value in the draw. row, other:
+    rows of `best`.
     """
     case, rival = (build_row_case(grid.ask_intervals(), pick) for pick in (row, other))
     effects = _move_one_by_one(case, draw) - _move_one_by_one(rival, draw)
@@ -38,7 +38,7 @@ def describe_draw(grid: Grid, row: Row, other: Row, draw: int) -> str:
 
 
 def _move_one_by_one(case: Case, draw: int) -> NDArray[np.float64]:
-    """Logarithms of a sample's time with one factor of a draw each; the last with none."""
+    """Log time per sample with each parameter alone set to its draw; the last with none."""
     drawn = case.uncertainty
     assert drawn is not None  # intervals were asked for
     count = len(NAMES) + 2
@@ -61,7 +61,7 @@ def _move_one_by_one(case: Case, draw: int) -> NDArray[np.float64]:
 
 
 def _write_parameter(case: Case, at: int, draw: int) -> str:
-    """A parameter's value in a draw, and the expected one."""
+    """Write a parameter's value in a draw, and its expected value."""
     drawn = case.uncertainty
     assert drawn is not None
     if at == len(NAMES):

@@ -125,7 +125,7 @@ class Reader(ABC):
         """The parts of a slice, in the cube's order, each with the variables `names`.
 
         places: of `locate`. misfits: with the parts of samples that do not fit their model.
-        InputError: a variable that the cube lacks. RunError: a file of a finished block is gone.
+        InputError: a variable that the cube lacks. RunError: a file of a finished block is missing.
         """
         self.expect_variables(names)
         return self.cut_parts(names, places, misfits)

@@ -10,9 +10,9 @@ from grids.inputs.draws import DRAWS, draw_normals
 from grids.inputs.uncertainty import NAMES, PRIOR_ERROR
 from kernels.oracle.answer import answer_case
 from sweep.cases.draws import (
-    OWN,
+    ERRORS,
     PARTS,
-    RIVALS,
+    RIVAL_ERRORS,
     draw_both_times,
     draw_terms,
 )
@@ -61,7 +61,7 @@ def test_a_draw_is_a_prediction_of_moved_parameters(case, number):
     device = slower * sum(terms[name] for name in COMPUTED) / iterations
     launching = float(np.ravel(asked.software.layer_overhead * asked.machine_work.launches)[0])
     terms["launch_wait"] = iterations * ((device**4 + launching**4) ** 0.25 - device)
-    computing, reducing, exchanging = draw_normals(OWN)[number]
+    computing, reducing, exchanging = draw_normals(ERRORS)[number]
     drawn = draw_terms(case)
     for name in PARTS:
         expected = terms[name]
@@ -77,6 +77,6 @@ def test_a_draw_is_a_prediction_of_moved_parameters(case, number):
 def test_rivals_have_errors_of_their_own():
     # Nothing is communicated on one PE: all of the time has the error of computing.
     times = draw_both_times(read_grid(1).case((0, 0, 0, 0)))
-    rival, own = (draw_normals(names)[:, 0] for names in (RIVALS, OWN))
+    rival, own = (draw_normals(names)[:, 0] for names in (RIVAL_ERRORS, ERRORS))
     expected = PRIOR_ERROR.serial * (rival - own)
     assert np.log(times[1] / times[0]).ravel() == pytest.approx(expected)
