@@ -83,6 +83,7 @@ FLOORS = (
     "sweep.exports",
     "sweep.measured",
     "sweep.calibration",
+    "sweep.importing",
     "sweep.samples",
     "sweep.surrogates",
     "sweep.show",

@@ -26,7 +26,8 @@ def format_entry(
 
     Keys that the entry does not have stand in comments, with an example. ASCII alone: it may be
     shown on a terminal. head: the first comment. values: in the place of the definition, such as
-    rounded ones. notes: comments behind the items of its mappings, by name.
+    rounded ones. notes: comments behind its keys and the items of its mappings and lists, by name,
+    or by key and number: `levels.0`.
     """
     lines = _write_record(type(entry), values or entry.definition(), "", notes or {})
     return "\n".join([*_comment(head, ""), *lines]) + "\n"
@@ -72,18 +73,22 @@ def _write_value(key: str, field: FieldInfo, value: Any, notes: Notes) -> list[s
     """
     if _fills_lines(field):
         form = _find_part(field, _is_record)
-        return [f"{key}:", *_write_record(form, value, "  ", notes)]
+        return [_add_note(f"{key}:", key, notes), *_write_record(form, value, "  ", notes)]
     if _is_mapping(field.annotation) and value:
         return [f"{key}:", *(_write_item(name, part, notes) for name, part in value.items())]
     readable = _make_readable(field, value)
     if isinstance(readable, list) and readable:
-        return [f"{key}:", *(f"  - {_write_flow(item)}" for item in readable)]
-    return [f"{key}: {_write_flow(readable)}"]
+        items = (f"  - {_write_flow(item)}" for item in readable)
+        return [f"{key}:", *(_add_note(item, f"{key}.{n}", notes) for n, item in enumerate(items))]
+    return [_add_note(f"{key}: {_write_flow(readable)}", key, notes)]
 
 
 def _write_item(name: str, value: object, notes: Notes) -> str:
-    note = f"  # {notes[name]}" if name in notes else ""
-    return f"  {_write_flow(name)}: {_write_flow(value)}{note}"
+    return _add_note(f"  {_write_flow(name)}: {_write_flow(value)}", name, notes)
+
+
+def _add_note(line: str, name: str, notes: Notes) -> str:
+    return f"{line}  # {notes[name]}" if name in notes else line
 
 
 def _fills_lines(field: FieldInfo) -> bool:

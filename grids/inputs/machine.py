@@ -157,17 +157,17 @@ def build_lines(levels: Sequence[Level]) -> dict[str, MeasuredLines] | None:
 
 
 def _find_factors(levels: Sequence[Level], collective: str) -> MeasuredLines:
-    """The same of one collective; a level of fewer lines has its first one again."""
+    """The same of one collective; a level of fewer lines has its last one again."""
     measured = [getattr(level.collectives, collective, None) for level in levels]
     if not any(measured):
         return ()
-    # The fastest first: the order in which a level's lines meet those of another.
+    # Lines of levels meet by bandwidth, the fastest first.
     lines = [
         sorted(ways or (level,), key=lambda way: -way.bandwidth)
         for ways, level in zip(measured, levels, strict=True)
     ]
     longest = max(map(len, lines))
-    padded = [[*ways, *ways[:1] * (longest - len(ways))] for ways in lines]
+    padded = [[*ways, *ways[-1:] * (longest - len(ways))] for ways in lines]
     latency = np.array([level.latency for level in levels])
     bandwidth = np.array([level.bandwidth for level in levels])
     return tuple(

@@ -59,35 +59,37 @@ def limit_to_first(costs: Costs, limited: Flags | bool) -> Costs:
 
 def gather_costs(network: Network, ring: Ring, algorithm: Algorithm) -> Costs:
     """An all-gather, or a reduce-scatter, of `m` bytes in the end."""
-    lines = network.list_lines("all_gather")
-    return tuple(cost for line in lines for cost in _gather_costs(line, ring, algorithm))
-
-
-def _gather_costs(network: Network, ring: Ring, algorithm: Algorithm) -> Costs:
-    """The same by one line."""
     by_ring, in_levels = _gather_by_ring(network, ring), _gather_in_levels(network, ring)
     match algorithm:
         case "two-level":
             return (in_levels,)
         case "auto":
-            return by_ring, in_levels
+            lines = network.list_lines("all_gather")
+            return tuple(_gather_as_measured(line, ring) for line in lines) or (by_ring, in_levels)
         case _:  # a gather has no tree
             return (by_ring,)
 
 
 def reduce_costs(network: Network, ring: Ring, algorithm: Algorithm) -> Costs:
     """An all-reduce of m bytes: a reduce-scatter and a gather, or a tree."""
-    lines = network.list_lines("all_reduce")
-    return tuple(cost for line in lines for cost in _reduce_costs(line, ring, algorithm))
-
-
-def _reduce_costs(network: Network, ring: Ring, algorithm: Algorithm) -> Costs:
-    """The same by one line."""
+    lines = network.list_lines("all_reduce") if algorithm == "auto" else ()
+    if lines:
+        return tuple(_reduce_as_measured(line, ring) for line in lines)
     trees = tree_costs(network, ring, algorithm)
     if algorithm == "tree":
         return trees
-    gathers = _gather_costs(network, ring, algorithm)
+    gathers = gather_costs(replace(network, measured=None), ring, algorithm)
     return *(Cost(2 * cost.startup, 2 * cost.beta) for cost in gathers), *trees
+
+
+def _gather_as_measured(line: Network, ring: Ring) -> Cost:
+    """A ring's seconds a byte, and the start-ups of two levels, which grow with nodes alone."""
+    return Cost(_gather_in_levels(line, ring).startup, _gather_by_ring(line, ring).beta)
+
+
+def _reduce_as_measured(line: Network, ring: Ring) -> Cost:
+    """Twice a ring's seconds a byte, and a tree's start-ups."""
+    return Cost(_reduce_by_tree(line, ring).startup, 2 * _gather_by_ring(line, ring).beta)
 
 
 def tree_costs(network: Network, ring: Ring, algorithm: Algorithm) -> Costs:

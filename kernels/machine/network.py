@@ -65,10 +65,7 @@ class Network:
     measured: Mapping[str, MeasuredLines] | None = None
 
     def list_lines(self, collective: str) -> tuple["Network", ...]:
-        """The network as each measured line of a collective has it; itself where there is none."""
-        factors = (self.measured or {}).get(collective)
-        if factors is None:
-            return (self,)
+        """The network as each measured line of a collective has it, none where none is measured."""
         return tuple(
             replace(
                 self,
@@ -76,7 +73,7 @@ class Network:
                 bandwidth=_scale_levels(self.bandwidth, bandwidth),
                 measured=None,
             )
-            for latency, bandwidth in factors
+            for latency, bandwidth in (self.measured or {}).get(collective, ())
         )
 
 

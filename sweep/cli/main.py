@@ -11,6 +11,7 @@ from sweep.cli import (
     configurations,
     fit,
     hybrid,
+    imports,
     measured,
     pictures,
     place,
@@ -50,6 +51,7 @@ for part in (
     app.add_typer(part.app)
 app.add_typer(pictures.app, name="plot")
 app.add_typer(surrogates.app, name="surrogate")
+app.add_typer(imports.system_app, name="system")
 
 
 def main() -> None:

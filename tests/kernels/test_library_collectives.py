@@ -128,13 +128,30 @@ def test_auto_is_the_fastest_of_the_three(group, stride, replicas, m, messages) 
     assert gather_seconds(ring, "auto", m, messages) == pytest.approx(min(gathers))
 
 
-def test_of_measured_lines_the_fastest_counts() -> None:
+@pytest.mark.parametrize("m", [8.0, 1024.0, 65536.0])
+def test_of_measured_lines_the_fastest_counts(m) -> None:
     slow, quick = (np.full(len(RACKS.span), factor) for factor in (2.0, 0.5))
-    # One line of half the start-up and half the bandwidth, one of double both.
-    measured = replace(RACKS, measured={"all_reduce": ((slow, slow), (quick, quick))})
-    ring = make_ring(4, 4, 1)  # in a node: latency 1, bandwidth 16
-    for m in (8.0, 1024.0, 65536.0):
-        lines = (6 * (2 + m / 4 / 32), 6 * (0.5 + m / 4 / 8))
-        assert time(reduce_costs(measured, ring, "ring"), m) == pytest.approx(min(lines))
+    lines = ((slow, slow), (quick, quick))
+    measured = replace(RACKS, measured={"all_reduce": lines, "all_gather": lines})
+    # In a node: latency 1, bandwidth 16.
+    node = make_ring(4, 4, 1)
+    expected = min(3 * (2 + m / 4 / 32), 3 * (0.5 + m / 4 / 8))
+    assert time(gather_costs(measured, node, "auto"), m) == pytest.approx(expected)
+    assert time(reduce_costs(measured, node, "auto"), m) == pytest.approx(2 * expected)
+    # In four nodes of a rack, latency 2 and 2 links of 4: 2 (3 x 1 + 2 x 2) of a tree, or
+    # 3 x 1 + 3 x 2 in two levels, and 15/16 m of a ring.
+    nodes, ring = make_ring(16, 16, 1), 15 / 16 * m / 8
+    expected = min(2 * 9 + ring / 2, 9 / 2 + ring * 2)
+    assert time(gather_costs(measured, nodes, "auto"), m) == pytest.approx(expected)
+    expected = min(2 * 14 + ring, 14 / 2 + 4 * ring)
+    assert time(reduce_costs(measured, nodes, "auto"), m) == pytest.approx(expected)
+
+
+def test_a_stated_algorithm_is_not_measured() -> None:
+    twice = np.full(len(RACKS.span), 2.0)
+    measured = replace(RACKS, measured={"all_reduce": ((twice, twice),)})
+    for ring in (make_ring(4, 4, 1), make_ring(16, 16, 1)):
+        for algorithm in ALGORITHMS:
+            assert time(reduce_costs(measured, ring, algorithm)) == reduce_seconds(ring, algorithm)
         # What was not measured is as before.
-        assert time(gather_costs(measured, ring, "ring"), m) == gather_seconds(ring, "ring", m)
+        assert time(gather_costs(measured, ring, "auto")) == gather_seconds(ring, "auto")

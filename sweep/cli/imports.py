@@ -1,0 +1,72 @@
+"""Commands that import machines and networks. As in `sweep.cli.main`, heavy imports are inside."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sweep.cli.commands import PatientCommand
+from sweep.cli.shared_options import Form
+from sweep.cli.values import check_names
+from sweep.show.visible import tell
+
+system_app = typer.Typer(
+    help="Machines of your own, from logs of benchmarks.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@system_app.command("import", cls=PatientCommand)
+def import_system(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="LOG...",
+            help="Of nccl-tests, OSU or perftest; NCCL's topology (XML); nvidia-smi's CSV.",
+        ),
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE.yaml", help="Where the machine goes.")
+    ],
+    name: Annotated[
+        str | None, typer.Option(help="Its label. [default: the file's name]", show_default=False)
+    ] = None,
+    like: Annotated[
+        str | None,
+        typer.Option(help="A machine that fills in what no log states, marked as assumed."),
+    ] = None,
+    pe: Annotated[
+        int | None, typer.Option(min=2, help="PEs of runs whose logs do not state them.")
+    ] = None,
+    pes_per_node: Annotated[int | None, typer.Option(min=1, help="PEs per node.")] = None,
+    links_per_node: Annotated[
+        int | None, typer.Option(min=1, help="Network adapters per node that PEs use.")
+    ] = None,
+    size: Annotated[int | None, typer.Option(min=1, help="PEs of the whole machine.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="A picture of rows and fit, such as fit.png.")
+    ] = None,
+    form: Form = "table",
+) -> None:
+    """Fit a machine to logs of communication benchmarks, and write it as a file to edit."""
+    if like is not None:
+        check_names({"system": like}, several=False)
+    from grids.library import find
+    from sweep.importing.machine import Given, import_machine
+    from sweep.importing.read import read_evidence
+    from sweep.importing.write import expect_output, write_system
+    from sweep.show.imports import show_machine
+
+    expect_output(output, files)
+    machine = find("system", like, Path()) if like else None
+    given = Given(name or output.stem, machine, pes_per_node, links_per_node, size)
+    imported = import_machine(read_evidence(files, pe), given)
+    if plot is not None:
+        from sweep.plots.collectives import draw_collectives
+        from sweep.plots.figures import save_figure
+
+        save_figure(draw_collectives(imported.rows), plot)
+    write_system(imported, output)
+    show_machine(imported, form)
+    tell(f"paradl: wrote {output}")

@@ -1,0 +1,1 @@
+"""Importing: machines, networks and runs from the files that other tools write."""

@@ -1,0 +1,87 @@
+"""GPUs by the names that tools print: their peaks and memory, from the catalogue's machines."""
+
+import csv
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from grids.entries.systems import ProcessingElement, System
+from grids.library import find
+from grids.reading.errors import InputError, shorten
+from grids.reading.textfile import read_text
+
+# Words of a name, and the catalogue's machine with this PE; the first that fits counts. A PCIe card
+# is another device than the module of the same name.
+MACHINES: tuple[tuple[tuple[str, ...], str], ...] = (
+    (("gb200",), "gb200-nvl72"),
+    (("b200",), "dgx-b200"),
+    (("h200",), "dgx-h200"),
+    (("h100", "hbm3"), "dgx-h100"),
+    (("h100", "sxm"), "dgx-h100"),
+    (("a100", "sxm", "80gb"), "dgx-a100-80gb"),
+    (("a100", "sxm"), "dgx-a100"),
+    (("v100", "sxm"), "dgx1-v100"),
+    (("p100", "sxm"), "dgx1-p100"),
+    (("mi300x",), "mi300x"),
+    (("mi250x",), "frontier"),
+)
+MEBIBYTE = 2.0**20
+
+
+@dataclass(frozen=True)
+class Device:
+    """A GPU as nvidia-smi prints it. memory [B]: None where it was not asked for."""
+
+    name: str
+    count: int
+    memory: float | None
+
+
+def read_devices(path: Path) -> Device:
+    """The GPUs in the CSV of `nvidia-smi --query-gpu=name,memory.total --format=csv`."""
+    rows = [row for row in csv.reader(read_text(path).splitlines(), skipinitialspace=True) if row]
+    head = [name.strip().lower() for name in rows[0]] if rows else []
+    if "name" not in head or len(rows) < 2:
+        raise InputError(
+            "expected the column name and a row for each GPU",
+            where=str(path),
+            advice="nvidia-smi --query-gpu=name,memory.total --format=csv",
+        )
+    for number, row in enumerate(rows[1:], 2):
+        if len(row) != len(head):
+            raise InputError(
+                f"expected {len(head)} fields, got {len(row)}", where=f"{path}:{number}"
+            )
+    names = {row[head.index("name")] for row in rows[1:]}
+    if len(names) > 1:
+        raise InputError(
+            f"expected one kind of GPU, got {shorten(sorted(names))}",
+            where=str(path),
+            advice="describe each kind of node as a machine of its own",
+        )
+    column = next((n for n, name in enumerate(head) if name.startswith("memory.total")), None)
+    memory = None if column is None else _read_memory(rows[1][column], head[column], path)
+    return Device(names.pop(), len(rows) - 1, memory)
+
+
+def _read_memory(text: str, head: str, path: Path) -> float:
+    """Bytes in a field such as `81559 MiB`, or `81559` below `memory.total [MiB]`."""
+    match = re.fullmatch(r"(\d+)\s*(mib)?", text.strip().lower())
+    if match is None or not (match[2] or "[mib]" in head):
+        raise InputError(f"expected memory in MiB, got {shorten(text)}", where=str(path))
+    return float(match[1]) * MEBIBYTE
+
+
+def find_machine(name: str) -> System | None:
+    """The catalogue's machine with PEs of this name; None: it has none."""
+    folded = re.sub(r"[\s_-]", "", name.lower())
+    machine = next((m for words, m in MACHINES if all(w in folded for w in words)), None)
+    return None if machine is None else find("system", machine, Path())
+
+
+def with_memory(pe: ProcessingElement, name: str, memory: float | None) -> ProcessingElement:
+    """The PE with the memory that was measured, or that its name states."""
+    stated = re.search(r"(\d+)\s*GB", name)
+    if memory is None and stated and abs(float(stated[1]) * 1e9 / pe.memory_capacity - 1) > 0.1:
+        memory = float(stated[1]) * 1e9
+    return pe if memory is None else pe.model_copy(update={"memory_capacity": memory})

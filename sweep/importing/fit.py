@@ -1,0 +1,225 @@
+"""Lines of latency and bandwidth that fit measured collectives, each collective by itself.
+
+A level is fitted by what the oracle itself predicts (`kernels.machine.library_collectives`): the
+logarithm of predicted over measured seconds, so that all sizes count alike. As few lines as fit:
+one more has to lower the residual by a quarter.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from scipy.optimize import least_squares
+
+from grids.entries.connections import Collectives, Connection
+from grids.entries.systems import System
+from grids.inputs.machine import build_lines
+from grids.models.layers import Floats
+from kernels.machine.library_collectives import gather_costs, reduce_costs, time_fastest
+from kernels.machine.network import Network
+from kernels.machine.rings import Ring
+from kernels.namespace import use_numpy
+from sweep.importing.measurements import STEPS, Measurement
+
+MOST_LINES = 3
+# A further line has to lower the residual to this part of it.
+WORTHWHILE = 0.75
+# Residuals below which no further line is tried: as repeated runs differ.
+GOOD = 0.02
+# Sizes between which a line may end; more are thinned out.
+MOST_BREAKS = 24
+# Factors on the latencies of a ring, from which a level beyond the node is fitted.
+STARTS = (1, 2, 4, 8, 16, 32)
+# Of logarithms: lines are written with four digits, and finer steps change nothing.
+DIGIT = 1e-2
+LARGE = 1e6  # [B] sizes of which residuals are reported
+MISFIT = 0.15
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """Lines of a collective, and ln(predicted / measured) of each row, `errors` [row]."""
+
+    lines: tuple[Connection, ...]
+    errors: Floats
+
+
+def predict(system: System, measurement: Measurement) -> Floats:
+    """Seconds of each row of a measurement, as the oracle predicts them of the system."""
+    levels = system.levels
+    network = Network(
+        span=np.array([level.pes for level in levels], float),
+        latency=np.array([level.latency for level in levels]),
+        bandwidth=np.array([level.bandwidth for level in levels]),
+        pes_per_node=float(system.pes_per_node),
+        links_per_node=float(system.links_per_node),
+        staging_latency=0.0,
+        staging_bandwidth=np.inf,
+        phi_halo=1.0,
+        phi_gather=1.0,
+        oversubscription=np.array([level.oversubscription for level in levels]),
+        measured=build_lines(levels),
+    )
+    pes = np.float64(measurement.pes)
+    sizes = np.array([row.size for row in measurement.samples])
+    costs = reduce_costs if measurement.collective == "all_reduce" else gather_costs
+    with use_numpy():
+        found = costs(network, Ring(pes, np.float64(1), pes), "auto")
+        return np.asarray(time_fastest(found, sizes, np.float64(1)))
+
+
+def find_errors(system: System, measurement: Measurement) -> Floats:
+    """ln(predicted / measured) of each row."""
+    seconds = np.array([row.seconds for row in measurement.samples])
+    errors: Floats = np.log(predict(system, measurement) / seconds)
+    return errors
+
+
+def fit_lines(system: System, level: int, name: str, runs: Sequence[Measurement]) -> Fitted:
+    """The lines of a collective at a level of the system, whose levels below are fitted already."""
+    links = 1 if level == 0 else system.links_per_node
+    best: Fitted | None = None
+    for count in range(1, MOST_LINES + 1):
+        first = _start_lines(runs, count, links)
+        if first is None:
+            break
+        fitted = _refine(system, level, name, runs, first)
+        if best is not None and _rate(fitted) > WORTHWHILE * _rate(best):
+            break
+        best = fitted
+        if _rate(best) < GOOD:
+            break
+    assert best is not None  # one line fits any row
+    return best
+
+
+def _rate(fitted: Fitted) -> float:
+    """Root mean square of the errors."""
+    return float(np.sqrt(np.mean(fitted.errors**2)))
+
+
+def with_lines(system: System, level: int, name: str, lines: tuple[Connection, ...]) -> System:
+    """The system with the lines of a collective at a level."""
+    levels = [*system.levels]
+    collectives = levels[level].collectives or Collectives()
+    changed = collectives.model_copy(update={name: lines})
+    levels[level] = levels[level].model_copy(update={"collectives": changed})
+    return system.model_copy(update={"levels": tuple(levels)})
+
+
+def _refine(
+    system: System, level: int, name: str, runs: Sequence[Measurement], first: Floats
+) -> Fitted:
+    """The lines nearest to the rows, from first ones [line, 2] of logarithms."""
+
+    def find_residuals(logs: Floats) -> Floats:
+        changed = with_lines(system, level, name, make_lines(logs.reshape(first.shape)))
+        return np.concatenate([find_errors(changed, run) for run in runs])
+
+    def rate(logs: Floats) -> float:
+        return float(np.abs(find_residuals(logs)).sum())
+
+    # Beyond a node small messages go by trees and in levels, of fewer steps than a ring's.
+    starts = [(first + np.log([steps, 1])).ravel() for steps in STARTS[: 1 if level == 0 else None]]
+    starts.sort(key=rate)
+    # Where rows repeat or scatter, a few of them must not bend the lines.
+    solutions = [
+        least_squares(
+            find_residuals, start, loss="soft_l1", f_scale=0.1, diff_step=np.full(first.size, DIGIT)
+        ).x
+        for start in starts[:2]
+    ]
+    logs = min((*starts[:1], *solutions), key=rate)
+    return Fitted(make_lines(logs.reshape(first.shape)), find_residuals(logs))
+
+
+def make_lines(logs: Floats) -> tuple[Connection, ...]:
+    """Lines from logarithms [line, 2] of latency and bandwidth, the fastest first."""
+    lines = [
+        Connection(latency=float(f"{latency:.4g}"), bandwidth=float(f"{bandwidth:.4g}"))
+        for latency, bandwidth in np.exp(logs)
+    ]
+    return tuple(sorted(lines, key=lambda line: -line.bandwidth))
+
+
+def _start_lines(runs: Sequence[Measurement], count: int, links: int) -> Floats | None:
+    """Logarithms [line, 2] of rings' steps, from sizes cut into `count` parts; None: too few.
+
+    A ring's step takes alpha + m/q beta: of each part the line with least relative errors; of all
+    ways to cut, the one of which the fastest lines have the least error.
+    """
+    steps = [STEPS[run.collective] * (run.pes - 1) for run in runs]
+    x = np.array([row.size / run.pes for run in runs for row in run.samples])
+    y = np.array(
+        [row.seconds / n for run, n in zip(runs, steps, strict=True) for row in run.samples]
+    )
+    order = np.argsort(x)
+    x, y = x[order], y[order]
+    breaks = np.unique(x)[2:-2]
+    if count > 1 and len(breaks) < count:
+        return None
+    thinned = breaks[:: max(1, len(breaks) // MOST_BREAKS)]
+    best, least = None, np.inf
+    for cuts in combinations(thinned, count - 1):
+        edges = np.searchsorted(x, cuts)
+        parts = zip(np.split(x, edges), np.split(y, edges), strict=True)
+        lines = np.array([_fit_line(*part) for part in parts])
+        times = (lines[:, 0] + x[:, None] * lines[:, 1]).min(axis=1)
+        error = float(np.mean(np.log(times / y) ** 2))
+        if error < least:
+            best, least = lines, error
+    assert best is not None
+    logs: Floats = np.log(np.stack([best[:, 0], 1 / (links * best[:, 1])], axis=1))
+    return logs
+
+
+def _fit_line(x: Floats, y: Floats) -> tuple[float, float]:
+    """alpha, beta > 0 with the least squares of relative errors of alpha + x beta."""
+    design = np.stack([1 / y, x / y], axis=1)
+    alpha, beta = np.linalg.lstsq(design, np.ones_like(y), rcond=None)[0]
+    if alpha <= 0:  # rows of large messages alone do not show a start-up
+        alpha, beta = 1e-8, float(np.median(y / x))
+    if beta <= 0:  # nor small ones a bandwidth
+        alpha, beta = float(np.median(y)), float(np.min(y / x)) * 1e-3
+    return float(alpha), float(beta)
+
+
+def describe_misfits(measurement: Measurement, errors: Floats) -> list[str]:
+    """Ranges of sizes that the lines miss by more than `MISFIT`, in words."""
+    order = np.argsort([row.size for row in measurement.samples])
+    sizes = np.array([row.size for row in measurement.samples])[order]
+    missed = errors[order] > MISFIT
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], missed, [False]]).astype(int)))
+    return [
+        f"{sizes[start]:.4g} to {sizes[end - 1]:.4g} B: off by up to "
+        f"{100 * np.expm1(errors[order][start:end].max()):.0f} %"
+        for start, end in zip(edges[::2], edges[1::2], strict=True)
+    ]
+
+
+def rate_run(system: System, run: Measurement) -> dict[str, Any]:
+    """How well the machine predicts a run's rows."""
+    errors = np.abs(find_errors(system, run))
+    large = errors[np.array([row.size >= LARGE for row in run.samples])]
+    level = system.levels[0 if run.pes <= system.pes_per_node else 1]
+    name = "all_reduce" if run.collective == "all_reduce" else "all_gather"
+    lines = getattr(level.collectives, name)
+    return {
+        "log": run.where,
+        "collective": run.collective,
+        "pes": run.pes,
+        "rows": len(run.samples),
+        "lines": len(lines),
+        "step_latency": min(line.latency for line in lines),
+        "bus_bandwidth": max(line.bandwidth for line in lines)
+        * (1 if level is system.levels[0] else system.links_per_node),
+        "median_error": float(np.expm1(np.median(errors))),
+        "median_error_above_1MB": float(np.expm1(np.median(large))) if len(large) else None,
+        "worst_error": float(np.expm1(errors.max())),
+        "misfits": describe_misfits(run, errors),
+        "sizes": [row.size for row in run.samples],
+        "measured": [row.seconds for row in run.samples],
+        "predicted": predict(system, run).tolist(),
+    }

@@ -1,0 +1,276 @@
+"""A machine from logs: what they state, what fits them, and what has to be given besides.
+
+Every value has a tag: `measured` (a log states it), `fitted` (of a log's rows), `stated` (an
+option), `data sheet` (a machine of the catalogue with the same GPU), or `assumed`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from grids.entries.connections import Connection
+from grids.entries.systems import Level, System
+from grids.reading.errors import InputError
+from sweep.importing.devices import Device, find_machine, with_memory
+from sweep.importing.fit import fit_lines, rate_run, with_lines
+from sweep.importing.measurements import STEPS, Measurement, find_bus_factor
+from sweep.importing.topology import Topology
+
+# Collectives of a level, and the measured ones that each is fitted to.
+FITTED = {"all_reduce": ("all_reduce",), "all_gather": ("all_gather", "reduce_scatter")}
+# Stands in for a level until it is fitted.
+BLANK = Connection(latency=1e-6, bandwidth=1e9)
+MISSING = (
+    "the GPU's peaks and memory: --like SYSTEM (see paradl systems), or the CSV of "
+    "nvidia-smi --query-gpu=name,memory.total --format=csv",
+    "PEs per node: --pes-per-node",
+    "network adapters per node: --links-per-node, or NCCL's topology",
+)
+
+
+@dataclass(frozen=True)
+class Given:
+    """What the user states: None where nothing. like: a machine that fills what is missing."""
+
+    name: str
+    like: System | None = None
+    pes_per_node: int | None = None
+    links_per_node: int | None = None
+    size: int | None = None
+
+
+@dataclass
+class Evidence:
+    """What the files hold."""
+
+    runs: list[Measurement] = field(default_factory=list)
+    devices: list[Device] = field(default_factory=list)
+    topologies: list[Topology] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class ImportedMachine:
+    """The system; tags of its values, by key; rows on its collectives; notes on all else."""
+
+    system: System
+    tags: dict[str, str]
+    rows: list[dict[str, Any]]
+    notes: list[str]
+
+
+def import_machine(evidence: Evidence, given: Given) -> ImportedMachine:
+    """The machine of the evidence; InputError names what is missing."""
+    builder = _Builder(evidence, given)
+    system = builder.fit(builder.start())
+    rows = [rate_run(system, run) for run in builder.fitted]
+    return ImportedMachine(system, builder.tags, rows, builder.notes)
+
+
+@dataclass
+class _Builder:
+    evidence: Evidence
+    given: Given
+    tags: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    fitted: list[Measurement] = field(default_factory=list)
+
+    def start(self) -> System:
+        """The system with levels that are yet to be fitted. InputError: what is missing."""
+        like = self.find_like()
+        pes = self.choose("pes_per_node", self.find_pes_per_node(), like)
+        links = self.choose("links_per_node", self.find_links(), like)
+        largest = max([pes or 1, *(run.pes for run in self.evidence.runs)])
+        beyond = any(self.is_beyond(run, pes or 1) for run in self.evidence.runs)
+        if links is None and not beyond and not self.given.size:
+            links, self.tags["links_per_node"] = 1, "assumed: unused, since nothing leaves the node"
+        if like is None or pes is None or links is None:
+            wanted = zip((like, pes, links), MISSING, strict=True)
+            missing = "; ".join(text for value, text in wanted if value is None)
+            raise InputError(f"the logs leave open {missing}")
+        size = self.given.size or (largest if beyond else pes)
+        if self.given.like is not None and not beyond and not self.given.size:
+            size = like.most_pes if like.pes_per_node == pes else pes
+        self.tags["size"] = "stated" if self.given.size else "assumed: the largest run; see --size"
+        return System(
+            name=self.given.name,
+            title="Imported by paradl system import",
+            source=tuple(f"measured: {run.described} ({run.where})" for run in self.evidence.runs),
+            pe=self.find_pe(like),
+            precision=like.precision,
+            pes_per_node=pes,
+            links_per_node=links,
+            size=size,
+            levels=self.start_levels(pes, size, like),
+        )
+
+    def find_like(self) -> System | None:
+        """The catalogue's machine with the same GPU, or the one that the user names."""
+        names = [device.name for device in self.evidence.devices]
+        names += [run.device for run in self.evidence.runs if run.device]
+        known = [machine for machine in map(find_machine, names) if machine]
+        for name in dict.fromkeys(names):
+            if find_machine(name) is None:
+                self.notes.append(f"no data sheet of {name!r} in the catalogue")
+        if self.given.like is not None:
+            self.tags |= {"pe": "assumed: as " + self.given.like.name, "precision": "assumed"}
+            return self.given.like
+        if known:
+            self.tags |= {"pe": f"data sheet, as {known[0].name}", "precision": "assumed"}
+        return known[0] if known else None
+
+    def find_pe(self, like: System) -> Any:
+        """The PE, with its memory where it was measured."""
+        name = next((device.name for device in self.evidence.devices), "")
+        memory = next((d.memory for d in self.evidence.devices if d.memory), None)
+        name = name or next((run.device for run in self.evidence.runs if run.device), "")
+        if memory:
+            self.tags["memory_capacity"] = "measured: nvidia-smi"
+        return with_memory(like.pe, name, memory)
+
+    def choose(self, key: str, found: tuple[int, str] | None, like: System | None) -> int | None:
+        """A count: as stated, as found, or as the machine that the user names has it."""
+        stated = getattr(self.given, key)
+        if stated is not None:
+            self.tags[key] = "stated"
+            return int(stated)
+        if found is not None:
+            self.tags[key] = found[1]
+            return found[0]
+        if self.given.like is not None and like is not None:
+            self.tags[key] = f"assumed: as {like.name}"
+            return int(getattr(like, key))
+        return None
+
+    def find_pes_per_node(self) -> tuple[int, str] | None:
+        """PEs of a node: of a topology, or the most that a log has on one host."""
+        counts = [(t.gpus, f"measured: {t.path}") for t in self.evidence.topologies]
+        counts += [(d.count, "measured: nvidia-smi") for d in self.evidence.devices if d.count > 1]
+        counts += [
+            (run.pes // run.nodes, f"measured: ranks of {run.where}")
+            for run in self.evidence.runs
+            if run.nodes and run.tool == "nccl-tests"
+        ]
+        return max(counts, key=lambda count: count[0], default=None)
+
+    def find_links(self) -> tuple[int, str] | None:
+        """Adapters of a node."""
+        counts = [
+            (len(t.adapters), f"measured: {t.path}") for t in self.evidence.topologies if t.adapters
+        ]
+        return counts[0] if counts else None
+
+    def start_levels(self, pes: int, size: int, like: System) -> tuple[Level, ...]:
+        """The node, and the network beyond it where there is one."""
+        node = self.find_plain(0, pes, like)
+        levels = [Level(name="node", pes=pes, **node.model_dump())]
+        if size > pes:
+            beyond = self.find_plain(1, pes, like)
+            levels.append(Level(name="network", pes=size, **beyond.model_dump()))
+        return tuple(levels)
+
+    def find_plain(self, level: int, pes: int, like: System) -> Connection:
+        """A level from PE to PE, or one link of it; BLANK: yet to be fitted."""
+        key, runs = (
+            f"levels.{level}",
+            [
+                run
+                for run in self.evidence.runs
+                if self.is_lone(run, pes) and self.is_beyond(run, pes) == (level == 1)
+            ],
+        )
+        if runs:
+            said = sorted({run.described for run in runs})
+            apart = "" if all(run.tool == "nccl-tests" for run in runs) else "; assumed: two nodes"
+            self.tags[key] = f"measured: {', '.join(said)}{apart}"
+            return _measure_plain(runs)
+        if any(self.list_runs(name, level, pes) for name in FITTED):
+            return BLANK
+        if len(like.levels) > level and self.given.like is not None:
+            self.tags[key] = f"assumed: as {like.name}"
+            return Connection(**like.levels[level].model_dump(include={"latency", "bandwidth"}))
+        where = "inside a node" if level == 0 else "between nodes"
+        raise InputError(
+            f"the logs leave open latency and bandwidth {where}",
+            advice="add a log of all_reduce_perf there, or --like SYSTEM",
+        )
+
+    def is_beyond(self, run: Measurement, pes: int) -> bool:
+        """True if a run leaves the node."""
+        return run.nodes > 1 or run.pes > pes
+
+    def is_lone(self, run: Measurement, pes: int) -> bool:
+        """True if a run shows the path of one PE: a message, or a ring of one PE in each node."""
+        alone = run.nodes > 1 and run.pes == run.nodes and pes > 1
+        return run.collective == "send" or (
+            alone and run.collective in ("all_reduce", "all_gather")
+        )
+
+    def list_runs(self, name: str, level: int, pes: int) -> list[Measurement]:
+        """The runs that a collective of a level is fitted to."""
+        return [
+            run
+            for run in self.evidence.runs
+            if run.collective in FITTED[name]
+            and run.pes > 1
+            and not self.is_lone(run, pes)
+            and self.is_beyond(run, pes) == (level == 1)
+        ]
+
+    def fit(self, system: System) -> System:
+        """The system with its measured collectives, from the node up."""
+        pes = system.pes_per_node
+        for level, stated in enumerate(system.levels):
+            for name in FITTED:
+                runs = self.list_runs(name, level, pes)
+                if not runs:
+                    continue
+                lines = fit_lines(system, level, name, runs).lines
+                system = with_lines(system, level, name, lines)
+                self.fitted += runs
+                self.tags[f"levels.{level}.{name}"] = "fitted"
+            if stated.bandwidth == BLANK.bandwidth and stated.latency == BLANK.latency:
+                system = self.fill_plain(system, level)
+        self.notes += [topology.described for topology in self.evidence.topologies]
+        for run in self.evidence.runs:
+            if run.cut:
+                self.notes.append(f"{run.where}: the log lacks its last line: is it cut off?")
+            if run not in self.fitted and not self.is_lone(run, pes):
+                self.notes.append(f"{run.where}: not used: {run.described}")
+        return system
+
+    def fill_plain(self, system: System, level: int) -> System:
+        """The system with a level's latency and bandwidth from PE to PE as its collectives'."""
+        levels = [*system.levels]
+        collectives = levels[level].collectives
+        assert collectives is not None  # what was left blank had runs to fit
+        name = "all_gather" if collectives.all_gather else "all_reduce"
+        lines = collectives.all_gather or collectives.all_reduce or ()
+        plain = {
+            "latency": min(line.latency for line in lines),
+            "bandwidth": max(line.bandwidth for line in lines),
+        }
+        levels[level] = levels[level].model_copy(update=plain)
+        self.tags[f"levels.{level}"] = f"fitted: {name}; from PE to PE assumed as its ring's step"
+        return system.model_copy(update={"levels": tuple(levels)})
+
+
+def _measure_plain(runs: Sequence[Measurement]) -> Connection:
+    """The least start-up and the most bandwidth that messages, or lone rings, show."""
+    latencies, bandwidths = [], []
+    for run in runs:
+        steps = STEPS.get(run.collective, 0) * (run.pes - 1) or 1
+        factor = find_bus_factor(run.collective, run.pes)
+        if "bandwidth" not in run.tool:
+            smallest = min(run.samples, key=lambda row: row.size)
+            latencies.append(smallest.seconds / steps)
+        if "latency" not in run.tool:
+            bandwidths += [factor * row.size / row.seconds for row in run.samples]
+    if not latencies or not bandwidths:
+        raise InputError(
+            f"{runs[0].where}: the logs leave open the "
+            f"{'bandwidth' if latencies else 'latency'} of a message",
+            advice="add a log of osu_bw or ib_write_bw" if latencies else "add osu_latency",
+        )
+    return Connection(
+        latency=float(f"{min(latencies):.4g}"), bandwidth=float(f"{max(bandwidths):.4g}")
+    )

@@ -1,0 +1,93 @@
+"""Measured collectives and messages: what logs of communication benchmarks hold.
+
+The size m of a collective is NCCL's: the bytes that a PE has in the end (all-gather), in the
+beginning (reduce-scatter, all-to-all), or in both (all-reduce). Of q PEs NCCL's bus bandwidth is
+m / time x `find_bus_factor`: on a ring, what each link carries.
+"""
+
+import math
+from dataclasses import dataclass
+
+from grids.reading.errors import InputError, shorten
+
+# A ring's steps, as a multiple of q - 1; each moves m / q bytes.
+STEPS = {"all_reduce": 2, "all_gather": 1, "reduce_scatter": 1, "all_to_all": 1}
+# What takes the same time whatever the number of PEs, in the words of nccl-tests.
+OTHERS = ("send", "broadcast", "reduce", "gather", "scatter", "hypercube")
+NAMES = (*STEPS, *OTHERS)
+# Names of programs, lower case and without separators, and of what they measure.
+WORDS = {
+    **{name.replace("_", ""): name for name in NAMES},
+    "alltoall": "all_to_all",
+    "sendrecv": "send",
+}
+# Words that hold others come first: "reduce" is part of "all_reduce".
+ORDER = sorted(WORDS, key=len, reverse=True)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One row: m bytes took so many seconds."""
+
+    size: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """The rows of one run of a benchmark.
+
+    collective: of `NAMES`. pes: PEs that took part. nodes: 0 where the log does not state them.
+    device: the PE's name where the log has it. tool: the program that wrote it. cut: whether the
+    log ends without the last line of its tool.
+    """
+
+    where: str
+    tool: str
+    collective: str
+    pes: int
+    nodes: int
+    samples: tuple[Sample, ...]
+    device: str = ""
+    cut: bool = False
+
+    @property
+    def described(self) -> str:
+        """The run in words."""
+        nodes = "" if self.nodes < 2 else f" in {self.nodes} nodes"
+        return f"{self.collective} of {self.pes} PEs{nodes}, {len(self.samples)} rows"
+
+
+def find_collective(text: str) -> str | None:
+    """The collective that a text names, None where it names none."""
+    folded = "".join(character for character in text.lower() if character.isalnum())
+    word = next((word for word in ORDER if word in folded), None)
+    return None if word is None else WORDS[word]
+
+
+def find_bus_factor(collective: str, pes: int) -> float:
+    """Bus bandwidth over m / time."""
+    return STEPS[collective] * (pes - 1) / pes if collective in STEPS else 1.0
+
+
+def count_ranks(collective: str, factor: float) -> int:
+    """The PEs of which a ring has this bus factor; 0 where the factor does not tell."""
+    steps = STEPS.get(collective, 0)
+    if not 0 < factor < steps:
+        return 0
+    return round(1 / (1 - factor / steps))
+
+
+def expect_plausible(size: float, seconds: float, stated: float, digit: float, where: str) -> None:
+    """InputError: a row's size over its time is not the bandwidth [B/s] that the row states.
+
+    digit: the last digit of that column [B/s]. Times in another unit than the header's show here.
+    """
+    bandwidth = size / seconds
+    if not math.isclose(bandwidth, stated, rel_tol=0.03, abs_tol=digit):
+        raise InputError(
+            f"{size:.0f} B in {seconds:.4g} s are {bandwidth:.4g} B/s, but the row states "
+            f"{shorten(float(f'{stated:.4g}'))} B/s",
+            where=where,
+            advice="are all columns in the units of the header?",
+        )

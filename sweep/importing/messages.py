@@ -1,0 +1,115 @@
+"""Logs of the OSU micro-benchmarks, and of perftest (ib_write_lat, ib_write_bw ...).
+
+OSU: `# OSU MPI-CUDA Bandwidth Test v7.4`, `# Size      Bandwidth (MB/s)`, and rows of two columns,
+or of more with `-f`; MB is 1e6 bytes. A collective's size is what a PE sends, and the log does not
+state how many took part. perftest: a header `#bytes #iterations BW peak[MB/sec] BW average[MB/sec]
+MsgRate[Mpps]`, where MB is 2^20 bytes (perftest's parameters: MBS), or `t_min[usec] ...`.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from grids.reading.errors import InputError, shorten
+from sweep.importing.loglines import MOST_ROWS, parse_figure, read_lines
+from sweep.importing.measurements import STEPS, Measurement, Sample, find_collective
+
+OSU_TITLE = re.compile(r"#\s*OSU (.*?)\s+(Latency|Bandwidth|Bibandwidth)?\s*(?:Test)?\s*v[\d.]+")
+OSU_UNITS = {"(us)": 1e-6, "(mb/s)": 1e6}
+PERFTEST_UNITS = {"usec": 1e-6, "mb/sec": 2.0**20, "mib/sec": 2.0**20, "gb/sec": 0.125e9}
+
+
+@dataclass
+class _Run:
+    """A run as far as it is read. column: of the figure that counts, in `unit`; a rate, or time."""
+
+    where: str
+    tool: str
+    title: str = ""
+    columns: int = 0
+    column: int = -1
+    unit: float = 1.0
+    rate: bool = False
+    samples: list[Sample] = field(default_factory=list)
+
+
+def read_messages(path: Path, pes: int | None) -> Iterator[Measurement]:
+    """The runs of a log. pes: those of OSU's collectives. InputError: what is wrong."""
+    run: _Run | None = None
+    title, rows = "", 0
+    for where, line in read_lines(path, marks=b"#0123456789"):
+        if named := OSU_TITLE.match(line):
+            title = " ".join(filter(None, named.groups()))
+        started = _start_run(line, where, title)
+        if started:
+            if run and run.samples:
+                yield _finish(run, pes)
+            run = started
+        elif run and re.match(r"\s*\d+\s", line):
+            _read_row(run, line.split(), where)
+            rows += 1
+            if rows > MOST_ROWS:
+                raise InputError(f"more than {MOST_ROWS:,} rows", where=str(path))
+    if run and run.samples:
+        yield _finish(run, pes)
+
+
+def _start_run(line: str, where: str, title: str) -> _Run | None:
+    """The run that a header begins."""
+    folded = line.lower()
+    if folded.lstrip("# ").startswith("size"):
+        names = re.findall(r"(?:avg |min |max |p\d+ )?[a-z]+ ?(?:\([^)]*\))?", folded.strip("# "))
+        figure = next((n for n, name in enumerate(names) if n and "(" in name), 0)
+        unit = "".join(re.findall(r"\([^)]*\)", names[figure]))
+        if unit not in OSU_UNITS:
+            raise InputError(
+                f"expected a column in (us) or (MB/s), got {shorten(line.strip())}", where=where
+            )
+        return _Run(where, "osu", title, 0, figure, OSU_UNITS[unit], rate=unit == "(mb/s)")
+    if folded.lstrip().startswith("#bytes"):
+        units = re.findall(r"\[([^\]]*)\]", folded)
+        if not units or units[0] not in PERFTEST_UNITS:
+            raise InputError(
+                f"expected columns in usec, MB/sec or Gb/sec, got {shorten(line.strip())}",
+                where=where,
+            )
+        rate = units[0] != "usec"
+        # Bandwidth: average behind peak; latency: typical behind least and most.
+        return _Run(where, "perftest", "", 0, 3 if rate else 4, PERFTEST_UNITS[units[0]], rate)
+    return None
+
+
+def _read_row(run: _Run, words: list[str], where: str) -> None:
+    """Add the sample of a row."""
+    run.columns = run.columns or len(words)
+    if len(words) != run.columns or run.column >= len(words):
+        raise InputError(
+            f"the row is cut off: expected {max(run.columns, run.column + 1)} columns, "
+            f"got {len(words)}",
+            where=where,
+            advice="delete it, or run the benchmark again",
+        )
+    size = parse_figure(words[0], where)
+    figure = parse_figure(words[run.column], where) * run.unit
+    if size and figure:
+        run.samples.append(Sample(size, size / figure if run.rate else figure))
+
+
+def _finish(run: _Run, pes: int | None) -> Measurement:
+    """The measurement of a run."""
+    collective = find_collective(run.title.lower().replace("-", "").replace(" ", "_")) or "send"
+    # Many messages are under way at once in a test of bandwidth: it has no start-ups.
+    tool = f"{run.tool} {'bandwidth' if run.rate else 'latency'}"
+    if collective == "send":
+        return Measurement(run.where, tool, "send", 2, 2, tuple(run.samples))
+    if pes is None:
+        raise InputError(
+            f"the log does not state how many PEs ran {collective}",
+            where=run.where,
+            advice="state them with --pe",
+        )
+    # OSU's size is of one PE's part where all get the parts of all.
+    whole = pes if collective in ("all_gather", "all_to_all") and collective in STEPS else 1
+    samples = tuple(Sample(whole * row.size, row.seconds) for row in run.samples)
+    return Measurement(run.where, tool, collective, pes, 0, samples)

@@ -1,0 +1,244 @@
+"""Logs of nccl-tests (and rccl-tests): the text that they print, and tables of it as CSV.
+
+The format is that of nccl-tests' src/common.cu: lines of `# Rank`, a header of three lines with
+names and units, and rows of size, count, type, redop, root, and time, algbw, busbw, #wrong out of
+place and in place. A new header begins a new run. CSV has the same columns by name; rccl-tests
+writes it with `-Z csv`.
+"""
+
+import csv
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from statistics import median
+
+from grids.reading.errors import InputError, shorten
+from sweep.importing.loglines import MOST_ROWS, parse_figure, read_lines
+from sweep.importing.measurements import (
+    Measurement,
+    Sample,
+    count_ranks,
+    expect_plausible,
+    find_bus_factor,
+    find_collective,
+)
+
+HOST = re.compile(r"#\s+Rank\s+\d+ .*\bon\s+(\S+)\s+device\s+\d+\s*(?:\[[^\]]*\])?\s*(.*)")
+STARTING = re.compile(r"#\s*Collective test starting:\s*(\S+)")
+UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "gb/s": 1e9, "mb/s": 1e6, "b": 1.0}
+# Columns that a table of rows needs, and other names of them.
+SYNONYMS = {"size(b)": "size", "bytes": "size", "algobw": "algbw", "ranks": "pes", "gpus": "pes"}
+# The last digit of algbw and busbw in nccl-tests' text: 0.01 GB/s.
+DIGIT = 0.0051e9
+
+
+@dataclass
+class _Run:
+    """A run as far as it is read. hosts: of its ranks. factors: bus bandwidth over algbw."""
+
+    where: str
+    collective: str = ""
+    hosts: list[str] = field(default_factory=list)
+    device: str = ""
+    columns: list[str] = field(default_factory=list)
+    units: dict[int, float] = field(default_factory=dict)
+    samples: list[Sample] = field(default_factory=list)
+    factors: list[float] = field(default_factory=list)
+    redops: set[str] = field(default_factory=set)
+    pes: int = 0
+    ended: bool = False
+
+
+def read_nccl(path: Path, pes: int | None) -> Iterator[Measurement]:
+    """The runs of a log. pes: those of runs that do not state theirs. InputError: what is wrong."""
+    _, first = next(read_lines(path), ("", ""))
+    separator = _find_separator(first)
+    runs = (
+        _split_table(read_lines(path), separator)
+        if separator
+        else _split_text(read_lines(path, marks=b"#0123456789"))
+    )
+    rows = 0
+    for run in runs:
+        rows += len(run.samples)
+        if rows > MOST_ROWS:
+            raise InputError(f"more than {MOST_ROWS:,} rows", where=str(path))
+        if run.samples:
+            yield _finish(run, path, pes)
+
+
+def _find_separator(line: str) -> str:
+    """The separator of a table's first line, nothing of a text's."""
+    return next((mark for mark in ",;\t" if not line.startswith("# ") and mark in line), "")
+
+
+def _split_text(lines: Iterator[tuple[str, str]]) -> Iterator[_Run]:
+    """The runs of a text."""
+    run = _Run("")
+    for where, line in lines:
+        words = line.strip("# ").split()
+        if host := HOST.match(line):
+            if run.samples:
+                yield run
+                run = _Run(where)
+            run.hosts.append(host[1])
+            run.device = host[2].strip()
+        elif starting := STARTING.match(line):
+            if run.samples:
+                yield run
+                run = _Run(where)
+            run.collective = find_collective(starting[1]) or ""
+        elif words[:2] == ["size", "count"]:
+            if run.samples:  # of the same ranks
+                yield run
+                run = replace(run, samples=[], factors=[], redops=set(), ended=False)
+            run.where, run.columns, run.units = where, words, {}
+        elif run.columns and not run.units and line.startswith("#"):
+            run.units = _read_units(run, line, where)
+        elif line.startswith("# Avg bus bandwidth"):
+            run.ended = True
+        elif run.units and re.match(r"\s*\d+\s", line):
+            _read_row(run, words, where)
+    yield run
+
+
+def _read_units(run: _Run, line: str, where: str) -> dict[int, float]:
+    """Factors of the columns that have units, by position."""
+    units = re.findall(r"\(([^)]*)\)", line)
+    named = [n for n, name in enumerate(run.columns) if name in ("time", "algbw", "busbw")]
+    factors = [UNITS.get(unit.lower()) for unit in units if unit not in ("B", "elements")]
+    if len(factors) != len(named) or None in factors:
+        raise InputError(
+            f"expected the units of {len(named)} columns, got {shorten(line.strip())}", where=where
+        )
+    return {n: factor for n, factor in zip(named, factors, strict=True) if factor is not None}
+
+
+def _read_row(run: _Run, words: list[str], where: str) -> None:
+    """Add the samples of a row, out of place and in place."""
+    if len(words) != len(run.columns):
+        raise InputError(
+            f"the row is cut off: expected {len(run.columns)} columns, got {len(words)}",
+            where=where,
+            advice="delete it, or run the benchmark again",
+        )
+    size = parse_figure(words[0], where)
+    if "redop" in run.columns:
+        run.redops.add(words[run.columns.index("redop")])
+    times = [n for n, name in enumerate(run.columns) if name == "time"]
+    for n in times:
+        figures = [parse_figure(words[n + k], where) * run.units[n + k] for k in range(3)]
+        _add_sample(run, size, figures, where)
+
+
+def _add_sample(run: _Run, size: float, figures: list[float], where: str) -> None:
+    """Add a sample, of its time, algbw and busbw."""
+    seconds, algbw, busbw = figures
+    if size == 0 or seconds == 0:  # a PE with nothing to send
+        return
+    expect_plausible(size, seconds, algbw, DIGIT, where)
+    run.samples.append(Sample(size, seconds))
+    if algbw > 100 * DIGIT:
+        run.factors.append(busbw / algbw)
+
+
+def _split_table(lines: Iterator[tuple[str, str]], separator: str) -> Iterator[_Run]:
+    """The runs of a table with a header: rows of one collective and number of PEs each."""
+    where, head = next(lines)
+    columns, units = _read_header(next(csv.reader([head], delimiter=separator)), where)
+    runs: dict[tuple[str, str], _Run] = {}
+    for where, line in lines:
+        if not line:
+            continue
+        fields = [text.strip() for text in next(csv.reader([line], delimiter=separator))]
+        if len(fields) != len(columns):
+            raise InputError(
+                f"expected {len(columns)} fields, got {len(fields)}",
+                where=where,
+                advice="is the row cut off, or has it decimal commas?",
+            )
+        row = dict(zip(columns, fields, strict=True))
+        key = row.get("collective", ""), row.get("pes", "")
+        run = runs.setdefault(key, _Run(where, find_collective(key[0]) or "", ended=True))
+        run.pes = int(parse_figure(key[1], where)) if key[1] else 0
+        run.redops.add(row.get("redop", ""))
+        if sum(len(run.samples) for run in runs.values()) > MOST_ROWS:
+            break
+        for prefix in ("", "in_"):
+            if f"{prefix}time" in row:
+                names = (f"{prefix}{name}" for name in ("time", "algbw", "busbw"))
+                figures = [parse_figure(row[name], where) * units[name] for name in names]
+                _add_sample(run, parse_figure(row["size"], where), figures, where)
+    yield from runs.values()
+
+
+def _read_header(names: list[str], where: str) -> tuple[list[str], dict[str, float]]:
+    """Columns by plain names, and factors of those with units: `time(us)` or `time (us)`.
+
+    A second time, algbw and busbw are those in place.
+    """
+    columns: list[str] = []
+    units: dict[str, float] = {}
+    for name in names:
+        folded = name.strip().lstrip("#").lower().replace(" ", "").replace("-", "_")
+        match = re.fullmatch(r"(\w+)(?:\((.*)\)|\[(.*)\])?", folded)
+        plain = match[1] if match else folded
+        plain = SYNONYMS.get(folded, SYNONYMS.get(plain, plain)).removeprefix("out_of_place_")
+        plain = plain.removeprefix("oop_").replace("in_place_", "in_").replace("ip_", "in_")
+        if plain in ("op", "test", "name"):
+            plain = "collective"
+        column = f"in_{plain}" if plain in columns else plain
+        usual = "us" if column.endswith("time") else "gb/s"
+        unit = (match[2] or match[3] if match else None) or usual
+        if column.endswith(("time", "algbw", "busbw")) and unit not in UNITS:
+            raise InputError(f"{name}: unknown unit", where=where, advice="known: us, ms, GB/s")
+        units[column] = UNITS.get(unit, 1.0)
+        columns.append(column)
+    missing = [name for name in ("size", "time", "algbw", "busbw") if name not in columns]
+    if missing:
+        raise InputError(
+            f"the column {missing[0]} is missing",
+            where=where,
+            advice="a table of nccl-tests has size, time, algbw and busbw",
+        )
+    return columns, units
+
+
+def _finish(run: _Run, path: Path, pes: int | None) -> Measurement:
+    """The measurement of a run, with its collective and its PEs."""
+    factor = median(run.factors) if run.factors else 0.0
+    collective = run.collective or find_collective(path.stem) or _guess(run, factor)
+    if not collective:
+        raise InputError(
+            "the log does not state which collective it measured",
+            where=run.where,
+            advice="name it in the file's name, such as all_gather.txt",
+        )
+    count = len(run.hosts) or run.pes or count_ranks(collective, factor) or pes
+    if not count:
+        raise InputError(
+            f"the log does not state how many PEs ran {collective}",
+            where=run.where,
+            advice="state them with --pe",
+        )
+    expected = find_bus_factor(collective, count)
+    if factor and abs(factor / expected - 1) > 0.02:
+        raise InputError(
+            f"busbw is {factor:.3g} times algbw, and {expected:.3g} times for {collective} of "
+            f"{count} PEs",
+            where=run.where,
+            advice="does the file's name state another collective, or --pe another number?",
+        )
+    nodes = len(set(run.hosts))
+    samples, cut = tuple(run.samples), not run.ended
+    return Measurement(run.where, "nccl-tests", collective, count, nodes, samples, run.device, cut)
+
+
+def _guess(run: _Run, factor: float) -> str:
+    """The collective that the figures tell: only an all-reduce moves more than its size."""
+    if factor > 1.02 or (factor and len(run.hosts) == 2 and run.redops - {"none", ""}):
+        return "all_reduce"
+    if 0 < factor < 0.98 and run.redops - {"none", ""}:
+        return "reduce_scatter"
+    return ""

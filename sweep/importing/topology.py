@@ -1,0 +1,108 @@
+"""A node's topology as NCCL writes it (`NCCL_TOPO_DUMP_FILE`): GPUs, NVLinks, adapters.
+
+    <system version="1"><cpu numaid="0" ...><pci busid="0000:0f:00.0" ...>
+      <gpu dev="0" sm="90" rank="0" gdr="1"><nvlink target="..." count="18" tclass="..."/></gpu>
+      <nic><net name="mlx5_0" dev="0" speed="400000" port="1" .../></nic></pci></cpu></system>
+
+Speeds of adapters are in Mbit/s. The format is that of NCCL's src/graph/xml.cc.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from xml.parsers import expat
+
+from grids.reading.errors import InputError
+from grids.reading.textfile import read_text
+from grids.reading.units import format_quantity
+
+# [B/s] of one NVLink, one direction, by the first compute capability that has it: data sheets of
+# P100, V100 (and A100, H100), B200.
+NVLINKS = {60: 20e9, 70: 25e9, 100: 50e9}
+
+
+@dataclass
+class Topology:
+    """A node. nvlinks: of one GPU. adapters: their bandwidths [B/s] by name."""
+
+    path: Path
+    gpus: int = 0
+    nvlinks: int = 0
+    capability: int = 0
+    adapters: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def nvlink_bandwidth(self) -> float:
+        """[B/s] that a GPU's NVLinks carry in one direction by the data sheet; 0 without them."""
+        known = [speed for capability, speed in NVLINKS.items() if capability <= self.capability]
+        return self.nvlinks * known[-1] if known else 0.0
+
+    @property
+    def described(self) -> str:
+        """The node in words."""
+        links = format_quantity(self.nvlink_bandwidth, "B/s", 3)
+        adapters = [format_quantity(speed, "B/s", 3) for speed in self.adapters.values()]
+        return (
+            f"{self.path}: {self.gpus} GPUs, {self.nvlinks} NVLinks each, which carry {links} one "
+            f"way; {len(adapters)} adapters{f' of {adapters[0]}' if adapters else ''}"
+        )
+
+
+def read_topology(path: Path) -> Topology:
+    """The topology in a file; InputError: it is no XML, has entities, or no GPU."""
+    topology = Topology(path)
+    reader = _Reader(topology)
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = reader.start
+    parser.EndElementHandler = reader.end
+    # An entity of ten lines expands to gigabytes, or reads other files; NCCL writes none.
+    parser.StartDoctypeDeclHandler = reader.refuse
+    parser.EntityDeclHandler = reader.refuse
+    try:
+        parser.Parse(read_text(path), True)
+    except expat.ExpatError as error:
+        raise InputError(
+            f"no XML: {expat.ErrorString(error.code)}",
+            where=f"{path}:{error.lineno}",
+            advice="is it cut off?",
+        ) from None
+    if not topology.gpus:
+        raise InputError(
+            "expected NCCL's topology, got no GPU", where=str(path), advice="is it the right file?"
+        )
+    return topology
+
+
+class _Reader:
+    """Counts what a topology has."""
+
+    def __init__(self, topology: Topology) -> None:
+        self.topology = topology
+        self.gpu = False
+        self.links = 0
+
+    def refuse(self, *_: object) -> None:
+        """Refuse a document type, in which entities are declared."""
+        raise InputError("document types and entities are not read", where=str(self.topology.path))
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        """Count an element."""
+        try:
+            if name == "gpu":
+                self.gpu, self.links = True, 0
+                self.topology.gpus += 1
+                self.topology.capability = int(attributes.get("sm", 0))
+            elif name == "nvlink" and self.gpu:
+                self.links += int(attributes["count"])
+            elif name == "net" and float(attributes.get("speed", 0)) > 0:
+                port = f"{attributes['name']}:{attributes.get('port', '')}"
+                self.topology.adapters[port] = float(attributes["speed"]) * 1e6 / 8
+        except (KeyError, ValueError):
+            raise InputError(
+                f"an element {name} lacks a number", where=str(self.topology.path)
+            ) from None
+
+    def end(self, name: str) -> None:
+        """Keep the links of a GPU."""
+        if name == "gpu":
+            self.gpu = False
+            self.topology.nvlinks = max(self.topology.nvlinks, self.links)

@@ -1,0 +1,47 @@
+"""Tables of what an importer understood, and what it did not."""
+
+from typing import TYPE_CHECKING, Any
+
+from grids.reading.units import format_quantity
+from sweep.show.columns import format_percent
+from sweep.show.data import Format
+from sweep.show.rows import show_sections
+from sweep.show.tables import print_table
+from sweep.show.visible import tell
+
+if TYPE_CHECKING:
+    from sweep.importing.machine import ImportedMachine
+
+
+def show_machine(imported: "ImportedMachine", form: Format) -> None:
+    """Print the collectives of an imported machine; misfits and notes on stderr."""
+    rows = imported.rows
+    answer = {"system": imported.system.name, "rows": rows, "tags": imported.tags}
+    answer["notes"] = imported.notes
+    series = ("sizes", "measured", "predicted", "misfits")
+    plain = [{key: row[key] for key in row if key not in series} for row in rows]
+    show_sections(answer, plain, form, lambda: print_table([*map(_describe, rows)]))
+    if form == "table":
+        for row in rows:
+            for misfit in row["misfits"]:
+                tell(f"paradl: {row['collective']} of {row['pes']} PEs does not fit at {misfit}")
+        for note in imported.notes:
+            tell(f"paradl: {note}")
+        for key, tag in imported.tags.items():
+            if tag.startswith("assumed"):
+                tell(f"paradl: {key}: {tag}")
+
+
+def _describe(row: dict[str, Any]) -> dict[str, str | int]:
+    """A row as people read it."""
+    return {
+        "collective": row["collective"],
+        "pes": row["pes"],
+        "rows": row["rows"],
+        "lines": row["lines"],
+        "latency of a step": format_quantity(row["step_latency"], "s", 3),
+        "bus bandwidth": format_quantity(row["bus_bandwidth"], "B/s", 3),
+        "median error": format_percent(row["median_error"]),
+        "above 1 MB": format_percent(row["median_error_above_1MB"]),
+        "worst": format_percent(row["worst_error"]),
+    }

@@ -1,0 +1,189 @@
+"""Machines from logs: what is read, what fits, what is asked for, what is refused.
+
+The files in `data` are written by hand and by a script in the formats that the tools document:
+nccl-tests' src/common.cu, the OSU micro-benchmarks 7.4, perftest's result lines, NCCL's xml.cc.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from grids.entries.connections import Collectives
+from grids.library import find
+from sweep.importing.fit import predict
+from sweep.importing.messages import read_messages
+from sweep.importing.nccl import read_nccl
+from sweep.importing.topology import read_topology
+
+DATA = Path(__file__).parent / "data"
+
+
+def import_system(paradl, output: Path, *arguments):
+    logs = [DATA / argument if str(argument) in NAMES else argument for argument in arguments]
+    return paradl("system", "import", *logs, "-o", output)
+
+
+NAMES = {path.name for path in DATA.iterdir()}
+
+
+def test_a_log_of_nccl_tests_as_text_and_as_a_table_is_the_same():
+    (text,), (table,) = (
+        [*read_nccl(DATA / f"all_reduce_8.{form}", None)] for form in ("txt", "csv")
+    )
+    assert (text.collective, text.pes, text.nodes) == ("all_reduce", 8, 1)
+    # The table states no ranks: busbw over algbw, 2 (q-1)/q, does.
+    assert (table.collective, table.pes) == ("all_reduce", 8)
+    assert table.samples == text.samples
+    assert text.samples[0].size == 1024
+    assert "H100" in text.device
+
+
+def test_hosts_of_ranks_are_nodes():
+    (run,) = read_nccl(DATA / "all_reduce_32.txt", None)
+    assert (run.pes, run.nodes) == (32, 4)
+
+
+def test_messages_have_the_units_of_their_tools():
+    (bandwidth,) = read_messages(DATA / "osu_bw.txt", None)
+    assert bandwidth.samples[-1].seconds == pytest.approx(4194304 / 24581.03e6)
+    (latency,) = read_messages(DATA / "osu_latency.txt", None)
+    assert latency.samples[0].seconds == pytest.approx(3.58e-6)
+    (wide,) = read_messages(DATA / "ib_write_bw.txt", None)
+    assert wide.samples[-1].seconds == pytest.approx(8388608 / (196.97e9 / 8))
+    (typical,) = read_messages(DATA / "ib_write_lat.txt", None)
+    assert typical.samples[0].seconds == pytest.approx(1.08e-6)
+    (collective,) = read_messages(DATA / "osu_allreduce.txt", 8)
+    assert (collective.collective, collective.pes) == ("all_reduce", 8)
+
+
+def test_a_topology_counts_links_and_adapters():
+    topology = read_topology(DATA / "topology.xml")
+    assert (topology.gpus, topology.nvlinks, len(topology.adapters)) == (2, 18, 2)
+    assert topology.nvlink_bandwidth == pytest.approx(450e9)
+    assert topology.adapters["mlx5_0:1"] == pytest.approx(50e9)
+
+
+def test_a_machine_predicts_the_collectives_of_its_logs(paradl, tmp_path):
+    """Within 10 %, median above 1 MB: by a formula written out here, and by the oracle."""
+    output = tmp_path / "mine.yaml"
+    logs = ("all_reduce_8.txt", "all_gather_8.txt", "all_reduce_32.txt")
+    code, out, err = import_system(paradl, output, *logs, "--links-per-node", 8, "--format", "json")
+    assert code == 0, err
+    rows = json.loads(out)["rows"]
+    assert [row["pes"] for row in rows] == [8, 8, 32]
+    assert all(row["median_error_above_1MB"] < 0.1 for row in rows)
+    system = find("system", str(output), tmp_path)
+    assert (system.pes_per_node, system.pe.device, system.most_pes) == (8, "h100", 32)
+    assert all(f"{key}: " in output.read_text() for key in ("precision", "links_per_node"))
+    node, network = (level.collectives or Collectives() for level in system.levels)
+    for name, collective, steps in (("all_reduce_8", "all_reduce", 14), ("all_gather_8", "", 7)):
+        (run,) = read_nccl(DATA / f"{name}.txt", None)
+        lines = (node.all_reduce if collective else node.all_gather) or ()
+        sizes = np.array([row.size for row in run.samples])
+        by_hand = min_over(steps * (line.latency + sizes / 8 / line.bandwidth) for line in lines)
+        assert predict(system, run) == pytest.approx(by_hand)
+        measured = np.array([row.seconds for row in run.samples])
+        assert np.median(np.abs(by_hand / measured - 1)[sizes > 1e6]) < 0.1
+    # Gradients of one bucket on one node: the oracle's own answer.
+    settings = ("--set", "overlap=0", "--set", "bucket=10 GB", "--format", "json")
+    asked = ("--model", "resnet50", "--dataset", "imagenet", "--strategy", "data", "--pe", 8)
+    code, out, err = paradl("predict", "--system", output, *asked, "--batch", 32, *settings)
+    assert code == 0, err
+    m = 2 * (25_557_032 - 27_560)  # weights of two bytes; biases are not sent
+    expected = min(14 * (line.latency + m / 8 / line.bandwidth) for line in node.all_reduce or ())
+    answer = json.loads(out)
+    iterations = answer["epoch_time"] / answer["iteration_time"]
+    assert answer["terms"]["gradient_exchange"] / iterations == pytest.approx(expected, rel=1e-6)
+    assert network.all_reduce
+
+
+def min_over(times):
+    return np.min([*times], axis=0)
+
+
+def test_messages_between_nodes_are_the_network(paradl, tmp_path):
+    output = tmp_path / "mine.yaml"
+    logs = ("all_reduce_8.txt", "osu_latency.txt", "osu_bw.txt", "topology.xml")
+    code, _, err = import_system(paradl, output, *logs, "--pes-per-node", 8, "--size", 64)
+    assert code == 0, err
+    system = find("system", str(output), tmp_path)
+    assert (system.links_per_node, system.most_pes) == (2, 64)
+    assert system.levels[1].latency == pytest.approx(3.58e-6)
+    assert system.levels[1].bandwidth == pytest.approx(24.58e9)
+
+
+def test_a_picture_is_drawn(paradl, tmp_path):
+    code, _, err = import_system(
+        paradl, tmp_path / "mine.yaml", "all_reduce_8.txt", "--plot", tmp_path / "fit.png"
+    )
+    assert code == 0, err
+    assert (tmp_path / "fit.png").read_bytes().startswith(b"\x89PNG")
+
+
+LOG = (DATA / "all_reduce_8.txt").read_text()
+ENTITIES = '<!DOCTYPE a [<!ENTITY b "c"><!ENTITY d "&b;&b;">]><system><gpu>&d;</gpu></system>'
+TABLE = "size,time(us),algbw(GB/s),busbw(GB/s)\n"
+# The file's name, its text, and what the message says: where, and the reason.
+REFUSED = {
+    "cut": ("all_reduce.txt", LOG[:3000], ":32: "),
+    "decimal commas": ("all_reduce.txt", LOG.replace(".", ","), "decimal comma"),
+    "another unit": ("all_reduce.txt", LOG.replace("(us)", "(ms)"), "units"),
+    "an unknown unit": ("all_reduce.txt", LOG.replace("(us)", "(ticks)"), "units"),
+    "no rows": ("all_reduce.txt", "\n".join(LOG.splitlines()[:16]), "no"),
+    "another collective": ("all_gather.txt", "\n".join(LOG.splitlines()[1:]), "busbw"),
+    "no collective": ("log.csv", f"{TABLE}1048576,100,10.49,10.49\n", "which collective"),
+    "no PEs": ("broadcast.csv", f"{TABLE}1048576,100,10.49,10.49\n", "--pe"),
+    "a semicolon and commas": ("all_reduce.csv", f"{TABLE}1048576,100,10,49,10,49\n", "fields"),
+    "a missing column": ("all_reduce.csv", "size,time(us)\n1024,10\n", "algbw"),
+    "another text": ("notes.txt", "nothing\n" * 3000, "format"),
+    "nothing": ("log.txt", "", "format"),
+    "a long line": ("log.txt", "x" * 100_000, "bytes"),
+    "entities": ("topology.xml", ENTITIES, "entities"),
+    "half a topology": ("topology.xml", (DATA / "topology.xml").read_text()[:500], "XML"),
+    "no GPU": ("topology.xml", "<system></system>", "GPU"),
+    "an unknown device": ("smi.csv", "name, memory.total [MiB]\nNVIDIA X9, 8 MiB\n", "--like"),
+    "two devices": ("smi.csv", "name, memory.total [MiB]\nA, 8 MiB\nB, 8 MiB\n", "kind"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_wrong_is_one_message_and_no_file(name, paradl, tmp_path):
+    file, text, reason = REFUSED[name]
+    (tmp_path / file).write_text(text)
+    output = tmp_path / "mine.yaml"
+    code, out, err = paradl("system", "import", tmp_path / file, "-o", output)
+    assert (code, out) == (2, "")
+    assert reason in err
+    assert len(err.splitlines()) == 1
+    assert len(err) < 1000
+    assert [path.name for path in tmp_path.iterdir()] == [file]
+
+
+def test_a_log_of_several_runs_and_of_debug_lines(paradl, tmp_path):
+    lines = LOG.splitlines()
+    noisy = "\n".join(line for row in lines for line in ("node00:1:2 [0] NCCL INFO x", row))
+    log = tmp_path / "log.txt"
+    log.write_text(f"{noisy}\n{(DATA / 'all_gather_8.txt').read_text()}")
+    code, out, err = paradl(
+        "system", "import", log, "-o", tmp_path / "mine.yaml", "--format", "json"
+    )
+    assert code == 0, err
+    assert [row["collective"] for row in json.loads(out)["rows"]] == ["all_reduce", "all_gather"]
+
+
+def test_a_log_without_its_end_is_noted(paradl, tmp_path):
+    log = tmp_path / "log.txt"
+    log.write_text("\n".join(LOG.splitlines()[:30]))
+    code, _, err = paradl("system", "import", log, "-o", tmp_path / "mine.yaml")
+    assert code == 0
+    assert "cut off" in err
+
+
+def test_the_output_is_no_input(paradl, tmp_path):
+    log = tmp_path / "log.txt"
+    log.write_text(LOG)
+    code, _, _ = paradl("system", "import", log, "-o", log)
+    assert code == 2
+    assert log.read_text() == LOG
