@@ -1,7 +1,7 @@
 """Axes: the values along one numeric dimension, listed or generated.
 
-A list of values and generators, in any mixture: `[1, 3, {pow2: [4, 1024]}]`. The values are put in
-ascending order and each is kept once, so that "the next PE count" means something.
+A list of values and generators in any combination: `[1, 3, {pow2: [4, 1024]}]`. Values are sorted,
+without duplicates, so that "the next PE count" is defined.
 """
 
 import re
@@ -19,21 +19,21 @@ from grids.ranges import LAWS, Range, is_range, read_range
 from grids.reading.errors import InputError, shorten, suggest_name
 from grids.reading.units import parse_quantity
 
-# An axis beyond this is a slip of the pen: its values alone take 80 MB, several times over.
+# A longer axis is a typo; its values alone would take several times 80 MB.
 MOST_VALUES = 10_000_000
-COUNT = Parameter("the count", "1", "how many values lie from the first to the last", 2, whole=True)
+COUNT = Parameter("the count", "1", "the number of values, ends included", 2, whole=True)
 
-# A range as other programs write it: 1-64, 1..64, 1:64, 1...64.
+# A range as written for other programs: 1-64, 1..64, 1:64, 1...64.
 _WRITTEN_RANGE = re.compile(r"\s*(\d+)\s*(?:-|:|\.{2,3})\s*(\d+)\s*")
 
-# 0.1 + 0.1 + ... falls short of 1 by rounding, and yet a range up to 1 includes it.
+# 0.1 + 0.1 + ... misses 1 by rounding, but a range up to 1 should include it.
 SLACK = 1e-6  # steps
 
 _SCALAR = {"anyOf": [{"type": "number"}, {"type": "string"}]}
 
 
 def _describe_generator(name: str, fewest: int, most: int) -> JsonSchemaValue:
-    """JSON schema of a generator and its list of arguments."""
+    """Return the JSON schema of a generator and its arguments."""
     numbers = {"type": "array", "items": _SCALAR, "minItems": fewest, "maxItems": most}
     return {
         "type": "object",
@@ -45,12 +45,12 @@ def _describe_generator(name: str, fewest: int, most: int) -> JsonSchemaValue:
 
 @dataclass(frozen=True)
 class Axis:
-    """Values of a parameter in SI units, ascending, and the form in which the user wrote them.
+    """Values of a parameter in SI units, ascending, and the form that the user wrote.
 
-    Axes of the same values are equal. An array: Python's own numbers would take four times as much.
+    Axes with the same values are equal. An array takes a quarter of the memory of Python numbers.
     """
 
-    # A store keeps it: a million values stay the one line that the user wrote.
+    # Kept in stores, where a million values stay the one line that the user wrote.
     form: object = field(compare=False)
     values: Floats = field(compare=False)
 
@@ -63,21 +63,21 @@ class Axis:
 
 @dataclass(frozen=True)
 class AxisOf:
-    """Tells pydantic how to read the axis of one parameter."""
+    """Tells pydantic how to read the axis of a parameter."""
 
     parameter: Parameter
 
     def __get_pydantic_core_schema__(
         self, source: object, handler: GetCoreSchemaHandler
     ) -> CoreSchema:
-        # What has been read before passes as it is.
+        # Axes that were read before pass unchanged.
         return core_schema.no_info_plain_validator_function(
             lambda form: form if isinstance(form, Axis | Range) else self._read(form),
             serialization=core_schema.plain_serializer_function_ser_schema(lambda axis: axis.form),
         )
 
     def _read(self, form: object) -> Axis | Range:
-        """The values of a user's list, or the range that they are drawn from."""
+        """Read a user's list, or a range to draw values from."""
         if is_range(form):
             return read_range(form, self.parameter)
         return expand_axis(form, self.parameter)
@@ -98,23 +98,23 @@ class AxisOf:
 
 
 def expand_axis(form: object, parameter: Parameter) -> Axis:
-    """The values that a user's list, generator, or single value stands for."""
+    """Return the values of a user's list, generator or single value."""
     items = form if isinstance(form, list | tuple) else [form]
     if not items:
         raise InputError("expected at least one value, got an empty list")
     parts: list[Floats] = []
     count = 0
     for item in items:
-        # Counted part by part: a list may name a generator of ten million values a thousand times.
+        # Checked part by part: a list may repeat a generator of ten million values.
         parts.append(_expand_item(item, parameter))
         count = _check_count(count + parts[-1].size)
     values = np.unique(np.concatenate(parts))
-    values.flags.writeable = False  # the grid and all of its blocks share it
+    values.flags.writeable = False  # the grid and all its blocks share the array
     return Axis(form, values)
 
 
 def _expand_item(item: object, parameter: Parameter) -> Floats:
-    """The values of one entry: a quantity, or a generator's."""
+    """Return the values of one entry, a quantity or a generator."""
     if not isinstance(item, dict):
         _refuse_written_range(item)
         return np.array([parameter.read(item)])
@@ -122,8 +122,8 @@ def _expand_item(item: object, parameter: Parameter) -> Floats:
         name = str(next(iter(item), ""))
         if name in LAWS:
             raise InputError(
-                f"{name}: a range stands alone, and not among values, got {shorten(item)}",
-                advice="write it without the brackets around it",
+                f"{name}: a range cannot be listed among values, got {shorten(item)}",
+                advice="write it without the brackets",
             )
         raise InputError(
             f"expected a value or one generator, got {shorten(item)}",
@@ -138,12 +138,12 @@ def _expand_item(item: object, parameter: Parameter) -> Floats:
             advice=f"write it like '{generator.example}'",
         )
     values = generator.make(list(arguments), parameter)
-    # Of counts, linspace: [1, 10, 3] is 1, 6, 10.
+    # For counts, linspace: [1, 10, 3] is 1, 6, 10.
     return np.round(values) if parameter.whole else values
 
 
 def _refuse_written_range(item: object) -> None:
-    """Refuse a text such as `1-64`, which stands for more than one value."""
+    """Refuse a text such as `1-64`, which means more than one value."""
     match = _WRITTEN_RANGE.fullmatch(item) if isinstance(item, str) else None
     if match is not None:
         raise InputError(
@@ -153,13 +153,13 @@ def _refuse_written_range(item: object) -> None:
 
 
 def _make_powers_of_two(arguments: list[object], parameter: Parameter) -> Floats:
-    """Powers of two from the first to the last; what is no power of two cannot be the first."""
+    """Return the powers of two from the first value, which must be one, to the last."""
     first, last = _read_positive_ends(arguments, parameter)
     exponents = np.arange(np.ceil(np.log2(first)), np.floor(np.log2(last)) + 1)
     if not exponents.size:
-        raise InputError(f"no power of two lies from {first:g} to {last:g}")
+        raise InputError(f"no power of two is in {first:g} to {last:g}")
     values = np.asarray(2.0**exponents)
-    # Else {pow2: [3, 100]} would begin at 4 in silence. The last need not be one: it is a bound.
+    # {pow2: [3, 100]} would silently begin at 4. The last value may be any bound.
     if values[0] != first:
         pair = f"[{values[0]:g}, {values[-1]:g}]"
         raise InputError(
@@ -170,23 +170,23 @@ def _make_powers_of_two(arguments: list[object], parameter: Parameter) -> Floats
 
 
 def _make_range(arguments: list[object], parameter: Parameter) -> Floats:
-    """Equal steps up to the last value, which is among them if a step leads there."""
+    """Return values in equal steps, with the last one if a step meets it."""
     first, last = _read_ends(arguments, parameter)
     step = _read_step(arguments[2], parameter) if len(arguments) > 2 else 1.0
-    # Else {range: [1, 64, 10000]} would be the 1 alone, in silence.
+    # {range: [1, 64, 10000]} would silently be just 1.
     if last > first and step > (last - first) * (1 + SLACK):
         raise InputError(
-            f"range: the step {step:g} goes beyond the last value, {last:g}",
+            f"range: a step of {step:g} exceeds the last value, {last:g}",
             advice="write a smaller step, or only the first value",
         )
     count = int((last - first) / step + SLACK) + 1
-    # A value that the slack let in may lie beyond the last by its rounding.
+    # Rounding may put a value that the slack admits above the last.
     return np.minimum(first + step * np.arange(_check_count(count), dtype=float), last)
 
 
 def _read_step(value: object, parameter: Parameter) -> float:
-    """The step of a range, above 0; InputError where it is not."""
-    # A difference of values: the parameter's bounds and its usual size are not its own.
+    """Parse the step of a range, which must be above 0."""
+    # A step is a difference: the parameter's bounds and usual size do not apply.
     step = parse_quantity(value, parameter.unit, "")
     if step <= 0 or (parameter.whole and step != round(step)):
         kind = "whole" if parameter.whole else "positive"
@@ -195,27 +195,27 @@ def _read_step(value: object, parameter: Parameter) -> float:
 
 
 def _make_linspace(arguments: list[object], parameter: Parameter) -> Floats:
-    """As many values as are asked for, with equal differences."""
+    """Return `count` values with equal differences."""
     first, last = _read_ends(arguments, parameter)
     count = _read_count(arguments[2], first, last)
-    # More of them would be rounded onto each other, and the axis shorter than was asked for.
+    # More values would coincide after rounding, and the axis would be shorter than requested.
     if parameter.whole and count > last - first + 1:
         raise InputError(
-            f"linspace: only {last - first + 1:g} whole numbers lie from {first:g} to {last:g}",
+            f"linspace: there are only {last - first + 1:g} whole numbers in {first:g} to {last:g}",
             advice=f"write {{range: [{first:g}, {last:g}]}}",
         )
     return np.linspace(first, last, count)
 
 
 def _make_geomspace(arguments: list[object], parameter: Parameter) -> Floats:
-    """As many values as are asked for, with equal ratios."""
+    """Return `count` values with equal ratios."""
     first, last = _read_positive_ends(arguments, parameter)
-    # Of counts, small ones may fall together: geomspace: [1, 8, 20] is 1 to 8, as is customary.
+    # Small counts may coincide: geomspace: [1, 8, 20] is 1 to 8, as is customary.
     return np.geomspace(first, last, _read_count(arguments[2], first, last))
 
 
 def _read_ends(arguments: list[object], parameter: Parameter) -> tuple[float, float]:
-    """The first value and the last, which is not below it."""
+    """Parse the first and the last value, which must not be below the first."""
     first, last = parameter.read(arguments[0]), parameter.read(arguments[1])
     if first > last:
         raise InputError(
@@ -226,7 +226,7 @@ def _read_ends(arguments: list[object], parameter: Parameter) -> tuple[float, fl
 
 
 def _read_positive_ends(arguments: list[object], parameter: Parameter) -> tuple[float, float]:
-    """The first value, above 0, and the last: ratios and powers begin at no 0."""
+    """Parse ends above 0, as ratios and powers need them."""
     first, last = _read_ends(arguments, parameter)
     if first <= 0:
         raise InputError(
@@ -237,7 +237,7 @@ def _read_positive_ends(arguments: list[object], parameter: Parameter) -> tuple[
 
 
 def _read_count(value: object, first: float, last: float) -> int:
-    """How many values lie from the first to the last, both among them."""
+    """Parse how many values lie from the first to the last, both included."""
     count = _check_count(int(COUNT.read(value)))
     if first == last:
         raise InputError(
@@ -248,7 +248,7 @@ def _read_count(value: object, first: float, last: float) -> int:
 
 
 def _check_count(count: int) -> int:
-    """The count of values, before an array of that size is made."""
+    """Return the count if an array of that size may be made."""
     if count > MOST_VALUES:
         raise InputError(f"expected at most {MOST_VALUES:,} values, got {count:,}")
     return count
@@ -256,7 +256,7 @@ def _check_count(count: int) -> int:
 
 @dataclass(frozen=True)
 class Generator:
-    """A way to write many values: what makes them, how many arguments it takes, how it looks."""
+    """A way to write many values: its function, its number of arguments, and how to write it."""
 
     make: Callable[[list[object], Parameter], Floats]
     fewest: int

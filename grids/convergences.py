@@ -1,4 +1,4 @@
-"""Laws of epochs for the models and data sets of a spec."""
+"""Convergence laws for the models and data sets of a spec."""
 
 import os
 from collections.abc import Iterable
@@ -23,9 +23,9 @@ def look_up_convergences(
     base: Path,
     where: Where,
 ) -> dict[Pair, Convergence]:
-    """The law of each model and data set that has one.
+    """Return the law of each model and data set that has one.
 
-    InputError where a file or an entry is of no pair, or nobody measured the target.
+    InputError: a file or an entry fits no pair, or the target was not measured.
     """
     if references == ("none",):
         return {}
@@ -47,7 +47,7 @@ def look_up_convergences(
 
 
 def _explain_none(pairs: list[tuple[str, Dataset]], references: tuple[Reference, ...]) -> str:
-    """The reason why no pair has epochs; for a single pair, the catalogue's reason."""
+    """Say why no pair has epochs; for a single pair, the catalogue's reason."""
     if len(pairs) == 1 and references == ("auto",):
         [(model, data)] = pairs
         return explain_missing(model, data.name)
@@ -64,7 +64,7 @@ def _look_up(
         }
         return {pair: law for pair, law in shipped.items() if law is not None}
     if isinstance(reference, str) and reference.endswith(".csv"):
-        # No shell has been here to expand "~"; an absolute path leaves `base` aside.
+        # Unlike a shell, Path does not expand "~". `base` does not affect absolute paths.
         return _fit_file(base / os.path.expanduser(reference), target, pairs)
     entry = find("convergence", reference, base)
     if target is not None and target != entry.target:
@@ -82,7 +82,7 @@ def _look_up(
 def _fit_file(
     path: Path, target: str | None, pairs: list[tuple[str, Dataset]]
 ) -> dict[Pair, Convergence]:
-    """The laws of a file's series, one for each pair that it has a series of."""
+    """Fit the series of a file, one per pair that it covers."""
     series = read_points(path)
     known = {(candidate.model, candidate.dataset) for candidate in series}
     return {

@@ -1,8 +1,8 @@
-"""Look-up of models, data sets, systems and calibrations: by name, or in a user's file.
+"""Look-up of models, data sets, systems and calibrations, by name or in a user's file.
 
-A name with a slash, or one that ends like a file (.yaml, .yml, .net...), is a path; a mapping is an
-entry written out, as `definition()` gives it. Behind a system's name or path may stand settings:
-`dgx-h100:precision=tf32`, `./mine.yaml:precision=amp`; a length behind that of a text:
+A reference with a slash or a file's ending (.yaml, .yml, .net...) is a path; a mapping is an entry
+written out, as `definition()` returns it. A system may be followed by settings,
+`dgx-h100:precision=tf32` or `./mine.yaml:precision=amp`, and a text by a length,
 `pile:length=8192`. A model in JSON is a config.json of Hugging Face.
 """
 
@@ -48,7 +48,7 @@ ENTRIES: dict[Kind, type[Entry]] = {
     "calibration": CalibrationFile,
     "convergence": Convergence,
 }
-EXAMPLES = {"system": "dgx-h100:precision=tf32", "dataset": "pile:length=8192"}  # of settings
+SETTINGS_EXAMPLES = {"system": "dgx-h100:precision=tf32", "dataset": "pile:length=8192"}
 
 
 # The type of the entry follows from the kind.
@@ -69,7 +69,7 @@ def find(
 
 
 def find(kind: Kind, reference: Reference, base: Path) -> Entry | NetModel:
-    """The entry of a name, of a path (relative to `base`), or of a mapping."""
+    """Return the entry of a name, of a path (relative to `base`), or of a mapping."""
     if isinstance(reference, Mapping):
         return _read_definition(kind, dict(reference), base)
     name, settings = split_reference(reference) if kind in SET_UP else (reference, None)
@@ -77,7 +77,7 @@ def find(kind: Kind, reference: Reference, base: Path) -> Entry | NetModel:
         return _set_up(kind, name, settings, reference, base)
     check_name(kind, reference)
     if is_path(reference):
-        # No shell has been here to expand "~"; an absolute path leaves `base` aside.
+        # Unlike a shell, Path does not expand "~". `base` does not affect absolute paths.
         path = base / os.path.expanduser(reference)
         if kind == "model" and path.suffix == ".json":
             return read_config(path)
@@ -86,18 +86,18 @@ def find(kind: Kind, reference: Reference, base: Path) -> Entry | NetModel:
 
 
 def find_catalogued(kind: Kind, name: str) -> Entry | None:
-    """The catalogue's entry of this name, None where it has none."""
+    """Return the catalogue's entry of this name; None if there is none."""
     return _load_catalogued(kind, name) if name in list_names(kind) else None
 
 
 @cache
 def _load_catalogued(kind: Kind, name: str) -> Entry:
-    """The entry of a name, read once a process."""
+    """Load a catalogued entry, once per process."""
     return _load(kind, CATALOGUE / f"{kind}s" / f"{name}.yaml")
 
 
 def _load(kind: Kind, path: Path) -> Entry:
-    """The entry that a YAML file holds."""
+    """Load the entry in a YAML file."""
     document = load(path)
     keys = document.data.keys()
     others = (other for other in ENTRIES if _has_required(other, keys) and other != kind)
@@ -108,14 +108,14 @@ def _load(kind: Kind, path: Path) -> Entry:
 
 
 def _has_required(kind: Kind, keys: Collection[str]) -> bool:
-    """True if these are all keys that an entry of a kind has to have."""
+    """True if the keys include all that an entry of this kind requires."""
     fields = ENTRIES[kind].model_fields
     return all(name in keys for name, field in fields.items() if field.is_required())
 
 
 def _read_definition(kind: Kind, definition: dict[str, object], base: Path) -> Entry | NetModel:
-    """The entry that a mapping defines, or that is in the file it names."""
-    # No entry has these keys. "net" is the text of a .net file, as stores keep it.
+    """Return the entry that a mapping defines, or that is in the file it names."""
+    # These keys are not of an entry. "net" is the text of a .net file, as kept in stores.
     if kind == "model" and "net" in definition:
         return NetModel.from_definition(definition)
     if kind == "model" and "file" in definition:
@@ -125,7 +125,7 @@ def _read_definition(kind: Kind, definition: dict[str, object], base: Path) -> E
 
 
 def _read_split_model(definition: dict[str, object], base: Path) -> Model:
-    """`{file: MODEL.net_sc, layers: SPLIT.lc}`: a file of ParaDL's and the layers to split."""
+    """Read `{file: MODEL.net_sc, layers: SPLIT.lc}`: a .net file and the layers to split."""
     unknown = set(definition) - {"file", "layers"}
     if unknown:
         advice = suggest_name(str(min(unknown)), ("file", "layers"))
@@ -137,18 +137,18 @@ def _read_split_model(definition: dict[str, object], base: Path) -> Model:
     model = find("model", str(file), base)
     if layers is None:
         return model
-    # A .lc file lists the lines of one .net file; a model in steps has none.
+    # A .lc file lists the lines of a .net file; models in YAML have none.
     if not isinstance(model, NetModel):
         raise InputError(
-            f"layers: expected a model file of ParaDL's (.net...), got {shorten(file)}",
-            advice="catalogue models take the strategy's own choice, or 'split=all'",
+            f"layers: expected a ParaDL model file (.net...), got {shorten(file)}",
+            advice="for other models the strategy decides, or 'split=all'",
         )
     path = base / os.path.expanduser(str(layers))
     return replace(model, mask=read_layers(path, model.layers.names))
 
 
 def _validate(kind: Kind, data: dict[str, object], source: Source, base: Path) -> Entry:
-    """The entry of plain data; InputError begins with the place in `source`."""
+    """Return the entry of plain data; InputError begins with the place in `source`."""
     if kind == "model":
         return read_architecture(data, source, base)
     try:
@@ -158,14 +158,12 @@ def _validate(kind: Kind, data: dict[str, object], source: Source, base: Path) -
 
 
 def _set_up(kind: Kind, name: str, settings: str, reference: str, base: Path) -> Entry:
-    """The system or data set of a name or a path, with settings.
-
-    InputError begins with the reference.
-    """
+    """Return a system or data set with settings; InputError begins with the reference."""
     where = format_text(reference)
     entry = find(kind, name, base)
     assert isinstance(entry, System | Dataset)  # SET_UP
     try:
-        return entry.with_settings(read_settings(settings, where, EXAMPLES[kind], entry.SETTINGS))
+        example = SETTINGS_EXAMPLES[kind]
+        return entry.with_settings(read_settings(settings, where, example, entry.SETTINGS))
     except ValidationError as error:
         raise explain_error(error, where, ENTRIES[kind]) from None

@@ -1,6 +1,6 @@
-"""Looking up what a spec names, with the place of a key that names what is not there.
+"""Look-up of what a spec names; errors state the place of the key.
 
-A store's spec spells out what it names: who sends a store must not choose what is opened.
+A store's spec spells out its entries, so that the sender of a store cannot choose files to open.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ from grids.reading.errors import InputError, shorten
 from grids.reading.yamlfile import KeyPath
 from grids.spec import Reference, Spec
 
-# What two files' data sets of one name have to share.
+# Properties that data sets of one name must share.
 SAMPLES = ("shape", "samples", "targets")
 
 Where = Callable[[KeyPath], str]
@@ -27,7 +27,7 @@ References = tuple[Reference, ...]
 
 
 def join_keys(keypath: KeyPath) -> str:
-    """The place of a key where there is no file."""
+    """Return the place of a key if there is no file."""
     return ".".join(map(str, keypath))
 
 
@@ -46,7 +46,7 @@ def look_up(
 def look_up(
     kind: Literal["model", "dataset", "system"], references: References, base: Path, where: Where
 ) -> tuple[Model | Dataset | System, ...]:
-    """The entries that an axis names."""
+    """Return the entries that an axis names."""
     entries = []
     for position, reference in enumerate(references):
         try:
@@ -63,9 +63,9 @@ def look_up_calibrations(
     base: Path,
     where: Where,
 ) -> dict[str, CalibrationFile]:
-    """The calibration of each system that has one, by the system's label.
+    """Return the calibration of each system that has one, by the system's label.
 
-    InputError: one that belongs to none of them, or two that belong to the same.
+    InputError: a calibration belongs to no system, or two belong to the same one.
     """
     if references == ("none",) or (references == ("auto",) and oracle == "paper"):
         return {}
@@ -79,7 +79,7 @@ def look_up_calibrations(
             raise InputError(str(error), where=where(("calibration",))) from None
     if oracle == "paper":
         raise InputError(
-            "no run corrects Table III",
+            "Table III takes no calibration",
             where=where(("calibration",)),
             advice="write 'oracle: machine', or 'calibration: none'",
         )
@@ -91,7 +91,7 @@ def look_up_calibrations(
 
 @cache
 def _list_shipped() -> tuple[CalibrationFile, ...]:
-    """The catalogue's calibrations."""
+    """Return the catalogue's calibrations."""
     return tuple(find("calibration", name, Path()) for name in list_names("calibration"))
 
 
@@ -107,7 +107,7 @@ def _match(
 def _expect_machine(
     calibration: CalibrationFile, systems: tuple[System, ...], where: Where
 ) -> None:
-    """InputError where it was fitted to another machine, precision or software."""
+    """Raise InputError if it was fitted to another machine, precision or software."""
     if any(calibration.belongs_to(system) for system in systems):
         return
     got = ", ".join(
@@ -123,7 +123,7 @@ def _expect_machine(
 
 
 def _refuse_rivals(calibrations: list[CalibrationFile], where: Where) -> None:
-    """InputError for two calibrations of one machine, precision and software."""
+    """Raise InputError for two calibrations of one machine, precision and software."""
     owners: dict[tuple[str, ...], str] = {}
     for calibration in calibrations:
         owner = (calibration.system, calibration.precision, calibration.software)
@@ -140,26 +140,25 @@ def _refuse_rivals(calibrations: list[CalibrationFile], where: Where) -> None:
 def look_up_datasets(
     references: References | None, models: tuple[Model, ...], base: Path, where: Where
 ) -> tuple[Dataset, ...]:
-    """The data sets that an axis names, or, where it is left out, those of the models' files."""
+    """Return the data sets that an axis names; by default those of the models' .net files."""
     if references is not None:
         return look_up("dataset", references, base, where)
-    # A model of the catalogue takes any samples of its rank: the user has to name them.
+    # A catalogued model takes any samples of its rank, so the user has to name them.
     for model in models:
         if model.own_dataset is None:
             raise InputError(
-                f"no dataset is given, and model {model.name!r} brings none of its own",
+                f"no dataset is given, and model {model.name!r} does not come with one",
                 where=where(("axes", "dataset")),
                 advice="name one, such as 'dataset: imagenet'",
             )
-    # By name: the authors' files for VGG16, AlexNet and ResNet-50 bring one ImageNet, each with
-    # its own source.
+    # By name: the authors' files for VGG16, AlexNet and ResNet-50 share ImageNet, with different
+    # sources.
     by_name: dict[str, Dataset] = {}
     for dataset in filter(None, (model.own_dataset for model in models)):
         known = by_name.get(dataset.name, dataset)
         if any(getattr(known, key) != getattr(dataset, key) for key in SAMPLES):
             raise InputError(
-                f"two of the models' files bring a data set {shorten(dataset.name)}, "
-                "of different samples",
+                f"two model files have a data set {shorten(dataset.name)} with different samples",
                 where=where(("axes", "model")),
                 advice="sweep over them one by one, or name the data set",
             )
@@ -168,27 +167,27 @@ def look_up_datasets(
 
 
 def refuse_ranges(spec: Spec, where: Where) -> None:
-    """InputError for an axis that is a range: a grid has listed values."""
+    """Raise InputError for an axis that is a range: a grid has listed values."""
     for name, drawn in spec.axes.ranges.items():
         raise InputError(
-            f"a range is sampled, and no axis of a grid, got {shorten(drawn.form)}",
+            f"expected listed values, got the range {shorten(drawn.form)}, which is for samples",
             where=where(("axes", name)),
             advice="draw from it with 'paradl sample', or list values, as {geomspace: [..., 50]}",
         )
 
 
 def refuse_twins(labels: tuple[str, ...], where: str) -> None:
-    """InputError for a label that stands twice: in the cube it would be two cells of one name."""
-    # Quadratic, of at most the 1,000 labels that an axis may have.
+    """Raise InputError for a repeated label, which would name two cells of the cube."""
+    # Quadratic, but an axis has at most 1,000 labels.
     twice = next((label for label in labels if labels.count(label) > 1), None)
     if twice is not None:
-        raise InputError(f"{twice!r} stands twice", where=where, advice="keep one")
+        raise InputError(f"{twice!r} is repeated", where=where, advice="keep one")
 
 
 def check_self_contained(spec: Spec) -> None:
-    """InputError for a name or a file in a store's spec."""
+    """Raise InputError for a name or a file in a store's spec."""
     axes = spec.axes
-    # Strategies are words of ours, and open nothing.
+    # Strategies are our own words and open no file.
     references = {"model": axes.model, "dataset": axes.dataset or (), "system": axes.system}
     for key in ("calibration", "convergence"):
         if (entries := getattr(spec, key)) != ("none",):

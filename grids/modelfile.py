@@ -1,7 +1,7 @@
-"""Model files: an architecture as it stands, or with settings and words to be written out.
+"""Model files: plain architectures, or templates with settings and words.
 
-A file with `settings` or `words` is a template (grids/models/template.py); so is a family of the
-user's, `family: {name: ./my_family.yaml, ...}`, whose layers the model takes with its own settings.
+A file with `settings` or `words` is a template (grids/models/template.py). So is a user's family,
+`family: {name: ./my_family.yaml, ...}`, whose layers a model takes with its own settings.
 """
 
 import os
@@ -21,16 +21,16 @@ from grids.reading.errors import InputError
 from grids.reading.yamlfile import KeyLocation, KeyPath, Locate, Source, explain_error, load
 
 TEMPLATE_KEYS = ("settings", "words")
-# In a message on a plain file: what only layers of such a file have.
+# Signs of a template in a message about a plain file.
 TEMPLATE_WORDS = re.compile(r"\$|'(?:if|set)'|\.(?:if|set|index):")
 TEMPLATE_ADVICE = (
-    "expressions, 'if', 'set' and 'index' take 'settings' at the top of the file, if only "
+    "expressions, 'if', 'set' and 'index' need 'settings' at the top of the file, even if only "
     "'settings: {}'"
 )
 
 
 class TemplateFile(Architecture):
-    """A model's file whose layers are to be written out: its keys, for schemas and messages."""
+    """A template's keys, for schemas and messages."""
 
     model_config = ConfigDict(
         json_schema_extra={"anyOf": [{"required": [key]} for key in TEMPLATE_KEYS]}
@@ -42,14 +42,14 @@ class TemplateFile(Architecture):
 
 
 def describe_model_file() -> JsonSchemaValue:
-    """The JSON schema of a model's file."""
+    """Return the JSON schema of a model file."""
     return TypeAdapter(Architecture | TemplateFile).json_schema()
 
 
 def read_architecture(data: Mapping[str, object], source: Source, base: Path) -> Architecture:
-    """The architecture that a file's data describe; InputError begins with the place in `source`.
+    """Return the architecture in a file's data; InputError begins with the place in `source`.
 
-    base: the folder to which the path of a family is relative.
+    base: folder for relative paths of families.
     """
     family = data.get("family")
     if isinstance(family, Mapping) and is_path(str(family.get("name"))):
@@ -79,7 +79,7 @@ def _write_out(
     rest: Mapping[str, object],
     source: Source,
 ) -> Architecture:
-    """The architecture with the layers of a template from `origin`, and `rest` from `source`."""
+    """Expand the layers of a template from `origin`, with other keys from `source`."""
     keys = {key: template[key] for key in (*TEMPLATE_KEYS, "layers") if key in template}
     try:
         form = Template.model_validate(keys)

@@ -1,6 +1,6 @@
 """Names of the catalogue, and references to entries or files.
 
-This module imports nothing that reads entries, so that a wrong name is refused before slow imports.
+This module does not import readers, so that a wrong name is refused before slow imports.
 """
 
 from functools import cache
@@ -13,10 +13,10 @@ CATALOGUE = Path(__file__).parent / "catalogue"
 
 Kind = Literal["model", "dataset", "system", "calibration", "convergence"]
 
-# Kinds whose names may have settings behind them: a precision, a length of sequences.
+# Kinds whose names may be followed by settings: a precision, a sequence length.
 SET_UP = ("system", "dataset")
 
-# Guides to entries of one's own.
+# Guides to writing one's own entries.
 GUIDES: dict[Kind, str] = {"model": "docs/your-model.md", "system": "docs/your-machine.md"}
 
 # Models as frameworks save them.
@@ -28,12 +28,12 @@ FOREIGN = (
 
 @cache
 def list_names(kind: Kind) -> tuple[str, ...]:
-    """The names of the catalogue."""
+    """Names in the catalogue."""
     return tuple(sorted(path.stem for path in (CATALOGUE / f"{kind}s").glob("*.yaml")))
 
 
 def check_name(kind: Kind, reference: str) -> None:
-    """InputError for a reference that is neither a path nor a name of the catalogue."""
+    """Raise InputError for a reference that is neither a path nor a name of the catalogue."""
     name, settings = split_reference(reference) if kind in SET_UP else (reference, None)
     if settings is not None:
         check_name(kind, name)
@@ -45,7 +45,7 @@ def check_name(kind: Kind, reference: str) -> None:
 
 
 def _advise(kind: Kind, name: str) -> str:
-    """Advice on an unknown name."""
+    """Advise on an unknown name."""
     guide = GUIDES.get(kind)
     hint = f" Or write your own file, such as ./mine.yaml ({guide})" if guide else ""
     advice = suggest_name(name, list_names(kind))
@@ -53,7 +53,7 @@ def _advise(kind: Kind, name: str) -> str:
 
 
 def _refuse_foreign(reference: str) -> None:
-    """InputError for a framework's model file, known by its ending."""
+    """Raise InputError for a framework's model file, known by its ending."""
     ending = Path(reference).suffix.casefold()
     if ending in FOREIGN:
         raise InputError(
@@ -63,7 +63,7 @@ def _refuse_foreign(reference: str) -> None:
 
 
 def split_reference(reference: str) -> tuple[str, str | None]:
-    """A name or path, and its settings if it has any; paths may have colons, too."""
+    """Split a reference into name or path, and settings; a path may contain colons."""
     name, colon, settings = reference.rpartition(":")
     if not colon or "/" in settings or is_path(settings):
         return reference, None
@@ -71,10 +71,10 @@ def split_reference(reference: str) -> tuple[str, str | None]:
 
 
 def split_labels(text: str) -> list[str]:
-    """The names of `abci,dgx-h100:precision=amp,software=ddp`, whose settings have commas too."""
+    """Split `abci,dgx-h100:precision=amp,software=ddp` into names; settings have commas too."""
     names: list[str] = []
     for part in (part.strip() for part in text.split(",")):
-        # A setting of the name before it: names have no equals signs but behind a colon.
+        # Without a colon, an equals sign means another setting of the name before.
         if names and "=" in part and ":" not in part:
             names[-1] += f",{part}"
         else:
@@ -85,10 +85,10 @@ def split_labels(text: str) -> list[str]:
 def is_path(reference: str) -> bool:
     """True if a reference is a file rather than a name."""
     path = Path(reference)
-    # By the text alone: a file named like a model would hide the catalogue's.
+    # By the text alone: otherwise a file named like a model would hide the catalogue's.
     return "/" in reference or path.suffix in (".yaml", ".yml", ".json") or is_net(path)
 
 
 def is_net(path: Path) -> bool:
-    """True if a file is one of ParaDL's models, by its ending."""
-    return path.suffix.startswith(".net")  # the authors' end in .net, .net_sc and .net_256
+    """True if a file's ending is that of the authors' .net files."""
+    return path.suffix.startswith(".net")  # the authors use .net, .net_sc and .net_256

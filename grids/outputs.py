@@ -1,7 +1,7 @@
-"""Outputs: the parts of an answer that a spec may ask a sweep to keep, by name.
+"""Outputs that a sweep may keep, by name.
 
-Three kinds: variables of the answer; percentiles of its times; elasticities, d log y / d log x of
-times and memory in every continuous parameter, whether it is an axis or not.
+There are variables of the answer, percentiles of its times, and elasticities d log y / d log x of
+times and memory in any continuous parameter, whether it is an axis or not.
 """
 
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ from kernels.names.stored import (
     split_elasticity,
 )
 
-# Percentiles of times, which only the machine oracle has.
+# Percentiles of times; only the machine oracle has them.
 TIMES = ("comp_time", "comm_time", "epoch_time", "train_time")
 INTERVALS = {f"{time}_p{percent}": (time, percent) for time in TIMES for percent in PERCENTILES}
 ELASTICITIES = {
@@ -28,13 +28,13 @@ ELASTICITIES = {
 }
 MAIN_OUTPUTS = ("comp_time", "comm_time", "memory", "limit")
 OUTPUTS = tuple(STORED)
-SLOPED = ("batch", "inter_bandwidth", "peak_flops")  # examples in a message
+SLOPED = ("batch", "inter_bandwidth", "peak_flops")  # examples for a message
 # Outputs that need a law of epochs.
 TRAINING = ("epochs", "train_time")
 
 
 def check_outputs(names: tuple[str, ...]) -> tuple[str, ...]:
-    """The names, if each is an output and stands once."""
+    """Return the names if all are outputs, without repetition."""
     for name in names:
         if name not in (*OUTPUTS, *INTERVALS, *ELASTICITIES):
             raise ValueError(f"unknown output {shorten(name)}; {_suggest_output(name)}")
@@ -44,7 +44,7 @@ def check_outputs(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _suggest_output(name: str) -> str:
-    """Advice on an unknown name: of an elasticity, on the part that is unknown."""
+    """Advise on an unknown name; for an elasticity, on its unknown part."""
     parts = split_elasticity(name)
     if parts is not None:
         meant = find_meant(parts[1], CONTINUOUS)
@@ -57,29 +57,29 @@ def _suggest_output(name: str) -> str:
 
 
 def list_trained(names: Iterable[str]) -> list[str]:
-    """Those of the outputs that need a law of epochs."""
+    """Return the outputs that need a law of epochs."""
     return [name for name in names if _find_target(name) in TRAINING]
 
 
 def _find_target(name: str) -> str:
-    """The variable of an output: itself, or the one it is a percentile or an elasticity of."""
+    """Return the variable of an output: itself, or the one of a percentile or elasticity."""
     if name in INTERVALS:
         return INTERVALS[name][0]
     return ELASTICITIES[name][0] if name in ELASTICITIES else name
 
 
 def list_unknown(names: Iterable[str], oracle: OracleName) -> list[tuple[str, str]]:
-    """Elasticities among these in parameters that an oracle does not have, with the parameters."""
+    """Return elasticities in parameters that an oracle does not have, with these parameters."""
     pairs = [(name, ELASTICITIES[name][1]) for name in names if name in ELASTICITIES]
     return [pair for pair in pairs if PARAMETERS[pair[1]].oracle not in (None, oracle)]
 
 
 def list_sloped(names: Iterable[str]) -> tuple[str, ...]:
-    """The parameters of the elasticities among these outputs, in the order of CONTINUOUS."""
+    """Return the parameters of the elasticities among these outputs, in the order of CONTINUOUS."""
     sloped = {ELASTICITIES[name][1] for name in names if name in ELASTICITIES}
     return tuple(parameter for parameter in CONTINUOUS if parameter in sloped)
 
 
 def list_layered(names: Iterable[str]) -> tuple[str, ...]:
-    """Those of the parameters of elasticities that layers depend on."""
+    """Return the parameters of elasticities that layers depend on."""
     return tuple(parameter for parameter in list_sloped(names) if PARAMETERS[parameter].layered)

@@ -1,7 +1,7 @@
-"""Ranges: axes whose values are drawn, between two ends, and not listed.
+"""Ranges: axes with values drawn between two ends, for samples.
 
-`{uniform: [a, b]}` and `{loguniform: [a, b]}`: a sample draws as many values as it needs. A grid
-has no such axis: its cells have listed values.
+`{uniform: [a, b]}` and `{loguniform: [a, b]}`. Grids have no such axes, since cells have listed
+values.
 """
 
 from dataclasses import dataclass, field
@@ -30,12 +30,12 @@ class Range:
     low: float
     high: float
     whole: bool = False
-    # As the user wrote it, which a store of samples keeps.
+    # As the user wrote it; kept in a store of samples.
     form: object = field(default=None, compare=False)
 
     def read_quantiles(self, parts: Floats) -> Floats:
-        """The values of quantiles in [0, 1)."""
-        # Counts are equally likely with half a count more at either end.
+        """Return the values of quantiles in [0, 1)."""
+        # Half a count more at either end makes all counts equally likely.
         low, high = (self.low - 0.5, self.high + 0.5) if self.whole else (self.low, self.high)
         if self.law == "loguniform":
             values = np.exp(np.log(low) + parts * (np.log(high) - np.log(low)))
@@ -47,12 +47,12 @@ class Range:
 
 
 def is_range(form: object) -> bool:
-    """True if a user's form is meant as a range, whether or not it is a right one."""
+    """True if a user's form is meant as a range, valid or not."""
     return isinstance(form, dict) and len(form) == 1 and next(iter(form)) in LAWS
 
 
 def read_range(form: object, parameter: Parameter) -> Range:
-    """The range of `{law: [first, last]}`; InputError says what is wrong with it."""
+    """Read a range `{law: [first, last]}`; InputError: what is wrong with it."""
     assert isinstance(form, dict)
     (law, ends), *_ = form.items()
     if not isinstance(ends, list | tuple) or len(ends) != 2:
@@ -73,7 +73,7 @@ def read_range(form: object, parameter: Parameter) -> Range:
         )
     if parameter.layered and parameter.whole:
         raise InputError(
-            f"{parameter.name} decides how layers are laid out, and is not drawn from a range",
+            f"{parameter.name} decides how layers are laid out and cannot be a range",
             advice=f"list its values, such as {{pow2: [{low:g}, {high:g}]}}",
         )
     return Range(law, low, high, parameter.whole, form)

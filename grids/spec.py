@@ -1,7 +1,7 @@
-"""A spec: the user's description of a design space, validated.
+"""Spec: the user's description of a design space, validated.
 
-What it names (models, systems ...) is looked up when the grid is made; here its form is checked,
-its units are read and its axes are expanded.
+Its form is checked, its units are read and its axes expanded. What it names (models, systems ...)
+is looked up when the grid is made.
 """
 
 from pathlib import Path
@@ -35,26 +35,26 @@ from grids.rows import Rows, RowsForm
 
 
 def _list_one(value: object) -> object:
-    """One value as a list of one."""
+    """Return a single value as a list of one."""
     return value if isinstance(value, list | tuple) else [value]
 
 
 def _expect_some(value: object) -> object:
-    """The entries of an axis, which has at least one; one alone needs no list."""
+    """Return the entries of an axis, at least one; a single entry needs no list."""
     if value in ([], ()):
         raise ValueError("expected at least one entry, got an empty list")
     return _list_one(value)
 
 
 def _expect_reference(value: object) -> object:
-    """The value, if it can refer to an entry at all."""
+    """Return the value if it can refer to an entry."""
     if not isinstance(value, str | dict):
         raise ValueError(f"expected a name, a file or a definition, got {shorten(value)}")
     return value
 
 
 def _check_strategy(text: str) -> str:
-    """The text, if it is a strategy."""
+    """Return the text if it is a strategy."""
     parse_strategy(text)
     return text
 
@@ -62,7 +62,7 @@ def _check_strategy(text: str) -> str:
 # A name of the catalogue, a file, or a definition written out in the spec.
 Reference = Annotated[str | dict[str, object], BeforeValidator(_expect_reference)]
 StrategyName = Annotated[str, AfterValidator(_check_strategy)]
-# Each has to be the only one of its name, and comparing thousands takes long.
+# At most 1,000: names must be unique, and comparing takes quadratic time.
 Some = Field(min_length=1, max_length=1000)
 ListedReferences = Annotated[tuple[Reference, ...], Some]
 ListedNames = Annotated[tuple[StrategyName, ...], Some]
@@ -79,8 +79,8 @@ AnyAxes = TypeVar("AnyAxes", bound=Record)
 
 
 def _add_numeric_axes(form: type[AnyAxes]) -> type[AnyAxes]:
-    """The form with an axis for each oracle parameter, required where it cannot be fixed."""
-    # As a decorator, type checkers take the class for the one that is written below.
+    """Add an axis for each oracle parameter, required if the parameter cannot be fixed."""
+    # A decorator, so that type checkers see the class as written below.
     numeric: dict[str, Any] = {
         name: (Annotated[Axis | Range | None, AxisOf(parameter)], None)
         if parameter.free
@@ -94,9 +94,9 @@ def _add_numeric_axes(form: type[AnyAxes]) -> type[AnyAxes]:
 
 @_add_numeric_axes
 class Axes(Record):
-    """The dimensions of the cube. `dataset` may be left out where model files bring their own.
+    """The dimensions of the cube. `dataset` may be omitted if model files bring their own.
 
-    A key that is no parameter's names rows: parameters that change together.
+    Any other key names rows: parameters that change together.
     """
 
     model_config = ConfigDict(extra="allow")
@@ -109,31 +109,31 @@ class Axes(Record):
 
     @property
     def numeric(self) -> dict[str, Axis]:
-        """The numeric axes that the spec has, in the order of PARAMETERS, whatever the spec's."""
-        # One order for all cubes: what a user reorders in a file is the same space.
+        """The spec's numeric axes, in the order of PARAMETERS."""
+        # One order for all cubes, whatever the order in the file.
         axes = {name: getattr(self, name) for name in PARAMETERS}
         return {name: axis for name, axis in axes.items() if isinstance(axis, Axis)}
 
     @property
     def rows(self) -> dict[str, Rows]:
-        """The axes of parameters that change together, by name, in alphabetical order."""
+        """The axes of parameters that change together, in alphabetical order."""
         return dict(sorted((self.__pydantic_extra__ or {}).items()))
 
     @property
     def swept(self) -> tuple[str, ...]:
-        """The parameters that have several values, by themselves or in rows."""
+        """The parameters with several values, on their own or in rows."""
         columns = (name for rows in self.rows.values() for name in rows.columns)
         return (*self.numeric, *self.ranges, *columns)
 
     @property
     def ranges(self) -> dict[str, Range]:
-        """The axes whose values are drawn: of a space to sample, which is no grid."""
+        """The axes with drawn values, in a space to sample; a grid has none."""
         axes = {name: getattr(self, name) for name in PARAMETERS}
         return {name: axis for name, axis in axes.items() if isinstance(axis, Range)}
 
 
 def _read_parameters(value: object) -> object:
-    """Fixed parameters by name, in SI units."""
+    """Parse fixed parameters by name to SI units."""
     if not isinstance(value, dict):
         raise ValueError(f"expected 'name: value' lines, got {shorten(value)}")
     for name in value:
@@ -147,27 +147,27 @@ def _read_parameters(value: object) -> object:
 
 
 def _write_parameters(parameters: dict[str, float]) -> dict[str, float | str]:
-    """Fixed parameters by name, as `_read_parameters` takes them."""
+    """Write fixed parameters so that `_read_parameters` accepts them."""
     return {name: PARAMETERS[name].write(value) for name, value in parameters.items()}
 
 
 class _Space(Record):
-    """The design space: its axes, and the values that are fixed."""
+    """A design space: axes and fixed values."""
 
     name: Name = "sweep"
     axes: Axes
     parameters: Annotated[
         dict[str, float],
         BeforeValidator(_read_parameters, json_schema_input_type=dict[str, float | str]),
-        # In a store they are JSON; Python's own copies stay numbers.
+        # Stores write JSON; copies in Python keep numbers.
         PlainSerializer(_write_parameters, when_used="json"),
     ] = Field(default={})  # pydantic copies it for every spec
 
     @field_validator("parameters")
     @classmethod
     def _refuse_fixed_axes(cls, fixed: dict[str, float], info: ValidationInfo) -> dict[str, float]:
-        """The fixed parameters, none of which may be an axis, too."""
-        axes = info.data.get("axes")  # None where the axes have mistakes of their own
+        """Check that no fixed parameter is also an axis."""
+        axes = info.data.get("axes")  # None if the axes are invalid themselves
         both = sorted(set(fixed) & {*axes.numeric, *axes.ranges}) if axes else []
         if both:
             raise ValueError(f"{both[0]!r} is an axis too; keep one of the two")
@@ -175,17 +175,17 @@ class _Space(Record):
 
 
 class Spec(Choices, _Space):
-    """A design space: axes, what is fixed, which formulas, and what to keep of the answers.
+    """A design space: axes, fixed values, choices of formulas, and outputs to keep.
 
-    Without any `outputs`, only the summaries are kept.
+    With no `outputs`, only summaries are kept.
     """
 
-    # auto: the one that is shipped for each machine, its precision and software, if there is one.
+    # auto: the shipped one for each machine, precision and software, if any.
     calibration: References = ("auto",)
     # Epochs to a target by global batch (docs/convergence.md). auto: the catalogue's measured ones.
     convergence: References = ("none",)
     target: Name | None = None
-    # Placed groups that were found before, in the place of a search (docs/placement.md).
+    # Placed groups from an earlier search, to avoid a new one (docs/placement.md).
     placements: tuple[Placements, ...] = ()
     outputs: Annotated[
         tuple[str, ...],
@@ -196,7 +196,7 @@ class Spec(Choices, _Space):
     @field_validator("outputs")
     @classmethod
     def _check_training(cls, names: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
-        """The outputs, of which times to the target need a law of epochs."""
+        """Check that times to the target have a law of epochs."""
         trained = list_trained(names)
         if trained and info.data.get("convergence") == ("none",):
             raise ValueError(f"{trained[0]!r} needs epochs to a target; write 'convergence: auto'")
@@ -205,17 +205,17 @@ class Spec(Choices, _Space):
     @field_validator("outputs")
     @classmethod
     def _check_intervals(cls, names: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
-        """The outputs, of which percentiles need what is known of a machine."""
-        # `oracle` stands above, and so has been validated.
+        """Check that percentiles are of the machine oracle."""
+        # `oracle` is an earlier field, so it has been validated.
         percentiles = [name for name in names if name in INTERVALS]
         if percentiles and info.data.get("oracle") == "paper":
-            raise ValueError(f"{percentiles[0]!r} is unknown to Table III; write 'oracle: machine'")
+            raise ValueError(f"{percentiles[0]!r} is not in Table III; write 'oracle: machine'")
         return names
 
     @field_validator("outputs")
     @classmethod
     def _check_elasticities(cls, names: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
-        """The outputs, if the oracle knows the parameters that elasticities are in."""
+        """Check that the oracle has the parameters of elasticities."""
         oracle = info.data.get("oracle")
         unknown = list_unknown(names, oracle) if oracle else []
         if unknown:
@@ -225,18 +225,20 @@ class Spec(Choices, _Space):
 
     @model_validator(mode="after")
     def _check_oracle(self) -> Self:
-        """The spec, if its oracle knows what it asks for."""
+        """Check that the oracle has the parameters and choices of the spec."""
         for name in (*self.parameters, *self.axes.numeric, *self.axes.ranges):
             owner = PARAMETERS[name].oracle
             if owner not in (None, self.oracle):
-                reason = REFUSED.get(name, f"only 'oracle: {owner}' knows it: write that, or omit")
+                reason = REFUSED.get(
+                    name, f"write 'oracle: {owner}', which has it, or leave it out"
+                )
                 raise ValueError(f"{name!r} is no parameter of 'oracle: {self.oracle}'; {reason}")
         if {"auto", "none"} & set(map(str, self.calibration)) and len(self.calibration) > 1:
             raise ValueError("calibration: expected auto, none, or calibrations, got several")
         if {"auto", "none"} & set(map(str, self.convergence)) and len(self.convergence) > 1:
             raise ValueError("convergence: expected auto, none, or laws of epochs, got several")
         if self.target is not None and self.convergence == ("none",):
-            raise ValueError("target: nothing is to be reached; write 'convergence: auto'")
+            raise ValueError("target: not used without epochs; write 'convergence: auto'")
         for name, value, advice in REFUSED_CHOICES[self.oracle]:
             if getattr(self, name) == value:
                 raise ValueError(
@@ -246,25 +248,25 @@ class Spec(Choices, _Space):
 
     @model_validator(mode="after")
     def _check_placement(self) -> Self:
-        """The spec, if what it chooses is known of placed groups."""
+        """Check that the choices fit the strategies."""
         strategies = {name: parse_strategy(name) for name in self.axes.strategy}
         placements = [name for name, strategy in strategies.items() if strategy.placed]
         others = [name for name, strategy in strategies.items() if not strategy.in_table_iii]
         if others and self.oracle == "paper":
             raise ValueError(f"{others[0]!r} is no strategy of Table III; write 'oracle: machine'")
         if placements and self.recompute == "full":
-            raise ValueError(f"{placements[0]!r} runs no layer twice; write 'recompute: none'")
+            raise ValueError(f"{placements[0]!r} cannot recompute layers; write 'recompute: none'")
         return self
 
 
 def read_spec(path: Path) -> tuple[Spec, Document]:
-    """The spec of a file, and where its keys stand; InputError points at file, line and key."""
+    """Read a spec file and the places of its keys; InputError: file, line and key."""
     document = load(path)
     return validate_spec(document.data, document), document
 
 
 def validate_spec(data: dict[str, object], source: Document | str) -> Spec:
-    """The spec of plain data; InputError begins with `source`."""
+    """Return the spec of plain data; InputError begins with `source`."""
     try:
         return Spec.model_validate(data)
     except ValidationError as error:

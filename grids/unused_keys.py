@@ -1,4 +1,4 @@
-"""Notes on keys of files that the oracle does not use, before anything runs."""
+"""Notes on keys of users' files that a run ignores."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
@@ -18,20 +18,20 @@ from grids.models.profiles import USUAL_BATCH
 from grids.reading.errors import shorten
 from grids.spec import Spec
 
-# Keys of a system that only one oracle uses, and what to write for the other one.
+# Keys of a system that only one oracle uses, and what the other does instead.
 PAPER_KEYS = {
     "pe.efficiency": "state efficiency_conv2d, efficiency_conv3d, efficiency_matmul with --set or "
     "under 'parameters', or a profile in the model's file",
-    "contention": "flows that share a link are counted",
+    "contention": "it counts the flows that share a link",
 }
 MACHINE_KEYS = {
-    "pe.tensor_peaks": "peak_flops is the peak",
-    "precision": "delta is the bytes of an item",
-    "software": "nothing is hidden",
-    "size": "the number of PEs has no limit",
-    "input_rate": "samples are there in time",
-    "levels.oversubscription": "links of all levels carry what they state",
-    "levels.collectives": "rings run at the levels' latency and bandwidth",
+    "pe.tensor_peaks": "it takes peak_flops",
+    "precision": "it takes delta as the bytes per item",
+    "software": "it overlaps no communication",
+    "size": "it does not limit the number of PEs",
+    "input_rate": "it assumes that samples arrive in time",
+    "levels.oversubscription": "it takes each level's bandwidth as stated",
+    "levels.collectives": "it has rings at the levels' latency and bandwidth",
 }
 
 
@@ -42,7 +42,7 @@ def list_unused(
     laws: Mapping[Any, Convergence],
     spec: Spec,
 ) -> list[str]:
-    """Notes on keys, and on measured times, in users' files that the spec's oracle does not use."""
+    """List the keys and measured times in users' files that the spec's oracle ignores."""
     keys = [
         *_list_keys(systems, spec.oracle),
         *_list_meshes(systems, spec),
@@ -76,7 +76,7 @@ def list_unused_choices(strategies: Sequence[Strategy], spec: Spec) -> Iterator[
 
 
 def _list_open(strategy: Strategy) -> list[str]:
-    """The parallelisms of a strategy whose degree it does not state itself."""
+    """List the parallelisms whose degree a strategy does not state."""
     if strategy.hybrid:
         return [] if strategy.group is not None else [*strategy.parts]
     stated = dict(strategy.degrees)
@@ -84,7 +84,7 @@ def _list_open(strategy: Strategy) -> list[str]:
 
 
 def _list_keys(systems: Sequence[System], oracle: OracleName) -> list[str]:
-    """Notes on keys of users' systems that only the other oracle uses."""
+    """List keys of users' systems that only the other oracle uses."""
     keys = PAPER_KEYS if oracle == "machine" else MACHINE_KEYS
     return [
         f"system {shorten(system.name)}: {key} is not used by 'oracle: {oracle}': {instead}"
@@ -96,67 +96,67 @@ def _list_keys(systems: Sequence[System], oracle: OracleName) -> list[str]:
 
 
 def _list_meshes(systems: Sequence[System], spec: Spec) -> Iterator[str]:
-    """Meshes of nodes, where no strategy places operators on devices."""
+    """Yield users' meshes if no strategy places operators."""
     if any(parse_strategy(strategy).placed for strategy in spec.axes.strategy):
         return
     for system in dict.fromkeys(systems):
         if not _is_catalogued(system) and system.mesh is not None:
             yield (
-                f"system {shorten(system.name)}: mesh is not used: only placements use it; for all "
-                "other strategies the PEs of a node are alike"
+                f"system {shorten(system.name)}: mesh is not used: only placements use it; other "
+                "strategies treat all PEs of a node alike"
             )
 
 
 def _list_targets(models: Sequence[Model], datasets: Sequence[Dataset]) -> Iterator[str]:
-    """Notes on users' data sets whose number of targets no model reads."""
+    """Yield users' data sets whose number of targets no model uses."""
     if any(isinstance(model, Architecture) and _reads_targets(model) for model in models):
         return
     brought = [model.own_dataset for model in models]
     for dataset in datasets:
         known = dataset in brought or find_catalogued("dataset", dataset.name) == dataset
-        if not known and dataset.rank > 1:  # networks of sequences have a vocabulary of their own
+        if not known and dataset.rank > 1:  # networks of sequences have their own vocabulary
             yield (
                 f"dataset {shorten(dataset.name)}: targets is not used: "
-                "no model has a layer of as many outputs, 'fc: targets'"
+                "no model has a layer 'fc: targets'"
             )
 
 
 def _reads_targets(model: Architecture) -> bool:
-    """True if a layer has as many outputs as the data set has targets."""
+    """True if a layer has one output per target of the data set."""
     return "='targets'" in repr(model.steps)
 
 
 def _list_optimizers(laws: Iterable[Convergence], spec: Spec) -> Iterator[str]:
-    """Notes on users' laws of epochs under another optimizer than the spec's."""
+    """Yield users' laws of epochs for another optimizer than the spec's."""
     if spec.convergence == ("auto",):
         return
     for law in {law.name: law for law in laws}.values():
         if law.optimizer and spec.optimizer not in law.optimizer.lower():
             yield (
-                f"convergence {shorten(law.name)}: its epochs are of optimizer "
-                f"{shorten(law.optimizer)}; weight updates are of 'optimizer: {spec.optimizer}'"
+                f"convergence {shorten(law.name)}: its epochs were measured with "
+                f"{shorten(law.optimizer)}, but the spec has 'optimizer: {spec.optimizer}'"
             )
 
 
 def _list_net_times(models: Sequence[Model]) -> Iterator[str]:
-    """Notes on times of layers in .net files, which have neither batch nor precision."""
+    """Yield .net files with times, which lack batch and precision."""
     for model in models:
         if isinstance(model, NetModel) and model.layers.seconds is not None:
             yield (
-                f"model {shorten(model.name)}: its times of layers are not used by "
-                "'oracle: machine': a .net file says neither their batch nor their precision"
+                f"model {shorten(model.name)}: its layer times are not used by 'oracle: machine': "
+                "a .net file does not state their batch and precision"
             )
 
 
 def _list_profiles(models: Sequence[Model], systems: Sequence[System]) -> list[str]:
-    """Notes on profiles that the machine oracle cannot use, or completes."""
+    """List profiles that the machine oracle cannot use, or completes."""
     pairs = product((model for model in models if isinstance(model, Architecture)), systems)
     texts = (text for model, system in pairs for text in _describe_profiles(model, system))
     return list(dict.fromkeys(texts))
 
 
 def _is_catalogued(system: System) -> bool:
-    """True if the machine is the catalogue's, in any precision and with any software."""
+    """True if the machine is in the catalogue, in any precision and with any software."""
     known = find_catalogued("system", system.machine)
     settings = {"name", "precision", "software"}
     return isinstance(known, System) and (
@@ -165,7 +165,7 @@ def _is_catalogued(system: System) -> bool:
 
 
 def _states(system: System, key: str) -> bool:
-    """True if the file states the key, with another value than the default."""
+    """True if the file states the key with a value other than the default."""
     entry: Record | tuple[Record, ...] = system
     *parts, name = key.split(".")
     for part in parts:
@@ -183,8 +183,8 @@ def _describe_profiles(model: Architecture, system: System) -> Iterator[str]:
     usable = [profile for profile in of_device if profile.precision in (None, system.precision)]
     if of_device and not usable:
         taken = ", ".join(dict.fromkeys(str(profile.precision) for profile in of_device))
-        yield f"{where} is not used: it was taken in {taken}, the system is in {system.precision}"
+        yield f"{where} is not used: it is in {taken}, the system in {system.precision}"
     if usable and all(profile.missing for profile in usable):
         assumed = {"batch": str(USUAL_BATCH), "precision": system.precision}
         written = ", ".join(f"{name}: {assumed[name]}" for name in usable[0].missing)
-        yield f"{where} is taken as of '{written}': write how it was taken beside its seconds"
+        yield f"{where} is assumed to have '{written}': state these next to its seconds"

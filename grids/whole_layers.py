@@ -1,4 +1,4 @@
-"""Layers of sequences that groups cannot split: notes before anything runs, and refusals."""
+"""Layers of sequences that groups cannot split: notes and refusals."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
@@ -9,11 +9,11 @@ from grids.models.kinds import KINDS
 from grids.models.layers import LayerTable
 from grids.reading.errors import InputError, shorten
 
-POSITIONS = "positions wait for each other, or read each other"
+POSITIONS = "positions depend on each other"
 
 
 def expect_divisible(strategies: Iterable[Strategy], table: LayerTable) -> None:
-    """InputError where a strategy is to split all layers, and one of them cannot be split."""
+    """Raise InputError if a strategy should split all layers, but one cannot be split."""
     all_split = [strategy for strategy in strategies if strategy.layers == "all"]
     by_weights = (strategy for strategy in all_split if strategy.splits("weights"))
     layers = zip(table.names, table.kinds, strict=True)
@@ -22,7 +22,7 @@ def expect_divisible(strategies: Iterable[Strategy], table: LayerTable) -> None:
             raise InputError(
                 f"layer {shorten(name)} cannot be split: {KINDS[kind].whole}",
                 where=f"strategy {strategy.label}",
-                advice="leave 'split=all' out: the strategy then splits the layers that it can",
+                advice="leave out 'split=all', to split only the layers that can be split",
             )
 
 
@@ -31,9 +31,9 @@ def list_unsplit(
     tables: Mapping[tuple[int, int], LayerTable],
     strategies: Iterable[Strategy],
 ) -> list[str]:
-    """Notes on the layers that strategies do not split.
+    """Return notes on layers that strategies do not split.
 
-    tables: the layers by the positions of a model and a data set.
+    tables: layer tables by positions of model and data set.
     """
     texts = (
         text
@@ -44,7 +44,7 @@ def list_unsplit(
 
 
 def _describe_unsplit(model: str, table: LayerTable, strategy: Strategy) -> Iterator[str]:
-    """The layers of sequences that the strategy does not split, and why; for other models none."""
+    """Yield which sequence layers a strategy leaves whole, and why; nothing for other models."""
     whole = {kind: KINDS[kind].whole for kind in table.kinds if KINDS[kind].whole}
     if not whole:
         return
@@ -52,10 +52,10 @@ def _describe_unsplit(model: str, table: LayerTable, strategy: Strategy) -> Iter
         yield f"{model}: {strategy.label} does not split layers of sequences: {POSITIONS}"
     if strategy.splits("weights"):
         reasons = "; ".join(_group_reasons(whole))
-        yield f"{model}: {strategy.label} does not split {reasons}: every PE runs them whole"
+        yield f"{model}: {strategy.label} does not split {reasons}: every PE runs them all"
 
 
 def _group_reasons(whole: Mapping[str, str]) -> Iterator[str]:
-    """Kinds with their reason, those of the same reason together."""
+    """Yield reasons with the kinds that share them."""
     for reason in dict.fromkeys(whole.values()):
         yield f"{', '.join(kind for kind, other in whole.items() if other == reason)} ({reason})"

@@ -1,4 +1,4 @@
-"""Workloads: a model on a data set and a system, with their measured times."""
+"""Workloads: models on a data set and a system, with measured times."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -31,12 +31,12 @@ def make_workload(
     calibration: CalibrationFile | None,
     law: Convergence | None,
 ) -> Workload:
-    """A model's layers with their measured times and the machine's calibration."""
+    """Build a model's layers with their measured times and the machine's calibration."""
     seconds = _look_up_seconds(spec, model, data, system)
     profile = None if seconds is None else find_profile(spec, model, data, system)
     calibrated = None
     if calibration is not None:
-        # For a model that did not run, a profile is surer than the roofline.
+        # For a model without runs, a profile is more certain than the roofline.
         measured, kinds = seconds is not None, table.multipliers
         calibrated = Calibrated(
             calibration, model.name, data.name, measured, kinds, model.fingerprint
@@ -49,9 +49,9 @@ def make_workload(
 def place_workload(
     spec: Spec, model: str, dataset: str, workload: Workload, settings: Settings
 ) -> Workload:
-    """The workload with the spec's placed groups; a search finds those that it lacks.
+    """Add placed groups: the spec's, and a search for the missing ones.
 
-    InputError where the spec's groups have other layers.
+    InputError: the spec's groups have other layers.
     """
     known: dict[tuple[int, int], PlacedGroup] = {}
     for entry in spec.placements:
@@ -68,9 +68,9 @@ def define_placements(
     batches: Floats,
     find_workload: Callable[[int, int, int], Workload | None],
 ) -> list[dict[str, object]]:
-    """The placed groups of a design space that are known by now, as plain data.
+    """Return the placed groups of a design space as plain data.
 
-    fitting: the positions of models and data sets that fit each other.
+    fitting: positions of models and data sets that fit together.
     """
     cuts = {1}.union(*(_list_cuts(strategy, float(batches.max())) for strategy in strategies))
     placements = []
@@ -91,14 +91,14 @@ def define_placements(
 
 
 def _list_cuts(strategy: Strategy, batch: float) -> tuple[int, ...]:
-    """The numbers of segments that a strategy takes placed groups of."""
+    """Return the numbers of segments for which a strategy needs placed groups."""
     if not strategy.placed or strategy.segments is None:
         return ()
     return list_segments(strategy, batch) if strategy.segments == "best" else (strategy.segments,)
 
 
 def _expect_layers(groups: Iterable[PlacedGroup], layers: int, model: str) -> None:
-    """InputError for a group of a network with another number of layers."""
+    """Raise InputError for a group of a network with another number of layers."""
     for group in groups:
         if len(group.device) != layers:
             raise InputError(
@@ -109,14 +109,14 @@ def _expect_layers(groups: Iterable[PlacedGroup], layers: int, model: str) -> No
 
 
 def find_profile(spec: Spec, model: Model, data: Dataset, system: System) -> Profile | None:
-    """The measurement that the machine oracle takes; None where it takes none."""
+    """Return the measurement that the machine oracle uses, if any."""
     if spec.times != "measured" or spec.oracle == "paper":
         return None
     return model.profile(data, system.pe.device, system.precision)
 
 
 def _look_up_seconds(spec: Spec, model: Model, data: Dataset, system: System) -> Floats | None:
-    """Measured seconds of each layer on the system's device."""
+    """Return measured seconds of each layer on the system's device, if any."""
     if spec.times != "measured":
         return None
     precision = None if spec.oracle == "paper" else system.precision

@@ -162,7 +162,7 @@ AMP = ":precision=amp"
     [
         ({}, {"gamma": 0.25}, "'gamma' is no parameter of 'oracle: machine'; memory is counted"),
         ({}, {"delta": 2}, "'delta' is no parameter .* it follows from the precision"),
-        ({"oracle": "paper", "calibration": "abci"}, {}, "no run corrects Table III"),
+        ({"oracle": "paper", "calibration": "abci"}, {}, "Table III takes no calibration"),
         ({"oracle": "machines"}, {}, "oracle"),
     ],
 )

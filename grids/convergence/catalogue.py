@@ -1,4 +1,4 @@
-"""The measured convergence of the catalogue's models."""
+"""The measured convergence of catalogued models."""
 
 from functools import cache
 from pathlib import Path
@@ -12,9 +12,9 @@ EPOCHS = Path(__file__).parents[1] / "catalogue" / "measured" / "epochs.csv"
 
 
 def find_convergence(model: str, dataset: str, target: str | None = None) -> Convergence | None:
-    """The law of the longest measured series of a model and data set; None where there is none.
+    """Return the law of the longest measured series of a model and data set; None if there is none.
 
-    target: None takes the longest of all targets. InputError where nobody measured the target.
+    target: None means any target. InputError: the target was not measured.
     """
     ours = [
         series
@@ -30,12 +30,12 @@ def find_convergence(model: str, dataset: str, target: str | None = None) -> Con
             advice=suggest_name(target, targets),
         )
     matches = [series for series in ours if target in (None, series.target)]
-    # The first of several as long.
+    # `max` takes the first of equally long series.
     return _fit(max(matches, key=lambda series: len(series.points))) if matches else None
 
 
 def explain_missing(model: str, dataset: str) -> str:
-    """The reason why a pair has no law: nothing was measured, or one batch alone."""
+    """Say why a pair has no law: no measurement, or only one batch."""
     alone = [
         point.global_batch
         for series in _read_catalogue()

@@ -1,7 +1,7 @@
-"""An entry of convergence: how many epochs a model needs on a data set, by global batch.
+"""Entry of convergence: epochs that a model needs on a data set, by global batch.
 
-Measured points and the law fitted to them (grids/convergence/fit.py), or a law that somebody
-states. Its definition makes the same law again, without a fit.
+It holds measured points and their fitted law (grids/convergence/fit.py), or a stated law. Its
+definition restores the law without a fit.
 """
 
 from typing import Annotated, Self
@@ -13,7 +13,7 @@ from grids.entries.entry import Count, Entry, Name, Record, refuse_bool
 from grids.models.layers import Floats
 from kernels.configuration.convergence import Law
 
-# Error of a stated law: runs at up to twice the largest batch of a fit are as far from it (root
+# Error of a stated law: runs at up to twice the largest batch of a fit deviate by this much (root
 # mean square of 21, `python -m benchmarks convergence`).
 STATED_ERROR = 0.1
 
@@ -33,9 +33,8 @@ class Point(Record):
 class Convergence(Entry):
     """Epochs to a target accuracy as a law of the global batch.
 
-    critical_batch: None where the epochs are the same whatever the batch. converges_to: the
-    largest batch known to reach the target, where a larger one is known not to.
-
+    critical_batch: None if epochs do not depend on the batch. converges_to: the largest batch known
+    to reach the target, if a larger one is known to fail.
     >>> stated = Convergence(
     ...     name="mine", model="resnet50", dataset="imagenet", target="top1>=0.759",
     ...     epochs_min=35, critical_batch=47_000,
@@ -50,7 +49,7 @@ class Convergence(Entry):
     optimizer: str = ""
     epochs_min: Positive
     critical_batch: Positive | None = None  # [samples]
-    # As kernels/configuration/convergence.py has them.
+    # As defined in kernels/configuration/convergence.py.
     epochs_variance: Variance = 0.0
     covariance: Annotated[float, Field(ge=-100.0, le=100.0)] = 0.0
     batch_variance: Variance = 0.0
@@ -61,21 +60,21 @@ class Convergence(Entry):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        """The entry, if its points rise in batch and its covariance is possible."""
+        """Check that points rise in batch and the covariance is possible."""
         batches = [point.global_batch for point in self.points]
         if batches != sorted(set(batches)):
             raise ValueError("points: expected each global_batch once, in rising order")
         most = (self.epochs_variance * self.batch_variance) ** 0.5
-        if abs(self.covariance) > most * 1.001:  # by rounding
+        if abs(self.covariance) > most * 1.001:  # allows for rounding
             raise ValueError(
-                f"covariance: expected at most {most:.3g} in size, the root of both variances' "
-                f"product, got {self.covariance:.3g}"
+                f"covariance: expected at most {most:.3g} in size, the root of the product of both "
+                f"variances, got {self.covariance:.3g}"
             )
         return self
 
     @property
     def law(self) -> Law:
-        """The law as the kernels take it, with an infinite critical batch where it has none."""
+        """The law for the kernels; the critical batch is infinite if there is none."""
         return Law(
             epochs_min=self.epochs_min,
             critical_batch=self.critical_batch or np.inf,
@@ -87,25 +86,25 @@ class Convergence(Entry):
 
     @property
     def smallest(self) -> int | None:
-        """The smallest measured batch, None of a law without points."""
+        """The smallest measured batch; None without points."""
         return self.points[0].global_batch if self.points else None
 
     @property
     def largest(self) -> int | None:
-        """The largest measured batch, None of a law without points."""
+        """The largest measured batch; None without points."""
         return self.points[-1].global_batch if self.points else None
 
     def is_extrapolated(self, global_batch: int) -> bool:
-        """True if a batch lies outside the measured ones; false without points."""
+        """True if a batch is outside the measured range; False without points."""
         return bool(self.points) and not (
             self.points[0].global_batch <= global_batch <= self.points[-1].global_batch
         )
 
     def draw_laws(self, normals: Floats) -> Law:
-        """Laws [draw] from uncorrelated normal numbers [draw, 2], such as draw_normals gives.
+        """Draw laws [draw] from uncorrelated standard normals [draw, 2], as draw_normals returns.
 
-        Batches of one draw err together: ratios of epochs are known better than epochs. The
-        error of single runs is left to whoever compares with some.
+        All batches of a draw share its error, so ratios of epochs are more certain than epochs. The
+        error of single runs is not included.
         """
         matrix = [[self.epochs_variance, self.covariance], [self.covariance, self.batch_variance]]
         variances, axes = np.linalg.eigh(np.array(matrix))

@@ -1,4 +1,4 @@
-"""The entry of a measured series: steps become epochs, and a law is fitted."""
+"""Fit of a measured series to an entry: steps become epochs, and a law is fitted."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -12,12 +12,12 @@ from grids.entries.entry import MOST_NAME
 from grids.reading.errors import InputError, shorten
 from kernels.configuration.convergence import Law
 
-# A law that runs scatter about by a factor of e says nothing.
+# A law with runs scattered by a factor of e is no law.
 MOST_ERROR = 1.0
 
 
 def fit(series: Series, samples: int | None = None) -> Convergence:
-    """The entry of a series. samples: of an epoch; None where they are not known."""
+    """Fit the entry of a series. samples: per epoch; None if unknown."""
     for point in series.points:
         _check_batch(point, series, samples)
     points = tuple(
@@ -47,7 +47,7 @@ def fit(series: Series, samples: int | None = None) -> Convergence:
 
 
 def _check_batch(point: MeasuredPoint, series: Series, samples: int | None) -> None:
-    """InputError where a batch is larger than the data set."""
+    """Raise InputError if a batch is larger than the data set."""
     if samples is not None and point.global_batch > samples:
         raise InputError(
             f"global_batch: expected at most {samples:,}, the samples of an epoch of "
@@ -58,10 +58,10 @@ def _check_batch(point: MeasuredPoint, series: Series, samples: int | None) -> N
 
 
 def _find_epochs(point: MeasuredPoint, series: Series, samples: int | None) -> float:
-    """Epochs of a point that converged: E = S B / D where it has steps alone."""
+    """Return the epochs of a converged point; E = S B / D if only steps are given."""
     if point.epochs is not None:
         return point.epochs
-    assert point.steps is not None  # it converged
+    assert point.steps is not None  # since it converged
     if samples is None:
         raise InputError(
             f"epochs: expected a number, got steps alone, and the samples of an epoch of "
@@ -73,7 +73,7 @@ def _find_epochs(point: MeasuredPoint, series: Series, samples: int | None) -> f
 
 
 def _check_count(points: Sequence[Point], series: Series) -> None:
-    """InputError where there are too few points for a law."""
+    """Raise InputError if there are too few points for a law."""
     if not points:
         raise InputError(
             f"expected batches that reach {shorten(series.target)}, and none does",
@@ -90,18 +90,18 @@ def _check_count(points: Sequence[Point], series: Series) -> None:
 
 
 def _check_error(law: Law, series: Series) -> None:
-    """InputError where no law ties the points: units or targets are mixed up."""
+    """Raise InputError if no law fits: units or targets are mixed up."""
     if law.error > MOST_ERROR:
         raise InputError(
-            f"epochs: expected ones that rise with the batch, got ones that scatter by a factor "
-            f"of {np.exp(law.error):.3g} about every law",
+            f"epochs: expected values that rise with the batch, got values that scatter by a "
+            f"factor of {np.exp(law.error):.3g} around every law",
             where=series.points[0].where,
             advice="check the units, and that all rows are of one series",
         )
 
 
 def _find_limit(series: Series) -> int | None:
-    """The largest batch that converged below the smallest that did not; None where all did."""
+    """Return the largest batch that converged below the smallest that did not; None if all did."""
     failed = [point for point in series.points if not point.converged]
     if not failed:
         return None
@@ -117,7 +117,7 @@ def _find_limit(series: Series) -> int | None:
 
 
 def _warn_of_falls(points: Sequence[Point]) -> tuple[str, ...]:
-    """Warnings of epochs that fall with the batch."""
+    """Warn of epochs that fall with the batch."""
     return tuple(
         f"epochs fall from {low.epochs:g} at {low.global_batch:,} to {high.epochs:g} at "
         f"{high.global_batch:,}: noise, or another schedule; the law rises"
@@ -127,7 +127,7 @@ def _warn_of_falls(points: Sequence[Point]) -> tuple[str, ...]:
 
 
 def _warn_of_limit(points: Sequence[Point], limit: int | None) -> tuple[str, ...]:
-    """A warning where a batch converges beyond one that never does."""
+    """Warn if a batch converges beyond one that never does."""
     largest = points[-1].global_batch
     if limit is None or largest == limit:
         return ()

@@ -1,7 +1,7 @@
-"""Measured epochs to a target, of the catalogue or of a user's CSV file.
+"""Measured epochs to a target, from the catalogue or a user's CSV file.
 
-A row is a global batch and the epochs, or the optimizer's steps, until the target was first
-reached; `never` where it was not. The columns are those of grids/catalogue/measured/README.md.
+A row is a global batch and the epochs, or optimizer steps, until the target was first reached;
+`never` if it was not. Columns are described in grids/catalogue/measured/README.md.
 """
 
 from collections import defaultdict
@@ -18,8 +18,8 @@ REQUIRED = ("model", "dataset", "target", "global_batch")
 OPTIONAL = ("epochs", "steps", "source", "optimizer", "note")
 NEVER = "never"
 
-# Measured data sets with the samples of the catalogue's, whatever the size of the images. MLPerf's
-# CosmoFlow has 128^3 alone.
+# Catalogued data sets, and the measured data set with the same samples, whatever the image size.
+# MLPerf's CosmoFlow only has 128^3.
 MEASURED_AS = {
     "imagenet": "imagenet",
     "imagenet-226": "imagenet",
@@ -27,15 +27,15 @@ MEASURED_AS = {
     "cosmoflow-128": "cosmoflow",
 }
 
-MOST_BATCH = 2**53  # float64 counts exactly so far
+MOST_BATCH = 2**53  # float64 is exact up to here
 MOST_EPOCHS = 1e9
 MOST_STEPS = 1e15
-MOST_POINTS = 1000  # of a series; a fit of as many takes 0.2 s and 130 MB
+MOST_POINTS = 1000  # of a series; fitting them takes 0.2 s and 130 MB
 
 
 @dataclass(frozen=True)
 class MeasuredPoint:
-    """One row: epochs, steps or both until the target was reached; neither: it never was."""
+    """One row: epochs, steps or both until the target was reached; neither if it never was."""
 
     where: str  # file and line
     global_batch: int
@@ -50,9 +50,9 @@ class MeasuredPoint:
 
 @dataclass(frozen=True)
 class Series:
-    """Rows that one law may fit: of one source, model, data set, target and optimizer.
+    """Rows for one law: same source, model, data set, target and optimizer.
 
-    The points rise in their global batches.
+    Points are sorted by global batch.
     """
 
     source: str
@@ -64,7 +64,7 @@ class Series:
 
 
 def read_points(path: Path) -> tuple[Series, ...]:
-    """The series of a file, in the order of their first rows; InputError tells what is wrong."""
+    """Return the series of a file, in the order of their first rows; InputError: what is wrong."""
     groups: dict[tuple[str, str, str, str, str], list[MeasuredPoint]] = defaultdict(list)
     for where, record in read_records(path, REQUIRED, OPTIONAL):
         model, dataset, target = (_parse_name(record, column, where) for column in REQUIRED[:3])
@@ -90,7 +90,7 @@ def _parse_name(record: Record, column: str, where: str) -> str:
 
 
 def _parse_point(where: str, record: Record) -> MeasuredPoint:
-    """The point of a row, whose place is `where`."""
+    """Parse the point of a row at `where`."""
     batch = _parse_number(record["global_batch"], f"{where}: global_batch", MOST_BATCH)
     if not batch.is_integer():
         raise InputError(
@@ -102,7 +102,7 @@ def _parse_point(where: str, record: Record) -> MeasuredPoint:
         raise InputError(
             "epochs: expected a number, got nothing",
             where=where,
-            advice=f"give epochs, or steps; {NEVER!r} where the target was not reached",
+            advice=f"give epochs or steps; {NEVER!r} if the target was not reached",
         )
     if epochs.casefold() == NEVER:
         return MeasuredPoint(where, int(batch), None, None)
@@ -115,7 +115,7 @@ def _parse_point(where: str, record: Record) -> MeasuredPoint:
 
 
 def _parse_number(text: str, where: str, most: float) -> float:
-    """A number above 0."""
+    """Parse a number above 0."""
     try:
         number = parse_quantity(text, "1", where)
     except InputError:
@@ -130,14 +130,14 @@ def _parse_number(text: str, where: str, most: float) -> float:
 
 
 def _order_points(points: Sequence[MeasuredPoint]) -> tuple[MeasuredPoint, ...]:
-    """Points by batch, each once; InputError where two of one batch contradict each other."""
+    """Sort points by batch without repetitions; InputError if two of a batch contradict."""
     by_batch: dict[int, MeasuredPoint] = {}
     for point in points:
         other = by_batch.setdefault(point.global_batch, point)
         if (point.epochs, point.steps) != (other.epochs, other.steps):
             raise InputError(
-                f"global_batch: {point.global_batch:,} stands in line "
-                f"{other.where.rpartition(':')[2]} with other epochs or steps",
+                f"global_batch: {point.global_batch:,} is also in line "
+                f"{other.where.rpartition(':')[2]}, with other epochs or steps",
                 where=point.where,
                 advice="keep one row, such as their mean; name other sources or optimizers",
             )
@@ -150,14 +150,14 @@ def _order_points(points: Sequence[MeasuredPoint]) -> tuple[MeasuredPoint, ...]:
 
 
 def is_same_data(dataset: str, measured: str) -> bool:
-    """True if epochs of the data set `measured` are those of a spec's."""
+    """True if epochs measured on the data set `measured` hold for `dataset`."""
     return measured in (dataset, MEASURED_AS.get(dataset))
 
 
 def pick_series(
     series: Iterable[Series], path: Path, model: str, dataset: str | None, target: str | None
 ) -> Series:
-    """The only series of `path` with these names; InputError where there are several, or none."""
+    """Return the only series of `path` with these names; InputError for several, or none."""
     ours = _pick("model", model, series, path)
     if dataset is not None:
         measured = MEASURED_AS.get(dataset, dataset)
@@ -175,7 +175,7 @@ def pick_series(
 
 
 def _pick(kind: str, name: str, series: Iterable[Series], path: Path) -> tuple[Series, ...]:
-    """The series of that model, dataset or target; InputError where there are none."""
+    """Return the series of a model, dataset or target; InputError if there are none."""
     listed = tuple(series)
     matches = tuple(candidate for candidate in listed if getattr(candidate, kind) == name)
     if not matches:
@@ -185,7 +185,7 @@ def _pick(kind: str, name: str, series: Iterable[Series], path: Path) -> tuple[S
 
 
 def _advise_choice(series: tuple[Series, ...]) -> str:
-    """Advice: the first label by which several series differ, and its values."""
+    """Advise on the first label by which the series differ."""
     for kind, option in (("target", "target"), ("dataset", "data set")):
         names = sorted({getattr(candidate, kind) for candidate in series})
         if len(names) > 1:

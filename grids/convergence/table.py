@@ -1,7 +1,7 @@
-"""Measured epochs as a table: straight lines between the points, instead of the law.
+"""Interpolation of measured epochs: straight lines between the points, instead of the law.
 
-Between measured batches they miss a left-out point by less than the law does (docs/convergence.md),
-and they meet the measured ones.
+Between measured batches they predict a left-out point better than the law (docs/convergence.md),
+and they pass through the measured points.
 """
 
 import numpy as np
@@ -12,33 +12,33 @@ from kernels.configuration.convergence import Curve, count_epochs, follow_curve
 
 
 def find_epochs(convergence: Convergence, global_batch: Floats) -> Floats:
-    """Epochs at batches [...], interpolated; NaN beyond the largest batch that converges."""
+    """Epochs at batches [...], interpolated; NaN above the largest batch that converges."""
     epochs = interpolate_epochs(convergence, global_batch)
     never: Floats = np.where(global_batch > (convergence.converges_to or np.inf), np.nan, epochs)
     return never
 
 
 def interpolate_epochs(convergence: Convergence, global_batch: Floats) -> Floats:
-    """Epochs at batches [...]: lines that never fall through the points, which have noise.
+    """Epochs at batches [...], on lines through the points that never fall despite noise.
 
-    Outside the measured batches they follow the law from the first and the last point; without
-    points they are the law's.
+    Outside the measured batches they follow the law, scaled to the first or last point; without
+    points they are the law.
     """
     epochs: Floats = np.asarray(follow_curve(draw_curve(convergence), global_batch), float)
     return epochs
 
 
 def draw_curve(convergence: Convergence) -> Curve:
-    """The same epochs as lines; the law is one, E_min + (E_min / B_c) B."""
+    """Return the same epochs as a curve of lines; the law is one: E_min + (E_min / B_c) B."""
     law, points = convergence.law, convergence.points
     rise = law.epochs_min / law.critical_batch
     if not points:
         return Curve(law.epochs_min, rise, np.empty(0), np.empty(0))
-    from scipy.optimize import isotonic_regression  # late: SciPy takes 0.6 s to import
+    from scipy.optimize import isotonic_regression  # 0.6 s to import
 
     batches = np.array([point.global_batch for point in points], float)
     epochs = isotonic_regression([point.epochs for point in points]).x
-    # Outside, the law in proportion: it meets the first point, and the last one.
+    # Outside, the law is scaled to meet the first and the last point.
     first, last = (
         epochs[end] / count_epochs(law, batches[end]) * np.array([law.epochs_min, rise])
         for end in (0, -1)

@@ -1,8 +1,7 @@
-"""Calibrations: what measured runs of a machine tell, in the catalogue or a user's file.
+"""Calibrations: what measured runs say about a machine, in the catalogue or a user's file.
 
-The parameters are rows of grids/entries/parameters.py; runs narrow their priors to a value and a
-spread. A calibration belongs to its machine, precision and software. `paradl calibrate`
-writes such files.
+Parameters are rows of grids/entries/parameters.py; runs narrow their priors to a value and a
+spread. A calibration is for one machine, precision and software. `paradl calibrate` writes it.
 """
 
 import math
@@ -23,16 +22,16 @@ from grids.entries.software import SOFTWARE, AnySoftware, SoftwareName
 from grids.entries.systems import System
 from grids.reading.errors import InputError, shorten
 
-# Of a logarithm: 0.1 is about 10 %, and 10, a factor of 22,000, says nothing at all.
+# Of a logarithm: 0.1 is about 10 %; 10, a factor of 22,000, means unknown.
 Spread = Annotated[float, Field(ge=0.0, le=10.0)]
-# Far beyond the bounds of every prior, and products of all of them are still numbers.
+# Far beyond the bounds of any prior, but products of all of them stay finite.
 Above0 = Annotated[float, Field(ge=1e-15, le=1e15)]
-# A fit's own may be beyond 1 by rounding.
+# Rounding in a fit may exceed 1.
 Correlation = Annotated[float, Field(ge=-1.001, le=1.001)]
 Figure = Annotated[float, Field(allow_inf_nan=False)]
 
-# The parameters that a calibration fits. The others keep their priors: runs of ABCI say nothing
-# about them (docs/accuracy.md, What each parameter adds).
+# The parameters that a calibration fits. Others keep their priors, since runs on ABCI do not
+# constrain them (docs/accuracy.md, What each parameter adds).
 CALIBRATED = (
     "layer_overhead",
     "rail",
@@ -47,17 +46,17 @@ CALIBRATED = (
     "gather_rate",
     "log_open",
 )
-# Parameters that earlier versions fitted.
+# Parameters of earlier versions' files.
 FORMER = ("layer_wait", "jitter", "node_reduce")
-# Parameters of a path through host memory, which few machines have.
+# Parameters of the path through host memory, which few machines have.
 STAGED = ("halo_startup", "packing", "large_message", "host_jitter", "gather_rate")
-# A time of 0 s has no logarithm.
+# Replaces a bound of 0 s, which has no logarithm.
 LEAST = 1e-9
 
 
 @dataclass(frozen=True)
 class LogPrior:
-    """A parameter before any run: log-normal, cut off at its bounds."""
+    """A parameter before any run: log-normal, truncated at its bounds."""
 
     median: float  # [unit], and so are the bounds
     spread: float
@@ -69,10 +68,10 @@ class LogPrior:
 def list_priors(
     precision: PrecisionName, software: SoftwareName, staged: bool = True
 ) -> dict[str, LogPrior]:
-    """The priors of the parameters that a calibration fits, by name.
+    """Return the priors of the parameters that a calibration fits, by name.
 
-    Without those that the software settles, and, where `staged` is false, without those of a path
-    through host memory, which the machine does not have.
+    Those that the software fixes are left out, and without `staged` those of the path through host
+    memory.
     """
     known = SOFTWARE[software]
     priors = {}
@@ -89,7 +88,7 @@ def list_priors(
 
 
 class FittedParameter(Record):
-    """A fitted value, the spread of its logarithm, and whether the runs say more than the prior."""
+    """A fitted value, the spread of its logarithm, and whether the runs determined it."""
 
     value: Above0
     spread: Spread
@@ -97,27 +96,27 @@ class FittedParameter(Record):
 
 
 class SerialTime(Record):
-    """Time on one PE, relative to the model's profile or the roofline."""
+    """Time on one PE as a factor on the model's profile or the roofline."""
 
     factor: Above0
     spread: Spread
 
 
 class ModelError(Record):
-    """Spread of the logarithm of the unexplained rest, of runs like those that were fitted."""
+    """Unexplained spread of the logarithm, for runs like the fitted ones."""
 
     serial: Spread = Field(description="Compute of whole models.")
     group: Spread = Field(description="Compute of divided models.")
-    reduce: Spread = Field(description="Rings of gradients.")
+    reduce: Spread = Field(description="Exchange of gradients.")
     exchange: Spread = Field(description="All other communication.")
-    unseen: Spread = Field(description="How much wider for a series that was not fitted.")
+    unseen: Spread = Field(description="Relative widening for a series that was not fitted.")
     distance: Spread = Field(
-        description="How much wider for each factor of two from its nearest number of PEs."
+        description="Relative widening per factor of two from the nearest fitted number of PEs."
     )
 
 
 class FittedSeries(Record):
-    """Runs that were fitted: one model and strategy at several scales."""
+    """Fitted runs of one model and strategy at several scales."""
 
     model: Name
     dataset: Name
@@ -127,77 +126,76 @@ class FittedSeries(Record):
 
 
 class CalibrationFile(Entry):
-    """A machine, calibrated, in one precision and with one software.
+    """A calibrated machine, in one precision and with one software.
 
-    Descriptions are what `paradl calibrate` writes above the values.
+    `paradl calibrate` writes the descriptions above the values.
     """
 
     name: Name
     title: str = ""
     source: Sources = ()
     system: Name
-    # Files that name no oracle were made when there was Table III's alone.
+    # Files without an oracle are from the time when there was only Table III's.
     oracle: OracleName = "paper"
     precision: AnyPrecision = "fp32"
     software: AnySoftware = "ddp"
     parameters: Mapping[str, FittedParameter] = Field(
         description="Factors on what the system states, or times [s]. In brackets: the prior's "
-        "median and spread. determined: false where the runs do not halve that spread, and the "
+        "median and spread. determined: false if the runs do not halve that spread, so that the "
         "value is mostly the prior's."
     )
     correlation: tuple[tuple[Correlation, ...], ...] = Field(
         default=(),
-        description="Of the parameters' logarithms in that order, the lower triangle; without it, "
+        description="Of the parameters' logarithms in that order, as a lower triangle; without it "
         "they are independent.",
     )
     serial: Mapping[str, SerialTime] = Field(
         default_factory=dict,
-        description="Time on one PE, of what the model's profile (or the roofline) says.",
+        description="Time on one PE, relative to the model's profile (or the roofline).",
     )
     architectures: Mapping[str, Name] = Field(
         default_factory=dict,
-        description="Fingerprints of these networks: another one of the same name did not run. "
-        "Without them, the file holds for any network of the name.",
+        description="Fingerprints of the fitted networks; a network of the same name but another "
+        "fingerprint counts as not fitted. Without them, names decide.",
     )
     profile_factor: Above0 = Field(
         default=1.0,
-        description="Models that did not run: by how much the machine is slower than a profile, or "
-        "the roofline, says, and how far a model is from that.",
+        description="For other models: factor of the machine's time on a profile's, or on the "
+        "roofline's, and the spread of single models around it.",
     )
     roofline_factor: Above0 = 1.0
     profile_spread: Spread = 0.15
     roofline_spread: Spread = 0.5
     error: ModelError = Field(
-        description="What the formulas leave unexplained in runs that were left out."
+        description="What the formulas leave unexplained in runs that were not fitted."
     )
     series: tuple[FittedSeries, ...] = Field(
         default=(),
-        description="The runs that were fitted; beyond them a prediction is an extrapolation.",
+        description="The fitted runs; beyond them a prediction is an extrapolation.",
     )
     layers: tuple[Name, ...] = Field(
-        default=(), description="Kinds of the layers that multiply, of all networks that ran."
+        default=(), description="Kinds of multiplying layers in the fitted networks."
     )
     accuracy: Mapping[str, dict[str, Figure]] = Field(
         default_factory=dict,
-        description="1 - |predicted - measured| / measured, averaged, and the share of measured "
-        "times in their 80 % intervals. fit: of the runs that were fitted; the others: of runs "
-        "while they were left out.",
+        description="Mean of 1 - |predicted - measured| / measured, and share of measured times in "
+        "their 80 % intervals. fit: the fitted runs; others: runs that were left out of the fit.",
     )
 
     @model_validator(mode="before")
     @classmethod
     def _refuse_table(cls, data: object) -> object:
-        """The data, if they are of the machine oracle: Table III takes no calibration any more."""
+        """Refuse calibrations of Table III, which takes none any more."""
         if isinstance(data, dict) and data.get("oracle", "paper") == "paper":
             raise ValueError(
-                "expected 'oracle: machine': calibrations of Table III are of paradl up to 0.2; "
-                "run 'paradl calibrate' on the measured runs once more"
+                "expected 'oracle: machine': calibrations of Table III need paradl 0.2 or older; "
+                "run 'paradl calibrate' on the measured runs again"
             )
         return data
 
     @model_validator(mode="after")
     def _check_complete(self) -> Self:
-        """The calibration, if it has all parameters and no others."""
+        """Check that all parameters are there, and no others."""
         for name in self.parameters:
             if name in FORMER:
                 raise ValueError(
@@ -206,7 +204,7 @@ class CalibrationFile(Entry):
                 )
             if name not in CALIBRATED:
                 raise InputError.unknown("parameter", name, CALIBRATED)
-        # No defaults: a parameter that nobody measured is a prior, and its spread says so.
+        # No defaults: a parameter that was not measured has its prior's spread.
         needed = list_priors(self.precision, self.software, staged=False)
         missing = [name for name in needed if name not in self.parameters]
         if missing:
@@ -221,7 +219,7 @@ class CalibrationFile(Entry):
 
     @property
     def covariance(self) -> NDArray[np.float64]:
-        """Covariance of the parameters' logarithms [n, n], in their order."""
+        """Covariance of the parameters' logarithms [n, n]."""
         size = len(self.parameters)
         correlations = np.eye(size)
         for row, values in enumerate(self.correlation):
@@ -231,11 +229,11 @@ class CalibrationFile(Entry):
 
     @property
     def machine(self) -> str:
-        """The machine with its settings, as systems are named."""
+        """The machine with its settings, named like a system."""
         return f"{self.system}:precision={self.precision},software={self.software}"
 
     def belongs_to(self, system: System) -> bool:
-        """True if it was fitted to this machine, in this precision and with this software."""
+        """True if it was fitted to this machine, precision and software."""
         return (self.system, self.precision, self.software) == (
             system.machine,
             system.precision,
@@ -243,15 +241,15 @@ class CalibrationFile(Entry):
         )
 
     def serial_time(self, model: str, measured: bool) -> SerialTime:
-        """A model's time on one PE, relative to its profile or the roofline."""
+        """Return a model's time on one PE, relative to its profile or the roofline."""
         return self.serial.get(model, self.unseen_time(measured))
 
     def unseen_time(self, measured: bool) -> SerialTime:
-        """The same for a model that did not run: the factor of the machine's other models."""
+        """Return the same for a model without runs, from the machine's other models."""
         if measured:
             return SerialTime(factor=self.profile_factor, spread=self.profile_spread)
         return SerialTime(factor=self.roofline_factor, spread=self.roofline_spread)
 
     def has_other(self, model: str, architecture: str) -> bool:
-        """True if a network of this name ran, but another one."""
+        """True if another network of this name was fitted."""
         return self.architectures.get(model, architecture) != architecture

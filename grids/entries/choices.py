@@ -1,7 +1,7 @@
-"""Choices of formula: the keys of a spec that take one of a few words, and which one by default.
+"""Keys of a spec that choose a formula by one of a few words, with their defaults.
 
-One table: a key that is added here is a key of every spec. Its readers take it from there: the
-kernels' options (grids/formulas.py), the layers' times, the meaning of the axis `batch`.
+A key that is added here is a key of every spec. It is used by the kernels' options
+(grids/formulas.py), the layers' times, and the meaning of the axis `batch`.
 """
 
 from typing import Literal
@@ -13,25 +13,24 @@ from grids.entries.oracles import OracleName
 class Choices(Record):
     """The keys of a spec that choose formulas."""
 
-    # Table III verbatim, or the machine as it is (grids/entries/oracles.py).
+    # Table III verbatim, or a detailed machine (grids/entries/oracles.py).
     oracle: OracleName = "machine"
-    # Whether `batch` counts the samples of a replica (b) or of the whole mini-batch (B).
+    # Whether `batch` is samples per replica (b) or per global batch (B).
     scaling: Literal["weak", "strong"] = "weak"
-    # Compute times as measured, where a model has some for the device, or the roofline throughout.
+    # Measured compute times where a model has them for the device, or the roofline for all.
     times: Literal["measured", "roofline"] = "measured"
-    # The algorithm of all-reduce and all-gather. auto: the machine's fastest for each class of
-    # sizes, Table III's ring; best, of Table III alone: the cheaper of ring and tree.
+    # The algorithm of all-reduce and all-gather. auto: the machine's fastest by message size,
+    # Table III's ring; best (Table III only): the cheaper of ring and tree.
     collectives: Literal["auto", "ring", "tree", "two-level", "best"] = "auto"
-    # Of Table III alone, and gradients whose weights a group replicates: one ring of p, or inside
-    # the groups first.
+    # Table III only, for gradients whose weights a group replicates: one ring of p, or inside
+    # groups first.
     allreduce: Literal["ring", "hierarchical"] = "ring"
-    # Of Table III alone. table: its sums, halos and bounds as written; authors: the layers that the
+    # Table III only. table: sums, halos and bounds as printed; authors: the layers that the
     # authors' tool and experiments split and count (docs/oracle.md).
     conventions: Literal["table", "authors"] = "table"
-    # I = D/B an epoch, or rounded up, as loaders do that keep the last, smaller batch.
+    # I = D/B per epoch, or rounded up, as by loaders that keep a smaller last batch.
     iterations: Literal["exact", "ceil"] = "exact"
-    # The optimizer whose weight update takes time, and whose states take memory.
+    # The optimizer, whose update takes time and whose states take memory.
     optimizer: Literal["sgd", "adam", "none"] = "sgd"
-    # Whether layers run forward again in the backward pass, so that less is kept. No formula of
-    # Table III.
+    # Whether layers run forward again in the backward pass, to keep less memory. Not in Table III.
     recompute: Literal["none", "full"] = "none"

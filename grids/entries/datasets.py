@@ -1,8 +1,8 @@
-"""Data sets: the number of samples of an epoch, and the shape of one.
+"""Data sets: the number of samples per epoch, and the shape of a sample.
 
 D is the number of samples; a sample is C channels by its spatial extents ([d,] h, w). A sequence
-has one extent, its length: C = 1 is the number of a word at each position, C = 2 a source's and a
-target's. A text is so many tokens, cut into sequences of a length: `pile:length=8192`.
+has one extent, its length: C = 1 is the number of a word per position, C = 2 a source's and a
+target's. A text is a number of tokens, cut into sequences: `pile:length=8192`.
 """
 
 from collections.abc import Mapping
@@ -12,13 +12,13 @@ from pydantic import AfterValidator, Field, TypeAdapter, ValidationError, model_
 
 from grids.entries.entry import Count, Entry
 
-LENGTH = 2048  # of GPT-3's sequences: Brown et al. 2020, table 2.1
+LENGTH = 2048  # as for GPT-3 (Brown et al. 2020, table 2.1)
 FROM_TOKENS = {"samples", "shape"}
 COUNT = TypeAdapter(Count)
 
 
 def _expect_extents(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape, if it has more than channels."""
+    """Return the shape if it has more than channels."""
     if len(shape) < 2:
         raise ValueError(
             "expected C and the length of a sequence, [C, length], or C and extents, "
@@ -28,23 +28,22 @@ def _expect_extents(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 class Dataset(Entry):
-    """A data set: D samples of one shape, each with a number of outputs to learn."""
+    """A data set: D samples of one shape, and the number of outputs to learn."""
 
     SETTINGS: ClassVar = ("length",)  # keys that `NAME:key=value` may set
 
     samples: Count
-    # C and a length, or two or three extents, as networks are of two or three spatial dimensions.
+    # C and a length, or C and two or three extents.
     shape: Annotated[tuple[Count, ...], Field(max_length=4), AfterValidator(_expect_extents)]
-    # The outputs of a last layer written as `fc: targets`; of tokens none: a network has a
-    # vocabulary of its own.
+    # Outputs of a last layer `fc: targets`. None for tokens: the network has its own vocabulary.
     targets: Count | None = None
     tokens: Count | None = None
-    length: Count | None = None  # tokens of a sequence
+    length: Count | None = None  # tokens per sequence
 
     @model_validator(mode="before")
     @classmethod
     def _cut_tokens(cls, data: Any) -> Any:
-        """The number of samples and their shape, of a text that states its tokens."""
+        """Derive the number and shape of samples of a text from its tokens."""
         if not isinstance(data, dict) or data.get("tokens") is None:
             return data
         for key in FROM_TOKENS.intersection(data):
@@ -55,7 +54,7 @@ class Dataset(Entry):
 
     @model_validator(mode="after")
     def _check_targets(self) -> Self:
-        """The data set, if what is to learn is known."""
+        """Check that there is something to learn."""
         if self.targets is None and self.tokens is None:
             raise ValueError("expected either 'targets' or 'tokens'")
         if self.length is not None and self.tokens is None:
@@ -63,14 +62,14 @@ class Dataset(Entry):
         return self
 
     def definition(self) -> dict[str, object]:
-        """The entry as plain data; of a text the tokens and the length."""
+        """Return the entry as plain data; for a text, with tokens and length."""
         left_out = FROM_TOKENS if self.tokens else ()
         return {key: value for key, value in super().definition().items() if key not in left_out}
 
     def with_settings(self, settings: Mapping[str, str]) -> Self:
-        """The text cut into sequences of another length, `length=8192`, which its name states.
+        """Return the text cut into sequences of another length, which its new name states.
 
-        ValidationError: no length, or a data set that is no text.
+        ValidationError: the setting is no length, or the data set is not a text.
         """
         other = self.from_definition(self.definition() | dict(settings))
         if other.shape == self.shape:
@@ -79,12 +78,12 @@ class Dataset(Entry):
 
     @property
     def rank(self) -> int:
-        """The number of spatial dimensions of a sample."""
+        """Number of spatial dimensions of a sample."""
         return len(self.shape) - 1
 
 
 def _read_count(value: object) -> int:
-    """The whole number; 1 for what is none, which the check of its own field refuses."""
+    """Return the whole number, or 1 for anything else, which its own field then refuses."""
     try:
         return COUNT.validate_python(value)
     except ValidationError:

@@ -1,6 +1,6 @@
-"""The two oracles: named choices of the same formulas, and of the parameters that they know.
+"""The two oracles, as choices of formulas and of the parameters that these have.
 
-`paper` is Table III of ParaDL verbatim; `machine` describes machines as they are (docs/machine.md).
+`paper` is Table III of ParaDL verbatim; `machine` models machines in detail (docs/machine.md).
 """
 
 from collections.abc import Mapping
@@ -8,15 +8,15 @@ from typing import Literal
 
 OracleName = Literal["paper", "machine"]
 
-# Why a parameter of one oracle is no parameter of the other, and what to write instead.
+# Why one oracle does not have a parameter of the other, and what to write instead.
 REFUSED: dict[str, str] = {
-    "gamma": "memory is counted tensor by tensor: no factor is left to guess; leave it out, or "
-    "write 'oracle: paper'",
+    "gamma": "memory is counted tensor by tensor, without a reuse factor; leave it out, or write "
+    "'oracle: paper'",
     "delta": "it follows from the precision: write 'system: \"NAME:precision=amp\"', or "
     "'oracle: paper'",
 }
 
-# Choices of formula that an oracle does not have, and what to write instead.
+# Choices that an oracle does not have, and what to write instead.
 REFUSED_CHOICES: dict[OracleName, tuple[tuple[str, str, str], ...]] = {
     "paper": (
         ("recompute", "full", "write 'oracle: machine'"),
@@ -31,7 +31,7 @@ REFUSED_CHOICES: dict[OracleName, tuple[tuple[str, str, str], ...]] = {
 
 
 def add_former_choices(definition: Mapping[str, object]) -> dict[str, object]:
-    """A store's definition, with what it meant where it is older than a choice."""
-    # Without an oracle, and a calibration: of the time of Table III alone.
+    """Add to a store's definition what was implied before a choice existed."""
+    # Definitions without oracle and calibration are from the time of Table III alone.
     written = {"oracle": "paper", "calibration": "none", **definition}
     return written if written["oracle"] == "machine" else {"conventions": "authors", **written}

@@ -1,8 +1,8 @@
-"""Oracle parameters: every number that a spec may fix or make an axis of the cube.
+"""Oracle parameters: every number that a spec may fix or make an axis.
 
-One table serves axes, fixed values, command-line settings and the cube's attributes: a row that is
-added here may be written in every spec, and grids/inputs/ looks its value up by name. A parameter
-that is not given keeps the system's (or the strategy's) own value.
+The table serves axes, fixed values, command-line settings and the cube's attributes: a new row may
+be written in every spec, and grids/inputs/ looks up its value by name. A parameter that is not
+given keeps the value of the system or strategy.
 """
 
 from grids.entries.machine_parameters import MACHINE
@@ -12,11 +12,11 @@ from kernels.names.parallelisms import KINDS
 # Parallelisms that may be combined inside a replica, each with a degree.
 DEGREES = tuple(name for name, kind in KINDS.items() if kind.alone is None)
 
-# Times that a clock can measure: beyond, a time is a slip, and sums of it overflow.
+# Times that a clock can measure; anything else is a slip, and its sums might overflow.
 SECONDS = Parameter("this", "s", "a measured time", 1e-12, 1e9)
 
 _ALL = (
-    # Axes follow this order in every cube, and cases rely on pe to be the first.
+    # Axes follow this order in every cube; cases rely on pe being the first.
     Parameter(
         "pe",
         "1",
@@ -74,12 +74,12 @@ _ALL = (
         layered=True,
     ),
     Parameter("memory_capacity", "B", "memory of a PE", ABOVE_ZERO, scale=CAPACITY),
-    # By default single precision.
+    # The default is single precision.
     Parameter(
         "delta", "B", "bytes an item", ABOVE_ZERO, 1024, default=4.0, layered=True, oracle="paper"
     ),
-    # By default no buffer is reused, the paper's bound. All runs that its authors measured on 16 GB
-    # fit from 0.27 down.
+    # The default is the paper's bound, without reuse. All runs that its authors measured on 16 GB
+    # fit with 0.27 or less.
     Parameter(
         "gamma",
         "1",
@@ -89,8 +89,8 @@ _ALL = (
         default=1.0,
         oracle="paper",
     ),
-    # 1 is a flow with its links to itself. On ABCI: up to 2 for gradients of groups of a node, by
-    # counting rings; 8 for halos and 2 for gathers, which the authors set by hand.
+    # 1: a flow alone on its links. On ABCI: up to 2 for gradients of groups inside a node, by
+    # counting rings; 8 for halos and 2 for gathers, set by the authors.
     Parameter("phi", "1", "contention of the gradient exchange", 1),
     Parameter("phi_halo", "1", "contention of the halo exchange", 1),
     Parameter("phi_gather", "1", "contention of the gather where a spatial split ends", 1),
@@ -107,7 +107,7 @@ _ALL = (
     Parameter(
         "accumulate",
         "1",
-        "passes whose gradients are added up before replicas exchange them",
+        "passes whose gradients are accumulated before replicas exchange them",
         1,
         MOST,
         whole=True,
@@ -117,7 +117,7 @@ _ALL = (
     Parameter(
         "max_global_batch",
         "1",
-        "the largest global batch to consider: beyond it training is taken not to converge",
+        "the largest global batch; larger ones are assumed not to converge",
         1,
         MOST,
         whole=True,
@@ -149,7 +149,7 @@ _ALL = (
     ),
 )
 
-# Derived numbers that `predict` prints, and the parameters to set in their place.
+# Numbers that `predict` derives, and the parameters that determine them.
 FOLLOWS = {
     "group_latency": "intra_latency or inter_latency",
     "group_bandwidth": "intra_bandwidth or inter_bandwidth",
@@ -162,13 +162,13 @@ FOLLOWS = {
 
 PARAMETERS = {parameter.name: parameter for parameter in _ALL}
 
-# Subsets by one property, so that callers name no parameter.
+# Subsets by a property, so that callers need not name parameters.
 DEFAULTS = {row.name: row.default for row in _ALL if row.default is not None}
 LAYERED = tuple(row.name for row in _ALL if row.layered)
 FREE = tuple(row.name for row in _ALL if row.free)
 GIVEN = tuple(row.name for row in _ALL if not row.chosen)
-# Counts that decide how layers are laid out, and bytes an item, which belong to a precision: no
-# derivative is taken in them.
+# Counts that decide how layers are laid out, and bytes per item, which follow from the precision:
+# there are no derivatives in them.
 DISCRETE = ("pe", "group", *DEGREES, "segments", "max_global_batch", "delta")
-# Parameters that derivatives are taken in (in a case: `kernels.configuration.places`).
+# Parameters in which derivatives are taken (places in a case: `kernels.configuration.places`).
 CONTINUOUS = tuple(row.name for row in _ALL if row.name not in DISCRETE)

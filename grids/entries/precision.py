@@ -1,8 +1,8 @@
-"""Precisions of training: which peak computes, and how many bytes everything has.
+"""Precisions of training: the peak that computes, and the bytes of everything.
 
-One table, as docs/machine.md states it: a precision sets the peak and the bytes together.
-Micikevicius et al., "Mixed precision training", ICLR 2018: fp16 on the wire and while computing,
-with masters in fp32. Rajbhandari et al., "ZeRO", SC20, section 3.1: the bytes of their states.
+A precision sets peak and bytes together (docs/machine.md). Micikevicius et al., "Mixed precision
+training", ICLR 2018: fp16 for compute and communication, with fp32 masters. Rajbhandari et al.,
+"ZeRO", SC20, section 3.1: bytes of states.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from kernels.names.recipes import Recipe
 PrecisionName = Literal["fp32", "tf32", "amp", "bf16"]
 Optimizer = Literal["none", "sgd", "adam"]
 
-# Bytes that an optimizer keeps of a weight: nothing; the momentum; two moments. 4 each, always.
+# Bytes of states per weight, always fp32: none, momentum, two moments.
 OPTIMIZER_BYTES: dict[Optimizer, int] = {"none": 0, "sgd": 4, "adam": 8}
 
 
@@ -23,9 +23,9 @@ OPTIMIZER_BYTES: dict[Optimizer, int] = {"none": 0, "sgd": 4, "adam": 8}
 class Precision:
     """Bytes of one precision.
 
-    item [B]: of an item of a tensor, and of a weight while computing. gradient [B]: of a weight's
-    gradient in memory and on the wire. master [B]: of a weight's copy in fp32, where it has one.
-    peak: whose dense peak on a data sheet.
+    item [B]: per item of a tensor, and per weight in compute. gradient [B]: per weight, in memory
+    and in messages. master [B]: per weight's fp32 copy, if there is one. peak: which dense peak of
+    a data sheet counts.
     """
 
     item: int
@@ -37,11 +37,11 @@ class Precision:
 
     @property
     def weight(self) -> int:
-        """Bytes of a weight with its copy in fp32."""
+        """Bytes of a weight including its fp32 copy."""
         return self.item + self.master
 
     def count_state_bytes(self, optimizer: Optimizer) -> int:
-        """Bytes that stay in memory for each weight: itself, its gradient, the optimizer's."""
+        """Bytes kept in memory per weight: weight, gradient and optimizer states."""
         return self.weight + self.gradient + OPTIMIZER_BYTES[optimizer]
 
 
@@ -72,15 +72,19 @@ PRECISIONS: dict[PrecisionName, Precision] = {
 def _make_recipe(
     name: PrecisionName, gradients: int = 0, more: int = 0, read: float = 0, peak: str = ""
 ) -> Recipe:
-    """A precision's bytes with Adam; gradients, read: where they differ, more: of the states."""
-    of = PRECISIONS[name]
-    states = of.master + OPTIMIZER_BYTES["adam"] + more
-    return Recipe(of.item, gradients or of.gradient, states, of.item, read or of.item, peak)
+    """Return a precision's bytes with Adam.
+
+    gradients, read: if different; more: additional bytes of states.
+    """
+    precision = PRECISIONS[name]
+    states = precision.master + OPTIMIZER_BYTES["adam"] + more
+    item, gradients = precision.item, gradients or precision.gradient
+    return Recipe(item, gradients, states, item, read or item, peak)
 
 
-# Of transformers, as Megatron-LM has them (docs dist_optimizer.md): of bf16 gradients are summed in
-# fp32, of fp16 there is a copy of them in fp32, of fp8 only the inputs of products have a byte; of
-# mxfp8 32 of them share a scale of a byte (OCP Microscaling formats 1.0), of nvfp4 16 half bytes.
+# For transformers, as in Megatron-LM (docs dist_optimizer.md): bf16 gradients are summed in fp32,
+# fp16 gradients have an fp32 copy, in fp8 only the inputs of products are one byte; in mxfp8, 32 of
+# them share a scale of one byte (OCP Microscaling formats 1.0), in nvfp4 16 half bytes do.
 RECIPES: Mapping[str, Recipe] = {
     "bf16": _make_recipe("bf16", gradients=4),
     "fp16": _make_recipe("amp", more=4),

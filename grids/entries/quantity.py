@@ -1,7 +1,7 @@
-"""Quantities: the numbers of a machine or a spec, and how they are read and written.
+"""Quantities of machines and specs, and how they are read and written.
 
-A `Parameter` is a row of grids/entries/parameters.py; a `Scale` knows the usual size of a machine's
-quantity, a `Prior` the spread of a parameter that nobody measured.
+A `Parameter` is a row of grids/entries/parameters.py; a `Scale` knows the usual size of a quantity,
+a `Prior` the distribution of a parameter that was not measured.
 """
 
 import math
@@ -17,17 +17,17 @@ from grids.reading.units import EXAMPLES, has_unit, parse_quantity
 
 Unit = Literal["B/s", "s", "B", "FLOP/s", "1"]
 
-# The smallest value of what must be positive, far below anything physical.
+# The smallest positive value, far below anything physical.
 ABOVE_ZERO = 1e-30
-# float64 counts exactly to here and beyond, and no machine or data set is larger.
+# float64 is exact beyond this, and no machine or data set is larger.
 MOST = 2.0**40
 
 
 @dataclass(frozen=True)
 class Scale:
-    """The usual size of a machine's quantity, from `low` to `high`: outside, a unit was forgotten.
+    """The usual range of a quantity, `low` to `high`; a number outside it lacks its unit.
 
-    `inter_bandwidth: 25` means 25 GB/s and would be read as 25 B/s; "25 B/s" is taken as written.
+    `inter_bandwidth: 25` means 25 GB/s but would be read as 25 B/s; "25 B/s" is taken as written.
     """
 
     noun: str
@@ -37,10 +37,10 @@ class Scale:
     customary: str  # the unit that people think in
 
     def read(self, value: object, where: str = "") -> float:
-        """The value in SI units; without a unit it must be of the usual size, or 0."""
+        """Parse to SI units; without a unit the value must be of the usual size, or 0."""
         number = parse_quantity(value, self.unit, where)
         if number > 0 and not self.low <= number <= self.high and not has_unit(value):
-            # A small number probably lacks the customary unit; for a large one there is no guess.
+            # A small number probably lacks the customary unit; a large one could mean anything.
             meant = f"{number:g} {self.customary}" if number < 1e5 else EXAMPLES[self.unit]
             raise InputError(
                 f"{number:g} {self.unit} is not a plausible {self.noun}",
@@ -50,12 +50,12 @@ class Scale:
         return number
 
     def write(self, number: float) -> float | str:
-        """The number in SI units as `read` takes it: with its unit where it is of another size."""
+        """Write a number so that `read` accepts it: with its unit if of unusual size."""
         usual = number <= 0 or self.low <= number <= self.high
         return number if usual else f"{number!r} {self.unit}"
 
 
-LATENCY = Scale("latency", "s", 0, 1, "us")  # [9 us to 3 ms]; here only the high end shows a slip
+LATENCY = Scale("latency", "s", 0, 1, "us")  # [9 us to 3 ms]; only the high end reveals a slip
 BANDWIDTH = Scale("bandwidth", "B/s", 1e6, 1e18, "GB/s")  # [12.5 GB/s to 3.35 TB/s]
 SPEED = Scale("speed", "FLOP/s", 1e9, 1e21, "TFLOP/s")  # [15.7 to 67 TFLOP/s]
 CAPACITY = Scale("memory", "B", 1e6, 1e18, "GB")  # [16 to 80 GB]
@@ -63,9 +63,9 @@ CAPACITY = Scale("memory", "B", 1e6, 1e18, "GB")  # [16 to 80 GB]
 
 @dataclass(frozen=True)
 class Prior:
-    """Knowledge of a parameter before any run of a machine.
+    """The distribution of a parameter before any run of a machine, by precision.
 
-    median, and spread: standard deviation of the logarithm, 0.7 for a factor of two; by precision.
+    spread: standard deviation of the logarithm; 0.7 is a factor of two.
     """
 
     median: Mapping[PrecisionName, float]
@@ -74,7 +74,7 @@ class Prior:
 
 
 def same_in_all(median: float, spread: float, source: str) -> Prior:
-    """The prior of a parameter that does not depend on the precision."""
+    """Return the prior of a parameter that is the same for all precisions."""
     return Prior(dict.fromkeys(PRECISIONS, median), dict.fromkeys(PRECISIONS, spread), source)
 
 
@@ -82,12 +82,12 @@ def same_in_all(median: float, spread: float, source: str) -> Prior:
 class Parameter:
     """A number with its unit and bounds.
 
-    whole: a count. scale: its usual size, for values without a unit. default: its value where
-    neither system nor strategy states one. layered: the layers' times or their split depend on it,
-    so that they are reduced anew for each of its values. free: a spec may fix it; else it is an
-    axis of every cube. chosen: users choose it for each training; else it is a property, as a
-    machine's bandwidth. oracle: the only one that has it; None: both. prior: for a machine that
-    nobody measured, by the system's precision.
+    whole: a count. scale: its usual range, for values without a unit. default: the value if neither
+    system nor strategy states one. layered: the layers' times or division depend on it, so that
+    layers are reduced again for each value. free: a spec may fix it; otherwise it is an axis of
+    every cube. chosen: set by users for each training; otherwise it is a property, such as a
+    bandwidth. oracle: the only one that has it; None: both. prior: for machines that were not
+    measured.
     """
 
     name: str
@@ -105,7 +105,7 @@ class Parameter:
     prior: Prior | None = None
 
     def read(self, value: object, where: str = "") -> float:
-        """The value in SI units, checked against the bounds."""
+        """Parse a value to SI units and check its bounds."""
         read = self.scale.read if self.scale else partial(parse_quantity, unit=self.unit)
         number = read(value, where=where)
         if self.whole and number != round(number):
@@ -123,16 +123,12 @@ class Parameter:
         return number
 
     def write(self, number: float) -> float | str:
-        """The value in SI units as `read` takes it."""
+        """Write a value in SI units so that `read` accepts it."""
         return self.scale.write(number) if self.scale else number
 
     def _describe_bounds(self) -> str:
-        """The bounds in words, with the unit."""
+        """Describe the bounds with their unit."""
         unit = "" if self.unit == "1" else f" {self.unit}"
         low = "more than 0" if self.low == ABOVE_ZERO else f"at least {self.low:g}"
         high = "" if math.isinf(self.high) else f" and at most {self.high:g}"
         return f"{low}{high}{unit}"
-
-
-# Borders of a quantity's size: orders of magnitude around the catalogue's machines (in brackets),
-# and above any number that is written in the customary unit, such as the 25 of 25 GB/s.

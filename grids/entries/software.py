@@ -1,7 +1,7 @@
-"""Software: how a framework sends gradients, a setting of the system beside its precision.
+"""Software: how a framework sends gradients; a setting of a system, like its precision.
 
-One table: a row says what it knows of the parameters that depend on it, whose priors are those of
-PyTorch's DistributedDataParallel (Li et al., VLDB 2020, arXiv 2006.15704).
+A row lists what is known about the parameters that depend on it. Their priors are for PyTorch's
+DistributedDataParallel (Li et al., VLDB 2020, arXiv 2006.15704).
 """
 
 import math
@@ -18,7 +18,7 @@ SoftwareName = Literal["plain", "ddp"]
 class SoftwareFacts:
     """A way of sending gradients.
 
-    parameters: values that replace medians of priors. settled: parameters among them that are
+    parameters: values that replace the medians of priors. settled: those among them that are
     certain.
     """
 
@@ -29,18 +29,18 @@ class SoftwareFacts:
 
 SOFTWARE: dict[SoftwareName, SoftwareFacts] = {
     "plain": SoftwareFacts(
-        "all gradients in one message, when the backward pass has ended (ChainerMN, as ParaDL ran)",
+        "all gradients in one message after the backward pass (ChainerMN, as in ParaDL's runs)",
         {
             "bucket": math.inf,
             "overlap": 0.0,
-            "flow": 0.3,  # of one adapter and a half
-            "winograd": 1.0,  # of Chainer's workspace, 8 MB, which rarely allows it
-            "layer_overhead": 3e-4,  # launched layer by layer out of Python (Chainer)
+            "flow": 0.3,  # one and a half adapters
+            "winograd": 1.0,  # rarely possible in Chainer's workspace of 8 MB
+            "layer_overhead": 3e-4,  # each layer is launched from Python (Chainer)
         },
         settled=("bucket", "overlap"),
     ),
     "ddp": SoftwareFacts(
-        "gradients in buckets, while the backward pass runs (PyTorch DDP, Horovod, MXNet)",
+        "gradients in buckets, during the backward pass (PyTorch DDP, Horovod, MXNet)",
         {"log_open": 0.0},
         settled=("log_open",),
     ),

@@ -1,14 +1,13 @@
-"""An architecture: a network before it meets a sample.
+"""Architecture: a network for samples of any size.
 
-Either `layers`, a list of steps (grids/models/steps.py shows every one), or a `family`
-with its settings, which writes the same steps:
-
+It has either `layers`, a list of steps (all are shown in grids/models/steps.py), or a `family` with
+settings, which produces such steps:
     name: resnet50
     title: ResNet-50 v1.5
     source: He et al., CVPR 2016
     rank: 2
     family: {name: resnet, stages: [3, 4, 6, 3]}
-    profiles:                                   # measured FW + BW a sample, where known
+    profiles:                                   # measured FW + BW per sample, if known
       - {device: v100, shape: [3, 226, 226], seconds: 3.119502e-3, source: the authors}
 """
 
@@ -32,35 +31,31 @@ from grids.reading.textfile import digest_text
 
 
 class Architecture(Entry):
-    """A network that takes any sample of its rank, the number of spatial dimensions.
-
-    Those of rank 1 take sequences.
-    """
+    """A network for any sample of its rank, the number of spatial dimensions; 1: sequences."""
 
     rank: Literal[1, 2, 3]
     layers: Annotated[Steps, Field(min_length=1)] | None = None
     family: Family | None = None
-    # Few: reading the file infers the layers once for each.
+    # At most 16: validation infers the layers once per profile.
     profiles: Annotated[tuple[Profile, ...], Field(max_length=16)] = ()
     customary: str | None = None  # the data set for which its size is usually quoted
-    longest: Count | None = None  # tokens of the longest sequence that it was trained for
-    # How many of the first layers spatial groups divide; the parts are gathered behind them. None:
-    # all.
+    longest: Count | None = None  # tokens of the longest sequence it was trained for
+    # Number of first layers that spatial groups divide, before parts are gathered. None: all.
     spatial_layers: Count | None = None
 
     @model_validator(mode="after")
     def _check_form(self) -> Self:
-        """The architecture, if it has either layers or a family."""
+        """Check that there is either a list of layers or a family."""
         if (self.layers is None) == (self.family is None):
             raise ValueError("expected either 'layers' or 'family', got both or neither")
         return self
 
     @model_validator(mode="after")
     def _check_profiles(self) -> Self:
-        """The architecture, if the measured shapes fit it."""
+        """Check that the measured shapes fit the network."""
         for index, profile in enumerate(self.profiles):
             try:
-                # Whether a shape fits depends on no number of targets.
+                # Whether a shape fits does not depend on the number of targets.
                 self.layers_for(profile.shape, targets=1)
             except ShapeError as error:
                 raise ValueError(f"profiles.{index}.shape: {error}") from None
@@ -73,7 +68,7 @@ class Architecture(Entry):
 
     @property
     def fingerprint(self) -> str:
-        """A digest of the network itself: title, source and profiles do not change it."""
+        """Digest of the network alone: title, source and profiles do not change it."""
         network = self.model_dump(
             mode="json", include={"rank", "layers", "family", "spatial_layers"}, exclude_none=True
         )
@@ -81,15 +76,15 @@ class Architecture(Entry):
 
     @property
     def own_dataset(self) -> Dataset | None:
-        """None: a file of ParaDL's brings a data set, an architecture does not."""
+        """Return None: only .net files bring a data set."""
         return None
 
     def table(self, dataset: Dataset) -> LayerTable:
-        """The layers for the data set's samples; ShapeError where they do not fit."""
+        """Return the layers for the data set's samples; ShapeError if they do not fit."""
         return self.layers_for(dataset.shape, dataset.targets)
 
     def layers_for(self, shape: tuple[int, ...], targets: int | None) -> LayerTable:
-        """The layers for samples of `shape` (C, [d,] h, w) and `targets` outputs."""
+        """Return the layers for samples of `shape` (C, [d,] h, w) and `targets` outputs."""
         if len(shape) - 1 != self.rank:
             raise ShapeError(f"{self.name} takes {_describe_misfit(self.rank, len(shape) - 1)}")
         return _infer_once(self, shape, targets)
@@ -97,47 +92,47 @@ class Architecture(Entry):
     def profile(
         self, dataset: Dataset, device: str, precision: PrecisionName | None = None
     ) -> Profile | None:
-        """The measurement nearest to the data set's samples.
+        """Return the measurement nearest to the data set's samples.
 
-        precision: only measurements in it, or of no stated precision; None: all.
+        precision: only measurements in it or of unstated precision; None: all.
         """
         return find_nearest_profile(self.profiles, device, dataset.shape, precision)
 
     def profiles_on(self, device: str) -> tuple[Profile, ...]:
-        """The measurements on a device."""
+        """Return the measurements on a device."""
         return tuple(profile for profile in self.profiles if profile.device == device)
 
     def seconds(
         self, dataset: Dataset, device: str, precision: PrecisionName | None = None
     ) -> Floats | None:
-        """Measured FW_l + BW_l a sample [G] on a device; None where nobody measured it."""
+        """Return measured FW_l + BW_l per sample [G] on a device; None without a measurement."""
         profile = self.profile(dataset, device, precision)
         if profile is None:
             return None
-        # For another shape than was measured, each layer's time grows as its own FLOPs do.
+        # For a shape that was not measured, each layer's time scales with its FLOPs.
         measured = self.layers_for(profile.shape, dataset.targets)
         return profile.seconds * self.table(dataset).flops / float(measured.flops.sum())
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """None: what is odd about an architecture is refused; files of ParaDL's have warnings."""
+        """Return none: mismatches in an architecture are errors; only .net files have warnings."""
         return ()
 
     @property
     def mask(self) -> None:
-        """None: strategies choose the layers that they split; a file of ParaDL's may list them."""
+        """Return None: only .net files may list the layers to split."""
         return None
 
 
 def _describe_misfit(rank: int, got: int) -> str:
-    """The samples that fit, and those that came."""
+    """Describe the expected and the given samples."""
     if rank == 1:
         return f"sequences, [C, length], got samples of {got} spatial dimensions"
     return f"samples of {rank} spatial dimensions, got {got}"
 
 
-@lru_cache(maxsize=256)  # every part of a sweep spreads measured times over the layers
+@lru_cache(maxsize=256)  # every part of a sweep needs the layers again
 def _infer_once(model: Architecture, shape: tuple[int, ...], targets: int | None) -> LayerTable:
-    """The layers of a model for one shape, kept for the next caller."""
+    """Infer the layers of a model for one shape, cached."""
     table = infer_layers(model.name, model.steps, shape, targets)
     return replace(table, spatial_layers=model.spatial_layers)

@@ -1,18 +1,17 @@
 """Attention: each position reads all positions of a sequence, weighted by how they match.
 
     layers:
-      - attention: {heads: 12}                       # of a sequence to itself
-      - attention: {heads: 8, keys: encoder}         # to what an earlier step gives
+      - attention: {heads: 12}                       # self-attention
+      - attention: {heads: 8, keys: encoder}         # cross-attention to an earlier step's output
       - attention: {heads: 32, kv_heads: 8, head_features: 128, rotary: true, bias: false}
       - attention: {score: additive, keys: encoder, normalise: true}
-      - matmul: {by: keys, transpose: true, heads: 8}  # a product of two tensors by itself
+      - matmul: {by: keys, transpose: true, heads: 8}  # just a product of two tensors
 
-Scaled dot products are Vaswani et al. 2017 (Attention is all you need), equation 1: softmax(Q K^T /
-sqrt(d)) V with projections of Q, K, V and of what comes out. Additive attention is Bahdanau et al.
-2015, v tanh(W q + U k); normalised (Salimans and Kingma 2016), v has a length and the sum a bias,
-as GNMT has it in TensorFlow and PyTorch. Both are built of layers that the network has a row for
-each, as frameworks run them that do not fuse them: scores of all pairs of positions cross the
-memory, and are kept.
+Dot-product attention is Vaswani et al. 2017, equation 1: softmax(Q K^T / sqrt(d)) V, with
+projections of Q, K, V and of the result. Additive attention is Bahdanau et al. 2015,
+v tanh(W q + U k); when normalised (Salimans and Kingma 2016), v has a length and the sum a bias, as
+in the GNMT of TensorFlow and PyTorch. Every operation is a row of the layer table, as frameworks
+without fused kernels run it: the scores of all pairs of positions go through memory, and are kept.
 """
 
 from dataclasses import replace
@@ -27,10 +26,10 @@ from grids.reading.errors import InputError, ShapeError
 
 
 class MatMul(BuildingSettings):
-    """The product of two tensors: positions x features, times those of `by`, head by head.
+    """The product of two tensors, positions x features, head by head.
 
-    Transposed: each position's features with those of every position of `by`, T x d times S x d as
-    T x S. Else T x S times S x d as T x d.
+    Transposed: the features of each position with those of every position of `by`, T x d times
+    S x d giving T x S. Otherwise T x S times S x d giving T x d.
     """
 
     bare: ClassVar[str] = "by"
@@ -47,15 +46,15 @@ class MatMul(BuildingSettings):
 
 
 class Attention(BuildingSettings):
-    """Queries of what comes in to the keys and values of `keys`, or of the same sequence.
+    """Attention of the input's queries to the keys and values of `keys`, or of the input itself.
 
-    features: of all heads together, those that come in by default; or head_features of each.
-    bias: of the matrices; output_bias: of the last one, if it differs.
-    kv_heads: heads of keys and values, each for several of queries (Ainslie et al. 2023). rotary:
-    whether queries and keys turn with their position. normalise_heads: whether queries and keys are
-    scaled by their root mean square, head by head. distances: buckets of learned biases by the
-    distance of two positions (Raffel et al. 2020); learns_distances: whether they are this layer's
-    own, and not those of an earlier one. window: positions that one reads, if not all.
+    features: of all heads together, by default the input's; or head_features of one head. bias: of
+    the matrices; output_bias: of the last one, if different. kv_heads: heads of keys and values,
+    each shared by several queries (Ainslie et al. 2023). rotary: rotate queries and keys by
+    position. normalise_heads: divide each head's queries and keys by their root mean square.
+    distances: number of learned biases, by distance of two positions (Raffel et al. 2020);
+    learns_distances: whether they are this layer's or an earlier one's. window: positions that a
+    query reads, if not all.
     """
 
     bare: ClassVar[str] = "heads"
@@ -77,13 +76,13 @@ class Attention(BuildingSettings):
 
     @model_validator(mode="after")
     def _check_score(self) -> Self:
-        """The settings, if they are those of one kind of score."""
+        """Check that the settings fit the kind of score."""
         if self.score == "dot" and self.heads is None:
-            raise ValueError("heads: expected how many there are; 1 for one")
+            raise ValueError("heads: expected the number of heads; 1 for a single one")
         if self.score == "dot" and self.normalise:
-            raise ValueError("normalise: expected with 'score: additive' alone")
+            raise ValueError("normalise: only allowed with 'score: additive'")
         if self.score == "additive" and self.heads is not None:
-            raise ValueError("heads: expected none with 'score: additive', which has one")
+            raise ValueError("heads: not allowed with 'score: additive', which has one head")
         if self.heads is not None and self.heads % (self.kv_heads or 1):
             raise ValueError(f"kv_heads: expected a divisor of {self.heads} heads")
         if self.features is not None and self.head_features is not None:
@@ -102,13 +101,13 @@ class Attention(BuildingSettings):
         depth = self.head_features or _split_heads(f"{name}.query", width, self.heads)
         width, shared = depth * self.heads, depth * (self.kv_heads or self.heads)
         role = Role("columns", "heads", self.heads)
-        of_shared = Role("columns", "kv_heads", self.kv_heads or self.heads)
+        shared_role = Role("columns", "kv_heads", self.kv_heads or self.heads)
         query = project(site, f"{name}.query", x, width, role, bias=self.bias)
-        key = project(site, f"{name}.key", memory, shared, of_shared, bias=self.bias)
-        value = project(site, f"{name}.value", memory, shared, of_shared, bias=self.bias)
+        key = project(site, f"{name}.key", memory, shared, shared_role, bias=self.bias)
+        value = project(site, f"{name}.value", memory, shared, shared_role, bias=self.bias)
         query, key = (
-            self._turn(site, of, stream, depth)
-            for of, stream in ((f"{name}.query", query), (f"{name}.key", key))
+            self._rotate(site, stream_name, stream, depth)
+            for stream_name, stream in ((f"{name}.query", query), (f"{name}.key", key))
         )
         scores = compare(site, f"{name}.scores", query, key, self.heads)
         if self.distances is not None:
@@ -119,15 +118,15 @@ class Attention(BuildingSettings):
         role = replace(role, divided="rows")
         return project(site, f"{name}.output", context, features, role, bias=bias)
 
-    def _turn(self, site: Site, name: str, x: LayerOutput, depth: int) -> LayerOutput:
-        """Queries or keys, scaled and turned where the settings say so."""
+    def _rotate(self, site: Site, name: str, x: LayerOutput, depth: int) -> LayerOutput:
+        """Normalise and rotate queries or keys, if the settings say so."""
         if self.normalise_heads:
             passage = Passage(x.tensor, x.tensor, counts=Counts(weights=depth, biases=0))
             x = site.add(f"{name}.norm", "rmsnorm", passage, x)
         return site.add(f"{name}.rotary", "rotary", keep_sizes(x), x) if self.rotary else x
 
     def _add_distances(self, site: Site, name: str, scores: LayerOutput) -> LayerOutput:
-        """Scores with a learned bias for each head and bucket of distances."""
+        """Add a learned bias per head and bucket of distances to the scores."""
         assert self.heads is not None
         assert self.distances is not None
         weights = self.distances * self.heads if self.learns_distances else 0
@@ -137,7 +136,7 @@ class Attention(BuildingSettings):
     def _build_additive(
         self, name: str, x: LayerOutput, memory: LayerOutput, width: int, site: Site
     ) -> LayerOutput:
-        """A sum of each query with each key, of which a vector makes a score."""
+        """Build the sums of all queries and keys, and reduce each with a vector to a score."""
         query = project(site, f"{name}.query", x, width, bias=False)
         key = project(site, f"{name}.key", memory, width, bias=False)
         queries, keys = x.tensor.extents[0], memory.tensor.extents[0]
@@ -162,26 +161,26 @@ class Attention(BuildingSettings):
 def project(
     site: Site, name: str, x: LayerOutput, features: int, role: Role = NO_ROLE, *, bias: bool
 ) -> LayerOutput:
-    """A matrix for the features of each position."""
+    """Add a matrix for the features of each position."""
     y = make_sequence(x.tensor.extents[0], features)
     return site.add(name, "linear", Passage(x.tensor, y, bias=bias, role=role), x)
 
 
 def weigh(site: Site, name: str, scores: LayerOutput) -> LayerOutput:
-    """The softmax of scores: with queries, keys and values Megatron's core attention."""
+    """Add the softmax of scores; with queries, keys and values it is Megatron's core attention."""
     passage = replace(keep_sizes(scores), role=Role(module="core_attn"))
     return site.add(f"{name}.softmax", "softmax", passage, scores)
 
 
 def keep_sizes(x: LayerOutput) -> Passage:
-    """The way through a layer whose output has the sizes of its input."""
+    """Return the passage through a layer whose output has its input's sizes."""
     return Passage(x.tensor, x.tensor)
 
 
 def compare(site: Site, name: str, x: LayerOutput, other: LayerOutput, heads: int) -> LayerOutput:
-    """T x S scores a head: each position's features with those of each position of `other`.
+    """Add T x S scores per head: features of each position with those of each of `other`.
 
-    Of fewer heads of `other`, each serves several.
+    If `other` has fewer heads, each serves several.
     """
     queries, features = expect_sequence(name, x.tensor)
     keys, others = expect_sequence(name, other.tensor)
@@ -198,9 +197,9 @@ def compare(site: Site, name: str, x: LayerOutput, other: LayerOutput, heads: in
 def collect(
     site: Site, name: str, x: LayerOutput, other: LayerOutput, heads: int, depth: int | None = None
 ) -> LayerOutput:
-    """T x d a head: the features of the positions of `other`, in the measure of T x S weights.
+    """Add T x d sums per head: features of the positions of `other`, weighted by T x S.
 
-    depth: features of a head, where several heads share those of `other`.
+    depth: features per head, if several heads share those of `other`.
     """
     queries, scores = expect_sequence(name, x.tensor)
     keys, features = expect_sequence(name, other.tensor)
@@ -215,16 +214,16 @@ def collect(
 
 
 def expect_window(name: str, memory: Shape, window: int | None) -> None:
-    """ShapeError for a sequence that is longer than the window of positions that one reads."""
+    """Raise ShapeError for a sequence that is longer than the window."""
     if window is not None and memory.extents[0] > window:
         raise ShapeError(
             f"{name}: reads a sliding window of {window:,} positions, which is not modelled for "
-            f"sequences that are longer, got {memory.extents[0]:,}"
+            f"longer sequences, got {memory.extents[0]:,}"
         )
 
 
 def _split_heads(name: str, features: int, heads: int) -> int:
-    """Features of a head; InputError where heads do not divide them."""
+    """Return features per head; InputError if heads do not divide them."""
     if features % heads:
         raise InputError(
             f"heads: expected a divisor of {features} features, got {heads}",

@@ -9,26 +9,26 @@ from grids.reading.errors import InputError
 
 
 class Site(Protocol):
-    """The network as far as it is built. `targets`: outputs to learn; None: of tokens."""
+    """The part of the network built so far. `targets`: outputs to learn; None: tokens."""
 
     @property
     def targets(self) -> int | None: ...
 
     def add(self, name: str, kind: str, passage: Passage, *inputs: LayerOutput) -> LayerOutput:
-        """The output of a new layer of a kind that reads `inputs`."""
+        """Add a layer of a kind that reads `inputs`, and return its output."""
         ...
 
     def look_up(self, name: str, reference: str) -> LayerOutput:
-        """The output of an earlier step, which `name` refers to; InputError where there is none."""
+        """Return the output of an earlier step that `name` refers to; InputError if none has it."""
         ...
 
     def find_table(self, x: LayerOutput) -> tuple[str | None, int]:
-        """The kind of the layer that made a tensor, and its weights; None, 0: the sample."""
+        """Return the kind of the layer that made a tensor, and its weights; None, 0: sample."""
         ...
 
 
 class BuildingSettings(StepSettings):
-    """The settings of a step of several layers, or of layers that read several tensors."""
+    """Settings of a step that makes several layers, or layers that read several tensors."""
 
     @abstractmethod
     def build(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
@@ -36,16 +36,16 @@ class BuildingSettings(StepSettings):
 
 
 def expect_sequence(name: str, x: Shape) -> tuple[int, int]:
-    """Positions and features of a sequence; InputError for an image."""
+    """Return positions and features of a sequence; InputError for an image."""
     if not x.is_sequence:
         raise InputError(
             f"expected a sequence, got an image of {x}",
             where=f"layer {name}",
-            advice="write 'to_sequence' before it, which makes each place of an image a position",
+            advice="write 'to_sequence' before it, which turns pixels into positions",
         )
     return x.extents[0], x.channels
 
 
 def make_sequence(positions: int, features: int) -> Shape:
-    """The tensor of a sequence."""
+    """Return the tensor of a sequence."""
     return Shape(features, (positions,))

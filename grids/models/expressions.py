@@ -1,7 +1,7 @@
 """Expressions in model files: `$width`, `$(4 * width)`, `layer$(stage + 1)`.
 
-Python's own arithmetic and comparisons of numbers, items and keys of settings, `len`, `min` and
-`max`. Nothing is executed: the text is parsed, and only the nodes below are evaluated.
+They have Python's arithmetic, comparisons, indexing and keys of settings, `len`, `min` and `max`.
+Nothing is executed: the text is parsed, and only the syntax nodes handled below are evaluated.
 """
 
 import ast
@@ -13,11 +13,11 @@ from typing import Any
 
 from grids.reading.errors import InputError, shorten
 
-MOST_TEXT = 200  # characters; a longer expression is hostile, and could nest too deep for Python
-MOST_NUMBER = 2**53  # float64 counts exactly to here
+MOST_TEXT = 200  # characters; longer expressions are hostile, and might exceed Python's recursion
+MOST_NUMBER = 2**53  # float64 is exact up to here
 MOST_POWER = 64
 
-# `$name`, or `$(...)` with at most two pairs of parentheses inside one another.
+# `$name`, or `$(...)` with parentheses nested at most two deep.
 _EXPRESSION = r"\$(?:(\w+)|\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\))"
 EXPRESSION = re.compile(_EXPRESSION)
 
@@ -40,12 +40,12 @@ _COMPARISONS: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
 }
-_WORDS = {"true": True, "false": False, "null": None}  # as YAML has them
+_WORDS = {"true": True, "false": False, "null": None}  # spelled as in YAML
 _FUNCTIONS: dict[str, Callable[..., Any]] = {"len": len, "min": min, "max": max}
 
 
 def fill_in(text: str, names: Names) -> object:
-    """The text with the values of its expressions; of an expression alone, the value itself.
+    """Substitute the expressions in a text; a single expression gives its value, of any type.
 
     >>> fill_in("$(2 * width)", {"width": 64})
     128

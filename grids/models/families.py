@@ -1,7 +1,7 @@
-"""Families: networks of one design and many sizes, `{name: resnet, stages: [3, 4, 6, 3]}`.
+"""Families: networks of one design in many sizes, `{name: resnet, stages: [3, 4, 6, 3]}`.
 
-The catalogue's are files of settings, words and layers (grids/models/template.py). A user's own is
-such a file, too, named by its path: `{name: ./my_family.yaml, width: 32}`.
+A family is a file of settings, words and layers (grids/models/template.py), in the catalogue or of
+the user's own: `{name: ./my_family.yaml, width: 32}`.
 """
 
 import json
@@ -32,18 +32,18 @@ _STEPS: TypeAdapter[Steps] = TypeAdapter(Steps)
 
 @cache
 def list_families() -> tuple[str, ...]:
-    """The names of the catalogue's families."""
+    """Names of the families in the catalogue."""
     return tuple(sorted(path.stem for path in FAMILIES.glob("*.yaml")))
 
 
 @cache
 def load_family(name: str) -> Template:
-    """A family of the catalogue."""
+    """Load a family of the catalogue."""
     return Template.model_validate(load(FAMILIES / f"{name}.yaml").data)
 
 
 class Family(Record):
-    """A family of the catalogue with all of its settings."""
+    """A family of the catalogue with its settings."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -52,20 +52,18 @@ class Family(Record):
     @model_validator(mode="before")
     @classmethod
     def _complete(cls, value: Any) -> Any:
-        """The name with all settings, those by default too."""
+        """Add the defaults of settings that are not given."""
         if not isinstance(value, dict) or not isinstance(value.get("name"), str):
             return value
-        name, given = (
-            value["name"],
-            {key: setting for key, setting in value.items() if key != "name"},
-        )
+        name = value["name"]
+        given = {key: setting for key, setting in value.items() if key != "name"}
         if name not in list_families():
             raise InputError.unknown("family", name, list_families())
         return {"name": name} | fill_settings(load_family(name).settings, given, {}, _join_keys)
 
     @model_validator(mode="after")
     def _check_steps(self) -> Self:
-        """The family, if its settings are those of a network."""
+        """Check that the settings give a network."""
         self.write_steps()
         return self
 
@@ -73,21 +71,21 @@ class Family(Record):
         return hash(self.model_dump_json())
 
     def write_steps(self) -> Steps:
-        """The network's steps; ValueError where a setting is none."""
+        """Return the network's steps; ValueError for a wrong setting."""
         return _write_once(self.name, json.dumps(self.__pydantic_extra__))
 
     @classmethod
     def __get_pydantic_json_schema__(
         cls, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        """The catalogue's families with their settings; a file's family with any settings."""
+        """Return the schema: catalogued families with their settings, files with any settings."""
         file = {"properties": {"name": {"type": "string", "pattern": r"/|\.ya?ml$"}}}
         forms = [_describe(name, load_family(name)) for name in list_families()]
         return {"type": "object", "required": ["name"], "anyOf": [*forms, file]}
 
 
 def _describe(name: str, family: Template) -> JsonSchemaValue:
-    """The JSON schema of a family's settings."""
+    """Return the JSON schema of a family's settings."""
     needed = [key for key, form in family.settings.items() if is_required(form)]
     return {
         "properties": {"name": {"const": name}} | {key: {} for key in family.settings},
@@ -100,9 +98,9 @@ def _join_keys(keypath: KeyPath) -> str:
     return ".".join(map(str, keypath))
 
 
-@lru_cache(maxsize=256)  # a network's steps are read for every shape of its samples
+@lru_cache(maxsize=256)  # steps are read for every sample shape
 def _write_once(name: str, settings: str) -> Steps:
-    """The steps of a family of the catalogue for settings as JSON."""
+    """Return the steps of a catalogued family for settings as JSON."""
     written = load_family(name).write(json.loads(settings), _join_keys)
     try:
         return _STEPS.validate_python(written.layers)

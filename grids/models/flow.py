@@ -1,18 +1,18 @@
 """The flow of a sample through a network: what crosses a cut, what is kept, how deep it is.
 
-Layers stand in an order in which a sample meets them, and read layers before them: `inputs` has the
-positions of the layers that made what each of them reads, -1 for the sample.
+Layers are in an order in which a sample passes them, and read earlier layers: `inputs` has the
+positions of the layers that each reads, -1 for the sample.
 
-The backward pass reads a part of what the forward pass made: until then that part is memory. A
-tensor is kept, once, where a layer that reads it needs its input, or the layer that made it its
-output (grids/models/kinds.py). It belongs to the layer that made it, the sample to the first one.
-Additions and concatenations need neither, but a concatenation is a copy: where a ReLU ends in one
-before a convolution, ReLU's output is kept, and the copy is, too.
+The backward pass reads some of the forward pass's tensors, which occupy memory until then. A tensor
+is kept, once, if a layer that reads it needs its input, or the layer that made it needs its output
+(grids/models/kinds.py). It is counted with the layer that made it; the sample with the first layer.
+Additions and concatenations need neither. But a concatenation copies: with a ReLU before it and a
+convolution after it, both the ReLU's output and the copy are kept.
 
-A ReLU is in place where it alone reads a tensor that nobody needs: its output, which is kept,
-takes that tensor's memory. Where another layer reads the tensor, too, or its maker needs it (a ReLU
-behind a ReLU), it must not be overwritten, and ReLU's output is another one. One rule counts both
-right: of two tensors that share memory, only the output is needed.
+A ReLU runs in place if it alone reads a tensor that nobody keeps: its output, which is kept, takes
+that tensor's memory. If another layer reads the tensor too, or its maker needs it (a ReLU after a
+ReLU), the ReLU's output has memory of its own. One rule covers both cases: of two tensors that
+share memory, only the output is needed.
 """
 
 from collections.abc import Sequence
@@ -26,17 +26,17 @@ from grids.models.kinds import LayerKind
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-SAMPLE = -1  # as a position: what no layer made
+SAMPLE = -1  # the sample's position
 
 
 def count_crossing(inputs: Sequence[Sequence[int]], sample: Any, y: Floats) -> Floats:
-    """Items a sample [G, ...] that cross a cut behind each layer: a chain's y, 0 behind the last.
+    """Count items per sample [G, ...] that cross a cut behind each layer; 0 behind the last.
 
-    A tensor made at or before the cut that a later layer reads crosses it, once: inside a residual
-    block the shortcut does, too. sample, y: items of the sample [...], and of each output [G, ...].
+    A tensor made at or before the cut crosses it, once, if a later layer reads it, as a shortcut in
+    a residual block does. sample, y: items of the sample [...], and of each output [G, ...].
     """
-    # Each layer's own position: until then a tensor that nobody reads is there. The sample stands
-    # last, where its position -1 points, and is there before the first layer.
+    # A tensor that nobody reads ends at its own layer. The sample comes last, where position -1
+    # points, and exists before the first layer.
     last_reader = [*range(len(inputs)), 0]
     for reader, positions in enumerate(inputs):
         for position in positions:
@@ -48,11 +48,11 @@ def count_crossing(inputs: Sequence[Sequence[int]], sample: Any, y: Floats) -> F
 
 
 def find_depth(inputs: Sequence[Sequence[int]], multiplying: Flags) -> int:
-    """Multiplying layers on the longest way through the network, 50 of ResNet-50's 54.
+    """Count multiplying layers on the longest path through the network: 50 of ResNet-50's 54.
 
-    What lies beside it makes it no longer: a projection on a shortcut, a branch of a block.
+    Layers beside that path, such as projections on shortcuts, do not count.
     """
-    depths = [0] * (len(inputs) + 1)  # the sample's stands last
+    depths = [0] * (len(inputs) + 1)  # the sample's is last
     for layer, positions in enumerate(inputs):
         depths[layer] = max(depths[position] for position in positions) + int(multiplying[layer])
     assert depths[SAMPLE] == 0
@@ -62,14 +62,12 @@ def find_depth(inputs: Sequence[Sequence[int]], multiplying: Flags) -> int:
 def count_kept_items(
     kinds: Sequence[LayerKind], inputs: Sequence[Sequence[int]], sample: float, y: Floats
 ) -> Floats:
-    """Items a sample [G] that are kept of each layer's output, and of the sample with the first.
+    """Count items per sample [G] kept of each layer's output; the sample counts with the first.
 
-    And the states that a layer carries from one position to the next, which are no tensor of it.
-
-    inputs: the positions of the layers that made what each layer reads. sample, y: items of the
-    sample, of each output [G].
+    States carried from one position to the next are included. inputs: positions of the layers that
+    each layer reads. sample, y: items of the sample, of each output [G].
     """
-    # One more than there are layers: the sample stands last, where its position -1 points.
+    # The sample comes last, where position -1 points.
     kept = np.array([*(kind.keeps_output for kind in kinds), False])
     for kind, positions in zip(kinds, inputs, strict=True):
         if kind.keeps_input:
@@ -80,5 +78,5 @@ def count_kept_items(
 
 
 def count_kept_bytes(kinds: Sequence[LayerKind], y: Floats) -> Floats:
-    """Bytes a sample [G] that each layer remembers besides tensors, whatever the precision."""
+    """Count bytes per sample [G] that each layer keeps besides tensors, in any precision."""
     return np.array([kind.remembered for kind in kinds]) * y

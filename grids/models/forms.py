@@ -1,9 +1,9 @@
-"""Forms: which settings a template, a word or a family takes, and their defaults.
+"""Forms: the settings that a template, a word or a family takes, with their defaults.
 
     {stages: required, width: 64, inner: $(4 * width)}
 
-`required` has no default; a default may be an expression of the settings before it. A list of one
-mapping in which something is required is the form of each item of a list.
+`required` means no default; a default may be an expression of earlier settings. A list of one
+mapping with a required key is the form of each item of a list.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,14 +21,14 @@ Where = Callable[[KeyPath], str]
 
 
 def go_below(where: Where, *keys: str | int) -> Where:
-    """How messages call the places below these keys."""
+    """Return `where` for places below these keys."""
     return lambda path: where((*keys, *path))
 
 
 def fill_settings(form: Form, given: object, names: Names, where: Where) -> dict[str, object]:
-    """The given settings, with defaults for the others; InputError: unknown, or missing.
+    """Return the given settings plus defaults; InputError for an unknown or missing setting.
 
-    names: what expressions know besides. where: how messages call the place of a setting.
+    names: further names for expressions. where: turns a setting's key path into its place.
     """
     if not isinstance(given, Mapping):
         raise InputError(f"expected a mapping, got {shorten(given)}", where=where(()))
@@ -42,7 +42,7 @@ def fill_settings(form: Form, given: object, names: Names, where: Where) -> dict
 def _fill_one(
     key: str, form: Any, given: Mapping[str, object], names: Names, where: Where
 ) -> object:
-    """One setting: as it is given, or by default."""
+    """Return one setting, given or by default."""
 
     if key in given:
         items = isinstance(form, list)
@@ -53,7 +53,7 @@ def _fill_one(
 
 
 def _fill_items(form: list[Any], given: object, where: Where) -> object:
-    """A list; where its form says what its items need, each with its defaults."""
+    """Return a list, whose items get defaults if the form describes them."""
     if not is_required(form):
         return given
     if not isinstance(given, list):
@@ -72,7 +72,7 @@ def is_required(form: object) -> bool:
 
 
 def refuse_unknown(given: Mapping[str, object], known: Mapping[str, object], where: Where) -> None:
-    """InputError for a key that is not known."""
+    """Raise InputError for an unknown key."""
     for key in given:
         if key not in known:
             raise InputError("unknown key", where=where((key,)), advice=suggest_name(key, known))

@@ -1,7 +1,7 @@
-"""A layer given by its counts: `free: {flops: 2e9, weights: 1e6, outputs: 512}`.
+"""Layer given by its counts: `free: {flops: 2e9, weights: 1e6, outputs: 512}`.
 
-For layers without a word of their own. Their inside is not known, so that no group can split them:
-in every group but a pipeline each PE runs all of it.
+For layers that have no step of their own. Since their inside is unknown, no group can split them:
+except in pipelines, each PE runs all of it.
 """
 
 from typing import Annotated
@@ -13,16 +13,16 @@ from grids.models.settings import BY_FORM, LIST, LayerSettings, Number, Targets,
 from grids.models.tensors import Counts, Passage, Shape
 from grids.reading.errors import InputError
 
-# What a layer table holds of anything; more is a slip of the pen.
+# The bound of a layer table; more is a typo.
 Amount = Annotated[float, Field(ge=0, le=1e18, allow_inf_nan=False), BeforeValidator(refuse_bool)]
 OutputSizes = Annotated[tuple[Count, ...], Field(min_length=1, max_length=4), Tag(LIST)]
 
 
 class Free(LayerSettings):
-    """Forward operations a sample, weights, and items in and out a sample.
+    """Forward operations per sample, weights, and items in and out per sample.
 
-    inputs: all items that come in, unless given. outputs: their number, or C x extents; the sizes
-    that come in, unless given.
+    inputs: by default all incoming items. outputs: their number, or C x extents; by default the
+    input's sizes.
     """
 
     flops: Amount
@@ -38,7 +38,7 @@ class Free(LayerSettings):
         return Passage(x, y, counts=counts)
 
     def _find_output(self, layer: str, x: Shape, targets: int | None) -> Shape:
-        """The output, of the input's rank."""
+        """Return the output, of the input's rank."""
         if self.outputs is None:
             return x
         if self.outputs == "targets" or isinstance(self.outputs, int):

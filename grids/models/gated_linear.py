@@ -1,10 +1,10 @@
-"""Gated linear layers: two matrices beside each other, the activation of one times the other.
+"""Gated linear layers: two matrices side by side, the activation of one times the other.
 
     layers:
-      - gated: {hidden: 14336, bias: false}     # and a matrix back to the features that came in
+      - gated: {hidden: 14336, bias: false}     # followed by a matrix back to the input's features
 
 Shazeer 2020 (GLU variants improve transformer, arXiv 2002.05202). Activation and product are one
-kernel, as Megatron and most stacks have them: of both only the inputs are kept.
+kernel, as in Megatron and most stacks, so only its inputs are kept.
 """
 
 from dataclasses import replace

@@ -1,11 +1,10 @@
 """Kinds of layers: how they compute, what they keep, and how a group may split them.
 
-All that the oracle knows of a kind stands in its class here; the words of steps, the names in
-ParaDL's files and the flags of the layer table follow from `KINDS`. An element-wise kind is a row
-of `KINDS`; one that computes otherwise is a class, too; one with settings has them in
-grids/models/steps.py. A further fact about kinds is an attribute of `Kind` with the value of
-element-wise layers, set again by classes that differ. grids/models/flow.py derives from three of
-them what is kept for the backward pass.
+Everything the oracle knows about a kind is in its class here. Words of steps, names in the authors'
+.net files and flags of the layer table follow from `KINDS`. An element-wise kind is one row of
+`KINDS`; one that computes differently also has a class; settings are in grids/models/steps.py. A
+new fact is an attribute of `LayerKind` with the value of element-wise layers, overridden where it
+differs. grids/models/flow.py derives what is kept for the backward pass.
 """
 
 import math
@@ -17,68 +16,68 @@ Sizes = tuple[int, ...]
 
 @dataclass(frozen=True)
 class LayerKind:
-    """A kind of layer; by default element-wise: each item comes from the items in its place.
+    """A kind of layer, by default element-wise: each item follows from the items in its place.
 
-    steps: the words that make such a layer in an architecture, none where a larger step ends in
-    one. prefixes: how the names of such layers begin in ParaDL's files.
+    steps: words of an architecture that make such a layer; none if it only ends a larger step.
+    prefixes: how the names of such layers begin in .net files.
     """
 
     name: str
     steps: tuple[str, ...] = ()
     prefixes: tuple[str, ...] = ()
 
-    # Its operations are multiply-accumulates with weights; else it takes as long as its traffic.
+    # Computes multiply-accumulates with weights; otherwise it takes as long as its memory traffic.
     multiplies: ClassVar[bool] = False
-    # A kernel slides over the extents: a spatial group may split them, with a halo if K > 1.
+    # A kernel slides over the input: spatial groups may split it, with a halo if K > 1.
     windowed: ClassVar[bool] = False
     # Groups split its filters or channels by default.
     divides: ClassVar[bool] = False
-    # Its kernel slides over the output: it makes several rows of one.
+    # The kernel slides over the output: a row of the input makes several rows.
     spreads: ClassVar[bool] = False
-    # Only its counts are known: no group splits it.
+    # Only its counts are known, so no group can split it.
     opaque: ClassVar[bool] = False
-    # It takes all items that come in as channels of one item each.
+    # All incoming items become channels of one item each.
     flattens: ClassVar[bool] = False
-    # Its backward pass reads its input.
+    # The backward pass reads the input.
     keeps_input: ClassVar[bool] = False
-    # Its backward pass reads its output. It runs in place where nothing else needs the input.
+    # The backward pass reads the output. Runs in place if nothing else needs the input.
     keeps_output: ClassVar[bool] = False
-    # Other bytes that its backward pass reads, in any precision [bytes an output item].
+    # Further bytes for the backward pass, the same in any precision [bytes per output item].
     remembered: ClassVar[int] = 0
-    # Other items, in the precision of tensors [items an output item].
+    # Further items for the backward pass, in the tensors' precision [items per output item].
     carried: ClassVar[int] = 0
-    # The reason why no group can split its filters or channels; empty where groups can.
+    # Why no group can split its filters or channels; empty if groups can.
     whole: ClassVar[str] = ""
 
     @property
     def elementwise(self) -> bool:
-        """True if each item comes from the items in its place."""
+        """True if each item follows from the items in its place."""
         return not self.multiplies and not self.windowed
 
     @property
     def convolves(self) -> bool:
-        """True if it is a convolution, of which a group may split filters or channels."""
+        """True for convolutions, whose filters or channels a group may split."""
         return self.multiplies and self.windowed
 
     def count_weights(self, channels: int, filters: int, kernel: Sizes) -> int:
-        """|w| without biases, of C channels that each filter reads, F filters and a kernel K."""
+        """Return |w| without biases, for C channels per filter, F filters and a kernel K."""
         return 0
 
     def count_biases(self, filters: int) -> int:
-        """|bi|, where the layer has biases at all."""
+        """Return |bi|, for layers with biases."""
         return 0
 
     def count_operations(self, weights: float, y: Sizes, kernel: Sizes) -> float:
-        """Forward operations a sample, of |w| weights, F x extents out (`y`; of a kind that
-        spreads, C x extents in) and a kernel K.
+        """Return forward operations per sample, for |w| weights, F x extents out and a kernel K.
 
-        A multiply-accumulate is two; biases are not counted.
+        y: the output; for kinds with `spreads`, C x extents of the input. A multiply-accumulate
+        counts as two; biases are not counted.
         """
         return math.prod(y)
 
 
 class Pooling(LayerKind):
-    """The largest, or the mean, of each window: each item of a window is one operation."""
+    """Maximum or mean of each window; each item of a window is one operation."""
 
     windowed = True
 
@@ -87,13 +86,13 @@ class Pooling(LayerKind):
 
 
 class MaxPooling(Pooling):
-    """The largest of each window, whose place is remembered: an index of 64 bits an output item."""
+    """Maximum of each window; its place is kept as a 64-bit index per output item."""
 
     remembered = 8
 
 
 class Normalisation(LayerKind):
-    """A scale, counted as weight, and a shift, counted as bias, a channel."""
+    """Scale (counted as weight) and shift (counted as bias) per channel."""
 
     keeps_input = True
 
@@ -105,40 +104,40 @@ class Normalisation(LayerKind):
 
 
 class ScaleNormalisation(Normalisation):
-    """A scale a channel without a shift (Zhang and Sennrich 2019, RMSNorm)."""
+    """Scale per channel without a shift (RMSNorm, Zhang and Sennrich 2019)."""
 
     def count_biases(self, filters: int) -> int:
         return 0
 
 
 class Activation(LayerKind):
-    """A function whose slope follows from its value: ReLU's is 1 where the output is above 0."""
+    """Function whose slope follows from its value: ReLU's is 1 where the output is above 0."""
 
     keeps_output = True
 
 
 class CurvedActivation(LayerKind):
-    """A function whose slope takes its argument: two arguments give GELU the same value."""
+    """Function whose slope needs its argument: GELU has the same value for two arguments."""
 
     keeps_input = True
 
 
 class Product(LayerKind):
-    """Two tensors, item by item: the slope of each is the other."""
+    """Product of two tensors, item by item: the slope of each is the other."""
 
     keeps_input = True
 
 
 class Dropout(LayerKind):
-    """Items that are passed on or dropped; a byte an item remembers which."""
+    """Random zeroing of items; the mask takes a byte per item."""
 
-    # Not in place, as by default in frameworks: behind a ReLU, whose backward pass reads its
-    # output, it could not be.
+    # Not in place, which is the default of frameworks: the backward pass of a ReLU before it needs
+    # the ReLU's output.
     remembered = 1
 
 
 class Multiplying(LayerKind):
-    """A product with weights: F filters of C channels by K."""
+    """Product with weights: F filters of C channels by K."""
 
     multiplies = True
     keeps_input = True
@@ -151,7 +150,7 @@ class Multiplying(LayerKind):
 
 
 class FullyConnected(Multiplying):
-    """A matrix times a column of all items: each weight is used once."""
+    """Matrix times the vector of all items: each weight is used once."""
 
     flattens = True
 
@@ -160,7 +159,7 @@ class FullyConnected(Multiplying):
 
 
 class Convolution(Multiplying):
-    """A convolution: a weight is used once for each position of the kernel."""
+    """Convolution: a weight is used once per position of the kernel."""
 
     windowed = True
     divides = True
@@ -170,22 +169,22 @@ class Convolution(Multiplying):
 
 
 class TransposedConvolution(Convolution):
-    """A transposed convolution: a weight is used once for each position of the input."""
+    """Transposed convolution: a weight is used once per position of the input."""
 
     spreads = True
 
 
 class FreeLayer(Multiplying):
-    """A layer with its author's counts; it runs as matrix products do."""
+    """Layer with counts from its author; it runs like matrix products."""
 
     opaque = True
 
 
 class Linear(Multiplying):
-    """A matrix for each position: filters are its columns, channels its rows.
+    """Matrix for each position: filters are its columns, channels its rows.
 
-    The output of every matrix is gathered, as that of convolutions is; Megatron-LM (Shoeybi et al.
-    2019) exchanges once for two in a row.
+    Every matrix's output is gathered, like that of a convolution; Megatron-LM (Shoeybi et al. 2019)
+    exchanges once for two consecutive matrices.
     """
 
     divides = True
@@ -195,7 +194,7 @@ class Linear(Multiplying):
 
 
 class MatrixProduct(LayerKind):
-    """A product of two tensors, or with a vector; its step counts the operations."""
+    """Product of two tensors, or with a vector; its step counts the operations."""
 
     multiplies = True
     keeps_input = True
@@ -203,10 +202,10 @@ class MatrixProduct(LayerKind):
 
 
 class Recurrent(LayerKind):
-    """A matrix that multiplies its own output at the position before.
+    """Matrix that multiplies its own output at the previous position.
 
-    grids/models/lstm.py counts its products. The gradients of its weights read the output; the
-    sums that come in need not be kept.
+    grids/models/lstm.py counts its products. The gradients of its weights need the output; incoming
+    sums need not be kept.
     """
 
     multiplies = True
@@ -215,7 +214,7 @@ class Recurrent(LayerKind):
 
 
 class Gates(LayerKind):
-    """Gates: units from sums, with a state that is carried from position to position, and kept."""
+    """Gates of a recurrent layer, with a state carried and kept from position to position."""
 
     keeps_input = True
     keeps_output = True
@@ -224,27 +223,27 @@ class Gates(LayerKind):
 
 
 class Softmax(Activation):
-    """Exponentials over their sum, of all features of a position."""
+    """Exponentials divided by their sum over all features of a position."""
 
     whole = "each item is divided by the sum of all"
 
 
 class Embedding(LayerKind):
-    """Rows of a table."""
+    """Look-up of rows in a table."""
 
     keeps_input = True
     whole = "rows of its table are looked up whole"
 
 
 class SampledSoftmax(LayerKind):
-    """Scores of drawn classes."""
+    """Scores of randomly drawn classes."""
 
     multiplies = True
     keeps_input = True
     whole = "classes are drawn from the whole table"
 
 
-# Monotonous activations: the value says what the slope is.
+# Monotonic activations: the slope follows from the value.
 BY_VALUE = ("relu", "relu6", "leaky_relu", "elu", "sigmoid", "tanh", "hardsigmoid", "hardtanh")
 BY_ARGUMENT = ("gelu", "silu", "mish", "hardswish")
 
@@ -254,7 +253,7 @@ _ALL = (
     TransposedConvolution("transposed_conv", steps=("transposed_conv",)),
     FreeLayer("free", steps=("free",)),
     FullyConnected("fc", steps=("fc",), prefixes=("FC",)),
-    # A POOL that does not say of which kind counts as the one that remembers more.
+    # A POOL of unstated kind counts as the one that keeps more.
     MaxPooling("maxpool", steps=("maxpool",), prefixes=("MPOOL", "POOL")),
     Pooling("avgpool", steps=("avgpool", "adaptive_avgpool"), prefixes=("APOOL",)),
     Normalisation(
@@ -266,21 +265,21 @@ _ALL = (
     *(Activation(word, (word,), ("RELU",) if word == "relu" else ()) for word in BY_VALUE),
     *(CurvedActivation(word, (word,)) for word in BY_ARGUMENT),
     Dropout("dropout", steps=("dropout",), prefixes=("DROPOUT",)),
-    LayerKind("add", prefixes=("ADD",)),  # where a residual step ends
-    Product("multiply"),  # where a multiply step ends
-    Product("gated_product"),  # of a gated step: an activation of one tensor times the other
-    # Of tokens: copies for the experts that each goes to, and the weighted sum of what these give.
+    LayerKind("add", prefixes=("ADD",)),  # the end of a residual step
+    Product("multiply"),  # the end of a multiply step
+    Product("gated_product"),  # in a gated step: an activation of one tensor times the other
+    # Experts: copies of tokens for each chosen expert, and the weighted sum of their results.
     LayerKind("dispatch"),
     Product("combine"),
-    # A rotation of pairs of features by their position (Su et al. 2021): linear, nothing is kept.
+    # Rotation of pairs of features by position (Su et al. 2021): linear, so nothing is kept.
     LayerKind("rotary"),
-    LayerKind("concat", prefixes=("CONCAT",)),  # where the branches of a concat step meet
+    LayerKind("concat", prefixes=("CONCAT",)),  # the end of a concat step's branches
     Linear("linear", steps=("linear",)),
     MatrixProduct("matmul", steps=("matmul",)),
     Softmax("softmax", steps=("softmax",)),
     Embedding("embedding", steps=("embedding",)),
     SampledSoftmax("sampled_softmax", steps=("sampled_softmax",)),
-    Recurrent("recurrent"),  # of an lstm step, which has an input's linear layer in front
+    Recurrent("recurrent"),  # in an lstm step, behind the linear layer of its input
     Gates("gates"),
     LayerKind("class_token", steps=("class_token",)),
     LayerKind("positions", steps=("positions",)),

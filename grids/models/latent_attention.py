@@ -1,12 +1,12 @@
-"""Latent attention: keys and values of all heads from a few features of each position.
+"""Latent attention: keys and values of all heads from a few features per position.
 
     layers:
       - latent_attention:
           {heads: 128, query_rank: 1536, rank: 512, content: 128, rotary: 64, value: 128}
 
-DeepSeek-V2 (arXiv 2405.04434), section 2.1, as it is trained: keys and values are written out. A
-head's query and key have `content` features, and `rotary` ones that turn with the position; a
-key's are the same for all heads.
+DeepSeek-V2 (arXiv 2405.04434), section 2.1, as in training: keys and values are materialised. The
+query and key of a head have `content` features, and `rotary` ones that are rotated by position; the
+rotary part of the key is shared by all heads.
 """
 
 from dataclasses import replace
@@ -24,12 +24,12 @@ from grids.models.attention import (
 from grids.models.composites import BuildingSettings, Site, expect_sequence, make_sequence
 from grids.models.tensors import LayerOutput, Passage, Role
 
-# What is computed again from latent features where Megatron recomputes this module.
+# Recomputed from latent features when Megatron recomputes this module.
 UP = Role(module="mla_up_proj")
 
 
 class LatentAttention(BuildingSettings):
-    """Attention with latent keys and values; query_rank: of latent queries, if they are latent."""
+    """Attention with latent keys and values; query_rank: rank of latent queries, if any."""
 
     bare: ClassVar[str] = "heads"
 
@@ -45,14 +45,14 @@ class LatentAttention(BuildingSettings):
         positions, features = expect_sequence(name, x.tensor)
         expect_window(name, x.tensor, self.window)
         depth = self.content + self.rotary
-        query = self._ask(name, x, depth, site)
+        query = self._build_queries(name, x, depth, site)
         latent = project(site, f"{name}.latent", x, self.rank + self.rotary, bias=False)
-        # Of the latent features alone: those that turn are not normalised.
+        # Only latent features are normalised, not the rotary ones.
         ranked = make_sequence(positions, self.rank)
         passage = Passage(ranked, ranked, role=UP)
         normal = site.add(f"{name}.latent_norm", "rmsnorm", passage, latent)
         width = self.content + self.value
-        # Keys are copied as they turn; of what was written values are left.
+        # Rotation copies the keys, so only the values are still read from this output.
         role = Role("columns", "heads", self.heads, UP.module, kept=self.value / width)
         written = project(site, f"{name}.key_value", normal, self.heads * width, role, bias=False)
         keys = make_sequence(positions, self.heads * depth)
@@ -63,8 +63,8 @@ class LatentAttention(BuildingSettings):
         role = Role("rows", "heads", self.heads)
         return project(site, f"{name}.output", context, features, role, bias=False)
 
-    def _ask(self, name: str, x: LayerOutput, depth: int, site: Site) -> LayerOutput:
-        """The queries of all heads, turned."""
+    def _build_queries(self, name: str, x: LayerOutput, depth: int, site: Site) -> LayerOutput:
+        """Build the rotated queries of all heads."""
         if self.query_rank is not None:
             x = project(site, f"{name}.query_latent", x, self.query_rank, bias=False)
             x = site.add(f"{name}.query_norm", "rmsnorm", replace(keep_sizes(x), role=UP), x)

@@ -1,9 +1,9 @@
-"""The layer table: all that the oracle knows of a network, a row a layer.
+"""The layer table: everything the oracle knows about a network, one row per layer.
 
-Symbols of ParaDL (Kahira et al., HPDC 2021), section 3: layers l = 1..G with |x_l|, |y_l| items a
+Symbols of ParaDL (Kahira et al., HPDC 2021), section 3: layers l = 1..G with |x_l|, |y_l| items per
 sample, |w_l| weights, |bi_l| biases, C_l channels, F_l filters, spatial extents X_l, kernels K_l.
-Items and operations are counted a sample; extents and kernels stand in the order d, h, w, with 1
-where a network has fewer dimensions. float64 keeps every count exact up to 2^53.
+Items and operations are per sample. Extents and kernels are in the order d, h, w, with 1 for
+missing dimensions. float64 keeps every count exact up to 2^53.
 """
 
 from collections.abc import Sequence
@@ -23,51 +23,50 @@ Flags = NDArray[np.bool_]
 
 DIMENSIONS = 3  # d, h, w
 
-# Of the catalogue, ResNet-152 has 514 layers, VGG-16 1.4e8 weights, CosmoFlow at 256^3 1.5e11
-# operations a sample. The partition of a pipeline looks at every pair of layers.
+# In the catalogue: ResNet-152 has 514 layers, VGG-16 1.4e8 weights, CosmoFlow at 256^3 1.5e11
+# operations per sample. The pipeline partition looks at every pair of layers.
 MOST_LAYERS = 5_000
 MOST_COUNT = 1e18
 
-# What each bounded column counts.
+# What each bounded column counts, for messages.
 COUNTED = {"x": "input items", "y": "output items", "w": "weights", "flops": "operations"}
 
 
 @dataclass(frozen=True)
 class Layer:
-    """One row: a layer as shape inference, or a file of ParaDL's, describes it."""
+    """One row: a layer from shape inference or a .net file."""
 
     name: str
-    kind: str  # of `kinds.KINDS`
+    kind: str  # a key of `kinds.KINDS`
     x: float  # items of all inputs together: an addition of two tensors has x = 2 y
     y: float
-    w: float  # weights without biases; a batch normalisation has C of each
+    w: float  # weights without biases; batch normalisation has C of each
     bias: float
     flops: float  # forward; a multiply-accumulate is two, biases are not counted
     channels: float
     filters: float
     extents_x: tuple[float, float, float]
     extents_y: tuple[float, float, float]
-    # Rows that a window spans, a dilated one's with what lies between its items.
+    # Rows that a window spans; for a dilated one, gaps included.
     kernel: tuple[float, float, float]
-    # Of x from one row of y to the next: of a transposed convolution below 1.
+    # Rows of x per row of y; below 1 for a transposed convolution.
     stride: tuple[float, float, float] = (1.0, 1.0, 1.0)
-    groups: float = 1.0  # of channels, each with filters of its own
-    # The positions of the layers that made what it reads, -1 for the sample. None: a row of a
-    # chain, as in ParaDL's files, which reads the layer before it.
+    groups: float = 1.0  # groups of channels, each with its own filters
+    # Positions of the layers that it reads, -1 for the sample. None: the previous row, as in .net
+    # files.
     inputs: tuple[int, ...] | None = None
-    steps: float = 1.0  # products that wait for each other, as a recurrent layer's of each position
-    reads: float = 1.0  # how often its weights cross the memory; 1: once in each of three passes
-    # Of a table whose gradient has only touched rows: weights that a sample looks up, and weights
+    steps: float = 1.0  # products in sequence, such as a recurrent layer's for each position
+    reads: float = 1.0  # times that weights are read from memory in each of the three passes
+    # Tables with row-sparse gradients: weights that a sample looks up, weights drawn once per pass.
     # drawn once a pass.
     looked_up: float = 0.0
     drawn: float = 0.0
-    active: float = (
-        1.0  # the part of its weights that a position uses: of experts, those it goes to
-    )
+    # Share of its weights that one position uses: for experts, the chosen ones.
+    active: float = 1.0
     role: Role = NO_ROLE
 
 
-# Without equality, a table hashes by identity: placements are kept for each table.
+# Without equality, a table hashes by identity: placements are cached per table.
 @dataclass(frozen=True, eq=False)
 class LayerTable:
     """A network for one sample shape, column by column: [G], or [G, 3] for extents."""
@@ -84,17 +83,17 @@ class LayerTable:
     extents_x: Floats
     extents_y: Floats
     kernel: Floats
-    stride: Floats  # of the windows; 1 where there are none
+    stride: Floats  # of windows; 1 for other layers
     groups: Floats
     steps: Floats
     reads: Floats
     looked_up: Floats
     drawn: Floats
     active: Floats
-    inputs: tuple[tuple[int, ...], ...]  # positions of the layers that are read, -1 for the sample
+    inputs: tuple[tuple[int, ...], ...]  # positions of the layers read, -1 for the sample
     roles: tuple[Role, ...]
-    seconds: Floats | None = None  # measured forward + backward a sample; only ParaDL's files
-    spatial_layers: int | None = None  # the first ones, which a spatial group divides; None: all
+    seconds: Floats | None = None  # measured forward + backward per sample; only from .net files
+    spatial_layers: int | None = None  # first layers that a spatial group divides; None: all
 
     def __post_init__(self) -> None:
         for name, kind in zip(self.names, self.kinds, strict=True):
@@ -103,7 +102,7 @@ class LayerTable:
 
     @classmethod
     def from_layers(cls, layers: Sequence[Layer], seconds: Floats | None = None) -> "LayerTable":
-        """The table of at least one layer, with measured seconds [G] where there are some."""
+        """Build the table of at least one layer, with measured seconds [G] if there are any."""
         _expect_countable(layers)
         columns = {
             field.name: np.array([getattr(layer, field.name) for layer in layers], np.float64)
@@ -125,50 +124,50 @@ class LayerTable:
 
     @property
     def parameters(self) -> int:
-        """Weights and biases."""
+        """Number of weights and biases."""
         return int(self.w.sum() + self.bias.sum())
 
     @property
     def active_parameters(self) -> int:
-        """Weights and biases that one position uses."""
+        """Number of weights and biases that one position uses."""
         return round(float(((self.w + self.bias) * self.active).sum()))
 
     @property
     def macs(self) -> float:
-        """Multiply-accumulates a sample, forward: of convolutions and fully connected layers."""
+        """Forward multiply-accumulates per sample, in layers that multiply by weights."""
         return float(self.flops[self.multiplying].sum()) / 2.0
 
-    # Derived columns are cached: a search for spatial factors makes kernel inputs of a table for
-    # every size of a group, a data set of samples on every machine.
+    # Derived columns are cached: kernel inputs are made from a table for every group size in a
+    # search of spatial factors, and for every machine in a data set of samples.
     @cached_property
     def kept_items(self) -> Floats:
-        """Items a sample that the backward pass reads of each layer [G]."""
+        """Items per sample that the backward pass reads, by layer [G]."""
         return count_kept_items(self._kinds, self.inputs, self._sample, self.y)
 
     @cached_property
     def kept_bytes(self) -> Floats:
-        """Other bytes a sample that each layer keeps [G], the same in every precision."""
+        """Further bytes per sample that each layer keeps [G], the same in every precision."""
         return count_kept_bytes(self._kinds, self.y)
 
     @cached_property
     def crossing(self) -> Floats:
-        """Items a sample that cross a cut behind each layer [G], shortcuts included."""
+        """Items per sample that cross a cut behind each layer [G], shortcuts included."""
         return count_crossing(self.inputs, self._sample, self.y)
 
     def cross_parts(self, sample: Floats, y: Floats) -> Floats:
-        """The same of parts of the sample [...], and of each output [G, ...]."""
+        """Return `crossing` for shares of the sample [...] and of each output [G, ...]."""
         items = y * self.y.reshape(-1, *[1] * (y.ndim - 1))
         return count_crossing(self.inputs, sample * self._sample, items)
 
     @property
     def depth(self) -> int:
-        """Multiplying layers on the longest way through the network."""
+        """Number of multiplying layers on the longest path through the network."""
         return find_depth(self.inputs, self.multiplying)
 
     @property
     def _sample(self) -> float:
-        """Items of a sample."""
-        return float(self.x[0]) / len(self.inputs[0])  # the first layer has nothing else to read
+        """Items per sample."""
+        return float(self.x[0]) / len(self.inputs[0])  # the first layer reads nothing else
 
     @property
     def _kinds(self) -> list[LayerKind]:
@@ -177,43 +176,43 @@ class LayerTable:
 
     @cached_property
     def multiplying(self) -> Flags:
-        """Mask of layers that multiply by weights [G]; the others take as long as their traffic."""
+        """True for layers that multiply by weights [G]; others take as long as their traffic."""
         return np.array([kind.multiplies for kind in self._kinds])
 
     @cached_property
     def windowed(self) -> Flags:
-        """Mask of layers with a sliding kernel [G]: those that a spatial group may split."""
+        """True for layers with a sliding kernel [G], which a spatial group may split."""
         return np.array([kind.windowed for kind in self._kinds])
 
     @cached_property
     def split_in_space(self) -> Flags:
-        """Mask of layers that the experiments' spatial groups split [G]: the first ones."""
+        """True for layers that the experiments' spatial groups split [G]: the first ones."""
         first = np.arange(len(self)) < (self.spatial_layers or len(self))
         return np.logical_and(self.windowed, first)
 
     @cached_property
     def layer_starts(self) -> NDArray[np.int64]:
-        """The rows at which layers 1..G of Table III begin: convolutions, poolings, matrices.
+        """Rows at which layers 1..G of Table III begin: convolutions, poolings, matrices.
 
-        Element-wise rows (activations, normalisations, sums) belong to the layer before them; those
-        in front of all layers to the first one.
+        Element-wise rows (activations, normalisations, sums) belong to the layer before them, or to
+        the first layer if none is before.
         """
         first = np.flatnonzero([not kind.elementwise for kind in self._kinds])
         return np.append(0, first[1:])
 
     @cached_property
     def convolutions(self) -> Flags:
-        """Mask of convolutions [G], whose filters or channels a group may split."""
+        """True for convolutions [G], whose filters or channels a group may split."""
         return np.array([kind.convolves for kind in self._kinds])
 
     @property
     def of_sequences(self) -> bool:
-        """True if it has products of sequences: linear, recurrent, or of two tensors."""
+        """True if it has products on sequences: linear, recurrent, or of two tensors."""
         return bool(self.sequence_products.any())
 
     @cached_property
     def sequence_products(self) -> Flags:
-        """Mask of products of sequences [G]: linear, recurrent, or of two tensors."""
+        """True for products on sequences [G]: linear, recurrent, or of two tensors."""
         return np.array(
             [
                 kind.multiplies and not kind.windowed and bool(kind.whole or kind.divides)
@@ -223,7 +222,7 @@ class LayerTable:
 
     @property
     def sequential(self) -> bool:
-        """True if a layer has steps in a row, or does not read its weights once a pass."""
+        """True if a layer has sequential steps, or reads weights other than once per pass."""
         return bool((self.steps != 1).any() or (self.reads != 1).any()) or self.sparse
 
     @property
@@ -233,18 +232,18 @@ class LayerTable:
 
     @cached_property
     def divisible(self) -> Flags:
-        """Mask of layers whose filters or channels groups split by default [G]."""
+        """True for layers whose filters or channels groups split by default [G]."""
         return np.array([kind.divides for kind in self._kinds])
 
     @cached_property
     def divisible_filters(self) -> Floats:
-        """Largest number of parts for the filters [G]; 1 where only counts are known."""
+        """Largest number of parts for filters [G]; 1 if only counts are known."""
         opaque = np.array([kind.opaque for kind in self._kinds])
         return np.where(opaque, 1.0, self.filters)
 
     @cached_property
     def divisible_channels(self) -> Floats:
-        """Largest number of parts for the channels that a filter reads [G]: those of its group."""
+        """Largest number of parts for the channels per filter [G], those of its group."""
         opaque = np.array([kind.opaque for kind in self._kinds])
         return np.where(opaque, 1.0, self.channels / self.groups)
 
@@ -255,14 +254,14 @@ class LayerTable:
 
     @property
     def multipliers(self) -> tuple[str, ...]:
-        """The kinds of products, each with its own efficiency, in alphabetical order."""
+        """Kinds of products with an efficiency of their own, in alphabetical order."""
         convolution = "conv3d" if self.volumetric else "conv2d"
         kinds = (kind for kind in self._kinds if kind.multiplies)
         return tuple(sorted({convolution if kind.convolves else "matmul" for kind in kinds}))
 
 
 def _list_inputs(position: int, layer: Layer) -> tuple[int, ...]:
-    """The positions of the layers that a layer reads, -1 for the sample."""
+    """Return the positions of the layers that a layer reads, -1 for the sample."""
     inputs = (position - 1,) if layer.inputs is None else layer.inputs
     assert inputs
     assert all(-1 <= read < position for read in inputs)
@@ -270,15 +269,15 @@ def _list_inputs(position: int, layer: Layer) -> tuple[int, ...]:
 
 
 def pad_dimensions(sizes: tuple[float, ...]) -> tuple[float, float, float]:
-    """Sizes along d, h, w, with 1 for missing dimensions."""
+    """Return sizes along d, h, w, with 1 for missing dimensions."""
     d, h, w = (1,) * (DIMENSIONS - len(sizes)) + sizes
     return d, h, w
 
 
 def _expect_countable(layers: Sequence[Layer]) -> None:
-    """InputError: no layers, too many, or one of a size that no memory holds."""
+    """Raise InputError for no layers, too many, or one that no memory holds."""
     if not layers:
-        raise InputError("no layers", advice="give the network one that computes something")
+        raise InputError("no layers", advice="give the network at least one that computes")
     if len(layers) > MOST_LAYERS:
         raise InputError(f"expected at most {MOST_LAYERS:,} layers, got {len(layers):,}")
     for layer in layers:

@@ -1,4 +1,4 @@
-"""Recurrent layers: a step of each position waits for that of the one before.
+"""Recurrent layers, in which each position waits for the previous one.
 
     layers:
       - lstm: 1024
@@ -6,15 +6,15 @@
       - lstm: {hidden: 1024, bidirectional: true}
 
 An LSTM (Hochreiter and Schmidhuber 1997; with projection, Sak et al. 2014) of h units at T
-positions is three rows, four with a projection to r features (r = h without):
+positions is three rows of the layer table, four with a projection to r features (else r = h):
 
     input       a matrix of C x 4h for all positions at once
-    recurrent   a matrix of r x 4h, T times one after the other
+    recurrent   a matrix of r x 4h, T times in sequence
     gates       from 4h sums to h units, T times
     projection  a matrix of h x r, T times
 
-What runs T times has T start-ups, forward and backward each. A pass reads its weights T times
-forward and T times for the gradients of what came in; those of the weights are one product of all
+What runs T times has T start-ups, forward and backward. Its weights are read T times forward and T
+times for the gradients of the input; the gradients of the weights are one product over all
 positions.
 """
 
@@ -30,7 +30,7 @@ GATES = 4
 
 
 class Lstm(BuildingSettings):
-    """Long short-term memory. biases: a gate's; frameworks on cuDNN have two, others one."""
+    """Long short-term memory. biases: per gate; two in cuDNN's frameworks, one in others."""
 
     bare: ClassVar[str] = "hidden"
 
@@ -47,14 +47,14 @@ class Lstm(BuildingSettings):
         return x
 
     def _build_layer(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
-        """One way, or both ways side by side."""
+        """Build one direction, or both side by side."""
         if not self.bidirectional:
-            return self._build_way(name, x, site)
-        ways = [self._build_way(f"{name}.{way}", x, site) for way in ("forward", "backward")]
+            return self._build_direction(name, x, site)
+        ways = [self._build_direction(f"{name}.{way}", x, site) for way in ("forward", "backward")]
         y = make_sequence(x.tensor.extents[0], 2 * ways[0].tensor.channels)
         return site.add(f"{name}.concat", "concat", Passage(y, y), *ways)
 
-    def _build_way(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
+    def _build_direction(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
         length, sums, units = x.tensor.extents[0], GATES * self.hidden, self.hidden
         fed_back = self.projection or units
         gates = make_sequence(length, sums)
@@ -74,7 +74,7 @@ class Lstm(BuildingSettings):
 
 
 def _step_through(length: int, width: tuple[int, int], biases: int) -> Counts:
-    """Counts of a matrix that multiplies one position after the other."""
+    """Return the counts of a matrix that multiplies one position after another."""
     weights = width[0] * width[1]
     return Counts(
         weights=weights,

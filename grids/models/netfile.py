@@ -1,14 +1,14 @@
-"""ParaDL's own model files (.net): a layer a line, for one data set.
+"""The ParaDL authors' model files (.net): one layer per line, for one data set.
 
     Dataset|ImageNet
     Input|1280000x3x226x226                     samples x C x extents
     Model|VGG16
     CONV1_1|3x226x226|3x64x3x3|64x226x226|0.008245589
-    RELU|64x226x226|64x64x0x0|64x226x226|0      NAME|x|w|y|seconds a sample; '#' starts a comment
+    RELU|64x226x226|64x64x0x0|64x226x226|0      NAME|x|w|y|seconds per sample; '#' starts a comment
 
 x and y are C x extents, w is C x F x kernel. A time on the first layer alone is that of the whole
-network, forward and backward, and is spread over the layers by their FLOPs. Sizes that do not fit
-are warned about by line; a line that cannot be read is refused.
+network, forward and backward, and is spread over the layers by their FLOPs. Sizes that do not match
+give a warning with the line; a line that cannot be parsed is refused.
 """
 
 import math
@@ -44,18 +44,18 @@ MOST_ROWS = MOST_LAYERS + len(HEADERS)
 
 @dataclass(frozen=True)
 class NetModel:
-    """A network from a file of ParaDL's: a layer table for the samples of its own data set."""
+    """A network from a .net file: a layer table for the samples of the file's data set."""
 
     name: str
     text: str
-    # What follows is read from the text: models are equal where name, text and mask are.
+    # The rest follows from the text: models are equal if name, text and mask are.
     own_dataset: Dataset = field(compare=False)
     layers: LayerTable = field(compare=False, repr=False)
     warnings: tuple[str, ...] = field(compare=False)
-    mask: tuple[bool, ...] | None = None  # the layers to split, where a .lc file says so
+    mask: tuple[bool, ...] | None = None  # layers to split, if a .lc file lists them
 
     def table(self, dataset: Dataset) -> LayerTable:
-        """The layers; ShapeError for samples of another shape than the file's."""
+        """Return the layers; ShapeError for samples of another shape than the file's."""
         if dataset.shape != self.own_dataset.shape:
             raise ShapeError(
                 f"{self.name} is written for samples of {format_sizes(self.own_dataset.shape)}, "
@@ -65,30 +65,30 @@ class NetModel:
 
     @property
     def source(self) -> tuple[str, ...]:
-        """The model file."""
+        """The model file as a source."""
         return (f"the model file {self.name}",)
 
     @property
     def fingerprint(self) -> str:
-        """A digest of the file, and of the layers to split."""
+        """Digest of the file and of the layers to split."""
         return digest_text(f"{self.text}{self.mask}")
 
     def profile(self, dataset: Dataset, device: str, precision: PrecisionName) -> None:
-        """None: a file tells neither batch nor precision of its times."""
+        """Return None: a file does not state the batch or precision of its times."""
 
     def profiles_on(self, device: str) -> tuple[Profile, ...]:
-        """None: a file tells neither batch nor precision of its times."""
+        """Return none: a file does not state the batch or precision of its times."""
         return ()
 
     def seconds(
         self, dataset: Dataset, device: str, precision: PrecisionName | None = None
     ) -> Floats | None:
-        """FW_l + BW_l a sample [G] as the file has them, whatever the device; in none it knows."""
-        # A file names none; the authors measured theirs on a V100.
+        """Return the file's FW_l + BW_l per sample [G], for any device; None for a precision."""
+        # The file names no device; the authors measured on a V100.
         return self.layers.seconds if precision is None else None
 
     def definition(self) -> dict[str, object]:
-        """The file, from which `from_definition` makes the same model."""
+        """Return the file as plain data, from which `from_definition` makes the same model."""
         text: dict[str, object] = {"name": self.name, "net": self.text}
         return text if self.mask is None else text | {"mask": list(self.mask)}
 
@@ -102,8 +102,7 @@ class NetModel:
         model = parse_net(form.net, form.name, form.name)
         if form.mask is not None and len(form.mask) != len(model.layers):
             raise InputError(
-                f"mask: expected {len(model.layers)} flags, as there are layers, "
-                f"got {len(form.mask)}",
+                f"mask: expected {len(model.layers)} flags, one per layer, got {len(form.mask)}",
                 where=where,
             )
         return replace(model, mask=form.mask)
@@ -118,15 +117,15 @@ class _Definition(Record):
 
 
 def read_net(path: Path) -> NetModel:
-    """The model of a file of ParaDL's."""
+    """Read the model in a .net file."""
     return parse_net(read_text(path), path.name, str(path))
 
 
 def parse_net(text: str, name: str, where: str) -> NetModel:
-    """The model that a file's text describes; `where` is how messages call the file."""
+    """Return the model that a file's text describes; `where` names the file in messages."""
     if not name.isprintable() or len(name) > MOST_NAME:
-        raise InputError(f"no name for a model: {shorten(name)}", advice="rename the file")
-    # Not read to its end: a file of a million short lines would take 700 MB.
+        raise InputError(f"not usable as a model name: {shorten(name)}", advice="rename the file")
+    # Reading stops early: a file of a million short lines would take 700 MB.
     lines_read = islice(list_lines(text, where), MOST_ROWS + 1)
     rows = [(at, split_fields(line)) for at, line in lines_read]
     if len(rows) > MOST_ROWS:
@@ -135,7 +134,7 @@ def parse_net(text: str, name: str, where: str) -> NetModel:
     layer_rows = [(at, fields) for at, fields in rows if fields[0] not in HEADERS]
     written = [read_line(at, fields, rank=len(shape) - 1) for at, fields in layer_rows]
     if not written:
-        raise InputError("no layers", where=where, advice="write lines of NAME|x|w|y|seconds")
+        raise InputError("no layers", where=where, advice="write lines NAME|x|w|y|seconds")
     lines = _chain_inputs(written, shape)
     return NetModel(
         name=name,
@@ -147,7 +146,7 @@ def parse_net(text: str, name: str, where: str) -> NetModel:
 
 
 def _make_dataset(name: str, samples: int, shape: Sizes, targets: int, where: str) -> Dataset:
-    """The data set that the header tells of; targets: outputs of the last layer."""
+    """Return the data set of the header; targets: outputs of the last layer."""
     source = (f"the model file {Path(where).name}",)
     try:
         return Dataset(name=name, samples=samples, shape=shape, targets=targets, source=source)
@@ -156,14 +155,14 @@ def _make_dataset(name: str, samples: int, shape: Sizes, targets: int, where: st
 
 
 def _chain_inputs(lines: list[LayerLine], shape: Sizes) -> list[LayerLine]:
-    """The lines, each with its predecessor's output as input, whatever the file says."""
-    # The authors' COSMOFLOW.net_256 says 32x2128x128x128 on line 8, where 128 is meant.
+    """Replace every layer's input by the output before it, whatever the file says."""
+    # Line 8 of the authors' COSMOFLOW.net_256 says 32x2128x128x128 instead of 128x....
     inputs = [shape, *(line.y for line in lines[:-1])]
     return [replace(line, x=x) for line, x in zip(lines, inputs, strict=True)]
 
 
 def _list_warnings(written: list[LayerLine], lines: list[LayerLine]) -> Iterator[str]:
-    """Warnings of oddities, line by line."""
+    """Yield warnings, line by line."""
     for before, line in zip(written, lines, strict=True):
         if before.x != line.x:
             yield (
@@ -174,11 +173,11 @@ def _list_warnings(written: list[LayerLine], lines: list[LayerLine]) -> Iterator
 
 
 def _list_oddities(line: LayerLine) -> Iterator[str]:
-    """Oddities of a line that can be read."""
+    """Yield mismatches of a parsed line."""
     kind = line.kind
-    # Element-wise lines have w = CxF with extents of 0, as in 64x64x0x0: C and F are told, and no
-    # weights, not even those of a batch normalisation. Poolings have 0x0xK.
-    pools = kind.windowed and not kind.multiplies  # what a pool says of weights, nobody reads
+    # Element-wise layers have w = CxF with zero extents, as in 64x64x0x0: no weights, not even for
+    # batch normalisation. Poolings have 0x0xK; their C and F are ignored.
+    pools = kind.windowed and not kind.multiplies
     if not pools and line.w[0] != line.x[0]:
         yield f"weights for {line.w[0]} channels, input of {line.x[0]}"
     if not pools and line.w[1] != line.y[0]:
@@ -191,7 +190,7 @@ def _list_oddities(line: LayerLine) -> Iterator[str]:
 
 
 def _make_table(lines: list[LayerLine], where: str) -> LayerTable:
-    """The layers of the lines, with their times."""
+    """Build the table of the layers and their times."""
     layers = [_make_layer(line) for line in lines]
     seconds = _spread_seconds(lines, [layer.flops for layer in layers])
     try:
@@ -201,13 +200,13 @@ def _make_table(lines: list[LayerLine], where: str) -> LayerTable:
 
 
 def _make_layer(line: LayerLine) -> Layer:
-    """One row of the table, of a line whose input is its predecessor's output."""
-    # A file is a chain, without `inputs`: an addition's second input is nowhere in it, whatever its
-    # x says, and the authors' ResNet-50 has none of the four projections (2,768,896 weights) that
-    # shortcuts take. What is kept misses those alone: a shortcut's ReLU is kept for itself.
+    """Build a row of the table."""
+    # A file is a chain, so an addition's second input is missing whatever its x says, and the
+    # authors' ResNet-50 lacks the four projections on shortcuts (2,768,896 weights). Kept memory
+    # misses only those: a shortcut's ReLU is kept for itself.
     flat = line.kind.flattens
     ones = tuple(1 for _ in line.x[1:])
-    # A file has no strides: windows are as far apart as their numbers say.
+    # Files have no strides; they follow from the numbers of windows.
     strides = tuple(max(1, round(a / b)) for a, b in zip(line.x[1:], line.y[1:], strict=True))
     return Layer(
         name=line.name,
@@ -215,9 +214,9 @@ def _make_layer(line: LayerLine) -> Layer:
         x=math.prod(line.x),
         y=math.prod(line.y),
         w=line.weights,
-        bias=0,  # the files have none
+        bias=0,  # not in the files
         flops=line.kind.count_operations(line.weights, line.y, line.kernel),
-        # FC6|512x8x8|512x4096x8x8 takes 512 x 8 x 8 items: its w is C x F x the extents before it.
+        # FC6|512x8x8|512x4096x8x8 reads 512 x 8 x 8 items: w is C x F x the input's extents.
         channels=line.w[0] * math.prod(line.w[2:]) if flat else line.x[0],
         filters=line.y[0],
         extents_x=pad_dimensions(ones if flat else line.x[1:]),
@@ -228,12 +227,12 @@ def _make_layer(line: LayerLine) -> Layer:
 
 
 def _spread_seconds(lines: list[LayerLine], flops: list[float]) -> Floats | None:
-    """Seconds a layer; None where the file has no times."""
+    """Return seconds per layer; None if the file has no times."""
     seconds = np.array([line.seconds for line in lines])
     if not seconds.any():
         return None
-    if seconds[1:].any():  # layer by layer; the authors' own have one time, on the first line
+    if seconds[1:].any():  # per layer; the authors' files have one time, on the first line
         return seconds
     if not sum(flops):
-        raise InputError("a time, and no layer that computes", where=lines[0].where)
+        raise InputError("a time, but no layer with operations", where=lines[0].where)
     return np.asarray(seconds[0] * np.array(flops, float) / sum(flops))

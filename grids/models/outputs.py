@@ -1,4 +1,4 @@
-"""The output of each layer of a transformer: its division, what computes it again, its readers."""
+"""The outputs of a transformer's layers: how they are divided, recomputed and read."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,14 +19,14 @@ from kernels.layouts.transformer import RECOMPUTE
 
 @dataclass(frozen=True)
 class Share:
-    """How an output is divided, a name of DIVISORS, and in how many parts at most over tensor."""
+    """How an output is divided (a name of DIVISORS), and the most parts over tensor ranks."""
 
     divided: str = "sequence"
     parts: int = 0
 
 
 class LayerOutputs:
-    """The outputs of a table's layers; blocks: the first layer of each, and the one behind it."""
+    """The outputs of a table's layers; blocks: first row, and end row, of each block."""
 
     def __init__(self, table: LayerTable, blocks: Sequence[tuple[int, int]]) -> None:
         self.table, self.roles, self.blocks = table, table.roles, blocks
@@ -34,7 +34,7 @@ class LayerOutputs:
 
     @cached_property
     def shares(self) -> list[Share]:
-        """How the output of each layer is divided."""
+        """How each layer's output is divided."""
         shares: list[Share] = []
         for row, role in enumerate(self.roles):
             maker, name = self.table.inputs[row][0], self.kinds[row].name
@@ -50,7 +50,7 @@ class LayerOutputs:
 
     @cached_property
     def modules(self) -> list[int]:
-        """Modules that compute each layer's output again, as bits of RECOMPUTE."""
+        """Modules whose recomputation covers each layer's output, as bits of RECOMPUTE."""
         names: list[str] = []
         for row, (kind, role) in enumerate(zip(self.kinds, self.roles, strict=True)):
             maker = self.table.inputs[row][0]
@@ -64,7 +64,7 @@ class LayerOutputs:
 
     @staticmethod
     def _passes_on(kind: LayerKind) -> bool:
-        """True if a layer is one with the layer before it."""
+        """True if a layer counts as part of the module before it."""
         return isinstance(kind, Activation | CurvedActivation | Product) or kind.name == "rotary"
 
     def _find_bits(self, row: int, name: str) -> int:
@@ -77,7 +77,7 @@ class LayerOutputs:
 
     @cached_property
     def _beside_experts(self) -> set[int]:
-        """The layers of blocks that have experts."""
+        """The layers of blocks with experts."""
         return {
             row
             for start, end in self.blocks
@@ -87,7 +87,7 @@ class LayerOutputs:
 
     @cached_property
     def readers(self) -> dict[int, list[int]]:
-        """The layers whose backward pass reads each layer's output, or the sample."""
+        """The layers whose backward pass reads each output; key -1 is the sample."""
         readers: dict[int, list[int]] = {}
         for row, kind in enumerate(self.kinds):
             if kind.keeps_input:
@@ -98,7 +98,7 @@ class LayerOutputs:
         return readers
 
     def find_size(self, maker: int, readers: list[int]) -> str:
-        """The bytes of an item, a name of SIZES."""
+        """Return the bytes per item, as a name of SIZES."""
         kind, role = self.kinds[maker], self.roles[maker]
         if kind.name == "softmax":
             is_last = self.roles[self.table.inputs[maker][0]].of == "vocabulary"

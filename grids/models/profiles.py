@@ -1,6 +1,6 @@
-"""Measured compute times of a whole network on a device.
+"""Measured compute times of whole networks on a device.
 
-ParaDL (Kahira et al., HPDC 2021), section 4: FW + BW a sample is measured once a network and
+ParaDL (Kahira et al., HPDC 2021), section 4: FW + BW per sample is measured once per network and
 device, on one PE; the oracle spreads it over the layers by their FLOPs.
 """
 
@@ -14,15 +14,15 @@ from grids.entries.entry import Count, Name, Record, Sources
 from grids.entries.parameters import SECONDS
 from grids.entries.precision import AnyPrecision, PrecisionName
 
-# Samples of a pass where a profile does not state them: usual in ParaDL's experiments.
+# Assumed samples per pass if a profile does not state them; usual in ParaDL's experiments.
 USUAL_BATCH = 32
 
 
 class Profile(Record):
     """Seconds per sample, forward and backward, on a device, for one sample shape.
 
-    batch, precision: conditions of the measurement. Where they are not stated, the machine oracle
-    takes USUAL_BATCH and the system's precision, with a wider spread.
+    batch, precision: conditions of the measurement. If missing, the machine oracle assumes
+    USUAL_BATCH and the system's precision, with a wider spread.
     """
 
     device: Name
@@ -34,7 +34,7 @@ class Profile(Record):
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """The conditions that it does not state, of batch and precision."""
+        """The conditions (batch, precision) that are not stated."""
         return tuple(name for name in ("batch", "precision") if getattr(self, name) is None)
 
     @property
@@ -49,10 +49,10 @@ def find_nearest_profile(
     shape: tuple[int, ...],
     precision: PrecisionName | None = None,
 ) -> Profile | None:
-    """The profile of this device for `shape`, or else for the shape with the nearest items.
+    """Return the profile of this device for `shape`, else for the shape nearest in items.
 
-    The caller scales its seconds by the FLOPs of the two shapes. precision: only profiles in it, or
-    of no stated precision; those that state all conditions come first.
+    The caller scales its seconds by the FLOPs of both shapes. precision: only profiles in it or of
+    unstated precision; fully stated ones come first.
     """
     items = math.prod(shape)
     fitting = [
@@ -60,8 +60,8 @@ def find_nearest_profile(
         for profile in profiles
         if profile.device == device and precision in (None, profile.precision or precision)
     ]
-    # By ratio: half the items are as near as twice as many. CosmoFlow was measured at 512^3 and
-    # 256^3, and the times have the ratio of 8.0 that the items have.
+    # By ratio: half the items are as near as twice as many. CosmoFlow's times at 512^3 and 256^3
+    # have the same ratio, 8.0, as the items.
     return min(
         fitting,
         key=lambda profile: (
@@ -74,7 +74,7 @@ def find_nearest_profile(
 
 
 def describe_profile(profile: Profile) -> str:
-    """A profile in words: device, shape, batch, precision and source."""
+    """Describe a profile by device, shape, batch, precision and source."""
     shape = " x ".join(map(str, profile.shape))
     batch = f"{profile.pass_batch} samples" + (" (assumed)" if profile.batch is None else "")
     precision = profile.precision or "precision not stated"

@@ -1,16 +1,16 @@
-"""Steps of sequences: positions of a sample, each of which has features.
+"""Steps of sequences: samples of positions with features.
 
     layers:
-      - to_sequence                 # an image's places become positions; a view
-      - class_token                 # one position more in front, which is learned
-      - positions                   # a learned vector for each position is added
+      - to_sequence                 # pixels of an image become positions; a view
+      - class_token                 # a learned position in front
+      - positions                   # adds a learned vector to each position
       - linear: 768                 # a matrix for the features of each position
       - layernorm                   # and the other element-wise words
-      - first_token                 # the first position alone, as classifiers have it; a view
+      - first_token                 # the first position alone, for classifiers; a view
 
-A data set of sequences has the shape [C, length]: C features of each position, such as the one
-number of a word. What reads several positions at once: attention.py and lstm.py; what looks
-words up: vocabularies.py.
+A data set of sequences has the shape [C, length]: C features per position, such as the one number
+of a word. Steps that read several positions: attention.py, lstm.py; look-up of words:
+vocabularies.py.
 """
 
 from typing import ClassVar, Literal
@@ -25,7 +25,7 @@ from grids.reading.errors import ShapeError
 class LinearSettings(LayerSettings):
     """A matrix for the features of each position, the same for all of them.
 
-    divided: in what way, where tensor parallelism divides two in a row, with an activation between.
+    divided: by columns or rows, for tensor parallelism of two linear layers around an activation.
     """
 
     bare: ClassVar[str] = "features"
@@ -44,7 +44,7 @@ class LinearSettings(LayerSettings):
 
 
 class ClassToken(LayerSettings):
-    """A position more, in front: the same learned vector for every sample."""
+    """An additional first position: a learned vector, the same for every sample."""
 
     def infer(self, layer: str, x: Shape, targets: int | None) -> Passage:
         positions, features = expect_sequence(layer, x)
@@ -52,7 +52,7 @@ class ClassToken(LayerSettings):
 
 
 class Positions(LayerSettings):
-    """A learned vector for each position is added; length: the most that there are vectors for."""
+    """Addition of a learned vector to each position; length: the number of vectors, if larger."""
 
     length: Count | None = None
 
@@ -67,7 +67,7 @@ class Positions(LayerSettings):
 
 
 class ToSequence(BuildingSettings):
-    """The places of an image as positions, row by row. A view: no layer."""
+    """The pixels of an image as positions, row by row. A view: no layer."""
 
     def build(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
         image = x.tensor

@@ -1,4 +1,4 @@
-"""Settings behind a step's word: their base class, and sizes as files write them."""
+"""Settings of a step: their base class, and the types of sizes in files."""
 
 from abc import abstractmethod
 from typing import Annotated, Any, ClassVar, Literal
@@ -21,19 +21,19 @@ from grids.reading.errors import ShapeError
 
 
 def _list_one(value: object) -> object:
-    """One size for all dimensions as a list of one."""
+    """Return a single size as a tuple of one."""
     return (value,) if isinstance(value, int) else value
 
 
 def _describe(least: int) -> WithJsonSchema:
-    """The JSON schema of one size or a list of sizes, which pydantic cannot see in validators."""
+    """Return the JSON schema of one size or a list, which pydantic cannot infer from validators."""
     one = {"type": "integer", "minimum": least}
     return WithJsonSchema(
         {"anyOf": [one, {"type": "array", "items": one, "minItems": 1, "maxItems": 3}]}
     )
 
 
-# Whether their number fits is known when a sample is there (`tensors.size_dimensions`).
+# Whether the number of sizes fits is checked with a sample (`tensors.size_dimensions`).
 A_DIMENSION_EACH = Field(min_length=1, max_length=3)
 Sizes = Annotated[
     tuple[Count, ...], A_DIMENSION_EACH, BeforeValidator(_list_one), _describe(least=1)
@@ -47,14 +47,14 @@ Paddings = Annotated[
 
 
 def _name_form(value: object) -> str:
-    """The form that a value has: a word, a list or a number."""
+    """Return the form of a value: a word, a list or a number."""
     if isinstance(value, str):
         return WORD
     return LIST if isinstance(value, list | tuple) else NUMBER
 
 
-# Only the form of the value is tried, so that a wrong value gives one message and not one a form.
-# Messages leave out the parts of a place that have brackets, as pydantic adds them, too.
+# Validation only tries the form that a value has, so a wrong value gives one message rather than
+# one per form. Messages omit parts of a location in brackets, which pydantic adds too.
 WORD, NUMBER, LIST = "[word]", "[number]", "[list]"
 BY_FORM = Discriminator(_name_form)
 Number = Annotated[Count, Tag(NUMBER)]
@@ -62,7 +62,7 @@ Targets = Annotated[Literal["targets"], Tag(WORD)]  # as many as the data set ha
 
 
 class StepSettings(Record):
-    """The settings of one step. A bare value in the file is the setting called `bare`."""
+    """Settings of one step. A bare value in the file sets the field named `bare`."""
 
     bare: ClassVar[str] = "name"
 
@@ -72,7 +72,7 @@ class StepSettings(Record):
     def __get_pydantic_json_schema__(
         cls, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        """All settings; or the bare one, or none, where no other is required."""
+        """Return the schema: all settings, the bare one, or none if no other is required."""
         reference = handler(schema)
         record = handler.resolve_ref_schema(reference)
         forms, needed = [dict(record)], set(record.get("required", ()))
@@ -91,20 +91,19 @@ class StepSettings(Record):
 
 
 def count_outputs(layer: str, outputs: int | Literal["targets"], targets: int | None) -> int:
-    """The outputs of a layer; ShapeError where they are the data set's and it has none."""
+    """Return a layer's number of outputs; ShapeError if the data set has no targets."""
     if outputs != "targets":
         return outputs
     if targets is None:
         raise ShapeError(
-            f"{layer} has as many outputs as the data set has targets, and a data set of tokens "
-            "has none"
+            f"{layer} has one output per target, and a data set of tokens has no targets"
         )
     return targets
 
 
 class LayerSettings(StepSettings):
-    """The settings of a step that is one layer; its word says of which kind."""
+    """Settings of a step that is one layer; its word gives the kind."""
 
     @abstractmethod
     def infer(self, layer: str, x: Shape, targets: int | None) -> Passage:
-        """The way of `x` through the layer; ShapeError, InputError where it does not fit."""
+        """Return the passage of `x` through the layer; ShapeError, InputError: it does not fit."""

@@ -1,11 +1,10 @@
-"""Shape inference: an architecture and a sample shape give the layer table.
+"""Shape inference: the layer table of an architecture and a sample shape.
 
-A tensor is a sample's C channels by its extents ([d,] h, w), or by its length. A window of K items
-with stride S and P items of padding in all turns an extent X into floor((X + P - K) / S) + 1.
+A tensor is C channels by the extents ([d,] h, w) of a sample, or by its length. A window of K items
+with stride S and P items of total padding turns an extent X into floor((X + P - K) / S) + 1.
 
-Each step's tensor can be named by later ones: `encoder`, or, of steps inside steps,
-`encoder.lstm1`; inside, names are looked up from the innermost step outwards. `sample` is what
-comes in.
+Later steps can refer to a step's output by name: `encoder` or, inside other steps, `encoder.lstm1`.
+Names are looked up from the innermost step outwards. `sample` is the network's input.
 """
 
 from collections import Counter
@@ -32,14 +31,14 @@ from grids.models.steps import (
 from grids.models.tensors import Counts, LayerOutput, Passage, Role, Shape
 from grids.reading.errors import InputError, ShapeError, shorten, suggest_name
 
-# Repetitions inside repetitions soon are more than there is time for; views make no layers.
+# Nested repetitions can exceed any time limit, even of views, which make no layers.
 MOST_STEPS = 20 * MOST_LAYERS
 
 
 def infer_layers(
     model: str, steps: Steps, shape: tuple[int, ...], targets: int | None
 ) -> LayerTable:
-    """The layers of the steps of `model` for samples of `shape` (C, [d,] h, w)."""
+    """Return the layers of a model's steps for samples of `shape` (C, [d,] h, w)."""
     sample = LayerOutput(Shape(shape[0], shape[1:]), SAMPLE)
     walk = _Walk(targets, outputs={"sample": sample})
     try:
@@ -51,25 +50,23 @@ def infer_layers(
 
 
 def _refuse_twins(layers: list[Layer]) -> None:
-    """InputError for a name that two layers have: messages point at layers by name."""
+    """Raise InputError if two layers share a name, since messages refer to layers by name."""
     twins = [name for name, count in Counter(layer.name for layer in layers).items() if count > 1]
     if twins:
-        raise InputError(
-            f"two layers are called {shorten(twins[0])}", advice="give each its own name"
-        )
+        raise InputError(f"two layers are called {shorten(twins[0])}", advice="rename one")
 
 
 def _name_steps(scope: str, steps: Steps) -> Iterator[tuple[str, Step]]:
-    """The steps with their full names: a given name, or the word and a number in the sequence."""
+    """Yield steps with full names: the given name, or the word and its number in the sequence."""
     numbers = Counter[str]()
     for step in steps:
-        numbers[step.word] += 1  # named ones count, too: a name for one renames no other
+        numbers[step.word] += 1  # named steps count, so naming one renames no other
         yield scope + (step.settings.name or f"{step.word}{numbers[step.word]}"), step
 
 
 @dataclass
 class _Walk:
-    """Collects layers in the order in which a sample meets them, and the output of each step."""
+    """Collects layers in the order in which a sample passes them, and the output of each step."""
 
     targets: int | None
     outputs: dict[str, LayerOutput]
@@ -77,7 +74,7 @@ class _Walk:
     steps: int = 0
 
     def follow(self, scope: str, steps: Steps, x: LayerOutput) -> LayerOutput:
-        """The output of the steps, one after the other."""
+        """Return the output of a sequence of steps."""
         self.steps += 1 + len(steps)
         if self.steps > MOST_STEPS:
             raise InputError(f"expected at most {MOST_STEPS:,} steps, repetitions counted")
@@ -86,7 +83,7 @@ class _Walk:
         return x
 
     def look_up(self, name: str, reference: str) -> LayerOutput:
-        """The output of the earlier step that the step `name` refers to."""
+        """Return the output of an earlier step that the step `name` refers to."""
         scope = name
         while scope:
             scope = scope.rpartition(".")[0]
@@ -100,7 +97,7 @@ class _Walk:
         )
 
     def _take(self, name: str, step: Step, x: LayerOutput) -> LayerOutput:
-        """The output of one step."""
+        """Return the output of one step."""
         settings = step.settings
         match settings:
             case LayerSettings():
@@ -125,16 +122,16 @@ class _Walk:
             case Experts():
                 return self._take_experts(name, settings, x)
             case Side():
-                # The output of a head goes to a loss of its own, and no further.
+                # A head's output goes to its own loss, and no further.
                 self.follow(f"{name}.", settings.layers, x)
                 return x
         assert isinstance(settings, Flatten)
         return replace(x, tensor=x.tensor.flat)
 
     def _take_residual(self, name: str, residual: Residual, x: LayerOutput) -> LayerOutput:
-        """The sum of the body and the shortcut, which have to give the same sizes."""
+        """Add body and shortcut, which must have the same sizes."""
         body = self.follow(f"{name}.", residual.body, x)
-        # Of no steps, the input itself: nothing is added to the table.
+        # Without steps the shortcut is the input itself and adds no layer.
         shortcut = self.follow(f"{name}.shortcut.", residual.shortcut, x)
         y = body.tensor
         if y != shortcut.tensor:
@@ -142,7 +139,7 @@ class _Walk:
         return self.add(f"{name}.add", "add", Passage(y, y, inputs=2), body, shortcut)
 
     def _take_product(self, name: str, product: Multiply, x: LayerOutput) -> LayerOutput:
-        """The body times the gate, either of which may count for all channels or rows of both."""
+        """Multiply body and gate; channels or extents of 1 are broadcast."""
         gate = self.follow(f"{name}.", product.gate, x)
         body = self.follow(f"{name}.body.", product.body, x)
         y = _broadcast(f"{name}.multiply", body.tensor, gate.tensor)
@@ -150,7 +147,7 @@ class _Walk:
         return self.add(f"{name}.multiply", "multiply", Passage(y, y, counts=counts), body, gate)
 
     def _take_concat(self, name: str, concat: Concat, x: LayerOutput) -> LayerOutput:
-        """The branches' outputs side by side, of which only the channels may differ."""
+        """Concatenate branches, which may differ in channels only."""
         ends = [
             self.follow(f"{name}.branch{number}.", branch, x)
             for number, branch in enumerate(concat.branches, start=1)
@@ -160,13 +157,14 @@ class _Walk:
             extents = ", ".join(str(tensor) for tensor in tensors)
             raise ShapeError(f"{name}.concat: the branches give extents that differ: {extents}")
         y = Shape(sum(tensor.channels for tensor in tensors), tensors[0].extents)
-        # A copy, which reads what it writes.
+        # A copy: it reads what it writes.
         return self.add(f"{name}.concat", "concat", Passage(y, y), *ends)
 
     def _take_experts(self, name: str, experts: Experts, x: LayerOutput) -> LayerOutput:
-        """The weighted sum of what the active experts of each position give.
+        """Build the weighted sum of the active experts' results for each position.
 
-        Their layers take each position once for each of them; weights are those of all experts.
+        Expert layers see every position once per active expert; their weights are those of all
+        experts.
         """
         positions, features = expect_sequence(name, x.tensor)
         scores = make_sequence(positions, experts.count)
@@ -187,21 +185,21 @@ class _Walk:
         return self.add(f"{name}.combine", "combine", passage, y, chosen)
 
     def find_table(self, x: LayerOutput) -> tuple[str | None, int]:
-        """The kind of the layer that made a tensor, and its weights; None, 0 for the sample."""
+        """Return the kind of the layer that made a tensor, and its weights; None, 0: sample."""
         if x.maker == SAMPLE:
             return None, 0
         maker = self.layers[x.maker]
         return maker.kind, int(maker.w)
 
     def add(self, name: str, kind: str, passage: Passage, *inputs: LayerOutput) -> LayerOutput:
-        """The output of a layer, which joins the collection."""
+        """Add a layer and return its output."""
         makers = tuple(stream.maker for stream in inputs)
         self.layers.append(_make_layer(name, KINDS[kind], passage, makers))
         return LayerOutput(passage.y, maker=len(self.layers) - 1)
 
 
 def _multiply(layer: Layer, experts: Experts) -> Layer:
-    """A layer of one expert, with the weights of all."""
+    """Turn a layer of one expert into a layer of all experts."""
     return replace(
         layer,
         w=layer.w * experts.count,
@@ -212,17 +210,17 @@ def _multiply(layer: Layer, experts: Experts) -> Layer:
 
 
 def _expect_image(name: str, x: Shape) -> None:
-    """InputError for a sequence, over which no window slides."""
+    """Raise InputError for a sequence, since windows slide over images."""
     if x.is_sequence:
         raise InputError(
             f"expected an image, got {x}",
             where=f"layer {name}",
-            advice="windows slide over images alone; on each position of a sequence use 'linear'",
+            advice="windows need images; for each position of a sequence use 'linear'",
         )
 
 
 def _broadcast(name: str, body: Shape, gate: Shape) -> Shape:
-    """The sizes of a product; ShapeError where they differ, and neither is 1."""
+    """Return the sizes of a product; ShapeError if they differ and neither is 1."""
     sizes = list(zip(body.sizes, gate.sizes, strict=True))
     if any(1 not in pair and len(set(pair)) > 1 for pair in sizes):
         raise ShapeError(f"{name}: the body gives {body}, the gate {gate}")
@@ -231,8 +229,8 @@ def _broadcast(name: str, body: Shape, gate: Shape) -> Shape:
 
 
 def _make_layer(name: str, kind: LayerKind, passage: Passage, makers: tuple[int, ...]) -> Layer:
-    """One row of the table, of a layer and what passes through it, made by layers before it."""
-    # The rows of an opaque layer are not known: all items are channels.
+    """Build the row of the table for a layer that reads the outputs of `makers`."""
+    # The rows of an opaque layer are unknown, so all items count as channels.
     x, y = (tensor.flat if kind.opaque else tensor for tensor in (passage.x, passage.y))
     counts = passage.counts or Counts()
     inputs, weights, biases, flops = _count(kind, passage, counts)
@@ -262,13 +260,13 @@ def _make_layer(name: str, kind: LayerKind, passage: Passage, makers: tuple[int,
 
 
 def _count(kind: LayerKind, passage: Passage, counts: Counts) -> tuple[float, float, float, float]:
-    """Items in, weights, biases and operations: those that the layer sets, or its kind's."""
+    """Return items in, weights, biases and operations, from the layer's own counts or its kind."""
     x, y, kernel = passage.x, passage.y, passage.kernel
     inputs, weights, biases, flops = counts.inputs, counts.weights, counts.biases, counts.flops
     if inputs is None:
         inputs = passage.inputs * x.items + counts.besides
     if weights is None:
-        # A filter has weights only for the channels of its group.
+        # A filter only has weights for the channels of its group.
         weights = kind.count_weights(x.channels // passage.groups, y.channels, kernel)
     if biases is None:
         biases = kind.count_biases(y.channels) if passage.bias else 0

@@ -1,40 +1,40 @@
-"""The steps an architecture is written in: the same from a YAML file and from Python.
+"""The steps of an architecture, in YAML and in Python.
 
-A step is a word, or a mapping of one word to its settings; a bare value is the first setting:
+A step is a word, or a mapping of one word to its settings; a bare value sets the first setting:
 
     layers:
       - conv: {filters: 64, kernel: 7, stride: 2, padding: 3, bias: false}
       - batchnorm
       - relu
       - maxpool: {kernel: 3, stride: 2, padding: 1, ceil: false}   # or maxpool: 2
-      - residual:                   # ends in one addition; no shortcut: the input itself
+      - residual:                   # ends in an addition; without shortcut, of the input itself
           body: [{conv: {filters: 64, kernel: 3, padding: same}}, relu]
           shortcut: [{conv: {filters: 64, kernel: 1}}]
-      - multiply:                   # the input, times what the branch makes of it
+      - multiply:                   # the input times the branch's result
           - adaptive_avgpool: 1
           - conv: {filters: 64, kernel: 1}
           - sigmoid
-      - concat:                     # branches, joined along the channels
+      - concat:                     # branches, concatenated along the channels
           - [{conv: {filters: 32, kernel: 1}}]
           - [{avgpool: {kernel: [3, 1], stride: 1, padding: [1, 0]}}]
-      - side: [{fc: targets}]       # a head of its own; the trunk goes on from its input
-      - adaptive_avgpool: 1         # to this extent, whatever comes in
+      - side: [{fc: targets}]       # a separate head; the trunk continues from its input
+      - adaptive_avgpool: 1         # to this extent, from any input
       - experts: {count: 8, active: 2, layers: [{gated: {hidden: 14336, bias: false}}]}
-      - repeat: {times: 3, layers: [relu]}  # each time with weights of its own
-      - read: sample                # goes on from it, or from what an earlier step gives
+      - repeat: {times: 3, layers: [relu]}  # with new weights each time
+      - read: sample                # continues from the sample or an earlier step's output
       - conv: {filters: 64, kernel: 3, dilation: 2, padding: same}
       - conv: {filters: 64, kernel: 3, groups: channels, padding: same}    # depthwise
       - transposed_conv: {filters: 32, kernel: 2, stride: 2}
       - free: {flops: 2e6, weights: 4096, outputs: [32, 112, 112]}
       - dropout                     # and the other words of grids/models/kinds.py
       - fc: {outputs: 4096, bias: true, name: fc6}
-      - fc: targets                 # as many outputs as the dataset has targets
+      - fc: targets                 # one output per target of the data set
 
-Sequences have words of their own: grids/models/sequences.py, attention.py, latent_attention.py,
+Sequences have further words: grids/models/sequences.py, attention.py, latent_attention.py,
 gated_linear.py, lstm.py, vocabularies.py. Kernel, stride and padding are a number for all
-dimensions, or a list in the order [d,] h, w. Padding is added on each side; "same" adds kernel - 1
-in total, so that the extent is divided by the stride and rounded up. Any step takes a `name`;
-without one it gets its word and a number.
+dimensions, or a list in the order [d,] h, w. Padding is per side; "same" pads by kernel - 1 in
+total, so the extent is divided by the stride and rounded up. Any step takes a `name`; by default it
+is its word and a number.
 """
 
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args
@@ -60,7 +60,7 @@ from grids.reading.errors import shorten
 
 
 class Fc(LayerSettings):
-    """A fully connected layer: a matrix for all items that come in."""
+    """A fully connected layer: a matrix for all incoming items."""
 
     bare: ClassVar[str] = "outputs"
 
@@ -80,7 +80,7 @@ class Plain(LayerSettings):
 
 
 class Flatten(StepSettings):
-    """All items in one column. A view: no layer, nothing to compute or to keep."""
+    """All items as channels. A view: no layer, nothing to compute or to keep."""
 
 
 class Residual(StepSettings):
@@ -93,9 +93,9 @@ class Residual(StepSettings):
 
 
 class Multiply(StepSettings):
-    """A gate and a body from the same input, multiplied; no body: the input itself.
+    """A gate and a body from the same input, multiplied; without body, the input itself.
 
-    One channel, or an extent of 1, is broadcast to those of the other.
+    One channel, or an extent of 1, is broadcast.
     """
 
     bare: ClassVar[str] = "gate"
@@ -105,7 +105,7 @@ class Multiply(StepSettings):
 
 
 class Concat(StepSettings):
-    """Branches from the same input, joined along the channels."""
+    """Branches from the same input, concatenated along the channels."""
 
     bare: ClassVar[str] = "branches"
 
@@ -113,7 +113,7 @@ class Concat(StepSettings):
 
 
 class Read(StepSettings):
-    """The output of an earlier step, or the sample: a view, from which the steps go on."""
+    """The output of an earlier step, or the sample, as the input of later steps. A view."""
 
     bare: ClassVar[str] = "step"
 
@@ -121,18 +121,18 @@ class Read(StepSettings):
 
 
 class Repeat(StepSettings):
-    """Layers several times in a row, with new weights each time."""
+    """Layers repeated in sequence, with new weights each time."""
 
     layers: "Steps"
     times: Annotated[Count, Field(le=1000)]
 
 
 class Experts(StepSettings):
-    """Networks of one form, of which each position goes to the few that a router scores highest.
+    """Equal networks, of which each position goes to the few that a router scores highest.
 
-    Shazeer et al. 2017; Lepikhin et al. 2020. Positions are spread evenly: an imbalance is a
-    property of a run. layers: of one expert. corrects: whether each expert has a learned bias of
-    its score (DeepSeek-V3, arXiv 2412.19437, section 2.1.2).
+    Shazeer et al. 2017; Lepikhin et al. 2020. Positions are assumed to be spread evenly. layers:
+    those of one expert. corrects: whether each expert has a learned bias of its score (DeepSeek-V3,
+    arXiv 2412.19437, section 2.1.2).
     """
 
     bare: ClassVar[str] = "layers"
@@ -144,7 +144,7 @@ class Experts(StepSettings):
 
     @model_validator(mode="after")
     def _check_active(self) -> Self:
-        """The settings, if there are as many experts as a position goes to."""
+        """Check that no more experts are active than exist."""
         if self.active > self.count:
             raise ValueError(f"active: expected at most the {self.count} experts")
         return self
@@ -162,8 +162,8 @@ AnyStep = TypeVar("AnyStep", bound=Record)
 
 
 def _add_plain_words(form: type[AnyStep]) -> type[AnyStep]:
-    """The form with each word of an element-wise kind as a plain layer, unless it has settings."""
-    # As a decorator, so that type checkers see the class that is written below.
+    """Add each word of an element-wise kind as a layer without settings, unless it has some."""
+    # A decorator, so that type checkers see the class as written below.
     known = form.model_fields
     words = [word for word, kind in KIND_OF_STEP.items() if kind.elementwise and word not in known]
     plain: dict[str, Any] = dict.fromkeys(words, (Plain | None, None))
@@ -173,7 +173,7 @@ def _add_plain_words(form: type[AnyStep]) -> type[AnyStep]:
 
 
 def _drop_default(word: JsonSchemaValue) -> JsonSchemaValue:
-    """The schema of a word's settings, without the None of steps that have another word."""
+    """Return the schema of a word's settings without None, which stands for an absent word."""
     settings, _ = word["anyOf"]
     return dict(settings)
 
@@ -186,7 +186,7 @@ def _has_required(word: FieldInfo) -> bool:
 
 @_add_plain_words
 class Step(Record):
-    """One word and its settings; exactly one is there."""
+    """One word and its settings; exactly one field is set."""
 
     conv: Conv | None = None
     transposed_conv: TransposedConv | None = None
@@ -221,7 +221,7 @@ class Step(Record):
     def __get_pydantic_json_schema__(
         cls, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        """A word whose settings have defaults, or a mapping of one word."""
+        """Return the schema: a word whose settings all have defaults, or a mapping of one word."""
         reference = handler(schema)
         step = handler.resolve_ref_schema(reference)
         mapping = {
@@ -242,30 +242,30 @@ class Step(Record):
             return {value: {}}
         if not isinstance(value, dict):
             return value
-        # Two words in one mapping are a list whose second dash is missing.
+        # Two words in one mapping: the second dash of a list is missing.
         if len(value) != 1:
             raise ValueError(
                 f"expected one word and its settings, got {len(value)}: {shorten([*value])}"
             )
-        # `- relu:` with nothing behind it is YAML's null.
+        # `- relu:` without a value is YAML's null.
         return {word: {} if settings is None else settings for word, settings in value.items()}
 
     @property
     def word(self) -> str:
-        """The one word that is there."""
+        """The one word that is set."""
         (word,) = self.model_fields_set
         return word
 
     @property
     def settings(self) -> StepSettings:
-        """The settings behind the word."""
+        """The settings of the word."""
         settings = getattr(self, self.word)
         assert isinstance(settings, StepSettings)
         return settings
 
     @property
     def kind(self) -> LayerKind:
-        """The kind of layer that the word makes, if it makes one."""
+        """The kind of layer that the word makes, for words of one layer."""
         return KIND_OF_STEP[self.word]
 
 

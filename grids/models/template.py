@@ -1,7 +1,7 @@
-"""Model files with settings and words of their own, and the plain steps that they stand for.
+"""Model files with settings and words, and the plain steps they expand to.
 
     settings: {stages: required, width: 64}   # grids/models/forms.py
-    words:                                    # steps of the file's own
+    words:                                    # the file's own steps
       convolve:
         settings: {filters: required, kernel: 3}
         layers:
@@ -10,7 +10,7 @@
           - relu
     layers:
       - convolve: {filters: $width, kernel: 7}
-      - repeat:                               # `index` counts from 0; layers stand in a row
+      - repeat:                               # `index` counts from 0; layers are in sequence
           times: $(len(stages))
           index: stage
           layers:
@@ -20,9 +20,9 @@
               else: []
             - convolve: $filters
 
-Any text below `layers` may hold expressions (grids/models/expressions.py). A word sees the file's
-settings and its own; `set` holds until the end of the file, or of the word it stands in. Without
-`index` a repetition is one plain step, which names its layers itself.
+Any text below `layers` may contain expressions (grids/models/expressions.py). A word sees the
+file's settings and its own; `set` lasts until the end of the file, or of its word. Without `index`
+a repetition stays one plain step, which names its layers itself.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,26 +39,26 @@ from grids.reading.plainyaml import DEEPEST
 from grids.reading.yamlfile import KeyPath
 
 MOST_TIMES = 1000
-# Of 5,000 layers, the most that a network has, few have more than 20 values each.
+# A network has at most 5,000 layers, few of them with more than 20 values.
 MOST_VALUES = 200_000
 
 
 class Word(Record):
-    """A step of a file's own: its settings, and the layers that it stands for."""
+    """A step defined in the file: its settings, and the layers it expands to."""
 
     settings: Form = Field(default_factory=dict)
     layers: list[Any]
 
 
 class Template(Record):
-    """The layers of a file, which its settings and words complete."""
+    """Layers of a file, to be expanded with its settings and words."""
 
     settings: Form = Field(default_factory=dict)
     words: dict[str, Word] = Field(default_factory=dict)
     layers: list[Any]
 
     def write(self, given: Mapping[str, object], where: Where) -> "Written":
-        """The plain steps for these settings; InputError begins with `where` of its place."""
+        """Expand to plain steps; InputError begins with `where` of its place."""
         settings = fill_settings(self.settings, given, {}, go_below(where, "settings"))
         writer = _Writer(self.words, settings, where)
         try:
@@ -72,13 +72,13 @@ class Template(Record):
 
 @dataclass(frozen=True)
 class Written:
-    """Plain steps, and where in the template each of them stands."""
+    """Plain steps, and the place of each in the template."""
 
     layers: list[object]
     origins: Mapping[KeyPath, KeyPath]
 
     def find_origin(self, keypath: KeyPath) -> KeyPath:
-        """The place in the template of a place in the plain steps."""
+        """Map a place in the plain steps to its place in the template."""
         for end in range(len(keypath), 0, -1):
             if keypath[:end] in self.origins:
                 return (*self.origins[keypath[:end]], *keypath[end:])
@@ -86,24 +86,24 @@ class Written:
 
 
 class _Spot(NamedTuple):
-    """A place in the template: the names it knows, its key path, and where its text is written."""
+    """A place in the template: names known there, its key path, and the key path it expands to."""
 
     names: dict[str, object]
     source: KeyPath
     target: KeyPath
 
     def read(self, *keys: str | int) -> "_Spot":
-        """The spot of a part that is written to the same place."""
+        """Return the spot of a part that expands to the same place."""
         return self._replace(source=(*self.source, *keys))
 
     def enter(self, key: str) -> "_Spot":
-        """The spot of a part that is written as a part."""
+        """Return the spot of a part that expands to a part."""
         return self._replace(source=(*self.source, key), target=(*self.target, key))
 
 
 @dataclass
 class _Writer:
-    """Writes steps; counts the values that it has written, so that no file fills the memory."""
+    """Expands steps, and counts the values so that no file fills the memory."""
 
     words: Mapping[str, Word]
     settings: Mapping[str, object]
@@ -112,35 +112,35 @@ class _Writer:
     values: int = 0
 
     def write_list(self, items: Sequence[object], spot: _Spot) -> list[object]:
-        """The items, with repetitions, choices and words as the steps that they stand for."""
+        """Return the items with repetitions, choices and words expanded."""
         written: list[object] = []
         self._extend(written, items, spot)
         return written
 
     def _extend(self, written: list[object], items: Sequence[Any], spot: _Spot) -> None:
         for position, item in enumerate(items):
-            here = spot.read(position)
-            self._count(here)
+            step = spot.read(position)
+            self._count(step)
             match item:
                 case {"if": _}:
-                    self._choose(written, item, here)
+                    self._choose(written, item, step)
                 case {"set": dict(values), **others} if not others:
                     for key, value in values.items():
-                        spot.names[key] = self._write(value, here.read("set", key))
+                        spot.names[key] = self._write(value, step.read("set", key))
                 case {"repeat": {"index": _} as settings, **others} if not others:
-                    self._repeat(written, settings, here.read("repeat"))
+                    self._repeat(written, settings, step.read("repeat"))
                 case str(word) if word in self.words:
-                    self._expand(written, word, {}, here)
-                case dict(step) if len(step) == 1 and next(iter(step)) in self.words:
-                    [(word, given)] = step.items()
-                    self._expand(written, word, given, here.read(word))
+                    self._expand(written, word, {}, step)
+                case dict(entry) if len(entry) == 1 and next(iter(entry)) in self.words:
+                    [(word, given)] = entry.items()
+                    self._expand(written, word, given, step.read(word))
                 case _:
-                    here = here._replace(target=(*spot.target, len(written)))
-                    self.origins[here.target] = here.source
-                    written.append(self._write(item, here))
+                    step = step._replace(target=(*spot.target, len(written)))
+                    self.origins[step.target] = step.source
+                    written.append(self._write(item, step))
 
     def _choose(self, written: list[object], choice: Mapping[str, object], spot: _Spot) -> None:
-        """The steps of `then`, or of `else`."""
+        """Expand the steps of `then` or of `else`."""
         refuse_unknown(
             choice, {"if": None, "then": None, "else": None}, go_below(self.where, *spot.source)
         )
@@ -155,7 +155,7 @@ class _Writer:
         self._extend_from(written, choice.get(branch, []), spot.read(branch))
 
     def _repeat(self, written: list[object], given: Mapping[str, object], spot: _Spot) -> None:
-        """Layers several times, with the number of the repetition under a name."""
+        """Repeat layers, with the number of the repetition as a name."""
         form: Form = {"times": "required", "layers": "required", "index": "required"}
         repeat = fill_settings(form, given, {}, go_below(self.where, *spot.source))
         times = self._write(repeat["times"], spot.read("times"))
@@ -171,7 +171,7 @@ class _Writer:
             self._extend_from(written, repeat["layers"], spot.read("layers"))
 
     def _expand(self, written: list[object], word: str, given: object, spot: _Spot) -> None:
-        """The layers of a word of the file's own."""
+        """Expand a word of the file."""
         form, layers = self.words[word].settings, self.words[word].layers
         filled = self._write(given, spot)
         if not isinstance(filled, Mapping):  # a bare value is the first setting
@@ -188,7 +188,7 @@ class _Writer:
         self._extend(written, steps, spot)
 
     def _write(self, value: object, spot: _Spot) -> object:
-        """A value with its expressions filled in."""
+        """Return a value with its expressions substituted."""
         self._count(spot)
         match value:
             case str():
@@ -209,14 +209,14 @@ class _Writer:
             raise InputError(str(error), where=self.where(spot.source)) from None
 
     def _copy(self, value: object, spot: _Spot) -> object:
-        """A copy of an expression's value, whose parts count."""
+        """Copy an expression's value, counting its parts."""
         self._count(spot)
         if isinstance(value, dict):
             return {key: self._copy(part, spot) for key, part in value.items()}
         return [self._copy(part, spot) for part in value] if isinstance(value, list) else value
 
     def _count(self, spot: _Spot) -> None:
-        """InputError: more values than a network has, or deeper inside each other."""
+        """Raise InputError for more values than a network has, or for deeper nesting."""
         self.values += 1
         if self.values > MOST_VALUES:
             raise InputError(f"more than {MOST_VALUES:,} values", where=self.where(spot.source[:1]))

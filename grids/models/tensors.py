@@ -1,8 +1,8 @@
-"""Tensors between layers, their way through a layer, and the extents that a window makes of them.
+"""Tensors between layers, their passage through a layer, and the extents that windows produce.
 
-A tensor of one extent is a sequence: as many positions, of as many features as it has channels.
+A tensor with one extent is a sequence: positions, with channels as features.
 
-A window of K items with stride S and P items of padding in all turns an extent X into
+A window of K items with stride S and P items of total padding turns an extent X into
 floor((X + P - K) / S) + 1.
 """
 
@@ -16,7 +16,7 @@ from grids.reading.errors import InputError, ShapeError
 
 @dataclass(frozen=True)
 class Shape:
-    """A sample on its way: C channels by the extents ([d,] h, w)."""
+    """The shape of a tensor: C channels by the extents ([d,] h, w)."""
 
     channels: int
     extents: tuple[int, ...]
@@ -27,25 +27,25 @@ class Shape:
 
     @property
     def sizes(self) -> Sizes:
-        """C x extents."""
+        """C and the extents."""
         return (self.channels, *self.extents)
 
     @property
     def flat(self) -> "Shape":
-        """The same items, a channel each."""
-        # Extents of 1 rather than none: a network keeps its rank behind a flatten.
+        """The same items, as channels."""
+        # Extents of 1 rather than none: the rank stays the same after a flatten.
         return Shape(self.items, tuple(1 for _ in self.extents))
 
     @property
     def is_sequence(self) -> bool:
-        """True if its only extent is a length; channels are then the features of a position."""
+        """True if its only extent is a length, and channels are features of a position."""
         return len(self.extents) == 1
 
     @property
     def rows(self) -> Sizes:
-        """The extents that a spatial group may divide: of a sequence, none.
+        """Extents that a spatial group may divide; none for a sequence.
 
-        Attention reads all positions, and a recurrent cell one after the other.
+        Attention reads all positions, and a recurrent cell reads them in sequence.
         """
         return () if self.is_sequence else self.extents
 
@@ -59,10 +59,10 @@ class Shape:
 class Role:
     """A layer's role in a transformer: how tensor parallelism divides it, what recomputes it.
 
-    divided: its matrix by columns or rows, in a pair as Megatron-LM has it (Shoeybi et al. 2019);
-    of: what a PE gets whole ones of; parts: how many of these there are. module: Megatron's name of
-    what computes its output again. kept: the part of its output that later layers read as it is.
-    experts: networks that it is a layer of.
+    divided: matrix split by columns or rows, in pairs as in Megatron-LM (Shoeybi et al. 2019); of:
+    the units of which a PE gets whole ones; parts: number of these units. module: Megatron's name
+    of the module whose recomputation covers its output. kept: share of its output that later layers
+    read unchanged. experts: number of expert networks, if it is a layer of one.
     """
 
     divided: Literal["", "columns", "rows"] = ""
@@ -78,13 +78,12 @@ NO_ROLE = Role()
 
 @dataclass(frozen=True)
 class Passage:
-    """A sample's way through one layer: what comes in, what goes out, what slides over it.
+    """A sample's passage through one layer: input, output, window.
 
-    stride: rows of x between one row of y and the next; below 1 where a transposed convolution
-    makes several rows of one. inputs: number of tensors of x's sizes that come in together. bias:
-    whether the layer adds biases, if its kind has any. span: rows from the first to the last item
-    of a dilated kernel; None: its extent. groups: number of groups that channels and filters fall
-    into. counts: those that do not follow from the rules of its kind. role: in a transformer.
+    stride: rows of x per row of y; below 1 for a transposed convolution. inputs: number of inputs
+    of x's sizes. bias: whether the layer adds biases, if its kind has any. span: rows from the
+    first to the last item of a dilated kernel; None: the kernel's. groups: groups of channels and
+    filters. counts: overrides of the kind's rules. role: in a transformer.
     """
 
     x: Shape
@@ -101,14 +100,13 @@ class Passage:
 
 @dataclass(frozen=True, kw_only=True)
 class Counts:
-    """Counts that a layer sets itself; None: those of its kind, from channels, filters and kernel.
+    """Counts that a layer sets itself; None: by its kind, from channels, filters and kernel.
 
-    inputs, flops: a sample. width: channels and filters of its matrix, where its tensors have
-    others. besides: items that come in besides x. steps: products that wait for each other, each
-    with a start-up. reads: how often its weights cross the memory, relative to once in each of
-    three passes (forward, and two gradients). looked_up, drawn: weights in the rows of a table that
-    a sample looks up, and in those drawn once a pass, where gradients have no other rows; 0:
-    gradients are whole.
+    inputs, flops: per sample. width: channels and filters of its matrix, if its tensors have
+    others. besides: input items in addition to x. steps: products in sequence, each with a
+    start-up. reads: times that its weights are read from memory in each of three passes (forward
+    and two gradients). looked_up, drawn: for row-sparse gradients, weights in the rows that a
+    sample looks up, and in those drawn once per pass; 0: dense gradients.
     """
 
     inputs: float | None = None
@@ -139,10 +137,10 @@ def slide(
     padding: Sizes | Literal["same"],
     ceil: bool = False,
 ) -> Sizes:
-    """The extents that a kernel sliding over `x` gives; ShapeError where it does not fit."""
+    """Return the extents that a kernel sliding over `x` gives; ShapeError if it does not fit."""
     strides = size_dimensions(name, "stride", stride, x)
     if padding == "same":
-        # Both sides together: an even kernel has one row more on one side.
+        # Both sides together: with an even kernel, one side gets one row more.
         paddings = tuple(size - 1 for size in kernel)
     else:
         paddings = tuple(2 * size for size in size_dimensions(name, "padding", padding, x))
@@ -156,9 +154,9 @@ def slide(
 
 
 def spread(name: str, x: Shape, span: Sizes, stride: Sizes, padding: Sizes, more: Sizes) -> Sizes:
-    """The extents that a transposed convolution gives; ShapeError where nothing is left.
+    """Return the extents that a transposed convolution gives; ShapeError if nothing is left.
 
-    The inverse of `slide`: the smallest extents of which it makes x, and `more` rows on one side.
+    This inverts `slide`: the smallest extents that it turns into x, plus `more` rows on one side.
     """
     cut, added = (
         size_dimensions(name, what, sizes, x)
@@ -174,35 +172,33 @@ def spread(name: str, x: Shape, span: Sizes, stride: Sizes, padding: Sizes, more
             where=f"layer {name}",
         )
     if min(extents) < 1:
-        raise ShapeError(
-            f"{name}: nothing is left of an input of {x} behind a padding of {padding}"
-        )
+        raise ShapeError(f"{name}: an input of {x} with a padding of {padding} leaves nothing")
     return extents
 
 
 def _count_windows(extent: int, kernel: int, stride: int, padding: int, ceil: bool) -> int:
-    """Windows along one dimension; with `ceil`, the last may hang over the edge."""
+    """Count windows along one dimension; with `ceil`, the last may extend over the edge."""
     room = extent + padding - kernel
-    # Negative room rounds down to no window, and `slide` refuses it.
+    # Negative room rounds to no window, which `slide` refuses.
     if not ceil or room < 0:
         return room // stride + 1
     windows = math.ceil(room / stride) + 1
-    # A window that would begin behind the input and its left padding is dropped.
+    # A window that would begin beyond the input and its left padding is dropped.
     return windows - 1 if (windows - 1) * stride >= extent + padding // 2 else windows
 
 
 def size_dimensions(name: str, setting: str, given: Sizes, x: Shape) -> Sizes:
-    """A size for each dimension of `x`; one alone counts for all of them."""
+    """Return a size per dimension of `x`; a single size holds for all."""
     rank = len(x.extents)
     if len(given) not in (1, rank):
         raise InputError(
             f"expected 1 or {rank} numbers as {setting}, got {len(given)}",
             where=f"layer {name}",
-            advice="write one for all dimensions, or one for each",
+            advice="write one for all dimensions, or one per dimension",
         )
     return given * rank if len(given) == 1 else given
 
 
 def format_sizes(sizes: Sizes) -> str:
-    """Sizes as ParaDL's files write them: (3, 226, 226) as 3x226x226."""
+    """Format sizes as in .net files: (3, 226, 226) as 3x226x226."""
     return "x".join(str(size) for size in sizes)

@@ -1,13 +1,13 @@
-"""Tables of words: looked up by number, or compared with what a network says.
+"""Tables of words: looked up by number, or used as the output layer.
 
     layers:
       - embedding: {vocabulary: 32320, features: 1024, name: source}
       - embedding: {vocabulary: 32320, features: 1024, row: 2, shares: source}
       - sampled_softmax: {classes: targets, samples: 8192}
-      - logits: {vocabulary: 128256}            # or shares: source, the table of an embedding
+      - logits: {vocabulary: 128256}            # or shares: source, an embedding's table
 
 A pass reads only the rows that it looks up. By default the gradient is as large as the table and
-written whole, as in PyTorch; with `sparse: true` it has only the touched rows, as in TensorFlow.
+fully written, as in PyTorch; with `sparse: true` it has only the rows in use, as in TensorFlow.
 """
 
 import math
@@ -20,16 +20,16 @@ from grids.models.settings import count_outputs
 from grids.models.tensors import Counts, LayerOutput, Passage, Role
 from grids.reading.errors import InputError, shorten
 
-# Of the three times that weights cross the memory in a pass, the one of the gradient.
+# Of the three times that a pass reads or writes weights, only the gradient's.
 GRADIENT = 1 / 3
 
 
 class EmbeddingSettings(BuildingSettings):
-    """A vector for each number of a word.
+    """A vector for each word's number.
 
-    row: which of a sample's numbers of each position, where it has several; 1 is the first. shares:
-    the earlier embedding whose table it is. shards: equal parts the table is stored in, the last
-    of which is filled up. sparse: whether the gradient has only the rows that were looked up.
+    row: which number of a position to look up, if there are several; 1 is the first. shares: the
+    earlier embedding whose table is used. shards: equal parts in which the table is stored, the
+    last one padded. sparse: whether the gradient has only the rows that were looked up.
     """
 
     vocabulary: Count | Literal["targets"]
@@ -56,20 +56,20 @@ class EmbeddingSettings(BuildingSettings):
         return site.add(name, "embedding", passage, x)
 
     def _choose_row(self, name: str, numbers: int) -> None:
-        """InputError where it is open which number is looked up, or there is no such number."""
+        """Raise InputError if it is unclear which number is looked up, or it does not exist."""
         if (self.row or 1) <= numbers and (self.row is not None or numbers == 1):
             return
         raise InputError(
             f"row: expected 1 to {numbers}, got {self.row or 'none'}",
             where=f"layer {name}",
-            advice=f"each position has {numbers}, say which one is looked up",
+            advice=f"each position has {numbers}: state which one to look up",
         )
 
 
 class Logits(BuildingSettings):
     """Scores of all words at each position, and their softmax.
 
-    shares: the embedding whose table the matrix is (Press and Wolf 2017).
+    shares: the embedding whose table is the matrix (Press and Wolf 2017).
     """
 
     bare: ClassVar[str] = "vocabulary"
@@ -93,10 +93,10 @@ class Logits(BuildingSettings):
 
 
 class SampledSoftmaxSettings(BuildingSettings):
-    """Scores of the right class and of some that are drawn, and their softmax; in training alone.
+    """Scores of the right class and of randomly drawn ones, and their softmax; for training only.
 
-    Jean et al. 2015 (On using very large target vocabulary). samples: classes that are drawn once
-    a pass, for all positions. sparse: whether the gradient has no other rows.
+    Jean et al. 2015 (On using very large target vocabulary). samples: classes drawn once per pass,
+    for all positions. sparse: whether the gradient has no other rows.
     """
 
     classes: Count | Literal["targets"]
@@ -112,16 +112,16 @@ class SampledSoftmaxSettings(BuildingSettings):
             raise InputError(
                 f"samples: expected at most the {classes} classes, got {self.samples}",
                 where=f"layer {name}",
-                advice="with all of them write 'linear' and 'softmax'",
+                advice="for all classes write 'linear' and 'softmax'",
             )
         rows = _fill_shards(classes, self.shards)
-        scored = self.samples + 1  # and the right one
+        scored = self.samples + 1  # plus the right one
         counts = Counts(
             weights=rows * features,
             biases=classes if self.bias else 0,
             flops=2 * length * features * scored,
             width=(features, scored),
-            besides=length * features,  # the right class has a row of its own at each position
+            besides=length * features,  # the right class differs from position to position
             reads=self.samples / rows if self.sparse else GRADIENT * (1 + 2 * self.samples / rows),
             looked_up=length * features if self.sparse else 0,
             drawn=self.samples * features if self.sparse else 0,
@@ -132,12 +132,12 @@ class SampledSoftmaxSettings(BuildingSettings):
 
 
 def _fill_shards(rows: int, shards: int) -> int:
-    """Rows of a table in equal parts."""
+    """Round rows up to equal shards."""
     return math.ceil(rows / shards) * shards
 
 
 def _expect_table(name: str, reference: str, weights: int, site: Site) -> None:
-    """InputError where the shared table has another size, or is none."""
+    """Raise InputError if the shared step is no embedding, or its table has another size."""
     kind, shared = site.find_table(site.look_up(name, reference))
     if kind != "embedding" or shared != weights:
         raise InputError(

@@ -1,8 +1,8 @@
-"""Steps whose kernels slide over a sample's extents: convolutions and poolings.
+"""Steps with sliding windows: convolutions and poolings.
 
-A window of K items a dilation apart spans K' = dilation (K - 1) + 1. With stride S and P items of
-padding in all it turns an extent X into floor((X + P - K') / S) + 1; a transposed convolution goes
-the other way, and turns X into (X - 1) S + K' - P, plus `output_padding` rows.
+A window of K items with a dilation spans K' = dilation (K - 1) + 1. With stride S and P items of
+total padding it turns an extent X into floor((X + P - K') / S) + 1; a transposed convolution turns
+X into (X - 1) S + K' - P, plus `output_padding` rows.
 """
 
 import math
@@ -23,15 +23,15 @@ from grids.models.settings import (
 from grids.models.tensors import Passage, Shape, size_dimensions, slide, spread
 from grids.reading.errors import InputError
 
-EachChannel = Annotated[Literal["channels"], Tag(WORD)]  # a group for each
+EachChannel = Annotated[Literal["channels"], Tag(WORD)]  # one group per channel
 
 
 class _ConvolutionSettings(LayerSettings):
-    """The settings that both directions of a convolution share.
+    """Settings shared by both directions of a convolution.
 
-    filters: their number, or as many as the data set has targets. A group reads C/groups channels
-    and makes filters/groups of the outputs; with as many groups as channels (`groups: channels`)
-    the convolution is depthwise.
+    filters: their number, or one per target of the data set. A group reads C/groups channels and
+    makes filters/groups of the outputs; with one group per channel (`groups: channels`) the
+    convolution is depthwise.
     """
 
     bare: ClassVar[str] = "filters"
@@ -44,7 +44,7 @@ class _ConvolutionSettings(LayerSettings):
     bias: bool = True
 
     def count_groups(self, layer: str, channels: int, filters: int) -> int:
-        """Groups that divide channels and filters; InputError where they do not."""
+        """Return the number of groups; InputError if it does not divide channels and filters."""
         groups = channels if self.groups == "channels" else self.groups
         if channels % groups or filters % groups:
             raise InputError(
@@ -57,7 +57,7 @@ class _ConvolutionSettings(LayerSettings):
 
 
 def _advise_on_groups(divisor: int) -> str:
-    """The numbers of groups that divide both channels and filters."""
+    """Say which numbers of groups divide both channels and filters."""
     largest = f"their largest common divisor is {divisor}"
     return "the only common divisor is 1" if divisor == 1 else largest
 
@@ -78,10 +78,10 @@ class Conv(_ConvolutionSettings):
 
 
 class TransposedConv(_ConvolutionSettings):
-    """A transposed convolution: `stride` rows go out for each row that comes in."""
+    """A transposed convolution: `stride` rows of output per row of input."""
 
     padding: Paddings = (0,)
-    # More rows on one side: two extents become one by a strided convolution; this takes the larger.
+    # Additional rows on one side: a strided convolution maps two extents to one, this the larger.
     output_padding: Paddings = (0,)
 
     def infer(self, layer: str, x: Shape, targets: int | None) -> Passage:
@@ -103,14 +103,14 @@ def _span(layer: str, kernel: Sizes, dilation: Sizes, x: Shape) -> Sizes:
 
 
 class Pool(LayerSettings):
-    """A pooling: the largest, or the mean, of each window."""
+    """A pooling: the maximum or mean of each window."""
 
     bare: ClassVar[str] = "kernel"
 
     kernel: Sizes
-    stride: Sizes | None = None  # None: the kernel, so that windows stand side by side
+    stride: Sizes | None = None  # None: the kernel, so that windows do not overlap
     padding: Paddings | Literal["same"] = (0,)
-    # Whether a last window may hang over the edge: in the authors' VGG16 113 is pooled to 57.
+    # Whether a last window may extend over the edge: the authors' VGG16 pools 113 to 57.
     ceil: bool = False
 
     def infer(self, layer: str, x: Shape, targets: int | None) -> Passage:
@@ -121,7 +121,7 @@ class Pool(LayerSettings):
 
 
 class AdaptivePool(LayerSettings):
-    """An average pool with the windows that give a wanted extent."""
+    """An average pooling to a given extent."""
 
     bare: ClassVar[str] = "extent"
 
@@ -129,7 +129,7 @@ class AdaptivePool(LayerSettings):
 
     def infer(self, layer: str, x: Shape, targets: int | None) -> Passage:
         y = Shape(x.channels, size_dimensions(layer, "extent", self.extent, x))
-        # Windows of one size, rounded up. Frameworks vary it from place to place where extents do
-        # not divide; where less comes in than goes out, an item is its own window.
+        # Windows of one size, rounded up. Frameworks vary the size where extents do not divide. If
+        # the output is larger than the input, each item is its own window.
         kernel = tuple(math.ceil(a / b) for a, b in zip(x.extents, y.extents, strict=True))
         return Passage(x, y, kernel, stride=kernel)

@@ -1,1 +1,1 @@
-"""Reading: the user's files and quantities, and what is wrong with them."""
+"""Reading of users' files and quantities, with messages about mistakes."""

@@ -1,4 +1,4 @@
-"""Users' tables as CSV: rows by the names of their columns, with their places in the file."""
+"""CSV tables of users: rows by column name, with their place in the file."""
 
 import csv
 import io
@@ -15,10 +15,10 @@ Record = dict[str, str]
 def read_records(
     path: Path, required: Sequence[str], optional: Sequence[str] | None
 ) -> Iterator[tuple[str, Record]]:
-    """The rows of a table: their places, "file:line", and their fields by column.
+    """Yield the rows of a table: place ("file:line"), and fields by column.
 
-    Blank lines are skipped. A column that is neither required nor optional is refused: a misspelt
-    one would go unread. optional: None allows all other columns, as other programs write them.
+    Blank lines are skipped. A column that is neither required nor optional is refused, since it may
+    be misspelt. optional: None allows any other column, as other programs write them.
     """
     rows = _read_rows(path)
     where, names = next(rows, (str(path), []))
@@ -34,34 +34,32 @@ def read_records(
 
 
 def _read_rows(path: Path) -> Iterator[tuple[str, list[str]]]:
-    """The fields of each line that has some, the header's first."""
-    # csv wants the line ends as they are: a quoted field may hold some.
+    """Yield the fields of each non-blank line, the header first."""
+    # csv needs the original line ends: a quoted field may contain some.
     lines = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
     before = 0
     try:
         for fields in lines:
-            # A quoted field may span lines: a row begins behind the last one's end.
+            # A quoted field may span lines: a row begins after the end of the last one.
             first, before = before + 1, lines.line_num
             stripped = [field.strip() for field in fields]
             if any(stripped):
                 yield f"{path}:{first}", stripped
     except csv.Error as error:
-        raise InputError(f"no CSV: {error}", where=f"{path}:{before + 1}") from None
+        raise InputError(f"not CSV: {error}", where=f"{path}:{before + 1}") from None
 
 
 def _check_header(
     names: Sequence[str], where: str, required: Sequence[str], optional: Sequence[str] | None
 ) -> None:
-    """InputError where a column is unknown, stands twice or is missing."""
+    """Raise InputError if a column is unknown, repeated or missing."""
     _refuse_other_separators(names, where)
     if optional is not None:
         _refuse_unknown(names, where, (*required, *optional))
     counts = Counter(filter(None, names))
     twice = next((column for column, count in counts.items() if count > 1), None)
     if twice is not None:
-        raise InputError(
-            f"the column {shorten(twice)} stands twice", where=where, advice="keep one"
-        )
+        raise InputError(f"the column {shorten(twice)} is repeated", where=where, advice="keep one")
     missing = next((column for column in required if column not in names), None)
     if missing is not None:
         raise _report_missing(missing, names, where, required, is_open=optional is None)
@@ -87,7 +85,7 @@ def _refuse_unknown(names: Sequence[str], where: str, known: Sequence[str]) -> N
 def _report_missing(
     missing: str, names: Sequence[str], where: str, required: Sequence[str], *, is_open: bool
 ) -> InputError:
-    """The error of a missing column; `is_open`: other columns may be misspelt ones."""
+    """Return the error for a missing column; `is_open`: other columns may be misspelt ones."""
     problem, renames = f"the column {missing} is missing", ""
     if is_open and not names:
         problem = "expected a line of column names, got an empty file"
@@ -98,11 +96,11 @@ def _report_missing(
 
 
 def _advise_renames(names: Sequence[str], required: Sequence[str]) -> str:
-    """Advice on columns to rename, whose names are near to missing ones."""
+    """Advise to rename columns with names close to missing ones."""
     lacking = [column for column in required if column not in names]
     meant = {name: find_meant(name, lacking) for name in names if name and name not in required}
     renames = [
-        # A column of milliseconds is near to one of seconds by its name alone.
+        # The name of a column in milliseconds may be close to that of one in seconds.
         f"{shorten(name)} to {new!r}" + (" (in seconds)" if new.endswith("_s") else "")
         for name, new in meant.items()
         if new is not None

@@ -1,9 +1,8 @@
-"""Plain YAML: mappings with names for keys, lists, texts, numbers; nothing that can harm.
+"""Plain YAML: mappings with names as keys, lists, texts and numbers.
 
-YAML 1.1, which PyYAML follows, reads "1e9" as a text (it wants a dot and a sign) and silently takes
-the last of two equal keys. Here 1e9 is a number, and equal keys are refused. So are tags, keys that
-are no names, control characters, and aliases that stand for more than anybody would write out (600
-bytes of them can fill any memory).
+YAML 1.1, as PyYAML reads it, takes "1e9" for a text (it wants a dot and a sign) and silently takes
+the last of two equal keys. Here 1e9 is a number, and repeated keys are refused. So are tags, other
+keys, control characters, and aliases that expand too far (600 bytes of them can fill any memory).
 """
 
 import re
@@ -14,14 +13,14 @@ import yaml
 
 from grids.reading.errors import shorten
 
-# The most hostile files of these sizes take PyYAML a second each.
+# The most hostile files of these sizes take PyYAML one second.
 MOST_BYTES = 500_000
-MOST_NODES = 30_000  # each alias counted as all that it stands for
+MOST_NODES = 30_000  # with aliases expanded
 
-DEEPEST = 100  # levels: reading takes time that grows with the square of them
+DEEPEST = 100  # levels; reading time grows with their square
 MOST_DIGITS = 400
 FLOAT = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?[0-9]+$")
-# Control characters but for tabs and ends of lines, and halves of surrogate pairs.
+# Control characters except tabs and line ends, and halves of surrogate pairs.
 NO_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff]")
 
 NAMES = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:merge")
@@ -29,23 +28,23 @@ NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 
 
 def read_nodes(text: str) -> tuple[yaml.Node | None, object]:
-    """The nodes of a document and their data; YAMLError, ValueError: what is wrong with it."""
+    """Return the nodes of a document and their data; YAMLError, ValueError: what is wrong."""
     loader = _Loader(text)
     root = loader.get_single_node()
     return root, None if root is None else loader.construct_object(root, deep=True)
 
 
 class _Loader(yaml.SafeLoader):
-    """Safe YAML in which 1e9 is a number; all that is not plain is an error."""
+    """Safe YAML where 1e9 is a number; anything else that is not plain is an error."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self._depth = 0
-        self._nodes = 0  # so far, aliases counted as all that they stand for
-        self._sizes: dict[yaml.Node, int] = {}  # the same of each part that is complete
+        self._nodes = 0  # so far, with aliases expanded
+        self._sizes: dict[yaml.Node, int] = {}  # the same for each complete part
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        """The next node; an error where it is not plain or the document is too large."""
+        """Return the next node; error if it is not plain or the document is too large."""
         parser: Any = self  # the stubs have no events
         event, before = parser.peek_event(), self._nodes
         if getattr(event, "tag", None) is not None:
@@ -57,7 +56,7 @@ class _Loader(yaml.SafeLoader):
         assert node is not None
         self._depth -= 1
         if isinstance(event, yaml.AliasEvent) and node not in self._sizes:
-            raise _make_error("an alias stands inside what it stands for", event.start_mark)
+            raise _make_error("an alias refers to a part that contains it", event.start_mark)
         self._nodes += self._sizes.get(node, 1)
         if self._nodes > MOST_NODES:
             raise _make_error(f"more than {MOST_NODES:,} values", event.start_mark)
@@ -68,14 +67,14 @@ class _Loader(yaml.SafeLoader):
     def construct_mapping(
         self, node: yaml.MappingNode, deep: bool = False
     ) -> dict[Hashable, object]:
-        """The mapping; an error where a key is no name or stands twice."""
+        """Return the mapping; error if a key is no name or is repeated."""
         names: set[str] = set()
         for key, _ in node.value:
             if key.tag not in NAMES:
-                advice = "quote it; a list stands in brackets, such as [1, 64]"
+                advice = "quote it; lists are in brackets, such as [1, 64]"
                 raise _make_error(f"expected a name as a key; {advice}", key.start_mark)
             if key.value in names:
-                raise _make_error(f"the key {shorten(key.value)} stands twice", key.start_mark)
+                raise _make_error(f"the key {shorten(key.value)} is repeated", key.start_mark)
             names.add(key.value)
         return super().construct_mapping(node, deep)
 
@@ -84,15 +83,15 @@ _Loader.add_implicit_resolver("tag:yaml.org,2002:float", FLOAT, list("-+.0123456
 
 
 def _expect_text(node: yaml.Node) -> None:
-    """An error for a scalar that no person would write."""
+    """Raise an error for a scalar that no person would write."""
     if not isinstance(node, yaml.ScalarNode):
         return
     if odd := NO_TEXT.search(node.value):
-        raise _make_error(f"a character that is no text: {shorten(odd[0])}", node.start_mark)
+        raise _make_error(f"not a text character: {shorten(odd[0])}", node.start_mark)
     if node.tag in NUMBERS and len(node.value) > MOST_DIGITS:
         raise _make_error(f"a number of {len(node.value):,} characters", node.start_mark)
 
 
 def _make_error(problem: str, mark: Any) -> yaml.YAMLError:
-    """The error of `problem`, with its place in the text."""
+    """Return the error with its place in the text."""
     return yaml.constructor.ConstructorError(None, None, problem, mark)

@@ -1,11 +1,11 @@
-"""Synonyms: other people's words for this project's names, as `bandwidth` for `inter_bandwidth`.
+"""Synonyms of this project's names, such as `bandwidth` for `inter_bandwidth`.
 
-Only for messages: no synonym is accepted in place of a name.
+They only serve messages: a synonym is not accepted in place of a name.
 """
 
 from collections.abc import Collection
 
-# By our name. Where several share a word, the first one that is known in that place is meant.
+# By our name. If several share a word, the first one that is valid in the context is meant.
 SYNONYMS = {
     # Parameters of a machine.
     "inter_bandwidth": (
@@ -49,7 +49,7 @@ SYNONYMS = {
 
 
 def find_synonym(word: str, names: Collection[str]) -> str | None:
-    """The one of `names` that `word` is a synonym of; None where there is none."""
+    """Return the name that `word` is a synonym of; None if there is none."""
     folded = word.casefold().replace("-", "_")
     meant = (name for name, words in SYNONYMS.items() if folded in words and name in names)
     return next(meant, None)

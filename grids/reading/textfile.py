@@ -1,4 +1,4 @@
-"""Files of the user's as text: regular ones, of a size that a person would write."""
+"""Users' files as text: regular files of a plausible size."""
 
 import stat
 from hashlib import sha256
@@ -6,13 +6,13 @@ from pathlib import Path
 
 from grids.reading.errors import InputError
 
-# As large as a table of 40,000 measured runs. The most hostile text of this size that we know takes
-# 0.9 s and 230 MB.
+# The size of a table of 40,000 measured runs. The most hostile known text of this size takes 0.9 s
+# and 230 MB.
 MOST_BYTES = 4 * 2**20
 
 
 def read_text(path: Path, most: int = MOST_BYTES) -> str:
-    """The text of a file of the user's, at most `most` bytes."""
+    """Return the text of a user's file of at most `most` bytes."""
     try:
         return _read_bytes(path, most).decode("utf-8-sig")
     except FileNotFoundError:
@@ -30,7 +30,7 @@ def read_text(path: Path, most: int = MOST_BYTES) -> str:
 
 
 def _read_bytes(path: Path, most: int) -> bytes:
-    """The bytes of a regular file: a pipe would block, and a device may have no end."""
+    """Read a regular file; a pipe would block, and a device may be endless."""
     mode = path.stat().st_mode
     if not stat.S_ISREG(mode):
         kind = "a folder" if stat.S_ISDIR(mode) else "a device or a pipe"
@@ -45,5 +45,5 @@ def _read_bytes(path: Path, most: int) -> bytes:
 
 
 def digest_text(text: str) -> str:
-    """The first 16 hexadecimal digits of the text's SHA-256: a network's fingerprint."""
+    """Return the first 16 hexadecimal digits of the text's SHA-256, a network's fingerprint."""
     return sha256(text.encode()).hexdigest()[:16]

@@ -1,9 +1,8 @@
-"""Quantities with units, read at the border: "12.5 GB/s" becomes 12.5e9.
+"""Quantities with units, parsed on input: "12.5 GB/s" becomes 12.5e9.
 
-Everything inside is in SI units (bytes, seconds, operations), as plain numbers; this file is the
-only one that reads unit suffixes. pint does the reading, with a registry of our own: its default
-one takes "B" for bel in some contexts and knows no operation, and is slow to load. Decimal
-arithmetic keeps "40.31 us" the very float that 40.31e-6 is.
+All code works in SI units (bytes, seconds, operations) with plain numbers; only this file parses
+unit suffixes. It uses pint with our own registry: the default one sometimes takes "B" for bel, has
+no operations, and is slow to load. Decimal arithmetic makes "40.31 us" exactly 40.31e-6.
 """
 
 import math
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 DEFINITIONS = (
     "nano- = 1e-9 = n-",
-    # Two characters that look alike: the micro sign and the Greek letter.
+    # The micro sign and the Greek letter, which look alike.
     "micro- = 1e-6 = u- = µ- = μ-",
     "milli- = 1e-3 = m-",
     # KB is 1,000 bytes here, as on data sheets; KiB is 1,024.
@@ -40,7 +39,7 @@ DEFINITIONS = (
     "hour = 3600 * second = h",
     "day = 24 * hour = d",
     "byte = [information] = B",
-    # Adapters are sold by it: 400 Gbit/s is 50 GB/s.
+    # Network adapters are sold in bits: 400 Gbit/s is 50 GB/s.
     "bit = 0.125 * byte = b",
     "flop = [operation] = FLOP",
     "bytes_per_second = byte / second = Bps",
@@ -48,7 +47,7 @@ DEFINITIONS = (
     "flop_per_second = flop / second = FLOPS = flops",
 )
 
-# A well-written quantity for each unit that is used inside.
+# An example for messages, by unit.
 EXAMPLES = {
     "B/s": "12.5 GB/s",
     "s": "40.31 us",
@@ -57,23 +56,23 @@ EXAMPLES = {
     "1": "1",
 }
 
-# Prefixes for people.
+# Prefixes for output.
 PREFIXES = (
     *((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")),
     *((1e-3, "m"), (1e-6, "u"), (1e-9, "n")),
 )
 
-# Only a number and a unit: pint itself would also evaluate expressions, "9**9**9" among them.
+# A number and a unit, since pint itself would also evaluate expressions such as "9**9**9".
 QUANTITY = re.compile(
     r"\s*(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
     r"\s*(?P<unit>[A-Za-zµμ]+(?:\s*/\s*[A-Za-zµμ]+)?)?\s*"
 )
-# Longer ones are no quantity, and matching takes time that grows with the square of the length.
+# A longer text is no quantity, and matching time grows with the square of the length.
 MOST_TEXT = 400
 
 
 def parse_quantity(value: object, unit: str, where: str, example: str | None = None) -> float:
-    """The value in `unit` ("B/s", "s", "B", "FLOP/s" or "1"); a bare number is in it already.
+    """Parse a value in `unit` ("B/s", "s", "B", "FLOP/s" or "1"), the unit of bare numbers.
 
     example: a value of the usual size, for the message.
     """
@@ -90,13 +89,13 @@ def parse_quantity(value: object, unit: str, where: str, example: str | None = N
             where=where,
             advice=f"write it like {example or EXAMPLES[unit]!r}",
         )
-    # Links are sold by the bit, sizes of memory and messages are not: 32 Gb is a slip.
+    # Links are sold in bits, but memory and messages are not: 32 Gb is a typo.
     if unit == "B" and isinstance(value, str) and value.rstrip().endswith(("b", "bit")):
         bytes_text = re.sub(r"(b|bit)$", "B", value.strip())
         raise InputError(
             f"{shorten(value)} is in bits",
             where=where,
-            advice=f"did you mean {shorten(bytes_text)}? Else write {number:g} B",
+            advice=f"did you mean {shorten(bytes_text)}? Otherwise write {number:g} B",
         )
     return number
 
@@ -108,7 +107,7 @@ def has_unit(value: object) -> bool:
 
 
 def _convert_float(value: Real) -> float:
-    """The number in float64, infinite where it is too large for that."""
+    """Convert to float64; infinite if too large."""
     try:
         return float(value)
     except OverflowError:  # an integer of more than 308 digits
@@ -116,7 +115,7 @@ def _convert_float(value: Real) -> float:
 
 
 def _read_quantity(text: str, unit: str) -> float | None:
-    """The number in `unit`, None where the text is no such quantity."""
+    """Parse a quantity in `unit`; None if the text is none."""
     match = QUANTITY.fullmatch(text) if len(text) <= MOST_TEXT else None
     if match is None:
         return None
@@ -128,7 +127,7 @@ def _read_quantity(text: str, unit: str) -> float | None:
 
 
 def _multiply(number: str, factor: Decimal) -> float:
-    """The product in decimal arithmetic; infinite where it is too large."""
+    """Multiply in decimal arithmetic; infinite if too large."""
     try:
         return float(Decimal(number) * factor)
     except DecimalException:  # an exponent of a million
@@ -137,7 +136,7 @@ def _multiply(number: str, factor: Decimal) -> float:
 
 @lru_cache(maxsize=1024)  # a list of 30,000 quantities has few units
 def _find_factor(suffix: str, unit: str) -> Decimal | None:
-    """The size of `suffix` in `unit`; None where it is no unit or has another dimension."""
+    """Return the size of `suffix` in `unit`; None if it is no unit or of another dimension."""
     import pint
 
     try:
@@ -150,7 +149,7 @@ def _find_factor(suffix: str, unit: str) -> Decimal | None:
 
 @cache
 def _load_registry() -> "pint.UnitRegistry[Decimal]":
-    """pint with our units alone, loaded when the first suffix is read."""
+    """Load pint with our units alone, at the first suffix."""
     import pint
 
     registry: pint.UnitRegistry[Decimal] = pint.UnitRegistry(None, non_int_type=Decimal)
@@ -160,6 +159,6 @@ def _load_registry() -> "pint.UnitRegistry[Decimal]":
 
 
 def format_quantity(value: float, unit: str, digits: int = 4) -> str:
-    """A quantity as a person reads it: 16e9, "B" as "16 GB"; 9e-6, "s" as "9 us"."""
+    """Format a quantity for people: 16e9, "B" as "16 GB"; 9e-6, "s" as "9 us"."""
     size, prefix = next((step for step in PREFIXES if abs(value) >= step[0]), (1.0, ""))
     return f"{value / size:.{digits}g} {prefix}{unit}"

@@ -1,7 +1,6 @@
 """YAML files with line numbers, and messages about mistakes in them.
 
-`plainyaml.py` decides what is read and what is refused; here are documents, and the mistakes that
-pydantic finds in them.
+`plainyaml.py` decides what is accepted; here are documents, and translations of pydantic's errors.
 """
 
 import re
@@ -24,9 +23,9 @@ from grids.reading.errors import (
 from grids.reading.plainyaml import MOST_BYTES, read_nodes
 from grids.reading.textfile import read_text
 
-ERRORS_SHOWN = 5  # one mistake often causes others; fewer where a message would be too long
-MOST_CAUSE = 160  # characters of pydantic's own words, which may quote a value of the user's
-# pydantic's phrases, and what a user would say.
+ERRORS_SHOWN = 5  # one mistake often causes others; fewer if the message would be too long
+MOST_CAUSE = 160  # characters of pydantic's own words, which may quote a user's value
+# pydantic's phrases, and plainer ones.
 PLAIN_WORDS = (
     (r"^Input should be a valid integer\b.*", "expected a whole number"),
     (r"^Input should be a valid number\b.*", "expected a number"),
@@ -39,14 +38,14 @@ KeyPath = tuple[str | int, ...]
 
 @dataclass(frozen=True)
 class Document:
-    """The mapping that a YAML file holds, and the lines of its parts."""
+    """The mapping in a YAML file, and the lines of its parts."""
 
     path: Path
     data: dict[str, object]
     root: yaml.Node = field(repr=False)
 
     def line(self, keypath: KeyPath) -> int | None:
-        """The line of the key, or of the nearest part above it that is in the file."""
+        """Return the line of the key, or of the nearest parent in the file."""
         node, line = self.root, None
         for part in keypath:
             mark, node = _find_child(node, part)
@@ -54,26 +53,26 @@ class Document:
         return line
 
     def where(self, keypath: KeyPath = ()) -> str:
-        """The file and the line of a key, as messages begin with them."""
+        """Return file and line of a key, with which messages begin."""
         line = self.line(keypath)
         return str(self.path) if line is None else f"{self.path}:{line}"
 
 
-Source = Document | str  # a file, or what messages call the data that are in none
+Source = Document | str  # a file, or the name in messages of data without a file
 
 
 class KeyLocation(NamedTuple):
-    """A key of a file, or of data that are in none."""
+    """A key of a file, or of data without a file."""
 
     source: Source
     keypath: KeyPath
 
     @property
     def text(self) -> str:
-        """The place as messages begin with it, file:line: key."""
+        """The place with which messages begin, file:line: key."""
         source, keypath = self
         where = source if isinstance(source, str) else source.where(keypath)
-        # Where a value may be of several types, pydantic adds the type it tried: "literal['same']".
+        # For unions pydantic adds the type it tried: "literal['same']".
         key = ".".join(format_text(str(part)) for part in keypath if "[" not in str(part))
         return ": ".join(filter(None, (where, key)))
 
@@ -82,7 +81,7 @@ Locate = Callable[[KeyPath], KeyLocation]
 
 
 def _find_child(node: yaml.Node, part: str | int) -> tuple[yaml.Mark | None, yaml.Node]:
-    """The mark at which `part` of a node begins, and its node; (None, node) where there is none."""
+    """Return the mark and the node of a part; (None, node) if there is none."""
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             if key.value == str(part):
@@ -94,13 +93,13 @@ def _find_child(node: yaml.Node, part: str | int) -> tuple[yaml.Mark | None, yam
 
 
 def load(path: Path) -> Document:
-    """The document of a YAML file that holds one mapping; InputError where it does not."""
+    """Load a YAML file with one mapping; InputError: anything else."""
     text = read_text(path, MOST_BYTES)
     try:
         root, data = read_nodes(text)
     except yaml.YAMLError as error:
         raise _explain_syntax(path, error) from None
-    # What PyYAML's constructors raise: of 2020-13-45, say, which it takes for a date.
+    # PyYAML's constructors raise these, such as for 2020-13-45, which it takes for a date.
     except (ValueError, ArithmeticError) as error:
         raise InputError(f"cannot be read as YAML: {error}", where=str(path)) from None
     if root is None or not isinstance(data, dict):
@@ -112,7 +111,7 @@ def load(path: Path) -> Document:
 
 
 def _explain_syntax(path: Path, error: yaml.YAMLError) -> InputError:
-    """The error of a text that is no YAML, with its line."""
+    """Return the error of a text that is not YAML, with its line."""
     mark = error.problem_mark if isinstance(error, yaml.MarkedYAMLError) else None
     problem = (
         error.problem if isinstance(error, yaml.MarkedYAMLError) else str(error).splitlines()[0]
@@ -126,14 +125,14 @@ def explain_error(
     source: Source | Locate,
     model: type[pydantic.BaseModel] | None = None,
 ) -> InputError:
-    """The error that lists mistakes of the user's input, "file:line: key: message" a line.
+    """Return the error that lists a user's mistakes, one line "file:line: key: message" each.
 
-    `model` is what was validated; with it, a misspelt key gets the nearest one that exists. Data
-    that were written out of a file have a `source` that locates their keys in it.
+    model: the validated class, to suggest a name for a misspelt key. source: may be a function that
+    locates keys of expanded data in their file.
     """
     locate = source if callable(source) else lambda keypath: KeyLocation(source, keypath)
     errors = _drop_echoes(error.errors(include_url=False, include_context=False))
-    # A block that is repeated is wrong in one place.
+    # A mistake in a repeated block counts once.
     by_place = {locate(mistake["loc"]).text: mistake for mistake in reversed(errors)}
     lines = [
         ": ".join(filter(None, (place, _write_message(mistake, model))))
@@ -148,8 +147,8 @@ def explain_error(
 
 
 def _drop_echoes(errors: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The errors, but for lists that are too short only because an entry of theirs is wrong."""
-    # pydantic leaves a wrong entry out, and then finds none in the list.
+    """Drop errors of lists that are too short only because of a wrong entry."""
+    # pydantic drops a wrong entry, and may then complain about an empty list.
     wrong = {mistake["loc"][:end] for mistake in errors for end in range(len(mistake["loc"]))}
     return [
         mistake
@@ -159,8 +158,8 @@ def _drop_echoes(errors: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]
 
 
 def _write_message(error: Mapping[str, Any], model: type[pydantic.BaseModel] | None) -> str:
-    """A message on one value, in our words where pydantic's need its manual."""
-    # pydantic's prefix of what our own validators raise.
+    """Return the message for one value, in our words where pydantic's need its manual."""
+    # pydantic adds this prefix to errors of our own validators.
     text = str(error["msg"]).removeprefix("Value error, ")
     match error["type"]:
         case "extra_forbidden":
@@ -179,7 +178,7 @@ def _write_message(error: Mapping[str, Any], model: type[pydantic.BaseModel] | N
 
 
 def _advise_on_key(keypath: KeyPath, model: type[pydantic.BaseModel] | None) -> str:
-    """The key that is probably meant by an unknown one: beside it, below it, or at the top."""
+    """Advise on an unknown key: a similar one beside it, below it, or at the top."""
     key, names = str(keypath[-1]), _list_fields(model, keypath[:-1])
     if not names:
         return ""
@@ -195,8 +194,8 @@ def _advise_on_key(keypath: KeyPath, model: type[pydantic.BaseModel] | None) -> 
 
 
 def _list_fields(model: type[pydantic.BaseModel] | None, keypath: KeyPath) -> list[str]:
-    """The keys of the model that `keypath` leads to, from `model` down."""
-    # Positions in lists are no fields: `_find_model` has seen through the list already.
+    """List the keys of the model at `keypath`, starting from `model`."""
+    # Positions in lists are skipped: `_find_model` looks through lists.
     for part in keypath:
         annotation = None if model is None else model.model_fields.get(str(part))
         if annotation is not None:
@@ -205,7 +204,7 @@ def _list_fields(model: type[pydantic.BaseModel] | None, keypath: KeyPath) -> li
 
 
 def _find_model(annotation: object) -> type[pydantic.BaseModel] | None:
-    """The first pydantic model in an annotation such as `tuple[Level, ...] | None`."""
+    """Return the first pydantic model in an annotation such as `tuple[Level, ...] | None`."""
     if isinstance(annotation, type) and issubclass(annotation, pydantic.BaseModel):
         return annotation
     models = (_find_model(part) for part in get_args(annotation))

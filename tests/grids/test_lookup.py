@@ -103,7 +103,7 @@ def test_many_systems_make_no_long_message() -> None:
 
 
 def test_no_run_corrects_table_iii() -> None:
-    with pytest.raises(InputError, match="calibration: no run corrects Table III"):
+    with pytest.raises(InputError, match=r"calibration: .*Table III"):
         read("abci", "abci", oracle="paper")
 
 

