@@ -205,7 +205,7 @@ def ends_parameters(net: Network, first: bool, last: bool, vocabulary: int) -> B
 
 
 def parameters(net: Network) -> int:
-    """P, as published: the vocabulary is not padded, nothing stands twice."""
+    """P, as published: the vocabulary is not padded, nothing is repeated."""
     blocks = sum(block_parameters(net, block).total for block in range(net.layers))
     return round(blocks + ends_parameters(net, True, True, net.vocabulary).total)
 
