@@ -1,7 +1,7 @@
-"""Launch: a configuration in the words of a launcher: processes, ranks, their groups.
+"""Describe how to launch a configuration: processes, ranks and their groups.
 
-Ranks are numbered as the oracle lays PEs out (docs/machine.md, Network): node after node, a
-replica's PEs next to each other, so that groups are inside nodes where they fit.
+Ranks are numbered as the oracle lays out PEs (docs/machine.md, Network): node by node, with the PEs
+of a replica adjacent, so that groups stay inside a node if they fit.
 """
 
 import math
@@ -27,13 +27,13 @@ from kernels.parallelism.layout import find_part, list_degrees
 
 Row = dict[str, Any]
 
-# Groups, and ranks of a group, that are listed one by one.
+# Most groups, and ranks of a group, that are listed one by one.
 MOST_LISTED = 3
 
 
 @dataclass(frozen=True)
 class Ranks:
-    """Groups of ranks: `count` of them, of `size` ranks each, `stride` apart."""
+    """`count` groups of `size` ranks that are `stride` apart."""
 
     size: int
     count: int
@@ -41,11 +41,11 @@ class Ranks:
 
     @property
     def listed(self) -> "Ranks":
-        """Those of a group that are written down: all of them."""
+        """The ranks to print: all of them."""
         return self
 
     def list_ranks(self, number: int) -> range:
-        """The ranks of a group."""
+        """Ranks of a group, by its number."""
         block, place = divmod(number, self.stride)
         start = block * self.size * self.stride + place
         return range(start, start + self.size * self.stride, self.stride)
@@ -53,21 +53,21 @@ class Ranks:
 
 @dataclass(frozen=True)
 class ClusteredRanks(Ranks):
-    """Groups of clusters, `near` ranks in each replica."""
+    """Groups that consist of clusters: `near` ranks of each replica."""
 
     near: int
 
     @property
     def listed(self) -> Ranks:
-        """Those of a group that are written down: of the first replica."""
+        """The ranks to print: those of the first replica."""
         return Ranks(self.near, self.count, self.stride)
 
 
 def describe_launch(grid: Grid, case: Case, groups: Groups, predicted: Row) -> Row:
-    """The processes of a configuration, its groups of ranks, and the samples of each.
+    """Describe the processes of a configuration, its groups of ranks, and their samples.
 
-    groups: the case's, with the choices settled. world_size [ranks]; nodes from 0; local_batch:
-    samples per replica in one pass; micro_batch: samples of one of its segments.
+    groups: those of the case, with choices settled. Keys include world_size [ranks]; local_batch:
+    samples per replica and pass; micro_batch: samples per segment of a pass. Nodes count from 0.
     """
     system, p, p2 = grid.systems[0], predicted["pe"], predicted["group"]
     per_node = min(p, system.pes_per_node)
@@ -81,7 +81,7 @@ def describe_launch(grid: Grid, case: Case, groups: Groups, predicted: Row) -> R
         "nnodes": nodes,
         "nproc_per_node": per_node,
         "last_node": p - (nodes - 1) * per_node,
-        # Ranks count up along the last dimension of a device mesh.
+        # In a device mesh, ranks increase fastest along the last dimension.
         "mesh": predicted["degrees"],
         "groups": _list_groups(case, groups, system, predicted),
         "sampler": {"num_replicas": predicted["replicas"], "rank": _write_coordinate(p2)},
@@ -94,22 +94,22 @@ def describe_launch(grid: Grid, case: Case, groups: Groups, predicted: Row) -> R
 
 
 def _write_coordinate(p2: int) -> str:
-    """The replica of a rank, as Python writes it."""
+    """Python expression for the replica of a rank."""
     return "rank" if p2 == 1 else f"rank // {p2}"
 
 
 def _is_cut(strategy: Strategy, predicted: Row) -> bool:
-    """True if samples pass in segments: a single stage is not cut."""
+    """True if passes are cut into segments, which a single stage is not."""
     degrees = predicted["degrees"]
     return any(KINDS[name].segmented and degrees[name] > 1 for name in strategy.parts)
 
 
 def _list_groups(case: Case, groups: Groups, system: System, predicted: Row) -> list[Row]:
-    """Rows of groups that share a replica, and of groups that add up gradients."""
+    """Rows for the groups that share a replica, and for those that reduce gradients."""
     strategy, p = groups.strategy, predicted["pe"]
     levels, across = _find_levels(case, strategy.parts)
     rows, stride = [], 1
-    # The innermost first: the others' neighbours lie apart what is inside.
+    # The innermost first: the stride of a parallelism is the product of those inside it.
     for name in reversed(levels):
         size = predicted["degrees"][name]
         if size > 1:
@@ -131,10 +131,10 @@ def _list_groups(case: Case, groups: Groups, system: System, predicted: Row) -> 
 def _list_rings(
     case: Case, strategy: Strategy, predicted: Row, inside: Cells, across: Cells
 ) -> list[tuple[Ranks, int]]:
-    """The ranks that add up gradients, one step after the other, and the level of each."""
+    """Groups of ranks that reduce gradients, in the order of the steps, with their level."""
     p, p1, p2 = predicted["pe"], predicted["replicas"], predicted["group"]
     replicas, level = Ranks(p1, p2, p2), int(np.asarray(across).item())
-    # PEs that divide rows alone have the same weights.
+    # PEs that only divide rows hold the same weights.
     alike = [size for name, size in predicted["degrees"].items() if _is_replicated(name)]
     near = math.prod(alike)
     if near == 1:
@@ -147,28 +147,28 @@ def _list_rings(
 
 
 def _find_step(degrees: Mapping[str, int]) -> int:
-    """How far apart PEs with the same weights are: degrees inside of those that divide rows."""
+    """Stride of PEs with the same weights: the product of the degrees inside."""
     names = [*degrees]
     rows = next(name for name in names if _is_replicated(name))
     return math.prod(degrees[name] for name in names[names.index(rows) + 1 :])
 
 
 def _is_replicated(name: str) -> bool:
-    """True if each PE of a parallelism inside a replica has all weights."""
+    """True if a parallelism inside a replica gives every PE all weights."""
     return name in KINDS and KINDS[name].splits == "rows"
 
 
 def _write_parts(groups: Groups, name: str) -> str:
-    """The parts of a sample, where rows are divided, in words."""
+    """Text for the division of samples, if a parallelism divides rows; else empty."""
     if KINDS[name].splits != "rows":
         return ""
     factors = np.asarray(groups.place()[0].factors).reshape(3, -1)[:, 0]
     depth, height, width = map(int, factors)
-    return f", {depth} x {height} x {width} of them (depth, height, width)"
+    return f", {depth} x {height} x {width} parts (depth, height, width)"
 
 
 def _describe_ranks(of: str, ranks: Ranks, system: System, level: int) -> Row:
-    """Groups in numbers and in words; level: the one whose latency the oracle takes."""
+    """Row for groups of ranks; level: the network level whose latency the oracle takes."""
     last = ranks.count - 1
     listed = range(ranks.count) if ranks.count <= MOST_LISTED else [0, 1, last]
     members = [ranks.listed.list_ranks(number) for number in listed]
@@ -185,8 +185,8 @@ def _describe_ranks(of: str, ranks: Ranks, system: System, level: int) -> Row:
 
 
 def _write_nodes(ranks: range, pes: int) -> str:
-    """The nodes that ranks are on."""
-    if ranks.step <= pes:  # they leave none out
+    """Write the nodes of some ranks."""
+    if ranks.step <= pes:  # every node in between has a rank
         return _write_numbers(range(ranks[0] // pes, ranks[-1] // pes + 1))
     listed = ranks if len(ranks) <= MOST_LISTED else [ranks[0], ranks[1], ranks[-1]]
     nodes = [str(rank // pes) for rank in listed]
@@ -194,7 +194,7 @@ def _write_nodes(ranks: range, pes: int) -> str:
 
 
 def _write_numbers(numbers: range) -> str:
-    """Consecutive numbers as 4-7, others as 0,4..60."""
+    """Write consecutive numbers like 4-7, others like 0,4..60."""
     if numbers.step == 1 and len(numbers) > 1:
         return f"{numbers[0]}-{numbers[-1]}"
     if len(numbers) <= MOST_LISTED:
@@ -203,7 +203,7 @@ def _write_numbers(numbers: range) -> str:
 
 
 def _join(texts: list[str], count: int) -> str:
-    """The first two and the last of many texts, or the one that all of them are."""
+    """Join texts, the first two and the last of many; write equal ones once."""
     if len(set(texts)) == 1:
         return texts[0] if count == 1 else f"{texts[0]} each"
     if count <= len(texts):
@@ -213,10 +213,10 @@ def _join(texts: list[str], count: int) -> str:
 
 @compiled("names", numpy=True)
 def _find_levels(case: Case, names: tuple[str, ...]) -> tuple[dict[str, Cells], Cells]:
-    """The levels of the network that the oracle takes each parallelism, and replicas, to span."""
+    """Network levels that each parallelism spans, and that replicas span, by the oracle itself."""
     network, run = case.network, case.run
     latency = xp.asarray(network.latency)
-    # The level's number in the place of its latency, so that the oracle itself says which it takes.
+    # Replace each level's latency by its number: the latency that the oracle takes is the level.
     column = xp.arange(latency.shape[0], dtype=float).reshape(-1, *[1] * (latency.ndim - 1))
     numbered = replace(network, latency=xp.broadcast_to(column, latency.shape))
     if case.options.oracle == "paper":

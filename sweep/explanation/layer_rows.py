@@ -1,4 +1,4 @@
-"""Layers one by one: sizes, split, and the work, memory and messages of one PE of a group."""
+"""List the layers: their sizes and split, and the work, memory and messages of one PE."""
 
 import math
 from typing import Any
@@ -21,7 +21,7 @@ from sweep.cases.memory_parts import take_leading
 Row = dict[str, Any]
 Integers = NDArray[np.int64]
 
-# The share of one PE in a layer, in the order of the keys.
+# Amounts of one PE, in the order of their keys.
 AMOUNTS = (
     *("seconds_per_sample", "forward", "backward", "overhead"),
     *("gathered_items", "halo_items"),
@@ -29,12 +29,12 @@ AMOUNTS = (
 
 
 def list_layers(groups: Groups, batch: float, gamma: float = 1.0) -> list[Row]:
-    """A row for each layer of groups of one size, with the share of one PE.
+    """One row per layer of groups of one size, with the share of one PE.
 
-    Items and `macs` are the whole layer's, per sample. Of one PE: forward, backward [s per sample],
-    overhead [s per pass], memory [B]: the tensors of `batch` samples that it keeps for the backward
-    pass, and its weights with their gradients and the optimizer's states; with Table III its part
-    of the sum.
+    Items and `macs` are those of the whole layer, per sample. For one PE: forward, backward [s per
+    sample], overhead [s per pass], and memory [B] of the tensors that it keeps for the backward
+    pass of `batch` samples, its weights, gradients and states of the optimizer; for Table III
+    memory is the layer's part of the sum.
     """
     table, (placement, _) = groups.table, groups.place()
     amounts = _find_amounts(groups.divide(placement))
@@ -63,10 +63,10 @@ def list_layers(groups: Groups, batch: float, gamma: float = 1.0) -> list[Row]:
 
 @compiled(numpy=True)
 def _find_amounts(division: Division) -> dict[str, PerLayer]:
-    """The share of one PE in a sample; one program loads faster than each operation by itself."""
+    """Amounts of one PE per sample, in one program, which loads faster than many operations."""
     placement, layout = division.placement, find_layout(division.parallelisms)
     times = time_part(division)
-    whole = division.options.oracle == "paper"  # Table III divides times of whole layers
+    whole = division.options.oracle == "paper"  # Table III divides the times of whole layers
     part = share(placement.split, division.group) if whole else 1.0
     sent = layout.count_items(division)
     nothing = xp.zeros_like(placement.split)
@@ -84,25 +84,23 @@ def _find_amounts(division: Division) -> dict[str, PerLayer]:
 
 
 def _list_extents(table: LayerTable, layer: int) -> list[int]:
-    """The output of a sample: channels, then its extents, or how many positions it has."""
+    """Output of a sample: channels, then extents, or the number of positions."""
     extents = [int(extent) for extent in table.extents_y[layer]]
-    while extents and extents[0] == 1:  # dimensions that the network does not have
+    while extents and extents[0] == 1:  # leading dimensions that the network lacks
         extents.pop(0)
     shape, items = [int(table.filters[layer]), *extents], int(table.y[layer])
     known = math.prod(shape)
-    if not known or items % known:  # the authors' files may leave it open
+    if not known or items % known:  # the paper authors' files may not state extents
         return [items]
     return shape if items == known else [*shape, items // known]
 
 
 def _find_pes(placement: Placement, layers: int, strategy: Strategy) -> dict[str, Integers]:
-    """The `stage` of each layer of a pipeline, the `device` of each placed one, from 1."""
+    """`stage` of each layer of a pipeline, or `device` of each placed layer, from 1."""
     if placement.placed is not None:
         runs = np.asarray(placement.placed.runs)
         return {"device": runs.reshape(*runs.shape[:2], -1)[..., 0].argmax(axis=0) + 1}
-    return {"stage": _find_stages(placement, layers)} if strategy.segmented else {}
-
-
-def _find_stages(placement: Placement, layers: int) -> Integers:
-    """The pipeline stage of each layer, from 1."""
-    return np.searchsorted(take_leading(placement.ends), np.arange(layers), side="right") + 1
+    if not strategy.segmented:
+        return {}
+    ends = take_leading(placement.ends)
+    return {"stage": np.searchsorted(ends, np.arange(layers), side="right") + 1}

@@ -1,4 +1,4 @@
-"""The memory of a configuration's fullest PE part by part: formulas and their numbers.
+"""Formulas, with numbers, for the parts of the memory on the fullest PE.
 
 Symbols: docs/oracle.md, and for the machine oracle docs/machine.md, Memory of a PE.
 """
@@ -23,7 +23,7 @@ from sweep.cases.memory_parts import Sharing, find_sharing, take_leading
 Row = dict[str, Any]
 Formula = tuple[str, str]  # in symbols, and with numbers
 
-# Activations and weights in Table III's sum, by what a group divides.
+# Activations and weights in the sum of Table III, by what a group divides.
 TABLE_III = {
     "rows": ("sum 2 (|x|+|y|) (s/p2 + 1-s)", "sum (2|w| + |bi|)"),
     "layers": ("sum 2 (|x|+|y|), of the fullest stage", "sum (2|w| + |bi|), of that stage"),
@@ -35,9 +35,9 @@ TABLE_III = {
 
 @dataclass(frozen=True)
 class Fullest:
-    """The fullest stage, or PE: what its layers keep, their input and peak [B per sample].
+    """The fullest stage or device: what its layers keep, their input and peak [B per sample].
 
-    flying: segments that are kept at once.
+    flying: segments in flight at once.
     """
 
     position: int
@@ -48,9 +48,9 @@ class Fullest:
 
 
 def list_memory_formulas(grid: Grid, case: Case, groups: Groups, predicted: Row) -> list[Row]:
-    """A row for each part of the memory in `predicted`, with its formula and numbers.
+    """One row per part of the memory in `predicted`, with its formula and numbers.
 
-    groups: the case's, with the choices settled.
+    groups: those of the case, with choices settled.
     """
     parts: dict[str, float] = predicted["memory_parts"]
     if grid.spec.oracle == "paper":
@@ -80,7 +80,7 @@ def list_memory_formulas(grid: Grid, case: Case, groups: Groups, predicted: Row)
 
 
 def _write_table_iii(case: Case, groups: Groups, predicted: Row) -> dict[str, Formula]:
-    """The two halves of the sum; the items are found from the bytes."""
+    """Formulas of Table III's activations and parameters; items are computed back from bytes."""
     parts = groups.strategy.parts
     activations, weights = TABLE_III[KINDS[parts[0]].divides if parts else "nothing"]
     unit = number(case.run.gamma) * number(case.run.delta)
@@ -96,7 +96,7 @@ def _write_table_iii(case: Case, groups: Groups, predicted: Row) -> dict[str, Fo
 
 
 def _write_shared(grid: Grid, parts: Row, sharing: Sharing) -> dict[str, Formula]:
-    """The same where ZeRO divides them, and what it gathers of the two largest layers."""
+    """Formulas of states that ZeRO shares, and of the layers that it gathers."""
     precision, bytes_of = PRECISIONS[grid.systems[0].precision], OPTIMIZER_BYTES
     alone, gradients, states = (sharing.divide(least) for least in (3, 2, 1))
     count = parts["gradients"] * gradients / precision.gradient
@@ -104,15 +104,15 @@ def _write_shared(grid: Grid, parts: Row, sharing: Sharing) -> dict[str, Formula
     optimizer = bytes_of[grid.spec.optimizer]
     return {
         "weights": (
-            f"(a, and its copy in fp32, by ZeRO's PEs) {held}",
+            f"(a, and its copy in fp32, both over ZeRO's PEs) {held}",
             f"({copies} + {precision.master} B / {states:g}) x {count:.10g}",
         ),
         "gradients": (
-            f"g {held}, by ZeRO's PEs",
+            f"g {held}, over ZeRO's PEs",
             f"{precision.gradient} B / {gradients:g} x {count:.10g}",
         ),
         "optimizer": (
-            f"{grid.spec.optimizer}'s states {held}, by ZeRO's PEs",
+            f"{grid.spec.optimizer}'s states {held}, over ZeRO's PEs",
             f"{optimizer} B / {states:g} x {count:.10g}",
         ),
         "gathered": (
@@ -123,16 +123,16 @@ def _write_shared(grid: Grid, parts: Row, sharing: Sharing) -> dict[str, Formula
 
 
 def _write_states(grid: Grid, parts: Row, sharing: Sharing | None) -> dict[str, Formula]:
-    """Weights, gradients and the optimizer's states, by bytes per weight and bias."""
+    """Formulas of weights, gradients and the optimizer's states."""
     if sharing is not None:
         return _write_shared(grid, parts, sharing)
     system, optimizer = grid.systems[0], grid.spec.optimizer
     precision = PRECISIONS[system.precision]
     count = f"{parts['weights'] / precision.weight:.10g}"
-    # Tables with sparse gradients have fewer of these than weights: the rows that a pass touches.
+    # Tables with sparse gradients have gradients only for the rows that a pass touches.
     touched = f"{parts['gradients'] / precision.gradient:.10g}"
-    held = "sum (|w| + |bi|), of a PE's own part"
-    states = held if touched == count else f"{held}, of sparse tables of touched rows"
+    held = "sum (|w| + |bi|), of a PE's part"
+    states = held if touched == count else f"{held}, of sparse tables only touched rows"
     copies = f"({precision.item} B + {precision.master} B)"
     return {
         "weights": (f"(a + its copy in fp32) {held}", f"{copies} x {count}"),
@@ -145,7 +145,7 @@ def _write_states(grid: Grid, parts: Row, sharing: Sharing | None) -> dict[str, 
 
 
 def _write_activations(groups: Groups, predicted: Row, share: float) -> Formula:
-    """The activations that are alive at the same time, and where."""
+    """Formula of the activations that are alive at once, and where."""
     strategy, recompute = groups.strategy, groups.options.recompute == "full"
     b, segments = predicted["batch"], predicted["segments"]
     staged = [name for name in strategy.parts if KINDS[name].segmented]
@@ -157,19 +157,19 @@ def _write_activations(groups: Groups, predicted: Row, share: float) -> Formula:
     if recompute:
         sample = predicted["memory_parts"]["activations"] / b
         return (
-            "b (the inputs of all runs of layers + the largest run's peak), or without recompute"
-            " where that is less",
+            "b (inputs of all runs of layers + peak of the largest run), or without recompute"
+            " if that is less",
             f"{b:g} x {sample:.10g} B",
         )
     name, kept, gradients = _find_peak(groups)
     return (
-        f"b (what layers up to {name} keep + (|x|+|y|) a there, the gradients), the peak",
+        f"b (kept by layers up to {name} + gradients (|x|+|y|) a there), the peak",
         f"{b:g} x ({kept:.10g} B + {gradients:.10g} B)",
     )
 
 
 def _write_device(groups: Groups, b: float, segments: float) -> Formula:
-    """The fullest device of a placed group, all of whose segments are there."""
+    """Formula for the fullest device of a placed group, with all segments in flight."""
     at = _find_fullest(groups, b, share=1.0)
     device = f"of device {at.position + 1}"
     if segments == 1:
@@ -186,10 +186,10 @@ def _write_device(groups: Groups, b: float, segments: float) -> Formula:
 def _write_stage(
     groups: Groups, b: float, segments: float, recompute: bool, share: float
 ) -> Formula:
-    """The fullest stage of several: one segment goes backward, while the others wait."""
+    """Formula for the fullest stage: one segment runs backward while the others wait."""
     at = _find_fullest(groups, b, share)
     waiting, name, part = f"(1-1/{segments:g})", "1-1/S", ""
-    if groups.options.schedule == "1f1b":  # F segments are in flight, of stage i of q
+    if groups.options.schedule == "1f1b":  # F segments are in flight in stage i of q
         name, part = "(F-1)/S, F = min(q-i, S)", f" x {at.flying:g}/{segments:g}"
         waiting = f"({at.flying:g}-1)/{segments:g}"
     others = f"{at.kept:.10g} B x {waiting}"
@@ -206,9 +206,9 @@ def _write_stage(
 
 
 def _find_fullest(groups: Groups, b: float, share: float) -> Fullest:
-    """The stage, or the device of a placed group, with the most memory.
+    """Find the stage, or the device of a placed group, with the most memory.
 
-    share: of its states that a PE has.
+    share: fraction of the states that a PE holds.
     """
     holding = fetch(hold(groups.divide(groups.place()[0])))
     kept, peak, entry, states = (
@@ -225,12 +225,12 @@ def _find_fullest(groups: Groups, b: float, share: float) -> Fullest:
             flying = np.clip(degree - np.arange(peak.size), 1, segments)
         sample = ((flying - 1) * others + ~first * entry * flying + peak) / segments
     most = int(np.argmax(b * sample + share * states))
-    numbers = (float(each[most]) for each in (kept, entry, peak, flying))
+    numbers = (float(values[most]) for values in (kept, entry, peak, flying))
     return Fullest(most, *numbers)
 
 
 def _find_peak(groups: Groups) -> tuple[str, float, float]:
-    """The layer whose backward pass is the peak; what is kept, and gradients [B per sample]."""
+    """Layer whose backward pass is the peak, with kept tensors and gradients [B per sample]."""
     tensors, _ = fetch(hold_layers(groups.divide(groups.place()[0])))
     kept = np.cumsum(take_leading(np.broadcast_to(tensors.kept, tensors.inputs.shape)))
     gradients = take_leading(tensors.inputs + tensors.outputs)

@@ -1,6 +1,6 @@
-"""Symbols of an explanation's formulas, each with its meaning, value and unit.
+"""Legend of an explanation's formulas: the meaning, value and unit of each symbol.
 
-As in docs/oracle.md and docs/machine.md.
+The symbols are those of docs/oracle.md and docs/machine.md.
 """
 
 import re
@@ -16,14 +16,14 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Symbol:
-    """A symbol's meaning and unit, and the key of an answer that has its value, if any."""
+    """Meaning and unit of a symbol, and the key of the answer with its value, if any."""
 
     meaning: str
     unit: str = "1"
     value: str | None = None
 
 
-# In the order of the legend. Symbols without a value differ by layer, or by message.
+# In the order of the legend. Symbols without a value vary by layer or by message.
 SYMBOLS = {
     "p": Symbol("PEs (ranks)", value="pe"),
     "p1": Symbol("replicas", value="replicas"),
@@ -33,75 +33,75 @@ SYMBOLS = {
         for name in NESTING
         if KINDS[name].alone is None
     },
-    "b": Symbol("samples of one pass through a replica", value="batch"),
-    "B": Symbol("samples of an iteration, B = A b p1", value="global_batch"),
-    "D": Symbol("samples of an epoch", value="samples"),
-    "I": Symbol("iterations of an epoch", value="iterations"),
-    "A": Symbol("passes before gradients are exchanged", value="accumulate"),
+    "b": Symbol("samples per pass of a replica", value="batch"),
+    "B": Symbol("samples per iteration, B = A b p1", value="global_batch"),
+    "D": Symbol("samples per epoch", value="samples"),
+    "I": Symbol("iterations per epoch", value="iterations"),
+    "A": Symbol("passes per exchange of gradients", value="accumulate"),
     "S": Symbol("segments (micro-batches) of a pipeline, or of a placement", value="segments"),
-    "a": Symbol("an item of a tensor", "B", "delta"),
-    "delta": Symbol("an item of a tensor, or a weight", "B", "delta"),
-    "g": Symbol("a weight's gradient", "B", "gradient_delta"),
-    "gamma": Symbol("the part of the memory that buffer reuse leaves", value="gamma"),
+    "a": Symbol("size of a tensor's item", "B", "delta"),
+    "delta": Symbol("size of a tensor's item, or of a weight", "B", "delta"),
+    "g": Symbol("size of a weight's gradient", "B", "gradient_delta"),
+    "gamma": Symbol("fraction of the memory that remains with buffer reuse", value="gamma"),
     "BW": Symbol("memory bandwidth of a PE", "B/s", "memory_bandwidth"),
     "SB": Symbol("bandwidth through host memory", "B/s", "staging_bandwidth"),
-    "o": Symbol("time in which the host launches a layer in a pass", "s", "layer_overhead"),
-    "G_o": Symbol("layers that a PE's host launches in a pass"),
-    "X": Symbol("time of the device alone, in a pass or a segment", "s"),
-    "L_c": Symbol("convolutions that a filter or spatial group exchanges"),
-    "tau": Symbol("time in which a PE opens its log files", "s", "log_open"),
+    "o": Symbol("time for the host to launch a layer in a pass", "s", "layer_overhead"),
+    "G_o": Symbol("layers that the host launches on a PE in a pass"),
+    "X": Symbol("time of the device alone, per pass or segment", "s"),
+    "L_c": Symbol("convolutions whose outputs a filter or spatial group exchanges"),
+    "tau": Symbol("time for a PE to open its log files", "s", "log_open"),
     "phi": Symbol("contention of a flow: multiplies beta", value="phi"),
     "FW": Symbol("forward pass of a layer, per sample", "s"),
     "FW_Gi": Symbol("forward pass of stage i's layers, per sample", "s"),
     "BW_Gi": Symbol("backward pass of stage i's layers, per sample", "s"),
     "WU": Symbol("update of a layer's weights, per iteration", "s"),
-    "s": Symbol("1 where the group splits a layer, else 0"),
+    "s": Symbol("1 for layers that the group splits, else 0"),
     "s_l": Symbol("forward and backward pass of a layer, per sample", "s"),
-    "n_l": Symbol("segments of a layer that are on the critical path"),
-    "f_l": Symbol("time of a layer in each pass, whatever its samples", "s"),
-    "x": Symbol("items that go into a layer, per sample"),
-    "y": Symbol("items that come out of a layer, per sample"),
+    "n_l": Symbol("segments of a layer on the critical path"),
+    "f_l": Symbol("fixed time of a layer per pass, whatever the batch", "s"),
+    "x": Symbol("input items of a layer, per sample"),
+    "y": Symbol("output items of a layer, per sample"),
     "x_1": Symbol("items of a sample"),
-    "y_split": Symbol("items that come out of the last split layer, per sample"),
-    "y_Gi": Symbol("items that come out of stage i, per sample"),
+    "y_split": Symbol("output items of the last split layer, per sample"),
+    "y_Gi": Symbol("output items of stage i, per sample"),
     "w": Symbol("weights of a layer"),
     "bi": Symbol("biases of a layer"),
-    "c": Symbol("items per sample that cross a cut between stages"),
-    "halo": Symbol("items per sample that neighbours swap at a layer"),
+    "c": Symbol("items that pass between two stages, per sample"),
+    "halo": Symbol("items that neighbours exchange at a layer, per sample"),
     "AR": Symbol("all-reduce of m bytes; in a ring of q PEs 2 (q-1) (alpha + m/q beta)", "s"),
     "AG": Symbol("all-gather of m bytes; in a ring of q PEs (q-1) (alpha + m/q beta)", "s"),
-    "RS": Symbol("reduce-scatter, as long as AG", "s"),
-    "q": Symbol("PEs of a ring; here that of the gradients", value="ring"),
+    "RS": Symbol("reduce-scatter; takes as long as AG", "s"),
+    "q": Symbol("PEs in a ring; the value is that of gradients", value="ring"),
     "m": Symbol("bytes of a message", "B"),
-    "m_s": Symbol("bytes of gradients that go through host memory", "B"),
-    "T": Symbol("the exchange alone", "s"),
-    "K": Symbol("messages that the gradients are sent in"),
-    "P": Symbol("one message from stage to stage", "s"),
-    "u": Symbol("times that an output is moved: by filter 2, by channel 1"),
-    "n": Symbol("as the formula says, else nodes: max(1, p / PEs of a node)"),
+    "m_s": Symbol("bytes of gradients that pass through host memory", "B"),
+    "T": Symbol("time of the exchange by itself", "s"),
+    "K": Symbol("messages into which gradients are grouped"),
+    "P": Symbol("time of one message between stages", "s"),
+    "u": Symbol("times that an output is moved: filter 2, channel 1"),
+    "n": Symbol("as the formula says; otherwise nodes: max(1, p / PEs per node)"),
     "N": Symbol("samples that a node needs per iteration"),
     "z": Symbol("how far the slowest of n is from the mean, in standard deviations"),
     "slow": Symbol("time of the part of a message above 256 MiB", "s"),
-    "hidden": Symbol("communication that passes while PEs compute", "s"),
+    "hidden": Symbol("communication that overlaps compute", "s"),
 }
 # Table III has no memory bandwidth.
 OF_TABLE_III = {"BW": Symbol("backward pass of a layer, per sample", "s")}
-# In every legend: the configuration.
+# The configuration's symbols, which every legend has.
 ALWAYS = ("p", "p1", "p2", "b", "B", "D", "I")
-# alpha and beta by path: their name in an answer, their meaning, and the terms that have them.
+# Paths with an alpha and a beta, by the prefix of their keys: location, and terms that use them.
 PATHS = {
     "group": ("inside a group", ("layer_collectives", "point_to_point")),
     "replica": ("across replicas", ("gradient_exchange",)),
     "halo": ("between neighbours that divide samples", ("halo_exchange", "split_gather")),
 }
-# A formula's names; a word behind an apostrophe is none.
+# Names in a formula; a word after an apostrophe is not one.
 NAME = re.compile(r"(?<![\w'])[A-Za-z_]\w*")
 
 
 def list_symbols(formulas: Mapping[str, str], values: Mapping[str, Any], oracle: str) -> list[Row]:
-    """A row for each symbol that formulas name: what it means, its value, SI unit.
+    """One row per symbol in the formulas: meaning, value and SI unit.
 
-    formulas: by term, or part of the memory. value: None where it differs from layer to layer.
+    formulas: by term, or by part of the memory. A value is None if it varies by layer.
     """
     named = {name for text in formulas.values() for name in NAME.findall(text)}
     known = SYMBOLS | (OF_TABLE_III if oracle == "paper" else {})
@@ -119,7 +119,7 @@ def _describe(name: str, symbol: Symbol, values: Mapping[str, Any]) -> Row:
 
 
 def _list_paths(formulas: Iterable[str], values: Mapping[str, Any]) -> list[Row]:
-    """Rows of alpha and beta of each path that a term takes."""
+    """Rows for the alpha and beta of each path that a term takes."""
     rows = []
     for path, (where, terms) in PATHS.items():
         if not set(terms) & set(formulas):
@@ -133,9 +133,9 @@ def _list_paths(formulas: Iterable[str], values: Mapping[str, Any]) -> list[Row]
 
 
 def _list_parameters(names: Iterable[str], values: Mapping[str, Any]) -> list[Row]:
-    """Rows of oracle parameters, which formulas call by their names."""
+    """Rows for oracle parameters that formulas use by name."""
     return [
         _describe(name, Symbol(PARAMETERS[name].meaning, PARAMETERS[name].unit, name), values)
         for name in PARAMETERS
-        if name in names and name not in DEGREES  # which have symbols in formulas
+        if name in names and name not in DEGREES  # formulas have symbols for degrees
     ]

@@ -1,7 +1,7 @@
-"""The terms' formulas in symbols, and as text to be filled with numbers: those of one pass.
+"""Formulas of the terms of one pass, in symbols and as templates for numbers.
 
-The machine oracle's are in the table of terms; here are those of Table III, and of placements.
-Symbols: docs/oracle.md.
+Those of the machine oracle are in the table of terms; here are those of Table III and of
+placements. Symbols: docs/oracle.md.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from kernels.names.terms import SECONDS, TERMS
 
 @dataclass(frozen=True)
 class Formula:
-    """A term in symbols, and the same with numbers filled in."""
+    """A term in symbols, and a template to fill with numbers."""
 
     symbols: str
     numbers: str
@@ -29,14 +29,14 @@ FORWARD_BACKWARD = {
 
 MACHINE = {name: Formula(term.symbols, term.numbers) for name, term in TERMS.items()}
 
-# Groups whose operators are placed (docs/placement.md).
+# For groups with placed operators (docs/placement.md).
 PLACED = {
     "forward_backward": Formula(
         "b/S sum n_l s_l, n_l segments of a layer on the critical path", "{b:g} x {work:.6g} s"
     ),
     "pass_overhead": Formula("sum n_l f_l of the critical path", "{fixed:.6g} s"),
     "launch_wait": Formula(
-        "(X^4 + (S G_o o)^4)^(1/4) - X, X = the two above",
+        "(X^4 + (S G_o o)^4)^(1/4) - X, X the sum of the two terms above",
         "{launches:g} x {layer_overhead:.4g} s to launch, {seconds:.6g} s",
     ),
     "point_to_point": Formula(
@@ -46,7 +46,7 @@ PLACED = {
     ),
 }
 
-# Ring collectives; the name of another algorithm is put before them.
+# For ring collectives; other algorithms are named in front.
 OF_TABLE_III = {
     **{name: MACHINE[name] for name in ("pipeline_bubble", "weight_update")},
     "gradient_exchange": Formula(
@@ -77,21 +77,21 @@ OF_TABLE_III = {
 }
 
 
-# Where replicas divide states among them; and weights, too.
+# For ZeRO: replicas share states, and from stage 3 weights, too.
 ZERO = {"weight_update": Formula("sum WU / q, q PEs of ZeRO", SECONDS)}
 GATHERED = Formula(
     "T/K + max(0, T - T/K - hidden), T = (A + 1/2) AR of m = g |w|: 2 A AG and an RS",
     "m = {gradient_bytes:.6g} B, {seconds:.6g} s",
 )
 
-# Where the numbers are of one part alone, or the same whatever the degrees.
+# Terms whose numbers hold for any product of parallelisms.
 WRITTEN_OUT = ("pass_overhead",)
 
 
 def select_formulas(parts: tuple[str, ...], zero: int = 0, *, oracle: str) -> dict[str, Formula]:
-    """The formula of each term of the parallelisms inside a replica, by the term's name.
+    """Formula of each term for the parallelisms inside a replica, by term.
 
-    zero: the stage of ZeRO.
+    zero: the ZeRO stage.
     """
     kinds = [KINDS[name] for name in parts]
     if oracle == "machine":
@@ -106,11 +106,11 @@ def select_formulas(parts: tuple[str, ...], zero: int = 0, *, oracle: str) -> di
 
 
 def _combine(single: dict[str, Formula], kinds: list[ParallelismFacts]) -> dict[str, Formula]:
-    """The formulas of terms that depend on what else divides a replica."""
+    """Formulas of terms in a product of parallelisms, which depend on the other parallelisms."""
     formulas = {}
     for kind in kinds:
         for term in kind.terms:
-            # Of one parallelism the degree is p2.
+            # Alone, the parallelism has degree p2.
             symbols = single[term].symbols.replace("p2", kind.symbol)
             for outside in kinds:
                 if outside.segmented and outside is not kind:
@@ -121,9 +121,9 @@ def _combine(single: dict[str, Formula], kinds: list[ParallelismFacts]) -> dict[
 
 
 def describe_largest(shares: Mapping[str, float]) -> dict[str, Any]:
-    """The term with the largest share of a time, whose it is, and both in a sentence.
+    """Describe the term with the largest share: `binds`, `share`, `kind` and a `sentence`.
 
-    shares: by term.
+    shares: fraction of the time by term.
     """
     binds = max(shares, key=shares.__getitem__)
     term = TERMS[binds]
@@ -136,6 +136,6 @@ def describe_largest(shares: Mapping[str, float]) -> dict[str, Any]:
 
 
 def _write_term(term: str) -> str:
-    """A term in a sentence."""
+    """Name of a term for use in a sentence."""
     passes = term == "forward_backward"
     return "the forward and backward passes" if passes else term.replace("_", " ")

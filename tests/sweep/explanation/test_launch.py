@@ -70,7 +70,7 @@ def test_rings_of_replicas_take_a_rank_of_each():
 
 def test_a_spatial_group_adds_gradients_up_over_all_ranks():
     model, gradient = launch("data+spatial:group=8", 64)["launch"]["groups"]
-    assert model["each"].endswith("1 x 2 x 4 of them (depth, height, width)")
+    assert model["each"].endswith("1 x 2 x 4 parts (depth, height, width)")
     assert (gradient["ranks"], gradient["size"]) == ("0-63", 64)
 
 
