@@ -1,25 +1,25 @@
 """The grid: a spec with everything looked up, as labelled coordinates and kernel inputs.
 
 The cube's dimensions are model, dataset, system, strategy, then the numeric axes, pe and batch
-first. A grid writes itself down (`definition`) with all models, datasets and systems spelled out,
-so that a store is complete: the same grid comes back where the user's files, or this catalogue, are
-not. JAX is imported where kernel inputs are made: who asks for names and sizes does without it.
+first. A grid's `definition` spells out all models, data sets and systems, so that a store is
+complete: the same grid can be restored without the user's files or this catalogue. JAX is only
+imported to make kernel inputs; names and sizes need none.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from grids.axes import Axis
 from grids.convergence.entry import Convergence, Pair
 from grids.convergences import look_up_convergences
-from grids.definition import define_spec
 from grids.degrees import read_strategies
 from grids.entries.calibration import CalibrationFile
 from grids.entries.datasets import Dataset
+from grids.entries.entry import define_once
 from grids.entries.oracles import add_former_choices
 from grids.entries.parameters import PARAMETERS
 from grids.entries.quantity import Parameter
@@ -38,13 +38,13 @@ from grids.lookup import (
     refuse_twins,
 )
 from grids.models.layers import Floats, LayerTable
-from grids.notes import list_misfits, list_notes
 from grids.outputs import INTERVALS, list_layered
-from grids.reading.errors import ShapeError
+from grids.reading.errors import InputError, ShapeError, shorten
 from grids.rows import Rows
-from grids.spec import Spec, validate_spec
+from grids.spec import Spec, read_spec, validate_spec
 from grids.spec_rows import settle_rows
-from grids.whole_layers import expect_divisible
+from grids.unused_keys import list_unused, list_unused_choices
+from grids.whole_layers import expect_divisible, list_unsplit
 
 if TYPE_CHECKING:
     from grids.inputs.case import Workload
@@ -56,15 +56,16 @@ if TYPE_CHECKING:
 LABELS = ("model", "dataset", "system", "strategy")
 
 Built = TypeVar("Built")
-Index = tuple[int, int, int, int]  # a position along each of the labelled dimensions
+Index = tuple[int, int, int, int]  # a position along each labelled dimension
+Source = str | Path | Mapping[str, object]  # a spec: a file or a mapping
 
 
 @dataclass(frozen=True)
 class Grid:
-    """A design space, ready to evaluate. `axes`: the numeric ones, values ascending.
+    """A design space, ready to evaluate.
 
-    calibrations: by labels of systems. convergences: laws of epochs by the labels of models and
-    data sets. draws: of a machine, for percentiles.
+    calibrations: by label of the system. convergences: laws of epochs by labels of model and data
+    set. draws: number of machine draws for percentiles.
     """
 
     spec: Spec
@@ -78,9 +79,9 @@ class Grid:
 
     @classmethod
     def from_spec(cls, spec: Spec, base: Path = Path(), where: Where = join_keys) -> "Grid":
-        """The grid of what the spec names; files are relative to `base`.
+        """Look up what a spec names; files are relative to `base`.
 
-        InputError tells the place of a key, as `where` gives it, that names what is not there.
+        InputError: the place of a key that names nothing, as `where` returns it.
         """
         refuse_ranges(spec, where)
         spec = settle_rows(spec, base, where)
@@ -89,25 +90,37 @@ class Grid:
         datasets = look_up_datasets(spec.axes.dataset, models, base, where)
         chosen = read_strategies(spec, where(("axes", "strategy")))
         calibrations = look_up_calibrations(spec.calibration, spec.oracle, systems, base, where)
-        names = tuple(each.name for each in models)
+        names = tuple(model.name for model in models)
         laws = look_up_convergences(spec.convergence, spec.target, names, datasets, base, where)
         grid = cls(spec, models, datasets, systems, chosen, calibrations, laws)
-        # By label, after the look-up: two files, or two ways to write a strategy, may share one.
+        # By label, since two files, or two ways to write a strategy, may share one.
         for dim, labels in grid.labels.items():
             refuse_twins(labels, where(("axes", dim)))
         return grid
 
     @classmethod
     def from_definition(cls, definition: dict[str, object]) -> "Grid":
-        """The grid that wrote `definition`. InputError: it refers to what is not inside."""
+        """Restore the grid of a `definition`. InputError: it refers to something outside."""
         spec = validate_spec(add_former_choices(definition), "the store's spec")
         check_self_contained(spec)
         return cls.from_spec(spec)
 
     def definition(self) -> dict[str, object]:
-        """The spec as plain data, complete: nothing in it refers to a file or a catalogue."""
-        named = self.models, self.datasets, self.systems, self.strategies
-        plain = define_spec(self.spec, *named, self.calibrations, self.convergences)
+        """Return the spec as plain data that refers to no file or catalogue."""
+        # Unset keys stay out and generators of axes stay, as the user wrote them.
+        plain: dict[str, Any] = self.spec.model_dump(mode="json", exclude_unset=True)
+        plain["axes"] |= {
+            "model": [model.definition() for model in self.models],
+            "dataset": [dataset.definition() for dataset in self.datasets],
+            "system": [system.definition() for system in self.systems],
+            "strategy": [strategy.label for strategy in self.strategies],
+        }
+        plain["oracle"] = self.spec.oracle
+        if self.spec.oracle == "paper":
+            plain["conventions"] = self.spec.conventions
+        plain["calibration"] = define_once(self.calibrations) or "none"
+        if self.convergences:
+            plain["convergence"] = define_once(self.convergences)
         if self._places_operators:
             from grids.workloads import define_placements
 
@@ -121,41 +134,55 @@ class Grid:
         return any(strategy.placed for strategy in self.strategies)
 
     def drop_outputs(self) -> "Grid":
-        """The same design space, of which only the summaries are kept."""
+        """Return the same design space with summaries as its only output."""
         return replace(self, spec=self.spec.model_copy(update={"outputs": ()}))
 
     @cached_property
     def labels(self) -> dict[str, tuple[str, ...]]:
         """Names along the labelled dimensions."""
         return {
-            "model": tuple(each.name for each in self.models),
-            "dataset": tuple(each.name for each in self.datasets),
-            "system": tuple(each.name for each in self.systems),
-            "strategy": tuple(each.label for each in self.strategies),
+            "model": tuple(model.name for model in self.models),
+            "dataset": tuple(dataset.name for dataset in self.datasets),
+            "system": tuple(system.name for system in self.systems),
+            "strategy": tuple(strategy.label for strategy in self.strategies),
         }
 
     @property
     def warnings(self) -> list[str]:
-        """Warnings: odd files, unused keys, doubtful measured epochs, layers that stay whole."""
-        named = self.models, self.datasets, self.systems, self.strategies, self.convergences
-        notes = list_notes(self.spec, *named, self.fitting)
-        return [*notes, *list_misfits(self.labels, self.misfit)]
+        """Warnings about odd files, unused keys, unsplit layers, and pairs that do not fit."""
+        laws = self.convergences
+        return [
+            *(text for entry in (*self.models, *laws.values()) for text in entry.warnings),
+            *list_unsplit(self.models, self.fitting, self.strategies),
+            *list_unused(self.models, self.datasets, self.systems, laws, self.spec),
+            *list_unused_choices(self.strategies, self.spec),
+            *self._list_misfits(),
+        ]
+
+    def _list_misfits(self) -> Iterator[str]:
+        """Yield the reasons why a model takes the samples of none of the data sets."""
+        datasets = self.labels["dataset"]
+        for model, name in enumerate(self.labels["model"]):
+            reasons = [self.misfit(model, position) for position in range(len(datasets))]
+            if None not in reasons:
+                for dataset, reason in zip(datasets, reasons, strict=True):
+                    yield f"{name} does not take the samples of {dataset}: {reason}"
 
     @cached_property
     def axes(self) -> dict[str, Floats]:
-        """Values along the numeric dimensions, in SI units; the numbers of rows, from 0."""
-        # One order for all cubes: rows are the last.
+        """Values along the numeric dimensions, in SI units; for rows their numbers, from 0."""
+        # The same order in all cubes, with rows last.
         axes: dict[str, Axis | Rows] = {**self.spec.axes.numeric, **self.rows}
         return {name: axis.values for name, axis in axes.items()}
 
     @property
     def rows(self) -> dict[str, Rows]:
-        """Parameters that change together, by their dimension, which is the last of the cube's."""
+        """Parameters that change together, by dimension; these are the last of the cube."""
         return self.spec.axes.rows
 
     @cached_property
     def parameters(self) -> dict[str, Parameter]:
-        """All that may be an axis of this grid: the oracle's parameters, and its rows."""
+        """Everything that may be an axis of this grid: the oracle's parameters, and rows."""
         return PARAMETERS | {name: rows.describe(name) for name, rows in self.rows.items()}
 
     @property
@@ -170,11 +197,11 @@ class Grid:
 
     @property
     def has_intervals(self) -> bool:
-        """True if percentiles are asked for."""
+        """True if percentiles are among the outputs."""
         return any(name in INTERVALS for name in self.spec.outputs)
 
     def ask_intervals(self, draws: int = DRAWS) -> "Grid":
-        """The same design space, cases of which know how far off they may be; not of Table III."""
+        """Return the same design space with percentiles; Table III has none."""
         if self.spec.oracle == "paper":
             return self
         more = () if self.has_intervals else (next(iter(INTERVALS)),)
@@ -183,53 +210,64 @@ class Grid:
 
     @cached_property
     def options(self) -> "Options":
-        """The formulas that the spec chose."""
-        from grids.formulas import choose_formulas
+        """The kernels' choices of formulas, by the oracle and keys of the spec."""
+        from kernels.options import Options
 
-        # Where no bound on the input is stated, none is computed.
-        stated = "input_rate" in (*self.spec.axes.swept, *self.spec.parameters)
-        bounded = stated or any(each.input_rate is not None for each in self.systems)
-        return choose_formulas(self.spec, bounded=bounded)
+        spec, machine = self.spec, self.spec.oracle == "machine"
+        # Without a stated input rate, none is computed.
+        stated = "input_rate" in (*spec.axes.swept, *spec.parameters)
+        bounded = stated or any(system.input_rate is not None for system in self.systems)
+        return Options(
+            oracle=spec.oracle,
+            # Table III has rings.
+            algorithm=spec.collectives if machine or spec.collectives != "auto" else "ring",
+            allreduce=spec.allreduce,
+            iterations=spec.iterations,
+            optimizer=spec.optimizer,
+            recompute=spec.recompute,
+            waits_for_input=machine and bounded,
+            conventions=spec.conventions,
+        )
 
     @cached_property
     def _settings(self) -> "Settings":
         from grids.inputs.values import Settings
 
         spec, draws = self.spec, self.draws if self.has_intervals else 0
-        own = spec.parameters, spec.scaling, self.options, spec.oracle
-        rows = {name: each.columns for name, each in self.rows.items()}
-        return Settings(*own, draws=draws, slopes=list_layered(spec.outputs), rows=rows)
+        fixed = spec.parameters, spec.scaling, self.options, spec.oracle
+        rows = {name: axis.columns for name, axis in self.rows.items()}
+        return Settings(*fixed, draws=draws, slopes=list_layered(spec.outputs), rows=rows)
 
     @cached_property
     def _tables(self) -> dict[tuple[int, int], LayerTable | ShapeError]:
-        # Every block of a sweep asks for its pair's.
+        # Cached, since every block of a sweep needs its pair's table.
         return {}
 
     def _infer_table(self, model: int, dataset: int) -> LayerTable | ShapeError:
-        """The layers of a pair, or why its samples do not fit; of each pair inferred once."""
+        """Return the layers of a pair, or why its samples do not fit; inferred once per pair."""
         key = (model, dataset)
         if key not in self._tables:
             try:
                 table = self.models[model].table(self.datasets[dataset])
                 expect_divisible(self.strategies, table)
                 self._tables[key] = table
-            except ShapeError as error:  # an answer as good as a table: it is not asked for again
+            except ShapeError as error:  # cached like a table
                 self._tables[key] = error
         return self._tables[key]
 
     def table(self, model: int, dataset: int) -> LayerTable | None:
-        """The layer table of a pair, None where the samples do not fit the model."""
+        """Return the layer table of a pair; None if the samples do not fit the model."""
         table = self._infer_table(model, dataset)
         return table if isinstance(table, LayerTable) else None
 
     @cached_property
     def fitting(self) -> dict[tuple[int, int], LayerTable]:
-        """The layer tables of all (model, dataset) pairs that fit."""
+        """Layer tables of all (model, dataset) pairs that fit."""
         pairs = product(range(len(self.models)), range(len(self.datasets)))
         return {pair: table for pair in pairs if (table := self.table(*pair)) is not None}
 
     def misfit(self, model: int, dataset: int) -> str | None:
-        """Why the samples do not fit the model, None where they do."""
+        """Return why the samples do not fit the model; None if they do."""
         error = self._infer_table(model, dataset)
         return str(error) if isinstance(error, ShapeError) else None
 
@@ -239,10 +277,9 @@ class Grid:
         axes: Mapping[str, Floats] | None = None,
         strategy: Strategy | None = None,
     ) -> "Case | None":
-        """The kernels' case of one (model, dataset, system, strategy); None: it cannot exist.
+        """Return the kernels' case of one (model, dataset, system, strategy); None: not possible.
 
-        `axes`: a block's part of the numeric axes, all of them by default. `strategy` takes the
-        place of the grid's own.
+        axes: a block's part of the numeric axes; by default all. strategy: replaces the grid's.
         """
         from grids.inputs.case import build_case
 
@@ -254,7 +291,7 @@ class Grid:
         axes: Mapping[str, Floats] | None = None,
         strategy: Strategy | None = None,
     ) -> "Groups | None":
-        """The layers of a case in its groups, before they are reduced; None: it cannot exist."""
+        """Return the layers of a case by group, before they are reduced; None: not possible."""
         from grids.inputs.case import build_groups
 
         return self.build(build_groups, index, axes, strategy)
@@ -274,11 +311,11 @@ class Grid:
 
     @cached_property
     def _workloads(self) -> "dict[tuple[int, int, int], Workload | None]":
-        # Every case asks for its triple's, whose measured times are spread over the layers.
+        # Cached, since measured times are spread over the layers for each triple.
         return {}
 
     def workload(self, model: int, dataset: int, system: int) -> "Workload | None":
-        """A model's layers with their measured times, None where the samples do not fit."""
+        """Return a model's layers with measured times; None if the samples do not fit."""
         key = (model, dataset, system)
         if key not in self._workloads:
             self._workloads[key] = self._make_workload(*key)
@@ -297,3 +334,14 @@ class Grid:
         if not self._places_operators:
             return workload
         return place_workload(self.spec, chosen.name, data.name, workload, self._settings)
+
+
+def read_grid(spec: Source) -> Grid:
+    """Return the design space of a spec file or mapping."""
+    if isinstance(spec, Mapping):
+        return Grid.from_spec(validate_spec(dict(spec), "spec"))
+    if not isinstance(spec, str | Path):
+        raise InputError(f"expected a YAML file or a mapping, got {shorten(spec)}", where="spec")
+    path = Path(spec)
+    checked, document = read_spec(path)
+    return Grid.from_spec(checked, path.parent, document.where)

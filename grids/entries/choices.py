@@ -1,7 +1,7 @@
 """Keys of a spec that choose a formula by one of a few words, with their defaults.
 
 A key that is added here is a key of every spec. It is used by the kernels' options
-(grids/formulas.py), the layers' times, and the meaning of the axis `batch`.
+(`Grid.options`), the layers' times, and the meaning of the axis `batch`.
 """
 
 from typing import Literal

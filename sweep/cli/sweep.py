@@ -39,7 +39,7 @@ def sweep(
     ] = False,
 ) -> None:
     """Sweep a design space into a Zarr store, or resume an interrupted sweep."""
-    from grids.grid_of_spec import read_grid
+    from grids.grid import read_grid
 
     _refuse_swapped(spec, store)
     grid = read_grid(spec).drop_outputs() if reduce_only else read_grid(spec)

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grids.grid import Grid
-from grids.grid_of_spec import Source
-from grids.grid_of_spec import read_grid as read_grid
+from grids.grid import Grid, Source
+from grids.grid import read_grid as read_grid
 from grids.reading.errors import InputError
 from sweep.cube.coordinates import index_rows
 from sweep.cube.creation import create_cube

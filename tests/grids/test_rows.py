@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from grids.grid import Grid
-from grids.grid_of_spec import read_grid
+from grids.grid import Grid, read_grid
 from grids.reading.errors import InputError
 
 AXES: dict[str, object] = {

@@ -18,7 +18,7 @@ import numpy as np
 import zarr
 from numpy.typing import NDArray
 
-from grids.grid_of_spec import read_grid
+from grids.grid import read_grid
 from sweep.cells.memory_cube import compute_cells
 from sweep.engine.run import run
 

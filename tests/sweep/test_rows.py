@@ -12,8 +12,7 @@ from cubes import arrays
 from jsonschema import Draft202012Validator
 
 import sweep
-from grids.grid import LABELS
-from grids.grid_of_spec import read_grid
+from grids.grid import LABELS, read_grid
 from grids.reading.errors import InputError
 from sweep.answers.types.schemas import ANSWERS, build_schemas, list_answer_fields
 from sweep.cells.memory_cube import compute_cells

@@ -1,7 +1,7 @@
 import pytest
 
 from grids.entries.parameters import PARAMETERS
-from grids.grid_of_spec import read_grid
+from grids.grid import read_grid
 from sweep.cube.coordinates import describe_coordinate
 
 AXES = {
