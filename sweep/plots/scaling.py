@@ -193,7 +193,7 @@ def draw_scaling(scaling: ScalingCurves, size: Size = "page") -> Figure:
     rows = len(curves) + sum(curve.is_stopped for curve in curves) + 2 * hollow
     with use_style(size):
         height = max(SCALES[size].height, SCALES[size].measure_rows(rows))
-        bands = "; bands: 80 %" if any(curve.band for curve in curves) else ""
+        bands = "; bands: 80 % intervals" if any(curve.band for curve in curves) else ""
         note = f"not drawn: {list_by_cause(scaling.forbidden)}" if scaling.forbidden else ""
         figure, axes = make_axes(size, scaling.title + bands, note, height)
         lines = [_draw_curve(axes, curve, looks[curve.strategy]) for curve in curves]
