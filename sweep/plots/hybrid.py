@@ -63,4 +63,5 @@ def _scale_axes(axes: Axes, answer: Mapping[str, Any]) -> None:
 
 def _make_title(answer: Mapping[str, Any]) -> str:
     where = f" on {answer['system']}" if answer["system"] else ""
-    return f"{answer['model']}, {answer['dataset']}{where}, b = {answer['batch']:,}; bands: 80 % intervals"
+    run = f"{answer['model']}, {answer['dataset']}{where}, b = {answer['batch']:,}"
+    return f"{run}; bands: 80 % intervals"
