@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from asked import STRATEGIES
+from machine_answers import STRATEGIES
 
 from grids.grid import Grid
 from grids.spec import Spec

@@ -169,3 +169,31 @@ def test_published_runs_of_machines_that_nobody_calibrated():
     overall = sweep.compare(CLUSTERS)["summary"]["overall"]
     assert overall["total"]["mean"] > 0.85
     assert overall["coverage"]["total"] > 0.8
+
+
+# The default oracle on the same pipeline; the number of micro-batches was not published.
+SEGMENTS = 64
+
+
+def predict_rate(strategy: str, pe: int, batch: int, recompute: str) -> float:
+    """Images per second; the whole mini-batch passes through a pipeline."""
+    settings = {"calibration": "none", "recompute": recompute}
+    answer = sweep.predict(
+        RESNET101, strategy, pe, batch, dataset="imagenet", system=EIGHT_P40, settings=settings
+    )
+    assert answer["feasible"]
+    return batch / answer["iteration_time"]
+
+
+def read_speedups() -> list[tuple[int, float]]:
+    rows = facts("torchgpipe_resnet101.csv")
+    rates = {int(row["stages"]): float(row["throughput_samples_per_s"]) for row in rows}
+    return [(stages, rate / rates[0]) for stages, rate in rates.items() if stages > 1]
+
+
+@pytest.mark.parametrize(("stages", "measured"), read_speedups())
+def test_a_pipeline_speeds_up_as_published(stages: int, measured: float) -> None:
+    alone = predict_rate("serial", 1, 118, "none")
+    batch = 128 * stages
+    piped = predict_rate(f"pipeline:segments={SEGMENTS}", stages, batch, "full")
+    assert piped / alone == pytest.approx(measured, rel=0.13)

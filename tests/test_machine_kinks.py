@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from asked import STRATEGIES, add_times, answer, take_case
+from machine_answers import STRATEGIES, add_times, answer, take_case
 
 from kernels.compiled import compiled
 from kernels.configuration.case import Case

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from asked import STRATEGIES, Definition, add_times, answer
 from budgets import limit_examples
 from hypothesis import given
 from hypothesis import strategies as st
+from machine_answers import STRATEGIES, Definition, add_times, answer
 
 from grids.library import find
 from grids.models.layers import Floats
