@@ -83,7 +83,7 @@ def reduce_costs(network: Network, ring: Ring, algorithm: Algorithm) -> Costs:
 
 
 def _gather_as_measured(line: Network, ring: Ring) -> Cost:
-    """Return a ring's cost per byte with the start-ups of two levels, which grow only with nodes."""
+    """Return a ring's cost per byte with the start-ups of two levels, which grow with nodes."""
     return Cost(_gather_in_levels(line, ring).startup, _gather_by_ring(line, ring).beta)
 
 

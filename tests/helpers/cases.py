@@ -9,8 +9,9 @@ import numpy as np
 import reference
 from hypothesis import strategies as st
 
+from grids.entries.connections import Connection
 from grids.entries.strategies import Strategy
-from grids.entries.systems import Connection, Contention, Level, ProcessingElement, System
+from grids.entries.systems import Contention, Level, ProcessingElement, System
 from grids.inputs.case import Workload
 from grids.inputs.values import Settings
 from grids.models.flow import SAMPLE
