@@ -1,4 +1,4 @@
-"""Degrees that users state: parts into which each of several parallelisms divides a replica."""
+"""Stated degrees: the parts into which parallelisms divide a replica."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ from grids.spec import Spec
 
 
 def read_strategies(spec: Spec, where: str = "") -> tuple[Strategy, ...]:
-    """The strategies of a spec. InputError: one does not say how it divides PEs."""
+    """Return the strategies of a spec. InputError: one leaves open how it divides PEs."""
     strategies = tuple(map(parse_strategy, spec.axes.strategy))
     for strategy in strategies:
         _expect_degrees(strategy, spec, where)
@@ -16,10 +16,10 @@ def read_strategies(spec: Spec, where: str = "") -> tuple[Strategy, ...]:
 
 
 def _expect_degrees(strategy: Strategy, spec: Spec, where: str) -> None:
-    """InputError where a product of parallelisms leaves open how PEs divide among them.
+    """Raise InputError if a product of parallelisms leaves open how PEs divide among them.
 
-    A degree is a setting of the strategy, a parameter, or an axis. Without data parallelism one may
-    be left open: it then takes the PEs that the others leave.
+    A degree is a setting of the strategy, a parameter or an axis. Without data parallelism one may
+    be left open, and gets the remaining PEs.
     """
     if not strategy.several:
         return

@@ -1,22 +1,22 @@
-"""Parameters of the machine oracle alone: of a PE, of software, of paths; each with what is known.
+"""Parameters of the machine oracle: of PEs, software and paths, with their priors.
 
-Rows of the table in `grids.entries.parameters`. docs/machine.md says what each does.
+They are rows of the table in `grids.entries.parameters`. docs/machine.md describes their effects.
 """
 
 from dataclasses import replace
 
 from grids.entries.quantity import ABOVE_ZERO, CAPACITY, Parameter, Prior, same_in_all
 
-# What the medians and spreads of a PE's parameters are fitted to: `python -m benchmarks priors`.
+# Data behind the medians and spreads of a PE's parameters: `python -m benchmarks priors`.
 PUBLISHED = "fit to published images/s (grids/catalogue/measured/throughput.csv)"
-# What `window_fetch` is fitted to: `python -m benchmarks grouped`.
+# Data behind `window_fetch`: `python -m benchmarks grouped`.
 GROUPED = "fit to published images/s (grids/catalogue/measured/grouped.csv)"
 
 ROWS = (
     Parameter(
         "input_rate",
         "1",
-        "samples a second that the hosts of a node feed",
+        "samples per second that the hosts of a node feed",
         ABOVE_ZERO,
     ),
     Parameter(
@@ -61,7 +61,7 @@ ROWS = (
     Parameter(
         "half_channels",
         "1",
-        "products that a kernel sums where it reaches half of it",
+        "products per sum at which a kernel reaches half its efficiency",
         0,
         1e6,
         layered=True,
@@ -70,7 +70,7 @@ ROWS = (
     Parameter(
         "tile_filters",
         "1",
-        "filters of a kernel's tile, which is computed whole; volumes have half",
+        "filters of a kernel's tile, which is always computed whole; half for 3-D convolutions",
         1,
         1024,
         layered=True,
@@ -90,7 +90,7 @@ ROWS = (
     Parameter(
         "window_fetch",
         "1",
-        "bandwidth with which grouped convolutions fetch windows, of the memory",
+        "bandwidth with which grouped convolutions fetch windows, as a share of the memory's",
         ABOVE_ZERO,
         10,
         layered=True,
@@ -99,7 +99,7 @@ ROWS = (
     Parameter(
         "layout_passes",
         "1",
-        "times that items of convolutions move once more, to tensor cores' layout: NHWC 0, NCHW 6",
+        "extra moves of convolutions' items, to the layout of tensor cores: NHWC 0, NCHW 6",
         0,
         100,
         layered=True,
@@ -112,7 +112,7 @@ ROWS = (
     Parameter(
         "winograd",
         "1",
-        "times fewer multiplications of 3 x 3 convolutions of stride 1, by Winograd in fp32",
+        "factor by which Winograd reduces multiplications of 3 x 3 convolutions with stride 1",
         1,
         4,
         layered=True,
@@ -134,7 +134,7 @@ ROWS = (
     Parameter(
         "layer_overhead",
         "s",
-        "time in which the host launches a layer's kernels, in a pass; it runs ahead of the device",
+        "host time to launch a layer's kernels in a pass, ahead of the device",
         0,
         1,
         prior=same_in_all(
@@ -146,7 +146,7 @@ ROWS = (
     Parameter(
         "reserved",
         "B",
-        "memory of a PE that no tensor has: context, workspaces",
+        "memory of a PE for other things than tensors: context, workspaces",
         0,
         scale=CAPACITY,
         prior=same_in_all(
@@ -158,7 +158,7 @@ ROWS = (
     Parameter(
         "bucket",
         "B",
-        "gradients that leave as one message",
+        "size of a message of gradients",
         ABOVE_ZERO,
         scale=CAPACITY,
         prior=same_in_all(
@@ -168,7 +168,7 @@ ROWS = (
     Parameter(
         "overlap",
         "1",
-        "share of the time computing that can hide communication",
+        "share of the compute time that can hide communication",
         0,
         1,
         prior=same_in_all(0.7, 0.3, "assumption: of software: ddp; plain: 0"),
@@ -176,7 +176,7 @@ ROWS = (
     Parameter(
         "jitter",
         "1",
-        "spread of a PE's time computing an iteration, of the whole",
+        "spread of a PE's compute time per iteration, as a share of it",
         0,
         1,
         prior=same_in_all(
@@ -186,7 +186,7 @@ ROWS = (
     Parameter(
         "rail",
         "1",
-        "share of a node's links that all its flows reach together",
+        "share of a node's link bandwidth that all its flows together reach",
         ABOVE_ZERO,
         1,
         prior=same_in_all(0.8, 0.3, "assumption: all-reduces of NCCL reach 0.7 to 0.9 of adapters"),
@@ -194,7 +194,7 @@ ROWS = (
     Parameter(
         "flow",
         "1",
-        "share of a node's links that one flow reaches",
+        "share of a node's link bandwidth that one flow reaches",
         ABOVE_ZERO,
         1,
         prior=same_in_all(
@@ -204,7 +204,7 @@ ROWS = (
     Parameter(
         "node_reduce",
         "1",
-        "share of the bandwidth inside a node that gradients reach",
+        "share of the bandwidth inside a node that gradient exchanges reach",
         ABOVE_ZERO,
         10,
         prior=same_in_all(
@@ -214,7 +214,7 @@ ROWS = (
     Parameter(
         "node_collective",
         "1",
-        "share of the bandwidth inside a node that layers reach",
+        "share of the bandwidth inside a node that exchanges of layers reach",
         ABOVE_ZERO,
         10,
         prior=same_in_all(0.8, 0.6, "assumption: as node_reduce"),
@@ -222,7 +222,7 @@ ROWS = (
     Parameter(
         "startup",
         "1",
-        "start-ups beyond a node, of the stated",
+        "factor on the stated start-ups beyond a node",
         ABOVE_ZERO,
         100,
         prior=same_in_all(1, 0.4, "assumption: as stated"),
@@ -230,7 +230,7 @@ ROWS = (
     Parameter(
         "assembly",
         "1",
-        "bandwidth of putting gathered outputs together, of the memory",
+        "bandwidth of assembling gathered outputs, as a share of the memory's",
         ABOVE_ZERO,
         10,
         prior=same_in_all(0.3, 1.0, "assumption: one copy; 0.06 on ABCI"),
@@ -238,7 +238,7 @@ ROWS = (
     Parameter(
         "part_overhead",
         "s",
-        "time of each peer's part of a layer's gather, by filter",
+        "time for each peer's part of a layer's gather, with filter parallelism",
         0,
         1,
         prior=same_in_all(1e-5, 1.0, "assumption: a launch or two; 4e-5 on ABCI"),
@@ -246,7 +246,7 @@ ROWS = (
     Parameter(
         "halo_startup",
         "1",
-        "start-ups through host memory, of the stated",
+        "factor on the stated start-ups through host memory",
         ABOVE_ZERO,
         100,
         prior=same_in_all(1, 0.5, "assumption: as stated"),
@@ -254,7 +254,7 @@ ROWS = (
     Parameter(
         "packing",
         "1",
-        "copies of gradients to host memory, of the path's bandwidth",
+        "bandwidth of copying gradients to host memory, as a share of the host path's",
         ABOVE_ZERO,
         10,
         prior=same_in_all(0.75, 0.3, "assumption: as transfers from pinned memory reach it"),
@@ -270,7 +270,7 @@ ROWS = (
     Parameter(
         "host_jitter",
         "1",
-        "spread of a node's time for what is beyond 256 MiB, of the whole",
+        "spread of a node's time for the part of a message above 256 MiB, as a share of it",
         0,
         1,
         prior=same_in_all(0.1, 0.7, "assumption: 0.2 on ABCI"),
@@ -278,7 +278,7 @@ ROWS = (
     Parameter(
         "gather_rate",
         "1",
-        "bandwidth of gathers where a spatial split ends, of the host path's",
+        "bandwidth of gathers at the end of a spatial split, as a share of the host path's",
         ABOVE_ZERO,
         10,
         prior=same_in_all(0.1, 1.0, "assumption: memory that PEs and hosts share; 0.04 on ABCI"),
@@ -286,7 +286,7 @@ ROWS = (
     Parameter(
         "log_open",
         "s",
-        "time in which a PE opens its log files at an exchange, one PE after the other",
+        "time for a PE to open its log files at an exchange, one PE after another",
         0,
         1,
         prior=same_in_all(

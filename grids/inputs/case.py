@@ -106,20 +106,20 @@ def build_case(
     values = _look_up(strategy, axes, settings)
     network = build_network(workload.machine, values, settings.oracle)
     run = run_of_fewer = _run(strategy, values, workload, settings)
-    thin, places = thin_rows(axes, settings.rows)
-    fewer = _look_up(strategy, thin, settings) if places else values
-    if places:
+    thin, positions = thin_rows(axes, settings.rows)
+    fewer = _look_up(strategy, thin, settings) if positions else values
+    if positions:
         run_of_fewer = _run(strategy, fewer, workload, settings)
     # Contention follows from replicas and groups, so the run comes first.
     run = replace(run, phi=find_contention(strategy, values, network, run, settings.oracle))
     groups, position = _distinguish(strategy, workload, fewer, run_of_fewer, run, settings)
     work, bounds = _spread_over_p(
-        repeat_rows(reduce_groups(groups, _count_stages(run)), places),
+        repeat_rows(reduce_groups(groups, _count_stages(run)), positions),
         position,
         values.leading,
         run,
     )
-    slopes = repeat_rows(differentiate_groups(groups, settings.slopes), places)
+    slopes = repeat_rows(differentiate_groups(groups, settings.slopes), positions)
     if strategy.serial:  # one PE, whatever p is
         bounds = replace(bounds, fits=_broadcast_like_p(np.equal(run.p, 1), run))
     elif strategy.several and not strategy.replicated:  # PEs beyond its degrees have no work

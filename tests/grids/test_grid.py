@@ -208,18 +208,12 @@ def test_files_of_paradls_bring_their_dataset_and_their_split_layers() -> None:
         ({"system": "./none.yaml"}, "none.yaml:"),
         ({"dataset": None}, "axes.dataset:"),
         ({"model": ["vgg16", "vgg16"]}, "axes.model: 'vgg16'"),
-        (
-            {"model": ["COSMOFLOW.net", "COSMOFLOW.net_256"], "dataset": None},
-            "axes.model:",
-        ),
+        ({"model": ["COSMOFLOW.net", "COSMOFLOW.net_256"], "dataset": None}, "axes.model:"),
         (
             {"strategy": ["spatial:split=wh", "spatial:split=hw"]},
             "axes.strategy: 'spatial:split=hw'",
         ),
-        (
-            {"model": {"file": "vgg16", "layers": "filter_vgg.lc"}},
-            "layers:",
-        ),
+        ({"model": {"file": "vgg16", "layers": "filter_vgg.lc"}}, "layers:"),
         (
             {"model": {"file": "COSMOFLOW.net", "layer": "a.lc"}},
             "unknown key 'layer' beside 'file'",

@@ -206,10 +206,7 @@ def test_a_mistake_in_a_definition_has_its_name() -> None:
     [
         ({"file": {"a": 1}}, "file:"),
         ({"file": "./COSMOFLOW.net", "layers": [1]}, "layers:"),
-        (
-            {"file": "./COSMOFLOW.net", "layers": "~no-such-user/x.lc"},
-            "~no-such-user/x.lc:",
-        ),
+        ({"file": "./COSMOFLOW.net", "layers": "~no-such-user/x.lc"}, "~no-such-user/x.lc:"),
         ({"file": "alexnet", "layer": "x"}, "unknown key 'layer' beside 'file'; did you mean 'l"),
     ],
 )

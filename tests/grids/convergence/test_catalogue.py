@@ -6,11 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from grids.convergence.catalogue import (
-    EPOCHS,
-    explain_missing,
-    find_convergence,
-)
+from grids.convergence.catalogue import EPOCHS, explain_missing, find_convergence
 from grids.convergence.points import MEASURED_AS, read_points
 from grids.library import find
 from grids.names import list_names

@@ -6,7 +6,8 @@ from cases import systems
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from grids.entries.systems import Connection, Contention, Level, ProcessingElement, System
+from grids.entries.connections import Connection
+from grids.entries.systems import Contention, Level, ProcessingElement, System
 from grids.entries.yamltext import format_entry
 from grids.reading.plainyaml import read_nodes
 

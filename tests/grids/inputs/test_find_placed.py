@@ -216,10 +216,7 @@ def test_placements_of_other_layers_are_refused() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (
-            {"oracle": "paper", "parameters": {}},
-            "no strategy of Table III",
-        ),
+        ({"oracle": "paper", "parameters": {}}, "no strategy of Table III"),
         ({"recompute": "full"}, "recompute: none"),
     ],
 )

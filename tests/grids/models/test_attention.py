@@ -93,18 +93,9 @@ def test_attention_is_products_that_a_user_may_write() -> None:
 @pytest.mark.parametrize(
     ("step", "message"),
     [
-        (
-            {"attention": {"heads": 4, "name": "a"}},
-            "net: layer a: heads:",
-        ),
-        (
-            {"attention": {"heads": 2, "keys": "encodr", "name": "a"}},
-            "net: layer a:",
-        ),
-        (
-            {"matmul": {"by": "later", "name": "a"}},
-            "net: layer a:",
-        ),
+        ({"attention": {"heads": 4, "name": "a"}}, "net: layer a: heads:"),
+        ({"attention": {"heads": 2, "keys": "encodr", "name": "a"}}, "net: layer a:"),
+        ({"matmul": {"by": "later", "name": "a"}}, "net: layer a:"),
     ],
 )
 def test_mistakes(step: object, message: str) -> None:

@@ -150,10 +150,7 @@ def test_a_free_layer_as_a_known_one() -> None:
 
 CONV = {"filters": 12, "kernel": 3}
 REFUSED = [
-    (
-        {"conv": {**CONV, "groups": 3}},
-        "net: layer conv1:",
-    ),
+    ({"conv": {**CONV, "groups": 3}}, "net: layer conv1:"),
     ({"conv": {**CONV, "filters": 9, "groups": "channels"}}, "8 channels in and 9 filters, got 8"),
     ({"conv": {**CONV, "dilation": [1, 2, 3]}}, "expected 1 or 2 numbers as dilation, got 3"),
     ({"free": {"flops": 1, "outputs": [3, 4]}}, "outputs:"),
@@ -187,21 +184,12 @@ def test_a_sample_that_does_not_fit(layer: object, message: str) -> None:
 
 
 WRONG = [
-    (
-        "{conv: {filters: 8, kernel: 3, dilation: 0}}",
-        "layers.0.conv.dilation.0:",
-    ),
+    ("{conv: {filters: 8, kernel: 3, dilation: 0}}", "layers.0.conv.dilation.0:"),
     ("{conv: {filters: 8, kernel: 3, groups: 0}}", "layers.0.conv.groups:"),
     ("{conv: {filters: 8, kernel: 3, group: 2}}", "unknown key; did you mean 'groups'?"),
-    (
-        "{free: {flops: -1}}",
-        "layers.0.free.flops:",
-    ),
+    ("{free: {flops: -1}}", "layers.0.free.flops:"),
     ("{free: {flops: 1, weights: -5}}", "layers.0.free.weights:"),
-    (
-        "{free: {flops: 1, outputs: [0, 1, 1]}}",
-        "layers.0.free.outputs.0:",
-    ),
+    ("{free: {flops: 1, outputs: [0, 1, 1]}}", "layers.0.free.outputs.0:"),
     ("{free: {flops: .nan}}", "layers.0.free.flops"),
     ("{free: {}}", "layers.0.free.flops:"),
     ("attend", "layers.0.attend:"),

@@ -5,14 +5,7 @@ from itertools import permutations
 import pytest
 
 from grids.models.architecture import Architecture
-from grids.models.kinds import (
-    BY_ARGUMENT,
-    BY_VALUE,
-    KIND_OF_PREFIX,
-    KIND_OF_STEP,
-    KINDS,
-    LayerKind,
-)
+from grids.models.kinds import BY_ARGUMENT, BY_VALUE, KIND_OF_PREFIX, KIND_OF_STEP, KINDS, LayerKind
 from grids.models.netfile import parse_net
 from grids.models.steps import Step
 

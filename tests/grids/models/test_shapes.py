@@ -115,19 +115,10 @@ def test_concatenation_and_side_head() -> None:
 @pytest.mark.parametrize(
     ("layers", "message"),
     [
-        (
-            [{"conv": {"filters": 1, "kernel": 9}}],
-            "conv1:",
-        ),
+        ([{"conv": {"filters": 1, "kernel": 9}}], "conv1:"),
         ([{"maxpool": 2}] * 4, "maxpool4:"),
-        (
-            [{"residual": [{"conv": {"filters": 4, "kernel": 1}}]}],
-            "residual1.add:",
-        ),
-        (
-            [{"concat": [[{"maxpool": 2}], []]}],
-            "concat1.concat:",
-        ),
+        ([{"residual": [{"conv": {"filters": 4, "kernel": 1}}]}], "residual1.add:"),
+        ([{"concat": [[{"maxpool": 2}], []]}], "concat1.concat:"),
     ],
 )
 def test_a_sample_that_does_not_fit(layers: list[object], message: str) -> None:
