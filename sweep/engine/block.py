@@ -97,7 +97,7 @@ def _compile_ahead() -> Iterator[Callable[[Cube, int], None]]:
         grid, region = cube.grid, cube.plan.find_region(block)
         model, dataset = region[0].start, region[1].start
         places, shape = _split_sizes(region)
-        programs = not _has_few(grid, cube.plan) and math.prod(shape) < SMALL_CELLS
+        programs = not has_few_cells(grid, cube.plan) and math.prod(shape) < SMALL_CELLS
         if not programs or shape in shapes or grid.table(model, dataset) is None:
             return
         shapes.add(shape)
@@ -124,7 +124,7 @@ def compute(grid: Grid, plan: Plan, region: Region) -> BlockArrays:
         axes = _cut_axes(grid, plan, region)
         # Every block needs it, for the efficiency in its summary; one of them also stores it.
         serial = _time_serial(grid, axes, region)
-        fill_block = _fill_few if _has_few(grid, plan) else _fill_many
+        fill_block = _fill_few if has_few_cells(grid, plan) else _fill_many
         filled, buffers, tables = fill_block(grid, region, axes, serial)
     places, shape = _split_sizes(region)
     summary = np.empty((*places, len(STATISTICS), 1, *shape[1:]))
@@ -137,7 +137,7 @@ def compute(grid: Grid, plan: Plan, region: Region) -> BlockArrays:
     return BlockArrays(arrays | {SUMMARY: summary}, buffers)
 
 
-def _has_few(grid: Grid, plan: Plan) -> bool:
+def has_few_cells(grid: Grid, plan: Plan) -> bool:
     """Whether all of a cube is answered in numpy, before programs for it would be compiled."""
     places = math.prod(plan.shape[: len(LABELS)])
     derived = any(map(split_elasticity, grid.spec.outputs))  # numpy has no derivatives
