@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from grids.graphs.graph_catalogue import find_graph, list_graphs
+from grids.graphs.graphfile import find_graph, list_graphs
 from grids.graphs.pipedream import read_profile
 from grids.reading.errors import InputError
 

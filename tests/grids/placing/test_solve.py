@@ -11,7 +11,7 @@ from placement_toys import diamond, draw_graph, draw_links, join_devices, unpack
 from reference_placement import brute_force, replay_step
 
 from grids.graphs.graph import NamedTensor, Operator, link_operators
-from grids.graphs.graph_catalogue import find_graph
+from grids.graphs.graphfile import find_graph
 from grids.graphs.links import link_devices
 from grids.library import find
 from grids.placing.parts import Parts
