@@ -1,4 +1,4 @@
-"""Drawn answers against the times that each draw takes by itself."""
+"""Drawn answers equal the times of each draw by itself."""
 
 from dataclasses import replace
 

@@ -1,7 +1,7 @@
-"""Independent evidence: published speed-ups, which nothing in paradl was fitted to.
+"""Independent evidence: published speed-ups that no parameter was fitted to.
 
-Bands, not fits: each says how far the oracle is from what others measured, in which direction, and
-what it leaves out. Speed-ups, for the absolute times depend on each library.
+Bands, not fits: they state how far and in which direction the oracle is off, and what it leaves
+out. Speed-ups, since absolute times depend on the library.
 """
 
 import csv
@@ -58,7 +58,7 @@ def images_per_s(precision: str, gpus: int) -> float:
 
 
 def throughput(model: Any, strategy: str, pe: int, batch: int, system: Any, delta=4.0):
-    found = sweep.predict(
+    answer = sweep.predict(
         model,
         strategy,
         pe,
@@ -68,11 +68,11 @@ def throughput(model: Any, strategy: str, pe: int, batch: int, system: Any, delt
         parameters={"delta": delta},
         settings=UNCALIBRATED,
     )
-    return found["samples"] / found["epoch_time"]
+    return answer["samples"] / answer["epoch_time"]
 
 
 def test_the_profile_of_one_device_carries_over():
-    """A V100's time from ABCI (Chainer) says what one of a DGX-1 reaches in PyTorch, within 5 %."""
+    """A V100's time on ABCI (Chainer) predicts that on a DGX-1 in PyTorch within 5 %."""
     predicted = throughput("resnet50", "data", 1, 128, "dgx1-v100")
     assert predicted == pytest.approx(images_per_s("fp32", 1), rel=0.05)
 
@@ -157,10 +157,10 @@ def test_the_scaling_of_abci_on_1088_gpus():
 
 
 def test_an_interval_holds_what_hosts_bind():
-    found = sweep.predict(
+    answer = sweep.predict(
         "resnet50", "data", 8, 256, dataset="imagenet", system="dgx1-v100:precision=amp"
     )
-    interval = found["intervals"]["iteration_time"]
+    interval = answer["intervals"]["iteration_time"]
     assert interval["p10"] < 8 * 256 / 8322 < interval["p90"]
 
 
