@@ -1,4 +1,4 @@
-"""Axes: lists and generators, in any mixture; ascending, each value once."""
+"""Axes: lists and generators in any combination, sorted and without duplicates."""
 
 import pytest
 import yaml

@@ -1,4 +1,4 @@
-"""References: what is a name, a path, a file of a framework."""
+"""References: names, paths, and files of other frameworks."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Suggestions: what a slip is told, and what is no slip."""
+"""Suggestions for misspelt names."""
 
 import pytest
 

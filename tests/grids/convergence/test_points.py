@@ -1,4 +1,4 @@
-"""Reading measured epochs: series, points that never converge, and every mistake."""
+"""Reading of measured epochs: series, points that never converge, and every mistake."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Graphs of the user's own."""
+"""Users' own graphs."""
 
 import json
 from pathlib import Path

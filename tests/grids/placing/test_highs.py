@@ -1,4 +1,4 @@
-"""HiGHS in its process: what it answers, and the time it is given."""
+"""HiGHS in its process: its answers, and its time limit."""
 
 import random
 import time
@@ -9,7 +9,7 @@ from grids.placing.highs import IntegerProgram, solve_rows
 
 
 def knapsack() -> IntegerProgram:
-    """The most of 3 x + 2 y with x + y at most 1: take x."""
+    """Maximise 3 x + 2 y with x + y at most 1: take x."""
     rows = IntegerProgram()
     x, y = (rows.add_variable(0, 1, cost=-cost, whole=True) for cost in (3.0, 2.0))
     rows.add_row({x: 1.0, y: 1.0}, high=1.0)
@@ -17,7 +17,7 @@ def knapsack() -> IntegerProgram:
 
 
 def market_split(constraints: int = 5, items: int = 40) -> IntegerProgram:
-    """A small program that takes for ever (Cornuejols and Dawande, IPCO 1998)."""
+    """A small program that takes forever (Cornuejols and Dawande, IPCO 1998)."""
     chance = random.Random(0)
     rows = IntegerProgram()
     flags = [rows.add_flag() for _ in range(items)]

@@ -1,4 +1,4 @@
-"""Tables of the user's: every row in its place, and every mistake told by file and line."""
+"""Users' tables: rows with their places, and mistakes by file and line."""
 
 import pytest
 

@@ -71,7 +71,7 @@ def test_line(tmp_path: Path, keypath: tuple[str | int, ...], line: int | None) 
         ("a: 1".encode("utf-16"), ":1:"),
         ("[" * 100_000, ":1:"),
         ("? " * 100_000, ":1:"),
-        # Of a tag that is no such thing, PyYAML's own readers raise whatever they stumble over.
+        # For an unsuitable tag, PyYAML's own constructors raise various errors.
         ("a: !!timestamp x", ":1:"),
         ("a: !!bool maybe", ":1:"),
         ("? [a]\n: b", ":1:"),
