@@ -1,4 +1,4 @@
-"""Architectures as they are written: words, settings, and mistakes."""
+"""Architectures as written: words, settings, and mistakes."""
 
 from typing import Any
 

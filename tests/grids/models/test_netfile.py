@@ -1,4 +1,4 @@
-"""ParaDL's model files: the authors' own, and broken ones."""
+"""The authors' model files, valid and broken."""
 
 from pathlib import Path
 
@@ -54,7 +54,7 @@ def test_its_own_data_set() -> None:
 
 
 def test_a_data_set_without_a_name_has_the_file_s(tmp_path: Path) -> None:
-    """And not its folder's, which another machine does not have."""
+    """The label does not contain its folder, which another machine does not have."""
     (tmp_path / "tiny.net").write_text(NET.replace("Dataset|Tiny\n", ""))
     model = read_net(tmp_path / "tiny.net")
     assert model.own_dataset.name == "tiny.net"
@@ -167,7 +167,7 @@ def test_a_definition_that_is_forged(changes, message) -> None:
     assert str(error.value).startswith(message)
 
 
-# File, layers, weights, seconds a sample.
+# File, layers, weights, seconds per sample.
 FILES = [
     ("ALEXNET_ImageNet_profall.net_sc", 20, 62_367_776, 6.10938e-4),
     ("VGG_ImageNet_profall.net_sc", 38, 169_801_408, 8.245589e-3),

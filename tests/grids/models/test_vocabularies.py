@@ -1,4 +1,4 @@
-"""Tables of words: what they count, how often they are read, and what is open or wrong."""
+"""Tables of words: their counts, how often they are read, and mistakes."""
 
 import pytest
 from steps import infer_table, list_column
