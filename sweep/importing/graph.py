@@ -55,14 +55,14 @@ class Tensor:
 class Graph:
     """Steps as far as they are written. free, unknown: operators without a step, in numbers, items.
 
-    counted: parameters that a step has. last: the step that the next one would read.
-    sources: what each step reads, by name.
+    counted: parameters that a step has, and their sizes. last: the step that the next one would
+    read. sources: what each step reads, by name.
     """
 
     sample: Sizes
     steps: list[dict[str, Any]] = field(default_factory=list)
     names: Counter[str] = field(default_factory=Counter)
-    counted: set[str] = field(default_factory=set)
+    counted: dict[str, int] = field(default_factory=dict)
     free: Counter[str] = field(default_factory=Counter)
     unknown: Counter[str] = field(default_factory=Counter)
     items: int = 0
@@ -157,7 +157,7 @@ class Graph:
     def take_weights(self, tensors: Iterable[Tensor]) -> int:
         """Parameters that the tensors are made of and that no step before has."""
         new = {name: size for t in tensors for name, size in t.weights if name not in self.counted}
-        self.counted |= new.keys()
+        self.counted |= new
         return sum(new.values())
 
     def refuse_unknown(self) -> None:
