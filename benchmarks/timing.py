@@ -7,16 +7,17 @@ of the median.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import median
-from time import perf_counter
+from time import perf_counter, process_time
 
 Action = Callable[[], object]
 
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds of each round."""
+    """Seconds of each round: elapsed, and of CPU."""
 
     seconds: tuple[float, ...]
+    cpu: tuple[float, ...]
 
     @property
     def median(self) -> float:
@@ -25,8 +26,15 @@ class Timing:
 
     def rate_against(self, other: "Timing") -> float:
         """Return this rate over the other's: the median of the rounds' ratios."""
-        pairs = zip(self.seconds, other.seconds, strict=True)
-        return median(theirs / ours for ours, theirs in pairs)
+        return _find_ratio(other.seconds, self.seconds)
+
+    def effort_against(self, other: "Timing") -> float:
+        """Return this one's CPU seconds over the other's: the median of the rounds' ratios."""
+        return _find_ratio(self.cpu, other.cpu)
+
+
+def _find_ratio(dividends: tuple[float, ...], divisors: tuple[float, ...]) -> float:
+    return median(map(float.__truediv__, dividends, divisors))
 
 
 def nothing() -> None:
@@ -41,18 +49,18 @@ def interleaved(
     Each round starts with another action, so that none always follows the same one.
     """
     order = list(actions)
-    seconds: dict[str, list[float]] = {name: [] for name in order}
+    taken: dict[str, list[tuple[float, float]]] = {name: [] for name in order}
     for number in range(rounds + 1):
         first = number % len(order)
         for name in order[first:] + order[:first]:
             prepare()
-            taken = _seconds(actions[name])
+            seconds = _time(actions[name])
             if number > 0:  # the first round compiles and fills caches
-                seconds[name].append(taken)
-    return {name: Timing(tuple(rounds)) for name, rounds in seconds.items()}
+                taken[name].append(seconds)
+    return {name: Timing(*zip(*pairs, strict=True)) for name, pairs in taken.items()}
 
 
-def _seconds(action: Action) -> float:
-    start = perf_counter()
+def _time(action: Action) -> tuple[float, float]:
+    clock, cpu = perf_counter(), process_time()
     action()
-    return perf_counter() - start
+    return perf_counter() - clock, process_time() - cpu

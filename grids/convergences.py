@@ -30,17 +30,17 @@ def look_up_convergences(
     if references == ("none",):
         return {}
     pairs = list(product(models, datasets))
-    place = where(("convergence",))
+    location = where(("convergence",))
     laws: dict[Pair, Convergence] = {}
     for reference in references:
         try:
             laws |= _look_up(reference, target, pairs, base)
         except InputError as error:
-            raise InputError(str(error), where=place) from None
+            raise InputError(str(error), where=location) from None
     if not laws:
         raise InputError(
             _explain_none(pairs, references),
-            where=place,
+            where=location,
             advice="give measured ones, 'convergence: ./mine.csv' (docs/convergence.md), or 'none'",
         )
     return laws

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from grids.axes import Axis
 from grids.convergence.entry import Convergence, Pair
 from grids.convergences import look_up_convergences
-from grids.degrees import read_strategies
 from grids.entries.calibration import CalibrationFile
 from grids.entries.datasets import Dataset
 from grids.entries.entry import define_once
@@ -34,6 +33,7 @@ from grids.lookup import (
     look_up,
     look_up_calibrations,
     look_up_datasets,
+    read_strategies,
     refuse_ranges,
     refuse_twins,
 )

@@ -4,6 +4,7 @@ A store's spec spells out its entries, so that the sender of a store cannot choo
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Literal, overload
 from grids.entries.calibration import CalibrationFile
 from grids.entries.datasets import Dataset
 from grids.entries.oracles import OracleName
+from grids.entries.strategies import Strategy, parse_strategy
 from grids.entries.systems import System
 from grids.library import Model, find
 from grids.names import is_path, list_names
@@ -214,3 +216,38 @@ def _names_file(reference: Mapping[str, object]) -> bool:
     """True if a model's family is a file."""
     family = reference.get("family")
     return isinstance(family, Mapping) and is_path(str(family.get("name")))
+
+
+def read_strategies(spec: Spec, where: str = "") -> tuple[Strategy, ...]:
+    """Return the strategies of a spec. InputError: one leaves open how it divides PEs."""
+    strategies = tuple(map(parse_strategy, spec.axes.strategy))
+    for strategy in strategies:
+        _expect_degrees(strategy, spec, where)
+    return strategies
+
+
+def _expect_degrees(strategy: Strategy, spec: Spec, where: str) -> None:
+    """Raise InputError if a product of parallelisms leaves open how PEs divide among them.
+
+    A degree is a setting of the strategy, a parameter or an axis. Without data parallelism one may
+    be left open, and gets the remaining PEs.
+    """
+    if not strategy.several:
+        return
+    if spec.oracle == "paper":
+        raise InputError(
+            f"{shorten(strategy.label)} is no strategy of Table III, which divides a replica in "
+            "one way; write 'oracle: machine'",
+            where=where,
+        )
+    given = {*dict(strategy.degrees), *spec.parameters, *spec.axes.swept}
+    missing = [name for name in strategy.parts if name not in given]
+    if len(missing) > (0 if strategy.replicated else 1):
+        stated = dict(strategy.degrees) | dict.fromkeys(missing, 2)
+        degrees = ((name, stated.get(name)) for name in strategy.parts)
+        example = replace(strategy, degrees=tuple(degrees))
+        raise InputError(
+            f"{shorten(strategy.label)}: no degree of {' and '.join(missing)}",
+            where=where,
+            advice=f"write {example.label!r}, or a parameter or an axis of that name",
+        )

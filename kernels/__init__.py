@@ -1,4 +1,4 @@
 """The ParaDL oracle as pure, differentiable JAX functions of arrays, in SI units.
 
-Import from the modules: `kernels.oracle.answer` answers; `kernels.names` is read without JAX.
+Import from the modules, such as `kernels.oracle.answer`; `kernels.names` needs no JAX.
 """

@@ -1,8 +1,8 @@
-"""The shapes that the kernels speak of.
+"""Array types of the kernels.
 
-Every numeric axis of a cube (PEs, batch, bandwidth ...) is one dimension of `cells`; a value that
-does not vary along an axis has size 1 there and broadcasts. What belongs to layers, pipeline
-stages, messages, network levels or spatial dimensions carries one leading dimension more.
+Each numeric axis of a cube (PEs, batch, bandwidth ...) is a dimension of `cells`; values that do
+not vary along an axis have size 1 there and broadcast. Values per layer, pipeline stage, message,
+network level or spatial dimension have one more, leading dimension.
 """
 
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -11,15 +11,15 @@ import numpy as np
 from jax import Array
 from jaxtyping import Bool, Int, Num, UInt16
 
-# Of flags, nine of them.
+# Integer type of flags, of which there are nine.
 LIMITS = np.uint16
 
 if TYPE_CHECKING:
     AnyArray: TypeAlias = Array | np.ndarray[Any, np.dtype[Any]]
-else:  # single numbers, too, which of numpy's are no arrays but do what these do
+else:  # numpy's scalars, too, which behave like arrays
     AnyArray: TypeAlias = Array | np.ndarray[Any, np.dtype[Any]] | np.generic
 
-# beartype takes no int for a float: both are written out.
+# beartype does not accept an int as a float, so both are listed.
 Cells: TypeAlias = Num[AnyArray | float | int, "*#cells"]
 Flags: TypeAlias = Bool[AnyArray, "*#cells"]
 Limits: TypeAlias = UInt16[AnyArray, "*#cells"]

@@ -1,7 +1,7 @@
-"""Batches: b, B and I, each of them defined once, for arrays of any library.
+"""The definitions of b, B and I, for arrays of any library.
 
-Symbols: p1 replicas; b samples a replica, B = b p1 samples an iteration; D samples an epoch, which
-has I = D/B iterations. A spec's batch is b under weak scaling and B under strong scaling.
+Symbols: p1 replicas; b samples per replica, B = b p1 samples per iteration; D samples per epoch,
+which has I = D/B iterations. A spec's batch is b under weak scaling and B under strong scaling.
 """
 
 from typing import Any, Literal, TypeVar
@@ -9,29 +9,29 @@ from typing import Any, Literal, TypeVar
 Scaling = Literal["weak", "strong"]
 Rounding = Literal["exact", "ceil"]
 
-# numpy's, JAX's and xarray's arrays, and plain numbers.
+# Arrays of numpy, JAX and xarray, and plain numbers.
 Numbers = TypeVar("Numbers", bound=Any)
 
 
 def replica_batch(batch: Numbers, replicas: Numbers, scaling: Scaling) -> Numbers:
-    """b samples a replica."""
-    # B/p1 may be no whole number: such cells are marked `uneven`, and the formulas average.
+    """Return b, samples per replica."""
+    # B/p1 need not be whole: such cells are marked `uneven`, and the formulas average.
     b: Numbers = batch if scaling == "weak" else batch / replicas
     return b
 
 
 def global_batch(batch: Numbers, replicas: Numbers, scaling: Scaling) -> Numbers:
-    """B samples an iteration."""
-    everyone: Numbers = batch * replicas if scaling == "weak" else batch
-    return everyone
+    """Return B, samples per iteration."""
+    total: Numbers = batch * replicas if scaling == "weak" else batch
+    return total
 
 
 def iterations(samples: Numbers, global_batch: Numbers, rounding: Rounding) -> Numbers:
-    """I = D/B iterations an epoch: exactly, or rounded up as data loaders do.
+    """Return I = D/B, iterations per epoch: exact, or rounded up as data loaders do.
 
     >>> iterations(1000.0, 300.0, "ceil")
     4.0
     """
-    # Rounded up without a `ceil`, which each of the libraries calls by another name.
+    # Rounded up without `ceil`, whose name differs between the libraries.
     count: Numbers = -(-samples // global_batch) if rounding == "ceil" else samples / global_batch
     return count

@@ -1,7 +1,7 @@
-"""The array namespace of the kernels: jax.numpy inside programs, numpy where numbers are few.
+"""The array namespace of the kernels: jax.numpy in compiled programs, numpy for few numbers.
 
-Each formula is written once, with `xp` for either. What jax.numpy has no word for in common with
-numpy, loops, a quantile and whole numbers, stands here for both.
+Each formula is written once, with `xp` for either. Functions that the two do not share, such as
+loops and a quantile, are defined here for both.
 """
 
 import threading
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 else:
 
     class _Namespace:
-        """The functions of the one that is in use."""
+        """Functions of the module in use."""
 
         def __getattr__(self, name: str) -> Any:
             return getattr(_used.module, name)
@@ -35,7 +35,7 @@ Result = TypeVar("Result")
 
 
 class _Used(threading.local):
-    """Which of them, of each thread by itself."""
+    """The module in use, by thread."""
 
     module: Any = jax.numpy
 
@@ -44,13 +44,13 @@ _used = _Used()
 
 
 def in_numpy() -> bool:
-    """True if formulas run in numpy, here and now."""
+    """True if formulas run in numpy in this thread."""
     return _used.module is np
 
 
 @contextmanager
 def use_numpy() -> Iterator[None]:
-    """Formulas inside run in numpy; as in programs, NaN and infinity are no reason to warn."""
+    """Run formulas in numpy inside the block, without warnings about NaN and infinity."""
     before, _used.module = _used.module, np
     try:
         with np.errstate(all="ignore"):
@@ -60,22 +60,22 @@ def use_numpy() -> Iterator[None]:
 
 
 def map_leading(function: Callable[[Any], Result], items: Any) -> Result:
-    """The function of each item along the leading dimension, one after the other, stacked."""
+    """Apply a function to the items along the leading dimension one by one; stack the results."""
     if not in_numpy():
         mapped: Result = jax.lax.map(function, items)
         return mapped
-    each = [function(take_item(items, n)) for n in range(len(jax.tree.leaves(items)[0]))]
-    stacked: Result = jax.tree.map(lambda *leaves: np.stack(leaves), *each)
+    results = [function(take_item(items, n)) for n in range(len(jax.tree.leaves(items)[0]))]
+    stacked: Result = jax.tree.map(lambda *leaves: np.stack(leaves), *results)
     return stacked
 
 
 def take_item(items: Any, number: Any) -> Any:
-    """One of the items along the leading dimension."""
+    """Return an item along the leading dimension."""
     return jax.tree.map(lambda leaf: xp.asarray(xp.asarray(leaf)[number]), items)
 
 
 def repeat(count: int, body: Callable[[Any, Item], Item], carry: Item) -> Item:
-    """`body` for each number below `count`; once needs no loop."""
+    """Apply `body` for each number below `count`; a single time without a loop."""
     if in_numpy() or count == 1:
         for number in range(count):
             carry = body(number, carry)
@@ -85,30 +85,30 @@ def repeat(count: int, body: Callable[[Any, Item], Item], carry: Item) -> Item:
 
 
 def find_quantile(probability: Cells) -> Cells:
-    """The quantile of the standard normal distribution."""
+    """Return a quantile of the standard normal distribution."""
     if not in_numpy():
         return jax.scipy.special.ndtri(probability)
-    from scipy.special import ndtri  # late: 0.1 s, which not every question needs
+    from scipy.special import ndtri  # late: takes 0.1 s, and few questions need it
 
     quantile: Cells = ndtri(probability)
     return quantile
 
 
 def empty_last(values: Cells) -> AnyArray:
-    """The values with 0 in place of the last along the leading dimension."""
+    """Replace the last value along the leading dimension by 0."""
     whole = xp.asarray(values)
     return xp.concatenate([whole[:-1], xp.zeros_like(whole[-1:])])
 
 
 def is_whole(number: Cells) -> Flags:
-    """True if nothing stands behind the point."""
+    """True for whole numbers."""
     return xp.equal(number, xp.floor(number))
 
 
 def divides(divisor: Cells, number: Cells) -> Flags:
     """True if a whole number below 2^53 is a multiple of another.
 
-    Exact: a quotient that is rounded to a whole number gives, times the divisor, another number.
+    Exact: if the quotient was rounded to a whole number, times the divisor it gives another number.
     """
-    # A remainder is C's fmod, cell by cell: of 4096 cells it takes 37 us, and this 17.
+    # A remainder is C's fmod, cell by cell: it takes 37 us for 4096 cells, and this 17.
     return xp.equal(xp.floor(xp.divide(number, divisor)) * divisor, number)

@@ -1,35 +1,34 @@
-"""Options: the choices that select a formula, fixed when a program is compiled.
+"""Options: choices between formulas, fixed when a program is compiled. Needs no JAX.
 
-The two oracles are named choices of these, and the numbers that go with them
-(`grids.entries.oracles`).
+The two oracles are named sets of these options (`grids.entries.oracles`).
 """
 
 from dataclasses import dataclass
 from typing import Literal
 
 from kernels.batches import Rounding
-from kernels.states import Schedule, Zero
 
 Algorithm = Literal["ring", "tree", "best", "two-level", "auto"]
 Optimizer = Literal["sgd", "adam", "none"]
 Cuts = Literal["output", "crossing"]
 Conventions = Literal["table", "authors"]
-# Rows of a halo: K-1 of every window; K-1 where neighbours' windows have a row in common; those
-# that they have in common.
+# Rows of a halo: K-1 of every window; K-1 of windows that overlap; the rows that they share.
 Halos = Literal["windows", "overlapping", "common"]
+Zero = Literal[0, 1, 2, 3]  # stages of ZeRO
+# Schedules of pipelines: all segments forward, then all backward; or backward as soon as possible.
+Schedule = Literal["gpipe", "1f1b"]
 
 
 @dataclass(frozen=True)
 class Options:
-    """Formulas.
+    """Choices between formulas.
 
-    algorithm: of collectives.
-    iterations: "exact" counts D/B of them; "ceil" rounds up, so that the last, smaller batch pays a
-    whole iteration's communication and update, but computes no sample that is not there.
-    oracle: Table III (`kernels.paper`), or the machine as it is. recompute: whether the backward
-    pass runs layers forward once more instead of keeping all that it reads. waits_for_input:
-    whether hosts may be too slow. conventions: of Table III alone (docs/oracle.md). zero: the ZeRO
-    stage, 1: replicas divide the optimizer's states among them, 2: gradients too, 3: weights too.
+    oracle: Table III (`kernels.paper`), or machines as they are. algorithm: of collectives.
+    iterations: "exact" counts D/B; "ceil" rounds up, so that the last, smaller batch has the
+    communication and update of a whole iteration, but only its own samples' compute. recompute:
+    "full" runs layers forward again in the backward pass instead of keeping their tensors.
+    waits_for_input: whether hosts may be too slow. conventions: of Table III only
+    (docs/oracle.md). zero: replicas divide 1: optimizer states, 2: also gradients, 3: also weights.
     schedule: of pipelines.
     """
 
@@ -46,15 +45,14 @@ class Options:
 
     @property
     def verbatim(self) -> bool:
-        """True if layers are counted and divided as Table III has them."""
+        """True if layers are counted and divided as in Table III."""
         return self.oracle == "paper" and self.conventions == "table"
 
     @property
     def cuts(self) -> Cuts:
-        """Tensors that a cut between two stages of a pipeline carries.
+        """Tensors that cross a cut between pipeline stages.
 
-        The output of the layer before it (Table III), or all that crosses it, and it lies where
-        that is little.
+        Only the output of the layer before it (Table III), or all that later layers read.
         """
         return "output" if self.oracle == "paper" else "crossing"
 

@@ -1,6 +1,6 @@
-"""`ds.paradl`: what follows from a cube's variables, and every question about it.
+"""`ds.paradl`: quantities derived from a cube's variables, and every question about it.
 
-Questions take what their functions in `sweep` take behind the cube, and answer the same.
+A question takes the arguments of its function in `sweep` after the cube, and answers the same.
 """
 
 from collections.abc import Mapping
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from sweep.plots.plots import Plots
 
 SWEEP = import_module("sweep")
-# A question of the name of a derived quantity, `bottleneck`, is asked of `sweep` alone.
+# Questions with the name of a derived quantity (`bottleneck`) are only in `sweep`.
 QUESTIONS = sorted({*SWEEP.OF_CUBES, "export"}.difference(dir(Paradl)))
-# The properties that its repr lists, in a line.
+# Derived properties that the repr lists.
 SHOWN = [name for name in DERIVED if name not in ("cost", "epochs_alone")]
 
 
 class Accessor(Paradl):
-    """Derived quantities of a cube or a slice of one, and the questions that can be asked of it.
+    """Derived quantities of a cube or a slice, and the questions about it.
 
     >>> ds.paradl.best()  # doctest: +SKIP
     >>> ds.sel(model="vgg16").paradl.pe_hours  # doctest: +SKIP
@@ -35,12 +35,12 @@ class Accessor(Paradl):
 
     @property
     def pe_hours(self) -> xr.DataArray:
-        """PE-hours of an epoch."""
+        """PE-hours per epoch."""
         hours = self.epoch_time * self._get("pe") / 3600
         return name_array(self._restore_order(hours), "pe_hours")
 
     def cost(self, price: float | Mapping[str, float]) -> xr.DataArray:
-        """The cost of an epoch; price: of a PE-hour, of all systems or by their names."""
+        """Cost per epoch; price: of a PE-hour, for all systems or by name."""
         systems = self._get("system")
         prices = systems.copy(data=look_up_prices(np.asarray(systems.values), price)).drop_attrs()
         money = self._restore_order(self.pe_hours * prices)
@@ -48,29 +48,29 @@ class Accessor(Paradl):
 
     @property
     def memory_share(self) -> xr.DataArray:
-        """Memory of the fullest PE, as a part of what a PE has."""
+        """Memory of the fullest PE as a fraction of the memory of a PE."""
         share = self._restore_order(self._get("memory") / self._look_up_capacity())
         return name_array(share, "memory_share")
 
     def _look_up_capacity(self) -> xr.DataArray | float:
-        """Bytes of a PE: of an axis, as the spec fixes them, or of each system."""
+        """Memory of a PE [B], from an axis, the spec or each system."""
         if "memory_capacity" in self._ds.coords:
             return self._ds["memory_capacity"]
         fixed = self.grid.spec.parameters.get("memory_capacity")
         if fixed is not None:
             return fixed
-        machines = {each.name: each.pe.memory_capacity for each in self.grid.systems}
+        machines = {system.name: system.pe.memory_capacity for system in self.grid.systems}
         return self._map_labels("system", machines)
 
     @property
     def plot(self) -> "Plots":
-        """Pictures: scaling, map, memory, breakdown. RunError: matplotlib is not installed."""
-        from sweep.plots.plots import Plots  # late: matplotlib need not be there
+        """Pictures of the cube. RunError: matplotlib is not installed."""
+        from sweep.plots.plots import Plots  # late: matplotlib is optional
 
         return Plots(self._ds)
 
     def __getattr__(self, name: str) -> Any:
-        """A question, about this Dataset."""
+        """A question about this Dataset."""
         if name not in QUESTIONS:
             raise AttributeError(f"'paradl' has no {name!r}")
         return partial(getattr(SWEEP, name), self._ds)
@@ -79,7 +79,7 @@ class Accessor(Paradl):
         return sorted({*super().__dir__(), *QUESTIONS})
 
     def __repr__(self) -> str:
-        """The cube in a few lines; nothing is computed."""
+        """Summary of the cube in a few lines, without computing anything."""
         sizes = self._ds.sizes
         axes = [
             f"  {dim:<16}{_describe_values(self._ds[dim].values)}"
@@ -92,13 +92,13 @@ class Accessor(Paradl):
                 f"<paradl: {shape}, oracle: {self.grid.spec.oracle}>",
                 *axes,
                 f"  derived         {', '.join(SHOWN)}, cost(price)",
-                f"  questions       {', '.join(f'{each}()' for each in QUESTIONS)}",
+                f"  questions       {', '.join(f'{name}()' for name in QUESTIONS)}",
             ]
         )
 
 
 def _describe_values(values: np.ndarray[Any, Any]) -> str:
-    """The values along an axis in a line: few ones, or the ends."""
+    """Values along an axis in one line: all of a few, else both ends and their number."""
     listed = np.atleast_1d(values).tolist()
-    texts = [each if isinstance(each, str) else f"{each:,.6g}" for each in listed]
+    texts = [value if isinstance(value, str) else f"{value:,.6g}" for value in listed]
     return ", ".join(texts) if len(texts) <= 4 else f"{texts[0]} ... {texts[-1]} ({len(texts):,})"

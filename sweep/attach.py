@@ -1,7 +1,7 @@
-"""`ds.paradl` on every Dataset, from `import sweep` on, without the seconds that xarray takes.
+"""Give every Dataset a `ds.paradl` on `import sweep`, without importing xarray, which is slow.
 
-Where xarray is there already it is told at once, else as soon as it is imported. What the accessor
-needs is imported when a Dataset is first asked for it.
+The accessor is registered at once if xarray is loaded, else as soon as it is imported. Its own
+imports wait until a Dataset first uses it.
 """
 
 import sys
@@ -16,34 +16,34 @@ XARRAY = "xarray"
 
 
 def attach() -> None:
-    """Give every Dataset its `paradl`, now or when xarray comes."""
+    """Register `paradl` for every Dataset, now or when xarray is imported."""
     module = sys.modules.get(XARRAY)
     if module is not None:
         register(module)
-    elif not any(isinstance(each, _Watch) for each in sys.meta_path):
-        # First: what finds xarray first is what is asked.
+    elif not any(isinstance(finder, _Watch) for finder in sys.meta_path):
+        # At the front: Python takes the first finder that knows xarray.
         sys.meta_path.insert(0, _Watch())
 
 
 def register(xarray: ModuleType) -> None:
-    """Register the accessor, unless it is: xarray warns of a second time."""
+    """Register the accessor once: xarray would warn of a second time."""
     if not hasattr(xarray.Dataset, "paradl"):
         xarray.register_dataset_accessor("paradl")(_open)
 
 
 def _open(dataset: Any) -> Any:
-    """The accessor of a Dataset: see `sweep.accessor.Accessor`."""
+    """Make the accessor of a Dataset."""
     return import_module("sweep.accessor").Accessor(dataset)
 
 
 class _Watch:
-    """A finder that finds nothing by itself, and hears of xarray's import."""
+    """Import finder that waits for xarray, to register the accessor after it is loaded."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        """Where xarray is, with a loader that registers; None for everything else."""
+        """Spec of xarray with a loader that also registers; None for other modules."""
         if name != XARRAY:
             return None
-        with suppress(ValueError):  # another thread was first
+        with suppress(ValueError):  # another thread has removed it
             sys.meta_path.remove(self)
         spec = find_spec(XARRAY)
         if spec is None or spec.loader is None:
@@ -54,6 +54,6 @@ class _Watch:
             execute(module)
             register(module)
 
-        # Of this one loader, which belongs to this one module.
+        # This loader object belongs to xarray's spec alone.
         vars(spec.loader)["exec_module"] = execute_and_register
         return spec

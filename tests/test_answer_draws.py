@@ -1,10 +1,10 @@
-"""Drawn answers against the times that each draw takes by itself."""
+"""Drawn answers equal the times of each draw by itself."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from asked import STRATEGIES
+from machine_answers import STRATEGIES
 
 from grids.grid import Grid
 from grids.spec import Spec

@@ -1,4 +1,4 @@
-"""The house: who may import whom, and that the rooms' names are ours alone."""
+"""Imports between rooms go one way, and the packages' names are not taken."""
 
 import ast
 import subprocess
@@ -22,20 +22,20 @@ HEAVY = {"jax", "xarray", "zarr", "dask", "distributed", "numpy", "pandas", "pyd
 
 @cache
 def list_imports(path: Path) -> tuple[ast.Import | ast.ImportFrom, ...]:
-    """What a file imports, anywhere in it."""
+    """List the imports of a file, anywhere in it."""
     nodes = ast.walk(ast.parse(path.read_text()))
     return tuple(node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom))
 
 
 def imported(path: Path) -> set[str]:
-    """The top-level packages that a file imports, anywhere in it."""
-    found = set()
+    """Return the top-level packages that a file imports, anywhere in it."""
+    packages = set()
     for node in list_imports(path):
         if isinstance(node, ast.Import):
-            found |= {each.name.partition(".")[0] for each in node.names}
+            packages |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            found.add((node.module or "").partition(".")[0])
-    return found
+            packages.add((node.module or "").partition(".")[0])
+    return packages
 
 
 @pytest.mark.parametrize("package", FORBIDDEN)
@@ -47,7 +47,7 @@ def test_imports_point_one_way(package):
         assert "tests" not in imported(path), path
 
 
-# Each room imports from those below it alone.
+# Each room imports only from rooms below it.
 FLOORS = (
     # Types, flags and names that all floors share.
     "kernels",

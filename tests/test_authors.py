@@ -1,7 +1,7 @@
 """The authors' own predictions: their tool, their model files, their layer configurations.
 
 tests/data/paradl/authors_predictions.csv is what ParaDL's released tool prints for VGG16 and
-AlexNet on ABCI: ring collectives, 4 bytes an item, no weight update, ceil(D/B) iterations.
+AlexNet on ABCI: ring collectives, 4 bytes per item, no weight update, ceil(D/B) iterations.
 """
 
 import csv

@@ -1,4 +1,4 @@
-"""The example scripts, as far as a machine without SLURM can run them."""
+"""The example scripts, as far as they run without SLURM."""
 
 import os
 import runpy

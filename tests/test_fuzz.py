@@ -1,7 +1,7 @@
-"""Whatever stands in a file of the user's: it is read, or refused in one short message.
+"""Any user's file is read, or refused with one short message.
 
-A fixed corpus of broken and hostile files; `python -m benchmarks fuzz` makes others, and evaluates
-what it can read. A store's own description of itself is a file like any other.
+A fixed corpus of broken and hostile files, also as attributes of a store; `python -m benchmarks
+fuzz` makes others, and evaluates those that it can read.
 """
 
 import json

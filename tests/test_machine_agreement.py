@@ -1,7 +1,7 @@
-"""The machine oracle's kernels agree with the scalar reference that another hand wrote.
+"""The machine oracle's kernels agree with the independent scalar reference.
 
-Random layers, machines, precisions, strategies and settings. What is discrete, where layers go, is
-the placement's own (tests/grids/inputs/test_placement.py); every number is computed twice.
+Random layers, machines, precisions, strategies and settings. Every number is computed twice; the
+discrete placement of layers is the engine's (tests/grids/inputs/test_placement.py).
 """
 
 from dataclasses import fields, replace

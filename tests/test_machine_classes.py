@@ -1,7 +1,7 @@
-"""Two classes of sizes against the fastest algorithm for each message by itself.
+"""Two classes of message sizes against the fastest algorithm for each single message.
 
-The catalogue's networks in groups of 2 to 256 PEs, with 1 to 512 samples: what
-docs/machine.md says of filter and channel groups.
+The catalogue's networks in groups of 2 to 256 PEs, with 1 to 512 samples, as docs/machine.md
+states for filter and channel groups.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ from kernels.work.group import mark_exchanged
 SIZES = [2, 4, 8, 16, 32, 64, 128, 256]
 BATCHES = [2**n for n in range(10)]
 SYSTEMS = ("abci", "dgx-a100", "dgx1-v100")
-# Of each network, by how many per cent two classes take longer: on average, and at worst.
+# By how many per cent two classes are slower, by network: on average, and at worst.
 LOSSES = {
     "alexnet": (0.003, 1.0),
     "big_lstm": (0.0, 0.0),  # two linear layers, of one size

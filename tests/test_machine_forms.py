@@ -1,4 +1,4 @@
-"""The machine oracle's forms at their limits, and how they grow: the tables of docs/machine.md."""
+"""Limits and growth of each term of the machine oracle: the tables of docs/machine.md."""
 
 import math
 import re
@@ -270,7 +270,7 @@ def test_terms_do_not_grow_with_layers(row: str) -> None:
     assert seconds == pytest.approx([seconds[0]] * 3, rel=1e-12)
 
 
-# Launches where they rule: tests/test_machine_growth.py.
+# Without launches, which have a maximum of their own: see above.
 SUMS = set(list_rows("L", "1", "weights", "sum", "undivided")) - {"`launch_wait`"}
 
 

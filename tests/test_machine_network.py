@@ -1,4 +1,4 @@
-"""The machine oracle's network as users meet it: sizes of machines, software, oversubscription."""
+"""Networks of the machine oracle, as users see them: sizes, software, oversubscription."""
 
 from pathlib import Path
 from typing import Any

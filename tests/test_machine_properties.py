@@ -1,7 +1,7 @@
-"""What holds of communication on any machine, whatever its numbers: random machines, real networks.
+"""Properties of communication on any machine: random machines, real networks.
 
-More of anything is never slower; what is hidden is what is no longer waited for; a group among
-others is never faster than alone.
+More of any resource is never slower; exposed and hidden time add up; a group among others is never
+faster than alone.
 """
 
 from functools import cache
@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from asked import STRATEGIES, Definition, add_times, answer
 from budgets import limit_examples
 from hypothesis import given
 from hypothesis import strategies as st
+from machine_answers import STRATEGIES, Definition, add_times, answer
 
 from grids.library import find
 from grids.models.layers import Floats
@@ -54,7 +54,7 @@ def machines(draw: st.DrawFn, node: int | None = None) -> Definition:
         for n, (count, latency, bandwidth) in enumerate(rows)
     ]
     whole = read_catalogue("dgx1-v100")
-    machine = {key: each for key, each in whole.items() if key not in ("size", "mesh")}
+    machine = {key: value for key, value in whole.items() if key not in ("size", "mesh")}
     return machine | {
         "name": "any",
         "pes_per_node": pes[0],
@@ -65,7 +65,7 @@ def machines(draw: st.DrawFn, node: int | None = None) -> Definition:
 
 
 def get_seconds(answer: Answer, term: str) -> Floats:
-    """Seconds an iteration of a term."""
+    """Return seconds per iteration of a term."""
     return np.asarray(getattr(answer.terms, term) / answer.iterations).ravel()
 
 
@@ -89,8 +89,8 @@ def change_levels(machine: Definition, key: str, factor: float, beyond: bool) ->
     factor=st.floats(1.01, 10),
 )
 def test_a_better_network_is_never_slower(strategy, machine, model, replicas, factor) -> None:
-    asked = (strategy, 4 * replicas, model)
-    before = add_times(answer(machine, *asked))
+    configuration = (strategy, 4 * replicas, model)
+    before = add_times(answer(machine, *configuration))
     links = machine["links_per_node"] + 1
     for better in (
         change_levels(machine, "bandwidth", factor, beyond=False),
@@ -99,7 +99,7 @@ def test_a_better_network_is_never_slower(strategy, machine, model, replicas, fa
         change_levels(machine, "latency", 1 / factor, beyond=True),
         change_levels(machine, "oversubscription", 1.0, beyond=True) | {"links_per_node": links},
     ):
-        assert add_times(answer(better, *asked)) <= before * (1 + 1e-12)
+        assert add_times(answer(better, *configuration)) <= before * (1 + 1e-12)
 
 
 # What is hidden.
@@ -114,19 +114,19 @@ def test_a_better_network_is_never_slower(strategy, machine, model, replicas, fa
     bucket=st.sampled_from(("100 kB", "25 MB", "10 GB")),
     accumulated=st.sampled_from((1, 3)),
 )
-def test_what_is_hidden_is_no_longer_waited_for(
+def test_hidden_and_exposed_time_add_up(
     strategy, machine, model, replicas, bucket, accumulated
 ) -> None:
     overlaps = [0.0, 0.1, 0.5, 1.0]
     axes = {"overlap": overlaps, "bucket": bucket, "accumulate": accumulated}
-    told = answer(machine, strategy, 4 * replicas, model, **axes)
-    exposed = np.broadcast_to(np.asarray(told.communication).ravel(), 4)
-    hidden = np.broadcast_to(np.asarray(told.terms.hidden_communication).ravel(), 4)
+    result = answer(machine, strategy, 4 * replicas, model, **axes)
+    exposed = np.broadcast_to(np.asarray(result.communication).ravel(), 4)
+    hidden = np.broadcast_to(np.asarray(result.terms.hidden_communication).ravel(), 4)
     assert hidden[0] == 0
     assert (hidden >= 0).all()
     np.testing.assert_allclose(exposed + hidden, exposed[0], rtol=1e-9)
     # Of two halves of the time computing no more than one can be hidden in.
-    computing = np.asarray(told.terms.forward_backward).ravel()
+    computing = np.asarray(result.terms.forward_backward).ravel()
     assert (hidden <= np.array(overlaps) * computing * (1 + 1e-9)).all()
 
 
@@ -140,10 +140,10 @@ def test_a_group_is_never_faster_among_others(inside, machine, group, groups) ->
     """Alone it begins where a node does; of several, some lie across."""
     strategy = f"data+{inside}:group={group}"
     alone, among = (answer(machine, strategy, group * n, "alexnet") for n in (1, groups))
-    before, after = (get_seconds(each, INSIDE[inside]) for each in (alone, among))
+    before, after = (get_seconds(result, INSIDE[inside]) for result in (alone, among))
     assert after >= before * (1 - 1e-12)
     aligned = all(
-        each["pes"] % group == 0 or group % each["pes"] == 0 for each in machine["levels"]
+        level["pes"] % group == 0 or group % level["pes"] == 0 for level in machine["levels"]
     )
     if aligned:
         assert after == pytest.approx(before)
@@ -159,6 +159,9 @@ def test_groups_across_nodes_are_never_faster_than_inside(inside, data, group, m
     network = data.draw(machines(node=across))
     filled = network | {"pes_per_node": whole}
     filled["levels"] = [{**network["levels"][0], "pes": whole}, *network["levels"][1:]]
-    asked = (f"data+{inside}:group={group}", group * across * nodes, "alexnet")
-    seconds = [get_seconds(answer(each, *asked), INSIDE[inside]) for each in (network, filled)]
+    configuration = (f"data+{inside}:group={group}", group * across * nodes, "alexnet")
+    seconds = [
+        get_seconds(answer(machine, *configuration), INSIDE[inside])
+        for machine in (network, filled)
+    ]
     assert seconds[0] >= seconds[1]

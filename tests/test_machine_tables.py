@@ -1,4 +1,4 @@
-"""Tables whose gradients have touched rows alone: memory and exchange."""
+"""Tables with sparse gradients: memory and exchange."""
 
 from pathlib import Path
 from typing import Any

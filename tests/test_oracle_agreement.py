@@ -1,7 +1,6 @@
 """The kernels agree with the independent scalar reference, to 1e-5 and far better.
 
-Random layers (sizes need not make sense together), machines, strategies and settings: what one
-implementation reads out of the design's table, the other must read out of it, too.
+Random layers (sizes need not be consistent), machines, strategies and settings.
 """
 
 from typing import Any

@@ -1,7 +1,7 @@
-"""No number moves unless somebody means it to: every strategy, by both oracles, to the last bit.
+"""Numbers of every strategy and both oracles are pinned to the last bit.
 
-A refactoring leaves tests/data/pins.json as it is. Who changes a formula pins anew
-(tests/helpers/pinned_spaces.py) and says in CHANGELOG.md what moved, and by how much.
+A refactoring leaves tests/data/pins.json unchanged. A changed formula needs new pins
+(tests/helpers/pinned_spaces.py) and a note in CHANGELOG.md of what moved and by how much.
 """
 
 import json

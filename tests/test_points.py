@@ -1,4 +1,4 @@
-"""Points with values of their own are the cells of a grid that has these values; and their slopes.
+"""Points equal the cells of a grid with the same values, and slopes equal differences.
 
 AlexNet on two machines. Elasticities against central differences in double precision.
 """
@@ -49,7 +49,7 @@ def list_known(oracle: str) -> list[str]:
 
 
 def choose_value(name: str, value: float) -> float:
-    """Another value than what stands there, which the parameter may have."""
+    """Return another allowed value of the parameter."""
     parameter = PARAMETERS[name]
     if not np.isfinite(value):
         return {"B/s": 7e9, "B": 5e7}.get(parameter.unit, 0.7 if parameter.high == 1 else 3000.0)
@@ -61,7 +61,7 @@ def choose_value(name: str, value: float) -> float:
 
 def test_every_place_is_a_parameter_and_those_without_are_counts() -> None:
     assert set(PLACES) <= set(PARAMETERS)
-    apart = {name for name, each in PARAMETERS.items() if name not in PLACES}
+    apart = {name for name in PARAMETERS if name not in PLACES}
     assert apart == {"pe", "group", *DEGREES, "segments", "max_global_batch", "delta"}
     assert set(CONTINUOUS) == set(PLACES)
     layered = {name for name, place in PLACES.items() if place.layered}
@@ -72,16 +72,16 @@ def test_every_place_is_a_parameter_and_those_without_are_counts() -> None:
 @pytest.mark.parametrize("strategy", ["data", "data+spatial:group=4"])
 @pytest.mark.parametrize("system", ["abci", "dgx1-v100"])
 def test_a_value_that_is_set_is_the_value_of_an_axis(oracle, strategy, system) -> None:
-    """All numbers of the cases, whatever kernels make of them."""
+    """All numbers of the cases are compared, whatever the kernels do with them."""
     plain = make_table(read_grid(strategy, oracle, system), layered=False).case
     before = read_parameters(plain)
     for name in list_known(oracle):
         value = choose_value(name, float(np.ravel(before[name])[0]))
-        asked = make_table(read_grid(strategy, oracle, system, **{name: value}), layered=False).case
+        axis = make_table(read_grid(strategy, oracle, system, **{name: value}), layered=False).case
         with use_numpy():
-            here = set_parameters(plain, {name: np.full(len(PES), value)})
+            changed = set_parameters(plain, {name: np.full(len(PES), value)})
         for part in ("run", "network", "pe", "software"):
-            pairs = (jax.tree.leaves(getattr(each, part)) for each in (here, asked))
+            pairs = (jax.tree.leaves(getattr(version, part)) for version in (changed, axis))
             for leaf, expected in zip(*pairs, strict=True):
                 one, other = np.broadcast_arrays(leaf, expected)
                 np.testing.assert_array_equal(one, other, err_msg=name)
@@ -95,7 +95,7 @@ def test_a_value_that_is_set_is_the_value_of_an_axis(oracle, strategy, system) -
     ],
 )
 def test_points_are_the_cells_of_a_grid(strategy) -> None:
-    """Also where layers are reduced anew for each point."""
+    """With and without summing layers anew for each point."""
     peaks = [1e13, 2e13]
     grid = read_grid(strategy, "machine", peak_flops=peaks, inter_latency=[1e-6, 1e-5])
     case = grid.case((0, 0, 0, 0))
@@ -106,8 +106,8 @@ def test_points_are_the_cells_of_a_grid(strategy) -> None:
         with use_numpy():
             answer = evaluate_points(take_points(table, np.arange(len(PES) * 4), {}))
         for name in TARGETS:
-            asked = np.broadcast_to(getattr(cells, name), (len(PES), 1, 2, 2)).ravel()
-            np.testing.assert_allclose(getattr(answer, name), asked, rtol=1e-12)
+            expected = np.broadcast_to(getattr(cells, name), (len(PES), 1, 2, 2)).ravel()
+            np.testing.assert_allclose(getattr(answer, name), expected, rtol=1e-12)
         np.testing.assert_array_equal(
             answer.limit, np.broadcast_to(cells.limit, (len(PES), 1, 2, 2)).ravel()
         )
@@ -129,12 +129,9 @@ def test_several_points_of_a_row_are_points_one_by_one(strategy, layered) -> Non
         np.testing.assert_allclose(answers, getattr(apart, name), rtol=1e-12, err_msg=name)
 
 
-# One of each place in a case, since each takes longer to compile: the run, the network's levels,
-# the software; peak_flops and memory_bandwidth by the layers. Others: tests/test_machine.py.
-INPUTS = (
-    *("batch", "inter_bandwidth", "intra_latency", "overlap"),
-    *("jitter", "peak_flops", "memory_bandwidth"),
-)
+# One of each part of a case, since compiling each takes long: run, network, software, and PE, which
+# layers depend on. Others: tests/test_machine.py.
+INPUTS = ("batch", "inter_bandwidth", "overlap", "peak_flops")
 # As tests/test_gradients.py has them.
 STEP, TOLERANCE = 1e-5, 1e-5
 
@@ -159,8 +156,8 @@ def test_elasticities_are_central_differences() -> None:
     @compiled(numpy=True)
     def answer(points: Points, factors: dict[str, Any]) -> Any:
         scaled = replace(points, case=scale_parameters(points.case, factors))
-        said = evaluate_points(scaled)
-        return {name: xp.broadcast_to(getattr(said, name), (count,)) for name in TARGETS[1:]}
+        result = evaluate_points(scaled)
+        return {name: xp.broadcast_to(getattr(result, name), (count,)) for name in TARGETS[1:]}
 
     slopes = fetch(differentiate(points))
     felt = set()

@@ -1,6 +1,6 @@
-"""Products of parallelisms: degrees of 1 leave what there is without them; who may be combined.
+"""Products of parallelisms: degrees of 1 change nothing; which may be combined.
 
-The numbers of products themselves: test_reference_products.py.
+Their numbers: test_reference_products.py.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Measured times of whole models: which one an answer rests on, and that it says so."""
+"""Measured times of whole models: which one an answer uses, and that it says so."""
 
 import re
 from pathlib import Path

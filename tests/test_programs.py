@@ -1,4 +1,4 @@
-"""What runs in numpy where cells are few is what a program computes where they are many.
+"""Formulas give the same in numpy, used for few cells, and compiled, used for many.
 
 Draws: tests/kernels/test_uncertainty.py.
 """
@@ -50,7 +50,7 @@ def make_grid(oracle: str, strategy: str) -> Grid:
 
 
 def compare(plain: Any, program: Any) -> None:
-    """Leaf by leaf; what has no time in one has none in the other."""
+    """Compare leaf by leaf; undefined in one is undefined in the other."""
     leaves, others = (dict(jax.tree_util.tree_leaves_with_path(each)) for each in (plain, program))
     assert leaves.keys() == others.keys()
     for path, leaf in leaves.items():

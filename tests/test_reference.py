@@ -1,7 +1,7 @@
-"""The scalar reference against the design's oracle table, worked out by hand.
+"""The scalar reference of Table III by hand.
 
 Two convolutions of 4x4 samples (and one followed by a fully connected layer) on a machine with
-round numbers: every expectation below is the table's formula with its numbers put in.
+round numbers: every expected value is the table's formula with numbers.
 """
 
 import math

@@ -1,7 +1,7 @@
-"""Products of parallelisms inside a replica: the oracle's answers against the scalar reference's.
+"""Products of parallelisms inside a replica: the oracle agrees with the scalar reference.
 
-The reference itself is held by figures worked out by hand (test_reference_products_toy.py), by the
-reference of a parallelism alone, and by the oracle's answers for such.
+The reference itself is checked by hand (test_reference_products_toy.py), and against the reference
+and the oracle for single parallelisms.
 """
 
 from dataclasses import replace

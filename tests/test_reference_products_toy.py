@@ -1,6 +1,6 @@
-"""The scalar reference of products of parallelisms, worked out by hand.
+"""The scalar reference of products of parallelisms by hand.
 
-The toy in stages of a convolution with its activation, and of a fully connected layer: see
+The toy in two stages, a convolution with its activation and a fully connected layer: see
 test_reference_machine.py for their times, and for its nodes of 2 PEs.
 """
 

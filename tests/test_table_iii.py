@@ -1,4 +1,4 @@
-"""Table III's rows with the catalogue's networks, each number worked out from the table's text.
+"""Table III's rows for the catalogue's networks, with numbers worked out from the table's text.
 
 `conventions: table` takes sums and bounds as they are written, `authors` the layers that the
 authors' tool and experiments split and count (docs/oracle.md).

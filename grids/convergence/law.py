@@ -1,9 +1,8 @@
-"""The fit of a law of convergence: E_min and B_c, and their uncertainty.
+"""Fit of a law of convergence: E_min and B_c, with their uncertainty.
 
-Given B_c, ln E_min is a mean, and the error of the runs is a sample's variance: one unknown is
-left, and its posterior is summed on a grid. No start to choose, no local minimum, the same every
-time.
-The form and the prior were chosen by leaving large batches out (docs/convergence.md).
+Given B_c, ln E_min is a mean and the error of the runs is a sample variance. One unknown is left,
+whose posterior is summed on a grid: no starting point, no local minimum, the same result each time.
+Form and prior were chosen by leaving out large batches (docs/convergence.md).
 """
 
 from dataclasses import dataclass
@@ -16,23 +15,23 @@ from kernels.configuration.convergence import Law
 
 @dataclass(frozen=True)
 class LawPrior:
-    """Beliefs about any series before it is measured."""
+    """Expectations of a series before it is measured."""
 
-    ratio: float  # mean of ln(critical batch / largest measured one)
-    spread: float  # of it
-    error: float  # spread of runs about their law
-    count: float  # number of runs that say as much about the error as this prior does
+    ratio: float  # mean of ln(critical batch / largest measured batch)
+    spread: float  # standard deviation of the same
+    error: float  # spread of runs around their law
+    count: float  # number of runs that would determine the error as well as this prior
 
 
-# People measure up to where epochs rise: the critical batch is e times the largest measured one,
-# within a factor of 4.5 either way, and runs scatter by 5 %.
+# Measurements usually end where epochs begin to rise: the critical batch is e times the largest
+# measured one, within a factor of 4.5 either way, and runs scatter by 5 %.
 PRIOR = LawPrior(ratio=1.0, spread=1.5, error=0.05, count=3)
-STEP = 0.01  # of ln B_c
-MARGIN = 8.0  # of ln B_c, beyond the measured batches: 5 spreads of the prior
+STEP = 0.01  # of the grid, in ln B_c
+MARGIN = 8.0  # of the grid around the measured batches, in ln B_c: 5 spreads of the prior
 
 
 def fit_law(batches: Floats, epochs: Floats, prior: LawPrior = PRIOR) -> Law:
-    """The law of measured epochs [n] at global batches [n] of at least two sizes."""
+    """Fit the law of measured epochs [n] at global batches [n] of at least two sizes."""
     logs = np.log(batches)
     largest = logs.max()
     critical = np.arange(logs.min() - MARGIN, largest + MARGIN, STEP)  # candidates of ln B_c
@@ -54,9 +53,9 @@ def fit_law(batches: Floats, epochs: Floats, prior: LawPrior = PRIOR) -> Law:
 
 
 def _find_errors(residuals: Floats, prior: LawPrior) -> Floats:
-    """Spread of the runs about the law of each candidate [critical], from residuals [critical, n].
+    """Spread of the runs around each candidate's law [critical], from residuals [critical, n].
 
-    One run's worth goes into E_min.
+    E_min takes one degree of freedom.
     """
     squares = (residuals**2).sum(axis=1) + prior.count * prior.error**2
     spread: Floats = np.sqrt(squares / (residuals.shape[1] - 1 + prior.count))
@@ -64,7 +63,7 @@ def _find_errors(residuals: Floats, prior: LawPrior) -> Floats:
 
 
 def _weigh(errors: Floats, ratios: Floats, count: int, prior: LawPrior) -> Floats:
-    """Posterior probabilities of the candidates [critical]; E_min and the error are added up."""
+    """Posterior probabilities of the candidates [critical], marginal in E_min and the error."""
     likelihood = -(count - 1 + prior.count) * np.log(errors)
     logs = likelihood - ((ratios - prior.ratio) / prior.spread) ** 2 / 2
     likelihoods = np.exp(logs - logs.max())

@@ -1,6 +1,6 @@
-"""Entries of the catalogue: named, sourced, frozen records that can be written down.
+"""Entries of the catalogue: named, sourced, frozen records.
 
-`definition()` is the whole entry as plain data. A store keeps it, so that a sweep can be resumed
+`definition()` is the whole entry as plain data. Stores keep it, so that a sweep can be resumed
 without the user's files.
 """
 
@@ -12,25 +12,25 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJso
 
 from grids.reading.errors import InputError, shorten, suggest_name
 
-MOST_NAME = 200  # characters: a name is a label of the cube, and stands in messages
+MOST_NAME = 200  # characters; names are labels of the cube and part of messages
 
 
 class Record(pydantic.BaseModel):
     """A frozen part of an entry; unknown keys are refused."""
 
-    # A misspelt key would silently leave a default. Frozen: networks are keys of caches.
+    # A misspelt key would silently leave a default. Frozen, since networks are keys of caches.
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 def refuse_bool(value: object) -> object:
-    """The value; ValueError for a bool, which Python takes for 0 or 1."""
+    """Return the value; ValueError for a bool, which Python would take for 0 or 1."""
     if isinstance(value, bool):
         raise ValueError(f"expected a number, got {shorten(value)}")
     return value
 
 
 def expect_one_of(kind: str, names: Collection[str]) -> BeforeValidator:
-    """The validator of a word that is one of `names`; `kind` is what messages call it."""
+    """Return a validator for a word out of `names`; `kind` names it in messages."""
 
     def check(name: object) -> object:
         if name not in names:
@@ -41,19 +41,19 @@ def expect_one_of(kind: str, names: Collection[str]) -> BeforeValidator:
 
 
 def _list_text(value: object) -> object:
-    """One text as a list of one."""
+    """Return a single text as a tuple of one."""
     return (value,) if isinstance(value, str) else value
 
 
 def _expect_one_line(name: str) -> str:
-    """The name, which tables and messages have on one line."""
+    """Return the name if it fits on one line of tables and messages."""
     if not name.isprintable():
         raise ValueError(f"expected a name on one line, got {shorten(name)}")
     return name
 
 
-# float64 counts exactly to 2**53.
-# The bounds first: behind a validator of ours pydantic leaves them out of JSON schemas.
+# float64 is exact up to 2**53. Bounds come first: behind our own validators, pydantic leaves them
+# out of JSON schemas.
 Count = Annotated[int, Field(gt=0, le=2**53), BeforeValidator(refuse_bool)]
 Name = Annotated[str, Field(min_length=1, max_length=MOST_NAME), AfterValidator(_expect_one_line)]
 Sources = Annotated[
@@ -71,8 +71,8 @@ class Entry(Record):
     source: Sources = ()
 
     def definition(self) -> dict[str, object]:
-        """The entry as plain data, from which `from_definition` makes the same entry."""
-        # As JSON, quantities of an unusual size write their unit, without which they are refused.
+        """Return the entry as plain data, from which `from_definition` makes the same entry."""
+        # In JSON mode, quantities of unusual size get the unit without which they are refused.
         return self.model_dump(mode="json", exclude_none=True)
 
     @classmethod
@@ -81,15 +81,15 @@ class Entry(Record):
 
 
 def define_once(entries: Mapping[Any, Entry]) -> list[dict[str, object]]:
-    """The entries as plain data, each of them once."""
+    """Return the entries as plain data without repetition."""
     once = {id(entry): entry for entry in entries.values()}
     return [entry.definition() for entry in once.values()]
 
 
 def split_settings(text: str, where: str, example: str) -> dict[str, str]:
-    """The values of `key=value,...` behind a name, by key, as written.
+    """Split `key=value,...` behind a name into values by key, as written.
 
-    InputError shows the example, such as `dgx-h100:precision=tf32`.
+    example: for InputError, such as `dgx-h100:precision=tf32`.
     """
     settings: dict[str, str] = {}
     for item in filter(None, text.split(",")):
@@ -105,7 +105,7 @@ def split_settings(text: str, where: str, example: str) -> dict[str, str]:
 
 
 def read_settings(text: str, where: str, example: str, known: Sequence[str]) -> dict[str, str]:
-    """The settings behind a name, each of them one of `known`."""
+    """Return the settings behind a name; each key must be one of `known`."""
     settings = split_settings(text, where, example)
     for key in settings:
         if key not in known:

@@ -1,30 +1,31 @@
-"""Parameters of the machine oracle alone: of a PE, of software, of paths; each with what is known.
+"""Parameters of the machine oracle: of PEs, software and paths, with their priors.
 
-Rows of the table in `grids.entries.parameters`. docs/machine.md says what each does.
+They are rows of the table in `grids.entries.parameters`. docs/machine.md describes their effects.
 """
 
 from dataclasses import replace
 
 from grids.entries.quantity import ABOVE_ZERO, CAPACITY, Parameter, Prior, same_in_all
 
-# What the medians and spreads of a PE's parameters are fitted to: `python -m benchmarks priors`.
+# Data behind the medians and spreads of a PE's parameters: `python -m benchmarks priors`.
 PUBLISHED = "fit to published images/s (grids/catalogue/measured/throughput.csv)"
-# What `window_fetch` is fitted to: `python -m benchmarks grouped`.
+# Data behind `window_fetch`: `python -m benchmarks grouped`.
 GROUPED = "fit to published images/s (grids/catalogue/measured/grouped.csv)"
 
+
+def _ratio(
+    name: str, meaning: str, bounds: tuple[float, float], prior: Prior, layered: bool = False
+) -> Parameter:
+    """Return a row without a unit: a share or a factor."""
+    return Parameter(name, "1", meaning, *bounds, layered=layered, prior=prior)
+
+
 ROWS = (
-    Parameter(
-        "input_rate",
-        "1",
-        "samples a second that the hosts of a node feed",
-        ABOVE_ZERO,
-    ),
-    Parameter(
+    Parameter("input_rate", "1", "samples per second that the hosts of a node feed", ABOVE_ZERO),
+    _ratio(
         "efficiency_conv2d",
-        "1",
         "share of the peak that 2-D convolutions of many channels reach",
-        ABOVE_ZERO,
-        1,
+        (ABOVE_ZERO, 1),
         layered=True,
         prior=Prior(
             {"fp32": 0.782, "tf32": 0.397, "amp": 0.882, "bf16": 0.882},
@@ -32,12 +33,10 @@ ROWS = (
             f"{PUBLISHED}; tf32: ResNet-50 on A100 alone; assumption: bf16 as amp",
         ),
     ),
-    Parameter(
+    _ratio(
         "efficiency_conv3d",
-        "1",
         "share of the peak that 3-D convolutions of many channels reach",
-        ABOVE_ZERO,
-        1,
+        (ABOVE_ZERO, 1),
         layered=True,
         prior=Prior(
             {"fp32": 0.782, "tf32": 0.397, "amp": 0.882, "bf16": 0.882},
@@ -45,12 +44,10 @@ ROWS = (
             "as efficiency_conv2d, which CosmoFlow in fp32 and 3-D U-Net in amp meet within 6 %",
         ),
     ),
-    Parameter(
+    _ratio(
         "efficiency_matmul",
-        "1",
         "share of the peak that matrix products of many channels reach",
-        ABOVE_ZERO,
-        1,
+        (ABOVE_ZERO, 1),
         layered=True,
         prior=Prior(
             {"fp32": 0.696, "tf32": 0.343, "amp": 0.715, "bf16": 0.715},
@@ -58,50 +55,40 @@ ROWS = (
             "assumption: 10 to 20 % below efficiency_conv2d; GNMT and BigLSTM are slower still",
         ),
     ),
-    Parameter(
+    _ratio(
         "half_channels",
-        "1",
-        "products that a kernel sums where it reaches half of it",
-        0,
-        1e6,
+        "products per sum at which a kernel reaches half its efficiency",
+        (0, 1e6),
         layered=True,
         prior=same_in_all(9.48, 0.30, PUBLISHED),
     ),
-    Parameter(
+    _ratio(
         "tile_filters",
-        "1",
-        "filters of a kernel's tile, which is computed whole; volumes have half",
-        1,
-        1024,
+        "filters of a kernel's tile, which is always computed whole; half for 3-D convolutions",
+        (1, 1024),
         layered=True,
         prior=same_in_all(128, 0.0, f"of 64, 96, 128 and 256 the nearest by a {PUBLISHED}"),
     ),
-    Parameter(
+    _ratio(
         "kernel_overlap",
-        "1",
         "share of the shorter of arithmetic and traffic that kernels hide behind the longer",
-        0,
-        1,
+        (0, 1),
         layered=True,
         prior=same_in_all(
             0, 0.0, "networks left out, and PipeDream's profiles of operators; 1: the roofline"
         ),
     ),
-    Parameter(
+    _ratio(
         "window_fetch",
-        "1",
-        "bandwidth with which grouped convolutions fetch windows, of the memory",
-        ABOVE_ZERO,
-        10,
+        "bandwidth with which grouped convolutions fetch windows, as a share of the memory's",
+        (ABOVE_ZERO, 10),
         layered=True,
         prior=same_in_all(0.457, 0.39, GROUPED),
     ),
-    Parameter(
+    _ratio(
         "layout_passes",
-        "1",
-        "times that items of convolutions move once more, to tensor cores' layout: NHWC 0, NCHW 6",
-        0,
-        100,
+        "extra moves of convolutions' items, to the layout of tensor cores: NHWC 0, NCHW 6",
+        (0, 100),
         layered=True,
         prior=Prior(
             {"fp32": 0.0, "tf32": 1.51, "amp": 1.51, "bf16": 1.51},
@@ -109,12 +96,10 @@ ROWS = (
             f"{PUBLISHED}; a quarter of NCHW's, since few runs state their layout",
         ),
     ),
-    Parameter(
+    _ratio(
         "winograd",
-        "1",
-        "times fewer multiplications of 3 x 3 convolutions of stride 1, by Winograd in fp32",
-        1,
-        4,
+        "factor by which Winograd reduces multiplications of 3 x 3 convolutions with stride 1",
+        (1, 4),
         layered=True,
         prior=Prior(
             {"fp32": 1.703, "tf32": 1.0, "amp": 1.0, "bf16": 1.0},
@@ -122,19 +107,17 @@ ROWS = (
             f"{PUBLISHED}, and at most the 2.25 of Lavin and Gray 2015; plain: 1",
         ),
     ),
-    Parameter(
+    _ratio(
         "elementwise_passes",
-        "1",
         "times that other layers move their items, forward and backward",
-        ABOVE_ZERO,
-        100,
+        (ABOVE_ZERO, 100),
         layered=True,
         prior=same_in_all(2.54, 0.20, PUBLISHED),
     ),
     Parameter(
         "layer_overhead",
         "s",
-        "time in which the host launches a layer's kernels, in a pass; it runs ahead of the device",
+        "host time to launch a layer's kernels in a pass, ahead of the device",
         0,
         1,
         prior=same_in_all(
@@ -146,7 +129,7 @@ ROWS = (
     Parameter(
         "reserved",
         "B",
-        "memory of a PE that no tensor has: context, workspaces",
+        "memory of a PE for other things than tensors: context, workspaces",
         0,
         scale=CAPACITY,
         prior=same_in_all(
@@ -158,135 +141,109 @@ ROWS = (
     Parameter(
         "bucket",
         "B",
-        "gradients that leave as one message",
+        "size of a message of gradients",
         ABOVE_ZERO,
         scale=CAPACITY,
         prior=same_in_all(
             25 * 2.0**20, 0.7, "PyTorch DistributedDataParallel, bucket_cap_mb; plain: one message"
         ),
     ),
-    Parameter(
+    _ratio(
         "overlap",
-        "1",
-        "share of the time computing that can hide communication",
-        0,
-        1,
+        "share of the compute time that can hide communication",
+        (0, 1),
         prior=same_in_all(0.7, 0.3, "assumption: of software: ddp; plain: 0"),
     ),
-    Parameter(
+    _ratio(
         "jitter",
-        "1",
-        "spread of a PE's time computing an iteration, of the whole",
-        0,
-        1,
+        "spread of a PE's compute time per iteration, as a share of it",
+        (0, 1),
         prior=same_in_all(
             0.015, 0.7, "scaling of ResNet-50 on 8 V100 in fp32, 0.971 (NVIDIA, DGX-1)"
         ),
     ),
-    Parameter(
+    _ratio(
         "rail",
-        "1",
-        "share of a node's links that all its flows reach together",
-        ABOVE_ZERO,
-        1,
+        "share of a node's link bandwidth that all its flows together reach",
+        (ABOVE_ZERO, 1),
         prior=same_in_all(0.8, 0.3, "assumption: all-reduces of NCCL reach 0.7 to 0.9 of adapters"),
     ),
-    Parameter(
+    _ratio(
         "flow",
-        "1",
-        "share of a node's links that one flow reaches",
-        ABOVE_ZERO,
-        1,
+        "share of a node's link bandwidth that one flow reaches",
+        (ABOVE_ZERO, 1),
         prior=same_in_all(
             0.8, 0.5, "assumption: NCCL spreads a ring over all adapters; plain: 0.3, of one"
         ),
     ),
-    Parameter(
+    _ratio(
         "node_reduce",
-        "1",
-        "share of the bandwidth inside a node that gradients reach",
-        ABOVE_ZERO,
-        10,
+        "share of the bandwidth inside a node that gradient exchanges reach",
+        (ABOVE_ZERO, 10),
         prior=same_in_all(
             0.8, 0.4, "assumption: as rail; measured bandwidths may be of fewer links"
         ),
     ),
-    Parameter(
+    _ratio(
         "node_collective",
-        "1",
-        "share of the bandwidth inside a node that layers reach",
-        ABOVE_ZERO,
-        10,
+        "share of the bandwidth inside a node that exchanges of layers reach",
+        (ABOVE_ZERO, 10),
         prior=same_in_all(0.8, 0.6, "assumption: as node_reduce"),
     ),
-    Parameter(
+    _ratio(
         "startup",
-        "1",
-        "start-ups beyond a node, of the stated",
-        ABOVE_ZERO,
-        100,
+        "factor on the stated start-ups beyond a node",
+        (ABOVE_ZERO, 100),
         prior=same_in_all(1, 0.4, "assumption: as stated"),
     ),
-    Parameter(
+    _ratio(
         "assembly",
-        "1",
-        "bandwidth of putting gathered outputs together, of the memory",
-        ABOVE_ZERO,
-        10,
+        "bandwidth of assembling gathered outputs, as a share of the memory's",
+        (ABOVE_ZERO, 10),
         prior=same_in_all(0.3, 1.0, "assumption: one copy; 0.06 on ABCI"),
     ),
     Parameter(
         "part_overhead",
         "s",
-        "time of each peer's part of a layer's gather, by filter",
+        "time for each peer's part of a layer's gather, with filter parallelism",
         0,
         1,
         prior=same_in_all(1e-5, 1.0, "assumption: a launch or two; 4e-5 on ABCI"),
     ),
-    Parameter(
+    _ratio(
         "halo_startup",
-        "1",
-        "start-ups through host memory, of the stated",
-        ABOVE_ZERO,
-        100,
+        "factor on the stated start-ups through host memory",
+        (ABOVE_ZERO, 100),
         prior=same_in_all(1, 0.5, "assumption: as stated"),
     ),
-    Parameter(
+    _ratio(
         "packing",
-        "1",
-        "copies of gradients to host memory, of the path's bandwidth",
-        ABOVE_ZERO,
-        10,
+        "bandwidth of copying gradients to host memory, as a share of the host path's",
+        (ABOVE_ZERO, 10),
         prior=same_in_all(0.75, 0.3, "assumption: as transfers from pinned memory reach it"),
     ),
-    Parameter(
+    _ratio(
         "large_message",
-        "1",
         "bandwidth for the part of a message above 256 MiB, as a share of the host path's",
-        ABOVE_ZERO,
-        10,
+        (ABOVE_ZERO, 10),
         prior=same_in_all(0.06, 1.0, "assumption: 0.02 on ABCI"),
     ),
-    Parameter(
+    _ratio(
         "host_jitter",
-        "1",
-        "spread of a node's time for what is beyond 256 MiB, of the whole",
-        0,
-        1,
+        "spread of a node's time for the part of a message above 256 MiB, as a share of it",
+        (0, 1),
         prior=same_in_all(0.1, 0.7, "assumption: 0.2 on ABCI"),
     ),
-    Parameter(
+    _ratio(
         "gather_rate",
-        "1",
-        "bandwidth of gathers where a spatial split ends, of the host path's",
-        ABOVE_ZERO,
-        10,
+        "bandwidth of gathers at the end of a spatial split, as a share of the host path's",
+        (ABOVE_ZERO, 10),
         prior=same_in_all(0.1, 1.0, "assumption: memory that PEs and hosts share; 0.04 on ABCI"),
     ),
     Parameter(
         "log_open",
         "s",
-        "time in which a PE opens its log files at an exchange, one PE after the other",
+        "time for a PE to open its log files at an exchange, one PE after another",
         0,
         1,
         prior=same_in_all(

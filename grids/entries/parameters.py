@@ -5,6 +5,8 @@ be written in every spec, and grids/inputs/ looks up its value by name. A parame
 given keeps the value of the system or strategy.
 """
 
+from typing import Any
+
 from grids.entries.machine_parameters import MACHINE
 from grids.entries.quantity import ABOVE_ZERO, BANDWIDTH, CAPACITY, LATENCY, MOST, SPEED, Parameter
 from kernels.names.parallelisms import KINDS
@@ -15,28 +17,19 @@ DEGREES = tuple(name for name, kind in KINDS.items() if kind.alone is None)
 # Times that a clock can measure; anything else is a slip, and its sums might overflow.
 SECONDS = Parameter("this", "s", "a measured time", 1e-12, 1e9)
 
+
+def _count(name: str, meaning: str, *, chosen: bool = True, **facts: Any) -> Parameter:
+    """Return a row of a whole number from 1 on, which users choose for each training."""
+    return Parameter(name, "1", meaning, 1, MOST, whole=True, chosen=chosen, **facts)
+
+
 _ALL = (
     # Axes follow this order in every cube; cases rely on pe being the first.
-    Parameter(
-        "pe",
-        "1",
-        "the number of processing elements (PEs)",
-        1,
-        MOST,
-        whole=True,
-        layered=True,
-        free=False,
-        chosen=True,
-    ),
-    Parameter(
+    _count("pe", "the number of processing elements (PEs)", layered=True, free=False),
+    _count(
         "batch",
-        "1",
         "samples per replica under weak scaling, of the whole mini-batch under strong scaling",
-        1,
-        MOST,
-        whole=True,
         free=False,
-        chosen=True,
     ),
     Parameter("intra_bandwidth", "B/s", "bandwidth inside a node", ABOVE_ZERO, scale=BANDWIDTH),
     Parameter(
@@ -94,55 +87,24 @@ _ALL = (
     Parameter("phi", "1", "contention of the gradient exchange", 1),
     Parameter("phi_halo", "1", "contention of the halo exchange", 1),
     Parameter("phi_gather", "1", "contention of the gather where a spatial split ends", 1),
-    Parameter(
-        "segments",
-        "1",
-        "segments (micro-batches) of a pipeline",
-        1,
-        MOST,
-        whole=True,
-        default=4.0,
-        chosen=True,
-    ),
-    Parameter(
+    _count("segments", "segments (micro-batches) of a pipeline", default=4.0),
+    _count(
         "accumulate",
-        "1",
         "passes whose gradients are accumulated before replicas exchange them",
-        1,
-        MOST,
-        whole=True,
         default=1.0,
-        chosen=True,
     ),
-    Parameter(
+    _count(
         "max_global_batch",
-        "1",
         "the largest global batch; larger ones are assumed not to converge",
-        1,
-        MOST,
-        whole=True,
+        chosen=False,
     ),
     *MACHINE,
-    Parameter(
-        "group",
-        "1",
-        "PEs of a group (a replica) in hybrids",
-        1,
-        MOST,
-        whole=True,
-        layered=True,
-        chosen=True,
-    ),
+    _count("group", "PEs of a group (a replica) in hybrids", layered=True),
     *(
-        Parameter(
+        _count(
             name,
-            "1",
             f"PEs among which {name} parallelism divides a replica",
-            1,
-            MOST,
-            whole=True,
             layered=True,
-            chosen=True,
             oracle="machine",
         )
         for name in DEGREES

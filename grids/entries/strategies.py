@@ -14,7 +14,7 @@ from grids.entries.entry import split_settings
 from grids.entries.parameters import PARAMETERS
 from grids.reading.errors import InputError, shorten, suggest_name
 from kernels.names.parallelisms import ALSO, DATA, KINDS, WRITTEN, explain_conflict
-from kernels.states import Schedule, Zero
+from kernels.options import Schedule, Zero
 
 _TABLE_III = [name for name, kind in KINDS.items() if kind.table_iii]
 _OTHERS = [name for name in KINDS if name not in _TABLE_III]

@@ -1,8 +1,8 @@
 """Systems: processing elements (PEs), the levels of the network between them, and memory.
 
 A ring of q PEs has the latency alpha [s] and bandwidth 1 / beta [B/s] of the smallest level that
-spans q PEs. ParaDL (Kahira et al., HPDC 2021), section 4: alpha and beta are measured a level,
-not derived. Descriptions are what `paradl systems NAME --yaml` writes beside the values.
+spans q PEs. ParaDL (Kahira et al., HPDC 2021), section 4: alpha and beta are measured per level,
+not derived. `paradl systems NAME --yaml` writes the descriptions beside the values.
 """
 
 from collections.abc import Mapping
@@ -34,9 +34,10 @@ Contended = Annotated[float, Number, Field(ge=1.0)]
 
 
 class TensorPeaks(Record):
-    """Dense peaks of the reduced precisions, of those that a PE has.
+    """Dense peaks in reduced precisions that a PE has.
 
-    The last three are of matrix products of transformers (`paradl fit`), and no system's precision.
+    The last three are for matrix products of transformers (`paradl fit`); no system has them as its
+    precision.
     """
 
     tf32: FlopPerSecond | None = None
@@ -51,21 +52,21 @@ class ProcessingElement(Record):
     """One PE: its speed and its memory."""
 
     name: Name = Field(description="The PE as people call it. From: nvidia-smi -L.")
-    # Any system with this device shares the profiles of models.
+    # Systems with the same device share the profiles of models.
     device: Name = Field(description="The key of measured profiles of models, such as v100.")
     peak_flops: FlopPerSecond = Field(
         description="Peak in fp32, without tensor cores [FLOP/s]. From: the data sheet."
     )
     tensor_peaks: TensorPeaks | None = Field(
         default=None,
-        description="Dense peaks in tf32, amp (fp16), bf16, fp8, mxfp8 and nvfp4 [FLOP/s], those "
-        "that the PE has. Without tensor cores, amp is the plain fp16 peak. From: the data sheet, "
+        description="Dense peaks in tf32, amp (fp16), bf16, fp8, mxfp8 and nvfp4 [FLOP/s], where "
+        "the PE has them. Without tensor cores, amp is the plain fp16 peak. From: the data sheet, "
         "without sparsity.",
         examples=["{tf32: 156 TFLOP/s, amp: 312 TFLOP/s, bf16: 312 TFLOP/s}"],
     )
     efficiency: Annotated[float, Number, Field(gt=0.0, le=1.0)] = Field(
-        description="The part of the peak that layers reach, more than 0 and at most 1. "
-        "Of oracle: paper alone. From: training on one PE, FLOPs over the time they take."
+        description="Share of the peak that layers reach, above 0 and at most 1, for oracle: "
+        "paper. From: training on one PE, FLOPs divided by time."
     )
     memory_capacity: Bytes = Field(description="Memory [B]. From: nvidia-smi.")
     memory_bandwidth: BytesPerSecond = Field(
@@ -73,19 +74,19 @@ class ProcessingElement(Record):
     )
 
     def list_tensor_peaks(self) -> dict[str, float]:
-        """Dense peaks by precision [FLOP/s], of those that the PE has."""
+        """Return the PE's dense peaks by precision [FLOP/s]."""
         return self.tensor_peaks.model_dump(exclude_none=True) if self.tensor_peaks else {}
 
 
 class Level(Connection):
     """A level of the network: the first is the node, the last is the whole system."""
 
-    name: Name = Field(description="what it is called")
+    name: Name = Field(description="the level's name")
     pes: Count = Field(description="PEs that it spans")
-    # Of the node itself it is 1: its links are what leaves it.
+    # 1 for a node, whose links are those that leave it.
     oversubscription: Contended = Field(
         default=1.0,
-        description="what its nodes' links carry over what its own links to the next level carry",
+        description="bandwidth of its nodes' links over that of its own links to the next level",
     )
     # None, not empty: definitions of machines without measurements stay as they were.
     collectives: Collectives | None = Field(
@@ -94,21 +95,21 @@ class Level(Connection):
 
 
 class Contention(Record):
-    """phi >= 1 a kind of flow inside a group: multiplies beta."""
+    """phi >= 1 of flows inside a group, a factor on beta."""
 
-    halo: Contended = Field(default=1.0, description="of the halo exchange")
+    halo: Contended = Field(default=1.0, description="for the halo exchange")
     split_gather: Contended = Field(
-        default=1.0, description="of the gather where a spatial split ends"
+        default=1.0, description="for the gather at the end of a spatial split"
     )
 
 
 class System(Entry):
     """A machine."""
 
-    # Keys that `NAME:key=value` may set, in the order of labels.
+    # Keys that `NAME:key=value` may set, in the order of names.
     SETTINGS: ClassVar = ("precision", "software")
 
-    name: Name = Field(description="The label in tables and cubes: give your machine its own.")
+    name: Name = Field(description="The label in tables and cubes, unique to your machine.")
     title: str = Field(default="", description="The machine in words.")
     source: Sources = Field(
         default=(), description="Where the numbers come from; 'assumption: ...'."
@@ -116,52 +117,51 @@ class System(Entry):
     pe: ProcessingElement = Field(description="A processing element (PE): one GPU.")
     precision: AnyPrecision = Field(
         default="fp32",
-        description="What people train with: fp32, tf32, amp or bf16. It sets the peak and the "
-        "bytes together.",
+        description="Precision of training: fp32, tf32, amp or bf16. It sets both peak and bytes.",
         examples=["fp32"],
     )
     software: AnySoftware = Field(
         default="ddp",
-        description="How gradients are sent: ddp, in buckets while the backward pass runs; plain, "
-        "all at once when it has ended.",
+        description="How gradients are sent: ddp, in buckets during the backward pass; plain, all "
+        "at once after it.",
         examples=["ddp"],
     )
-    pes_per_node: Count = Field(description="PEs of a node. From: nvidia-smi -L.")
+    pes_per_node: Count = Field(description="PEs per node. From: nvidia-smi -L.")
     links_per_node: Count = Field(
-        description="Network adapters of a node that PEs use. From: nvidia-smi topo -m, ibstat."
+        description="Network adapters per node for PEs. From: nvidia-smi topo -m, ibstat."
     )
     size: Count | None = Field(
         default=None,
-        description="PEs of the whole machine; without it, those of the last level.",
+        description="PEs of the whole machine; by default those of the last level.",
         examples=["1024"],
     )
     input_rate: Annotated[float, Number, Positive] | None = Field(
         default=None,
-        description="What the hosts of one node read, decode and feed [samples/s]; without it, "
-        "unbounded. From: the data loader alone, without training.",
+        description="Samples that the hosts of one node read, decode and feed [samples/s]; by "
+        "default unlimited. From: the data loader alone, without training.",
         examples=["20000"],
     )
     levels: Annotated[tuple[Level, ...], Field(min_length=1, max_length=MOST_LEVELS)] = Field(
         description="Levels of the network, from the node up. From: nccl-tests' all_reduce_perf in "
         "a node; beyond it, ib_write_lat and ib_write_bw, or osu_latency and osu_bw."
     )
-    # Halo and split-point exchanges go through host memory where PEs cannot reach each other's.
+    # Halo and split-point exchanges use host memory if PEs cannot access each other's memory.
     staging: Connection | None = Field(
         default=None,
-        description="The path of halos through host memory, where PEs cannot reach each other's "
-        "(MPI without GPUDirect); without it, direct. From: osu_latency D D; nvbandwidth, or "
+        description="The path of halos through host memory, if PEs cannot access each other's (MPI "
+        "without GPUDirect); by default direct. From: osu_latency D D; nvbandwidth, or "
         "bandwidthTest.",
         examples=["{latency: 3 ms, bandwidth: 16 GB/s}"],
     )
     mesh: Mesh | None = Field(
         default=None,
-        description="Which PEs of a node share links, where no switch joins all of them; without "
-        "it, all are alike. From: nvidia-smi topo -m.",
+        description="Links between the PEs of a node without a switch; by default all PEs are "
+        "connected alike. From: nvidia-smi topo -m.",
         examples=["{bandwidth: 25 GB/s, links: [[0, 2], [2, 0]]}"],
     )
     contention: Contention = Field(
         default=Contention(),
-        description="By how much flows inside a group slow each other down, at least 1.",
+        description="Factor by which flows inside a group slow each other down, at least 1.",
     )
 
     @property
@@ -173,7 +173,7 @@ class System(Entry):
 
     @property
     def most_pes(self) -> int:
-        """PEs of the whole machine."""
+        """Number of PEs of the whole machine."""
         return self.size or self.levels[-1].pes
 
     @property
@@ -194,19 +194,19 @@ class System(Entry):
 
     @property
     def machine(self) -> str:
-        """The name without settings: two precisions of one machine share it."""
+        """The name without settings, shared by all precisions of a machine."""
         return self._split_name()[0]
 
     def definition(self) -> dict[str, object]:
-        """The entry as plain data, with those settings that are stated."""
+        """Return the entry as plain data, with settings only where they are stated."""
         unstated = [key for key in self.SETTINGS if key not in self.model_fields_set]
         return {key: value for key, value in super().definition().items() if key not in unstated}
 
     def with_settings(self, settings: Mapping[str, str]) -> Self:
-        """The machine with these settings, which its name then states.
+        """Return the machine with these settings, which its new name states.
 
-        Settings that it already has change nothing: one machine has one label. ValidationError
-        where the machine cannot have them.
+        Settings it already has change nothing, so that a machine has one label. ValidationError:
+        the machine cannot have them.
         """
         others = {
             key: setting for key, setting in settings.items() if setting != getattr(self, key)
@@ -221,7 +221,7 @@ class System(Entry):
         )
 
     def _split_name(self) -> tuple[str, dict[str, str]]:
-        """The machine, and the settings that its name states."""
+        """Split the name into machine and stated settings."""
         machine, colon, label = self.name.rpartition(":")
         settings = [part.partition("=") for part in label.split(",")]
         if not colon or any(key not in self.SETTINGS for key, _, _ in settings):
@@ -230,7 +230,7 @@ class System(Entry):
 
     @model_validator(mode="after")
     def _check_nesting(self) -> Self:
-        """The system, if each level holds more PEs than the one inside it."""
+        """Check that each level holds more PEs than the one inside it."""
         if self.levels[0].pes != self.pes_per_node:
             raise ValueError(
                 f"levels: expected {shorten(self.levels[0].name)}, the first, to be the node and "
@@ -252,7 +252,7 @@ class System(Entry):
 
     @model_validator(mode="after")
     def _check_size(self) -> Self:
-        """The system, if its last level spans it."""
+        """Check that the last level spans the whole system."""
         last = self.levels[-1]
         if self.most_pes > last.pes:
             raise ValueError(
@@ -263,7 +263,7 @@ class System(Entry):
 
     @model_validator(mode="after")
     def _check_precision(self) -> Self:
-        """The system, if its PEs have a peak in its precision, and its name no other settings."""
+        """Check that PEs have a peak in the precision, and the name states the settings."""
         wanted, stated = self.precision, self._split_name()[1]
         if _find_peak(self.pe, wanted) is None:
             raise ValueError(
@@ -282,7 +282,7 @@ class System(Entry):
 
 
 def _find_peak(pe: ProcessingElement, precision: PrecisionName) -> float | None:
-    """Peak of a PE [FLOP/s]; None where it has none in this precision."""
+    """Return the peak of a PE [FLOP/s]; None if it has none in this precision."""
     if precision == "fp32":
         return pe.peak_flops
     peak: float | None = getattr(pe.tensor_peaks, precision, None)

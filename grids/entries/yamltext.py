@@ -14,7 +14,7 @@ from grids.reading.plainyaml import FLOAT
 from grids.reading.units import PREFIXES
 
 WIDTH = 100  # characters of a line of comment
-UNCUT = 10**9  # of a line with a value: a reader joins no lines
+UNCUT = 10**9  # a value stays on one line, since readers do not join lines
 
 Notes = Mapping[str, str]
 
@@ -22,12 +22,11 @@ Notes = Mapping[str, str]
 def format_entry(
     entry: Entry, head: str, values: Mapping[str, Any] | None = None, notes: Notes | None = None
 ) -> str:
-    """The entry as YAML that reads back as the same entry, an explanation above each key.
+    """Write the entry as YAML, with an explanation above each key.
 
-    Keys that the entry does not have stand in comments, with an example. ASCII alone: it may be
-    shown on a terminal. head: the first comment. values: in the place of the definition, such as
-    rounded ones. notes: comments behind its keys and the items of its mappings and lists, by name,
-    or by key and number: `levels.0`.
+    Missing keys are comments with an example. The text is ASCII, for any terminal. head: the first
+    comment. values: replaces the definition, such as with rounded values. notes: comments behind
+    the items of its mappings, by name.
     """
     lines = _write_record(type(entry), values or entry.definition(), "", notes or {})
     return "\n".join([*_comment(head, ""), *lines]) + "\n"
@@ -41,7 +40,7 @@ def _comment(text: str, indent: str) -> list[str]:
 def _write_record(
     form: type[Record], values: Mapping[str, Any], indent: str, notes: Notes
 ) -> list[str]:
-    """The lines of a record's keys, its own before those that it inherits."""
+    """Return the lines of a record's keys, its own before inherited ones."""
     lines: list[str] = []
     for key in _list_keys(form):
         field = form.model_fields[key]
@@ -59,7 +58,7 @@ def _list_keys(form: type[Record]) -> list[str]:
 
 
 def _explain_field(field: FieldInfo) -> list[str]:
-    """The meaning of a key; for a record on one line, the meanings of its parts, too."""
+    """Return the meaning of a key, and of its parts if it is a record on one line."""
     form = None if _fills_lines(field) else _find_part(field, _is_record)
     parts = {key: form.model_fields[key].description for key in _list_keys(form)} if form else {}
     explained = [f"  {key}: {text}" for key, text in parts.items() if text]
@@ -67,9 +66,9 @@ def _explain_field(field: FieldInfo) -> list[str]:
 
 
 def _write_value(key: str, field: FieldInfo, value: Any, notes: Notes) -> list[str]:
-    """The lines of one key.
+    """Return the lines of a key.
 
-    A line for each item of a list or a mapping, and for each key of a record that is required.
+    Lists and mappings have a line per item, required records a line per key.
     """
     if _fills_lines(field):
         form = _find_part(field, _is_record)
@@ -92,20 +91,20 @@ def _add_note(line: str, name: str, notes: Notes) -> str:
 
 
 def _fills_lines(field: FieldInfo) -> bool:
-    """True if a key's value is a record that is written in several lines."""
+    """True if a key's value is a record written on several lines."""
     return field.is_required() and _is_record(field.annotation)
 
 
 class _Dumper(yaml.SafeDumper):
-    """Quotes texts that our reader, unlike YAML 1.1, would take for a number."""
+    """Quotes texts that our reader, unlike YAML 1.1, would take for numbers."""
 
 
 _Dumper.add_implicit_resolver("tag:yaml.org,2002:float", FLOAT, list("-+.0123456789"))
 
 
 def _write_flow(value: object) -> str:
-    """A value as YAML on one line."""
-    # A list around it: alone, a plain value would be followed by the mark of a document's end.
+    """Write a value as YAML on one line."""
+    # In a list, since YAML ends a plain value by itself with an end-of-document mark.
     text: str = yaml.dump(
         [value], None, _Dumper, default_flow_style=True, width=UNCUT, sort_keys=False
     )
@@ -113,7 +112,7 @@ def _write_flow(value: object) -> str:
 
 
 def _make_readable(field: FieldInfo, value: Any) -> Any:
-    """The value with units on quantities, in as many digits as it takes to read it back."""
+    """Return the value with units, in as many digits as it takes to read it back."""
     form, scale = _find_part(field, _is_record), _find_part(field, _is_scale)
     if isinstance(value, list):
         return [_make_readable(field, item) for item in value]
@@ -124,7 +123,7 @@ def _make_readable(field: FieldInfo, value: Any) -> Any:
 
 
 def _write_exactly(number: float, unit: str) -> str:
-    """A quantity as `format_quantity` writes it, but with all of its digits."""
+    """Format a quantity like `format_quantity`, but with all its digits."""
     size, prefix = next((step for step in PREFIXES if number >= step[0]), (1.0, ""))
     scaled = (Decimal(repr(number)) / Decimal(repr(size))).normalize()
     usual = number == 0 or size <= number < 1e6 * size
@@ -144,7 +143,7 @@ def _is_scale(part: object) -> bool:
 
 
 def _find_part(field: FieldInfo, is_wanted: Callable[[object], bool]) -> Any:
-    """The first part of a field's type that is wanted, None where there is none."""
+    """Return the first matching part of a field's type; None if there is none."""
     parts = (field.annotation, *field.metadata)
     return next(
         (part for annotation in parts for part in _walk(annotation) if is_wanted(part)), None
@@ -152,7 +151,7 @@ def _find_part(field: FieldInfo, is_wanted: Callable[[object], bool]) -> Any:
 
 
 def _walk(annotation: object) -> Iterator[object]:
-    """A type and what it is made of, such as `tuple[Level, ...] | None`."""
+    """Yield a type and the types inside it, such as in `tuple[Level, ...] | None`."""
     yield annotation
     for part in get_args(annotation):
         yield from _walk(part)

@@ -180,6 +180,7 @@ def _sort_operators(
     for tensor in tensors:
         takers[tensor.maker].update(tensor.takers)
     waiting = Counter(chain.from_iterable(takers))
+    # A heap takes the lowest position first, which keeps the given order where it is possible.
     ready = [position for position in range(len(operators)) if not waiting[position]]
     heapify(ready)
     order = []
@@ -189,7 +190,7 @@ def _sort_operators(
             waiting[taker] -= 1
             if not waiting[taker]:
                 heappush(ready, taker)
-    if len(order) < len(operators):
+    if len(order) < len(operators):  # a cycle never becomes ready
         stuck = {*range(len(operators))} - {*order}
         cycle = _find_cycle(takers, stuck)
         names = " -> ".join(shorten(operators[position].name) for position in cycle)

@@ -1,4 +1,4 @@
-"""Users' own graphs, in YAML or JSON:
+"""Look-up of graphs by name or file, and users' own graphs in YAML or JSON:
 
     name: diamond
     batch: 32                                 # samples of the step, if known
@@ -15,7 +15,9 @@
 Numbers without a unit are seconds and bytes; a time of more than a second needs its unit.
 """
 
-from functools import partial
+import os
+from functools import cache, partial
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import BeforeValidator, Field, ValidationError
@@ -23,10 +25,12 @@ from pydantic import BeforeValidator, Field, ValidationError
 from grids.entries.entry import Count, Entry, Name, Record
 from grids.entries.quantity import Scale
 from grids.graphs.graph import Graph, NamedTensor, Operator, link_operators
+from grids.graphs.pipedream import read_profile
 from grids.reading.errors import shorten
 from grids.reading.units import parse_quantity
-from grids.reading.yamlfile import Document, explain_error
+from grids.reading.yamlfile import Document, explain_error, load
 
+CATALOGUE = Path(__file__).parents[1] / "catalogue" / "graphs"
 # 25 without a unit is taken for milliseconds, and refused.
 TIME = Scale("time of an operator", "s", 0, 1, "ms")
 Seconds = Annotated[float, BeforeValidator(TIME.read), Field(ge=0.0)]
@@ -90,3 +94,34 @@ def validate_plain(document: Document) -> Graph:
         return PlainGraph.from_definition(document.data).link(document)
     except ValidationError as error:
         raise explain_error(error, document, PlainGraph) from None
+
+
+@cache
+def list_graphs() -> tuple[str, ...]:
+    """Names of the graphs in the catalogue."""
+    return tuple(sorted(path.stem for path in CATALOGUE.glob("*.txt")))
+
+
+def find_graph(reference: str, base: Path) -> Graph | None:
+    """Return the graph of a name or a path relative to `base`; None if it may be a model instead.
+
+    A PipeDream profile ends in .txt; a user's graph in .json, .yaml or .yml. A YAML file without
+    `operators` is left to the model reader. InputError: see the readers.
+    """
+    if reference in list_graphs():
+        return _read_catalogued(reference)
+    path = base / os.path.expanduser(reference)
+    if path.suffix == ".txt":
+        return read_profile(path)
+    if path.suffix == ".json":
+        return validate_plain(load(path))  # JSON is YAML, too
+    if path.suffix in (".yaml", ".yml"):
+        document = load(path)
+        return validate_plain(document) if "operators" in document.data else None
+    return None
+
+
+@cache
+def _read_catalogued(name: str) -> Graph:
+    """Return a catalogued graph, read once per process."""
+    return read_profile(CATALOGUE / f"{name}.txt")

@@ -24,6 +24,7 @@ def make_graph(
     forward, backward [s per step, G]; item_bytes [B]: size of an item and of a weight. An output
     with several takers is one tensor, such as the input of a residual block's body and shortcut.
     """
+    # Masks and indices have the same bytes in every precision.
     kept = batch * (item_bytes * table.kept_items + table.kept_bytes)
     weights = item_bytes * (table.w + table.bias)
     columns = weights.tolist(), kept.tolist()

@@ -49,12 +49,14 @@ def link_devices(system: System, devices: int) -> Links:
             advice="a replica is placed inside a node; use more replicas to use more nodes",
         )
     node = system.levels[0]
+    # Behind a switch, all pairs are alike.
     if system.mesh is None:
         apart = 1.0 - np.eye(devices)
         return Links(node.latency * apart, apart / node.bandwidth, tuple(range(devices)))
     hops, seconds = _find_ways(system.mesh)
     chosen = np.array(_choose_devices(seconds, devices))
     among = np.ix_(chosen, chosen)
+    # Every hop starts a message anew.
     return Links(node.latency * hops[among], seconds[among], tuple(chosen.tolist()))
 
 

@@ -78,6 +78,7 @@ def read_profile(path: Path) -> Graph:
 
 def _read_operator(identity: str, what: str, fields: str, where: str) -> tuple[Operator, float]:
     """Return the operator, and the bytes of its output."""
+    # Lists such as [1.0; 2.0] contain no commas, so fields are split before `name=`.
     parts = re.split(r",\s*(?=\w+=)", fields)
     values = dict(part.split("=", 1) for part in parts if "=" in part)
     missing = [field for field in FIELDS if field not in values]
@@ -86,6 +87,7 @@ def _read_operator(identity: str, what: str, fields: str, where: str) -> tuple[O
             f"expected {', '.join(FIELDS)}, got {shorten(', '.join(values))}", where=where
         )
     forward, backward, size, weights = (_add_numbers(key, values[key], where) for key in FIELDS)
+    # In place, or a view: the memory is the maker's.
     held = "inplace" in what or what.startswith(VIEWS)
     operator = Operator(
         f"{identity} {what.partition('(')[0].strip()}",

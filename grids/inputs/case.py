@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grids.convergence.entry import Convergence
+from grids.convergence.table import draw_curve
 from grids.entries.precision import PRECISIONS
 from grids.entries.strategies import Strategy
 from grids.entries.systems import System
@@ -21,24 +22,17 @@ from grids.inputs.calibrated import Calibrated
 from grids.inputs.divisions import find_divisions, take_at_cells
 from grids.inputs.groups import Groups, differentiate_groups, reduce_groups
 from grids.inputs.layers import Mask, add_cells, kernel_layers
-from grids.inputs.machine import (
-    Machine,
-    build_network,
-    build_pe,
-    build_software,
-    look_up_bytes,
-)
+from grids.inputs.machine import Machine, build_network, build_pe, build_software, look_up_bytes
 from grids.inputs.rows import repeat_rows, thin_rows
 from grids.inputs.runs import build_run, find_contention
 from grids.inputs.stages import STAGES
-from grids.inputs.training import build_training, find_largest_batch
 from grids.inputs.uncertainty import Unknown, build_uncertainty
 from grids.inputs.values import Settings, Values
 from grids.models.layers import Floats, LayerTable
 from grids.models.profiles import Profile
 from grids.placing.group import NO_GROUPS, PlacedGroups
 from grids.reading.errors import InputError
-from kernels.configuration.case import Case
+from kernels.configuration.case import Case, Training
 from kernels.configuration.run import Run
 from kernels.oracle.formulas import find_slowdown
 from kernels.parallelism.layout import find_layout
@@ -106,20 +100,20 @@ def build_case(
     values = _look_up(strategy, axes, settings)
     network = build_network(workload.machine, values, settings.oracle)
     run = run_of_fewer = _run(strategy, values, workload, settings)
-    thin, places = thin_rows(axes, settings.rows)
-    fewer = _look_up(strategy, thin, settings) if places else values
-    if places:
+    thin, positions = thin_rows(axes, settings.rows)
+    fewer = _look_up(strategy, thin, settings) if positions else values
+    if positions:
         run_of_fewer = _run(strategy, fewer, workload, settings)
     # Contention follows from replicas and groups, so the run comes first.
     run = replace(run, phi=find_contention(strategy, values, network, run, settings.oracle))
     groups, position = _distinguish(strategy, workload, fewer, run_of_fewer, run, settings)
     work, bounds = _spread_over_p(
-        repeat_rows(reduce_groups(groups, _count_stages(run)), places),
+        repeat_rows(reduce_groups(groups, _count_stages(run)), positions),
         position,
         values.leading,
         run,
     )
-    slopes = repeat_rows(differentiate_groups(groups, settings.slopes), places)
+    slopes = repeat_rows(differentiate_groups(groups, settings.slopes), positions)
     if strategy.serial:  # one PE, whatever p is
         bounds = replace(bounds, fits=_broadcast_like_p(np.equal(run.p, 1), run))
     elif strategy.several and not strategy.replicated:  # PEs beyond its degrees have no work
@@ -134,7 +128,7 @@ def build_case(
             replicas=_broadcast_like_p(run.replicas, run),
             degrees={name: _broadcast_like_p(size, run) for name, size in degrees.items()},
             phi=_broadcast_like_p(run.phi, run),
-            largest_batch=find_largest_batch(workload.convergence, values),
+            largest_batch=_find_largest_batch(workload.convergence, values),
         ),
         network=network,
         pe=build_pe(workload.machine, values, settings.oracle),
@@ -144,7 +138,7 @@ def build_case(
         )
         if settings.draws
         else None,
-        training=build_training(workload.convergence, values),
+        training=_build_training(workload.convergence, values),
         options=settings.options,
         choices=strategy.choices,
         layer_slopes=_spread_over_p(slopes, position, values.leading, run),
@@ -189,12 +183,7 @@ def _look_up(strategy: Strategy, axes: Mapping[str, Floats], settings: Settings)
 
 
 def _distinguish(
-    strategy: Strategy,
-    workload: Workload,
-    values: Values,
-    run: Run,
-    sized: Run,
-    settings: Settings,
+    strategy: Strategy, workload: Workload, values: Values, run: Run, sized: Run, settings: Settings
 ) -> tuple[Groups, NDArray[np.int64]]:
     """Return groups of the distinct divisions, and each cell's position among them [cells].
 
@@ -271,3 +260,25 @@ def _build_layers(workload: Workload, values: Values, settings: Settings) -> Lay
     launch = build_software(workload.machine, nothing, oracle).layer_overhead
     slower = find_slowdown(layers, nominal, delta, seconds, float(batch), launch, settings.options)
     return replace(layers, slowdown=workload.serial * np.asarray(slower))
+
+
+def _build_training(convergence: Convergence | None, values: Values) -> Training | None:
+    """Return the law of a model and data set; None if there is none."""
+    if convergence is None:
+        return None
+    curve, cells = draw_curve(convergence), (1,) * values.rank
+    return Training(
+        curve=replace(
+            curve, knots=curve.knots.reshape(-1, *cells), bends=curve.bends.reshape(-1, *cells)
+        ),
+        law=convergence.law,
+        converges_to=np.asarray(convergence.converges_to or np.inf, float),
+    )
+
+
+def _find_largest_batch(convergence: Convergence | None, values: Values) -> Floats | None:
+    """Return the largest global batch that converges or that the user allows; None if unlimited."""
+    converges_to = None if convergence is None else convergence.converges_to
+    if "max_global_batch" not in values:
+        return None if converges_to is None else np.full((1,) * values.rank, float(converges_to))
+    return np.minimum(values.get("max_global_batch"), converges_to or np.inf)

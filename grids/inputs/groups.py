@@ -171,9 +171,12 @@ def reduce_groups(groups: Groups, stages: int = 1) -> tuple[Work, Bounds]:
 @lru_cache(maxsize=KEPT)
 def differentiate_groups(groups: Groups, parameters: tuple[str, ...]) -> LayerSlopes:
     """Return the slopes of that work in parameters that layers depend on, for each size."""
+    # Most cases have none, and no use for laying out their layers once more: 50,000 rows of 75
+    # networks took 20.9 instead of 21.9 s of CPU.
+    if not parameters:
+        return {}
     division = groups.divide(groups.place()[0])
-    differentiate = partial(differentiate_layers, parameters=parameters)
-    return _reduce_in_parts(division, differentiate) if parameters else {}
+    return _reduce_in_parts(division, partial(differentiate_layers, parameters=parameters))
 
 
 def _reduce_in_parts(division: Division, reduce: Callable[[Division], Tree]) -> Tree:

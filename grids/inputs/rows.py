@@ -15,22 +15,22 @@ from grids.models.layers import Floats
 
 Tree = TypeVar("Tree")
 # By dimension, counted from the last: the position of its cells among the distinct ones.
-Places = Mapping[int, NDArray[np.int64]]
+Positions = Mapping[int, NDArray[np.int64]]
 
 
 def thin_rows(
     axes: Mapping[str, Floats], rows: Mapping[str, Mapping[str, Floats]]
-) -> tuple[dict[str, Floats], Places]:
+) -> tuple[dict[str, Floats], Positions]:
     """Keep one row per combination that layers depend on, and the position of each row in them.
 
     rows: columns by axis. Group sizes are handled elsewhere, for all axes together.
     """
-    thin, places = dict(axes), dict[int, NDArray[np.int64]]()
+    thin, positions = dict(axes), dict[int, NDArray[np.int64]]()
     for position, (dim, numbers) in enumerate(axes.items()):
         if dim in rows and numbers.size > 1:
-            first, places[position - len(axes)] = _find_distinct(rows[dim], numbers.astype(int))
+            first, positions[position - len(axes)] = _find_distinct(rows[dim], numbers.astype(int))
             thin[dim] = numbers[first]
-    return thin, places
+    return thin, positions
 
 
 def _find_distinct(
@@ -42,21 +42,21 @@ def _find_distinct(
     table = [columns[name][numbers] for name in names if name not in ("group", *DEGREES)]
     if not table:
         return np.zeros(1, np.int64), np.zeros(numbers.size, np.int64)
-    _, first, place = np.unique(np.stack(table), axis=1, return_index=True, return_inverse=True)
+    _, first, position = np.unique(np.stack(table), axis=1, return_index=True, return_inverse=True)
     # Padded to a power of two, so that blocks share compiled programs.
     size = min(2 ** int(np.ceil(np.log2(first.size))), numbers.size)
-    return np.pad(first, (0, max(0, size - first.size)), "edge"), place.reshape(-1)
+    return np.pad(first, (0, max(0, size - first.size)), "edge"), position.reshape(-1)
 
 
-def repeat_rows(reduced: Tree, places: Places) -> Tree:
+def repeat_rows(reduced: Tree, positions: Positions) -> Tree:
     """Spread the values of distinct rows to all rows."""
 
     def repeat(leaf: Floats) -> Floats:
-        for dim, place in places.items():
+        for dim, position in positions.items():
             # Otherwise the value is the same for all rows.
             if np.ndim(leaf) >= -dim and leaf.shape[dim] > 1:
-                leaf = np.take(leaf, place, axis=dim)
+                leaf = np.take(leaf, position, axis=dim)
         return leaf
 
-    repeated: Tree = jax.tree.map(repeat, reduced) if places else reduced
+    repeated: Tree = jax.tree.map(repeat, reduced) if positions else reduced
     return repeated

@@ -61,9 +61,9 @@ def _find_not_exceeded(activations: Floats, parameters: Floats) -> Flags:
     """True for stages that no other exceeds in both."""
     # The sort is stable: of two equal stages the first stays.
     order = np.argsort(-activations, axis=0, kind="stable")
-    of_fewer = np.take_along_axis(parameters, order, axis=0)
-    most = np.maximum.accumulate(of_fewer, axis=0)[:-1]
-    kept = np.concatenate([np.ones_like(order[:1], bool), of_fewer[1:] > most])
+    sorted_parameters = np.take_along_axis(parameters, order, axis=0)
+    most = np.maximum.accumulate(sorted_parameters, axis=0)[:-1]
+    kept = np.concatenate([np.ones_like(order[:1], bool), sorted_parameters[1:] > most])
     return np.take_along_axis(kept, np.argsort(order, axis=0), axis=0)
 
 
@@ -71,9 +71,9 @@ def _find_not_between(activations: Floats, parameters: Floats) -> Flags:
     """True for stages on or above the line from one with more activations to one with fewer."""
     more, fewer = activations[:, None, None], activations[None, None]
     above, below = parameters[:, None, None], parameters[None, None]
-    here = activations[None, :, None], parameters[None, :, None]
-    between = (more > here[0]) & (here[0] > fewer)
-    under = (here[1] - above) * (more - fewer) <= (below - above) * (more - here[0])
+    slope, height = activations[None, :, None], parameters[None, :, None]
+    between = (more > slope) & (slope > fewer)
+    under = (height - above) * (more - fewer) <= (below - above) * (more - slope)
     kept: Flags = _find_not_exceeded(activations, parameters) & ~np.any(
         between & under, axis=(0, 2)
     )

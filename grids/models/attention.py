@@ -20,7 +20,7 @@ from typing import ClassVar, Literal, Self
 from pydantic import model_validator
 
 from grids.entries.entry import Count, Name
-from grids.models.composites import BuildingSettings, Site, expect_sequence, make_sequence
+from grids.models.settings import BuildingSettings, Site, expect_sequence, make_sequence
 from grids.models.tensors import NO_ROLE, Counts, LayerOutput, Passage, Role, Shape
 from grids.reading.errors import InputError, ShapeError
 

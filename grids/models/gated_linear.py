@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from grids.entries.entry import Count
 from grids.models.attention import project
-from grids.models.composites import BuildingSettings, Site, expect_sequence
+from grids.models.settings import BuildingSettings, Site, expect_sequence
 from grids.models.tensors import LayerOutput, Passage, Role
 
 

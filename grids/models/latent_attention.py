@@ -21,7 +21,7 @@ from grids.models.attention import (
     project,
     weigh,
 )
-from grids.models.composites import BuildingSettings, Site, expect_sequence, make_sequence
+from grids.models.settings import BuildingSettings, Site, expect_sequence, make_sequence
 from grids.models.tensors import LayerOutput, Passage, Role
 
 # Recomputed from latent features when Megatron recomputes this module.

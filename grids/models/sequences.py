@@ -16,8 +16,14 @@ vocabularies.py.
 from typing import ClassVar, Literal
 
 from grids.entries.entry import Count
-from grids.models.composites import BuildingSettings, Site, expect_sequence, make_sequence
-from grids.models.settings import LayerSettings, count_outputs
+from grids.models.settings import (
+    BuildingSettings,
+    LayerSettings,
+    Site,
+    count_outputs,
+    expect_sequence,
+    make_sequence,
+)
 from grids.models.tensors import NO_ROLE, Counts, LayerOutput, Passage, Role, Shape
 from grids.reading.errors import ShapeError
 

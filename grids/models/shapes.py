@@ -11,11 +11,10 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from grids.models.composites import BuildingSettings, expect_sequence, make_sequence
 from grids.models.flow import SAMPLE
 from grids.models.kinds import KINDS, LayerKind
 from grids.models.layers import MOST_LAYERS, Layer, LayerTable, pad_dimensions
-from grids.models.settings import LayerSettings
+from grids.models.settings import BuildingSettings, LayerSettings, expect_sequence, make_sequence
 from grids.models.steps import (
     Concat,
     Experts,

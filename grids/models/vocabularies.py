@@ -15,8 +15,13 @@ from typing import ClassVar, Literal
 
 from grids.entries.entry import Count, Name
 from grids.models.attention import keep_sizes
-from grids.models.composites import BuildingSettings, Site, expect_sequence, make_sequence
-from grids.models.settings import count_outputs
+from grids.models.settings import (
+    BuildingSettings,
+    Site,
+    count_outputs,
+    expect_sequence,
+    make_sequence,
+)
 from grids.models.tensors import Counts, LayerOutput, Passage, Role
 from grids.reading.errors import InputError, shorten
 

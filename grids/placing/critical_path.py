@@ -60,7 +60,7 @@ def _find_cause(
         (
             ends[edge.maker] + edge.delays[placement[edge.maker]][device],
             edge.maker,
-            edge if placement[edge.maker] != device else None,
+            edge if placement[edge.maker] != device else None,  # no message on one device
         )
         for edge in problem.entering[position]
     ]

@@ -28,6 +28,7 @@ def _solve(program: Mapping[str, Any], limit: float) -> dict[str, Any]:
         integrality=program["whole"],
         bounds=Bounds(program["low"], program["high"]),
         constraints=LinearConstraint(matrix.tocsc(), low, high),
+        # The default gap of 1e-4 would not be a proof.
         options={"time_limit": limit, "mip_rel_gap": 1e-7},
     )
     bound = getattr(answer, "mip_dual_bound", None)  # absent if no variable is an integer

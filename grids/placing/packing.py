@@ -20,6 +20,7 @@ class Packing:
 
 def pack(problem: Problem, left: Clock) -> Packing:
     """Find a placement that fits, whatever its time."""
+    # The cheap answers first: in operator order, or too many bytes for all devices together.
     in_turn = _fill_in_turn(problem)
     if in_turn is not None:
         return Packing(in_turn)
@@ -33,6 +34,7 @@ def pack(problem: Problem, left: Clock) -> Packing:
     if solution.values is None:
         return Packing(None, solution.infeasible)
     placement = read_placement(solution.values, x)
+    # HiGHS tolerates small violations, so its placement is checked.
     return Packing(placement if problem.fits(placement) else None)
 
 
@@ -40,6 +42,7 @@ def count_devices(problem: Problem, left: Clock) -> int | None:
     """Return the fewest devices that the graph fits; None if time ran out first."""
     devices = max(1, math.ceil(float(problem.held.sum()) / problem.room))
     while True:
+        # Only memory matters, so messages take no time.
         delays = np.zeros((len(problem.tensors), devices, devices))
         packing = pack(replace(problem, delays=delays), left)
         if packing.placement is not None:

@@ -71,6 +71,7 @@ class Parts:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = replace(problem, room=np.inf)
+        # Operators beside the core prevent cuts; it is only used if that gives more parts.
         whole = tuple(range(problem.operators))
         choices = [
             (core, _cut(self.problem.take_part(core))) for core in (whole, _find_core(self.problem))
@@ -91,6 +92,7 @@ class Parts:
             devices = np.full(self.problem.operators, device)
             devices[list(self.core)] = placement
             whole = tuple(devices.tolist())
+            # A schedule of the whole may beat the concatenated parts, or not.
             yield plan_placement(self.problem, whole)
             yield follow_starts(self.problem, whole, begins)
 
@@ -118,6 +120,7 @@ class Parts:
 
 def _choose_way(parts: Sequence[Mapping[Ends, PlacementPlan]]) -> list[PlacementPlan]:
     """Choose one plan per part so that ends meet and the sum of times is least."""
+    # Dynamic programming: the best path so far to each device of the next cut.
     ways: dict[int | None, tuple[float, list[Ends]]] = {None: (0.0, [])}
     for plans in parts:
         further: dict[int | None, tuple[float, list[Ends]]] = {}

@@ -47,6 +47,7 @@ class Piped:
         """
         if self.runs == 1:
             return self.whole.bounds
+        # Copies of an operator share a device, so their durations add up.
         shape = (self.unrolled.durations.shape[0], self.runs, self.whole.operators)
         durations, heads, tails = (
             seconds.reshape(shape)

@@ -98,6 +98,7 @@ class Problem:
     @cached_property
     def before(self) -> tuple[int, ...]:
         """Ancestors of each operator, as the bits of an integer."""
+        # Python's integers are sets of any size, united in one operation.
         bits: list[int] = []
         for edges in self.entering:
             mask = 0
@@ -184,6 +185,7 @@ class Problem:
 
     def fits(self, placement: Placement) -> bool:
         """True if every device has room for its bytes."""
+        # Searches without a memory limit skip the count.
         return bool(np.isinf(self.room) or (self.measure_memory(placement) <= self.room).all())
 
 

@@ -17,6 +17,8 @@ from grids.placing.highs import Clock, IntegerProgram, solve_rows
 from grids.placing.problem import Edge, Floats, Placement, Problem
 from grids.placing.schedule import PlacementPlan, follow_starts, plan_placement
 
+# The serial step in units of the program: HiGHS has absolute tolerances, so times should be neither
+# tiny nor huge.
 UNITS = 1000.0
 
 
@@ -55,6 +57,7 @@ class _Program:
         self.heads, self.tails = problem.heads / self.unit, problem.tails / self.unit
         # A pass takes at most what the other pass leaves of the best known step.
         least = self.tails.max(axis=1)
+        # The slack keeps the known step feasible in spite of rounding.
         self.most = upper / self.unit * (1 + 1e-9) - (least.sum() - least)
         self.rows = IntegerProgram()
         self.x = place_operators(self.rows, problem)
@@ -71,6 +74,7 @@ class _Program:
         """Add w: 0 on one device, else the tensor's time between the two."""
         rows, makers, takers = self.rows, self.x[edge.maker], self.x[edge.taker]
         delays = np.array(edge.delays) / self.unit
+        # One w serves both passes, since links are symmetric.
         w = rows.add_variable(0.0, float(delays.max()))
         for maker, delays_from in zip(makers, delays.tolist(), strict=True):
             # w >= sum_e c(d, e) x_je where x_md = 1: the product of two choices, linearised.
@@ -95,6 +99,7 @@ class _Program:
         for flags in zip(*self.x, strict=True):
             work = {flag: -duration for flag, duration in zip(flags, durations, strict=True)}
             rows.add_row({total: 1.0} | work, low=0.0)
+        # Operators that depend on each other never overlap.
         for i, j in problem.list_rivals():
             self._exclude(k, starts, i, j)
         return starts
@@ -124,6 +129,7 @@ def place_operators(rows: IntegerProgram, problem: Problem) -> list[list[int]]:
 def add_memory(rows: IntegerProgram, x: list[list[int]], problem: Problem) -> None:
     """Limit each device's memory: held bytes plus each received tensor once."""
     for device in range(problem.devices):
+        # As shares of the room: bytes would dwarf the flags.
         held = (problem.held / problem.room).tolist()
         terms = {flags[device]: part for flags, part in zip(x, held, strict=True)}
         for tensor in problem.tensors:

@@ -129,6 +129,7 @@ class _Search:
         """Put two or three runs on random devices."""
         for run in chance.sample(self.chains, min(len(self.chains), chance.randint(2, 3))):
             end = chance.randint(1, len(run))
+            # Mostly whole chains: a cut chain costs messages.
             part = run if chance.random() < 0.7 else run[chance.randrange(end) : end]
             placement = _move(placement, part, chance.randrange(self.problem.devices))
         return placement
@@ -153,6 +154,7 @@ class _Search:
             excess = problem.measure_memory(placement) - problem.room
             beyond = float(excess.clip(min=0.0).sum())
         time = self.measure(placement)
+        # Bounds the memory; placements that return are timed again.
         if len(self.seen) * problem.operators > MOST_SEEN:
             self.seen.clear()
         self.seen[placement] = (beyond, time)

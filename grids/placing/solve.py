@@ -19,7 +19,7 @@ from grids.placing.search import search
 
 # Shares of the time limit: parts are searched until the first, all operators until the second.
 PARTS, SEARCHED = 0.4, 0.6
-ROUNDS = 100
+ROUNDS = 100  # of the search over the whole graph, as time allows
 # Rounds of the search of parts, as time allows: on two devices 30, 300 and 2,000 rounds speed up
 # Inception-v3 by 1.457, 1.464 and 1.465 on an idle machine.
 ROUNDS_OF_PARTS = (6, 60, 600, 6000)
@@ -133,6 +133,7 @@ class _Solver:
     def _search_parts(self) -> None:
         """Search part by part in one piece; with micro-batches that gives starting points."""
         parts, at_once = Parts(self.piped.whole), self.piped.runs == 1
+        # The bound of parts is that of a step in one piece: micro-batches overlap parts.
         if at_once:
             self._raise_bound(parts.bound)
         for rounds in ROUNDS_OF_PARTS if at_once else (FEW_ROUNDS,):
@@ -179,6 +180,7 @@ class _Solver:
 
     def _offer(self, plan: PlacementPlan) -> None:
         better = self.best is None or plan.time < self.best.time
+        # Parts are searched without a memory limit.
         if better and self.piped.whole.fits(plan.placement):
             self.best = plan
             self._tell(plan.time, self.bounds.proven)

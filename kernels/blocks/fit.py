@@ -4,7 +4,7 @@ from kernels.arrays import Cells, Limits
 from kernels.compiled import compiled
 from kernels.configuration.case import Case
 from kernels.oracle.formulas import count_segments, find_memory, mark_segmented
-from kernels.oracle.limits import early, limits
+from kernels.oracle.limits import find_invariant_flags, limits
 
 
 @compiled(numpy=True)
@@ -21,5 +21,5 @@ def find_fit(case: Case) -> tuple[Limits, Cells]:
 
 
 def _flag(case: Case, memory: Cells) -> Limits:
-    flags = early(case.bounds, case.run, case.network, count_segments(case))
+    flags = find_invariant_flags(case.bounds, case.run, case.network, count_segments(case))
     return limits(mark_segmented(case), flags, case.run, memory, case.pe.memory_capacity)

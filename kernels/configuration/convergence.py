@@ -1,12 +1,12 @@
-"""Convergence: epochs to a target accuracy as a law of the global batch.
+"""Convergence: epochs to a target accuracy as a function of the global batch.
 
     E(B) = E_min (1 + B / B_c)        S(B) = E D / B = S_min (1 + B_c / B)
 
 McCandlish et al., "An Empirical Model of Large-Batch Training", arXiv 1812.06162. E_min: epochs of
-the smallest batches; B_c [samples]: the critical batch, which doubles them; D: samples an epoch;
-S: steps. Plain arithmetic: of floats, and of arrays of numpy's or JAX's, which is not imported.
+the smallest batches; B_c [samples]: the critical batch, which doubles them; D: samples per epoch;
+S: steps. Plain arithmetic for floats and arrays of numpy or JAX, which is not imported.
 
-Measured epochs are lines between points, and the law beyond them, which is a line, too: a curve.
+A curve interpolates linearly between measured points, and follows the law beyond them.
 """
 
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ Value: TypeAlias = Any  # a number, or an array of cells
 
 @dataclass(frozen=True)
 class Law:
-    """Epochs by global batch, and what is not known of them, as (co)variances of logarithms.
+    """Epochs by global batch, with (co)variances of logarithms.
 
-    An infinite critical batch means as many epochs whatever the batch.
+    With an infinite critical batch epochs do not depend on the batch.
     """
 
     epochs_min: Value
@@ -32,10 +32,9 @@ class Law:
 
 @dataclass(frozen=True)
 class Curve:
-    """Epochs by global batch as lines: start + slope B + sum of bends max(0, B - knots).
+    """Epochs by global batch, piecewise linear: start + slope B + sum of bends max(0, B - knots).
 
-    knots [knot, ...] [samples], bends [knot, ...]: where lines meet, and by how much steeper the
-    next one is.
+    knots [knot, ...] [samples]: where lines meet. bends [knot, ...]: change of slope there.
     """
 
     start: Value
@@ -45,7 +44,7 @@ class Curve:
 
 
 def follow_curve(curve: Curve, global_batch: Value) -> Value:
-    """Epochs to the target with a global batch [samples]."""
+    """Compute epochs to the target for a global batch [samples] by a curve."""
     epochs = curve.start + curve.slope * global_batch
     for knot, bend in zip(curve.knots, curve.bends, strict=True):
         beyond = global_batch - knot
@@ -54,15 +53,15 @@ def follow_curve(curve: Curve, global_batch: Value) -> Value:
 
 
 def count_epochs(law: Law, global_batch: Value) -> Value:
-    """Epochs to the target with a global batch [samples]."""
+    """Compute epochs to the target for a global batch [samples] by a law."""
     return law.epochs_min * (1.0 + global_batch / law.critical_batch)
 
 
 def spread_epochs(law: Law, global_batch: Value) -> Value:
-    """Spread of the epochs: the standard deviation of ln E.
+    """Compute the spread of the epochs, the standard deviation of ln E.
 
     d ln E = d ln E_min - w d ln B_c, where w = (B/B_c) / (1 + B/B_c) is the share of the epochs
-    that the batch costs: it tends to 1 beyond the critical batch, and E to S_min B / D.
+    due to the batch: beyond the critical batch w tends to 1, and E to S_min B / D.
     """
     share = _find_share(law, global_batch)
     variance = (
@@ -72,14 +71,14 @@ def spread_epochs(law: Law, global_batch: Value) -> Value:
 
 
 def spread_ratio(law: Law, first: float, second: float) -> float:
-    """Spread of the ratio of the epochs of two batches, in which E_min has no part."""
+    """Compute the spread of the ratio of epochs at two batches, where E_min cancels."""
     if first == second:
         return 0.0
-    apart = _find_share(law, first) - _find_share(law, second)
-    return float((apart * apart * law.batch_variance + 2.0 * law.error * law.error) ** 0.5)
+    change = _find_share(law, first) - _find_share(law, second)
+    return float((change * change * law.batch_variance + 2.0 * law.error * law.error) ** 0.5)
 
 
 def _find_share(law: Law, global_batch: Value) -> Value:
-    """w, the share of the epochs that the batch costs."""
+    """Return w, the share of the epochs due to the batch."""
     ratio = global_batch / law.critical_batch
     return ratio / (1.0 + ratio)

@@ -1,8 +1,8 @@
-"""Hosts: what passes through host memory, where PEs of a node do not see each other's.
+"""Exchanges through host memory, if PEs of a node cannot access each other's memory.
 
-Runs of ParaDL's authors (ChainerMN over MPI without GPUDirect) show it: gradients of weights that
-all PEs of a group hold, and samples that a group shares (docs/machine.md, Through hosts). All of it
-is 0 where a system states no `staging`.
+These are gradients of weights that all PEs of a group hold, and samples that a group shares
+(docs/machine.md, Through hosts), as runs of ParaDL's authors show (ChainerMN over MPI without
+GPUDirect). All are 0 for systems without `staging`.
 """
 
 from kernels.arrays import Cells
@@ -17,43 +17,46 @@ from kernels.work.touched import count_shared
 
 
 def count_staged(work: GroupWork, weights: Cells, run: Run, network: Network) -> Cells:
-    """m_s: bytes of gradients of `weights` on their way through host memory."""
+    """Count bytes of gradients of `weights` that pass through host memory, m_s."""
     staged = xp.where(xp.isfinite(network.staging_bandwidth), 1.0, 0.0)
     if work.touched is not None:
         shared = count_shared(work.touched, run.accumulate * run.batch)
-        # Tables of all stages are taken off the weights of one.
+        # Subtracts the tables of all stages from the weights of one.
         weights = xp.maximum(weights + shared, 0.0)
     return run.gradient_delta * staged * weights
 
 
 def count_hosts(ring: Ring, network: Network) -> tuple[Cells, Cells]:
-    """PEs of a ring that share a node, and its nodes."""
+    """Return PEs of a ring per node, and the number of its nodes."""
     pes = network.pes_per_node
     inside = xp.minimum(ring.degree, xp.maximum(pes / ring.count_beside(pes), 1.0))
     return inside, ring.degree / inside
 
 
 def reduce_staged(m: Cells, ring: Ring, network: Network, phi: Cells, slow: Cells) -> Cells:
-    """AR of m bytes inside each node, then between one PE of each; `slow`: seconds one way."""
+    """Compute seconds of an all-reduce of m bytes inside each node, then between nodes.
+
+    slow: seconds one way for the part above LARGE_MESSAGE.
+    """
     inside, others = count_hosts(ring, network)
     within = Link(network.latency[0], 1 / network.bandwidth[0]).contended(phi)
-    # One PE of each node: as the one ring of all PEs, they have its links to themselves.
+    # With one PE per node, they use the links alone, like the single ring of all PEs.
     between = find_path(network, ring).contended(phi)
     levels = all_reduce(inside, m, within) + all_reduce(others, m, between)
-    # Where nothing is staged there is no start-up either.
+    # Without staged bytes there is no start-up either.
     return xp.where(m > 0, levels + 2 * slow, 0.0)
 
 
 def pack_gradients(m: Cells, network: Network, software: Software) -> Cells:
-    """Seconds to copy gradients of m bytes to host memory and back."""
+    """Compute seconds to copy gradients of m bytes to host memory and back."""
     return 2 * m * _invert(network) / software.packing
 
 
 def time_large(m: Cells, network: Network, software: Software) -> Cells:
-    """max(0, m - 256 MiB) / (large_message SB) [s]."""
+    """Compute max(0, m - 256 MiB) / (large_message SB) [s]."""
     return xp.maximum(m - LARGE_MESSAGE, 0.0) * _invert(network) / software.large_message
 
 
 def _invert(network: Network) -> Cells:
-    """[s/B] through host memory: 0 where there is no such path, and its bandwidth is infinite."""
+    """Return [s/B] through host memory; 0 without that path, whose bandwidth is then infinite."""
     return 1 / xp.asarray(network.staging_bandwidth)

@@ -1,7 +1,7 @@
-"""Places: where each continuous parameter stands in a case, by the name that users write.
+"""Find the field of a case that holds a continuous parameter, by the parameter's name.
 
-One table: to give a parameter other values, or to ask what follows from a little more of it, is the
-same walk to its place. Counts that decide how layers are laid out (PEs, groups) have none here.
+Setting a parameter and differentiating by it use the same table. Counts that determine how layers
+are laid out (PEs, groups) are not in it.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,7 +19,8 @@ from kernels.machine.software import Software
 from kernels.namespace import xp
 from kernels.work.compute import PE
 
-# [B/s] from which a level is none: machines have fewer than the kernels (grids/inputs/machine.py).
+# [B/s] Levels with at least this bandwidth do not exist: they pad a machine to the number of levels
+# in the kernels (grids/inputs/machine.py).
 ENDLESS = 1e30
 
 Change = Callable[[Array], Array]
@@ -28,10 +29,7 @@ Part = Literal["run", "network", "pe", "software"]
 
 @dataclass(frozen=True)
 class Place:
-    """A field of a part of a case. level: of a network's, the node's or all beyond it.
-
-    layered: what layers take depends on it, so that they have to be reduced anew.
-    """
+    """A field of a part of a case. level: of the network's levels, the node's or all beyond it."""
 
     part: Part
     field: str
@@ -39,17 +37,17 @@ class Place:
 
     @property
     def layered(self) -> bool:
-        """True if the times of layers depend on it."""
+        """True if layers' times depend on it, so that they must be summed anew."""
         return self.part == "pe" and self.field not in ("memory_capacity", "reserved")
 
 
-# By the names of grids/entries/parameters.py; those of a PE that are called otherwise there.
+# Fields of a PE by their names in grids/entries/parameters.py, where these differ.
 EFFICIENCIES = {
     "efficiency_conv2d": "convolution_2d",
     "efficiency_conv3d": "convolution_3d",
     "efficiency_matmul": "matrix_product",
 }
-# Fields of a network that no single parameter sets.
+# Fields of a network that are no parameters by themselves.
 STRUCTURE = (
     *("span", "latency", "bandwidth", "pes_per_node", "links_per_node"),
     *("oversubscription", "flow", "size", "whole_gradients", "measured"),
@@ -64,24 +62,24 @@ PLACES: dict[str, Place] = {
     "intra_latency": Place("network", "latency", "node"),
     "inter_latency": Place("network", "latency", "beyond"),
     **{
-        each.name: Place("network", each.name)
-        for each in fields(Network)
-        if each.name not in STRUCTURE
+        field.name: Place("network", field.name)
+        for field in fields(Network)
+        if field.name not in STRUCTURE
     },
     **{
-        each.name: Place("pe", each.name)
-        for each in fields(PE)
-        if each.name not in EFFICIENCIES.values()
+        field.name: Place("pe", field.name)
+        for field in fields(PE)
+        if field.name not in EFFICIENCIES.values()
     },
     **{name: Place("pe", field) for name, field in EFFICIENCIES.items()},
-    **{each.name: Place("software", each.name) for each in fields(Software)},
+    **{field.name: Place("software", field.name) for field in fields(Software)},
 }
 
 
 def set_parameters(case: Case, values: Mapping[str, Cells]) -> Case:
-    """The case with other values [cells] of parameters, by name.
+    """Set parameters to values [cells], by name.
 
-    Of a PE's, the layers' work is as it was: `kernels.oracle.points` reduces them anew.
+    This does not update the layers' work if a PE's parameter changes: see `kernels.oracle.points`.
     """
     for name, value in values.items():
         case = _change(case, PLACES[name], partial(_replace, new=xp.asarray(value)))
@@ -89,38 +87,38 @@ def set_parameters(case: Case, values: Mapping[str, Cells]) -> Case:
 
 
 def scale_parameters(case: Case, factors: Mapping[str, Cells]) -> Case:
-    """The case with parameters times a factor [1], by name; what is without bound stays so."""
+    """Multiply parameters by factors, by name; infinite values stay infinite."""
     for name, factor in factors.items():
         case = _change(case, PLACES[name], partial(scale_bounded, factor=xp.asarray(factor)))
     return case
 
 
 def read_parameters(case: Case) -> dict[str, AnyArray]:
-    """The values of all parameters that have a place [cells], by name; of levels, the first's."""
+    """Return the values of all parameters [cells], by name; of several levels, the first's."""
     return {name: read_parameter(case, name) for name in PLACES}
 
 
 def read_parameter(case: Case, name: str) -> AnyArray:
-    """The values of a parameter [cells]; of levels, the first's."""
+    """Return the values of a parameter [cells]; of several levels, the first's."""
     place = PLACES[name]
     values: AnyArray = np.asarray(getattr(getattr(case, place.part), place.field))
     return values if place.level is None else values[0 if place.level == "node" else 1]
 
 
 def _replace(old: Array, new: Array) -> Array:
-    # Levels that a machine does not have stay without bound.
+    # Missing levels keep their infinite bandwidth.
     return xp.where(old >= ENDLESS, old, new) if old.ndim > new.ndim else new
 
 
 def scale_bounded(old: Array, factor: Array) -> Array:
-    """Values times a factor; what is without bound stays so."""
-    # Infinity times a factor has no derivative; what is added to it has one, which is 0.
+    """Multiply values by a factor; infinite ones stay infinite."""
+    # The derivative of infinity times a factor is undefined; selecting makes it 0.
     bounded = xp.isfinite(old)
     return xp.where(bounded, xp.where(bounded, old, 0.0) * factor, old)
 
 
 def _change(case: Case, place: Place, change: Change) -> Case:
-    """The case with another value in one place."""
+    """Apply a change to one field of the case."""
     part: Any = getattr(case, place.part)
     old = xp.asarray(getattr(part, place.field))
     match place.level:
@@ -134,7 +132,7 @@ def _change(case: Case, place: Place, change: Change) -> Case:
 
 
 def _join_levels(inner: Array, outer: Array) -> Array:
-    """Levels in a row, which may vary with different cells."""
+    """Concatenate levels, which may vary along different dimensions of the cells."""
     cells = xp.broadcast_shapes(inner.shape[1:], outer.shape[1:])
-    levels = (xp.broadcast_to(each, (each.shape[0], *cells)) for each in (inner, outer))
+    levels = (xp.broadcast_to(part, (part.shape[0], *cells)) for part in (inner, outer))
     return xp.concatenate(tuple(levels))

@@ -1,9 +1,8 @@
-"""A run: what one configuration is, and the terms of its time.
+"""A run: one configuration, and the sums of its terms of time.
 
-Symbols: p PEs = p1 replicas x p2, the PEs of a group, which is the product of the degrees of what
-divides a replica; B global batch, b = B/(A p1) samples of one pass through a replica, A passes an
-iteration; D samples an epoch; I = max(D/B, 1) iterations; delta bytes an item; gamma memory reuse;
-phi contention.
+Symbols: p PEs = p1 replicas x p2 PEs of a group, the product of the degrees inside a replica; B
+global batch; b = B/(A p1) samples of one pass through a replica; A passes per iteration; D samples
+per epoch; I = max(D/B, 1) iterations; delta bytes per item; gamma memory reuse; phi contention.
 """
 
 from collections.abc import Mapping
@@ -38,19 +37,18 @@ from kernels.work.group import count_pes
         "largest_batch",
         "sharded",
     ),
-    # It chooses a formula, and so is fixed when a program is compiled.
+    # This chooses a formula, and so is fixed when a program is compiled.
     meta_fields=("scaling",),
 )
 @dataclass(frozen=True)
 class Run:
-    """One configuration a cell. `phi` is the contention of the gradient exchange.
+    """One configuration per cell.
 
-    degrees: into how many parts each parallelism divides a replica, by what it sends; by Table III
-    one, of whatever parallelism. spec_batch: b samples a replica where scaling is weak, B of all of
-    them where it is strong. gradient_delta: bytes of a weight's gradient where replicas exchange
-    it. accumulate: A, passes whose gradients are added up before that. largest_batch: B beyond
-    which training does not converge, or the user does not go; None where none is stated. sharded:
-    the part of the bytes of a weight's states that ZeRO divides; None without it.
+    degrees: by the parallelism that divides a replica; a single one in Table III. spec_batch: b,
+    samples per replica, if scaling is weak; B if it is strong. phi: contention of the gradient
+    exchange. gradient_delta: bytes per weight in that exchange. accumulate: A, passes before it.
+    largest_batch: largest B that converges or that the user allows; None if not stated. sharded:
+    bytes of a weight's states that ZeRO divides, as a share of all; None without ZeRO.
     """
 
     p: Cells
@@ -70,54 +68,54 @@ class Run:
 
     @property
     def group(self) -> Cells:
-        """p2: PEs that share a replica."""
+        """p2, the PEs of a replica."""
         return count_pes(self.degrees)
 
     @property
     def batch(self) -> Cells:
-        """b samples of one pass through a replica."""
+        """b, samples of one pass through a replica."""
         return batches.replica_batch(self.spec_batch, self._passes_at_once, self.scaling)
 
     @property
     def global_batch(self) -> Cells:
-        """B samples an iteration."""
+        """B, samples per iteration."""
         return batches.global_batch(self.spec_batch, self._passes_at_once, self.scaling)
 
     @property
     def batch_alone(self) -> Cells:
-        """B of one PE, which is one replica."""
+        """Global batch of a run on a single PE."""
         return batches.global_batch(self.spec_batch, self.accumulate, self.scaling)
 
     @property
     def _passes_at_once(self) -> Cells:
-        """A p1 passes, of all replicas, make an iteration."""
+        """A p1, the passes of an iteration over all replicas."""
         return self.replicas * self.accumulate
 
     @property
     def passes(self) -> Cells:
-        """D/B iterations, exactly, and at least one: a step takes a whole batch."""
-        # A product, of which each factor has few dimensions.
+        """Exact iterations per epoch, max(D/B, 1): a step takes a whole batch."""
+        # Written as a product whose factors have few dimensions each.
         parts = self._passes_at_once if self.scaling == "weak" else 1.0
         return xp.maximum(self.samples / parts * (1 / self.spec_batch), 1.0)
 
     def iterations(self, rounding: Rounding) -> Cells:
-        """I iterations an epoch, rounded as loaders do or not at all."""
+        """Count iterations per epoch, rounded as data loaders do, or not at all."""
         if rounding == "exact":
-            # And no quotient D/B: under weak scaling B has the dimensions of batch and PEs.
+            # Not D/B: under weak scaling B has the dimensions of both batch and PEs.
             return self.passes
         return batches.iterations(self.samples, self.global_batch, rounding)
 
 
-# Here, and not where it stands: names of terms are read without JAX.
+# Registered here because names of terms are read without JAX.
 jax.tree_util.register_dataclass(Terms)
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Times:
-    """Seconds: each term, and together.
+    """Seconds of each term, and their sums.
 
-    sampled: what each sample's computing takes; iterated: what an iteration's takes besides.
+    sampled, iterated: compute time paid per sample and per iteration.
     """
 
     terms: Terms
@@ -127,12 +125,12 @@ class Times:
 
     @property
     def compute(self) -> Cells:
-        """[s] computing."""
+        """Compute time [s]."""
         return self.sampled + self.iterated
 
 
 def add_terms(terms: Terms) -> Times:
-    """Terms and their sums."""
+    """Sum the terms."""
     return Times(
         terms,
         sampled=terms.add("compute", "sample"),
@@ -142,13 +140,13 @@ def add_terms(terms: Terms) -> Times:
 
 
 def accumulate_passes(terms: Terms, run: Run) -> Terms:
-    """The terms of A passes whose gradients are added up, and exchanged and applied once."""
-    often = {name: getattr(terms, name) for name, term in TERMS.items() if not term.once}
-    return replace(terms, **{name: run.accumulate * seconds for name, seconds in often.items()})
+    """Return the terms of A passes, whose accumulated gradients are exchanged and applied once."""
+    repeated = {name: getattr(terms, name) for name, term in TERMS.items() if not term.once}
+    return replace(terms, **{name: run.accumulate * seconds for name, seconds in repeated.items()})
 
 
 def wait_for_input(times: Times, feed: Cells) -> Times:
-    """The times of an iteration that ends when its PEs have ended, and its hosts have: `feed`."""
+    """Extend an iteration until its hosts have supplied the samples, after `feed` seconds."""
     wait = xp.maximum(feed - (times.compute + times.communication), 0.0)
     return replace(
         times,
@@ -158,11 +156,11 @@ def wait_for_input(times: Times, feed: Cells) -> Times:
 
 
 def extend_to_epoch(iteration: Times, run: Run, options: Options) -> Times:
-    """Seconds an epoch: what a sample costs D/B times, what an iteration costs I times."""
+    """Compute seconds per epoch: D/B times what a sample costs, I times what an iteration costs."""
     passes, iterations = run.passes, run.iterations(options.iterations)
     times: Times = jax.tree.map(lambda time: time * iterations, iteration)
-    # By `ceil` the last batch is a smaller one: it communicates in full, but no sample is computed
-    # twice. This is how the authors' tool counts (docs/oracle.md, Iterations).
+    # With `ceil` the last batch is smaller: it communicates in full, but computes no sample twice,
+    # as in the authors' tool (docs/oracle.md, Iterations).
     sampled = {
         name: getattr(iteration.terms, name) * passes for name in list_terms("compute", "sample")
     }

@@ -1,1 +1,1 @@
-"""Machine: levels of links, rings on them, collectives, software, draws of their values."""
+"""The machine: levels of links, rings of PEs on them, collectives, software."""

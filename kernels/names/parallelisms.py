@@ -1,6 +1,6 @@
-"""Parallelisms: what is said of each of them, once, and which can be combined.
+"""Facts of each parallelism, and which can be combined.
 
-Read without JAX; what they compute is in `kernels.parallelism`.
+Needs no JAX; the formulas are in `kernels.parallelism`.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ SPLITS: dict[Divided, Literal["rows", "weights"]] = {
     "channels": "weights",
 }
 
-# Samples divided among replicas, each of which parallelisms inside divide further.
+# Divides samples among replicas, which other parallelisms divide further.
 DATA = "data"
 
 
@@ -22,11 +22,11 @@ DATA = "data"
 class ParallelismFacts:
     """Facts of a parallelism inside a replica.
 
-    divides: of each layer its rows, filters or channels; or which PE runs which layers, or
-    operators. meaning, limit, part: in words, for the catalogue; part is what each PE has. symbol,
-    counts: its degree in formulas, with its meaning. terms: those of time that depend on the
-    degree, or that each step of a pipeline has. most_segments: the largest number that may be asked
-    for. alone: why it is combined with data parallelism alone; None where it may be with others.
+    divides: rows, filters or channels of each layer, or which PE runs which layers or operators.
+    meaning, limit, part: descriptions for the catalogue; `part` is what each PE has. symbol,
+    counts: its degree in formulas, and the meaning of that. terms: terms of time that depend on
+    the degree or occur in each step of a pipeline. most_segments: the largest allowed number.
+    alone: why it can only be combined with data parallelism; None if others are possible.
     table_iii: whether it is a row of ParaDL's Table III.
     """
 
@@ -43,23 +43,23 @@ class ParallelismFacts:
 
     @property
     def segmented(self) -> bool:
-        """True if PEs run layers of their own, through which samples pass in segments."""
+        """True if PEs run different layers, through which samples pass in segments."""
         return self.splits is None
 
     @property
     def splits(self) -> Literal["rows", "weights"] | None:
-        """The part of a layer that it divides; None where layers stay whole."""
+        """The part of a layer that it divides; None if layers stay whole."""
         return SPLITS.get(self.divides)
 
 
-# Those of Table III in its order.
+# In the order of Table III.
 KINDS: dict[str, ParallelismFacts] = {
     "spatial": ParallelismFacts(
         divides="rows",
         table_iii=True,
-        meaning="height, width (and depth) of samples divided; halo exchange",
+        meaning="divides height, width (and depth) of samples; halo exchange",
         limit="each factor of p <= the extents of the layers it splits",
-        part="a part of each sample",
+        part="part of each sample",
         symbol="q_s",
         counts="PEs that divide the rows of a sample",
         terms=("halo_exchange", "split_gather", "sample_scatter", "log_files"),
@@ -67,9 +67,9 @@ KINDS: dict[str, ParallelismFacts] = {
     "pipeline": ParallelismFacts(
         divides="layers",
         table_iii=True,
-        meaning="contiguous stages of layers; segments flow through them",
+        meaning="contiguous stages of layers, through which segments flow",
         limit="p <= G: convolutions, matrices; and poolings in Table III",
-        part="a stage: contiguous layers",
+        part="a stage of contiguous layers",
         symbol="q_p",
         counts="stages of a pipeline",
         terms=("pipeline_bubble", "pass_overhead", "point_to_point"),
@@ -77,9 +77,9 @@ KINDS: dict[str, ParallelismFacts] = {
     "filter": ParallelismFacts(
         divides="filters",
         table_iii=True,
-        meaning="filters, or columns of linear layers, divided; outputs gathered",
+        meaning="divides filters, or columns of linear layers; gathers outputs",
         limit="p <= min F",
-        part="its filters of each split layer",
+        part="some filters of each split layer",
         symbol="q_f",
         counts="PEs that divide filters",
         terms=("split_overhead", "layer_collectives"),
@@ -87,19 +87,19 @@ KINDS: dict[str, ParallelismFacts] = {
     "channel": ParallelismFacts(
         divides="channels",
         table_iii=True,
-        meaning="channels, or rows of linear layers, divided; outputs reduced",
-        # The first layer has the sample's channels, three of an image: it stays whole.
+        meaning="divides channels, or rows of linear layers; reduces outputs",
+        # The first layer has only the sample's channels, such as three of an image.
         limit="p <= min C (of a filter: C/g), from the second layer on",
-        part="its channels of each split layer",
+        part="some channels of each split layer",
         symbol="q_c",
         counts="PEs that divide channels",
         terms=("split_overhead", "layer_collectives"),
     ),
     "placement": ParallelismFacts(
         divides="operators",
-        meaning="operators on a node's PEs, messages between; in segments",
+        meaning="places operators on a node's PEs; segments flow through them",
         limit="p = 2 or 4 that divides a node, S <= 16; machine oracle",
-        part="its operators",
+        part="some operators",
         most_segments=16,
         alone="operators are placed whole",
     ),
@@ -109,10 +109,10 @@ _SEGMENTED = tuple(name for name, kind in KINDS.items() if kind.segmented)
 _OTHERS = tuple(name for name in KINDS if name not in _SEGMENTED)
 # Inside a replica, from the outermost to those whose PEs are neighbours.
 NESTING = (*_SEGMENTED, *_OTHERS)
-# As strategies are written.
+# In the order in which strategies are written.
 WRITTEN = (*_OTHERS, *_SEGMENTED)
 
-# What others call them.
+# Other names for them.
 ALSO = {
     "tensor": "'filter' or 'channel', which divide the tensors of layers",
     "tp": "'filter' or 'channel', which divide the tensors of layers",
@@ -131,11 +131,11 @@ ALSO = {
 
 
 def explain_conflict(names: Sequence[str]) -> str | None:
-    """Why parallelisms cannot share a replica; None where they can."""
+    """Explain why parallelisms cannot share a replica; None if they can."""
     inside = [name for name in names if name != DATA]
     for name in inside:
         if KINDS[name].alone and len(inside) > 1:
-            return f"{name} goes with data alone: {KINDS[name].alone}"
+            return f"{name} can only be combined with data: {KINDS[name].alone}"
     if len({KINDS[name].splits for name in inside}) < len(inside):
-        return "a layer divided both ways: not modelled"
+        return "a layer divided both ways is not modelled"
     return None

@@ -1,12 +1,12 @@
-"""Recipes: the bytes that training takes. Read without JAX; grids/entries/precision.py has them."""
+"""The type of training recipes, in bytes; the recipes are in grids/entries/precision.py."""
 
 from typing import NamedTuple
 
 
 class Recipe(NamedTuple):
-    """Bytes of a parameter's weight, gradient and states; of a kept item; of a GEMM's input.
+    """Bytes per parameter of weights, gradients and states; per kept item; per GEMM input.
 
-    peak: the peak that a PE needs to train so, beyond those of all PEs.
+    peak: name of the special peak rate that a PE needs for this recipe.
     """
 
     weights: int

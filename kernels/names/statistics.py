@@ -1,6 +1,6 @@
-"""Statistics: the names of what a summary keeps of a line of PE counts.
+"""Names of the statistics that a summary keeps of a line of PE counts.
 
-Apart from the kernels that find them: whoever only reads them needs no JAX.
+Separate from the kernels that compute them, so that readers need no JAX.
 """
 
 from typing import Literal
@@ -10,10 +10,10 @@ from kernels.names.flags import Limit
 Objective = Literal["epoch_time", "train_time"]
 
 COUNT = "count_"
-# PE counts that a limit forbids or marks, in the order of `Limit`.
-COUNTS = tuple(f"{COUNT}{str(each.name).lower()}" for each in Limit)
-# What is kept of the best PE count by an objective: fields of `kernels.blocks.summary.Best`, and
-# their names. Least time of an epoch; least time to the target, where a law of epochs is known.
+# Numbers of PE counts with each limit or mark, in the order of `Limit`.
+COUNTS = tuple(f"{COUNT}{str(limit.name).lower()}" for limit in Limit)
+# Names of the statistics of the best PE count, by objective and by field of
+# `kernels.blocks.summary.Best`; train_time only if a law of epochs is known.
 BEST: dict[Objective, dict[str, str]] = {
     "epoch_time": {
         "pe": "fastest_pe",
@@ -38,5 +38,5 @@ STATISTICS = (
     "forbidden_by",
     *COUNTS,
 )
-# What a summary reads of a block's outputs.
+# Outputs of a block that its summary reads.
 SUMMARISED = ("comp_time", "comm_time", "memory", "limit")

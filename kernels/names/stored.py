@@ -1,11 +1,11 @@
-"""Stored: what a cube may keep of an answer, by name, where an answer has it; percentiles.
+"""Names of outputs that a cube may store, and of elasticities and percentiles.
 
-Apart from the kernel that reads it (`kernels.blocks.outputs`): naming outputs needs no JAX.
+Separate from the kernel that reads them (`kernels.blocks.outputs`), so that names need no JAX.
 """
 
 from kernels.names.terms import TERMS
 
-# To an attribute of `kernels.oracle.answer`, in the order in which a spec's outputs are listed.
+# Attributes of `kernels.oracle.answer.Answer` by output, in the order of a spec's outputs.
 STORED = {
     "comp_time": "compute",
     "comm_time": "communication",
@@ -15,29 +15,28 @@ STORED = {
     "epochs": "epochs",
     "train_time": "train_time",
     "replicas": "replicas",
-    # Of other names than the axes `group` and `segments`, with which they may share a cube.
+    # Not named as the axes `group` and `segments`, which may be in the same cube.
     "group_size": "group",
     "segment_count": "segments",
 }
-# What there are elasticities of, d log y / d log x, likewise.
+# Attributes of targets with elasticities, d log target / d log parameter.
 ELASTIC = {
     "epoch_time": "epoch_time",
     **{name: STORED[name] for name in ("comp_time", "comm_time", "memory", "train_time")},
 }
 ELASTICITY = "elasticity"
-# By percent, steps of a spread: the standard deviation of a time's logarithm, which is Student's t
-# with 4 degrees of freedom, as the fit takes errors for.
-# 1.5332: the 90th percentile of it; 1.2816 of a normal.
+# Percentiles in units of the spread, the standard deviation of a time's logarithm: Student's t with
+# 4 degrees of freedom, as the fit assumes for errors (a normal's 90th percentile is 1.2816).
 PERCENTILES = {10: -1.5332, 50: 0.0, 90: 1.5332}
 
 
 def name_elasticity(target: str, parameter: str) -> str:
-    """The output that is d log target / d log parameter."""
+    """Name the output d log target / d log parameter."""
     return f"{ELASTICITY}_{target}_{parameter}"
 
 
 def split_elasticity(name: str) -> tuple[str, str] | None:
-    """Target and parameter of an output that is an elasticity, None of any other name."""
+    """Return target and parameter of an elasticity's name; None for other names."""
     for target in ELASTIC:
         if name.startswith(f"{ELASTICITY}_{target}_"):
             return target, name.removeprefix(f"{ELASTICITY}_{target}_")

@@ -1,4 +1,4 @@
-"""Terms: the parts of an iteration's time, in the order in which they are shown and added.
+"""Terms: the parts of an iteration's time, in the order in which they are printed and summed.
 
 Each field of `Terms` is one term with its description. Kept apart from the kernels that compute
 them (`kernels.configuration.run` makes `Terms` a pytree), so that naming a term needs no JAX.
@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 if TYPE_CHECKING:
     from kernels.arrays import Cells
 
-# hidden: time that passes while PEs compute, and so is part of no sum.
+# hidden: overlaps with computing, and so is in no sum.
 Part = Literal["compute", "communication", "hidden"]
 Per = Literal["sample", "iteration"]
-# In the paper's words (ParaDL, section 5.3): a limitation is inherent in the strategy, a bottleneck
-# is of the framework or the system.
+# As in ParaDL, section 5.3: a limitation is inherent in the strategy, a bottleneck comes from the
+# framework or the system.
 Kind = Literal["work", "limitation", "bottleneck"]
 
 SECONDS = "{seconds:.6g} s"
@@ -63,8 +63,8 @@ class Terms:
             "sample",
             "time stages wait for their first and after their last segment",
             kind="limitation",
-            why="stages wait for their first and after their last segment: more segments fill "
-            "the pipeline",
+            why="stages wait for their first and after their last segment; more segments would "
+            "shorten that",
             symbols="(p2-1)/S b (max FW_Gi + max BW_Gi)",
             numbers="({p2:g}-1)/{segments:g} x {b:g} x {work:.6g} s",
         ),
@@ -76,13 +76,13 @@ class Terms:
             "iteration",
             "time of weight updates",
             kind="limitation",
-            why="each PE updates all weights that it holds, however few samples it has",
+            why="each PE updates all weights that it holds, even for few samples",
             symbols="sum WU, as far as weights are split",
             numbers="{update:.6g} s",
             once=True,
         ),
     ]
-    # What Table III does not have, and is 0 there.
+    # The other compute terms are 0 in Table III.
     pass_overhead: Annotated[
         "Cells",
         Term(
@@ -103,8 +103,8 @@ class Terms:
             "iteration",
             "time that PEs wait for their hosts to launch layers",
             kind="bottleneck",
-            why="hosts launch layers more slowly than PEs compute them: larger batches keep PEs "
-            "busy",
+            why="hosts launch layers more slowly than PEs compute them; larger batches would keep "
+            "PEs busy",
             symbols="n ((X^4 + (G_o o)^4)^(1/4) - X), X = b/S sum s_l + sum f_l; S = 1 but of a "
             "pipeline",
             numbers="{launches:g} x {layer_overhead:.4g} s to launch, {seconds:.6g} s",
@@ -117,7 +117,7 @@ class Terms:
             "iteration",
             "time that dividing layers costs beside arithmetic",
             kind="bottleneck",
-            why="putting the parts of divided layers together takes longer than their arithmetic",
+            why="assembling the outputs of divided layers takes long compared to computing them",
             symbols="u b a sum |y| (1-1/p2) / (assembly BW) + [filter] 2 n (p2-1) part_overhead",
         ),
     ]
@@ -140,7 +140,7 @@ class Terms:
             "iteration",
             "time that PEs wait for samples to come in",
             kind="bottleneck",
-            why="the hosts feed fewer samples a second than the PEs take",
+            why="hosts supply fewer samples per second than the PEs could process",
             symbols="max(0, N / input_rate - all else)",
             once=True,
         ),
@@ -152,7 +152,7 @@ class Terms:
             "iteration",
             "time of the gradient exchange across replicas",
             kind="limitation",
-            why="replicas exchange all gradients once an iteration, whatever the batch",
+            why="replicas exchange all gradients once per iteration, even for small batches",
             symbols="T/K + max(0, T - T/K - hidden), T = AR of m = g |w| in K = min(layers, m / "
             "bucket)",
             numbers="m = {gradient_bytes:.6g} B, {seconds:.6g} s",
@@ -178,7 +178,7 @@ class Terms:
             "iteration",
             "time of halo exchanges inside a group",
             kind="limitation",
-            why="PEs that divide samples swap their borders at every layer with a kernel",
+            why="PEs that divide samples exchange borders at every layer with a kernel",
             symbols="max(0, 4 n alpha + 2 b a sum (halo(x) + halo(dL/dy)) beta - overlap b "
             "sum s_l)",
             numbers="4 x {halos:g} x {halo_latency:.4g} s + 2 x {halo_bytes:.6g} B / "
@@ -192,7 +192,7 @@ class Terms:
             "iteration",
             "time of gathers where a spatial split ends",
             kind="limitation",
-            why="samples are put together again where the split ends",
+            why="parts of samples are gathered where the split ends",
             symbols="2 AG(p2, b a |y_split|); through hosts 2 (1-1/p2) b a |y_split| / "
             "(gather_rate SB)",
             numbers="{split_bytes:.6g} B, {seconds:.6g} s",
@@ -205,7 +205,7 @@ class Terms:
             "iteration",
             "time of handing out samples through host memory",
             kind="bottleneck",
-            why="parts of samples are handed out through host memory",
+            why="parts of samples are distributed through host memory",
             symbols="max(0, b a |x_1| - 256 MiB) / (large_message SB) (1 + host_jitter z(n))",
         ),
     ]
@@ -216,7 +216,7 @@ class Terms:
             "iteration",
             "time of transfers from stage to stage",
             kind="limitation",
-            why="activations go from stage to stage",
+            why="stages send activations and gradients to each other",
             symbols="2 (p2-1) P + max(0, 2 (S-1) P - hidden), P = alpha + b/S a c beta, c: items "
             "across the cut",
             numbers="P = {group_latency:.4g} s + {stage_bytes:.6g} B / {group_bandwidth:.4g} B/s, "
@@ -230,7 +230,7 @@ class Terms:
             "iteration",
             "time of opening log files at exchanges (plain software)",
             kind="bottleneck",
-            why="every PE opens log files at each exchange, one PE after the other",
+            why="PEs open log files at each exchange, one after another",
             symbols="(2 L_c + [p1 > 1] 1/A) p tau",
             numbers="(2 x {logged:g} + {across:g}) x {p:g} x {log_open:.4g} s",
         ),
@@ -242,7 +242,7 @@ class Terms:
             "iteration",
             "time that PEs wait for the slowest of them",
             kind="bottleneck",
-            why="all PEs wait for the slowest of them",
+            why="all PEs wait for the slowest one",
             symbols="jitter z(p) x a pass computing",
         ),
     ]
@@ -253,27 +253,27 @@ class Terms:
             "iteration",
             "time of communication while PEs compute, beside the other terms",
             kind="bottleneck",
-            why="exchanges pass while PEs compute, and cost no time",
+            why="exchanges overlap with computing and cost no time",
             symbols="communication that passes while PEs compute: no part of the time",
             once=True,
         ),
     ]
 
     def add(self, part: Part, per: Per | None = None) -> "Cells":
-        """Seconds of all terms of a part, or of those that are paid so."""
+        """Sum all terms of a part [s], or those paid per sample or per iteration."""
         first, *others = (getattr(self, name) for name in list_terms(part, per))
         total: Cells = sum(others, first)
         return total
 
     @property
     def compute(self) -> "Cells":
-        """[s] computing."""
-        # Two sums first, as `kernels.configuration.run` keeps them: both agree to the last bit.
+        """Compute time [s]."""
+        # Two partial sums, as in `kernels.configuration.run`, so that both agree to the last bit.
         return self.add("compute", "sample") + self.add("compute", "iteration")
 
     @property
     def communication(self) -> "Cells":
-        """[s] communicating."""
+        """Communication time [s]."""
         return self.add("communication")
 
 
@@ -283,7 +283,7 @@ TERMS: dict[str, Term] = {
 
 
 def list_terms(part: Part, per: Per | None = None) -> tuple[str, ...]:
-    """The names of the terms of a part, or of those that are paid so."""
+    """List the terms of a part, or those paid per sample or per iteration."""
     return tuple(
         name
         for name, term in TERMS.items()

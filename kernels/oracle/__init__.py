@@ -1,1 +1,1 @@
-"""The machine oracle: layers reduced once, an iteration in closed form, limits, the answer."""
+"""The oracle: work of layers, an iteration in closed form, limits, uncertainty, the answer."""

@@ -26,23 +26,23 @@ from kernels.oracle.formulas import (
     mark_segmented,
     time_iteration,
 )
-from kernels.oracle.limits import Early, early, limits
+from kernels.oracle.limits import InvariantFlags, find_invariant_flags, limits
 from kernels.oracle.uncertainty import Spread, spread
 
 Tree = TypeVar("Tree")
-# Times whose quotient is below it are the same: no physical difference is as small.
+# Times with a smaller ratio count as equal, since such differences are rounding.
 SAME = 1 + 1e-9
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Answer:
-    """Terms [s an epoch], memory [B a PE], limit flags; what they hold for.
+    """The oracle's answer in every cell.
 
-    compute, communication: sums of terms. replicas: p1; group: p2; segments: S, 1 where nothing
-    is cut into them; batch: b; global_batch: B; iterations: I, an epoch. spread: how far times may
-    be off; None where nobody asked. epochs: to the target; None where no law is known.
-    epochs_spread: of their logarithm. train_spread: of that of the time to the target.
+    terms, compute, communication [s per epoch], memory [B per PE], limit: flags. replicas: p1;
+    group: p2; segments: S, 1 without segments; batch: b; global_batch: B; iterations: I per epoch.
+    spread: of times; None if not requested. epochs: to the target; None without a law of epochs.
+    epochs_spread, train_spread: of the logarithms of epochs and of the time to the target.
     """
 
     terms: Terms
@@ -63,12 +63,12 @@ class Answer:
 
     @property
     def epoch_time(self) -> Cells:
-        """[s] an epoch."""
+        """Time of an epoch [s]."""
         return self.compute + self.communication
 
     @property
     def train_time(self) -> Cells:
-        """[s] to the target; the answer knows how many epochs that takes."""
+        """Time to the target [s]; requires `epochs`."""
         assert self.epochs is not None  # a spec without a law has no such output
         return self.epoch_time * self.epochs
 
@@ -76,31 +76,31 @@ class Answer:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Invariants:
-    """The part of stage two with few dimensions, computed once, ahead of the cells.
+    """Part of stage two that has few dimensions and is computed once, before the cells.
 
-    exists: whether there is such a configuration. paths: of the machine's exchanges.
+    exists: whether a configuration can exist. paths: costs of the machine oracle's exchanges.
     """
 
     exists: Flags
-    flags: Early
+    flags: InvariantFlags
     paths: Paths | None
 
 
 def find_invariants(case: Case) -> Invariants:
-    """The invariants of a case."""
+    """Compute the invariants of a case."""
     run = case.run
-    # Not where serial has several PEs, or a group does not divide p: p1 is rounded there.
+    # False if serial has several PEs or a group does not divide p, since p1 is then rounded.
     exists = xp.equal(run.replicas * run.group, run.p) & case.bounds.defined
-    if "segments" in case.choices:  # those of less than a sample are no choice; one always is
+    if "segments" in case.choices:  # less than a sample each is no choice; one segment always is
         exists = exists & xp.less_equal(run.segments, xp.maximum(run.batch, 1.0))
-    flags = early(case.bounds, case.run, case.network, count_segments(case))
+    flags = find_invariant_flags(case.bounds, case.run, case.network, count_segments(case))
     return Invariants(exists, flags, find_fixed_paths(case))
 
 
 def evaluate(case: Case, invariants: Invariants | None = None) -> Answer:
-    """The answer for every cell, of several choices for the best: stage two.
+    """Compute the answer of every cell, for the best of its choices: stage two.
 
-    NaN where no such configuration exists. invariants: where they are at hand.
+    NaN where the configuration cannot exist. invariants: if already computed.
     """
     answer = _evaluate_all(case, invariants or find_invariants(case))
     for _ in case.choices:
@@ -109,19 +109,19 @@ def evaluate(case: Case, invariants: Invariants | None = None) -> Answer:
 
 
 def choose_answer(choices: Answer) -> Answer:
-    """The best in each cell of the answers along the leading dimension."""
+    """Choose the best answer of each cell along the leading dimension."""
     pick = _pick_choice(choices)
     chosen: Answer = jax.tree.map(lambda leaf: _take_choice(leaf, pick, pick.ndim + 1), choices)
     return chosen
 
 
 def answer_case(case: Case) -> Answer:
-    """The whole answer, in numpy's arrays."""
+    """Compute the answer, as numpy arrays."""
     return fetch(_evaluate(case))
 
 
 def settle_choices(case: Case) -> Case:
-    """The case with the choices that are the best in each cell, and no others."""
+    """Replace each cell's choices by the best one."""
     return fetch(_settle_choices(case)) if case.choices else case
 
 
@@ -132,12 +132,12 @@ def _evaluate(case: Case) -> Answer:
 
 @compiled(numpy=True)
 def _settle_choices(case: Case) -> Case:
-    # Spreads choose nothing.
+    # Uncertainty does not affect the choice.
     return replace(take_best(replace(case, uncertainty=None), case), choices=())
 
 
 def take_best(case: Case, tree: Tree) -> Tree:
-    """Arrays [..., choices, cells] at the choices that are the best in each cell of the case."""
+    """Take arrays [..., choices, cells] at the best choice of each cell."""
     answer, rank = _evaluate_all(case, find_invariants(case)), xp.ndim(case.run.p)
     for done in range(len(case.choices)):
         pick = _pick_choice(answer)
@@ -147,7 +147,7 @@ def take_best(case: Case, tree: Tree) -> Tree:
 
 
 def _evaluate_all(case: Case, invariants: Invariants) -> Answer:
-    """The answer for each of the choices."""
+    """Compute the answers of all choices."""
     run, exists, training = case.run, invariants.exists, case.training
     segmented = mark_segmented(case)
     needed = xp.where(exists, find_memory(case), xp.nan)
@@ -175,18 +175,18 @@ def _evaluate_all(case: Case, invariants: Invariants) -> Answer:
 
 
 def _add_spreads(times: Spread | None, epochs: Cells | None) -> Cells | None:
-    """Spread of the time to the target; time per epoch and their number are independent."""
+    """Return the spread of the time to the target; time per epoch and epochs are independent."""
     return None if times is None or epochs is None else xp.hypot(times.total, epochs)
 
 
 def _pick_choice(choices: Answer) -> AnyArray:
-    """The number, in each cell, of the choice that is the fastest of those allowed.
+    """Return the index of each cell's fastest feasible choice, or of any existing one if none is.
 
-    Where none is allowed, of those that exist. With a law of epochs: the soonest at the target.
+    With a law of epochs the fastest has the least time to the target.
     """
     time = choices.epoch_time if choices.epochs is None else choices.train_time
-    # `argmin` takes NaN for the least: what does not exist is infinitely slow. The flags may vary
-    # with more dimensions than the time.
+    # `argmin` treats NaN as the least, so configurations that do not exist become infinitely slow.
+    # The flags may vary along more dimensions than the time.
     time, _ = xp.broadcast_arrays(xp.where(xp.isnan(time), xp.inf, time), choices.limit)
     forbidden = (choices.limit & LIMITS(FORBIDS)) > 0
     allowed = xp.where(forbidden, xp.inf, time)
@@ -194,17 +194,15 @@ def _pick_choice(choices: Answer) -> AnyArray:
 
 
 def _find_least(times: Cells) -> AnyArray:
-    """The first of the choices that are as fast as the fastest: the smallest group, the fewest
-    segments.
-    """
-    # All that wait for hosts take as long, but for rounding, which no answer may depend on.
+    """Return the first choice as fast as the fastest: the smallest group, the fewest segments."""
+    # All choices that wait for hosts take equally long, apart from rounding, which must not decide.
     return (times <= SAME * xp.min(times, axis=0)).argmax(axis=0)
 
 
 def _take_choice(leaf: AnyArray | float, pick: AnyArray, rank: int) -> AnyArray:
-    """A leaf [..., choice, cells] at the choice that each cell picks: [..., cells].
+    """Take a leaf [..., choice, cells] at each cell's choice: [..., cells].
 
-    rank: dimensions of the choice and the cells together; constants have fewer.
+    rank: number of dimensions of choice and cells; constants have fewer.
     """
     values = xp.asarray(leaf)
     axis = values.ndim - rank

@@ -1,8 +1,8 @@
-"""Exchanges: what PEs send each other, on rails, and what of it computing hides.
+"""Exchanges between PEs, on rails, and the share that overlaps with computing.
 
-The machine oracle's terms of communication (docs/machine.md, Network and Overlap). Symbols: p PEs =
-p1 replicas x p2; b samples of one of A passes; a bytes an item, g a gradient; S segments; omega the
-part of the time computing that hides communication.
+These are the machine oracle's terms of communication (docs/machine.md, Network and Overlap).
+Symbols: p PEs = p1 replicas x p2; b samples of one of A passes; a bytes per item, g per gradient; S
+segments; omega, the share of compute time that hides communication.
 """
 
 from collections.abc import Mapping
@@ -35,18 +35,18 @@ from kernels.parallelism.spatial import Halos, find_halo_path
 from kernels.work.group import GroupWork
 from kernels.work.touched import count_exchanged
 
-# What of a pass takes longer on a slow PE.
+# Terms of a pass that take longer on a slow PE.
 PASSING = ("forward_backward", "pipeline_bubble", "pass_overhead", "launch_wait")
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Paths:
-    """Costs of exchanges that no bytes change, by flow; computed once, ahead of the cells.
+    """Costs of exchanges that do not depend on bytes; computed once, before the cells.
 
-    gradients: all-reduces across replicas. groups: what each parallelism sends inside a group.
-    hosts [s]: of gradients that pass through host memory. slowest: z(p), how far the slowest of p
-    PEs is from their mean, in standard deviations.
+    gradients: all-reduces across replicas. groups: exchanges inside a group, by parallelism. hosts
+    [s]: of gradients that pass through host memory. slowest: z(p), by how many standard deviations
+    the slowest of p PEs exceeds the mean.
     """
 
     gradients: Costs
@@ -56,15 +56,15 @@ class Paths:
 
 
 def find_paths(case: Case) -> Paths:
-    """The paths of a case's flows."""
-    run, reach, of_gradients = case.run, find_reach(case), _reach_gradients(case)
+    """Compute the costs of a case's exchanges."""
+    run, reach, network = case.run, find_reach(case), _reach_gradients(case)
     replicas = ring_replicas(case)
     hosts = (
-        parallelism.reduce_through_hosts(sent, case, of_gradients, reach.slowest_node, replicas)
+        parallelism.reduce_through_hosts(sent, case, network, reach.slowest_node, replicas)
         for parallelism, sent in list_parts(case)
     )
-    costs = reduce_costs(of_gradients, replicas, case.options.algorithm)
-    if case.options.algorithm == "auto":  # of which rings are the first
+    costs = reduce_costs(network, replicas, case.options.algorithm)
+    if case.options.algorithm == "auto":  # rings come first
         costs = limit_to_first(costs, case.network.whole_gradients)
     return Paths(
         gradients=contend(costs, run.phi),
@@ -78,20 +78,20 @@ def find_paths(case: Case) -> Paths:
 
 
 def exchange(case: Case, computing: Mapping[str, Cells], paths: Paths) -> Terms:
-    """The terms of one pass `computing`, by name, and those of what its PEs exchange."""
+    """Add exchanges to the compute terms of one pass, by name."""
     left = case.software.overlap * computing["forward_backward"]
     seconds: dict[str, Cells] = dict.fromkeys(TERMS, xp.zeros(())) | dict(computing)
     for sent in _list_exchanges(case, paths):
-        # Of several a term is the sum.
+        # Exchanges of the same term add up.
         seconds[sent.term] = seconds[sent.term] + sent.steps * sent.seconds
         if sent.hideable is None:  # subtracting zeros took a tenth of a cell's time
             continue
         once = xp.minimum(sent.hideable, sent.share * xp.maximum(left, 0.0) / sent.cuts)
         hidden = sent.steps * once
         seconds[sent.term] = seconds[sent.term] - hidden
-        # An iteration hides what is exchanged in each of its passes A times.
-        often = 1.0 if TERMS[sent.term].once else case.run.accumulate
-        seconds["hidden_communication"] = seconds["hidden_communication"] + often * hidden
+        # An iteration has A passes, each of which hides its exchanges.
+        times = 1.0 if TERMS[sent.term].once else case.run.accumulate
+        seconds["hidden_communication"] = seconds["hidden_communication"] + times * hidden
         if sent.before:
             left = left - sent.cuts * once
     seconds["straggler_wait"] = _wait_for_slowest(case, computing, paths)
@@ -99,13 +99,13 @@ def exchange(case: Case, computing: Mapping[str, Cells], paths: Paths) -> Terms:
 
 
 def _list_exchanges(case: Case, paths: Paths) -> list[Exchange]:
-    """Those inside groups, of layers, come before gradients, which then find less to hide them."""
+    """List exchanges in the order in which they use up the time that can hide them."""
     inside = list_exchanges(case, paths.groups)
     return [*inside, _exchange_gradients(case, paths), _log_gradients(case)]
 
 
 def ring_replicas(case: Case) -> Ring:
-    """Each PE with its likes in other replicas; where all have all weights, all PEs."""
+    """Return the ring of PEs with the same weights, over all replicas."""
     run, alike = case.run, case.find_alike()
     if alike is None:
         return Ring(run.replicas, run.group, run.p)
@@ -126,7 +126,7 @@ def ring_replicas(case: Case) -> Ring:
 
 
 def find_links(case: Case) -> tuple[Link, Link, Link]:
-    """The paths from PE to PE of a group, of its PEs with their likes, and of a halo."""
+    """Return the paths between PEs of a group, between replicas, and of halos."""
     run, reach = case.run, find_reach(case)
     inside, one = Ring(run.group, xp.ones(()), run.p), xp.ones(())
     halos = [
@@ -142,7 +142,7 @@ def find_links(case: Case) -> tuple[Link, Link, Link]:
 
 
 def find_reach(case: Case) -> Reach:
-    """The network as the exchanges inside a group reach it."""
+    """Return the network as exchanges inside a group use it."""
     network, software = _reach(case.network, case.software), case.software
     return Reach(
         plain=network,
@@ -153,95 +153,95 @@ def find_reach(case: Case) -> Reach:
 
 
 def _reach_gradients(case: Case) -> Network:
-    """The network as the exchange of gradients reaches it."""
+    """Return the network as the exchange of gradients uses it."""
     return _reach_inside(_reach(case.network, case.software), case.software.node_reduce)
 
 
 def _reach(network: Network, software: Software) -> Network:
-    """The network as software reaches it: what of its links, and how soon."""
-    # By their spans: a machine of one node has its level several times (grids/inputs/machine.py).
+    """Return the network with the latencies and bandwidths that software achieves."""
+    # By span, since a machine of one node repeats its level (grids/inputs/machine.py).
     beyond = xp.greater(network.span, network.span[0])
-    of_level = xp.expand_dims(beyond, tuple(range(beyond.ndim, xp.ndim(network.latency))))
+    is_outer = xp.expand_dims(beyond, tuple(range(beyond.ndim, xp.ndim(network.latency))))
 
     def scale(stated: PerLevel, factor: Cells) -> PerLevel:
-        return stated * xp.where(of_level, factor, 1.0)
+        return stated * xp.where(is_outer, factor, 1.0)
 
     return replace(
         network,
         latency=scale(network.latency, software.startup),
         bandwidth=scale(network.bandwidth, software.rail),
-        # A share of what is stated, as the rail's: here it is of what that leaves.
+        # Both are shares of stated values; `flow` becomes a share of what `rail` leaves.
         flow=software.flow / software.rail,
     )
 
 
 def _reach_inside(network: Network, share: Cells) -> Network:
-    """The network with a share of the bandwidth inside a node."""
+    """Return the network with a share of the bandwidth inside a node."""
     inside = network.bandwidth[0] * share
     others = xp.broadcast_to(network.bandwidth[1:], (len(network.span) - 1, *xp.shape(inside)))
     return replace(network, bandwidth=xp.concatenate([inside[None], others]))
 
 
 def _stage_through_hosts(network: Network, software: Software) -> Network:
-    """The network as it is through host memory, where PEs do not see each other's."""
+    """Return the network with paths through host memory, for systems with `staging`."""
     startup = software.halo_startup * network.staging_latency
-    # All paths begin inside a node: what bounds it bounds them.
-    # So that infinite bandwidth, of who has no such path, divides: else there are no derivatives.
+    # All paths begin inside a node, so its bound applies to all of them.
+    # Divide by the staging bandwidth: inf, without staging, then stays differentiable.
     share = 1 / xp.maximum(network.bandwidth[0] / network.staging_bandwidth, 1.0)
     return _reach_inside(replace(network, latency=xp.maximum(network.latency, startup)), share)
 
 
 def find_slowest(p: Cells) -> Cells:
-    """z(p), the expected largest of p standard normal numbers (Blom 1958); 0 of one."""
+    """Compute z(p), the expected maximum of p standard normal numbers (Blom 1958); 0 for p = 1."""
     return xp.where(xp.greater(p, 1), find_quantile((p - 0.375) / (p + 0.25)), 0.0)
 
 
 def _exchange_gradients(case: Case, paths: Paths) -> Exchange:
-    """K messages, of which all but the last can leave while the backward pass runs."""
+    """Compute the exchange of K messages; all but the last can overlap with the backward pass."""
     run, software = case.run, case.software
     m = run.gradient_delta * count_gradient(case.machine_work, run)
-    # None at all where nothing has weights.
+    # At most one per layer with weights: none if no layer has any.
     messages = xp.minimum(xp.maximum(m / software.bucket, 1.0), case.machine_work.tensors)
     seconds = time_fastest(paths.gradients, m, messages)
     alike = case.find_alike()
-    if alike is not None:  # they pass through host memory, where there is such a path
+    if alike is not None:  # systems with staging send these through host memory
         staged = xp.isfinite(case.network.staging_bandwidth) & xp.greater(alike.degree, 1)
         seconds = xp.where(staged, 0.0, seconds)
     hosts = paths.hosts
     if case.options.zero == 3:
-        # Weights are gathered in each pass forward and backward, gradients reduced once
-        # (Rajbhandari et al. 2020, ZeRO): each takes half as long as an all-reduce.
-        seconds, hosts = ((run.accumulate + 0.5) * each for each in (seconds, hosts))
+        # Each pass gathers weights forward and backward, an iteration reduces gradients once
+        # (Rajbhandari et al. 2020, ZeRO); each of these is half an all-reduce.
+        seconds, hosts = ((run.accumulate + 0.5) * time for time in (seconds, hosts))
     early = 1 - 1 / xp.maximum(messages, 1.0)
     share = early * _take_backward(case.options) / count_segments(case)
     return Exchange("gradient_exchange", hosts + seconds, early * seconds, share)
 
 
 def _log_gradients(case: Case) -> Exchange:
-    """p tau an iteration: log files that every PE opens, one after the other in one folder."""
+    """Compute p tau per iteration: every PE opens a log file, one after another in one folder."""
     run = case.run
-    often = xp.where(xp.greater(run.replicas, 1), 1 / run.accumulate, 0.0)
-    return Exchange("log_files", often * run.p * case.software.log_open)
+    per_pass = xp.where(xp.greater(run.replicas, 1), 1 / run.accumulate, 0.0)
+    return Exchange("log_files", per_pass * run.p * case.software.log_open)
 
 
 def count_gradient(work: GroupWork, run: Run) -> Cells:
-    """Weights of the all-reduce of gradients: of tables, the rows of an iteration's samples."""
+    """Count weights of the gradients' all-reduce; of tables, rows of an iteration's samples."""
     if work.touched is None:
         return work.gradient
     return count_exchanged(work.touched, run.accumulate * run.batch, run.replicas)
 
 
 def count_sent(case: Case) -> float:
-    """Weights whose gradients one cell's all-reduce takes as long as."""
+    """Return the weights of the gradients' all-reduce, for a case of one cell."""
     return float(xp.max(xp.asarray(count_gradient(case.machine_work, case.run))))
 
 
 def _take_backward(options: Options) -> float:
-    """The part of forward and backward passes that is backward; layers run again are part of it."""
+    """Return the share of compute time that is backward, including recomputation."""
     return 2 / 3 if options.recompute == "none" else 3 / 4
 
 
 def _wait_for_slowest(case: Case, computing: Mapping[str, Cells], paths: Paths) -> Cells:
-    """For the slowest PE, once a pass; updates follow when all PEs have waited."""
+    """Compute the wait for the slowest PE, once per pass; updates follow after it."""
     passing = reduce(add, (computing[name] for name in PASSING if name in computing))
     return case.software.jitter * paths.slowest * passing

@@ -1,4 +1,4 @@
-"""Formulas: the one place that asks which oracle answers, Table III or the machine as it is."""
+"""Choose the formulas of the oracle, Table III or the machine; no other module does."""
 
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ Work = GroupWork | TableWork
 
 @compiled("options", numpy=True)
 def time_layers(layers: Layers, pe: PE, delta: Cells, options: Options) -> LayerTimes:
-    """FW_l, BW_l [s a sample], WU_l [s an iteration] of items of `delta` bytes, and a pass' own."""
+    """Compute the times of layers with items of `delta` bytes."""
     if options.oracle == "paper":
         return table_layers.time_layers(layers, pe, delta, options.optimizer)
     return layer_times(layers, pe, delta, options)
@@ -42,9 +42,10 @@ def find_slowdown(
     launch: Cells,
     options: Options,
 ) -> PerLayer:
-    """Measured `seconds` FW_l + BW_l a sample over those of the formulas, on the PE of the
-    measurement, which was taken with `batch` samples at once, where the host took `launch` seconds
-    to launch a layer; in Table III neither has a say.
+    """Return measured over computed times, on the PE of the measurement.
+
+    seconds: measured FW_l + BW_l per sample, with `batch` samples at once. launch: seconds in which
+    that host launches a layer. Table III ignores the last two.
     """
     if options.oracle == "paper":
         return table_layers.find_slowdown(layers, pe, delta, seconds)
@@ -52,34 +53,31 @@ def find_slowdown(
 
 
 def time_part(division: Division) -> LayerTimes:
-    """The layers' times on one PE of the group; by Table III those of whole layers."""
+    """Compute the layers' times on one PE of the group; in Table III those of whole layers."""
     if division.options.oracle == "paper":
         return time_layers(division.layers, division.pe, division.delta, division.options)
     return reduction.time_part(division)
 
 
 def reduce_work(division: Division) -> Work:
-    """The work of a group's busiest PE: stage one."""
+    """Compute the work of a group's busiest PE: stage one."""
     if division.options.oracle == "paper":
         return reduce_table(division, time_part(division))
     return reduction.reduce_part(division, time_part(division))
 
 
-# Compiled, for who is outside of programs.
+# Compiled, for callers outside of programs.
 reduce_layers = compiled(numpy=True)(reduce_work)
 time_parts = compiled(numpy=True)(time_part)
 
 
 def find_fixed_paths(case: Case) -> Paths | None:
-    """Costs of exchanges that no bytes change, ahead of the cells; None by Table III."""
+    """Compute costs of exchanges that do not depend on bytes; None for Table III."""
     return find_paths(case) if case.options.oracle == "machine" else None
 
 
 def time_iteration(case: Case, paths: Paths | None = None) -> Times:
-    """Seconds an iteration, in which PEs may have waited for samples: stage two.
-
-    paths: where they are at hand.
-    """
+    """Compute the times of an iteration: stage two. paths: if already computed."""
     if isinstance(case.work, TableWork):
         return add_terms(accumulate_passes(table_iii.time_pass(case, case.work), case.run))
     terms = time_pass(case, paths or find_paths(case))
@@ -90,35 +88,35 @@ def time_iteration(case: Case, paths: Paths | None = None) -> Times:
 
 
 def mark_segmented(case: Case) -> Cells:
-    """1 where samples pass in segments."""
+    """Return 1 where samples pass in segments, else 0."""
     if isinstance(case.work, TableWork):
         return case.work.pipelined
     return float(layout.is_segmented(case))
 
 
 def count_segments(case: Case) -> Cells:
-    """S, into which samples are cut wherever they are; one stage is not cut."""
+    """Return the number of segments; 1 for a single stage."""
     if isinstance(case.work, TableWork):
         return xp.where(xp.greater(case.run.group, 1), case.run.segments, 1.0)
     return layout.count_segments(case)
 
 
 def find_memory(case: Case) -> Cells:
-    """Bytes of the fullest PE of every cell."""
+    """Compute bytes of the fullest PE of every cell."""
     if isinstance(case.work, TableWork):
         return table_iii.find_bound(case, case.work)
     return memory.find_memory(shard_states(case, case.work), case.run.batch, case.pe.reserved)
 
 
 def find_share(case: Case) -> Cells | None:
-    """The part of its weights' states that a PE has; None without ZeRO, where it has all."""
+    """Return the share of its weights' states that a PE holds; None without ZeRO."""
     if case.run.sharded is None:
         return None
     return 1 - case.run.sharded * (1 - 1 / ring_replicas(case).degree)
 
 
 def shard_states(case: Case, work: GroupWork) -> GroupWork:
-    """The work with the states that a PE has, and the weights that it gathers."""
+    """Return the work with the states that a PE holds under ZeRO, and weights that it gathers."""
     share = find_share(case)
     if share is None:
         return work
@@ -127,16 +125,16 @@ def shard_states(case: Case, work: GroupWork) -> GroupWork:
 
 
 def find_unit(case: Case) -> tuple[Cells, Cells]:
-    """Bytes of what the work of a case counts, and bytes that no tensor has."""
+    """Return bytes per unit of memory in a case's work, and bytes outside of tensors."""
     if case.options.oracle == "paper":
         return case.run.gamma * case.run.delta, 0.0
     return 1.0, case.pe.reserved
 
 
 def hold_layers(division: Division) -> tuple[PerLayer, PerLayer]:
-    """Bytes a sample of what each layer keeps on one PE of the group, and of its weights' states.
+    """Return what each layer keeps on one PE [B per sample], and its weights' states [B].
 
-    By Table III all of its sum, gamma left out.
+    For Table III all of its sum, without gamma.
     """
     if division.options.oracle == "paper":
         kept, states = table_layers.hold_layers(division)

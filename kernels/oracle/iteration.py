@@ -1,7 +1,7 @@
 """An iteration of the machine oracle, in closed form: stage two.
 
 Symbols: p PEs = p1 replicas x p2; B global batch, b samples of one of A passes through a replica,
-B = A b p1; S segments; omega the part of the time computing that hides communication.
+B = A b p1; S segments; omega, the share of compute time that hides communication.
 """
 
 from collections.abc import Mapping
@@ -19,31 +19,31 @@ from kernels.work.compute import wait_for_launches
 
 
 def time_pass(case: Case, paths: Paths) -> Terms:
-    """Seconds of one pass, and what follows it once an iteration; paths: found ahead of the cells.
+    """Compute the terms of one pass, and of what follows once per iteration.
 
-    Closed-form in everything that a sweep varies.
+    Closed-form in everything that a sweep varies. paths: computed once, before the cells.
     """
     return exchange(case, _time_computing(case), paths)
 
 
 def time_feed(case: Case) -> Cells:
-    """Seconds in which the hosts of a node feed an iteration.
+    """Compute seconds in which the hosts of a node supply an iteration's samples.
 
-    B / n samples; or all of a replica's, where a group of several nodes needs them whole: each node
+    B / n samples; or all of a replica's if a group spans nodes that need whole samples: every node
     of a filter or channel group, and a pipeline's first.
     """
     run = case.run
     samples = run.global_batch / nodes(run.p, case.network)
     for part, _ in list_parts(case):
         if part.feeds_all:
-            all_of_them = run.accumulate * run.batch * _share_fed(case)
-            whole = xp.where(xp.greater(part.find_degree(case), 1), all_of_them, 0.0)
+            needed = run.accumulate * run.batch * _share_fed(case)
+            whole = xp.where(xp.greater(part.find_degree(case), 1), needed, 0.0)
             samples = xp.maximum(samples, whole)
     return xp.asarray(samples / case.network.input_rate)
 
 
 def _share_fed(case: Case) -> Cells:
-    """The part of each sample that a node needs whose PEs divide rows, of which each has some."""
+    """Return the share of each sample that a node needs if PEs divide its rows."""
     alike = case.find_alike()
     if alike is None:
         return 1.0
@@ -52,7 +52,7 @@ def _share_fed(case: Case) -> Cells:
 
 
 def _time_computing(case: Case) -> Mapping[str, Cells]:
-    """Seconds of a pass by term, of a PE that sends nothing; updates, once an iteration."""
+    """Compute seconds of a pass by term, without exchanges; updates once per iteration."""
     work, run = case.machine_work, case.run
     seconds = {
         "forward_backward": run.batch * work.forward_backward,
@@ -66,13 +66,13 @@ def _time_computing(case: Case) -> Mapping[str, Cells]:
 
 
 def _update(case: Case) -> Cells:
-    """Seconds of the update: with ZeRO of a replica's part of the weights."""
+    """Compute seconds of the update; with ZeRO for a replica's share of the weights."""
     update = xp.asarray(case.machine_work.update)
     return update / ring_replicas(case).degree if case.options.zero else update
 
 
 def _wait_for_launches(case: Case) -> Cells:
-    """Time to launch N layers beyond the device's time, in each step of a pass."""
+    """Compute seconds of waiting for launches in all steps of a pass."""
     work, run = case.machine_work, case.run
     cuts = (part.cut_steps(case) for part, _ in list_parts(case))
     device = run.batch / reduce(mul, cuts, 1.0) * work.forward_backward + work.fixed

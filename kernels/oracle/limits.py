@@ -1,4 +1,4 @@
-"""Limits: what forbids a configuration, as the flags of `kernels.names.flags`.
+"""Limits that make a configuration infeasible, as the flags of `kernels.names.flags`.
 
 ParaDL, Table III, column Number of PEs, and section 4.6.
 """
@@ -17,16 +17,18 @@ from kernels.work.group import Bounds
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Early:
-    """Flags that need no memory: of the group; of a batch, whole and cut into segments."""
+class InvariantFlags:
+    """Flags that do not depend on memory: of the group; of a batch, whole or in segments."""
 
     group: Limits
     batch: Limits
     segments: Limits
 
 
-def early(bounds: Bounds, run: Run, network: Network, segments: Cells) -> Early:
-    """Each varies with few dimensions of the cells. segments: into which samples are cut."""
+def find_invariant_flags(
+    bounds: Bounds, run: Run, network: Network, segments: Cells
+) -> InvariantFlags:
+    """Compute flags that vary along few dimensions. segments: number of parts of a batch."""
     groups = divides(run.group, run.p)
     group = (
         _flag(xp.logical_not(bounds.fits), Limit.TOO_MANY_PES)
@@ -35,40 +37,40 @@ def early(bounds: Bounds, run: Run, network: Network, segments: Cells) -> Early:
         | _flag(xp.greater(run.p, network.size), Limit.MACHINE_TOO_SMALL)
     )
     uneven = _flag(xp.logical_not(is_whole(run.batch)), Limit.UNEVEN)
-    return Early(group, _samples(run.batch), uneven | _samples(run.batch / segments))
+    return InvariantFlags(group, _samples(run.batch), uneven | _samples(run.batch / segments))
 
 
 def limits(
     segmented: Cells,
-    early: Early,
+    invariant: InvariantFlags,
     run: Run,
     memory: Cells,
     memory_capacity: Cells,
 ) -> Limits:
-    """All flags of every cell; of a group that does not divide p there is no more to say.
+    """Compute all flags of every cell; only GROUP_DOES_NOT_DIVIDE if the group does not divide p.
 
-    segmented: 1 where samples pass in segments; memory [B], of which a PE has so much.
+    segmented: 1 if samples pass in segments. memory: bytes that a PE needs.
     """
     flags = (
-        early.group
-        | xp.where(xp.equal(segmented, 1), early.segments, early.batch)
-        # NaN is greater than nothing: memory that is not known is no verdict.
+        invariant.group
+        | xp.where(xp.equal(segmented, 1), invariant.segments, invariant.batch)
+        # Comparisons with NaN are false: unknown memory sets no flag.
         | _flag(xp.greater(memory, memory_capacity), Limit.MEMORY)
         | _flag(xp.greater(run.global_batch, run.samples), Limit.BATCH_EXCEEDS_DATASET)
     )
     if run.largest_batch is not None:
         flags = flags | _flag(xp.greater(run.global_batch, run.largest_batch), Limit.NO_CONVERGENCE)
-    # Its p1 is rounded: other flags would be of a run on another number of PEs.
-    alone = LIMITS(Limit.GROUP_DOES_NOT_DIVIDE)
-    return xp.where((early.group & alone) > 0, alone, flags)
+    # With p1 rounded, other flags would describe a run on another number of PEs.
+    undivided = LIMITS(Limit.GROUP_DOES_NOT_DIVIDE)
+    return xp.where((invariant.group & undivided) > 0, undivided, flags)
 
 
 def _samples(count: Cells) -> Limits:
-    """Flags of so many samples at once."""
+    """Compute the flags of a number of samples per pass."""
     few = _flag(xp.less(count, 1), Limit.BATCH_TOO_SMALL)
     return few | _flag(xp.logical_not(is_whole(count)), Limit.UNEVEN)
 
 
 def _flag(condition: Flags, limit: Limit) -> Limits:
-    # Both of two bytes: the flags of a cell never become a wider integer.
+    # Both have two bytes, so that flags are not promoted to a wider integer.
     return xp.where(condition, LIMITS(limit), LIMITS(0))

@@ -1,8 +1,8 @@
-"""Points: configurations one by one, and not on a grid, each with values of its own.
+"""Points: single configurations, not on a grid, with values of their own.
 
-Cells have one dimension, that of the points, or two: rows, and the points of each. What is discrete
-is looked up in a table, whose cells are all PE counts (and groups, segments) of one model, data
-set, system and strategy; continuous parameters take each point's values (`places.py`).
+Cells have one dimension, points, or two: rows of a table and the points of each. Discrete
+parameters are looked up in the table, whose cells are all PE counts (and groups, segments) of one
+model, data set, system and strategy; continuous parameters get each point's values (`places.py`).
 """
 
 from collections.abc import Mapping
@@ -28,10 +28,10 @@ Tree = TypeVar("Tree")
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Points:
-    """Cases in one dimension: rows of a table, or points that were taken of one.
+    """Cases in one dimension: rows of a table, or points taken from one.
 
-    division: the layers in their groups, where they are to be reduced anew for each point; None
-    where the case's work holds for all of them.
+    division: the layers in their groups, to be summed anew for each point; None if the case's work
+    holds for all points.
     """
 
     case: Case
@@ -39,29 +39,29 @@ class Points:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Sizes of the points' dimensions, without those of choices in front."""
+        """Sizes of the points' dimensions, without leading ones of choices."""
         return tuple(xp.shape(self.case.run.p)[len(self.case.choices) :])
 
 
 def take_points(table: Points, rows: AnyArray, values: Mapping[str, Cells]) -> Points:
-    """The points at `rows` of a table, with values of parameters, by name.
+    """Take points at `rows` of a table, with values of parameters by name.
 
-    rows, values: [point] each; or [row, 1] and [row, point]: several points of a row, whose
-    numbers are then looked up, and what follows from them alone computed, once.
+    rows, values: [point] each; or [row, 1] and [row, point] for several points per row, whose
+    lookups and everything that depends only on them are then done once.
     """
     dims = (1,) * xp.ndim(rows)
 
     def take(leaf: AnyArray) -> Array:
         whole = xp.asarray(leaf)
-        # The last dimension is that of the cells; of size 1, and of constants, there is one value.
+        # The last dimension is the cells'; constants and size 1 have a single value.
         if whole.ndim == 0:
             return whole
         return whole[..., rows] if whole.shape[-1] > 1 else whole.reshape(*whole.shape[:-1], *dims)
 
     taken: Points = jax.tree.map(take, table)
-    # A table of one row gives as many points, too.
+    # Also right for tables of one row, whose leaves have size 1.
     shape = xp.broadcast_shapes(xp.shape(rows), *map(xp.shape, values.values()))
-    # Dimensions of choices stand in front of those of the points.
+    # Dimensions of choices come before those of the points.
     choices = (1,) * len(taken.case.choices)
     p = xp.broadcast_to(taken.case.run.p, (*choices, *shape))
     case = replace(taken.case, run=replace(taken.case.run, p=p))
@@ -72,14 +72,14 @@ def take_points(table: Points, rows: AnyArray, values: Mapping[str, Cells]) -> P
 
 
 def evaluate_points(points: Points) -> Answer:
-    """The answer [point]; differentiable in every parameter that has a place, also in those that
-    layers depend on where the points have a division.
+    """Compute the answers [point], differentiable in every parameter of `PLACES`; with a division
+    also in those that layers' times depend on.
     """
     return evaluate(reduce_points(points).case)
 
 
 def reduce_points(points: Points) -> Points:
-    """The points with their layers reduced, each by its own values, and no division."""
+    """Sum the layers by each point's values; the result has no division."""
     case, division = points.case, points.division
     if division is None:
         return points
@@ -88,17 +88,17 @@ def reduce_points(points: Points) -> Points:
 
 
 def settle_points(points: Points) -> Points:
-    """The points with the choices that are the best of each, and no others."""
+    """Replace each point's choices by the best one."""
     if not points.case.choices:
         return points
-    # Spreads choose nothing, and take 32 times as long as the times.
+    # Uncertainty does not affect the choice, and takes 32 times as long as the times.
     case = replace(reduce_points(points).case, uncertainty=None)
     best = take_best(case, points)
     return replace(best, case=replace(best.case, choices=()))
 
 
 def _keep_fullest(work: Work, case: Case) -> Work:
-    """The work with the stage alone that is the fullest: the batch of each point is known."""
+    """Keep only the fullest stage, which is known since each point has one batch."""
     batch = case.run.batch
     both = xp.broadcast_arrays(work.activations, work.parameters, xp.asarray(batch)[None])
     activations, parameters, samples = both

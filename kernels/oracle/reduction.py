@@ -1,6 +1,6 @@
-"""Work: the layers reduced, once, to what the busiest PE of a group does: stage one.
+"""Sum the layers to the work of the busiest PE of a group: stage one of the machine oracle.
 
-For the machine oracle; Table III has its own (`kernels.paper.work`).
+Table III has its own (`kernels.paper.work`).
 """
 
 from functools import partial
@@ -18,13 +18,13 @@ from kernels.work.touched import count_touched
 
 
 def time_part(division: Division) -> LayerTimes:
-    """The layers' times on one PE of the group, of its own part of each."""
+    """Compute the times of a PE's share of each layer."""
     own = find_layout(division.parallelisms).take_part(division)
     return layer_times(own, division.pe, division.delta, division.options)
 
 
 def reduce_part(division: Division, times: LayerTimes) -> GroupWork:
-    """The work of a group's busiest PE, whose parts of layers take so long."""
+    """Compute the work of a group's busiest PE. times: of its shares of the layers."""
     layout = find_layout(division.parallelisms)
     stages, layers = layout.stages, layout.take_part(division)
     own = _take_own(division, layers)
@@ -48,7 +48,7 @@ def reduce_part(division: Division, times: LayerTimes) -> GroupWork:
 
 
 def take_own(division: Division) -> Own:
-    """Memory of each layer on one PE of the group; gathered outputs are whole."""
+    """Compute the memory of each layer on one PE of the group; gathered outputs are whole."""
     return _take_own(division, find_layout(division.parallelisms).take_part(division))
 
 
@@ -58,22 +58,22 @@ def _take_own(division: Division, part: Layers) -> Own:
 
 
 def _gather(division: Division, own: Own) -> Cells:
-    """Bytes of the two largest layers' weights: one computes while the next one is gathered."""
+    """Sum bytes of the two largest layers' weights: one computes while the next is gathered."""
     return xp.sum(xp.sort(division.delta * own.weights, axis=0)[-2:], axis=0)
 
 
 @compiled(numpy=True)
 def hold(division: Division) -> Holding:
-    """Memory that the PEs of a group hold at once."""
+    """Compute the memory of a group's PEs, by stage."""
     return find_layout(division.parallelisms).stages.hold(division, take_own(division))
 
 
 def hold_layers(division: Division) -> tuple[Tensors, PerLayer]:
-    """Each layer's tensors on one PE of the group [B a sample], and its weights' states [B]."""
+    """Return each layer's tensors on one PE [B per sample], and its weights' states [B]."""
     own = take_own(division)
     return own.tensors, find_states(division, own)
 
 
 def _find_most(values: PerStage) -> Cells:
-    """Values of the PE that has the most."""
+    """Return the values of the PE with the most."""
     return xp.max(values, axis=0)

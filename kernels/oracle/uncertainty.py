@@ -1,9 +1,9 @@
-"""Uncertainty: how far the machine oracle's times may be off, as spreads of their logarithms.
+"""Uncertainty of the machine oracle's times, as spreads of their logarithms.
 
-Three causes add up: the parameters of the machine and its software, which are drawn, the same draws
-for every cell; the time of a model on one PE, drawn with them; and the model's own error, which
-grows for runs unlike those that were fitted. Draws and no derivatives: these vanish where
-communication is hidden, and where another algorithm takes over.
+Three causes add up: parameters of the machine and its software, drawn once for all cells; the time
+of a model on one PE, drawn with them; and the model error, which grows for runs unlike the fitted
+ones. Draws rather than derivatives, which vanish where communication is hidden and jump where
+another algorithm becomes the fastest.
 """
 
 from dataclasses import dataclass, replace
@@ -22,19 +22,19 @@ from kernels.namespace import in_numpy, repeat, take_item, xp
 from kernels.oracle.formulas import time_iteration
 from kernels.work.group import slower
 
-# Of the time computing, and of links: no more than all of it is there.
+# Parameters that are shares, and so at most 1.
 PARTS = ("overlap", "rail", "flow")
 Sums = tuple[AnyArray, AnyArray]  # of values, and of their squares
-Draws = tuple[Software, Cells]  # factors of parameters, and of a model's time on one PE
+Draws = tuple[Software, Cells]  # factors on parameters, and on a model's time on one PE
 Tree = TypeVar("Tree")
-# [s] stands for no time, which has no logarithm.
+# [s] Replaces zero times, which have no logarithm.
 NOTHING = 1e-30
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Spread:
-    """Standard deviations of the logarithms of the time computing, communicating, and in all."""
+    """Standard deviations of the logarithms of compute, communication and total time."""
 
     compute: Cells
     communication: Cells
@@ -44,9 +44,9 @@ class Spread:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Errors:
-    """The model's own errors, spreads of logarithms: of computing, of gradients' rings, of others.
+    """Model errors as spreads of logarithms: of computing, of gradients' rings, of other exchanges.
 
-    rings: where gradients have errors of their own. widening: the factor on all of them.
+    rings: whether `reducing` applies to gradients. widening: factor on all errors.
     """
 
     computing: Cells
@@ -57,8 +57,8 @@ class Errors:
 
 
 def spread(case: Case, now: Times) -> Spread:
-    """The spreads of an iteration's times, now `now`. The case has an uncertainty."""
-    assert case.uncertainty is not None  # whoever asks for a spread has one
+    """Compute the spreads of an iteration's times `now`. The case has an uncertainty."""
+    assert case.uncertainty is not None  # callers check it
     drawn = (_find_variances_at_once if in_numpy() else _find_variances)(case, now)
     terms = now.terms
     compute, communication = _find_own_errors(terms, case)
@@ -72,12 +72,12 @@ def spread(case: Case, now: Times) -> Spread:
 
 
 def draw_times(case: Case) -> tuple[AnyArray, AnyArray]:
-    """Seconds an iteration in all, for each draw [draw, cells]; and the model's own error.
+    """Return total seconds of an iteration for each draw [draw, cells], and the model error.
 
     The error is the spread of the logarithm of the time.
     """
     assert case.uncertainty is not None
-    # Side by side, as in `_find_variances_at_once`: `best` of two cells 0.37 -> 0.07 s of CPU.
+    # All draws at once, as in `_find_variances_at_once`: `best` of two cells 0.37 -> 0.07 s of CPU.
     drawn = time_iteration(add_draws(case))
     times = xp.moveaxis(xp.asarray(drawn.compute + drawn.communication), -1, 0)
     now = time_iteration(case)
@@ -86,20 +86,20 @@ def draw_times(case: Case) -> tuple[AnyArray, AnyArray]:
 
 
 def quantile(time: Cells, sigma: Cells, percent: int) -> Cells:
-    """The 10th, 50th or 90th percentile of a time whose logarithm has the spread `sigma`."""
+    """Return the 10th, 50th or 90th percentile of a time whose logarithm has spread `sigma`."""
     return xp.asarray(time * xp.exp(PERCENTILES[percent] * sigma))
 
 
 @compiled(numpy=True)
 def percentiles(time: Cells, sigma: Cells) -> dict[int, Cells]:
-    """All percentiles, by their percent, for callers outside of compiled programs."""
+    """Return all percentiles, by percent, for callers outside of compiled programs."""
     return {percent: quantile(time, sigma, percent) for percent in PERCENTILES}
 
 
 def _find_variances(case: Case, now: Times) -> tuple[Cells, Cells, Cells]:
-    """Variances of the logarithms of the three times over all draws.
+    """Compute the variances of the logarithms of the three times over all draws.
 
-    now: the times where no parameter is moved.
+    now: times at the central parameters.
     """
     uncertainty = case.uncertainty
     assert uncertainty is not None
@@ -108,13 +108,13 @@ def _find_variances(case: Case, now: Times) -> tuple[Cells, Cells, Cells]:
         return _list_times(time_iteration(_move(case, factors, serial)))
 
     draws, count = (uncertainty.factors, uncertainty.serial), xp.shape(uncertainty.serial)[0]
-    # Differences of logarithms, whose squares lose no digits.
+    # Differences from the centre, whose squares lose no digits.
     centre = _list_times(now)
 
     def add(number: AnyArray | int, sums: list[Sums]) -> list[Sums]:
         drawn = list_times(*take_item(draws, number))
         off = [xp.log(time / at) for time, at in zip(drawn, centre, strict=True)]
-        # Three arrays: stacked to one, each cell took thirteen times as long.
+        # Three arrays: stacked into one, each cell took thirteen times as long.
         return [
             (first + log, second + log * log)
             for log, (first, second) in zip(off, sums, strict=True)
@@ -129,9 +129,9 @@ def _find_variances(case: Case, now: Times) -> tuple[Cells, Cells, Cells]:
 
 
 def _find_variances_at_once(case: Case, now: Times) -> tuple[Cells, Cells, Cells]:
-    """The same with all draws side by side: in numpy an operation takes as long for one of them.
+    """Compute the same for all draws at once: in numpy an operation on one takes as long.
 
-    Of one cell 157 -> 29 ms (two cores, shared).
+    For one cell 157 -> 29 ms (two shared cores).
     """
     drawn, centre = _list_times(time_iteration(add_draws(case))), _list_times(now)
     compute, communication, total = (
@@ -142,13 +142,13 @@ def _find_variances_at_once(case: Case, now: Times) -> tuple[Cells, Cells, Cells
 
 
 def _list_times(times: Times) -> list[AnyArray]:
-    """Compute, communication and total time [s], each clamped above zero."""
+    """List compute, communication and total time [s], each clamped above zero."""
     parts = (times.compute, times.communication, times.compute + times.communication)
     return [xp.maximum(xp.asarray(part), NOTHING) for part in parts]
 
 
 def _move(case: Case, factors: Software, serial: Cells) -> Case:
-    """The case with other parameters, and of a model that takes `serial` times as long."""
+    """Multiply the case's parameters by drawn factors, and its layers' times by `serial`."""
     software: Software = jax.tree.map(xp.multiply, case.software, factors)
     bounded = {
         name: _bound(getattr(software, name), getattr(case.software, name)) for name in PARTS
@@ -158,7 +158,7 @@ def _move(case: Case, factors: Software, serial: Cells) -> Case:
 
 
 def add_draws(case: Case) -> Case:
-    """The case with each draw along a last dimension of its cells, and with no uncertainty left."""
+    """Return the case with all draws along a new last dimension, and without uncertainty."""
     uncertainty, rank = case.uncertainty, xp.ndim(case.run.p)
     assert uncertainty is not None
     drawn = (uncertainty.factors, uncertainty.serial)
@@ -167,9 +167,9 @@ def add_draws(case: Case) -> Case:
 
 
 def add_dimension(tree: Tree, rank: int) -> Tree:
-    """The same numbers with one dimension more of cells, the last, of size 1.
+    """Append a dimension of size 1 to the cells.
 
-    rank: dimensions of the cells; constants, such as a network's spans, have fewer.
+    rank: number of dimensions of the cells; constants, such as a network's spans, have fewer.
     """
 
     def append(leaf: AnyArray | float) -> AnyArray:
@@ -180,12 +180,12 @@ def add_dimension(tree: Tree, rank: int) -> Tree:
 
 
 def _bound(drawn: Cells, expected: Cells) -> Cells:
-    """No more than the whole, unless more was expected."""
+    """Clip drawn shares to 1, or to the central value if that is above 1."""
     return xp.minimum(drawn, xp.maximum(expected, 1.0))
 
 
 def find_errors(case: Case) -> Errors:
-    """The model's own errors of a case that has an uncertainty."""
+    """Return the model errors of a case that has an uncertainty."""
     run, uncertainty, alike = case.run, case.uncertainty, case.find_alike()
     assert uncertainty is not None
     return Errors(
@@ -199,7 +199,7 @@ def find_errors(case: Case) -> Errors:
 
 
 def _find_own_errors(terms: Terms, case: Case) -> tuple[Cells, Cells]:
-    """The model's own error of the times computing and communicating [s]."""
+    """Return the model errors of compute and communication time [s]."""
     errors = find_errors(case)
     computing = errors.computing * terms.compute
     reduced = xp.where(errors.rings, terms.gradient_exchange, 0.0)
@@ -209,6 +209,6 @@ def _find_own_errors(terms: Terms, case: Case) -> tuple[Cells, Cells]:
 
 
 def _add_error(variance: Cells, error: Cells, time: Cells) -> Cells:
-    """The spread of independent causes; 0 where there is no time."""
+    """Combine the spreads of independent causes; 0 for zero times."""
     relative = error / xp.maximum(time, NOTHING)
     return xp.where(xp.greater(time, 0), xp.sqrt(variance + xp.square(relative)), 0.0)

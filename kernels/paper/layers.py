@@ -1,4 +1,4 @@
-"""FW_l, BW_l, WU_l of Table III: a roofline for each layer and sample."""
+"""FW_l, BW_l, WU_l of Table III: a roofline per layer and sample."""
 
 from kernels.arrays import Cells, PerLayer
 from kernels.names.parallelisms import KINDS
@@ -11,32 +11,32 @@ from kernels.work.layers import Layers, LayerTimes
 
 
 def time_layers(layers: Layers, pe: PE, delta: Cells, optimizer: Optimizer) -> LayerTimes:
-    """FW_l, BW_l [s a sample], WU_l [s an iteration] of items of `delta` bytes."""
+    """Compute FW_l, BW_l [s per sample] and WU_l [s per iteration] for items of `delta` bytes."""
     forward = layers.slowdown * time_forward(layers, pe, delta)
-    # No FLOPs: an update has a few for each weight, and waits for memory. And no slowdown,
-    # which is one of the measured FW_l + BW_l.
+    # An update has few FLOPs per weight, so memory bounds it. No slowdown: that was measured for
+    # FW_l + BW_l.
     update = UPDATE_ACCESSES[optimizer] * delta * (layers.w + layers.bias) / pe.memory_bandwidth
     nothing = xp.zeros_like(forward)
-    # The backward pass computes two gradients, with the forward pass's arithmetic each.
+    # The backward pass computes two gradients, each with the forward pass's arithmetic.
     return LayerTimes(forward, 2 * forward, update, fixed=nothing, launches=nothing)
 
 
 def time_forward(layers: Layers, pe: PE, delta: Cells) -> PerLayer:
-    """Roofline seconds a sample forward; every input, output and weight crosses the memory once."""
-    # Weights once a sample, though the samples of a batch could share them: in Table III FW_l is a
-    # time of one sample, and so has no place for b.
+    """Compute forward seconds per sample by the roofline; inputs, outputs and weights move once."""
+    # Weights move once per sample, though samples of a batch could share them: in Table III FW_l is
+    # the time of one sample and cannot depend on b.
     return roofline(layers.flops, delta * (layers.x + layers.y + layers.w), pe)
 
 
 def find_slowdown(layers: Layers, pe: PE, delta: Cells, seconds: PerLayer) -> PerLayer:
-    """Measured `seconds` FW_l + BW_l a sample over those of the roofline, of each layer."""
+    """Return measured `seconds` FW_l + BW_l per sample over those of the roofline, per layer."""
     return seconds / (3 * time_forward(layers, pe, delta))
 
 
 def hold_layers(division: Division) -> tuple[PerLayer, PerLayer]:
-    """Items a sample of each layer's activations on one PE, and of its weights; gamma left out.
+    """Count items of each layer on one PE: activations per sample, and weights; without gamma.
 
-    A tensor and its gradient as an output and as an input; weights with theirs, biases.
+    Inputs and outputs, for a gradient each; weights with gradients, and biases.
     """
     layers, part = division.layers, share(division.placement.split, division.group)
     splits = [KINDS[name].splits for name in division.parallelisms]

@@ -1,9 +1,9 @@
-"""Compute: seconds a layer takes on one PE.
+"""Seconds of a layer on one PE.
 
-A roofline (Williams et al. 2009) under which a layer is bound by FLOP/s or by memory traffic, times
-the slowdown that a measurement showed. The backward pass computes two gradients, of the input and
-of the weights, with the forward pass's arithmetic each. What a batch of b samples takes, forward
-and backward: T_l(b) = b s_l + f_l, of which Table III has s_l alone (docs/machine.md).
+A roofline (Williams et al. 2009): a layer is bound by FLOP/s or by memory traffic, times a measured
+slowdown. The backward pass computes two gradients, of the input and of the weights, each with the
+forward pass's arithmetic. Forward and backward, a batch of b samples takes T_l(b) = b s_l + f_l;
+Table III has only s_l (docs/machine.md).
 """
 
 import math
@@ -17,34 +17,33 @@ from kernels.options import Optimizer, Options
 from kernels.work.layers import Layers, LayerTimes, Sequence
 from kernels.work.touched import find_rows, is_table
 
-# Items moved between memory and the PE for each weight and bias in one update.
+# Items moved between memory and PE per weight and bias in one update.
 UPDATE_ACCESSES: dict[Optimizer, float] = {
     "sgd": 5.0,  # with momentum: read weight, gradient, velocity; write weight, velocity
     "adam": 7.0,  # read weight, gradient, two moments; write weight, two moments
-    "none": 0.0,  # leave the update out, as the authors' own predictions do
+    "none": 0.0,  # no update, as in the authors' predictions
 }
 
-LEAST = 1e-30  # [s] keeps a quotient of two times of nothing finite
-LEAST_DEVICE = 0.5  # share of a measured pass that is at least the device's
-# Bytes of an item in an update in any precision: masters and states are in single precision, and
-# what SGD saves on a 2-byte gradient, a 2-byte copy of the weight costs (docs/machine.md).
+LEAST = 1e-30  # [s] keeps quotients of zero times finite
+LEAST_DEVICE = 0.5  # least share of a measured pass that is the device's
+# Bytes per item of an update in any precision: masters and states are in single precision, and
+# what SGD saves by 2-byte gradients is spent on 2-byte copies of weights (docs/machine.md).
 MASTER_BYTES = 4.0
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class PE:
-    """One processing element: FLOP/s, the share of them that layers reach, memory [B], [B/s].
+    """A processing element; the defaults are those of Table III.
 
-    convolution_2d, convolution_3d, matrix_product: the share that kernels of this kind reach, which
-    `efficiency` multiplies; where they sum `half_channels` products they reach half of it.
-    tile_filters: filters of a kernel's tile. kernel_overlap: how much of the shorter of arithmetic
-    and traffic kernels hide behind the longer. window_fetch: the share of the memory's bandwidth
-    with which kernels of grouped convolutions fetch their windows. layout_passes: times that items
-    of dense convolutions move once more, from and to the layout that kernels take. winograd: how
-    many times fewer multiplications 3 x 3 convolutions of stride 1 need. elementwise_passes: times
-    that other layers move their items, forward and backward. reserved [B]: memory that no tensor
-    has. As they stand, Table III's, which knows none of them.
+    peak_flops [FLOP/s], memory_capacity [B], memory_bandwidth [B/s]: of the data sheet. efficiency,
+    times convolution_2d, convolution_3d or matrix_product: share of the peak that kernels of a
+    kind reach; half of that with half_channels products to sum. tile_filters: filters per tile.
+    kernel_overlap: share of the shorter of arithmetic and traffic hidden behind the longer.
+    window_fetch: share of the bandwidth at which grouped convolutions fetch windows. layout_passes:
+    extra moves of dense convolutions' items, to and from the kernels' layout. winograd: factor by
+    which 3 x 3 convolutions of stride 1 save multiplications. elementwise_passes: moves of other
+    layers' items, forward and backward. reserved [B]: memory outside of tensors.
     """
 
     peak_flops: Cells
@@ -65,14 +64,14 @@ class PE:
 
 
 def roofline(flops: PerLayer, traffic: PerLayer, pe: PE) -> PerLayer:
-    """Seconds for `flops` FLOPs and `traffic` bytes: the slower of the two."""
-    # Efficiency is of arithmetic alone: 0.5 on ABCI, where the authors count 7.8e12 of a V100's
+    """Compute seconds for `flops` FLOPs and `traffic` bytes: the slower of the two."""
+    # Efficiency applies only to arithmetic: 0.5 on ABCI, where the authors count 7.8e12 of a V100's
     # 15.7e12 FLOP/s (grids/catalogue/systems/abci.yaml).
     return xp.maximum(flops / (pe.peak_flops * pe.efficiency), traffic / pe.memory_bandwidth)
 
 
 def forward_alone(layers: Layers, pe: PE, delta: Cells) -> PerLayer:
-    """Seconds a sample forward, weights left out: s_l / 3."""
+    """Compute forward seconds per sample without weights' traffic, s_l / 3."""
     traffic = delta * (layers.x + layers.y)
     fewer = xp.where(_suits_winograd(layers), pe.winograd, 1.0)
     multiplying = _overlap(layers.flops / (fewer * _reach_peak(layers, pe)), traffic, pe)
@@ -86,7 +85,7 @@ def forward_alone(layers: Layers, pe: PE, delta: Cells) -> PerLayer:
 
 
 def _convert_layout(layers: Layers, traffic: PerLayer, pe: PE) -> PerLayer:
-    """Seconds of kernels of their own that transpose what dense convolutions take and make."""
+    """Compute seconds of kernels that transpose inputs and outputs of dense convolutions."""
     dense = layers.convolution
     if layers.groups is not None:
         dense = dense * xp.equal(layers.groups, 1)
@@ -94,9 +93,8 @@ def _convert_layout(layers: Layers, traffic: PerLayer, pe: PE) -> PerLayer:
 
 
 def _overlap(flops: PerLayer, traffic: PerLayer, pe: PE) -> PerLayer:
-    """Seconds of a kernel that reads its first tile before it computes, and writes its last after.
-
-    Both together where it hides nothing, the roofline's longer one where it hides all.
+    """Compute seconds of a kernel that hides `kernel_overlap` of the shorter of traffic and
+    arithmetic: their sum if it hides nothing, the roofline's maximum if it hides all.
     """
     arithmetic = flops / (pe.peak_flops * pe.efficiency)
     moving = traffic / pe.memory_bandwidth
@@ -105,7 +103,7 @@ def _overlap(flops: PerLayer, traffic: PerLayer, pe: PE) -> PerLayer:
 
 
 def _reach_peak(layers: Layers, pe: PE) -> PerLayer:
-    """The part of the peak that a layer's kernels reach, e_k g_l."""
+    """Return the share of the peak that a layer's kernels reach, e_k g_l."""
     flat = layers.convolution * (1 - layers.volumetric)
     volumetric = layers.convolution * layers.volumetric
     product = 1 - layers.convolution - layers.elementwise
@@ -113,15 +111,15 @@ def _reach_peak(layers: Layers, pe: PE) -> PerLayer:
         flat * pe.convolution_2d
         + volumetric * pe.convolution_3d
         + product * pe.matrix_product
-        + layers.elementwise  # bound by its traffic, whatever this is
+        + layers.elementwise  # any value: these are bound by traffic
     )
-    # Tiles take long to set up where few products are summed: those of a whole window, C k_h k_w,
-    # in an implicit matrix product (Chetlur et al. 2014). Of volumes that form is 2.3 times off for
-    # CosmoFlow left out of the fit, channels alone 1.2.
+    # Setting up a tile takes long relative to few summed products: those of a whole window,
+    # C k_h k_w, in an implicit matrix product (Chetlur et al. 2014). For volumes that form is off
+    # by a factor of 2.3 for CosmoFlow, left out of the fit; channels alone by 1.2.
     window = xp.where(volumetric, 1.0, layers.kernel[1] * layers.kernel[2])
     summed = layers.channels * window
     filled = summed / (summed + pe.half_channels)
-    # The last tile is computed whole, however few filters are in it.
+    # The last tile is computed in full, even with few filters.
     tile = xp.where(volumetric, pe.tile_filters / 2, pe.tile_filters)
     filled = filled * layers.filters / (tile * xp.ceil(layers.filters / tile))
     return xp.asarray(kind * filled)
@@ -140,10 +138,10 @@ def _suits_winograd(layers: Layers) -> Flags:
 
 
 def count_fetched(flops: PerLayer, filters: PerLayer, groups: PerLayer) -> PerLayer:
-    """Items a sample that a grouped convolution fetches: each window, for its group's filters.
+    """Count items per sample that a grouped convolution fetches: all windows of each group.
 
-    0 of dense ones, whose tiles hold what comes in while all filters pass over it. Of the forms
-    that were tried on published images/s (`benchmarks grouped`) this one is the nearest.
+    0 for dense ones, whose tiles keep inputs while all filters pass over them. Of several forms
+    this one fits published images/s best (`python -m benchmarks grouped`).
     """
     return xp.where(xp.greater(groups, 1), flops / 2 * groups / filters, 0.0)
 
@@ -151,24 +149,25 @@ def count_fetched(flops: PerLayer, filters: PerLayer, groups: PerLayer) -> PerLa
 def slowdown(
     layers: Layers, pe: PE, delta: Cells, seconds: PerLayer, batch: Cells, launch: Cells
 ) -> PerLayer:
-    """Measured `seconds` FW_l + BW_l a sample over those of the formulas on the PE of the
-    measurement, which was taken with `batch` samples at once, where the host took `launch` seconds
-    to launch a layer.
+    """Return the measured over the computed time of a network, on the PE of the measurement.
+
+    seconds: measured FW_l + BW_l per sample, with `batch` samples at once. launch: seconds in which
+    that host launches a layer.
     """
     times = _time_passes(layers, pe, delta)
     one_pass = xp.sum(3 * batch * times.forward + times.fixed, axis=0)
     measured = batch * xp.sum(xp.asarray(seconds), axis=0)
-    # One factor for the network, and not one a layer: only the whole of it was measured.
+    # One factor for the whole network, since layers were not measured separately.
     whole = without_launches(measured, launch * xp.sum(times.launches, axis=0)) / one_pass
     return xp.broadcast_to(whole, xp.shape(times.forward))
 
 
 def wait_for_launches(device: Cells, launching: Cells) -> Cells:
-    """Seconds that a PE waits for its host: (x^4 + y^4)^(1/4) - x, about max(x, y) - x.
+    """Compute seconds that a PE waits for its host: (x^4 + y^4)^(1/4) - x, about max(x, y) - x.
 
     device: x [s] of work. launching: y [s] in which the host launches it, running ahead of the PE
-    (CUDA C++ Programming Guide, Asynchronous Concurrent Execution). The maximum is a smooth one so
-    that slopes do not jump: where both are equal it is 19 % above them.
+    (CUDA C++ Programming Guide, Asynchronous Concurrent Execution). The maximum is smooth so that
+    slopes do not jump; if both are equal it is 19 % above them.
     """
     longer, shorter = xp.maximum(device, launching), xp.minimum(device, launching)
     fourth = xp.square(xp.square(shorter / xp.maximum(longer, LEAST)))
@@ -179,24 +178,24 @@ def wait_for_launches(device: Cells, launching: Cells) -> Cells:
 
 
 def without_launches(measured: Cells, launching: Cells) -> Cells:
-    """Seconds of work in a `measured` pass whose host took `launching` seconds to launch it.
+    """Compute the device's seconds in a `measured` pass that took `launching` seconds to launch.
 
-    The inverse of the smooth maximum. A pass that was launched as slowly as it was measured tells
-    nothing of the device: at least half of it is taken to be the device's (an assumption).
+    This inverts the smooth maximum. A pass as long as its launches says nothing about the device:
+    at least half of it is assumed to be the device's.
     """
     fourth = xp.square(xp.square(launching / measured))
     return measured * xp.sqrt(xp.sqrt(xp.maximum(1 - fourth, LEAST_DEVICE**4)))
 
 
 def layer_times(layers: Layers, pe: PE, delta: Cells, options: Options) -> LayerTimes:
-    """FW_l, BW_l [s a sample], WU_l [s an iteration] of items of `delta` bytes, and a pass' own."""
+    """Compute the times of layers with items of `delta` bytes."""
     once, accesses = _time_passes(layers, pe, delta), UPDATE_ACCESSES[options.optimizer]
     times = LayerTimes(
         forward=layers.slowdown * once.forward,
         backward=layers.slowdown * once.backward,
         update=accesses * MASTER_BYTES * _count_updated(layers) / pe.memory_bandwidth,
         fixed=layers.slowdown * once.fixed,
-        launches=once.launches,  # by the host, whatever a profile says of the device
+        launches=once.launches,  # by the host: a profile of the device does not change them
     )
     return times if options.recompute == "none" else _run_forward_twice(times)
 
@@ -229,23 +228,24 @@ def _time_passes(layers: Layers, pe: PE, delta: Cells) -> LayerTimes:
 
 
 def _time_sequence(layers: Layers, sequence: Sequence, pe: PE, delta: Cells) -> PerLayer:
-    """Seconds a pass, whatever the batch, of layers that may go from position to position.
+    """Compute seconds per pass that do not depend on the batch, in networks with sequential steps.
 
-    A product of b rows leaves a part of its tiles empty: it takes as long as with some samples
-    more. So forward, and for the gradients of what came in; those of the weights are one product of
-    all positions.
+    Products of sequential steps have few rows and leave their last tile partly empty, as if they
+    had a few more samples. This holds forward and for gradients of inputs; gradients of weights are
+    a single product over all positions.
     """
     weights = 3 * delta * (sequence.reads * layers.w + layers.bias) / pe.memory_bandwidth
-    in_a_row = xp.greater(sequence.steps, 1) & xp.equal(layers.elementwise, 0)
+    is_sequential = xp.greater(sequence.steps, 1) & xp.equal(layers.elementwise, 0)
     forward = layers.flops / _reach_peak(layers, pe) / (pe.peak_flops * pe.efficiency)
-    # A tile has a quarter as many rows as filters, the last one half empty in the mean. PipeDream's
-    # profile of GNMT has LSTMs at 0.44 and 0.56 of their classifier's time, so 0.37 and 0.48.
+    # A tile has a quarter as many rows as filters; the last one is half empty on average. In
+    # PipeDream's profile of GNMT LSTMs take 0.44 and 0.56 of the classifier's time; this gives 0.37
+    # and 0.48.
     empty = (pe.tile_filters - 1) / 8
-    return weights + xp.where(in_a_row, 2 * empty * forward, 0.0)
+    return weights + xp.where(is_sequential, 2 * empty * forward, 0.0)
 
 
 def _run_forward_twice(times: LayerTimes) -> LayerTimes:
-    """Recomputing: forward is a third of all that a layer takes."""
+    """Return the times with recomputation; the forward pass is a third of a layer's time."""
     return replace(
         times,
         forward=2 * times.forward,

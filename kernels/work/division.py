@@ -1,4 +1,4 @@
-"""A division: how the layers of a model are laid out on the PEs of a group, and on which PEs."""
+"""A division: how the layers of a model are laid out on the PEs of a group."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -25,17 +25,17 @@ from kernels.work.layers import Layers
         "state_bytes",
         "weight_bytes",
     ),
-    # They choose formulas, and so are fixed when a program is compiled.
+    # These choose formulas, and so are fixed when a program is compiled.
     meta_fields=("parallelisms", "options"),
 )
 @dataclass(frozen=True)
 class Division:
-    """Layers placed on the PEs of groups, `delta` bytes an item.
+    """Layers placed on the PEs of groups; items have `delta` bytes.
 
-    degrees: into how many parts each parallelism divides a replica [cells], by what it sends.
-    parallelisms: their names; none where the network stays whole. segments: of a pipeline.
-    state_bytes: a weight's, with its gradient and the optimizer's states. weight_bytes: of these,
-    what rows of a table take that are not touched. Table III's memory needs none of the three.
+    degrees: by the parallelism that divides a replica [cells]. parallelisms: their names; none if
+    the network stays whole. segments: of a pipeline. state_bytes: per weight, with gradient and
+    optimizer states. weight_bytes: per weight of untouched rows of a table. Table III's memory
+    uses none of the last three.
     """
 
     layers: Layers
@@ -51,5 +51,5 @@ class Division:
 
     @property
     def group(self) -> Cells:
-        """p2: PEs of a group."""
+        """p2, the PEs of a group."""
         return count_pes(self.degrees)

@@ -1,8 +1,8 @@
-"""Groups: where layers go, and what the layers, reduced once, make its busiest PE do.
+"""Groups: the placement of layers, and the work of the busiest PE.
 
 Every strategy is a group strategy inside p2 PEs and data parallelism across p1 replicas (ParaDL,
-Table III). Stage one reduces the layers to numbers of few dimensions; stage two is closed-form in
-PEs, batch, latency and bandwidth. s_l = 1 where the group splits layer l, else 0.
+Table III). Stage one sums the layers to numbers of few dimensions; stage two is closed-form in PEs,
+batch, latency and bandwidth. s_l = 1 if the group splits layer l, else 0.
 """
 
 from collections.abc import Mapping
@@ -31,10 +31,10 @@ from kernels.work.touched import RowStates, Touched
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Bounds:
-    """True if a group of so many PEs can be.
+    """Limits on the number of PEs of a group.
 
-    fits: they are within the strategy's limit. even: they divide what it splits. defined: such a
-    placement exists at all.
+    fits: it is within the strategy's limit. even: it divides what the strategy splits. defined:
+    such a placement exists.
     """
 
     fits: Flags
@@ -45,13 +45,12 @@ class Bounds:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Placed:
-    """Which PE of a placed group runs which layer, and the longest way through a step.
+    """Which PE of a placed group runs which layer, and the critical path through a step.
 
-    runs: 1 where a PE runs a layer, else 0. segments: S, into which a step is cut. forward,
-    backward: the part of the segments whose forward (backward) pass of a layer is on the critical
-    path. messages, items: start-ups that lie on it, and items a sample that pass there, each as
-    often as its link is slower than the node's. received: items a sample that come to a PE from
-    others, forward.
+    runs: 1 where a PE runs a layer, else 0. segments: S, of a step. forward, backward: share of
+    the segments whose pass of a layer is on the critical path. messages, items: start-ups on it
+    and items per sample, weighted by how much slower their link is than the node's. received:
+    items per sample that a PE receives, forward.
     """
 
     runs: PerDevice
@@ -68,10 +67,9 @@ class Placed:
 class Placement:
     """How a group lays the layers out on its PEs; discrete, decided before the kernels run.
 
-    split: s_l; splits: the same of each parallelism by name, where several split layers. factors:
-    parts along (depth, height, width), spatial only. ends: the layer after each pipeline stage's
-    last one, pipeline only (stages that a cell does not have end at G, too). placed: of a placed
-    group alone.
+    split: s_l. splits: s_l by parallelism, if several split layers. factors: parts along (depth,
+    height, width), for spatial. ends: index after each stage's last layer, for pipeline (stages
+    that a cell lacks end at G, too). placed: for placements of operators.
     """
 
     split: PerLayer
@@ -82,19 +80,19 @@ class Placement:
     crossing: PerLayer | None = None
 
     def find_split(self, name: str) -> PerLayer:
-        """s_l of a parallelism."""
+        """Return s_l of a parallelism."""
         return self.splits.get(name, self.split)
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class GroupWork:
-    """Work of the busiest PE of a group. Items are counted a sample, parameters once.
+    """Work of the busiest PE of a group.
 
-    forward_backward [s a sample], update [s an iteration], fixed [s a pass], launches [1 a pass];
-    activations [B a sample], parameters [B]: what each stage holds, of which the fullest counts;
-    gradient: weights that a PE exchanges with the other replicas; tensors: layers that have some.
-    sent: what the PEs of a group send each other, by parallelism (`kernels.parallelism`).
+    forward_backward [s per sample], update [s per iteration], fixed [s per pass], launches [per
+    pass]. activations [B per sample], parameters [B]: by stage; the fullest counts. gradient:
+    weights that a PE exchanges with other replicas. tensors: layers with such weights. sent: what
+    PEs of a group send each other, by parallelism (`kernels.parallelism`).
     """
 
     forward_backward: Cells
@@ -106,9 +104,9 @@ class GroupWork:
     gradient: Cells
     tensors: Cells
     sent: Mapping[str, Any]
-    touched: Touched | None = None  # where gradients have touched rows alone
-    row_states: RowStates | None = None  # likewise, of optimizers
-    gathered_weights: Cells | None = None  # [B] of weights, where replicas divide them
+    touched: Touched | None = None  # with sparse gradients
+    row_states: RowStates | None = None  # with sparse gradients
+    gathered_weights: Cells | None = None  # [B] of weights, if replicas divide them
 
 
 def total(values: PerLayer) -> Cells:
@@ -117,47 +115,47 @@ def total(values: PerLayer) -> Cells:
 
 
 def merged(values: PerLayer) -> Single:
-    """Sum over the layers, as the one message, or the one stage, that they make together."""
+    """Sum over the layers as a single message or stage [1, cells]."""
     return xp.sum(xp.asarray(values), axis=0, keepdims=True)
 
 
 def count_pes(degrees: Mapping[str, Cells]) -> Cells:
-    """PEs of a group: the product of the degrees of what divides a replica."""
+    """Count the PEs of a group: the product of the degrees inside a replica."""
     return reduce(mul, degrees.values())
 
 
 def share(split: PerLayer, degree: Cells) -> PerLayer:
-    """The part of a layer that one of q PEs holds: s/q + 1 - s."""
+    """Return the share of a layer that one of q PEs holds, s/q + 1 - s."""
     return xp.asarray(split / degree + (1 - split))
 
 
 def held(values: PerLayer, split: PerLayer, degree: Cells) -> Cells:
-    """Sum over the layers of what one of q PEs holds, values (s/q + 1 - s).
+    """Sum what one of q PEs holds of all layers, values (s/q + 1 - s).
 
-    Written so that the layers are summed once, whatever q, and that for q = 1 it is exactly all.
+    Written so that layers are summed once for all q, and that q = 1 gives exactly the total.
     """
     return total(values) - (1 - 1 / degree) * total(values * split)
 
 
 def find_fullest(activations: PerStage, parameters: PerStage, batch: Cells) -> Cells:
-    """Memory of the fullest stage, with `batch` samples per replica."""
-    # Few: those that are the fullest for some batch or other (`grids.inputs.stages`).
+    """Compute the memory of the fullest stage with `batch` samples per replica."""
+    # Few stages: only those that are fullest for some batch (`grids.inputs.stages`).
     stages = zip(*xp.broadcast_arrays(activations, parameters), strict=True)
-    # Stage after stage, which compiles to faster code than a maximum along a dimension.
+    # Stage by stage, which compiles to faster code than a maximum along a dimension.
     most = reduce(xp.maximum, (batch * activation + once for activation, once in stages))
     return xp.asarray(most)
 
 
 def mark_exchanged(split: PerLayer) -> PerLayer:
-    """1 for each layer whose output a filter or channel group exchanges: split, and l < G."""
+    """Return 1 for layers whose output a filter or channel group exchanges: split, and l < G."""
     return empty_last(split)
 
 
 def slower(work: GroupWork, factor: Cells) -> GroupWork:
-    """The same layers, each taking `factor` times as long on the device."""
+    """Return the work if layers take `factor` times as long on the device."""
     return replace(
         work,
-        # The update stays as it is: what was measured is FW + BW.
+        # The update is unchanged: measurements are of FW + BW.
         forward_backward=work.forward_backward * factor,
         fixed=work.fixed * factor,
     )

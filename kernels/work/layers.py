@@ -1,8 +1,8 @@
-"""A network as the oracle takes it: the sizes of its layers, and how long each of them takes.
+"""Input of the oracle about a network: sizes of its layers, and their times.
 
-ParaDL (HPDC 2021), section 4.1: |x_l|, |y_l| items a sample in and out, |w_l| weights, |bi_l|
-biases, C_l channels, F_l filters, spatial extents X_l, kernel K_l; FW_l, BW_l seconds a sample,
-WU_l seconds an iteration.
+ParaDL (HPDC 2021), section 4.1: |x_l|, |y_l| items per sample in and out, |w_l| weights, |bi_l|
+biases, C_l channels, F_l filters, spatial extents X_l, kernel K_l; FW_l, BW_l seconds per sample,
+WU_l seconds per iteration.
 """
 
 from dataclasses import dataclass
@@ -17,16 +17,15 @@ from kernels.arrays import Extents, PerLayer
 class Layers:
     """Sizes of the layers l = 1..G of one model for one sample shape.
 
-    Extents and kernels lie along (depth, height, width), 1 where the network has fewer dimensions.
-    `kernel` is what a window spans, `stride` rows of x from one row of y to the next, below 1 of a
-    transposed convolution; `groups`, of channels and filters that know nothing of each other, None
-    where all convolutions are dense: then the program has nothing of them, and rounds as it did.
-    `convolution` is 1 for each that is one, `volumetric` where it has a depth; `elementwise`, for
-    each without a matrix product (activation, normalisation, pooling, addition). `kept_items` and
-    `kept_bytes` are what the backward pass reads of the tensors that a layer makes; `crossing`,
-    the items of all tensors that later layers read of it and of those before it. `slowdown` is the
-    measured time of a layer over its roofline time on the machine where it was measured, 1 where
-    nothing was measured. `sequence`: of networks that have steps in a row, or tables of words.
+    extents_x, extents_y, kernel, stride: along (depth, height, width), 1 in missing dimensions;
+    kernel is the span of a window, stride the rows of x per row of y, below 1 in transposed
+    convolutions. convolution, volumetric, elementwise: 1 for layers that are convolutions, have a
+    depth, or have no matrix product (activation, normalisation, pooling, addition), else 0.
+    kept_items, kept_bytes: of a layer's outputs, what the backward pass reads. crossing: items of
+    all tensors of this and earlier layers that later ones read. slowdown: measured over roofline
+    time on the machine of the measurement; 1 if not measured. groups: of grouped convolutions;
+    None if all are dense, since programs then round as they did without. sequence: of networks
+    with sequential steps or tables of words.
     """
 
     x: PerLayer
@@ -54,23 +53,23 @@ class Layers:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Sequence:
-    """Effect of a sequence's positions on a pass, 1 in layers that have none.
+    """Effect of a sequence's positions on a pass; 1 in layers without.
 
-    `steps` are products that wait for each other, each with a start-up; `reads` is how often
-    weights cross the memory, of once in each of three passes (forward, and two gradients).
+    steps: sequential products, each with a start-up. reads: how often weights are read, relative
+    to once in each of three passes (forward, and two gradients).
     """
 
     steps: PerLayer
     reads: PerLayer
-    rows: "Rows | None" = None  # where a gradient is not whole
+    rows: "Rows | None" = None  # with sparse gradients
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Rows:
-    """Weights of the rows of a table that a pass touches, whose gradient has no others.
+    """Weights of the rows of a table that a pass touches; its sparse gradient has no others.
 
-    looked_up: a sample; 0 in layers whose gradient is whole. drawn: a pass, whatever its batch.
+    looked_up: per sample, 0 in layers with a whole gradient. drawn: per pass, whatever its batch.
     """
 
     looked_up: PerLayer
@@ -80,11 +79,11 @@ class Rows:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class LayerTimes:
-    """FW_l and BW_l [s a sample] and WU_l [s an iteration] of every layer on one PE.
+    """FW_l and BW_l [s per sample] and WU_l [s per iteration] of every layer on one PE.
 
-    fixed [s a pass]: what it takes whatever the batch, its weights' traffic. launches [1 a pass]:
-    layers that the host launches, a recurrent one at each position. Both are 0 in Table III, where
-    each sample reads the weights.
+    fixed [s per pass]: weights' traffic, whatever the batch. launches [per pass]: layers that the
+    host launches, recurrent ones at each position. Both are 0 in Table III, where each sample
+    reads the weights.
     """
 
     forward: PerLayer

@@ -1,7 +1,7 @@
-"""Rows of layers that a spatial group divides: what neighbours send, and what a PE holds.
+"""Rows of layers that a spatial group divides: halos, and a PE's share.
 
-ParaDL, section 4.4: a convolution needs a halo of (K-1)/2 rows of its neighbours' input forward and
-of their output gradient backward.
+ParaDL, section 4.4: a convolution needs a halo of (K-1)/2 rows of its neighbours' input, and
+backward of their output gradient.
 """
 
 from kernels.arrays import Cells, Extents, Factors, PerLayer
@@ -12,15 +12,15 @@ from kernels.work.layers import Layers
 
 
 def halo(overlap: Extents, planes: PerLayer, extents: Extents, factors: Factors) -> PerLayer:
-    """Items a sample that one PE sends a neighbour: rows x C x the other local extents.
+    """Count items per sample that one PE sends a neighbour: rows x C x the other local extents.
 
-    Summed over the dimensions that are split; `planes` are the channels (filters) of the tensor,
-    `overlap` the rows of its neighbours, on both sides together, that a PE needs of it.
+    Summed over split dimensions. planes: channels (filters) of the tensor. overlap: rows that a PE
+    needs of its neighbours, on both sides together.
     """
     depth, height, width = (
         extent / factor for extent, factor in zip(extents, factors, strict=True)
     )
-    # No neighbour along a dimension that is whole. Where K is even, the mean of the two sides.
+    # No neighbours along an unsplit dimension. For even K this is the mean of the two sides.
     rows = [o / 2 * (n > 1).astype(float) for o, n in zip(overlap, factors, strict=True)]
     sides = (height * width, depth * width, depth * height)
     items: PerLayer = planes * sum(row * side for row, side in zip(rows, sides, strict=True))
@@ -28,12 +28,11 @@ def halo(overlap: Extents, planes: PerLayer, extents: Extents, factors: Factors)
 
 
 def layer_halo(layers: Layers, factors: Factors, halos: Halos) -> PerLayer:
-    """Items a sample of halo(x_l) + halo(dL/dy_l).
+    """Count items per sample of halo(x_l) + halo(dL/dy_l).
 
-    K_l - 1 rows of each, of all "windows" or of "overlapping" ones, where neighbours' windows have
-    a row in common. Or the rows in "common": K_l less the stride, of dL/dy_l a stride's part of
-    them. A transposed convolution's windows lie on y_l: its stride is below 1, and of x_l it is the
-    part.
+    halos: K_l - 1 rows of each, for all "windows" or only for "overlapping" ones; or the rows in
+    "common", K_l less the stride, and for dL/dy_l that over the stride. A transposed convolution,
+    whose stride is below 1, has its windows on y_l: x_l and dL/dy_l swap roles.
     """
     stride = layers.stride
     forward = backward = layers.kernel - 1
@@ -50,19 +49,19 @@ def layer_halo(layers: Layers, factors: Factors, halos: Halos) -> PerLayer:
 
 
 def split_point(y: PerLayer, split: PerLayer) -> Cells:
-    """Items a sample of the last split layer's output; 0 where that is the network's last layer."""
+    """Count output items per sample of the last split layer; 0 if it is the network's last."""
     split = xp.asarray(split)
     later = xp.cumsum(split[::-1], axis=0)[::-1]
-    # `later`, the split layers from here on, is 1 at the last one, and before it at layers whose
-    # split is 0.
+    # `later` counts split layers from each layer on: it is 1 at the last split layer, and at
+    # unsplit layers before it.
     is_last_split = xp.where(later == 1, split, 0)
     return total(empty_last(is_last_split) * y)
 
 
 def row_share(extents: Extents, factors: Factors) -> PerLayer:
-    """The part of a tensor that the fullest PE holds: ceil(X / f) / X in each dimension.
+    """Return the share of a tensor that the fullest PE holds: ceil(X / f) / X per dimension.
 
-    A layer of fewer rows than PEs is divided as far as it has rows; all of 1 x 1 x 1 is whole.
+    A layer with fewer rows than PEs is divided into its rows; one of 1 x 1 x 1 stays whole.
     """
     depth, height, width = (
         xp.ceil(extent / factor) / extent for extent, factor in zip(extents, factors, strict=True)

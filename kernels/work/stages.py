@@ -1,4 +1,4 @@
-"""Stages: sums and maxima over runs of consecutive layers, which differ from cell to cell."""
+"""Sums and maxima over stages, runs of consecutive layers that differ from cell to cell."""
 
 from kernels.arrays import AnyArray, Cells, Ends, PerLayer, PerStage
 from kernels.namespace import map_leading, xp
@@ -6,39 +6,39 @@ from kernels.namespace import map_leading, xp
 
 def stage_sums(values: PerLayer, ends: Ends) -> PerStage:
     """Sum over each stage's layers, as a difference of prefix sums."""
-    # Stages differ from cell to cell, and prefix sums serve them all. To the last bit a difference
-    # is not a stage's own sum: one stage is serial to 1e-12, other groups of one PE are exactly
+    # Prefix sums serve all stages, which differ from cell to cell. A difference rounds unlike the
+    # sum: one stage equals serial to 1e-12, while other groups of one PE equal it exactly
     # (tests/kernels/test_oracle.py).
     prefix = xp.cumsum(xp.asarray(values), axis=0)
     prefix = xp.concatenate([xp.zeros_like(prefix[:1]), prefix])
-    # A stage that a cell does not have starts and ends at G: exactly 0.
+    # A stage that a cell lacks starts and ends at G, which gives exactly 0.
     return _at(prefix, ends) - _at(prefix, _starts(ends))
 
 
 def _starts(ends: Ends) -> Ends:
-    """Each stage's first layer."""
+    """Return each stage's first layer."""
     return xp.concatenate([xp.zeros_like(ends[:1]), ends[:-1]])
 
 
 def at_starts(prefix: PerLayer, ends: Ends) -> PerStage:
-    """The prefix sums [G + 1] before each stage."""
+    """Return the prefix sums [G + 1] before each stage."""
     return _at(prefix, _starts(xp.asarray(ends)))
 
 
 def first_inputs(x: PerLayer, ends: Ends) -> PerStage:
-    """Items a sample that come into each stage, 0 where a cell does not have it."""
+    """Return items per sample that enter each stage; 0 if a cell lacks the stage."""
     starts = _starts(xp.asarray(ends))
-    there = starts < xp.shape(x)[0]
-    return xp.where(there, _at(x, xp.where(there, starts, 0)), 0)
+    exists = starts < xp.shape(x)[0]
+    return xp.where(exists, _at(x, xp.where(exists, starts, 0)), 0)
 
 
 def largest(values: PerLayer, ends: Ends) -> Cells:
-    """max_i of the sum over stage G_i."""
+    """Return max_i of the sum over stage G_i."""
     return xp.max(stage_sums(values, ends), axis=0)
 
 
 def stage_maxima(values: PerLayer, ends: Ends) -> PerStage:
-    """The largest of each stage's layers, 0 where a cell does not have the stage."""
+    """Return the largest value in each stage; 0 if a cell lacks the stage."""
     values, ends = xp.asarray(values), xp.asarray(ends)
     cells = xp.broadcast_shapes(values.shape[1:], ends.shape[1:])
     number = xp.arange(values.shape[0]).reshape(-1, *[1] * len(cells))
@@ -47,23 +47,23 @@ def stage_maxima(values: PerLayer, ends: Ends) -> PerStage:
         start, end = bounds
         return xp.max(xp.where((number >= start) & (number < end), values, 0), axis=0)
 
-    # Stage after stage: all at once would take the memory of stages x layers x cells.
+    # Stage by stage: all at once would take memory for stages x layers x cells.
     maxima: AnyArray = map_leading(largest_of, (_starts(ends), ends))
     return xp.broadcast_to(maxima, ends.shape[:1] + cells)
 
 
 def passed_on(carried: PerLayer, ends: Ends, degree: Cells) -> Cells:
-    """max_{i < q} |y_Gi|: the most items that one of q stages sends the next; 0 for one.
+    """Return the most items that one of q stages sends to the next, max_{i < q} |y_Gi|; 0 for one.
 
-    carried: what a cut behind each layer carries.
+    carried: items that cross a cut behind each layer.
     """
-    # A float, as degrees are: nothing is converted silently. The last stage's output goes nowhere.
+    # A float, like degrees, to avoid implicit conversion. The last stage sends nothing.
     stage = xp.arange(1, ends.shape[0] + 1, dtype=float).reshape(-1, *[1] * (ends.ndim - 1))
     return xp.max(xp.where(stage < degree, _at(xp.asarray(carried), ends - 1), 0), axis=0)
 
 
 def _at(values: PerLayer, index: Ends) -> PerStage:
-    """values[index] along the leading axis, where both may vary along the cells."""
+    """Return values[index] along the leading axis; both may vary along the cells."""
     values, index = xp.asarray(values), xp.asarray(index)
     cells = xp.broadcast_shapes(values.shape[1:], index.shape[1:])
     values = xp.broadcast_to(values, values.shape[:1] + cells)

@@ -1,8 +1,8 @@
-"""Touched rows: a table whose gradient has the rows alone that a pass looks up.
+"""Touched rows: tables whose sparse gradients have only the rows that a pass looks up.
 
-A sparse gradient (TensorFlow's IndexedSlices, PyTorch's sparse embeddings): the optimizer holds and
-updates states of those rows, and replicas send each other these rows. For the machine oracle:
-Table III knows whole tables alone.
+For such gradients (TensorFlow's IndexedSlices, PyTorch's sparse embeddings) the optimizer holds and
+updates states of those rows, and replicas exchange only them. Only for the machine oracle: Table
+III has whole tables.
 """
 
 from collections.abc import Callable
@@ -20,9 +20,8 @@ from kernels.work.layers import Layers, Rows
 class Touched:
     """Weights of each stage, or device, whose gradients are exchanged.
 
-    whole: of all layers without a sparse gradient; tables: of those with one, and their biases,
-    which are not exchanged; drawn: of the rows that a pass touches whatever its batch; looked_up:
-    of those that a sample touches.
+    whole: of layers without a sparse gradient. tables, biases: of layers with one. drawn: of rows
+    that a pass touches whatever its batch. looked_up: of rows that a sample touches.
     """
 
     whole: PerStage
@@ -35,9 +34,9 @@ class Touched:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class RowStates:
-    """Gradients and optimizer states of the rows that samples look up, of each stage's tables.
+    """Gradients and optimizer states of looked-up rows, for each stage's tables.
 
-    sample [B a sample]; most [B]: however many samples, since a table has no more rows.
+    sample [B per sample]. most [B]: of all rows, the limit for many samples.
     """
 
     sample: PerStage
@@ -45,19 +44,19 @@ class RowStates:
 
 
 def find_rows(layers: Layers) -> Rows | None:
-    """The touched rows of a network's tables; None where all gradients are whole."""
+    """Return the touched rows of a network's tables; None if all gradients are whole."""
     return None if layers.sequence is None else layers.sequence.rows
 
 
 def is_table(rows: Rows) -> Flags:
-    """Which layers have a sparse gradient."""
+    """True for layers with a sparse gradient."""
     return xp.greater(rows.looked_up, 0)
 
 
 def count_touched(
     layers: Layers, weights: PerLayer, add: Callable[[PerLayer], PerStage]
 ) -> Touched | None:
-    """The part of their `weights` that stages touch, None where all gradients are whole.
+    """Count the `weights` that stages touch; None if all gradients are whole.
 
     add: sums values of layers over each stage.
     """
@@ -75,16 +74,16 @@ def count_touched(
 
 
 def count_exchanged(touched: Touched, samples: Cells, replicas: Cells) -> Cells:
-    """Weights of an all-reduce that takes as long as the exchange of gradients, `samples` each.
+    """Count weights of an all-reduce as long as the gradient exchange, with `samples` per replica.
 
-    Rows of all replicas are gathered: q rows in an all-gather are q/2 in an all-reduce. Where that
-    is more than the table, the table is reduced whole.
+    Rows of all replicas are gathered: q rows in an all-gather equal q/2 in an all-reduce. If that
+    exceeds the table, the whole table is reduced.
     """
     rows = touched.drawn + samples * touched.looked_up
     return xp.max(touched.whole + xp.minimum(touched.tables, replicas * rows / 2), axis=0)
 
 
 def count_shared(touched: Touched, samples: Cells) -> Cells:
-    """Weights that PEs of a group of the same samples exchange: their rows, but for the whole."""
+    """Count weights to add when PEs of a group exchange touched rows instead of whole tables."""
     rows = touched.drawn + samples * touched.looked_up
     return xp.sum(xp.minimum(touched.tables, rows) - touched.tables, axis=0)

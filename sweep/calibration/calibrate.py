@@ -1,4 +1,4 @@
-"""Calibrate: a machine's calibration out of a file of measured runs, as `paradl calibrate` does."""
+"""Calibrate: fit a machine to a file of measured runs, as `paradl calibrate` does."""
 
 from collections import Counter
 from pathlib import Path
@@ -22,10 +22,11 @@ from sweep.measured.runs import read_runs
 def calibrate(
     path: str | Path, *, system: str = "abci", cross_validation: bool = True
 ) -> CalibrationFile:
-    """The parameters that a CSV file of measured runs tells, how sure they are, and how accurate.
+    """Return parameters fitted to a CSV file of runs, with their uncertainty and accuracy.
 
     system: of rows that name none. Without cross-validation, the model's errors are assumed, and
-    the accuracy is that of the fit. InputError tells file and line; RunError: there is no fit.
+    the accuracy is that of the fit. InputError: a mistake in the file, with its line. RunError:
+    there is no fit.
     """
     keep_programs()
     observations = observe(read_runs(Path(path)), system)
@@ -45,6 +46,6 @@ def calibrate(
 
 
 def _name_sources(path: Path, observations: Observations) -> str:
-    """The file, and how many of its runs are from where."""
+    """Name the file, and count its runs by source."""
     counts = Counter(run.source for run in observations.runs if run.source)
     return ", ".join([path.name, *(f"{count} of {name}" for name, count in counts.items())])

@@ -1,4 +1,4 @@
-"""Cross-validation: every run predicted by a calibration that saw neither it nor its like."""
+"""Cross-validation: every run predicted by a calibration that saw neither it nor similar ones."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ from sweep.calibration.observations import Mask, Observations, apply_parameters
 from sweep.calibration.posterior import calibrate_machine
 
 SERIES = ("model", "dataset", "strategy")
-# What is left out at a time: all runs that have these columns in common.
+# Runs that agree in these columns are left out together.
 SCHEMES = {
     "configuration": (*SERIES, "p"),
     "scale": ("p",),
@@ -28,23 +28,23 @@ SCHEMES = {
     "model": ("model",),
     "strategy": ("strategy",),
 }
-# Those of which each run leaves its neighbours in: they flatter.
+# These leave close neighbours of a run in, so they flatter.
 NEAR = ("configuration", "scale")
-FITTED = "fit"  # where none is left out
+FITTED = "fit"  # nothing is left out
 LARGEST, ALL_BUT_ONE = "largest scales", "all but one scale"
-SCALES = 3  # of a series with at least so many scales, one part in so many are its largest
+SCALES = 3  # scales that a series needs for both; the largest third counts as its largest scales
 
-# Errors of size one; an uncertainty is linear in their squares.
+# Errors of size one: an uncertainty's variance is linear in the squares of the errors.
 UNSEEN = ModelError(serial=1, group=1, reduce=1, exchange=1, unseen=1, distance=0)
 DISTANT = UNSEEN.model_copy(update={"unseen": 0, "distance": 1})
 
 
 @dataclass(frozen=True, eq=False)
 class HeldOutRun:
-    """A run, predicted by a calibration that did not see it. row: which run.
+    """A run predicted by a calibration that did not see it. row: which run.
 
-    case: its uncertainty has errors of 1, not widened. unseen, away: what `ModelError`'s widen
-    these by.
+    case: with errors of 1, not widened. unseen, away: by how much `ModelError.unseen` and
+    `ModelError.distance` of 1 widen the errors.
     """
 
     scheme: str
@@ -55,12 +55,12 @@ class HeldOutRun:
 
 
 def list_folds(observations: Observations) -> dict[str, list[Mask]]:
-    """The runs to leave out at a time, by scheme; no scheme that would leave none to learn from."""
+    """Return the runs to leave out together, by scheme, if others remain to fit."""
     folds_of = {
         name: _group_alike(observations.labels(*columns)) for name, columns in SCHEMES.items()
     }
-    # More PEs than were seen: ABCI's totals are then met to 91.8 %, those of any left-out
-    # configuration to 93.6 % (`paradl calibrate grids/catalogue/measured/abci.csv`,
+    # Predicting more PEs than were seen is harder: accuracy of ABCI's totals is then 91.8 %, and
+    # 93.6 % for left-out configurations (`paradl calibrate grids/catalogue/measured/abci.csv`,
     # docs/accuracy.md).
     folds_of[LARGEST] = [_hold_largest(observations)]
     folds_of[ALL_BUT_ONE] = list(_hold_all_but_one(observations))
@@ -76,21 +76,21 @@ def leave_out(
     schemes: Collection[str] = (*SCHEMES, LARGEST, ALL_BUT_ONE),
     frozen: Mapping[str, float] = {},
 ) -> list[HeldOutRun]:
-    """Predictions of all that these schemes leave out; none where runs are too few for any.
+    """Predict all runs that these schemes leave out; empty if there are too few runs.
 
-    frozen: as `fit` takes them.
+    frozen: as for `fit`.
     """
     predictions: list[HeldOutRun] = []
     for scheme, folds in list_folds(observations).items():
         for held in folds if scheme in schemes else ():
-            # Sought from fewer places than the calibration itself: there are as many fits as folds.
+            # Fewer starts than for the calibration itself, since every fold needs a fit.
             file = calibrate_machine(observations, ~held, UNSEEN, starts=1, frozen=frozen)
             predictions += _predict(observations, file, scheme, np.flatnonzero(held))
     return predictions
 
 
 def predict_fitted(observations: Observations, file: CalibrationFile) -> list[HeldOutRun]:
-    """Predictions by a calibration that saw all runs, to tell how well it fits."""
+    """Predict all runs by a calibration that saw them, to rate the fit."""
     return list(_predict(observations, file, FITTED, np.arange(len(observations))))
 
 
@@ -99,7 +99,7 @@ def _group_alike(labels: list[tuple[object, ...]]) -> list[Mask]:
 
 
 def _hold_largest(observations: Observations) -> Mask:
-    """The largest scales of every series that has several."""
+    """Return a mask of the largest scales of every series that has enough scales."""
     held = np.zeros(len(observations), bool)
     for series, scales in _list_series(observations):
         at = np.unique(scales[series])
@@ -108,7 +108,7 @@ def _hold_largest(observations: Observations) -> Mask:
 
 
 def _hold_all_but_one(observations: Observations) -> Iterator[Mask]:
-    """All but the middle scale of each series that has several, a series at a time."""
+    """Yield, for each series with enough scales, a mask of all but its middle scale."""
     for series, scales in _list_series(observations):
         at = np.unique(scales[series])
         if at.size >= SCALES:
@@ -116,7 +116,7 @@ def _hold_all_but_one(observations: Observations) -> Iterator[Mask]:
 
 
 def _list_series(observations: Observations) -> Iterator[tuple[Mask, NDArray[np.int64]]]:
-    """Each series' runs, and the number of PEs of all runs."""
+    """Yield a mask of each series' runs, with the PE counts of all runs."""
     scales = np.array([run.p for run in observations.runs])
     for series in _group_alike(observations.labels(*SERIES)):
         yield series, scales
@@ -146,7 +146,7 @@ def _predict(
 
 
 def _take_run(leaf: Floats, row: int) -> Floats:
-    """A run's own of what has runs along its last dimension; a parameter is the same for all."""
+    # Runs lie along the last dimension; parameters are scalars, the same for all runs.
     return leaf[..., row] if np.ndim(leaf) else leaf
 
 
@@ -158,7 +158,7 @@ def _apply(case: Case, layers: LayerWork, parameters: dict[str, Floats], factors
 def _find_uncertainty(
     observations: Observations, file: CalibrationFile, row: int, error: ModelError
 ) -> Uncertainty:
-    """The uncertainty of a run, were the model's errors those."""
+    """Return the uncertainty of a run, given the model's errors."""
     run, profiled = observations.runs[row], bool(observations.profiled[row])
     assumed = file.model_copy(update={"error": error})
     architecture = observations.architectures[run.model]

@@ -1,13 +1,13 @@
-"""Fit: the most probable parameters of a machine, and how sure they are.
+"""Fit: the most probable parameters of a machine, and their uncertainty.
 
 Errors of the logarithms of total, compute and communication follow Student's t, so that a congested
-run does not bend the rest; a run that measured both parts counts by these alone, since its total
-is their sum. Parameters have log-normal priors and bounds (`grids.entries`); so have the models'
-times on one PE, around their profiles and the machine that all of them ran on (`machine_time`).
-The covariance is Laplace's: the inverse of the curvature of the log-posterior at its mode.
-Coordinates: (ln value - ln median) / spread of the prior, of the parameters, of the machine's time,
-and of each model's deviation from it. A parameter may be frozen: its value then is known, and its
-spread 0.
+run does not bend the rest. A run with both parts measured counts by these only, since its total is
+their sum. Parameters have log-normal priors and bounds (`grids.entries`). So do the models' times
+on one PE, around their profiles and the machine that they share (`machine_time`). The covariance is
+Laplace's: the inverse of the curvature of the log-posterior at its mode.
+
+Coordinates are (ln value - ln median) / spread of the prior: of the parameters, of the machine's
+time, and of each model's deviation from it. A frozen parameter has a known value and a spread of 0.
 """
 
 from collections.abc import Mapping
@@ -35,30 +35,30 @@ from sweep.errors import RunError
 from sweep.measured.runs import PARTS
 
 FREEDOM = 4.0  # degrees of Student's t
-NANOSECOND = 1e-9  # keeps the logarithm of no time finite
+NANOSECOND = 1e-9  # keeps the logarithm of 0 s finite
 
-# Spreads of a model's time on one PE: around its profile, from other software and another day; or
-# around the roofline, which knows no layer's efficiency.
+# Spreads of a model's time on one PE: around its profile, since software and day differ, or around
+# the roofline, which ignores the layers' efficiency.
 PROFILE = 0.15
 ROOFLINE = 0.17
 
-# Scales of the errors. Communication depends on what else a network carries, compute does not, and
-# a total is measured best. To fit them made runs that were left out less accurate.
+# Scales of the errors: communication suffers from other traffic, compute does not, and totals are
+# measured best. Fitting the scales made predictions of left-out runs less accurate.
 NOISE = {"total": 0.03, "comp": 0.06, "comm": 0.2}
-# Small errors leave several modes. One search begins with large ones, which leave few; others begin
-# anywhere near the priors' medians.
+# Small errors leave several modes. One search begins with large errors, which leave few; the others
+# begin at random points around the priors' medians.
 BROADER = (8.0, 4.0, 2.0)
 STARTS = 4
-AROUND = 0.7  # in spreads of the prior
+AROUND = 0.7  # spread of these points, in spreads of the prior
 STEPS = 2000
-STEP = 1e-5  # of a second derivative, in spreads of the prior
+STEP = 1e-5  # of the finite differences for the curvature, in spreads of the prior
 
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """Parameters, the covariance of their logarithms, and the times of the models that ran.
+    """Parameters, the covariance of their logarithms, and factors on the time on one PE.
 
-    profiled, roofline: the times of models that did not, with a profile and without.
+    serial: of the models that ran. profiled, roofline: of others, with a profile and without.
     """
 
     values: Floats
@@ -70,9 +70,9 @@ class Posterior:
 
 @dataclass(frozen=True, eq=False)
 class PriorScale:
-    """ln median of each prior, of parameters and models, and bounds of the coordinates.
+    """Priors of parameters and models: ln median, and bounds of the coordinates.
 
-    root [parameter and model, coordinate]: of the priors' covariance.
+    root [parameter and model, coordinate]: square root of the covariance.
     """
 
     median: Floats
@@ -87,12 +87,11 @@ class PriorScale:
 )
 @dataclass(frozen=True)
 class Data:
-    """The constants of the posterior density.
+    """Constants of the posterior density.
 
-    broader: factor on the errors' scales. median [parameter], root
-    [parameter, coordinate]: of the priors' logarithms.
-    of_model [model, run]. logs, weights [part, run]: of the measured seconds, 1 where they count.
-    names: of the parameters.
+    broader: factor on the errors' scales. median, root: as in `PriorScale`. of_model [model, run]:
+    as in `Observations`. logs [part, run]: of the measured seconds. weights [part, run]: 1 where
+    they count. names: of the parameters.
     """
 
     broader: Cells
@@ -108,7 +107,7 @@ class Data:
 
 @compiled(numpy=True)
 def log_times(case: Case) -> Array:
-    """ln of seconds an iteration [part, run] in the order of PARTS."""
+    """Return ln of seconds per iteration [part, run] in the order of PARTS."""
     times = time_iteration(case)
     comp, comm = times.compute, times.communication
     return xp.log(xp.stack([comp + comm, comp, comm]) + NANOSECOND)
@@ -120,13 +119,13 @@ def fit(
     starts: int = STARTS,
     frozen: Mapping[str, float] = {},
 ) -> Posterior:
-    """The posterior of the runs in `train`, sought from so many places. RunError: there is none.
+    """Return the posterior given the runs in `train`. RunError: there is none.
 
-    frozen: values of parameters that the runs are not asked about.
+    starts: number of random starts of the search. frozen: known values of parameters.
     """
     scale = _find_scale(observations, frozen)
     logs, weights = _weigh(observations, train)
-    data = put_on_device(  # once, not at each step
+    data = put_on_device(  # once, instead of at each step
         Data(
             broader=np.ones(()),
             median=scale.median,
@@ -176,12 +175,11 @@ def _find_scale(observations: Observations, frozen: Mapping[str, float]) -> Prio
 
 
 def _freeze(prior: LogPrior, value: float) -> LogPrior:
-    """The prior of a known value."""
     return replace(prior, median=value, spread=0.0, low=value, high=value)
 
 
 def _weigh(observations: Observations, train: Mask) -> tuple[Floats, Floats]:
-    """ln of the measured seconds [part, run], and 1 where they count."""
+    """Return ln of the measured seconds, and 1 where they count, else 0; both [part, run]."""
     counted = observations.counted & train
     return np.log(np.where(counted, observations.seconds, 1.0)), counted.astype(float)
 
@@ -190,23 +188,23 @@ def _find_best_mode(scale: PriorScale, data: Data, starts: int) -> Floats:
     first = np.zeros(scale.root.shape[1])
     for broader in BROADER:
         _, first = _find_mode(first, scale.bounds, replace(data, broader=np.asarray(broader)))
-    # A fixed seed: the same runs give the same calibration.
+    # A fixed seed, so that the same runs give the same calibration.
     random = np.random.default_rng(0)
     others = AROUND * random.standard_normal((starts, first.size))
     modes = [_find_mode(start, scale.bounds, data) for start in (first, *others)]
-    # Of modes that are equal but for rounding the first.
+    # Rounded, so that of equal modes the first wins on every machine.
     return min(modes, key=lambda mode: round(mode[0], 6))[1]
 
 
 def _find_mode(start: Floats, bounds: Bounds, data: Data) -> tuple[float, Floats]:
-    """The least surprise near a start, and where it is."""
+    """Return the least surprise near a start, and its coordinates."""
 
     def value_and_slope(at: Floats) -> tuple[float, Floats]:
         value, slope = _find_value_and_slope(at, data)
         return float(value), np.asarray(slope)
 
     inside = np.clip(start, bounds.lb, bounds.ub)
-    # Truncated Newton: SciPy's L-BFGS-B waits for BLAS threads, which a busy machine keeps waiting.
+    # Truncated Newton: SciPy's L-BFGS-B waits for BLAS threads, which is slow on a busy machine.
     least = minimize(
         value_and_slope, inside, jac=True, method="TNC", bounds=bounds, options={"maxfun": STEPS}
     )
@@ -216,7 +214,7 @@ def _find_mode(start: Floats, bounds: Bounds, data: Data) -> tuple[float, Floats
 
 
 def _surprise(at: Array, data: Data) -> Array:
-    """-ln of the posterior density, up to a constant."""
+    """Return -ln of the posterior density, up to a constant."""
     values = jnp.exp(data.median + data.root @ at)
     size = len(data.names)
     parameters = dict(zip(data.names, values[:size], strict=True))
@@ -224,15 +222,15 @@ def _surprise(at: Array, data: Data) -> Array:
         apply_parameters(data.case, data.layers, parameters, values[size:] @ data.of_model)
     )
     errors = data.broader * np.array([[NOISE[part]] for part in PARTS])
-    # Where a time was not measured, its log is 0 and its weight as well: no NaN reaches the slope.
+    # Unmeasured times have a log and a weight of 0, so that no NaN reaches the slope.
     unlikely = jnp.sum(data.weights * _surprise_student((expected - data.logs) / errors))
-    # Parameters and the machine's time, then the models' own deviations.
+    # Parameters and the machine's time are normal, the models' deviations Student's t.
     normal, deviations = jnp.square(at[: size + 1]) / 2, _surprise_student(at[size + 1 :])
     return jnp.sum(normal) + jnp.sum(deviations) + unlikely
 
 
 def _surprise_student(standard: Array) -> Array:
-    """-ln of the density of Student's t, up to a constant."""
+    """Return -ln of the density of Student's t, up to a constant."""
     return (FREEDOM + 1) / 2 * jnp.log1p(jnp.square(standard) / FREEDOM)
 
 
@@ -243,9 +241,9 @@ def _find_value_and_slope(at: Floats, data: Data) -> tuple[Array, Array]:
 
 
 def _find_curvature(at: Floats, data: Data) -> Floats:
-    """Second derivatives, by central differences of the slope."""
-    # Exact ones take as long to compile as the rest of a fit altogether, 6 s, and are no nearer to
-    # what is asked for: the errors of the slope are 1e-14 of it, of its difference 1e-8.
+    """Compute second derivatives by central differences of the slope."""
+    # Exact ones take 6 s to compile, as long as the rest of a fit. Differences are exact enough:
+    # the slope has a relative error of 1e-14, its difference one of 1e-8.
     steps = STEP * np.eye(at.size)
     slopes = [
         np.asarray(
@@ -258,9 +256,9 @@ def _find_curvature(at: Floats, data: Data) -> Floats:
 
 
 def _invert(curvature: Floats) -> Floats:
-    """The inverse of a curvature that is at least the prior's, 1: no run makes one less sure."""
-    # By its axes, and no plain inverse: a direction that runs say nothing of, or a mode at a bound,
-    # may have any curvature; the prior's is the least that is true.
+    """Invert a curvature, raised to at least 1, that of the prior: runs never add uncertainty."""
+    # By eigenvalues: in directions that runs do not constrain, or at a bound, the curvature may be
+    # anything.
     values, axes = np.linalg.eigh(curvature)
     return np.asarray((axes / np.maximum(values, 1.0)) @ axes.T)
 
@@ -268,7 +266,7 @@ def _invert(curvature: Floats) -> Floats:
 def _list_serial_times(
     observations: Observations, train: Mask, factors: Floats, spreads: Floats
 ) -> dict[str, SerialTime]:
-    """The time on one PE of each model that ran."""
+    """Return the factor on the time on one PE for each model that ran."""
     ran = {run.model for run, used in zip(observations.runs, train, strict=True) if used}
     times = zip(observations.models, factors.tolist(), spreads.tolist(), strict=True)
     return {

@@ -1,7 +1,7 @@
-"""Layer work: what the layers of a measured run take on the device, by the roofline.
+"""Layer work: how long the layers of a measured run take on the device, by the roofline.
 
-A profile scales it; by how much depends on how long the host takes to launch layers, since the
-measured pass was the longer of both.
+A profile scales it. By how much depends on how long the host takes to launch layers, since a
+measured pass takes the longer of device and host time.
 """
 
 from dataclasses import dataclass, replace
@@ -23,12 +23,11 @@ if TYPE_CHECKING:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class LayerWork:
-    """Times of the roofline, and of the pass that was measured.
+    """Times by the roofline, and of the measured pass.
 
-    sample [s a sample, run], fixed [s a pass, run]: of a PE's own part of the layers, of a
-    pipeline's largest stage. whole [s, run], launches [1, run]: the whole network's pass of b0
-    samples, and the layers that it launches. measured [s, run]: of the same pass, 0 without a
-    profile.
+    sample [s per sample, run], fixed [s per pass, run]: of a PE's part of the layers, or of a
+    pipeline's largest stage. whole [s, run], launches [1, run]: of a pass of b0 samples through the
+    whole network. measured [s, run]: of the same pass, 0 without a profile.
     """
 
     sample: Cells
@@ -39,11 +38,11 @@ class LayerWork:
 
 
 def find_layer_work(run: MeasuredRun, conditions: "Conditions") -> LayerWork:
-    """The run's layers by the roofline, and the whole network's in the batch of its profile."""
+    """Return the run's layer work, and that of the whole network in the batch of its profile."""
     work = _reduce_roofline(run, conditions)
     serial = _reduce_roofline(replace(run, strategy="serial", p=1, memory=None), conditions)
     workload = conditions.make_case(run).grid().workload(*ONLY[:3])
-    assert workload is not None  # it was evaluated
+    assert workload is not None  # the run has a case
     batch = float(workload.measured_batch)
     seconds = 0.0 if workload.seconds is None else float(workload.seconds.sum()) * batch
     return LayerWork(
@@ -56,14 +55,13 @@ def find_layer_work(run: MeasuredRun, conditions: "Conditions") -> LayerWork:
 
 
 def _reduce_roofline(run: MeasuredRun, conditions: "Conditions") -> GroupWork:
-    """The work of the run's group with the roofline's times."""
-    asked = conditions.make_case(run)
-    settings = {**(asked.settings or {}), "times": "roofline"}
-    case = replace(asked, settings=settings).grid().case(ONLY)
-    assert case is not None  # it was evaluated
+    """Return the work of the run's group, with times by the roofline."""
+    configuration = conditions.make_case(run)
+    settings = {**(configuration.settings or {}), "times": "roofline"}
+    case = replace(configuration, settings=settings).grid().case(ONLY)
+    assert case is not None  # observations are of configurations that exist
     return case.machine_work
 
 
 def _take_only(values: Cells) -> Floats:
-    """The value of the only cell."""
     return np.asarray(values, float).reshape(())

@@ -1,8 +1,8 @@
-"""A machine's compute time: what networks that ran tell of those that did not.
+"""Factors on compute time: from networks that ran to the machine, and to networks that did not run.
 
-The logarithm of a network's factor is the machine's, which is normal, plus the network's own
-deviation, which follows Student's t: one network that is far off (slow input, say) does not move
-what the others tell of the machine.
+The logarithm of a network's factor is the machine's (normal) plus the network's own deviation
+(Student's t), so that a single network that is far off, because of slow input say, does not move
+the machine's factor.
 """
 
 import math
@@ -12,23 +12,23 @@ import numpy as np
 from grids.entries.calibration import SerialTime
 from grids.models.layers import Floats
 
-# Spread of the machine's factor: its clocks, software and input, which all of its networks share.
-# An assumption, within the 0.15 that published profiles differ by from other runs of the device.
+# Spread of the machine's factor: clocks, software and input, which all networks share. Assumed,
+# within the 0.15 by which published profiles differ from other runs on the device.
 MACHINE = 0.13
 
 
 def build_root(spreads: Floats) -> Floats:
-    """Logarithms of factors [model] of these spreads by coordinate: the machine, then each model.
+    """Return log factors per coordinate [model, 1 + model]: the machine's, then each model's.
 
-    [model, 1 + model]
+    spreads [model]: of the models' log factors in total.
     """
     return np.hstack([np.full((len(spreads), 1), MACHINE), np.diag(_subtract_machine(spreads))])
 
 
 def predict_unseen(spread: float, at: float, variance: float) -> SerialTime:
-    """The factor of a network that did not run, whose prior has `spread`.
+    """Return the factor of a network that did not run, whose prior has `spread`.
 
-    at, variance: the machine's coordinate, and its variance: 0 and 1 before any run.
+    at, variance: of the machine's coordinate; 0 and 1 before any run.
     """
     deviation = float(_subtract_machine(np.asarray(spread)))
     return SerialTime(
@@ -37,5 +37,5 @@ def predict_unseen(spread: float, at: float, variance: float) -> SerialTime:
 
 
 def _subtract_machine(spreads: Floats) -> Floats:
-    """The part of the spreads that is each network's own."""
+    """Return the part of the spreads that the networks do not share."""
     return np.asarray(np.sqrt(np.square(spreads) - MACHINE**2))

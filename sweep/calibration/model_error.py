@@ -1,11 +1,11 @@
-"""Model error: how far runs are off that a calibration did not see, beyond what it is unsure of.
+"""Model error: how far off unseen runs are, beyond the uncertainty of the parameters.
 
-The parameters' uncertainty alone would be overconfident: formulas are wrong, too. The scales of
-`ModelError` make the runs that were left out in whole series, models, strategies or largest scales
-most probable (Student's t, as in the fit), under wide priors, since they are few: a run whose
-neighbours were fitted tells little of those that have none. Errors are then widened until, in
-whatever way runs are left out, LEVEL of their times lie in the 80 % intervals: for series and
-scales that nobody ran, or the part that is off in all.
+That uncertainty alone would be overconfident, since formulas are wrong too. The scales of
+`ModelError` are those that make left-out series, models, strategies and largest scales most
+probable (Student's t, as in the fit). Runs whose neighbours were fitted do not count, since they
+say little about runs without neighbours. Priors are wide, because left-out runs are few. Then the
+errors are widened until, for every way of leaving runs out, LEVEL of the times lie within the 80 %
+intervals: those for unseen series and scales, or those of the part that is off in all schemes.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ from sweep.calibration.fit import FREEDOM, log_times
 from sweep.calibration.observations import Mask, Observations
 from sweep.measured.runs import PARTS
 
-# Medians and spreads of the priors: what a machine has of which no run was left out.
+# Medians and spreads of the priors; a machine without left-out runs keeps the medians.
 PRIOR = {
     "serial": (0.04, 0.5),
     "group": (0.12, 0.5),
@@ -41,19 +41,18 @@ PRIOR = {
     "distance": (0.2, 0.8),
 }
 SCALES = ("serial", "group", "reduce", "exchange")
-ERRORS = ("whole", "group", "reduce", "exchange")  # the same in an uncertainty
+ERRORS = ("whole", "group", "reduce", "exchange")  # the names of SCALES in an uncertainty
 BOUNDS = (0.01, 2.0)
-# The share that intervals from p10 to p90 promise.
-LEVEL = 0.8
-# Steps of 5 %, up to 1.05**30 = 4.3 times; what even that does not cover stays so.
+LEVEL = 0.8  # the share of times that belongs between p10 and p90
+# Steps of 5 %, up to 1.05**30 = 4.3 times; errors that would need more stay too small.
 WIDER, STEPS = 1.05, 30
-# By the part whose intervals hold too few; of the total's, all of them.
+# The errors to widen if the intervals of a part hold too few times.
 SCALES_OF = {
     "total": SCALES,
     "comp": ("serial", "group"),
     "comm": ("reduce", "exchange"),
 }
-# What is at fault where a scheme's intervals hold too few: what a run was left out by.
+# The errors to widen if the intervals of a scheme do, by what its runs were left out for.
 WIDENED = {
     "series": ("unseen",),
     "model": ("unseen",),
@@ -66,11 +65,11 @@ DEFAULT = ModelError(**{name: median for name, (median, _) in PRIOR.items()})
 
 @dataclass(frozen=True, eq=False)
 class Residuals:
-    """How far runs that were left out are off [part, run], in the order of PARTS.
+    """How far off left-out runs are [part, run], in the order of PARTS.
 
-    off: ln of measured over predicted. sure: variance of the parameters and serial times. errors
-    [scale, part, run]: variance that errors of 1 would add, in the order of SCALES. unseen, away:
-    what widens them. rows: which runs these are; some are left out several times.
+    off: ln of measured over predicted. sure: variance due to parameters and serial times. errors
+    [scale, part, run]: variance that errors of 1 add, in the order of SCALES. unseen, away [run]:
+    by how much those of `ModelError` widen it. rows [run]: a run may be left out several times.
     """
 
     off: Floats
@@ -82,25 +81,25 @@ class Residuals:
     rows: NDArray[np.int64]
 
     def select(self, chosen: Mask) -> "Residuals":
-        """Some of the predictions."""
+        """Return the chosen predictions."""
         kept = {field.name: getattr(self, field.name)[..., chosen] for field in fields(self)}
         return Residuals(**kept)
 
     def spread(self, error: ModelError) -> Floats:
-        """Standard deviation of `off`."""
+        """Return the standard deviation of `off`."""
         squares = np.square([getattr(error, name) for name in SCALES])
         widening = 1 + error.unseen * self.unseen + error.distance * self.away
         return np.asarray(np.sqrt(self.sure + widening**2 * np.tensordot(squares, self.errors, 1)))
 
     def within(self, error: ModelError) -> Floats:
-        """1 where the measured time lies in its 80 % interval, else 0; NaN where there is none."""
+        """Return 1 where the time is within its 80 % interval, else 0; NaN if unmeasured."""
         inside = np.abs(self.off) <= PERCENTILES[90] * self.spread(error)
         return np.where(np.isfinite(self.off), inside, np.nan)
 
 
 def find_residuals(observations: Observations, predictions: Sequence[HeldOutRun]) -> Residuals:
-    """How far off the left-out runs are, and how far one could have known."""
-    # One behind the other: a single program then answers for all.
+    """Compare left-out runs with their predictions and uncertainties."""
+    # Stacked, so that a single compiled program predicts them all.
     case: Case = jax.tree.map(
         lambda *runs: np.stack(runs, axis=-1), *(run.case for run in predictions)
     )
@@ -111,7 +110,7 @@ def find_residuals(observations: Observations, predictions: Sequence[HeldOutRun]
     return Residuals(
         off=np.log(observations.seconds[:, rows]) - expected,
         sure=sure,
-        # Variances add up: what an error of 1 adds is the difference.
+        # Variances add up, so an error of 1 adds the difference.
         errors=np.array(errors) - sure,
         unseen=np.stack([run.unseen for run in predictions], axis=-1),
         away=np.stack([run.away for run in predictions], axis=-1),
@@ -121,9 +120,9 @@ def find_residuals(observations: Observations, predictions: Sequence[HeldOutRun]
 
 
 def rate_schemes(residuals: Residuals, error: ModelError) -> dict[str, dict[str, float]]:
-    """By scheme: `rows`, the mean accuracy of each part, the share in its interval."""
+    """Return, by scheme, `rows`, each part's mean accuracy, and its share within intervals."""
     within = residuals.within(error)
-    # As in `sweep.measured.accuracy`; 0 where a prediction is too long beyond measure.
+    # Accuracy as in `sweep.measured.accuracy`; a prediction that overflows has 0.
     with np.errstate(over="ignore"):
         accuracy = np.maximum(0.0, 1 - np.abs(np.exp(-residuals.off) - 1))
     rated = {}
@@ -139,7 +138,7 @@ def rate_schemes(residuals: Residuals, error: ModelError) -> dict[str, dict[str,
 
 
 def find_model_error(residuals: Residuals) -> ModelError:
-    """The scales of the errors, by what was left out."""
+    """Return the model's errors, by how far off left-out runs are."""
     far = ~np.isin(residuals.schemes, NEAR)
     error = _find_most_probable(residuals.select(far) if far.any() else residuals)
     for _ in range(STEPS):
@@ -151,13 +150,13 @@ def find_model_error(residuals: Residuals) -> ModelError:
 
 
 def _list_narrow(residuals: Residuals, error: ModelError) -> set[str]:
-    """The errors that are too small: those of each scheme whose intervals hold too few times."""
+    """List the errors that are too small: intervals of some scheme hold too few times."""
     within = residuals.within(error)
     return {
         name
         for scheme in np.unique(residuals.schemes).tolist()
         for part, times in zip(PARTS, within[:, residuals.schemes == scheme], strict=True)
-        if _average(times) < LEVEL
+        if _find_share(times) < LEVEL
         for name in WIDENED.get(scheme, SCALES_OF[part])
     }
 
@@ -167,8 +166,8 @@ def _widen(error: ModelError, names: set[str]) -> ModelError:
     return error.model_copy(update=wider)
 
 
-def _average(within: Floats) -> float:
-    """The mean of what was measured, 1 where nothing was."""
+def _find_share(within: Floats) -> float:
+    """Return the share of measured times within their intervals; 1 if none was measured."""
     measured = within[np.isfinite(within)]
     return float(measured.mean()) if measured.size else 1.0
 
@@ -176,7 +175,7 @@ def _average(within: Floats) -> float:
 def _find_most_probable(residuals: Residuals) -> ModelError:
     median, width = np.array(list(PRIOR.values())).T
     measured = np.isfinite(residuals.off)
-    # Schemes leave a run out by turns.
+    # A run that several schemes leave out must not count several times.
     times = (residuals.rows.size / max(1, np.unique(residuals.rows).size)) ** 0.5
 
     def surprise(at: Floats) -> float:
@@ -186,7 +185,7 @@ def _find_most_probable(residuals: Residuals) -> ModelError:
         return float(np.sum(np.square((at - np.log(median)) / width)) / 2 + student.sum() / times)
 
     low, high = np.log(np.outer(BOUNDS, np.ones(len(PRIOR))))
-    # Without slopes: by differences of the surprise, TNC stopped a few percent away from the mode.
+    # Powell needs no slopes: with finite differences, TNC stopped a few percent off the mode.
     best = minimize(
         surprise,
         np.log(median),
@@ -202,9 +201,9 @@ def _name_scales(logs: Floats) -> ModelError:
 
 
 def _vary_errors(case: Case) -> list[Case]:
-    """The cases without any error of the model's own, and with one of them at a time."""
+    """Return the case without model error, then with each error alone."""
     uncertainty = case.uncertainty
-    assert uncertainty is not None  # every run was predicted with its own
+    assert uncertainty is not None  # cross-validation gives every run one
     one, none = np.ones_like(uncertainty.whole), np.zeros_like(uncertainty.whole)
     nothing = replace(uncertainty, widening=one, whole=none, group=none, reduce=none, exchange=none)
     changes: list[dict[str, Any]] = [{}] + [{name: one} for name in ERRORS]
@@ -213,7 +212,7 @@ def _vary_errors(case: Case) -> list[Case]:
 
 @compiled(numpy=True)
 def _predict(case: Case) -> tuple[Array, Array]:
-    """ln of seconds an iteration, and its spread, both [part, run] in the order of PARTS."""
+    """Return ln of seconds per iteration and its spread, both [part, run] in the order of PARTS."""
     spreads = spread(case, time_iteration(case))
     parts = [spreads.total, spreads.compute, spreads.communication]
     return log_times(case), xp.stack(parts)

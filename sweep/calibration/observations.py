@@ -1,7 +1,7 @@
-"""Observations: measured runs as arrays, each with what the oracle's closed form needs of it.
+"""Observations: measured runs as arrays, with all that the oracle's formulas need.
 
-Layers are reduced once a configuration. All runs then lie along one dimension, so that a single
-program answers for all of them, differentiable in the parameters of a machine.
+Layers are reduced once per configuration. All runs then lie along one dimension, so that a single
+program predicts them all, and is differentiable in the parameters of a machine.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,13 +33,12 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Observations:
-    """Measured runs, and the case of them all, one run along the last dimension of each part.
+    """Measured runs, and their joint case, with runs along the last dimension of every array.
 
-    layers: what of the work depends on how long hosts take to launch layers. profiled: whether a
-    run's model has a measured time on one PE of this system. multipliers: kinds of its layers, of
-    each run.
-    architectures: digests of the networks, by the models' names, which the runs have whatever the
-    file calls them.
+    layers: the part of the work that depends on how long hosts take to launch layers. profiled
+    [run]: whether the model has a measured time on one PE of this system. multipliers: each run's
+    kinds of layers. architectures: digests of the networks by model name; `runs` have these names
+    even if the file names a path.
     """
 
     system: System
@@ -55,30 +54,30 @@ class Observations:
 
     @property
     def priors(self) -> dict[str, LogPrior]:
-        """The prior of each parameter of this machine."""
+        """Prior of each parameter of this machine."""
         system = self.system
         return list_priors(system.precision, system.software, system.staging is not None)
 
     @cached_property
     def strategies(self) -> tuple[Strategy, ...]:
-        """Each run's strategy."""
+        """Strategy of each run."""
         return tuple(parse_strategy(run.strategy) for run in self.runs)
 
     @cached_property
     def seconds(self) -> Floats:
-        """[part, run] in the order of PARTS; NaN where nothing was measured, or nothing is sent."""
-        # A time of 0 s, which has no logarithm, counts as not measured.
+        """Seconds [part, run] in the order of PARTS; NaN if unmeasured, or nothing is sent."""
+        # A time of 0 s has no logarithm, and counts as unmeasured.
         seconds = np.array(
             [[getattr(run.measured, part) or np.nan for run in self.runs] for part in PARTS],
             float,
         )
-        # One PE sends nothing, whatever was booked as communication.
+        # One PE sends nothing, whatever was logged as communication.
         seconds[PARTS.index("comm"), np.equal(self.case.run.p, 1)] = np.nan
         return seconds
 
     @cached_property
     def counted(self) -> Mask:
-        """Mask of seconds that count [part, run]: totals only where a part was not measured."""
+        """Mask of seconds to fit [part, run]: totals only if a part was not measured."""
         measured = np.isfinite(self.seconds)
         total, *parts = (PARTS.index(part) for part in ("total", "comp", "comm"))
         measured[total] &= ~measured[parts].all(axis=0)
@@ -91,17 +90,17 @@ class Observations:
 
     @cached_property
     def of_model(self) -> Floats:
-        """[model, run]: 1 for the model that ran, else 0."""
+        """1 for the model that ran, else 0 [model, run]."""
         return np.array([[run.model == model for run in self.runs] for model in self.models], float)
 
     def labels(self, *keys: str) -> list[tuple[Any, ...]]:
-        """Each run's values of some columns."""
+        """Return each run's values of these columns."""
         return [tuple(getattr(run, key) for key in keys) for run in self.runs]
 
 
 @dataclass(frozen=True, eq=False)
-class _Observed:
-    """One configuration; `system` however it was referred to."""
+class _Configuration:
+    """A configuration that ran, with its entries of the catalogue."""
 
     case: Case
     layers: LayerWork
@@ -113,21 +112,21 @@ class _Observed:
 
 
 def observe(runs: Sequence[MeasuredRun], system: str) -> Observations:
-    """The runs of one system, `system` of those that name none.
+    """Return the runs of one system as arrays. system: of runs that name none.
 
-    InputError: an unknown name, or a run that cannot be.
+    InputError: an unknown name, several systems, or a run that cannot exist.
     """
     conditions = Conditions(system, "none", {"oracle": "machine"})
-    observed: dict[tuple[object, ...], _Observed] = {}
+    known: dict[tuple[object, ...], _Configuration] = {}
     for run in runs:
-        if identify_case(run) not in observed:
-            observed[identify_case(run)] = _observe_one(run, conditions)
-    rows = [observed[identify_case(run)] for run in runs]
+        if identify_case(run) not in known:
+            known[identify_case(run)] = _evaluate_run(run, conditions)
+    rows = [known[identify_case(run)] for run in runs]
     _expect_one_system(runs, [row.system.name for row in rows])
     _expect_one_network(runs, [row.model for row in rows])
     return Observations(
         system=rows[0].system,
-        # A file may name a model by its path, and predictions know it by its name.
+        # The file may name a model by its path; predictions use its name.
         runs=tuple(
             replace(run, model=row.model.name, dataset=row.dataset)
             for run, row in zip(runs, rows, strict=True)
@@ -143,7 +142,7 @@ def observe(runs: Sequence[MeasuredRun], system: str) -> Observations:
 def apply_parameters(
     case: Case, layers: LayerWork, parameters: Mapping[str, Cells], factors: Cells
 ) -> Case:
-    """The runs on a machine of these parameters, of models `factors` [run] times as slow."""
+    """Return the runs on a machine with these parameters, compute slower by `factors` [run]."""
     measured = xp.where(layers.measured > 0, layers.measured, 1.0)
     device = without_launches(measured, parameters["layer_overhead"] * layers.launches)
     slowdown = xp.where(layers.measured > 0, device / layers.whole, 1.0)
@@ -174,13 +173,13 @@ def _expect_one_network(runs: Sequence[MeasuredRun], models: Sequence[Model]) ->
     for run, model in zip(runs, models, strict=True):
         if fingerprints.setdefault(model.name, model.fingerprint) != model.fingerprint:
             raise InputError(
-                f"another network than the one that is named {shorten(model.name)} above",
+                f"not the network that is named {shorten(model.name)} in a row above",
                 where=f"{run.where}: model",
-                advice="give each network a name of its own",
+                advice="give every network its own name",
             )
 
 
-def _observe_one(run: MeasuredRun, conditions: Conditions) -> _Observed:
+def _evaluate_run(run: MeasuredRun, conditions: Conditions) -> _Configuration:
     with name_column(run):
         grid = conditions.make_case(run).grid()
     case, workload = grid.case(ONLY), grid.workload(*ONLY[:3])
@@ -188,7 +187,7 @@ def _observe_one(run: MeasuredRun, conditions: Conditions) -> _Observed:
         raise InputError(str(grid.misfit(0, 0)), where=run.where)
     _expect_possible(run, case)
     of_run: Case = jax.tree.map(_drop_cells, case)
-    return _Observed(
+    return _Configuration(
         case=of_run,
         layers=find_layer_work(run, conditions),
         profiled=workload.seconds is not None,
@@ -200,9 +199,9 @@ def _observe_one(run: MeasuredRun, conditions: Conditions) -> _Observed:
 
 
 def _level_cases(cases: Sequence[Case]) -> list[Case]:
-    """The cases, each with all parallelisms that any has, of degree 1 where it has not; no memory.
+    """Give all cases the same parallelisms, absent ones with degree 1, so that they can be stacked.
 
-    Memory is not calibrated; its stages would be as many as a pipeline has.
+    Memory, which has one array per pipeline stage, is dropped, since it is not calibrated.
     """
     every = {name: sent for case in cases for name, sent in case.machine_work.sent.items()}
     absent = {name: jax.tree.map(np.zeros_like, sent) for name, sent in every.items()}
@@ -233,16 +232,15 @@ def _expect_possible(run: MeasuredRun, case: Case) -> None:
     replicas, group = float(np.max(case.run.replicas)), float(np.max(case.run.group))
     if replicas * group != run.p:
         raise InputError(
-            f"no such run can be: {format_text(run.strategy)} on {run.p} PEs",
+            f"impossible run: {format_text(run.strategy)} on {run.p} PEs",
             where=run.where,
             advice="serial runs on 1 PE, a hybrid on a multiple of its group",
         )
 
 
 def _drop_cells(leaf: Floats) -> Floats:
-    """The values without the dimensions of PEs and batches, of which a run has one."""
     array = np.asarray(leaf)
-    # Its last two dimensions are PEs and batches, of size 1 each.
+    # The last two dimensions are PEs and batches, of which a run has one each.
     return array.reshape(array.shape[:-2]) if array.ndim > 1 else array
 
 

@@ -1,23 +1,17 @@
-"""A machine's calibration: what was fitted, as a file of `grids.entries`."""
+"""From the posterior of a fit to a calibration file."""
 
 from collections.abc import Mapping
 from itertools import chain
 
 import numpy as np
 
-from grids.entries.calibration import (
-    CalibrationFile,
-    FittedParameter,
-    FittedSeries,
-    ModelError,
-)
+from grids.entries.calibration import CalibrationFile, FittedParameter, FittedSeries, ModelError
 from grids.models.layers import Floats
 from sweep.calibration.fit import STARTS, Posterior, fit
 from sweep.calibration.observations import Mask, Observations
 from sweep.measured.runs import MeasuredRun
 
-# A parameter is determined where the runs more than halve the spread of its prior.
-DETERMINED = 0.5
+DETERMINED = 0.5  # of the prior's spread: with less, the runs and not the prior set the value
 
 
 def calibrate_machine(
@@ -27,10 +21,10 @@ def calibrate_machine(
     starts: int = STARTS,
     frozen: Mapping[str, float] = {},
 ) -> CalibrationFile:
-    """The calibration by the runs in `train`; starts, frozen: as `fit` takes them."""
+    """Calibrate with the runs in `train`; starts, frozen: as for `fit`."""
     posterior = fit(observations, train, starts, frozen)
     spreads = np.sqrt(np.diag(posterior.covariance))
-    units = np.where(spreads > 0, spreads, 1.0)  # what is frozen varies with nothing
+    units = np.where(spreads > 0, spreads, 1.0)  # frozen parameters correlate with none
     correlation = posterior.covariance / units / units[:, None]
     system = observations.system
     return CalibrationFile(
@@ -40,7 +34,7 @@ def calibrate_machine(
         precision=system.precision,
         software=system.software,
         parameters=_list_parameters(posterior, spreads, observations),
-        # The lower triangle: it is symmetric, and people read the file.
+        # Only the lower triangle of the symmetric matrix, since people read the file.
         correlation=tuple(tuple(row[: n + 1].tolist()) for n, row in enumerate(correlation)),
         serial=posterior.serial,
         architectures={
@@ -72,13 +66,13 @@ def _list_parameters(
 
 
 def _list_layers(observations: Observations, train: Mask) -> tuple[str, ...]:
-    """The kinds of layers of the networks that ran."""
+    """List the kinds of layers in the networks that ran."""
     ran = [kinds for kinds, used in zip(observations.multipliers, train, strict=True) if used]
     return tuple(sorted(set(chain(*ran))))
 
 
 def _group_series(observations: Observations, train: Mask) -> tuple[FittedSeries, ...]:
-    """The runs of a model and strategy together, in the order of the rows."""
+    """Group runs by model, data set and strategy, in the order of the rows."""
     groups: dict[tuple[str, str, str], list[MeasuredRun]] = {}
     for run, strategy, used in zip(observations.runs, observations.strategies, train, strict=True):
         if used:

@@ -1,6 +1,6 @@
-"""A calibration as a YAML file that people can read: what each number means, and its unit.
+"""A calibration as a readable YAML file, with the meaning and unit of each number.
 
-Figures are rounded to what they are worth, so that the same runs give the same file everywhere.
+Numbers are rounded to their meaningful digits, so that the same runs give the same file everywhere.
 """
 
 from collections.abc import Iterator
@@ -12,15 +12,15 @@ from grids.entries.yamltext import format_entry
 from grids.reading.errors import InputError
 
 HEAD = (
-    "What measured runs tell of this machine: written by `paradl calibrate`, which overwrites "
-    "changes. A spread is that of the logarithm: 0.1 is about 10 %."
+    "Parameters of this machine, fitted to measured runs. Written by `paradl calibrate`, which "
+    "overwrites changes. A spread is that of the logarithm: 0.1 is about 10 %."
 )
-# Significant digits of these figures; three of all others.
+# These numbers have four significant digits, all others three.
 FINE = ("value", "factor", "profile_factor", "profile_spread", "roofline_factor", "roofline_spread")
 
 
 def expect_folder(path: Path) -> None:
-    """InputError: there is no folder for the file, or it is one."""
+    """Check that a file can be written. InputError: its folder is missing, or it is a folder."""
     if not path.parent.is_dir():
         raise InputError(f"no folder {str(path.parent)!r}", where=str(path), advice="make it first")
     if path.is_dir():
@@ -28,35 +28,35 @@ def expect_folder(path: Path) -> None:
 
 
 def expect_another(path: Path, measured: Path) -> None:
-    """InputError: the file would take the place of the runs that it is made of."""
-    # By the file itself, which links and other spellings lead to as well.
+    """Check that the output is not the input. InputError: it would replace the measured runs."""
+    # Links and other spellings may lead to the same file.
     if path.exists() and measured.exists() and path.samefile(measured):
         raise InputError(
-            "it holds the measured runs", where=str(path), advice="name another output file"
+            "this file holds the measured runs", where=str(path), advice="name another output file"
         )
 
 
 def write(file: CalibrationFile, path: Path) -> None:
-    """Write, or overwrite, a file. InputError: it cannot be."""
+    """Write or overwrite a file. InputError: it cannot be written."""
     try:
         path.write_text(format_file(file), encoding="utf-8")
     except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror}", where=str(path)) from None
+        raise InputError(f"cannot write: {error.strerror}", where=str(path)) from None
 
 
 def format_file(file: CalibrationFile) -> str:
-    """The file's text."""
+    """Return the file's text."""
     values = {key: _round(key, part) for key, part in file.definition().items()}
     for parameter in values["parameters"].values():
         if parameter["determined"]:
             del parameter["determined"]
     # Adding 0 turns -0 into 0.
-    values["correlation"] = [[round(figure, 2) + 0.0 for figure in row] for row in file.correlation]
+    values["correlation"] = [[round(number, 2) + 0.0 for number in row] for row in file.correlation]
     return format_entry(file, HEAD, values, dict(_explain_parameters(file)))
 
 
 def _round(key: str, value: Any) -> Any:
-    """A part of the file with its figures rounded to significant digits."""
+    """Round all numbers of a part of the file to significant digits."""
     if isinstance(value, dict):
         return {name: _round(name, part) for name, part in value.items()}
     if isinstance(value, list):
@@ -66,7 +66,7 @@ def _round(key: str, value: Any) -> Any:
 
 
 def _explain_parameters(file: CalibrationFile) -> Iterator[tuple[str, str]]:
-    """Comments on each parameter: its meaning, unit and prior."""
+    """Yield a comment on each parameter: its meaning, unit and prior."""
     for name, prior in list_priors(file.precision, file.software).items():
         unit = "" if prior.row.unit == "1" else f" [{prior.row.unit}]"
         yield name, f"{prior.row.meaning}{unit} ({prior.median:.3g}, {prior.spread:g})"

@@ -17,6 +17,47 @@ system_app = typer.Typer(
 )
 
 
+model_app = typer.Typer(
+    help="Networks of your own, from code and files.", no_args_is_help=True, rich_markup_mode=None
+)
+
+
+@model_app.command("import", cls=PatientCommand)
+def import_model(
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="An .onnx file, or PACKAGE.MODULE:FUNCTION that returns a PyTorch module.",
+        ),
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE.yaml", help="Where the network goes.")
+    ],
+    shape: Annotated[
+        str | None,
+        typer.Option(help="Of a sample, such as 3,224,224; of a PyTorch module.", metavar="SIZES"),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(help="Its label. [default: the file's name]", show_default=False)
+    ] = None,
+    allow_unknown: Annotated[
+        bool,
+        typer.Option("--allow-unknown", help="Count unknown operators as memory traffic."),
+    ] = False,
+    form: Form = "table",
+) -> None:
+    """Write a network as a model's file, with its parameters and operations checked."""
+    from sweep.importing.networks import import_network
+    from sweep.importing.write import expect_output, write_text
+    from sweep.show.imports import show_network
+
+    expect_output(output, [Path(source)])
+    network = import_network(source, shape, name or output.stem, allow_unknown)
+    write_text(network.text, output)
+    show_network(network, form)
+    tell(f"paradl: wrote {output}")
+
+
 @system_app.command("import", cls=PatientCommand)
 def import_system(
     files: Annotated[

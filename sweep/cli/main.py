@@ -52,6 +52,7 @@ for part in (
 app.add_typer(pictures.app, name="plot")
 app.add_typer(surrogates.app, name="surrogate")
 app.add_typer(imports.system_app, name="system")
+app.add_typer(imports.model_app, name="model")
 
 
 def main() -> None:

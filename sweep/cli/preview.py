@@ -10,18 +10,15 @@ from grids.outputs import INTERVALS
 from grids.reading.units import format_quantity
 from sweep.cube.extension import find_missing_blocks
 from sweep.cube.plan import Plan, plan_cube
+from sweep.engine.duration import estimate_duration
 from sweep.engine.progress import Advance, Progress, cells
 from sweep.engine.resources import blocks_at_once, needed_memory
 from sweep.engine.run import find_start
 from sweep.show.columns import format_cell, format_duration
 from sweep.show.visible import tell
 
-# Seconds before the first block, and cells per second on two cores: rough ranges around single runs
-# on a shared AMD EPYC. examples/billion.yaml, whose cells are not stored, took 46 million cells per
-# second in total; 34 million stored cells with two percentiles 0.6 million per CPU-second.
-START = (5.0, 25.0)
-RATES = (10e6, 60e6)
-PERCENTILE_RATES = (0.5e6, 3e6)
+# Cores of this process that a plan counts on; workers have one each.
+CORES = 2
 # Singular and plural of an axis' values; parameters keep their names.
 NOUNS = {
     "model": ("model", "models"),
@@ -51,7 +48,7 @@ def outline_plan(grid: Grid, plan: Plan, workers: int) -> str:
             f"  blocks  {plan.blocks:,} of {' x '.join(map(str, plan.shard))} cells",
             f"  memory  {format_quantity(needed_memory(grid, plan, workers), 'B')} at most, "
             f"{_describe_workers(grid, plan, workers)}",
-            f"  time    {_estimate_time(grid, plan, fitting / pairs)}",
+            f"  time    {_describe_time(grid, plan, workers)}",
         ]
     )
 
@@ -62,20 +59,16 @@ def _count(size: int, dim: str) -> str:
     return f"{size:,} {one if size == 1 else more}"
 
 
-def _estimate_time(grid: Grid, plan: Plan, share: float) -> str:
-    """Estimate the time roughly, and say what prolongs it. share: of cells that are computed."""
-    drawn = any(name in INTERVALS for name in grid.spec.outputs)
-    slow, fast = PERCENTILE_RATES if drawn else RATES
-    least, most = (
-        start + plan.cells * share / rate for start, rate in zip(START, (fast, slow), strict=True)
-    )
-    remarks = []
-    if drawn:
-        remarks.append("percentiles need draws, which take about four times the CPU time")
+def _describe_time(grid: Grid, plan: Plan, workers: int) -> str:
+    """Describe the range of the time, and what makes it longer."""
+    cores = max(workers, CORES)
+    ends = (format_duration(time, digits=2) for time in estimate_duration(grid, plan, cores))
+    remarks = [f"roughly {' to '.join(ends)} on {cores} cores"]
+    if any(name in INTERVALS for name in grid.spec.outputs):
+        remarks.append("percentiles take draws")
     if any(strategy.placed for strategy in grid.strategies):
-        remarks.append("placements are searched first, up to a minute per model and system")
-    ends = " to ".join(format_duration(time, digits=2) for time in (least, most))
-    return "; ".join([f"roughly {ends} on two cores", *remarks])
+        remarks.append("placements come first")
+    return "; ".join(remarks)
 
 
 def _describe_workers(grid: Grid, plan: Plan, workers: int) -> str:

@@ -12,7 +12,6 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.entries.strategies import Strategy
 from grids.grid import LABELS, Grid, Index
 from grids.models.layers import Floats
 from kernels.arrays import AnyArray
@@ -26,8 +25,9 @@ from sweep.cube.store import Cube, open_shared_cube
 from sweep.cube.variables import VARIABLES, Arrays
 from sweep.engine.buffer_pool import SPARE, Buffers
 from sweep.engine.compile_cache import keep_programs
-from sweep.engine.evaluation import answer, compile_fill, evaluate, fill
+from sweep.engine.evaluation import answer, compile_fill, fill
 from sweep.engine.resources import blocks_at_once, cores
+from sweep.engine.serial import SERIAL_TIMES
 
 # Runs blocks of a cube, and yields the number of each when it is done.
 Execute = Callable[[Cube, Iterable[int]], Iterator[int]]
@@ -97,7 +97,7 @@ def _compile_ahead() -> Iterator[Callable[[Cube, int], None]]:
         grid, region = cube.grid, cube.plan.find_region(block)
         model, dataset = region[0].start, region[1].start
         places, shape = _split_sizes(region)
-        programs = not _has_few(grid, cube.plan) and math.prod(shape) < SMALL_CELLS
+        programs = not has_few_cells(grid, cube.plan) and math.prod(shape) < SMALL_CELLS
         if not programs or shape in shapes or grid.table(model, dataset) is None:
             return
         shapes.add(shape)
@@ -123,8 +123,8 @@ def compute(grid: Grid, plan: Plan, region: Region) -> BlockArrays:
     with ASKING:
         axes = _cut_axes(grid, plan, region)
         # Every block needs it, for the efficiency in its summary; one of them also stores it.
-        serial = _time_serial(grid, axes, region)
-        fill_block = _fill_few if _has_few(grid, plan) else _fill_many
+        serial = SERIAL_TIMES.find(grid, plan, region, axes)
+        fill_block = _fill_few if has_few_cells(grid, plan) else _fill_many
         filled, buffers, tables = fill_block(grid, region, axes, serial)
     places, shape = _split_sizes(region)
     summary = np.empty((*places, len(STATISTICS), 1, *shape[1:]))
@@ -137,7 +137,7 @@ def compute(grid: Grid, plan: Plan, region: Region) -> BlockArrays:
     return BlockArrays(arrays | {SUMMARY: summary}, buffers)
 
 
-def _has_few(grid: Grid, plan: Plan) -> bool:
+def has_few_cells(grid: Grid, plan: Plan) -> bool:
     """Whether all of a cube is answered in numpy, before programs for it would be compiled."""
     places = math.prod(plan.shape[: len(LABELS)])
     derived = any(map(split_elasticity, grid.spec.outputs))  # numpy has no derivatives
@@ -208,18 +208,3 @@ def _cut_axes(grid: Grid, plan: Plan, region: Region) -> dict[str, Floats]:
 def _is_first_along(plan: Plan, region: Region, dims: tuple[str, ...]) -> bool:
     """Whether of all blocks that differ only along `dims` this is the first."""
     return all(part.start == 0 for dim, part in zip(plan.dims, region, strict=True) if dim in dims)
-
-
-def _time_serial(grid: Grid, axes: dict[str, Floats], region: Region) -> NDArray[np.float32]:
-    """Time of an epoch on one PE [system, batch ...] of a block."""
-    one = axes | {"pe": np.ones(1)}
-    model, dataset, systems, _ = region[: len(LABELS)]
-    others = [values.size for name, values in axes.items() if name != "pe"]
-    times = np.empty((systems.stop - systems.start, *others), np.float32)
-    for n, system in enumerate(range(systems.start, systems.stop)):
-        # Strategy 0 only fills the index: `evaluate` is given the serial one.
-        index = (model.start, dataset.start, system, 0)
-        outputs = evaluate(grid, index, one, ("comp_time",), Strategy("serial"))
-        assert outputs is not None
-        times[n] = outputs["comp_time"][0]
-    return times

@@ -122,11 +122,11 @@ def _estimate_tile(grid: Grid, cells: int) -> int:
 
 def _estimate_choices(grid: Grid, plan: Plan) -> int:
     """Bytes for what a block's cells are answered from, at each of the choices."""
-    choices = max(_count_choices(grid, strategy) for strategy in grid.strategies)
+    choices = max(count_choices(grid, strategy) for strategy in grid.strategies)
     return choices * _count_along(plan, plan.layered) * FLOAT * CHOICE_COPIES
 
 
-def _count_choices(grid: Grid, strategy: Strategy) -> int:
+def count_choices(grid: Grid, strategy: Strategy) -> int:
     """How many groups, or degrees, and segments each cell may choose from."""
     sizes = {*strategy.choices} - {"segments"}
     most = max(len(divisors(count)) for count in grid.axes["pe"].astype(int).tolist())

@@ -86,15 +86,17 @@ def report_state(begin: str, silent: bool = False) -> Iterator[Tell]:
 @contextmanager
 def lines(plan: "Plan", done: int, what: str = "sweep") -> Iterator[Advance]:
     """A line every ten seconds: blocks that are done, and the time left at the rate so far."""
-    finished = 0
+    ends: list[float] = []
 
     def advance(block: int) -> None:
-        nonlocal finished
-        finished += 1
+        ends.append(time.monotonic())
 
     def describe(passed: float) -> str:
+        finished = len(ends)
         left = plan.blocks - done - finished
-        rest = f", about {passed / finished * left:.0f} s left" if finished else ""
+        # The first block ends when programs are compiled, for which later ones do not wait.
+        since = time.monotonic() - ends[0] if finished > 1 else passed
+        rest = f", about {since / max(1, finished - 1) * left:.0f} s left" if finished else ""
         count = f"{done + finished:,} of {plan.blocks:,} blocks"
         return f"paradl: {what}: {count} in {passed:.0f} s{rest}"
 

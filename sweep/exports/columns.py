@@ -1,8 +1,8 @@
-"""The columns of an exported table: names, types, units and meaning, one schema for all formats.
+"""Columns of an exported table: names, types, units and meaning, one schema for all formats.
 
 A row is a cell: its labels and axes, whether it is feasible and what limits it, the time of an
-epoch, and the variables that the cube holds. No column is named by a reserved word of SQL, so that
-none has to be quoted: the cube's `system`, `group` and `limit` have other names here.
+epoch, and the cube's variables. No column is named with a reserved word of SQL, so that none has to
+be quoted: the cube's `system`, `group`, `filter` and `limit` are renamed.
 """
 
 from collections.abc import Sequence
@@ -14,8 +14,8 @@ from sweep.cube.coordinates import describe_coordinate
 from sweep.cube.dimensions import AXES
 from sweep.cube.variables import DERIVED, VARIABLES
 
-# Words that SQL reserves: LIMIT and GROUP everywhere, SYSTEM in the standard (since SQL:1999) and
-# in MySQL, FILTER in DuckDB.
+# SQL reserves LIMIT and GROUP everywhere, SYSTEM in the standard (since SQL:1999) and in MySQL,
+# FILTER in DuckDB.
 RENAMED = {
     "system": "system_name",
     "group": "group_asked",
@@ -28,43 +28,42 @@ DEFINED, FEASIBLE, LIMIT_NAMES, EPOCH_TIME = "defined", "feasible", "limit_names
 def make_schema(
     dims: Sequence[str], variables: Sequence[str], grid: Grid, *, marked: bool
 ) -> pa.Schema:
-    """The columns of a table of cells, in their order.
+    """Return the columns of a table of cells.
 
-    dims: axes, and parameters that change together along some. variables: of the cube. marked:
-    cells that cannot exist have rows, too, and a mark.
+    dims: axes, and parameters along zipped axes. variables: of the cube. marked: cells that cannot
+    exist have rows too, and a column says so.
     """
     fields = [_describe_axis(dim, grid) for dim in dims]
     if marked:
         fields.append(describe_column(DEFINED, pa.bool_(), "there is such a configuration"))
     if "limit" in variables:
         fields.append(describe_column(FEASIBLE, pa.bool_(), DERIVED[FEASIBLE].long_name))
-        words = "names of the flags, with ', ' between them"
+        words = "names of the flags, separated by ', '"
         fields.append(describe_column(LIMIT_NAMES, pa.string(), words))
     if {"comp_time", "comm_time"} <= set(variables):
         epoch = DERIVED[EPOCH_TIME]
         fields.append(describe_column(EPOCH_TIME, pa.float32(), epoch.long_name, epoch.units))
     for name in variables:
         variable = VARIABLES[name]
-        kind = pa.from_numpy_dtype(variable.dtype)
-        words = variable.long_name
+        kind, words = pa.from_numpy_dtype(variable.dtype), variable.long_name
         fields.append(describe_column(name_column(name), kind, words, variable.units))
     return pa.schema(fields)
 
 
 def name_column(name: str) -> str:
-    """The column of an axis or a variable of the cube."""
+    """Return the column of an axis or a variable of the cube."""
     return RENAMED.get(name, name)
 
 
 def name_axis(column: str) -> str:
-    """The axis that has this name, or this column."""
+    """Return the axis that a column is named after; an axis' own name stays as it is."""
     return {name_column(axis): axis for axis in AXES}.get(column, column)
 
 
 def describe_column(
     name: str, kind: pa.DataType, long_name: str, units: str = "", **facts: str
 ) -> pa.Field:
-    """A column with its facts as metadata. units: as CF writes them, empty for texts and flags."""
+    """Make a column with facts as metadata. units: in CF's spelling, empty for texts and flags."""
     return pa.field(name, kind, metadata={"units": units, "long_name": long_name, **facts})
 
 

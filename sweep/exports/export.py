@@ -1,4 +1,4 @@
-"""Export: the cells of a cube as one file, or as a folder of them, that needs no paradl to read."""
+"""Export: the cells of a cube as a file, or a folder of files, that others read without paradl."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -46,13 +46,13 @@ def export(
 ) -> Export:
     """Write the cells of a slice to `path`: .parquet, .csv or .nc.
 
-    `cube` is a Dataset or the place of a store. A row is a cell; docs/export.md lists the columns.
-    undefined: rows of configurations that cannot exist, too, with the column `defined`.
-    partition_by: labels, for each of which a Parquet table has folders. force: replace an export
-    that is there. Memory does not grow with the cube. netCDF has the cube's own dimensions.
+    A row is a cell; docs/export.md lists the columns. netCDF keeps the cube's dimensions. Memory
+    does not grow with the cube. undefined: include configurations that cannot exist, with a column
+    `defined`. partition_by: labels by which Parquet is split into folders. force: replace an
+    existing export.
 
-    InputError: no such format or axis, `path` exists. RunError: a library is missing, the disk is
-    full; then nothing was written.
+    InputError: unknown format or axis, or `path` exists. RunError: a library is missing, or the
+    disk is full; nothing was written.
     """
     target = Path(path)
     _check_options(target, undefined, partition_by)
@@ -76,21 +76,20 @@ def export(
 
 
 def expect_arrow() -> None:
-    """RunError: the library that reads and writes tables is not installed."""
+    """Check that the library for tables is installed. RunError: it is not."""
     expect_libraries("tables", ("pyarrow",), "export")
 
 
 def _list_files(target: Path) -> list[Path]:
-    """The files of an export: a CSV file has a description beside it."""
+    """List the files of an export: CSV has a description beside it."""
     if target.suffix != ".csv":
         return [target]
-    from sweep.exports.tables import name_description  # late: pyarrow need not be there
+    from sweep.exports.tables import name_description  # late: pyarrow is optional
 
     return [target, name_description(target)]
 
 
 def _check_options(target: Path, undefined: bool, partition_by: Sequence[str]) -> None:
-    """InputError: an unknown format, or an option that a format lacks."""
     if "://" in str(target):
         raise InputError("expected a file on this machine", where=str(target))
     if target.suffix not in SUFFIXES:
@@ -102,13 +101,12 @@ def _check_options(target: Path, undefined: bool, partition_by: Sequence[str]) -
         raise InputError("only Parquet has partitions", where="partition_by")
     if undefined and target.suffix == ".nc":
         raise InputError(
-            "netCDF holds every cell already, NaN where there is none", where="undefined"
+            "netCDF always has all cells, NaN where a configuration cannot exist", where="undefined"
         )
 
 
 def _check_labels(partition_by: Sequence[str]) -> None:
-    """InputError: a partition by something else than a label."""
-    from sweep.exports.columns import name_axis  # late: pyarrow need not be there
+    from sweep.exports.columns import name_axis  # late: pyarrow is optional
 
     for axis in map(name_axis, partition_by):
         if axis not in LABELS:
@@ -122,8 +120,8 @@ def _write_table(
     undefined: bool,
     partition_by: Sequence[str],
 ) -> int:
-    """Write rows; return how many. InputError: the cube has no cells."""
-    from sweep.exports import tables  # late: pyarrow need not be there
+    """Write rows and return their number. InputError: the cube has no cells."""
+    from sweep.exports import tables  # late: pyarrow is optional
     from sweep.exports.columns import make_schema, name_axis
     from sweep.exports.rows import make_batches
 
@@ -133,11 +131,11 @@ def _write_table(
             "the cube keeps no cells, only their summaries",
             advice="sweep without reduce_only=True into another store",
         )
-    # Of the whole cube, which the numbers of rows count in.
+    # Columns of the whole cube: a zipped axis' values are row numbers in it.
     dims, columns = reader.list_values(selection), list_columns(reader.grid)
     named = [*dims, *(name for name in columns if name not in dims)]
     schema = make_schema(named, names, reader.grid, marked=undefined)
-    # Attributes of the cube, and the columns once more: not all readers show the columns' own.
+    # The facts about columns are repeated for the table: not all readers show those of columns.
     facts = {column.name: tables.read_texts(column.metadata) for column in schema}
     schema = schema.with_metadata(write_texts({**reader.attributes, "paradl_columns": facts}))
 
@@ -154,19 +152,19 @@ def _write_table(
 
 
 def write_texts(facts: Mapping[str, object]) -> dict[str, str]:
-    """Facts as texts, which the metadata of tables are: all but texts themselves as JSON."""
+    """Return facts as texts for a table's metadata, in JSON unless they are texts."""
     return {
         str(key): fact if isinstance(fact, str) else json.dumps(fact) for key, fact in facts.items()
     }
 
 
 def _write_netcdf(reader: Reader, path: Path, selection: Selection) -> None:
-    """Write the cube's own arrays. RunError: a block is not done, which would read as NaN."""
+    """Write the cube's arrays. RunError: the sweep is unfinished."""
     done, blocks = reader.count_blocks()
     if done < blocks:
         raise RunError(
             f"{reader.place}: {blocks - done} of {blocks} blocks are not done, and netCDF "
             "would show them as configurations that cannot exist; "
-            "run the same paradl sweep again to finish"
+            "rerun the same paradl sweep to finish"
         )
     write_netcdf(path, select(reader.open_chunks(), selection))

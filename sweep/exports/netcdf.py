@@ -1,4 +1,4 @@
-"""Writing netCDF: the cube with its own dimensions, a chunk at a time."""
+"""Writing netCDF: the cube with its dimensions, one chunk at a time."""
 
 import io
 from pathlib import Path
@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import xarray as xr
 
-# zlib, which every netCDF library reads; at its lowest level.
+# Every netCDF library reads zlib; its lowest level is the fastest.
 COMPRESSION = {"zlib": True, "complevel": 1, "shuffle": True}
 
 
 class _QuietFile(io.FileIO):
-    """A file that keeps its first failure, and from then on only pretends to write.
+    """A file that records its first failed write and only pretends to write from then on.
 
-    HDF5 cannot close a file that it fails to write: with a full disk the process ended in a
+    HDF5 cannot close a file after a failed write: with a full disk the process died of a
     segmentation fault (h5py 3.16).
     """
 
     failure: OSError | None = None
 
     def write(self, data: Any) -> int:
-        """Write bytes, and claim that all of them were written."""
+        """Write bytes; report all of them as written in any case."""
         view = memoryview(data).cast("B")
         done = 0
         try:
@@ -33,7 +33,7 @@ class _QuietFile(io.FileIO):
         return len(view)
 
     def truncate(self, size: int | None = None) -> int:
-        """Set the file's size; after a failure only claim so: a full disk cannot grow it either."""
+        """Set the file's size, or pretend to after a failure: a full disk cannot grow it either."""
         try:
             return super().truncate(size) if self.failure is None else size or 0
         except OSError as error:
@@ -42,11 +42,11 @@ class _QuietFile(io.FileIO):
 
 
 def write_netcdf(path: Path, cube: "xr.Dataset") -> None:
-    """Write a Dataset; lazy arrays are read chunk by chunk."""
+    """Write a Dataset, reading lazy arrays chunk by chunk."""
     import dask
 
     numbers = [name for name, array in cube.data_vars.items() if array.dtype.kind in "fiu"]
-    # One chunk after the other: threads would read ahead of the one that may write.
+    # Only one thread may write; others would read ahead of it and fill the memory.
     with _QuietFile(path, "w+") as file, dask.config.set(scheduler="synchronous"):
         try:
             cube.to_netcdf(

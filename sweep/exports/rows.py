@@ -1,4 +1,4 @@
-"""Rows of a table, made from parts of a cube, a batch at a time."""
+"""Rows of a table, from parts of a cube, one batch at a time."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -12,8 +12,8 @@ from sweep.cells.parts import Part
 from sweep.cube.variables import Columns, join_limits
 from sweep.exports.columns import DEFINED, EPOCH_TIME, FEASIBLE, LIMIT_NAMES, name_axis, name_column
 
-# Rows of a batch, and of a row group: readers skip groups, and decode one in each thread. DuckDB
-# writes 122,880 by default, and Polars 262,144.
+# Rows of a batch, and of a row group: readers can skip a group, and decode one per thread. DuckDB
+# writes 122,880 by default, Polars 262,144.
 ROWS = 2**18
 
 Places = tuple[NDArray[np.intp], ...]
@@ -22,9 +22,9 @@ Places = tuple[NDArray[np.intp], ...]
 def make_batches(
     parts: Iterable[Part], schema: pa.Schema, columns: Columns
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of parts; cells that cannot exist have rows where the schema has a mark for them.
+    """Yield the rows of parts; cells that cannot exist are among them if the schema marks them.
 
-    columns: the parameters that change together.
+    columns: parameters along zipped axes.
     """
     marked = DEFINED in schema.names
     for part in parts:
@@ -36,7 +36,6 @@ def make_batches(
 
 
 def _make_column(part: Part, column: pa.Field, places: Places, columns: Columns) -> pa.Array:
-    """The values of a column at some cells of a part."""
     axis = name_axis(column.name)
     if axis in columns:
         dim, values = columns[axis]
@@ -58,12 +57,12 @@ def _make_column(part: Part, column: pa.Field, places: Places, columns: Columns)
         values = next(
             array for name, array in part.arrays.items() if name_column(name) == column.name
         )
-    # NaN becomes null: SQL would sort it as the largest number.
+    # NaN becomes null, since SQL would sort it as the largest number.
     return pa.array(_pick(values, places), column.type, from_pandas=True)
 
 
 def _pick(array: NDArray[Any], places: Places) -> NDArray[Any]:
-    """The values at some cells; along dimensions of size 1 all cells have the same."""
+    # Along dimensions of size 1 all cells share a value.
     sizes = zip(places, array.shape, strict=True)
     picked: NDArray[Any] = array[tuple(place if size > 1 else 0 for place, size in sizes)]
     return np.broadcast_to(picked, places[0].shape)

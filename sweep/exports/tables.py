@@ -1,4 +1,4 @@
-"""Writing rows: Parquet, whole or in partitions, and CSV; one row group is in memory."""
+"""Writing rows as Parquet, whole or in partitions, or CSV, with one row group in memory."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ Batches = Iterable[pa.RecordBatch]
 
 
 class RowGroups:
-    """A Parquet file whose row groups have at least `least` rows: small batches share one."""
+    """A Parquet file with row groups of at least `least` rows, however small the batches."""
 
     def __init__(self, path: Path, schema: pa.Schema, least: int, **options: Any) -> None:
         self.rows = 0
@@ -32,13 +32,13 @@ class RowGroups:
         self._waiting: list[pa.Table] = []
 
     def add(self, table: pa.Table) -> None:
-        """Add rows to the file, or to those that wait for it."""
+        """Add rows, and write a group if enough are waiting."""
         self._waiting.append(table)
         if sum(waiting.num_rows for waiting in self._waiting) >= self._least:
             self._flush()
 
     def close(self) -> None:
-        """Write the rows that wait, and the end of the file."""
+        """Write the waiting rows and end the file."""
         if self._waiting:
             self._flush()
         self._file.close()
@@ -51,8 +51,9 @@ class RowGroups:
 
 
 def write_parquet(path: Path, batches: Batches, schema: pa.Schema, group_rows: int = ROWS) -> int:
-    """Write one file; return the number of its rows."""
-    # Labels, axes and the time on one PE repeat; other times hardly do: their bytes are split.
+    """Write a single file and return its number of rows."""
+    # Labels, axes and the time on one PE repeat, so a dictionary pays. Other times hardly repeat:
+    # their bytes are split into streams, which compress better.
     floats = {column.name for column in schema if pa.types.is_float32(column.type)}
     measured = [name for name in schema.names if name in floats - {SERIAL}]
     repeated = [name for name in schema.names if name not in measured]
@@ -69,9 +70,9 @@ def write_partitions(
     schema: pa.Schema,
     labels: Mapping[str, Sequence[str]],
 ) -> int:
-    """Write a file for each combination of labels, in folders `column=label`, as Hive has them.
+    """Write a file per combination of labels, in folders `column=label` as Hive does.
 
-    read: the rows of a selection. labels: by axis.
+    read: returns the rows of a selection. labels: by axis.
     """
     hidden = {name_column(axis) for axis in labels}
     visible = pa.schema([column for column in schema if column.name not in hidden], schema.metadata)
@@ -84,7 +85,7 @@ def write_partitions(
         folder.mkdir(parents=True)
         batches = read({axis: [label] for axis, label in chosen.items()}, visible)
         written = write_parquet(folder / PART, batches, visible)
-        if not written:  # a data set whose samples do not fit the model has no cells
+        if not written:  # the data set does not fit the model
             (folder / PART).unlink()
             folder.rmdir()
         rows += written
@@ -92,8 +93,8 @@ def write_partitions(
 
 
 def write_csv(path: Path, batches: Batches, schema: pa.Schema) -> int:
-    """Write a file of text and, beside it, what its columns mean; return the number of rows."""
-    # Labels and floating-point numbers are written as texts.
+    """Write a text file, and a description of its columns beside it; return the number of rows."""
+    # `_write_digits` writes floating-point numbers as texts.
     kinds = [
         pa.string() if pa.types.is_dictionary(kind) or pa.types.is_floating(kind) else kind
         for kind in schema.types
@@ -111,23 +112,23 @@ def write_csv(path: Path, batches: Batches, schema: pa.Schema) -> int:
 
 
 def name_description(path: Path) -> Path:
-    """The file beside one of CSV, which has no place for units."""
+    """Return the path of a CSV file's description, which has the units."""
     return path.with_name(f"{path.name}.json")
 
 
 def _write_digits(array: pa.Array) -> pa.Array:
-    """Floating-point numbers as texts: the fewest digits that read back as the same."""
+    """Return floating-point numbers as texts with the fewest digits that read back exactly."""
     if not pa.types.is_floating(array.type):
         return array
-    # 0 becomes 0.0: readers guess the type of a column from its first rows, and Polars then
-    # refuses the first number with a fraction.
+    # 0 becomes 0.0: readers guess a column's type from its first rows, and Polars would then refuse
+    # the first number with a fraction.
     texts = array.cast(pa.string())
     whole = pa.compute.match_substring_regex(texts, r"^-?\d+$")
     return pa.compute.if_else(whole, pa.compute.binary_join_element_wise(texts, "0", "."), texts)
 
 
 def _describe_table(name: str, schema: pa.Schema) -> dict[str, Any]:
-    """A data resource as Frictionless (specs.frictionlessdata.io) has it, with units and spec."""
+    """Describe a table as a data resource of Frictionless (specs.frictionlessdata.io)."""
     fields = []
     for column in schema:
         words = read_texts(column.metadata)
@@ -138,7 +139,7 @@ def _describe_table(name: str, schema: pa.Schema) -> dict[str, Any]:
 
 
 def read_texts(metadata: Mapping[bytes, bytes]) -> dict[str, str]:
-    """Arrow's metadata as texts."""
+    """Decode Arrow's metadata."""
     return {key.decode(): value.decode() for key, value in metadata.items()}
 
 

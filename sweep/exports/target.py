@@ -1,4 +1,4 @@
-"""The file or folder that an export makes: whole, or not there at all."""
+"""The file or folder that an export writes: complete, or not there at all."""
 
 import errno
 import os
@@ -15,7 +15,7 @@ PART = "cells.parquet"  # the file in each folder of a partitioned table
 
 
 def is_partitioned(folder: Path) -> bool:
-    """True if a folder holds a partitioned table and nothing else."""
+    """Return whether a folder holds a partitioned table and nothing else."""
     if folder.is_symlink():
         return False
     return all(
@@ -29,9 +29,9 @@ def is_partitioned(folder: Path) -> bool:
 def check_target(
     target: Path, *, force: bool, is_ours: Callable[[Path], bool] = is_partitioned
 ) -> None:
-    """InputError: the folder around the target is missing, or data there would be lost.
+    """Check that the target can be written. InputError: no such folder, or data would be lost.
 
-    is_ours: whether a folder holds nothing but what the command made.
+    is_ours: says whether an existing folder holds only what this command writes.
     """
     if not target.parent.is_dir():
         raise InputError("no such folder", where=str(target.parent), advice="make it first")
@@ -39,11 +39,11 @@ def check_target(
         return
     if not force:
         raise InputError(
-            "is there already", where=str(target), advice="name another file, or give force=True"
+            "already exists", where=str(target), advice="name another file, or give force=True"
         )
     if target.is_dir() and not is_ours(target):
         raise InputError(
-            "a folder that holds more than an export; nothing was removed",
+            "this folder holds more than an export; nothing was removed",
             where=str(target),
             advice="name another file",
         )
@@ -53,23 +53,23 @@ def check_target(
 def write_beside(
     *targets: Path, force: bool, is_ours: Callable[[Path], bool] = is_partitioned
 ) -> Iterator[Path]:
-    """Yield a folder beside the targets; files of their names in it then take the targets' places.
+    """Yield a folder for writing files with the targets' names, which then replace the targets.
 
-    A failure leaves the targets as they were. A killed process leaves the folder `.NAME.partial`,
-    which the next call takes over: the lock on it went with the process.
+    A failure leaves the targets as they were. A killed process leaves the folder `.NAME.partial`
+    behind, which the next call takes over, since the lock ended with the process.
     """
     for target in targets:
         check_target(target, force=force, is_ours=is_ours)
-    # In the same folder, and so on the same disk: only there is renaming one step.
+    # Beside the target and so on the same disk, where renaming is a single step.
     folder = targets[0].with_name(f".{targets[0].name}.partial")
     try:
         with _lock_folder(folder):
             yield folder
             for target in targets:
-                # Again: somebody may have made one meanwhile.
+                # Again, since another process may have written a target meanwhile.
                 check_target(target, force=force, is_ours=is_ours)
                 if target.is_dir() and not target.is_symlink():
-                    # A rename replaces a folder only where it is empty.
+                    # Renaming replaces a folder only if it is empty.
                     os.rename(target, folder / "before")
                 os.replace(folder / target.name, target)
     except OSError as error:
@@ -80,7 +80,7 @@ def write_beside(
 
 @contextmanager
 def _lock_folder(folder: Path) -> Iterator[None]:
-    """Make an empty folder that is ours until it is removed at the end."""
+    """Create and lock an empty folder, and remove it at the end."""
     lock = None
     if os.name == "posix":
         try:
@@ -100,6 +100,6 @@ def _lock_folder(folder: Path) -> Iterator[None]:
 
 
 def measure_bytes(target: Path) -> tuple[int, int]:
-    """The number of files of an export, and their bytes together."""
+    """Return the number of an export's files, and their bytes in total."""
     files = [path for path in target.rglob("*") if path.is_file()] if target.is_dir() else [target]
     return len(files), sum(file.stat().st_size for file in files)

@@ -1,7 +1,7 @@
-"""Accuracy of predictions on measured runs: of each row, and averaged.
+"""Accuracy of predictions on measured runs, by row and averaged.
 
-accuracy = 1 - |predicted - measured| / measured, at least 0, as Kahira et al. (HPDC 2021), section
-5, count it: of total, compute and communication, since errors of the two can cancel in the total.
+accuracy = 1 - |predicted - measured| / measured, at least 0, as in Kahira et al. (HPDC 2021),
+section 5. It is stated for total, compute and communication, since errors can cancel in the total.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,27 +12,26 @@ from sweep.measured.runs import PARTS
 
 Row = dict[str, Any]
 
-# What is rated of a run: its times, and what one PE held.
 RATED = (*PARTS, "memory")
 WITHIN = {"total": "within", "comp": "within_comp", "comm": "within_comm"}
 
 
 def rate_prediction(predicted: float | None, measured: float | None) -> float | None:
-    """The accuracy of a prediction: 1 is exact, 0 off by as much as was measured, or more.
+    """Return the accuracy of a prediction; None if either value is unknown.
 
-    None where one of the two is not known.
+    1 is exact; 0 is off by the measured value or more.
     """
-    # Of 0 s, as one PE communicates, no error is relative.
+    # A single PE communicates for 0 s, which has no relative error.
     if predicted is None or not measured:
         return None
     return max(0.0, 1 - abs(predicted - measured) / measured)
 
 
 def summarise_accuracy(rows: Sequence[Row]) -> dict[str, Any]:
-    """Accuracies averaged over all rows, those of each strategy, and those of each model.
+    """Return average accuracies of all rows, of each strategy and of each model.
 
-    `strategies_mean` is the mean of the strategies' means, each counted once however many rows it
-    has, without serial runs: as Kahira et al. (HPDC 2021) state 86.74 % for six strategies.
+    `strategies_mean` averages the strategies' means, so that each counts once however many rows it
+    has. It leaves out serial runs, as Kahira et al. (HPDC 2021) do for their 86.74 %.
     """
     by_strategy = _average_by("strategy", rows)
     parallel = [averages for name, averages in by_strategy.items() if name != "serial"]
@@ -47,17 +46,16 @@ def summarise_accuracy(rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def _average_by(key: str, rows: Sequence[Row]) -> dict[str, Any]:
-    """The averages of the rows of each model, or strategy, in the order of their appearance."""
     names = dict.fromkeys(row[key] for row in rows)
     return {name: average_rows([row for row in rows if row[key] == name]) for name in names}
 
 
 def average_rows(rows: Sequence[Row]) -> dict[str, Any]:
-    """Mean and median of each part over the rows that were measured and predicted.
+    """Return mean and median of each part over the rows that have both values.
 
-    `n` counts all rows, `unpredicted` those that no prediction exists for. `authors` averages the
-    predictions that came with the rows, beside our own of the same rows. `coverage` is the part of
-    the measured times that lie within their 80 % intervals.
+    `n` counts all rows, `unpredicted` those without a prediction. `authors` averages the
+    predictions that came with the rows, and ours of the same rows. `coverage` is the share of
+    measured times within their 80 % intervals.
     """
     return {
         "n": len(rows),
@@ -69,7 +67,7 @@ def average_rows(rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def _average_values(values: Iterable[float | None]) -> dict[str, float | int | None]:
-    """How many of the values there are, their mean and their median; None where there are none."""
+    """Return number, mean and median of the known values; None if there are none."""
     numbers = [value for value in values if value is not None]
     return {
         "n": len(numbers),
@@ -79,12 +77,11 @@ def _average_values(values: Iterable[float | None]) -> dict[str, float | int | N
 
 
 def _average_known(values: Iterable[float | None]) -> float | None:
-    """The mean of the values that there are; None where there are none."""
     return _average_values(values)["mean"]
 
 
 def _average_authors(part: str, rows: Sequence[Row]) -> dict[str, float | int | None]:
-    """The authors' accuracies, and `ours` on the rows that they predicted."""
+    """Return the authors' accuracies, and `ours` on the rows that they predicted."""
     theirs = [row for row in rows if row[f"authors_accuracy_{part}"] is not None]
     return {
         **_average_values(row[f"authors_accuracy_{part}"] for row in theirs),

@@ -1,7 +1,7 @@
-"""Anomalies: runs far from their prediction, and the likely cause, which the terms tell.
+"""Anomalies: runs far from their prediction, and the likely cause.
 
-What is off (compute or communication), in which direction, which term dominates it, and what the
-other runs of the same series did: that is all the evidence, so a cause is a first suspicion.
+The evidence is what is off (compute or communication) and in which direction, which term dominates
+it, and how other runs of the series fared. So a cause is only a first suspicion.
 """
 
 import math
@@ -20,13 +20,13 @@ from sweep.measured.deviations import Deviation, compare_part, find_deviation
 from sweep.measured.predicted_runs import PredictedRun
 from sweep.questions.predict import predict_grid
 
-# A run is slower for its scale if the excess over the prediction grew so much in its series.
+# Growth of measured over predicted time, within a series, that hints at congestion.
 GROWN = 1.25
-# The least share of the communication from which log files are the first suspect.
+# Share of the communication from which log files are the first suspect.
 LOGGED = 0.1
 
 WORDS = {"total": "the iteration", "comp": "compute", "comm": "communication"}
-# What passes while PEs compute is no part of a measured time.
+# Hidden communication is no part of a measured time.
 PARTS: dict[str, tuple[Part, ...]] = {
     "total": ("compute", "communication"),
     "comp": ("compute",),
@@ -36,7 +36,7 @@ NO_START_UPS = dict.fromkeys(("intra_latency", "inter_latency", "staging_latency
 
 
 def find_anomaly(run: PredictedRun, runs: Sequence[PredictedRun]) -> dict[str, Any] | None:
-    """The anomaly of a run, None where nothing stands out; `runs` are all, itself included."""
+    """Return the anomaly of a run among all `runs`; None if nothing stands out."""
     deviation = find_deviation(run)
     if deviation is None:
         return None
@@ -45,14 +45,14 @@ def find_anomaly(run: PredictedRun, runs: Sequence[PredictedRun]) -> dict[str, A
         "part": WORDS[deviation.part],
         "factor": deviation.factor if math.isfinite(deviation.factor) else None,
         "term": term,
-        "what": f"{WORDS[deviation.part]} took {deviation.measured:.3g} s, "
-        f"{deviation.predicted:.3g} s are predicted, {share:.0%} of it {term}",
+        "what": f"{WORDS[deviation.part]} took {deviation.measured:.3g} s instead of "
+        f"{deviation.predicted:.3g} s, of which {share:.0%} is {term}",
         "cause": _suspect_cause(run, runs, deviation),
     }
 
 
 def _select_terms(run: PredictedRun, part: str) -> dict[str, float]:
-    """The terms [s an epoch] that make up a part."""
+    """Return the terms [s per epoch] that make up a part."""
     return {
         name: value or 0.0
         for name, value in run.answer["terms"].items()
@@ -61,15 +61,15 @@ def _select_terms(run: PredictedRun, part: str) -> dict[str, float]:
 
 
 def _find_dominant_term(run: PredictedRun, part: str) -> tuple[str, float]:
-    """The largest term of a part, and its share of the part."""
+    """Return the largest term of a part, and its share of the part."""
     terms = _select_terms(run, part)
     name = max(terms, key=terms.__getitem__)
     return name, terms[name] / (sum(terms.values()) or 1.0)
 
 
 def _suspect_cause(run: PredictedRun, runs: Sequence[PredictedRun], deviation: Deviation) -> str:
-    """The likeliest cause of a deviation, in words."""
-    # First what blames no term: where another run of the same took what is predicted, they hold.
+    """Describe the likeliest cause of a deviation."""
+    # If another run of the configuration took the predicted time, no term is to blame.
     repeated = _suspect_variation(run, runs)
     if repeated:
         return repeated
@@ -81,13 +81,12 @@ def _suspect_cause(run: PredictedRun, runs: Sequence[PredictedRun], deviation: D
 
 
 def _suspect_variation(run: PredictedRun, runs: Sequence[PredictedRun]) -> str | None:
-    """That runs vary, where another of the same configuration took about what is predicted."""
     for other in runs:
         same = (other.row.series, other.row.p) == (run.row.series, run.row.p)
         if same and other is not run and find_deviation(other) is None:
             return (
-                f"runs vary: another of the same configuration took {other.row.measured.total:.3g} "
-                "s, near the prediction (other jobs, input loading)"
+                f"runs vary: another run of this configuration took {other.row.measured.total:.3g} "
+                "s, close to the prediction (other jobs, input loading)"
             )
     return None
 
@@ -95,7 +94,7 @@ def _suspect_variation(run: PredictedRun, runs: Sequence[PredictedRun]) -> str |
 def _suspect_larger_part(
     run: PredictedRun, runs: Sequence[PredictedRun], deviation: Deviation
 ) -> str:
-    """The cause in the part that dominates the prediction, where the parts were not measured."""
+    # The parts were not measured: the larger predicted one is the suspect.
     computes = (run.predicted.comp or 0.0) >= (run.predicted.comm or 0.0)
     return (
         _suspect_compute(run, deviation)
@@ -105,7 +104,7 @@ def _suspect_larger_part(
 
 
 def _suspect_compute(run: PredictedRun, deviation: Deviation) -> str:
-    """Why computing took another time: layers that were not divided, or one PE's own pace."""
+    """Blame layers that were not divided as predicted, or the speed of each PE."""
     group = run.answer["group"]
     if deviation.part == "comp" and _find_split(run) and group > 1:
         return _suspect_division(run, deviation, group)
@@ -115,29 +114,29 @@ def _suspect_compute(run: PredictedRun, deviation: Deviation) -> str:
     return (
         f"the time of one PE: layers run {pace} than {basis} says "
         f"(another mini-batch or library, input loading)"
-        f"{'; or less of what the group exchanges is hidden' if exposed else ''}"
+        f"{'; or less of the communication in the group is hidden' if exposed else ''}"
     )
 
 
 def _find_split(run: PredictedRun) -> Literal["rows", "weights"] | None:
-    """The part of each layer that a group splits; None: none, or several parallelisms do.
+    """Return what a group splits of each layer; None: nothing, or several parallelisms do.
 
-    Compute may then shrink less than by p2, and what the group sends passes through host memory
-    (docs/accuracy.md).
+    With a split, compute may shrink by less than p2, and messages of the group pass through host
+    memory (docs/accuracy.md).
     """
     parts = run.grid.strategies[0].parts
     return KINDS[parts[0]].splits if len(parts) == 1 else None
 
 
 def _suspect_division(run: PredictedRun, deviation: Deviation, group: int) -> str:
-    """How much of the serial compute S stays whole, u: measured = S (u + (1-u) / p2)."""
+    """State the share u of the serial compute S that stays undivided: S (u + (1-u) / p2)."""
     serial = _predict_serial(run)
-    # No u within 0 and 1 explains it: measured by filter, a group computed longer than one PE alone
+    # No u in [0, 1] explains this; with filter, a measured group took longer than one PE
     # (docs/accuracy.md).
     if deviation.measured > serial:
         return (
             f"compute grew when it was split, to {deviation.measured / serial:.1f} times the "
-            "serial: copies, packing or waiting count as compute"
+            "serial time: copies, packing or waiting count as compute"
         )
     whole, expected = (
         max(0.0, (seconds / serial - 1 / group) / (1 - 1 / group))
@@ -146,12 +145,12 @@ def _suspect_division(run: PredictedRun, deviation: Deviation, group: int) -> st
     verb = "does not shrink" if deviation.slower else "shrinks better"
     return (
         f"compute {verb}: {whole:.0%} of the serial compute stays on each of the group's "
-        f"{group} PEs, {expected:.0%} are predicted"
+        f"{group} PEs, instead of {expected:.0%}"
     )
 
 
 def _predict_serial(run: PredictedRun) -> float:
-    """Seconds that one PE computes on the samples of a replica."""
+    """Return the seconds that one PE computes on a replica's samples."""
     alone = replace(run.case, strategy="serial", pe=1)
     return float(predict_grid(alone.grid())["iteration_comp_time"])
 
@@ -159,12 +158,12 @@ def _predict_serial(run: PredictedRun) -> float:
 def _suspect_communication(
     run: PredictedRun, runs: Sequence[PredictedRun], deviation: Deviation
 ) -> str:
-    """Why communication took another time; the likelier causes come first."""
+    """Describe why communication took another time; the likelier causes come first."""
     term, _ = _find_dominant_term(run, "comm")
     if not deviation.slower:
-        return f"overlap with compute, or more bandwidth than {term} is given"
+        return f"overlap with compute, or more bandwidth than {term} assumes"
     if term == "straggler_wait":
-        return "PEs are less even than 'jitter' says: all wait for the slowest"
+        return "PEs differ more than 'jitter' says: all wait for the slowest"
     return (
         _suspect_log_files(run)
         or _suspect_congestion(run, runs, deviation)
@@ -176,24 +175,22 @@ def _suspect_communication(
 
 
 def _suspect_log_files(run: PredictedRun) -> str | None:
-    """Log files, where they are a good part of the predicted communication.
-
-    They take longer the more PEs there are, as congestion does, but inside groups alone.
-    """
+    """Blame log files if they are a good part of the predicted communication."""
+    # Checked before congestion, since both grow with PEs; log files do so inside groups only.
     share = _select_terms(run, "comm")["log_files"] / (run.answer["comm_time"] or math.inf)
     if share < LOGGED:
         return None
     return (
-        f"log files: {share:.0%} of the predicted communication is opening them, PE after PE, at "
-        "each exchange of a layer; 'log_open' may be longer here"
+        f"log files: opening them one PE after another, at each exchange of a layer, is "
+        f"{share:.0%} of the predicted communication; 'log_open' may be longer on this machine"
     )
 
 
 def _suspect_congestion(
     run: PredictedRun, runs: Sequence[PredictedRun], deviation: Deviation
 ) -> str | None:
-    """Congestion, where fewer PEs of the same series, on several nodes too, were nearer."""
-    # Runs inside a node use no link between nodes: they say nothing of those.
+    """Blame congestion if runs of the same series on fewer PEs were closer to their prediction."""
+    # Runs inside a node are no evidence: they use no link between nodes.
     node = run.grid.systems[0].pes_per_node
     smaller = [
         (other.row.p, compared.factor)
@@ -213,15 +210,15 @@ def _suspect_congestion(
 
 
 def _suspect_large_messages(run: PredictedRun) -> str | None:
-    """Large messages, where gradients or samples pass through host memory as such."""
+    """Blame large messages if gradients or samples pass through host memory in one piece."""
     splits, group = _find_split(run), run.answer["group"]
     if splits is None or group == 1 or run.grid.systems[0].staging is None:
         return None
-    # Hybrids of filter and channel reduce between PEs directly.
+    # Hybrids with filter or channel reduce between PEs directly.
     if splits == "weights" and run.answer["replicas"] > 1:
         return None
     groups = run.grid.groups(ONLY)
-    assert groups is not None  # it has a prediction that the run deviates from
+    assert groups is not None  # a deviation means that there is a prediction
     table, delta = groups.table, run.answer["parameters"]["delta"]
     undivided = 1.0 if splits == "rows" else 1 - np.ravel(groups.place()[0].split)
     messages = {"gradients": delta * float(np.sum(undivided * table.w))}
@@ -237,14 +234,14 @@ def _suspect_large_messages(run: PredictedRun) -> str | None:
 
 
 def _suspect_start_ups(run: PredictedRun, deviation: Deviation) -> str | None:
-    """Start-up latency, where it is most of the predicted communication."""
-    free = predict_grid(replace(run.case, parameters=NO_START_UPS).grid())
+    """Blame start-up latency if it is most of the predicted communication."""
     if not run.predicted.comm:
         return None
+    free = predict_grid(replace(run.case, parameters=NO_START_UPS).grid())
     share = 1 - float(free["iteration_comm_time"]) / run.predicted.comm
     if share < 0.5:
         return None
     return (
-        f"start-up latency: {share:.0%} of the predicted communication is start-ups of messages, "
-        f"which take {deviation.factor:.1f} times as long"
+        f"start-up latency: {share:.0%} of the predicted communication is start-up of messages, "
+        f"which takes {deviation.factor:.1f} times as long"
     )

@@ -1,4 +1,4 @@
-"""Compare: predictions beside measured runs, how accurate they are, and which runs stand out."""
+"""Compare: predictions and measured runs side by side, accuracy, and which runs stand out."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,14 +20,14 @@ def compare(
     calibration: str = "auto",
     settings: Mapping[str, object] = {},
 ) -> dict[str, Any]:
-    """Predictions [s an iteration] beside the runs of a CSV file, as `paradl compare` prints them.
+    """Return predictions [s per iteration] beside the runs of a CSV file, as `paradl compare` does.
 
-    {"rows": one for each row of the file, in its order; "summary": accuracies averaged; "notes": on
-    networks and machines}. system: of rows that name none. calibration, settings: as in
-    `Configuration`. InputError tells file and line.
+    {"rows": one per row of the file; "summary": average accuracies; "notes": on networks and
+    machines}. system: of rows that name none. calibration, settings: as for `Configuration`.
+    InputError: a mistake in the file, with its line.
     """
     runs = predict_runs(read_runs(Path(path)), Conditions(system, calibration, settings))
-    from sweep.measured.anomalies import find_anomaly  # late: JAX comes with it
+    from sweep.measured.anomalies import find_anomaly  # late: it imports JAX
 
     rows = [_make_row(run, find_anomaly(run, runs)) for run in runs]
     notes = dict.fromkeys(note for run in runs for note in run.grid.warnings)
@@ -35,7 +35,6 @@ def compare(
 
 
 def _make_row(run: PredictedRun, anomaly: Row | None) -> Row:
-    """The row of `compare` for a run, with its anomaly if it has one."""
     row, predicted = run.row, run.predicted
     return {
         "model": row.model,
@@ -46,13 +45,13 @@ def _make_row(run: PredictedRun, anomaly: Row | None) -> Row:
         "samples_per_replica": row.samples_per_replica,
         "source": row.source,
         "note": row.note,
-        **_list_times("measured", row.measured),
-        **_list_times("predicted", predicted),
+        **_name_columns("measured", row.measured),
+        **_name_columns("predicted", predicted),
         **_rate_predictions("accuracy", predicted, row.measured),
         "measured_memory": row.memory,
         "predicted_memory": run.answer["memory"],
         "accuracy_memory": rate_prediction(run.answer["memory"], row.memory),
-        **_list_times("authors", row.authors),
+        **_name_columns("authors", row.authors),
         **_rate_predictions("authors_accuracy", row.authors, row.measured),
         **_locate_in_interval(run, "total", ""),
         **_locate_in_interval(run, "comp", "_comp"),
@@ -64,13 +63,11 @@ def _make_row(run: PredictedRun, anomaly: Row | None) -> Row:
     }
 
 
-def _list_times(name: str, times: RunTimes) -> Row:
-    """Total, compute and communication [s an iteration] as columns that begin with `name`."""
+def _name_columns(name: str, times: RunTimes) -> Row:
     return {f"{name}_{part}": getattr(times, part) for part in PARTS}
 
 
 def _rate_predictions(name: str, predicted: RunTimes, measured: RunTimes) -> Row:
-    """Accuracies of the three as columns that begin with `name`."""
     return {
         f"{name}_{part}": rate_prediction(getattr(predicted, part), getattr(measured, part))
         for part in PARTS
@@ -78,10 +75,10 @@ def _rate_predictions(name: str, predicted: RunTimes, measured: RunTimes) -> Row
 
 
 def _locate_in_interval(run: PredictedRun, part: str, suffix: str) -> Row:
-    """p10, p50, p90 and whether the measured time lies between the outer two."""
+    """Return p10, p50, p90, and whether the measured time is between p10 and p90."""
     interval = run.intervals[part] if run.intervals else dict.fromkeys(QUANTILES)
     low, high, measured = interval["p10"], interval["p90"], getattr(run.row.measured, part)
-    # A part that was not measured, or has no interval, lies neither inside nor outside.
+    # Without a measurement or an interval, the answer is neither inside nor outside.
     complete = None not in (low, high, measured)
     return {
         **{f"{name}{suffix}": interval[name] for name in QUANTILES},
@@ -90,7 +87,7 @@ def _locate_in_interval(run: PredictedRun, part: str, suffix: str) -> Row:
 
 
 def _explain_absence(run: PredictedRun) -> str | None:
-    """Why there is no prediction; None where there is one."""
+    """Say why there is no prediction; None if there is one."""
     if run.predicted.total is not None:
         return None
     return run.grid.misfit(0, 0) or f"no such configuration: {', '.join(run.answer['limit'])}"

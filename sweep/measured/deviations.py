@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from sweep.measured.predicted_runs import PredictedRun
 
-# Far from an interval: half again beyond its end, in log time from the median. Of a normal error
-# with 80 % inside, one in twenty lies there.
+# A time is far off its interval if it is 1.5 times as far from the median as the interval's end, in
+# log time. For normal errors, one in twenty is.
 FAR = 1.5
-# Far from a prediction without an interval: by more than this factor.
+# Without an interval, a time is far off its prediction beyond this factor.
 FACTOR = 1.5
-# What is off by less than this part of the whole iteration does not matter.
+# Smaller differences, as a share of the whole iteration, do not matter.
 MATERIAL = 0.1
 
 
@@ -24,17 +24,17 @@ class Deviation:
 
     @property
     def factor(self) -> float:
-        """How many times the prediction was measured."""
+        """Measured over predicted time."""
         return self.measured / self.predicted if self.predicted else math.inf
 
     @property
     def slower(self) -> bool:
-        """Tell whether it took longer than predicted."""
+        """Whether it took longer than predicted."""
         return self.measured > self.predicted
 
 
 def find_deviation(run: PredictedRun) -> Deviation | None:
-    """The part that is off by most; the total where the parts were not measured or are not off."""
+    """Return the part that is off by most, or the total if no part was measured or is off."""
     for parts in (("comp", "comm"), ("total",)):
         off = [deviation for part in parts if (deviation := _find_far_part(run, part))]
         if off:
@@ -43,7 +43,7 @@ def find_deviation(run: PredictedRun) -> Deviation | None:
 
 
 def compare_part(run: PredictedRun, part: str) -> Deviation | None:
-    """A part as measured and predicted; None where one of the two is not known."""
+    """Return a part as measured and predicted; None if either is unknown."""
     measured, predicted = getattr(run.row.measured, part), getattr(run.predicted, part)
     if measured is None or predicted is None:
         return None
@@ -51,7 +51,6 @@ def compare_part(run: PredictedRun, part: str) -> Deviation | None:
 
 
 def _find_far_part(run: PredictedRun, part: str) -> Deviation | None:
-    """How a part deviates, if far and by a material time."""
     deviation, total = compare_part(run, part), run.row.measured.total
     if deviation is None or total is None:
         return None
@@ -61,7 +60,7 @@ def _find_far_part(run: PredictedRun, part: str) -> Deviation | None:
 
 
 def _is_far(run: PredictedRun, deviation: Deviation) -> bool:
-    """Tell whether a part lies far outside its interval, or, without one, is off by FACTOR."""
+    """Return whether a part is far outside its interval, or off by FACTOR if it has none."""
     if not deviation.measured or not deviation.predicted:
         return True
     if run.intervals is None:

@@ -1,8 +1,8 @@
-"""Measured runs, each with what the oracle predicts for it.
+"""Measured runs with their predictions.
 
-A run is predicted as it was configured: weak scaling with b = samples_per_replica, and by Table III
-as the runs of the paper did: the layers that they split, and gradients of replicated weights
-reduced inside a group first.
+A run is predicted as it was configured: weak scaling with b = samples_per_replica. By Table III it
+is predicted as the paper's runs were set up: the layers that they split, and gradients of
+replicated weights reduced inside a group first.
 """
 
 import re
@@ -21,14 +21,14 @@ AS_MEASURED = {"allreduce": "hierarchical", "conventions": "authors"}
 
 @dataclass(frozen=True)
 class Conditions:
-    """Settings for all runs; `system` is that of runs that name none."""
+    """Settings for all runs; `system` is for runs that name none."""
 
     system: str
     calibration: str
     settings: Mapping[str, object]
 
     def make_case(self, row: MeasuredRun) -> Configuration:
-        """The configuration that the oracle is asked about a run."""
+        """Return the configuration of a run."""
         as_measured = AS_MEASURED if self.settings.get("oracle") == "paper" else {}
         return Configuration(
             row.model,
@@ -43,7 +43,7 @@ class Conditions:
 
 @dataclass(frozen=True)
 class PredictedRun:
-    """A row of a runs file, the case that the oracle was asked, and its answer."""
+    """A measured run, its configuration and grid, and the oracle's answer."""
 
     row: MeasuredRun
     case: Configuration
@@ -52,13 +52,13 @@ class PredictedRun:
 
     @property
     def predicted(self) -> RunTimes:
-        """[s an iteration]; None where no such configuration can be."""
+        """Predicted times [s per iteration]; None if the configuration cannot exist."""
         names = ("iteration_time", "iteration_comp_time", "iteration_comm_time")
         return RunTimes(*(self.answer[name] for name in names))
 
     @property
     def intervals(self) -> dict[str, Mapping[str, float]] | None:
-        """p10, p50 and p90 of total, comp and comm; None without a calibration."""
+        """p10, p50 and p90 [s per iteration] of total, comp and comm; None if there are none."""
         intervals = self.answer.get("intervals")
         if intervals is None:
             return None
@@ -70,16 +70,13 @@ class PredictedRun:
 
 
 def predict_runs(rows: Sequence[MeasuredRun], conditions: Conditions) -> tuple[PredictedRun, ...]:
-    """Every run with its prediction.
-
-    All names are looked up before the first prediction takes its time.
-    """
+    """Predict all runs. InputError: an unknown name, before any prediction takes its time."""
     grids = {}
     for row in rows:
         if identify_case(row) not in grids:
             with name_column(row):
                 grids[identify_case(row)] = conditions.make_case(row).grid()
-    from sweep.questions.predict import predict_grid  # late: JAX comes with it
+    from sweep.questions.predict import predict_grid  # late: it imports JAX
 
     answers = {key: predict_grid(grid) for key, grid in grids.items()}
     return tuple(
@@ -90,18 +87,18 @@ def predict_runs(rows: Sequence[MeasuredRun], conditions: Conditions) -> tuple[P
 
 
 def identify_case(row: MeasuredRun) -> tuple[str | int | None, ...]:
-    """The key of a case: repeated runs of it have one prediction."""
+    """Return the key of a run's configuration; repeated runs share a prediction."""
     return (*row.series, row.p)
 
 
 @contextmanager
 def name_column(row: MeasuredRun) -> Iterator[None]:
-    """Tell the file, line and column of a name that is unknown, where the row has it."""
+    """Add a row's file, line and column to errors about its names."""
     try:
         yield
     except InputError as error:
-        # Messages name a spec's axis, which is a column here; of a system that no row names,
-        # `--system`.
+        # Errors name a spec's axis, which is a column of the file. A system that the row does not
+        # name came from `--system`.
         axis = re.match(r"axes\.(\w+)(\.\d+)?: ", str(error))
         if axis is None or (axis[1] == "system" and row.system is None):
             raise

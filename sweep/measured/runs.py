@@ -1,7 +1,7 @@
-"""Measured runs: a CSV file of training configurations with their seconds an iteration.
+"""Measured runs: a CSV file of training configurations with their seconds per iteration.
 
-The columns are those of grids/catalogue/measured/README.md: p PEs; samples_per_replica is b, the
-samples of a PE (data), of a group (hybrids) or of the whole mini-batch (group strategies).
+grids/catalogue/measured/README.md lists the columns: p PEs; samples_per_replica is b, the samples
+of a PE (data), of a group (hybrids) or of the whole mini-batch (group strategies).
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ PARTS = ("total", "comp", "comm")
 
 @dataclass(frozen=True)
 class RunTimes:
-    """[s an iteration] in total, computing and communicating; None: not measured."""
+    """Total, compute and communication time [s per iteration]; None: not measured."""
 
     total: float | None
     comp: float | None
@@ -27,9 +27,9 @@ class RunTimes:
 
 @dataclass(frozen=True)
 class MeasuredRun:
-    """One row. `where` is its file and line; system is None where the row names none.
+    """One row of the file. where: file and line. system: None if the row names none.
 
-    memory [B a PE]: None where it was not measured.
+    memory [B per PE]: None if it was not measured.
     """
 
     where: str
@@ -47,22 +47,21 @@ class MeasuredRun:
 
     @property
     def series(self) -> tuple[str | int | None, ...]:
-        """The key of runs that differ only in the number of PEs."""
+        """Key of the runs that differ only in the number of PEs."""
         return (self.model, self.dataset, self.system, self.strategy, self.samples_per_replica)
 
 
 def read_runs(path: Path) -> tuple[MeasuredRun, ...]:
-    """All rows in their order; InputError tells file and line of what is wrong."""
+    """Read all rows in order. InputError: a mistake, with file and line."""
     runs = tuple(_parse_run(where, record) for where, record in read_records(path, REQUIRED, None))
     if not runs:
         raise InputError(
-            "expected a row for each run, got none", where=str(path), advice="is it the right file?"
+            "expected one row per run, got none", where=str(path), advice="is it the right file?"
         )
     return runs
 
 
 def _parse_run(where: str, record: Record) -> MeasuredRun:
-    """The run of a row, whose place is `where`."""
     return MeasuredRun(
         where=where,
         model=_parse_name(record, "model", where),
@@ -86,12 +85,12 @@ def _parse_name(record: Record, column: str, where: str) -> str:
 
 
 def _parse_count(record: Record, column: str, parameter: str, where: str) -> int:
-    """The whole number in a column, within the bounds of a parameter."""
+    """Parse a whole number within the bounds of a parameter."""
     return int(PARAMETERS[parameter].read(record[column], f"{where}: {column}"))
 
 
 def _parse_times(record: Record, prefix: str, where: str) -> RunTimes:
-    """The columns total_s, comp_s and comm_s behind `prefix`; the measured total is required."""
+    """Parse the columns total_s, comp_s and comm_s with a prefix; total_s is required."""
     total, comp, comm = (
         _parse_seconds(record.get(column, ""), f"{where}: {column}", required=column in REQUIRED)
         for column in (f"{prefix}{part}_s" for part in PARTS)
@@ -100,12 +99,10 @@ def _parse_times(record: Record, prefix: str, where: str) -> RunTimes:
 
 
 def _parse_memory(text: str, where: str) -> float | None:
-    """Bytes in a field such as `5.3 GB`, None of an empty one."""
     return PARAMETERS["memory_capacity"].read(text, where) if text else None
 
 
 def _parse_seconds(text: str, where: str, *, required: bool) -> float | None:
-    """Seconds in a field, None of an empty one."""
     if not text and not required:
         return None
     if has_unit(text):
@@ -119,5 +116,5 @@ def _parse_seconds(text: str, where: str, *, required: bool) -> float | None:
     if seconds < 0 or (required and seconds == 0):
         least = "more than 0 s" if required else "at least 0 s"
         raise InputError(f"expected {least}, got {shorten(text)}", where=where)
-    # The bounds begin above 0 s, which is what a single PE communicates.
+    # A single PE communicates for 0 s, which is below the bounds of times.
     return SECONDS.read(seconds, where) if seconds else 0.0

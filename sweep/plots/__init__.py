@@ -1,4 +1,4 @@
-"""Pictures of answers: one file per picture, with its data and how they are drawn.
+"""Pictures of answers: one file per picture, with its data and its drawing.
 
 They need matplotlib, which a plain install of paradl lacks: import this package only to draw.
 """

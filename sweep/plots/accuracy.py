@@ -1,7 +1,7 @@
-"""Predicted next to measured iterations, as stacked bars of compute and communication.
+"""Predicted and measured iterations side by side, as stacked bars of compute and communication.
 
-After figure 1 of Kahira et al., HPDC 2021: one panel per model and strategy, and over p a pair of
-bars per run with the accuracy of its total above. Predictions are pale and hatched.
+After figure 1 of Kahira et al., HPDC 2021: one panel per model and strategy with a pair of bars per
+run, over p, and the accuracy of the total above each pair. Predictions are pale and hatched.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ PREDICTED: dict[str, Any] = {**MEASURED, "alpha": 0.5, "hatch": "/////"}
 
 # Sizes [inch]; a slot is the width of one run's pair of bars.
 SLOT = 0.5
-SLOTS_A_LINE = 25
+SLOTS_PER_LINE = 25
 LEAST_SLOTS = 3  # of a panel, so that its title fits
 HEIGHT, LEGEND = 2.5, 0.55
 LEAST_WIDTH = 7.0  # the legend needs it
@@ -47,7 +47,7 @@ class Panel:
 
 
 def draw_accuracy(rows: Sequence[Row]) -> Figure:
-    """Draw the rows of a comparison, panels in lines."""
+    """Draw the rows of a comparison, in lines of panels."""
     lines = tuple(_arrange_lines(make_panels(rows)))
     slots = max(sum(panel.slots for panel in line) for line in lines)
     size = max(LEAST_WIDTH, 1.25 * SLOT * slots), LEGEND + HEIGHT * len(lines)
@@ -61,7 +61,7 @@ def draw_accuracy(rows: Sequence[Row]) -> Figure:
 
 
 def make_panels(rows: Sequence[Row]) -> tuple[Panel, ...]:
-    """Group rows by model, data set, strategy and batch; models in the order of the rows."""
+    """Group rows by model, data set, strategy and batch; models keep the order of the rows."""
     models = list(dict.fromkeys(row["model"] for row in rows))
     runs: dict[str, list[Row]] = {}
     for row in sorted(rows, key=lambda row: (models.index(row["model"]), row["dataset"])):
@@ -72,16 +72,15 @@ def make_panels(rows: Sequence[Row]) -> tuple[Panel, ...]:
 
 
 def _make_title(row: Row) -> str:
-    """Write the title of a run's panel; serial runs are the first point of data parallelism."""
+    # A serial run is the first point of data parallelism.
     strategy = "data" if row["strategy"] == "serial" else row["strategy"]
     return f"{row['model']}, {row['dataset']}\n{strategy}, b = {row['samples_per_replica']:,}"
 
 
 def _arrange_lines(panels: Sequence[Panel]) -> Iterator[tuple[Panel, ...]]:
-    """Fill lines with panels side by side."""
     line: list[Panel] = []
     for panel in panels:
-        if line and sum(placed.slots for placed in (*line, panel)) > SLOTS_A_LINE:
+        if line and sum(member.slots for member in (*line, panel)) > SLOTS_PER_LINE:
             yield tuple(line)
             line = []
         line.append(panel)
@@ -98,7 +97,6 @@ def _draw_line(part: SubFigure, line: Sequence[Panel], slots: int) -> None:
 
 
 def _draw_panel(axes: Axes, panel: Panel) -> None:
-    """Draw a pair of bars per run, and its accuracy above."""
     tops = [_draw_pair(axes, slot, row) for slot, row in enumerate(panel.rows)]
     for slot, (row, top) in enumerate(zip(panel.rows, tops, strict=True)):
         offset: Any = {"xytext": (0, 3), "textcoords": "offset points"}
@@ -126,7 +124,7 @@ def _draw_pair(axes: Axes, slot: int, row: Row) -> float:
 
 
 def _draw_stack(axes: Axes, x: float, row: Row, name: str, style: Mapping[str, Any]) -> float:
-    """Draw communication on compute, or the total where they are unknown; return the height."""
+    """Stack communication on compute, or draw the total if they are unknown; return the height."""
     total, comp, comm = (row[f"{name}_{part}"] for part in ("total", "comp", "comm"))
     if total is None:
         return 0.0
@@ -143,7 +141,6 @@ def _format_accuracy(row: Row) -> str:
 
 
 def _draw_legend(figure: Figure, rows: Sequence[Row]) -> None:
-    """Draw the legend of colours, hatches and numbers above the panels."""
     keys: list[Artist] = [
         Patch(facecolor=COMPUTE, label="compute, predicted", **PREDICTED),
         Patch(facecolor=COMMUNICATION, label="communication, predicted", **PREDICTED),
@@ -153,6 +150,6 @@ def _draw_legend(figure: Figure, rows: Sequence[Row]) -> None:
     if any(row["measured_comp"] is None or row["measured_comm"] is None for row in rows):
         keys.append(Patch(facecolor=WHOLE, label="measured in total only", **MEASURED))
     if any(row["p10"] is not None for row in rows):
-        keys.append(Line2D([], [], color="black", marker="|", label="80% interval"))
+        keys.append(Line2D([], [], color="black", marker="|", label="80 % interval"))
     keys.append(Line2D([], [], linestyle="", label="above each pair: accuracy of the total"))
     figure.legend(handles=keys, loc="outside upper left", ncols=3)

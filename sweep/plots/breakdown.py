@@ -1,4 +1,4 @@
-"""Breakdown: the terms of an iteration's time, stacked over p, of one strategy."""
+"""Breakdown: the terms of one strategy's iteration time, stacked over p."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,13 +25,13 @@ from sweep.plots.looks import BLUE, ORANGE
 from sweep.plots.slices import (
     BEYOND,
     build_case,
-    describe_place,
     expect_any,
     find_beyond,
     name_reasons,
     name_stop,
     open_slice,
     read_slice,
+    write_title,
 )
 
 if TYPE_CHECKING:
@@ -42,13 +42,13 @@ SUMMED = (*list_terms("compute"), *list_terms("communication"))
 
 @dataclass(frozen=True)
 class Breakdown:
-    """Seconds per iteration of each term by allowed PE count, ascending; no term is always zero.
+    """Seconds per iteration of each term [pe], at the allowed PE counts; terms of zero left out.
 
-    beyond: where the global batch is larger than the data set. cause: the limit that forbids the
-    next PE count; None: the axis ends.
+    beyond [pe]: where the global batch is larger than the data set. cause: the limit that forbids
+    the next PE count; None: the axis ends.
     """
 
-    place: str
+    title: str
     strategy: str
     pe: Floats
     terms: Mapping[str, Floats]
@@ -63,19 +63,19 @@ class Breakdown:
 
 
 def describe_breakdown(source: Source, selection: Selection | None = None) -> Breakdown:
-    """Read the terms of a slice with one strategy from the cube, or compute those it lacks.
+    """Read the terms of a slice with one strategy, or compute them if the cube lacks any.
 
-    InputError: an axis other than pe with several values. NothingFeasibleError: no PE count.
+    InputError: an axis other than pe has several values. NothingFeasibleError: no PE count.
     """
     cells = read_slice(open_slice(source, selection, SUMMED), ("pe",))
     limit = cells["limit"].values.reshape(-1)
     allowed = np.flatnonzero(find_allowed(limit))
-    place, strategy = describe_place(cells, shown=("pe", "strategy")), str(cells["strategy"].item())
+    title, strategy = write_title(cells, shown=("pe", "strategy")), str(cells["strategy"].item())
     expect_any(allowed, name_reasons(limit))
     line = cells.isel(pe=allowed)
     terms = _read_terms(line) if _holds_terms(line) else _compute_terms(line)
     return Breakdown(
-        place,
+        title,
         strategy,
         line["pe"].values.astype(float),
         {name: seconds for name, seconds in terms.items() if (seconds > 0).any()},
@@ -85,32 +85,31 @@ def describe_breakdown(source: Source, selection: Selection | None = None) -> Br
 
 
 def _holds_terms(line: "xr.Dataset") -> bool:
-    """True if the cube has all terms, and replicas to count iterations from."""
+    """Return whether the cube has all terms, and can count replicas and so iterations."""
     counted = "replicas" in line or parse_strategy(str(line["strategy"].item())).group != "best"
     return counted and all(name in line for name in SUMMED)
 
 
 def _read_terms(line: "xr.Dataset") -> dict[str, Floats]:
-    """Divide stored terms, which are seconds per epoch, by iterations."""
+    # Cubes store seconds per epoch.
     iterations = Paradl(line).iterations.broadcast_like(line["limit"]).values.reshape(-1)
     return {name: line[name].values.astype(float).reshape(-1) / iterations for name in SUMMED}
 
 
 def _compute_terms(line: "xr.Dataset") -> dict[str, Floats]:
-    """Compute the terms of the cells, in seconds per iteration."""
     answer = answer_case(build_case(Paradl(line).grid, line))
     shape = line["limit"].shape[len(LABELS) :]
 
     def spread(values: object) -> Floats:
-        """Broadcast to the cells: the kernels leave out dimensions along which nothing varies."""
+        # The kernels leave out dimensions along which nothing varies.
         return np.broadcast_to(np.asarray(values, float), shape).reshape(-1)
 
     iterations = spread(answer.iterations)
     return {name: spread(getattr(answer.terms, name)) / iterations for name in SUMMED}
 
 
-# Compute is blue and plain, communication orange and hatched, as in the pictures of accuracy;
-# light and dark alternate, so that neighbours in a stack differ.
+# Compute is blue and plain, communication orange and hatched, as in pictures of accuracy. Light and
+# dark alternate, so that neighbours in a stack differ.
 BLUES = (BLUE, "#8CC4E6", "#00476F", "#5FA9D3", "#B9DDF1", "#2E8BC0", "#DCEEF8", "#1A5F8A")
 ORANGES = (ORANGE, "#FBE0A8", "#A87300", "#F2C45A", "#FFF0D0", "#C98B00", "#7A5400", "#F7D086")
 HATCHES = ("//", "..", "\\\\", "xx", "--", "++", "oo", "||")
@@ -122,7 +121,7 @@ LOOKS: Mapping[str, Mapping[str, Any]] = {
 }
 EDGE: Mapping[str, Any] = {"edgecolor": "black", "linewidth": 0.4}
 MOST_BARS = 14
-LEAST = 0.002  # of the highest stack: a term that is always thinner would be a mere line
+LEAST = 0.002  # of the highest stack: a term that is always thinner would be only a line
 
 
 def draw_breakdown(breakdown: Breakdown, size: Size = "page") -> Figure:
@@ -131,7 +130,7 @@ def draw_breakdown(breakdown: Breakdown, size: Size = "page") -> Figure:
     stacks = {name: times for name, times in breakdown.terms.items() if times.max() > least}
     with use_style(size):
         figure, axes = make_axes(
-            size, f"{breakdown.strategy}: {breakdown.place}", _write_note(breakdown, stacks)
+            size, f"{breakdown.strategy}: {breakdown.title}", _write_note(breakdown, stacks)
         )
         draw = _draw_bars if len(breakdown.pe) <= MOST_BARS else _draw_areas
         draw(axes, breakdown.pe, stacks)
@@ -147,7 +146,7 @@ def draw_breakdown(breakdown: Breakdown, size: Size = "page") -> Figure:
 
 def _draw_bars(axes: Axes, pe: Floats, stacks: Mapping[str, Floats]) -> None:
     """Draw one stacked bar per PE count."""
-    # The last bar stands at 0, which always has a tick: it says how far the picture goes.
+    # The last bar is at 0, which always gets a tick, so that its PE count is always named.
     positions, below = np.arange(1 - len(pe), 1), np.zeros(len(pe))
     for name, stack in stacks.items():
         axes.bar(positions, stack, 0.75, below, **LOOKS[name], **EDGE)
@@ -160,7 +159,6 @@ def _draw_bars(axes: Axes, pe: Floats, stacks: Mapping[str, Floats]) -> None:
 
 
 def _draw_areas(axes: Axes, pe: Floats, stacks: Mapping[str, Floats]) -> None:
-    """Draw stacked areas over a logarithmic axis."""
     below = np.zeros(len(pe))
     for name, stack in stacks.items():
         axes.fill_between(pe, below, below + stack, **LOOKS[name], **EDGE)
@@ -170,7 +168,6 @@ def _draw_areas(axes: Axes, pe: Floats, stacks: Mapping[str, Floats]) -> None:
 
 
 def _write_note(breakdown: Breakdown, shown: Mapping[str, Floats]) -> str:
-    """Name the limit at the end, the batches that are too large, and terms too small to see."""
     rest = [name.replace("_", " ") for name in breakdown.terms if name not in shown]
     parts = [f"ends at {breakdown.pe[-1]:,.0f}: {breakdown.cause}"] if breakdown.cause else []
     if breakdown.beyond.any():

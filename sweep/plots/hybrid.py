@@ -1,7 +1,7 @@
 """Speed-up of the whole training over PEs: data parallelism, hybrids, and their crossovers.
 
-After the figures of Pal et al., IEEE Micro 2019. Bands are 80 % intervals; hollow markers stand for
-batches beyond the measured ones.
+After the figures of Pal et al., IEEE Micro 2019. Bands are 80 % intervals; hollow markers mean that
+the global batch lies beyond the measured ones.
 """
 
 from collections.abc import Mapping
@@ -12,20 +12,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from sweep.plots.figures import (
-    SCALES,
-    format_tick,
-    make_axes,
-    scale_counts,
-    use_style,
-)
+from sweep.plots.figures import SCALES, format_tick, make_axes, scale_counts, use_style
 from sweep.plots.looks import Look, choose_looks, draw_curve, make_hollow_key
 
 Row = Mapping[str, Any]
 
 
 def draw_hybrid(answer: Mapping[str, Any]) -> Figure:
-    """Draw what `hybrid` answers: a curve per strategy, and its crossover below its name."""
+    """Draw the answer of `hybrid`: one curve per strategy, its crossover in the legend."""
     names = list(dict.fromkeys(row["strategy"] for row in answer["rows"]))
     looks = choose_looks(names)
     with use_style("page"):
@@ -42,7 +36,6 @@ def draw_hybrid(answer: Mapping[str, Any]) -> Figure:
 
 
 def _draw_line(axes: Axes, answer: Mapping[str, Any], name: str, look: Look) -> Line2D:
-    """Draw the speed-ups of a strategy with their band."""
     rows = [row for row in answer["rows"] if row["strategy"] == name and row["speedup"]]
     pe, values, low, high = (
         np.array([row[key] for row in rows], float) for key in ("pe", "speedup", "p10", "p90")
@@ -54,14 +47,13 @@ def _draw_line(axes: Axes, answer: Mapping[str, Any], name: str, look: Look) -> 
 
 
 def _mark_crossover(axes: Axes, crossover: Row, line: Line2D) -> None:
-    """Drop a line where the hybrid begins to beat data parallelism, and name its PE count."""
+    """Draw a vertical line where the hybrid begins to win, and add its PE count to the legend."""
     pe = crossover["pe"]
     axes.vlines(pe, 0, crossover["speedup"], color=line.get_color(), linestyle=":", zorder=2)
     line.set_label(f"{crossover['strategy']}\nwins from {pe:,}")
 
 
 def _scale_axes(axes: Axes, answer: Mapping[str, Any]) -> None:
-    """Scale and label both axes."""
     scale_counts(axes, np.array([row["pe"] for row in answer["rows"]], float))
     axes.set_yscale("log", base=2)
     axes.yaxis.set_major_formatter(lambda value, _: format_tick(value))
@@ -70,6 +62,6 @@ def _scale_axes(axes: Axes, answer: Mapping[str, Any]) -> None:
 
 
 def _make_title(answer: Mapping[str, Any]) -> str:
-    """Write the model, data set, machine and batch, and the meaning of bands."""
     where = f" on {answer['system']}" if answer["system"] else ""
-    return f"{answer['model']}, {answer['dataset']}{where}, b = {answer['batch']:,}; bands: 80%"
+    run = f"{answer['model']}, {answer['dataset']}{where}, b = {answer['batch']:,}"
+    return f"{run}; bands: 80 % intervals"

@@ -1,10 +1,9 @@
-"""Looks of strategies, the same in every picture: one table, and the curve that is drawn so.
+"""How strategies look: the same colour, marker and dashes in every picture.
 
 Hues are those of Okabe and Ito (Color Universal Design, 2008), one for each way to split a replica:
 blue spatial, vermilion pipeline, purple channel, green filter, yellow placement; dark alone, bright
-with data. They differ in lightness as well, by 6.5 of L* at least, so that they survive grey print
-and stay distinct under simulated protanopia, deuteranopia and tritanopia (Machado et al., 2009;
-the tests).
+with data. Their lightness differs by at least 6.5 of L*, so that they survive grey print and stay
+distinct under simulated protanopia, deuteranopia and tritanopia (Machado et al., 2009; the tests).
 """
 
 from collections.abc import Sequence
@@ -25,7 +24,7 @@ Dash = str | tuple[int, tuple[float, ...]]
 
 @dataclass(frozen=True)
 class Look:
-    """A colour; marker, dashes and hatch tell strategies apart where colours cannot."""
+    """A colour, with marker, dashes and hatch to tell strategies apart where colours cannot."""
 
     colour: str
     marker: str
@@ -34,11 +33,11 @@ class Look:
 
     @property
     def line(self) -> dict[str, Any]:
-        """Settings of matplotlib's lines."""
+        """Settings for a matplotlib line."""
         return {"color": self.colour, "marker": self.marker, "linestyle": self.dash}
 
 
-# Okabe and Ito's for pairs other than strategies: compute and communication, forward and backward.
+# Okabe and Ito's, for compute and communication, or forward and backward.
 BLUE, ORANGE = "#0072B2", "#E69F00"
 
 DOTTED: Dash = (0, (1, 1.2))
@@ -59,9 +58,9 @@ LOOKS = {
     "placement": Look("#2B2400", "p", DASHED),
     "data+placement": Look("#F0E442", "p"),
 }
-# A group that is split in an unknown way, such as `2-way` of `paradl hybrid`.
+# For labels that name no strategy, such as `2-way` of `paradl hybrid`.
 UNKNOWN = Look("#6E6E6E", "s")
-# Marker, dashes and hatch of one strategy's settings: the first as above, then these.
+# Marker, dashes and hatch of further settings of the same strategy.
 VARIANTS: tuple[tuple[str, Dash, str], ...] = (
     ("P", DOTTED, "//"),
     ("X", BROKEN, "\\\\"),
@@ -73,9 +72,9 @@ VARIANTS: tuple[tuple[str, Dash, str], ...] = (
 
 
 def choose_looks(strategies: Sequence[str]) -> dict[str, Look]:
-    """Choose the look of each strategy of a cube: its colour is that of the bare strategy.
+    """Choose the look of each strategy; its settings do not change the colour.
 
-    strategies: all of the cube, in its order, so that every picture of the cube agrees.
+    strategies: all of the cube's, in its order, so that all of its pictures agree.
     """
     looks: dict[str, Look] = {}
     seen: dict[str, int] = {}
@@ -91,7 +90,7 @@ def choose_looks(strategies: Sequence[str]) -> dict[str, Look]:
 
 
 def _name_base(label: str) -> str:
-    """The strategy without its settings; empty where it has no look of its own."""
+    """Return the strategy without its settings, or an empty name if it has no look of its own."""
     try:
         base = parse_strategy(label).base
     except InputError:
@@ -100,7 +99,7 @@ def _name_base(label: str) -> str:
 
 
 def measure_lightness(colour: str) -> float:
-    """Relative luminance of `#RRGGBB`, 0 to 1 (IEC 61966-2-1)."""
+    """Return the relative luminance of `#RRGGBB`, 0 to 1 (IEC 61966-2-1)."""
     parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     red, green, blue = (
         part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
@@ -109,12 +108,12 @@ def measure_lightness(colour: str) -> float:
 
 
 def choose_ink(colour: str) -> str:
-    """Black or white, whichever reads better on a colour."""
+    """Return black or white, whichever reads better on a colour."""
     return "black" if measure_lightness(colour) > 0.18 else "white"
 
 
-MOST_MARKED = 16  # points with a marker each; with more of them a curve looks like a caterpillar
-APART = 0.1  # of the axes' diagonal, from one marker to the next
+MOST_MARKED = 16  # points that all have a marker; more make a curve look like a caterpillar
+APART = 0.1  # distance of the markers of longer curves, as a share of the axes' diagonal
 
 
 def draw_curve(
@@ -125,7 +124,7 @@ def draw_curve(
     hollow: NDArray[np.bool_],
     band: tuple[Floats, Floats] | None = None,
 ) -> Line2D:
-    """Draw a curve through its points; hollow: points with a hollow marker; band: its two ends."""
+    """Draw a curve. hollow: which points get a hollow marker. band: its lower and upper end."""
     if band is not None:
         axes.fill_between(pe, *band, color=look.colour, alpha=0.18, linewidth=0, zorder=1)
     marked: Any = None if len(pe) <= MOST_MARKED else APART
@@ -138,5 +137,5 @@ def draw_curve(
 
 
 def make_hollow_key(meaning: str) -> Line2D:
-    """The legend's entry of hollow markers."""
+    """Make the legend entry for hollow markers."""
     return Line2D([], [], color="grey", marker="o", mfc="white", linestyle="", label=meaning)

@@ -24,13 +24,13 @@ from sweep.plots.figures import SCALES, Size, add_legend, make_axes, use_style
 from sweep.plots.slices import (
     BEYOND,
     build_case,
-    describe_place,
     expect_any,
     find_beyond,
     list_by_cause,
     name_reasons,
     open_slice,
     read_slice,
+    write_title,
 )
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ MOST_BARS = 20
 
 @dataclass(frozen=True)
 class Bar:
-    """A strategy or a PE count with the bytes of its fullest PE by part; capacity: a PE's [B]."""
+    """Memory of the fullest PE by part, for a strategy or a PE count; capacity: of a PE [B]."""
 
     name: str
     parts: Mapping[str, float]
@@ -50,19 +50,19 @@ class Bar:
 
     @property
     def total(self) -> float:
-        """Bytes."""
+        """Sum of the parts [B]."""
         return sum(self.parts.values())
 
 
 @dataclass(frozen=True)
 class MemoryBars:
-    """Bars of strategies (by: strategy) or of PE counts (by: pe); place: what they have in common.
+    """Bars of strategies (by: strategy) or of PE counts (by: pe).
 
-    forbidden: names without a bar, with the reason; those that lack memory alone have one. beyond:
-    bars whose global batch is larger than the data set.
+    forbidden: names without a bar, with the reason; what only lacks memory has a bar. beyond: bars
+    whose global batch is larger than the data set.
     """
 
-    place: str
+    title: str
     by: str
     bars: tuple[Bar, ...]
     forbidden: Mapping[str, str] = field(default_factory=dict)
@@ -72,8 +72,8 @@ class MemoryBars:
 def describe_memory(source: Source, selection: Selection | None = None) -> MemoryBars:
     """Compute the bars of a slice with several strategies, or with several PE counts.
 
-    Of more than 20 PE counts, those nearest to equal steps of their logarithm. InputError: another
-    axis with several values. NothingFeasibleError: no bar, whatever the memory.
+    More than 20 PE counts are thinned out on a logarithmic scale. InputError: another axis has
+    several values. NothingFeasibleError: no bar, however large the memory.
     """
     cells = open_slice(source, selection)
     by: Literal["strategy", "pe"] = "strategy" if cells.sizes["strategy"] > 1 else "pe"
@@ -84,7 +84,7 @@ def describe_memory(source: Source, selection: Selection | None = None) -> Memor
     expect_any(existing, name_reasons(cells["limit"].values))
     grid = Paradl(cells).grid
     return MemoryBars(
-        describe_place(cells, shown=(by,)),
+        write_title(cells, shown=(by,)),
         by,
         tuple(_make_bar(grid, name, cell) for name, cell in existing.items()),
         {
@@ -97,12 +97,12 @@ def describe_memory(source: Source, selection: Selection | None = None) -> Memor
 
 
 def _exists(cell: "xr.Dataset") -> bool:
-    """True if a cell is allowed, apart from its memory."""
+    """Return whether nothing but memory forbids a cell."""
     return not int(cell["limit"].item()) & FORBIDS & ~Limit.MEMORY
 
 
 def _spread_positions(cells: "xr.Dataset", by: str) -> list[int]:
-    """Choose all positions, or of many PE counts evenly spread ones on a logarithmic scale."""
+    """Choose all positions, or PE counts evenly spread on a logarithmic scale."""
     if by == "strategy" or cells.sizes["pe"] <= MOST_BARS:
         return list(range(cells.sizes[by]))
     flags = cells["limit"].values.reshape(-1) & np.uint16(FORBIDS & ~Limit.MEMORY)
@@ -115,12 +115,10 @@ def _spread_positions(cells: "xr.Dataset", by: str) -> list[int]:
 
 
 def _name_bar(cell: "xr.Dataset", by: str) -> str:
-    """Name the strategy, or the PE count."""
     return str(cell["strategy"].item()) if by == "strategy" else f"p = {cell['pe'].item():,.0f}"
 
 
 def _make_bar(grid: Grid, name: str, cell: "xr.Dataset") -> Bar:
-    """Compute the bar of a cell."""
     case = settle_choices(build_case(grid, cell))
     system = locate_row(grid, {dim: str(cell[dim].item()) for dim in LABELS})[2]
     parts = list_memory_parts(grid, case, system)["memory_parts"]
@@ -128,7 +126,7 @@ def _make_bar(grid: Grid, name: str, cell: "xr.Dataset") -> Bar:
     return Bar(name, parts, number(case.pe.memory_capacity), fits)
 
 
-# Greys and hatches, since colours are the strategies'.
+# Greys and hatches, since colours mean strategies.
 LOOKS: Mapping[str, Mapping[str, Any]] = {
     "activations": {"facecolor": "#404040"},
     "parameters": {"facecolor": "#8A8A8A"},
@@ -139,14 +137,14 @@ LOOKS: Mapping[str, Mapping[str, Any]] = {
 }
 EDGE: Mapping[str, Any] = {"edgecolor": "black", "linewidth": 0.5}
 BAR = 1.3  # height of a bar with its gap, in lines of text
-FEWEST = 6  # bars that the height is for at least: the legend needs it
+FEWEST = 6  # bars; the figure is not lower for fewer, since the legend needs the height
 
 
 def draw_memory(memory: MemoryBars, size: Size = "page") -> Figure:
-    """Draw bars, the first at the top, with their totals at the right."""
+    """Draw bars, the first at the top, with their totals on the right."""
     bars = memory.bars
     with use_style(size):
-        title = f"memory of the fullest PE: {memory.place}"
+        title = f"memory of the fullest PE: {memory.title}"
         height = SCALES[size].measure_rows(BAR * max(len(bars), FEWEST))
         figure, axes = make_axes(size, title, _write_note(memory), height)
         keys: list[Any] = [*_draw_parts(axes, bars), _draw_capacity(axes, bars[0].capacity)]
@@ -160,7 +158,7 @@ def draw_memory(memory: MemoryBars, size: Size = "page") -> Figure:
 
 
 def _draw_parts(axes: Axes, bars: Sequence[Bar]) -> Iterator[BarContainer]:
-    """Draw the parts of bars, one after the other from the left."""
+    """Draw the parts of bars side by side; yield each part for the legend."""
     left = np.zeros(len(bars))
     for name, look in LOOKS.items():
         sizes = np.array([bar.parts.get(name, 0.0) for bar in bars])
@@ -170,7 +168,6 @@ def _draw_parts(axes: Axes, bars: Sequence[Bar]) -> Iterator[BarContainer]:
 
 
 def _write_note(memory: MemoryBars) -> str:
-    """Name bars that are left out, with the reason, and those whose global batch is too large."""
     parts = [f"not drawn: {list_by_cause(memory.forbidden)}"] if memory.forbidden else []
     if memory.beyond:
         parts.append(f"{BEYOND}: {', '.join(memory.beyond)}")
@@ -178,14 +175,13 @@ def _write_note(memory: MemoryBars) -> str:
 
 
 def _draw_capacity(axes: Axes, capacity: float) -> Line2D:
-    """Draw the line of a PE's capacity."""
     axes.axvline(capacity, color="white", zorder=3)  # sets the black line off from dark bars
     label = f"capacity\n{_format_bytes(capacity)}"
     return axes.axvline(capacity, color="black", linestyle=(0, (3, 1.5)), label=label, zorder=3)
 
 
 def _write_totals(axes: Axes, bars: Sequence[Bar]) -> None:
-    """Write the total of each bar, bold where it exceeds the capacity."""
+    """Write the total of each bar, in bold if it exceeds the capacity."""
     totals = axes.secondary_yaxis("right")
     totals.set_yticks(range(len(bars)), [_format_bytes(bar.total) for bar in bars])
     totals.spines[:].set_visible(False)
@@ -195,5 +191,4 @@ def _write_totals(axes: Axes, bars: Sequence[Bar]) -> None:
 
 
 def _format_bytes(size: float) -> str:
-    """Write bytes in three digits."""
     return format_quantity(size, "B", digits=3)

@@ -1,6 +1,6 @@
 """A placement as a timeline: one lane per device with its operators, and messages between lanes.
 
-Two shades of a colour only set neighbouring operators apart.
+The two shades of a colour mean nothing; they separate neighbouring operators.
 """
 
 from collections.abc import Mapping
@@ -21,12 +21,11 @@ FORWARD, BACKWARD = (BLUE, "#5BA4CF"), (ORANGE, "#F3C65F")
 MESSAGE = "#D55E00"  # Okabe and Ito's vermilion
 WIDTH, LANE, AROUND = 8.0, 0.5, 0.9  # [inch], 1,200 pixels wide
 BAR = 0.62  # of a lane
-# With more messages their lines would hide what they join.
-MOST_LINES = 400
+MOST_LINES = 400  # messages; more lines would hide the operators
 
 
 def draw_placement(answer: Mapping[str, Any]) -> Figure:
-    """Draw what `place` answers."""
+    """Draw the answer of `place`."""
     with use_style("page"):
         height = AROUND + LANE * answer["devices"]
         figure, axes = make_axes("page", _make_title(answer), height=height, width=WIDTH)
@@ -41,14 +40,13 @@ def draw_placement(answer: Mapping[str, Any]) -> Figure:
         axes.set_xlim(0, 1e3 * answer["step_time"])
         axes.set_ylim(answer["devices"] - 0.5, -0.5)
         axes.set_yticks(range(answer["devices"]), [f"PE {pe}" for pe in answer["pes"]])
-        axes.set_xlabel("ms from the beginning of the step", loc="left")
+        axes.set_xlabel("ms since the step began", loc="left")
         axes.spines["left"].set_visible(False)
         figure.legend(handles=keys, loc="lower right", ncols=3, borderpad=0)
     return figure
 
 
 def _draw_lane(axes: Axes, answer: Mapping[str, Any], device: int) -> None:
-    """Draw the operators of a device, alternating between two shades."""
     rows = [row for row in answer["operators"] if row["device"] == device]
     for name, colours in (("forward", FORWARD), ("backward", BACKWARD)):
         ends = sorted((1e3 * row[f"{name}_start"], 1e3 * row[f"{name}_end"]) for row in rows)
@@ -69,7 +67,6 @@ def _draw_messages(axes: Axes, answer: Mapping[str, Any]) -> Line2D:
 
 
 def _make_title(answer: Mapping[str, Any]) -> str:
-    """Write the graph, the machine, the gain, and how far from the best it may be."""
     proof = "proven" if answer["proven"] else f"gap {format_percent(answer['gap'])}"
     return (
         f"{answer['graph']} on {answer['system']}: a step of {1e3 * answer['step_time']:.4g} ms, "

@@ -12,11 +12,10 @@ from sweep.plots.winners import describe_map, draw_map
 
 
 class Plots:
-    """Pictures of a Dataset, or of the store at a place; `figure.axes[0]` is where the data is.
+    """Pictures of a Dataset or a store; `figure.axes[0]` has the data.
 
-    selection: values by axis, as `--sel` takes them. size: a paper's column, a page, a slide.
-    InputError: an axis with several values where the picture has room for one.
-    NothingFeasibleError: nothing to draw.
+    selection: values by axis, as in `--sel`. size: a paper's column, a page, a slide. InputError:
+    an axis has several values where the picture shows one. NothingFeasibleError: nothing to draw.
     """
 
     def __init__(self, source: Source) -> None:
@@ -28,19 +27,19 @@ class Plots:
         selection: Selection | None = None,
         size: Size = "page",
     ) -> Figure:
-        """Time [s per epoch], throughput [samples/s] or efficiency over p, by strategy."""
+        """Draw time [s per epoch], throughput [samples/s] or efficiency over p, by strategy."""
         return draw_scaling(describe_scaling(self._source, selection, quantity), size)
 
     def map(
         self, over: str | None = None, selection: Selection | None = None, size: Size = "page"
     ) -> Figure:
-        """The fastest strategy over p and another axis: batch, or any that was swept."""
+        """Draw the fastest strategy over p and another swept axis, by default the batch."""
         return draw_map(describe_map(self._source, selection, over), size)
 
     def memory(self, selection: Selection | None = None, size: Size = "page") -> Figure:
-        """Memory of the fullest PE by part, of strategies or of PE counts, and the capacity."""
+        """Draw the memory of the fullest PE by part, for strategies or PE counts."""
         return draw_memory(describe_memory(self._source, selection), size)
 
     def breakdown(self, selection: Selection | None = None, size: Size = "page") -> Figure:
-        """The terms of an iteration's time [s] over p, stacked, of one strategy."""
+        """Draw the stacked terms of an iteration's time [s] over p, for one strategy."""
         return draw_breakdown(describe_breakdown(self._source, selection), size)

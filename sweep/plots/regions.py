@@ -1,4 +1,4 @@
-"""Regions of a map: the winners between the swept values, on a fine grid."""
+"""Regions of a map: the fastest strategy between the swept values, on a fine grid."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,11 +7,11 @@ from scipy.ndimage import map_coordinates
 from grids.models.layers import Floats
 
 NOBODY = -1
-POINTS = 400  # along an axis: a step is narrower than the lines between regions
+POINTS = 400  # along an axis: a step is narrower than the borders between regions
 
 
 def is_logarithmic(values: Floats) -> bool:
-    """True if an axis of these values has a logarithmic scale."""
+    """Return whether an axis with these values is logarithmic."""
     return bool((values > 0).all())
 
 
@@ -33,11 +33,11 @@ def _locate_points(values: Floats, points: Floats) -> Floats:
 def refine_winners(
     times: Floats, rows: tuple[Floats, Floats], columns: tuple[Floats, Floats]
 ) -> NDArray[np.int64]:
-    """Find the winner at points [y, x] between values: the fastest of the winners around it.
+    """Find the winner at points [y, x]: the fastest of the winners at the swept values around it.
 
     times [strategy, y, x], inf where forbidden. rows, columns: values of an axis, and its points.
-    Between allowed values the logarithm of a time is interpolated linearly; a strategy ends half
-    way to a value that forbids it.
+    The logarithm of a time is interpolated linearly between allowed values; a strategy ends halfway
+    to a value that forbids it.
     """
     at = np.meshgrid(_locate_points(*rows), _locate_points(*columns), indexing="ij")
     nearest = tuple(np.rint(positions).astype(int) for positions in at)

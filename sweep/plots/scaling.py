@@ -33,7 +33,6 @@ from sweep.plots.looks import Look, choose_looks, draw_curve, make_hollow_key
 from sweep.plots.slices import (
     BEYOND_KEY,
     build_case,
-    describe_place,
     expect_any,
     find_beyond,
     list_by_cause,
@@ -41,13 +40,14 @@ from sweep.plots.slices import (
     name_stop,
     open_slice,
     read_slice,
+    write_title,
 )
 
 if TYPE_CHECKING:
     import xarray as xr
 
 Quantity = Literal["time", "throughput", "efficiency"]
-# The name of a quantity in `ds.paradl`, and the label of its axis.
+# Name of the quantity in `ds.paradl`, and label of its axis.
 QUANTITIES = {
     "time": ("epoch_time", "time of an epoch [s]"),
     "throughput": ("throughput", "samples per second"),
@@ -55,18 +55,16 @@ QUANTITIES = {
 }
 ENDS = ("epoch_time_p10", "epoch_time_p90")
 Band = tuple[Floats, Floats]
-# PE counts of a curve at which the interval of an efficiency is drawn.
-MOST_COUNTS = 64
+MOST_COUNTS = 64  # PE counts at which the interval of an efficiency is computed
 SERIAL = Strategy("serial")
 
 
 @dataclass(frozen=True)
 class ScalingCurve:
-    """One strategy at its allowed PE counts, ascending.
+    """One strategy's values [pe] at its allowed PE counts, ascending.
 
-    values: by PE count. beyond: where the global batch is larger than the data set. band: 10th and
-    90th percentiles, where the cube holds them. cause: the limit that forbids the next count; None:
-    the axis ends.
+    beyond [pe]: where the global batch is larger than the data set. band: 10th and 90th percentiles
+    [pe], if the cube has them. cause: the limit that forbids the next count; None: the axis ends.
     """
 
     strategy: str
@@ -78,7 +76,7 @@ class ScalingCurve:
 
     @property
     def is_stopped(self) -> bool:
-        """True if a limit ends the curve before the axis does; serial is one PE by definition."""
+        """Whether a limit ends the curve; serial runs on one PE by definition."""
         return self.cause is not None and self.strategy != "serial"
 
 
@@ -86,11 +84,11 @@ class ScalingCurve:
 class ScalingCurves:
     """Curves in the order of the cube. forbidden: strategies without one, with the reason.
 
-    place: what they have in common. known: all strategies of the cube, which colours go by.
+    known: all strategies of the cube, so that its pictures agree in colours.
     """
 
     quantity: Quantity
-    place: str
+    title: str
     curves: tuple[ScalingCurve, ...]
     known: tuple[str, ...]
     forbidden: Mapping[str, str] = field(default_factory=dict)
@@ -101,7 +99,7 @@ def describe_scaling(
 ) -> ScalingCurves:
     """Compute the curves of a slice: seconds per epoch, samples per second, or speed-up per PE.
 
-    InputError: another axis than strategy and pe with several values. NothingFeasibleError: no
+    InputError: another axis than strategy and pe has several values. NothingFeasibleError: no
     curve.
     """
     if quantity not in QUANTITIES:
@@ -123,17 +121,16 @@ def describe_scaling(
         else:
             forbidden[strategy] = name_reasons(line["limit"].values)
     expect_any(curves, "; ".join(dict.fromkeys(forbidden.values())))
-    place = describe_place(cells, shown=("strategy", "pe"))
-    return ScalingCurves(quantity, place, tuple(curves), derived.grid.labels["strategy"], forbidden)
+    title = write_title(cells, shown=("strategy", "pe"))
+    return ScalingCurves(quantity, title, tuple(curves), derived.grid.labels["strategy"], forbidden)
 
 
 def _flatten(line: "xr.Dataset") -> "xr.Dataset":
-    """Drop all dimensions but p; their coordinates become scalars."""
+    """Drop all dimensions except pe; their coordinates become scalars."""
     return line.squeeze([dim for dim in line.dims if dim != "pe"])
 
 
 def _make_curve(line: "xr.Dataset", allowed: NDArray[np.bool_], quantity: Quantity) -> ScalingCurve:
-    """Make the curve of a line's allowed cells."""
     limit, kept = line["limit"].values, np.flatnonzero(allowed)
     cells = line.isel(pe=kept)
     return ScalingCurve(
@@ -147,21 +144,21 @@ def _make_curve(line: "xr.Dataset", allowed: NDArray[np.bool_], quantity: Quanti
 
 
 def _find_band(line: "xr.Dataset", quantity: Quantity) -> Band | None:
-    """Compute the ends of the 80 % interval by PE count."""
+    """Compute the ends of the 80 % interval [pe]."""
     if quantity == "efficiency":
         return _draw_efficiencies(line)
     early, late = (line[name].values.astype(float) for name in ENDS)
     if quantity == "time":
         return early, late
-    # Throughput is inverse to time: the longest time has the least throughput.
+    # The longest time has the lowest throughput.
     value, time = (line[name].values.astype(float) for name in ("value", "time"))
     return value * time / late, value * time / early
 
 
 def _draw_efficiencies(line: "xr.Dataset") -> Band | None:
-    """Draw the ends for efficiency, a ratio of two times of one machine, from the same draws.
+    """Compute the interval of efficiency, a ratio of two times, from draws of the same machine.
 
-    Drawn at no more than 64 PE counts; their logarithms are interpolated between these.
+    Computed at no more than 64 PE counts; logarithms are interpolated between them.
     """
     grid = Paradl(line).grid.ask_intervals()
     if not grid.has_intervals:  # Table III
@@ -172,7 +169,7 @@ def _draw_efficiencies(line: "xr.Dataset") -> Band | None:
     alone = draw_times(build_case(grid, line.isel(pe=[0]).assign_coords(pe=[1]), SERIAL))
     draws = together.shape[-1]
     shares = alone.reshape(1, draws) / together.reshape(kept.size, draws) / pe[kept, None]
-    shares[pe[kept] == 1] = 1.0  # one PE alone, whatever the strategy
+    shares[pe[kept] == 1] = 1.0  # a single PE is its own reference
     ends = np.quantile(shares, SHARES, axis=1) / value[kept]
     low, high = (
         value * np.exp(np.interp(np.log(pe), np.log(pe[kept]), np.log(end))) for end in ends
@@ -180,13 +177,13 @@ def _draw_efficiencies(line: "xr.Dataset") -> Band | None:
     return low, high
 
 
-MOST_BANDS = 6  # more of them only hide each other
+MOST_BANDS = 6  # more bands hide each other
 
 
 def draw_scaling(scaling: ScalingCurves, size: Size = "page") -> Figure:
-    """Draw curves, the legend in the order of their ends.
+    """Draw curves; the legend has the order of their ends.
 
-    A cross ends a curve that a limit stops; the cause stands below its name.
+    A cross ends a curve that a limit stops; the legend gives the limit below the name.
     """
     curves = sorted(scaling.curves, key=lambda curve: -curve.values[-1])
     if len(curves) > MOST_BANDS:
@@ -196,9 +193,9 @@ def draw_scaling(scaling: ScalingCurves, size: Size = "page") -> Figure:
     rows = len(curves) + sum(curve.is_stopped for curve in curves) + 2 * hollow
     with use_style(size):
         height = max(SCALES[size].height, SCALES[size].measure_rows(rows))
-        bands = "; bands: 80%" if any(curve.band for curve in curves) else ""
+        bands = "; bands: 80 % intervals" if any(curve.band for curve in curves) else ""
         note = f"not drawn: {list_by_cause(scaling.forbidden)}" if scaling.forbidden else ""
-        figure, axes = make_axes(size, scaling.place + bands, note, height)
+        figure, axes = make_axes(size, scaling.title + bands, note, height)
         lines = [_draw_curve(axes, curve, looks[curve.strategy]) for curve in curves]
         if hollow:
             lines.append(make_hollow_key(BEYOND_KEY))
@@ -208,7 +205,6 @@ def draw_scaling(scaling: ScalingCurves, size: Size = "page") -> Figure:
 
 
 def _draw_curve(axes: Axes, curve: ScalingCurve, look: Look) -> Line2D:
-    """Draw a curve, and a cross where it is stopped."""
     line = draw_curve(axes, look, curve.pe, curve.values, curve.beyond, curve.band)
     line.set_label(curve.strategy)
     if curve.is_stopped:
@@ -220,7 +216,6 @@ def _draw_curve(axes: Axes, curve: ScalingCurve, look: Look) -> Line2D:
 
 
 def _scale_axes(axes: Axes, curves: Sequence[ScalingCurve], quantity: Quantity) -> None:
-    """Scale and label both axes."""
     drawn = [values for curve in curves for values in (curve.values, *(curve.band or ()))]
     low, high = min(map(np.min, drawn)), max(map(np.max, drawn))
     if quantity == "efficiency":

@@ -1,4 +1,4 @@
-"""The slice of a cube that a picture shows, with one value along each axis that it lacks."""
+"""The slice of a cube that a picture shows; axes that it does not show must have one value."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sized
 from typing import TYPE_CHECKING, Any
@@ -30,7 +30,7 @@ from sweep.errors import NothingFeasibleError
 if TYPE_CHECKING:
     import xarray as xr
 
-# The words for cells that `find_beyond` finds: in a note, and in a legend on two lines.
+# What `find_beyond` finds, in a note, and on two lines in a legend.
 BEYOND = "global batch larger than the data set"
 BEYOND_KEY = "global batch larger\nthan the data set"
 
@@ -38,22 +38,22 @@ BEYOND_KEY = "global batch larger\nthan the data set"
 def open_slice(
     source: Source, selection: Selection | None, extra: Collection[str] = ()
 ) -> "xr.Dataset":
-    """Open the cells of a slice, with the dimensions of a cube; most are not read yet.
+    """Open the cells of a slice lazily, with all dimensions of a cube.
 
-    extra: further variables, where the cube has them. Models and data sets that do not fit each
-    other are left out. InputError: a store without cells.
+    Models and data sets that fit no other are dropped. extra: further variables, if the cube has
+    them. InputError: the store has no cells.
     """
     return _drop_misfits(open_source(source).read_cells(selection or {}, extra=extra))
 
 
 def read_slice(cells: "xr.Dataset", kept: Collection[str]) -> "xr.Dataset":
-    """Read the cells. InputError: an axis other than `kept` has several values."""
+    """Read the cells. InputError: an axis not in `kept` has several values."""
     several = [str(dim) for dim in cells.dims if dim not in kept and cells.sizes[dim] > 1]
     if several:
         todo = " ".join(_list_choices(cells, several))
         known = "; ".join(f"{dim} {_list_values(cells, dim)}" for dim in several)
         raise InputError(
-            f"this picture has one value of {', '.join(several)}, and the slice has several",
+            f"this picture needs a single value of {', '.join(several)}; the slice has several",
             where="selection",
             advice=f"add such as {todo} (known: {known})",
         )
@@ -61,9 +61,9 @@ def read_slice(cells: "xr.Dataset", kept: Collection[str]) -> "xr.Dataset":
 
 
 def build_case(grid: Grid, cells: "xr.Dataset", strategy: Strategy | None = None) -> Case:
-    """Build the case of cells with one value of each label, to compute what the cube lacks.
+    """Build the case of cells with one value per label, to compute what the cube does not store.
 
-    strategy: instead of the cells'.
+    strategy: replaces that of the cells.
     """
     keep_programs()
     index = locate_row(grid, {dim: str(cells[dim].item()) for dim in LABELS})
@@ -74,7 +74,7 @@ def build_case(grid: Grid, cells: "xr.Dataset", strategy: Strategy | None = None
 
 
 def _drop_misfits(cells: "xr.Dataset") -> "xr.Dataset":
-    """Drop models and data sets that fit no other; keep all where nothing fits."""
+    """Drop models and data sets that fit no other, unless nothing fits at all."""
     misfit = cells["limit"] == np.uint16(Limit.INCOMPATIBLE)
     for dim in ("model", "dataset"):
         if cells.sizes[dim] > 1:
@@ -85,36 +85,34 @@ def _drop_misfits(cells: "xr.Dataset") -> "xr.Dataset":
 
 
 def _list_choices(cells: "xr.Dataset", several: Collection[str]) -> Iterator[str]:
-    """Propose selections of one value per axis whose cells exist."""
+    """Propose one value per axis, such that the cells exist."""
     for dim in several:
-        if cells.sizes[dim] > 1:  # a model may have settled the data set
+        if cells.sizes[dim] > 1:  # choosing a model may have left only one data set
             value = _write_value(dim, cells[dim].values[0])
             yield f'{dim}="{value}"' if " " in value else f"{dim}={value}"
             cells = _drop_misfits(cells.isel({dim: [0]}))
 
 
 def _list_values(cells: "xr.Dataset", dim: str) -> str:
-    """List the values of an axis, as far as a message has room."""
     values = [_write_value(dim, value) for value in cells[dim].values[:SHOWN]]
-    more = cells.sizes[dim] - len(values)
-    return ", ".join(values) + (f" and {more:,} more" if more else "")
+    rest = cells.sizes[dim] - len(values)
+    return ", ".join(values) + (f" and {rest:,} more" if rest else "")
 
 
 def _write_value(dim: str, value: Any) -> str:
-    """Write a value of an axis, as a selection takes it."""
     return value if isinstance(value, str) else write_value(dim, float(value))
 
 
 def expect_any(things: Sized, reasons: str) -> None:
-    """Check that there is something to draw. NothingFeasibleError: the reasons why not."""
+    """Check that there is something to draw. NothingFeasibleError, with the reasons: nothing."""
     if not len(things):
         raise NothingFeasibleError(f"nothing in this slice is feasible: {reasons}")
 
 
-def describe_place(cells: "xr.Dataset", shown: Collection[str] = ()) -> str:
-    """Write the title of a picture, such as `vgg16, imagenet on abci, b = 64`.
+def write_title(cells: "xr.Dataset", shown: Collection[str] = ()) -> str:
+    """Write a picture's title: its axes of one value, such as `vgg16, imagenet on abci, b = 64`.
 
-    It has the axes with one value, without the `shown` ones.
+    shown: axes that the picture itself shows.
     """
     names = {"batch": "b" if Paradl(cells).grid.spec.scaling == "weak" else "B", "pe": "p"}
     single = [str(dim) for dim in cells.dims if cells.sizes[dim] == 1 and dim not in shown]
@@ -150,10 +148,8 @@ def find_beyond(limit: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def name_stop(limit: NDArray[Any], last: int) -> str | None:
-    """Name the limit at the first forbidden PE count after position `last`; None: there is none.
-
-    A group that does not divide a count stops no curve: the next count may be its multiple.
-    """
+    """Name the limit that stops a curve after position `last`; None: the axis ends."""
+    # A group that does not divide a count stops no curve: the next count may be a multiple.
     beyond = [int(flags) for flags in limit[last + 1 :] if int(flags) & STOPS]
     return _write_words(name_limits(beyond[0] & STOPS)) if beyond else None
 
@@ -164,13 +160,12 @@ def name_reasons(limit: NDArray[Any]) -> str:
 
 
 def _write_words(limits: Iterable[str]) -> str:
-    """Write names of limits as people do."""
     return ", ".join(limits).replace("_", " ").replace("pes", "PEs")
 
 
 def list_by_cause(causes: Mapping[str, str]) -> str:
-    """List names by the limit that forbids them: `serial, data (memory)`."""
+    """Group names by the limit that forbids them: `serial, data (memory)`."""
     names: dict[str, list[str]] = {}
     for name, cause in causes.items():
         names.setdefault(cause, []).append(name)
-    return "; ".join(f"{', '.join(those)} ({cause})" for cause, those in names.items())
+    return "; ".join(f"{', '.join(group)} ({cause})" for cause, group in names.items())

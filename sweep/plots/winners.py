@@ -1,4 +1,4 @@
-"""Map: the fastest strategy over p and another axis, as coloured regions with borders between."""
+"""Map: the fastest strategy over p and another axis, as coloured regions with borders."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,6 @@ from sweep.plots.looks import Look, choose_ink, choose_looks
 from sweep.plots.regions import NOBODY, POINTS, is_logarithmic, refine_winners, spread_points
 from sweep.plots.slices import (
     BEYOND_KEY,
-    describe_place,
     expect_any,
     find_beyond,
     format_number,
@@ -34,29 +33,29 @@ from sweep.plots.slices import (
     open_slice,
     read_slice,
     write_axis,
+    write_title,
 )
 
 if TYPE_CHECKING:
     import xarray as xr
 
-# More PE counts than this are thinned out: hybrids exist only at multiples of their group, so that
-# a map of all counts shows nothing but stripes.
+# More PE counts are thinned out: hybrids exist only at multiples of their group, so a map of all
+# counts would be striped.
 MOST_COLUMNS = 40
-A_DOUBLING = 2  # columns per doubling of the PE count
+COLUMNS_PER_DOUBLING = 2  # of the PE count, where it is thinned out
 
 
 @dataclass(frozen=True)
 class Map:
-    """Times [s per epoch] of strategies [strategy, axis, pe], inf where they are forbidden.
+    """Times [s per epoch] of strategies [strategy, axis, pe], inf where forbidden.
 
-    place: what all cells have in common. axis, values: the y axis. counts: PE counts of the slice,
-    not all of which are shown. known: all strategies of the cube, which choose colours. beyond
-    [axis, pe]: where the winner's global batch is larger than the data set. given: whether the y
-    axis is a parameter of the machine, each value another machine. chosen: axes along which each
-    strategy takes its best value.
+    axis, values: the y axis. counts: PE counts of the slice, of which `pe` are shown. known: all
+    strategies of the cube, so that its pictures agree in colours. beyond [axis, pe]: where the
+    winner's global batch is larger than the data set. given: whether the y axis is a parameter of
+    the machine. chosen: axes along which each strategy takes its best value.
     """
 
-    place: str
+    title: str
     axis: str
     pe: Floats
     values: Floats
@@ -70,7 +69,7 @@ class Map:
 
     @property
     def winners(self) -> NDArray[np.int64]:
-        """Position of the fastest strategy [axis, pe]; NOBODY: nothing is feasible."""
+        """Position of the fastest strategy [axis, pe]; NOBODY where nothing is feasible."""
         fastest = np.asarray(self.times.argmin(axis=0))
         return np.where(np.isfinite(self.times).any(axis=0), fastest, NOBODY)
 
@@ -80,9 +79,9 @@ def describe_map(
 ) -> Map:
     """Compute the map of a slice over p and `over`, by default the first axis with several values.
 
-    Along batch, group, segments and accumulate each strategy takes its best value; a parameter of
-    the machine is given, and must have one value unless it is `over`. InputError: it has several,
-    or p is the only axis. NothingFeasibleError: nothing is feasible.
+    Along other axes that a user may choose (batch, group, segments, accumulate), each strategy
+    takes its best value; a parameter of the machine must have a single one. InputError: it has
+    several, or p is the only axis. NothingFeasibleError: nothing is feasible.
     """
     cells = open_slice(source, selection)
     axis = _choose_upright(cells, over)
@@ -93,7 +92,7 @@ def describe_map(
     shape = [*(ordered.sizes[dim] for dim in ("strategy", axis, "pe")), -1]
     limit = ordered["limit"].values.reshape(shape)
     seconds = Paradl(ordered).epoch_time.values.astype(float).reshape(shape)
-    # Infinite and not NaN: argmin takes NaN for the least.
+    # Infinite, since argmin counts NaN as the smallest.
     seconds = np.where(find_allowed(limit) & np.isfinite(seconds), seconds, np.inf)
     expect_any(np.flatnonzero(np.isfinite(seconds)), name_reasons(limit.reshape(-1)))
     best = seconds.argmin(axis=-1, keepdims=True)
@@ -104,7 +103,7 @@ def describe_map(
     times, beyond = times[:, :, columns], beyond[:, :, columns]
     fastest = times.argmin(axis=0)[None]
     return Map(
-        place=describe_place(cells, shown=("strategy", "pe", axis)),
+        title=write_title(cells, shown=("strategy", "pe", axis)),
         axis=axis,
         pe=pe[columns],
         values=cells[axis].values.astype(float),
@@ -124,13 +123,12 @@ def _list_wide(cells: "xr.Dataset") -> list[str]:
 
 
 def _choose_upright(cells: "xr.Dataset", over: str | None) -> str:
-    """Choose the y axis."""
     wide = _list_wide(cells)
     others = [dim for dim in wide if dim != "pe"]
     if "pe" not in wide or not others:
         raise InputError(
-            "a map has several PE counts, and several values of another axis; this slice has "
-            f"several of {', '.join(wide) or 'none'}",
+            "a map needs several PE counts and several values of another axis; this slice has "
+            f"several values of {', '.join(wide) or 'no axis'}",
             where="selection",
             advice="select more of pe and batch, or sweep over both",
         )
@@ -144,14 +142,13 @@ def _choose_upright(cells: "xr.Dataset", over: str | None) -> str:
 
 
 def _choose_columns(pe: Floats, candidates: NDArray[np.int64]) -> list[int]:
-    """Choose the positions of the PE counts to show: all of few; of many, one per logarithmic step.
-
-    It is the count with the most feasible cells, the first of several.
+    """Choose the positions of the PE counts to show: all, or the one with the most feasible cells
+    in each logarithmic step.
     """
     if len(pe) <= MOST_COLUMNS:
         return list(range(len(pe)))
-    # 2**1.5 is no whole number, 8 = 2**3 has to begin its step.
-    steps = np.floor(np.log2(pe) * A_DOUBLING + 1e-9)
+    # The small addend keeps rounding from moving a power of two into the step before it.
+    steps = np.floor(np.log2(pe) * COLUMNS_PER_DOUBLING + 1e-9)
     groups = (np.flatnonzero(steps == step) for step in np.unique(steps))
     return [int(group[candidates[group].argmax()]) for group in groups]
 
@@ -162,12 +159,12 @@ MOST_TICKS = 10
 
 
 def draw_map(shown: Map, size: Size = "page") -> Figure:
-    """Draw regions of one winner, with its name where it has room."""
+    """Draw a region for each winner, with its name inside where there is room."""
     looks = choose_looks(shown.known)
     x, y = spread_points(shown.pe), spread_points(shown.values)
     regions = _find_regions(shown, x, y)
     with use_style(size):
-        figure, axes = make_axes(size, f"fastest strategy: {shown.place}", _write_note(shown))
+        figure, axes = make_axes(size, f"fastest strategy: {shown.title}", _write_note(shown))
         axes.patch.set(**HATCH)
         _scale_axes(axes, shown, x, y)
         keys: list[Artist] = [
@@ -178,14 +175,14 @@ def draw_map(shown: Map, size: Size = "page") -> Figure:
         if shown.beyond.any():
             keys.append(_mark_beyond(axes, shown))
         add_legend(figure, keys)
-        figure.draw_without_rendering()  # texts have sizes only then
+        figure.draw_without_rendering()  # gives texts their sizes
         for name, region in regions.items():
             _write_inside(axes, x, y, region, name, looks[name])
     return figure
 
 
 def _find_regions(shown: Map, x: Floats, y: Floats) -> dict[str, NDArray[np.bool_]]:
-    """Find where each strategy wins [y, x], the one with the most cells first."""
+    """Return where each strategy wins [y, x], the one that wins the most cells first."""
     won = shown.winners[shown.winners != NOBODY]
     counts = np.bincount(won, minlength=len(shown.strategies))
     fine = refine_winners(shown.times, (shown.values, y), (shown.pe, x))
@@ -194,21 +191,18 @@ def _find_regions(shown: Map, x: Floats, y: Floats) -> dict[str, NDArray[np.bool
 
 
 def _write_note(shown: Map) -> str:
-    """Say which axes are given or chosen, and that PE counts were left out."""
     parts = []
     if shown.given:
-        parts.append(f"{write_axis(shown.axis)} is given: each value is another machine")
+        parts.append(f"each {write_axis(shown.axis)} is another machine")
     if shown.chosen:
-        parts.append(f"each strategy with its best {' and '.join(map(write_axis, shown.chosen))}")
+        parts.append(f"each strategy at its best {' and '.join(map(write_axis, shown.chosen))}")
     if shown.counts != len(shown.pe):
-        parts.append(
-            f"{len(shown.pe)} of {shown.counts:,} PE counts shown: those with the most candidates"
-        )
+        parts.append(f"{len(shown.pe)} of {shown.counts:,} PE counts shown")
     return "; ".join(parts)
 
 
 def _mark_beyond(axes: Axes, shown: Map) -> Line2D:
-    """Draw a dot where the winner's global batch is larger than the data set; return its key."""
+    """Draw dots where the winner's global batch is larger than the data set; return their key."""
     rows, columns = np.nonzero(shown.beyond)
     style: Any = {"color": "white", "markeredgecolor": "black", "markeredgewidth": 0.4}
     (dots,) = axes.plot(shown.pe[columns], shown.values[rows], "o", label=BEYOND_KEY, **style)
@@ -216,7 +210,6 @@ def _mark_beyond(axes: Axes, shown: Map) -> Line2D:
 
 
 def _scale_axes(axes: Axes, shown: Map, x: Floats, y: Floats) -> None:
-    """Scale and label both axes, with ticks at swept values."""
     scale_counts(axes, shown.pe)
     if is_logarithmic(shown.values):
         axes.set_yscale("log", base=2)
@@ -241,11 +234,11 @@ def _draw_region(
 def _write_inside(
     axes: Axes, x: Floats, y: Floats, region: NDArray[np.bool_], name: str, look: Look
 ) -> None:
-    """Write a winner's name into its region, as near to its middle as it fits."""
+    """Write a winner's name into its region, as close to the middle as it fits."""
     text = axes.text(x[0], y[0], name, ha="center", va="center", zorder=4)
     text.set(color=choose_ink(look.colour), backgroundcolor=look.colour if look.hatch else "none")
     room, box = text.get_window_extent(), axes.get_window_extent()
-    free = room.height  # half of it above, below and at both sides
+    free = room.height  # half of it on each side of the text
     height, width = (room.height + free) / box.height, (room.width + free) / box.width
     needed = [int(POINTS * share) + 1 for share in (height, width)]
     fits = np.argwhere(minimum_filter(region, needed, mode="constant"))

@@ -1,4 +1,4 @@
-"""Best: the strategies ranked for a slice of a cube, and why the others are infeasible."""
+"""Best: rank the strategies for a slice of a cube, and explain why others are infeasible."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -18,7 +18,7 @@ from sweep.cells.space import Space, list_given, open_space
 
 Row = dict[str, Any]
 
-# Rows with intervals: each takes the kernels some 14 ms.
+# Most rows with intervals: each takes about 14 ms.
 MOST_RANGES = 1000
 
 
@@ -32,24 +32,26 @@ def rank_strategies(
     across: bool = False,
     why: bool | None = None,
 ) -> list[Row]:
-    """A row for each strategy in each (model, dataset, system) of the slice, the best first.
+    """One row for each strategy in each (model, dataset, system) of the slice, the best first.
 
-    `cube` is a Dataset, or a slice of one, or the place of a store. Each strategy has its best
-    allowed cell of the slice by the objective, along the axes pe, batch, group, segments and
-    accumulate. Other axes, such as a bandwidth, are given: each value has a ranking of its own.
-    Keys: labels and axes, replicas, group_size, segment_count, global_batch; epoch_time,
-    comp_time, comm_time [s per epoch], memory [bytes per PE], pe_hours of an epoch; also epochs,
-    train_time [s] and pe_hours to the target, where the objective is train_time, or PE-hours or
-    cost with a known law of epochs; with `price` the cost. across: systems compete. With the
-    machine oracle epoch_time_p10 and epoch_time_p90 (train_time_p10 ...), and in the first row
-    `faster_than_next`: the probability that it takes less time than the second; None beyond 1,000
-    rows. `limit` is empty, or marks a global batch beyond the data set. A strategy that is nowhere
-    allowed has no rank, `limit` lists the reasons, the most frequent first, and `rejection` the
-    changes that would allow its nearest cell (`sweep.cases.rejection`). why: whether rejections are
-    found; None: not for stores, whose summaries answer at once.
+    Each strategy has its best allowed cell of the slice by the objective, along the axes pe, batch,
+    group, segments and accumulate. Each value of another axis, such as a bandwidth, has its own
+    ranking. across: systems compete with each other.
+
+    Keys: labels and axes, replicas, group_size, segment_count, global_batch; epoch_time, comp_time,
+    comm_time [s per epoch], memory [B per PE], pe_hours per epoch. For train_time, and for PE-hours
+    or cost with a known convergence law, also epochs, train_time [s], and pe_hours to the target;
+    with `price` the cost. The machine oracle adds epoch_time_p10 and epoch_time_p90 (or
+    train_time_p10 ...), and in the first row `faster_than_next`: the probability of taking less
+    time than the second; None beyond 1,000 rows.
+
+    `limit` is empty, or marks a global batch that exceeds the data set. A strategy that is allowed
+    nowhere has no rank; `limit` lists the reasons, the most frequent first, and `rejection` the
+    changes that would allow its nearest cell (`sweep.cases.rejection`). why: find rejections; None:
+    unless a store's summary answers at once.
     """
     aim = Aim(objective, price)
-    reader = open_source(cube)  # once: each opening reads and checks the root
+    reader = open_source(cube)  # only once: opening reads and checks the root of the store
     picks = list(pick_strategies(reader, selection, aim, max_global_batch))
     if not picks:
         return []
@@ -68,7 +70,7 @@ best = tabulate("best", rank_strategies)
 
 
 def _describe_pick(grid: Grid, pick: Row, aim: Aim) -> Row:
-    """The row of a strategy's best cell; None throughout where nothing is allowed."""
+    """Row of a strategy's best cell; its values are None if nothing is allowed."""
     feasible = pick["pe"] is not None
     trains = pick["epochs"] is not None
     cell = {name: pick[name] for name in grid.dims if name in pick}
@@ -89,7 +91,7 @@ _NO_DEGREES: Row = dict.fromkeys(("replicas", "group_size", "segment_count", "gl
 
 
 def _list_times(pick: Row, aim: Aim) -> Row:
-    """Times of an epoch [s], to the target where a law is known, and their cost."""
+    """Times per epoch [s], times to the target if a law is known, and their cost."""
     epoch, epochs = pick["comp_time"] + pick["comm_time"], pick["epochs"]
     hours = count_hours(pick["pe"], epoch * (epochs or 1.0))
     price = look_up_price(aim.price, pick["system"])
@@ -104,14 +106,14 @@ def _list_times(pick: Row, aim: Aim) -> Row:
 
 
 def _list_no_times(aim: Aim) -> Row:
-    """The keys of times without a cell."""
+    """The keys of `_list_times`, with None as values."""
     trains = ("epochs", "train_time") if aim.goal == "train_time" else ()
     cost = () if aim.price is None else ("cost",)
     return dict.fromkeys((*trains, "epoch_time", "comp_time", "comm_time", "pe_hours", *cost))
 
 
 def _split_places(rows: Iterable[Row], place: tuple[str, ...]) -> list[list[Row]]:
-    """The rows grouped by the values of some labels, in their order."""
+    """Group rows by the values of some labels, in their order."""
     places: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
         places.setdefault(tuple(row[label] for label in place), []).append(row)
@@ -119,17 +121,17 @@ def _split_places(rows: Iterable[Row], place: tuple[str, ...]) -> list[list[Row]
 
 
 def _rank_rows(rows: Iterable[Row], goal: Goal) -> Iterator[Row]:
-    """The rows of one place, the best first."""
-    # Sorting is stable: infeasible strategies stay in the cube's order.
+    """Yield the rows of one place with their rank, the best first."""
+    # Sorting is stable, so infeasible strategies stay in the cube's order.
     in_order = sorted(rows, key=lambda row: float("inf") if row[goal] is None else row[goal])
     for rank, row in enumerate(in_order, 1):
         yield {"rank": rank if row["feasible"] else None} | row
 
 
 def _add_chances(grid: Grid, ranked: list[Row], aim: Aim, unsure: bool) -> list[Row]:
-    """The rows with intervals and a probability; Table III has none.
+    """Add percentiles and a probability to rows of the machine oracle.
 
-    unsure: whether there are few enough rows; else they are None.
+    unsure: compute them; else they are None.
     """
     plain = [{name: value for name, value in row.items() if name != "trains"} for row in ranked]
     if grid.spec.oracle != "machine":
@@ -144,7 +146,7 @@ def _add_chances(grid: Grid, ranked: list[Row], aim: Aim, unsure: bool) -> list[
 
 
 def _add_rejection(space: Space, row: Row, explains: bool) -> Row:
-    """The row, with the nearest cell and its changes where nothing is allowed."""
+    """Add `rejection` to a row: the nearest cell and its changes if nothing is allowed."""
     if row["feasible"] or not explains:
         return row | {"rejection": None}
     from sweep.cases.rejection import explain_rejection  # late: imports JAX

@@ -1,4 +1,4 @@
-"""Bottleneck: the term that dominates an iteration along the PE counts, and the memory by part."""
+"""Bottleneck: the term that dominates an iteration at each PE count, and the memory by part."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -24,21 +24,21 @@ from sweep.explanation.time_formulas import describe_largest
 
 Row = dict[str, Any]
 
-# PE counts of a line in an answer, the ends among them, and values of each other axis.
+# Most PE counts of a line in an answer, including its ends, and most values of other axes.
 COUNTS, OTHERS = 8, 4
 
 
 def list_bottlenecks(
     cube: Source, selection: Selection | None = None, max_global_batch: int | None = None
 ) -> list[Row]:
-    """A row for each strategy and PE count of the slice, at most eight per line.
+    """One row for each strategy and PE count of the slice, at most eight per line.
 
-    Keys: labels and axes, epoch_time [s], `shares` of it by term, `binds`: the largest of them,
+    Keys: labels and axes, epoch_time [s], `shares` of it by term, `binds`: the largest term,
     `kind`: limitation, bottleneck or work, `sentence`, memory [B] and `memory_parts`, feasible,
-    limit, and the degrees: replicas, group_size, segment_count, global_batch. With the machine
-    oracle 10th and 90th percentiles over draws of what is not known: `share_p10`, `computing_p10`,
-    `shares_p10` and so on, and `binds_probability`: the share of the draws in which that term is
-    the largest. Other axes than the PE counts have four values at most; `best` its choices.
+    limit, and the degrees: replicas, group_size, segment_count, global_batch. The machine oracle
+    adds 10th and 90th percentiles over draws of uncertain parameters (`share_p10`,
+    `computing_p10`, `shares_p10` ...), and `binds_probability`: the fraction of draws in which that
+    term is the largest. Other axes are thinned to four values.
     """
     space = open_space(cube, selection, max_global_batch).ask_intervals()
     rows = [row for index in space.list_indices() for row in _list_rows(space, index)]
@@ -49,7 +49,7 @@ bottleneck = tabulate("bottleneck", list_bottlenecks)
 
 
 def _list_rows(space: Space, index: Index) -> list[Row]:
-    """The rows of a strategy, of cells that exist."""
+    """Rows of a strategy, for cells that can exist."""
     axes = {
         name: _thin(values, COUNTS if name == "pe" else OTHERS)
         for name, values in space.axes.items()
@@ -63,7 +63,7 @@ def _list_rows(space: Space, index: Index) -> list[Row]:
     }
     limit, memory = (np.broadcast_to(part, shape) for part in (answer.limit, answer.memory))
     rows = []
-    # PE counts run fastest: a row below another has more of them.
+    # PE counts vary fastest, so that the rows of a line follow each other.
     for others in np.ndindex(shape[1:]):
         for pe in range(shape[0]):
             at = (pe, *others)
@@ -78,7 +78,7 @@ def _list_rows(space: Space, index: Index) -> list[Row]:
 
 
 def _describe_cell(seconds: dict[str, float], flags: int, memory: float) -> Row:
-    """The shares of one cell and the largest of them; `binds` is None where it cannot exist."""
+    """Shares of one cell and the largest of them; `binds` is None if the cell cannot exist."""
     total = sum(seconds.values())
     if not np.isfinite(total):
         return {"binds": None}
@@ -95,9 +95,9 @@ def _describe_cell(seconds: dict[str, float], flags: int, memory: float) -> Row:
 
 
 def _list_ranges(row: Row, drawn: Mapping[str, Floats]) -> Row:
-    """The ranges of a cell's shares, and the probability that the largest is.
+    """Percentiles of a cell's shares, and the probability that its largest term is the largest.
 
-    drawn: seconds of each term [draw].
+    drawn: seconds by term [draw].
     """
     total = np.sum([*drawn.values()], axis=0)
     shares = {name: times / total for name, times in drawn.items()}
@@ -115,14 +115,14 @@ def _list_ranges(row: Row, drawn: Mapping[str, Floats]) -> Row:
 
 
 def _list_parts(space: Space, index: Index, row: Row) -> Row:
-    """The degrees of a row, and its memory [B] by part."""
+    """Degrees of a row, and its memory by part [B]."""
     case = build_row_case(space.grid, row)
     degrees = list_degrees(space.grid, row, read_choice(case, space.grid.strategies[index[3]]))
     return degrees | {"memory_parts": list_memory_parts(space.grid, case, index[2])["memory_parts"]}
 
 
 def _thin(values: Floats, most: int) -> Floats:
-    """Some of an axis' values, evenly by their number; of many the powers of two alone."""
+    """Thin the values of an axis evenly; of many, keep powers of two if there are enough."""
     if values.size <= most:
         return values
     powers = values[np.log2(np.maximum(values, 1e-300)) % 1 == 0]

@@ -1,4 +1,4 @@
-"""The catalogue, with the main figures of its entries."""
+"""List the entries of the catalogue with their main figures."""
 
 from collections.abc import Mapping
 from itertools import combinations
@@ -21,16 +21,16 @@ HERE = Path()
 
 
 def list_models(reference: str | None = None) -> list[Row]:
-    """Networks, one or all of the catalogue's, with parameters and multiply-accumulates.
+    """List one network, or all of the catalogue, with parameters and multiply-accumulates.
 
-    InputError: a network of the user's says no customary data set, or does not fit it.
+    InputError: a user's network states no customary data set, or does not fit it.
     """
     references = list_names("model") if reference is None else (reference,)
     return [_describe_model(name) for name in references]
 
 
 def _describe_model(reference: str) -> Row:
-    """The figures of a network at its customary sample, or at that of the authors' file."""
+    """Figures of a network for its customary data set, or that of the paper authors' file."""
     model = find("model", reference, HERE)
     dataset = model.own_dataset or _find_customary(model, reference)
     try:
@@ -49,67 +49,67 @@ def _describe_model(reference: str) -> Row:
 
 
 def _find_customary(model: Model, reference: str) -> Dataset:
-    """The data set for which a network's size is usually quoted."""
+    """Data set for which a network's size is usually quoted."""
     customary = model.customary if isinstance(model, Architecture) else None
     if customary is None:
         raise InputError(
-            "no data set to count it for",
+            "no data set is stated for which to count operations",
             where=reference,
-            advice="write one into the file, such as 'customary: imagenet'",
+            advice="add one to the file, such as 'customary: imagenet'",
         )
     return find("dataset", customary, HERE)
 
 
 def list_datasets(reference: str | None = None) -> list[Row]:
-    """Data sets, one or all of the catalogue's: samples per epoch, and one sample's shape."""
+    """List one data set, or all of the catalogue: samples per epoch and shape of a sample."""
     references = list_names("dataset") if reference is None else (reference,)
     datasets = [find("dataset", name, HERE) for name in references]
     return [
         {
-            "dataset": each.name,
-            "samples": each.samples,
-            "shape": "x".join(map(str, each.shape)),
-            "targets": each.targets,
-            "source": "; ".join(each.source),
+            "dataset": dataset.name,
+            "samples": dataset.samples,
+            "shape": "x".join(map(str, dataset.shape)),
+            "targets": dataset.targets,
+            "source": "; ".join(dataset.source),
         }
-        for each in datasets
+        for dataset in datasets
     ]
 
 
 def find_system(reference: str) -> System:
-    """A machine by its name or file, with settings or without."""
+    """Find a machine by its name or file, with or without settings."""
     return find("system", reference, HERE)
 
 
 def list_systems(reference: str | None = None) -> list[Row]:
-    """Machines, one or all of the catalogue's: a PE, and the levels of the network."""
+    """List one machine, or all of the catalogue: its PE and the levels of its network."""
     references = list_names("system") if reference is None else (reference,)
-    systems = [find_system(each) for each in references]
     return [
         {
-            "system": each.name,
-            "pe": each.pe.name,
-            "peak_flops": each.pe.peak_flops,
-            "tensor_peaks": each.pe.list_tensor_peaks(),
-            "memory": each.pe.memory_capacity,
-            "memory_bandwidth": each.pe.memory_bandwidth,
-            "pes_per_node": each.pes_per_node,
-            "links_per_node": each.links_per_node,
-            "levels": [level.model_dump() for level in each.levels],
-            "source": "; ".join(each.source),
+            "system": system.name,
+            "pe": system.pe.name,
+            "peak_flops": system.pe.peak_flops,
+            "tensor_peaks": system.pe.list_tensor_peaks(),
+            "memory": system.pe.memory_capacity,
+            "memory_bandwidth": system.pe.memory_bandwidth,
+            "pes_per_node": system.pes_per_node,
+            "links_per_node": system.links_per_node,
+            "levels": [level.model_dump() for level in system.levels],
+            "source": "; ".join(system.source),
         }
-        for each in systems
+        for system in map(find_system, references)
     ]
 
 
 def list_strategies(name: str | None = None) -> list[Row]:
-    """The strategies, what each divides, and its limit; pairs that divide a replica together.
+    """List strategies and pairs that divide a replica: what they divide, and their limit.
 
-    limit: of a pair that cannot be combined the reason. name: that strategy alone, or its parts.
+    limit: for a pair that cannot be combined, the reason. name: list only that strategy, or its
+    parts.
     """
     single = [
-        {"strategy": each, "meaning": meaning, "limit": LIMIT[each]}
-        for each, meaning in MEANING.items()
+        {"strategy": base, "meaning": meaning, "limit": LIMIT[base]}
+        for base, meaning in MEANING.items()
     ]
     rows = [*single, *(_describe_pair(*pair) for pair in combinations(WRITTEN, 2))]
     if name is None:
@@ -120,40 +120,40 @@ def list_strategies(name: str | None = None) -> list[Row]:
 
 
 def _describe_pair(first: str, second: str) -> Row:
-    """Two parallelisms inside a replica, with data parallelism across or without."""
+    """Row of two parallelisms inside a replica."""
     both, conflict = f"{first}+{second}", explain_conflict((first, second))
     example = f"such as data+{both}:{first}=2,{second}=2"
     return {
         "strategy": both,
         "meaning": "cannot be combined" if conflict else example,
-        "limit": conflict or "each as by itself; with the machine oracle",
+        "limit": conflict or "the limits of both; needs the machine oracle",
     }
 
 
 def list_parameters(name: str | None = None) -> list[Row]:
-    """Oracle parameters: unit, meaning, oracle, and their value and spread before any measurement.
+    """List oracle parameters: unit, meaning, oracle, and value and spread before any measurement.
 
-    value: one number, or one for each precision; None where the system or the strategy says.
-    name: that parameter alone.
+    value: one number, or one per precision; None if the system or the strategy states it. name:
+    list only that parameter.
     """
     if name is not None and name not in PARAMETERS:
         raise InputError.unknown("parameter", name, PARAMETERS)
     return [
         {
-            "parameter": each.name,
-            "unit": each.unit,
-            "oracle": each.oracle or "both",
-            "value": each.default if each.prior is None else _join_equal(each.prior.median),
-            "spread": None if each.prior is None else _join_equal(each.prior.spread),
-            "meaning": each.meaning,
-            "source": "" if each.prior is None else each.prior.source,
+            "parameter": row.name,
+            "unit": row.unit,
+            "oracle": row.oracle or "both",
+            "value": row.default if row.prior is None else _join_equal(row.prior.median),
+            "spread": None if row.prior is None else _join_equal(row.prior.spread),
+            "meaning": row.meaning,
+            "source": "" if row.prior is None else row.prior.source,
         }
-        for each in PARAMETERS.values()
-        if name in (None, each.name)
+        for row in PARAMETERS.values()
+        if name in (None, row.name)
     ]
 
 
 def _join_equal(values: Mapping[PrecisionName, float]) -> float | dict[str, float]:
-    """One value where all precisions have the same."""
+    """Return one value if all precisions have the same."""
     first, *others = values.values()
-    return dict(values.items()) if any(each != first for each in others) else first
+    return dict(values.items()) if any(value != first for value in others) else first

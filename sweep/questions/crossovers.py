@@ -1,12 +1,11 @@
-"""Crossovers: from where on one strategy is faster, or cheaper, than another.
+"""Crossovers: the values of a parameter from which one strategy beats another.
 
-Along PE counts and batches at every whole number, so that none is missed and hybrids count where
-they exist. Along a bandwidth, a latency or another continuous parameter the oracle is asked on a
-geometric grid, and each change of sign is then closed in on to a relative 1e-9: two crossovers
-within one step of the grid, 1.06, both go unseen.
+PE counts and batches are compared at every whole number. Bandwidths, latencies and other continuous
+parameters are compared on a geometric grid, and each crossover is then refined to a relative 1e-9;
+two crossovers within one step of the grid (a factor of 1.06) go unnoticed.
 
-At one PE count PE-hours order the strategies of a system as their times do, and so does their cost:
-crossovers of PE-hours are those of the time, crossovers of a cost those between systems.
+At a fixed PE count, PE-hours and cost rank the strategies of one system as their times do. So
+crossovers of PE-hours are those of the time, and crossovers of a cost compare systems.
 """
 
 from collections.abc import Iterator
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 from grids.entries.parameters import PARAMETERS
 from grids.grid import Index
 from grids.models.layers import Floats
-from grids.reading.errors import InputError, suggest_name
+from grids.reading.errors import InputError
 from sweep.answers.frames import tabulate
 from sweep.answers.numbers import pick_range
 from sweep.answers.objectives import Aim, Goal, Price
@@ -36,9 +35,9 @@ from sweep.cube.dimensions import expect_laws
 Row = dict[str, Any]
 Pair = tuple[Index, Index]
 
-# Combinations of the other axes: every pair of strategies is compared in each.
+# Most combinations of the other axes; every pair of strategies is compared in each.
 MOST_CELLS = 256
-# Times that are drawn for one answer, of all strategies along all values.
+# Most values, over all strategies and cells, for which times are drawn.
 MOST_DRAWN = 2**14
 
 
@@ -51,22 +50,20 @@ def list_crossovers(
     price: Price = None,
     max_global_batch: int | None = None,
 ) -> list[Row]:
-    """A row for each ordered pair of strategies in each place of the slice, crossovers first.
+    """One row for each ordered pair of strategies in each place of the slice, crossovers first.
 
-    Keys: labels and axes, strategy, over; `at`: the values of `along` from which on `strategy`
-    takes less time per epoch than `over`, ascending, each behind one where it took more; `first` of
-    them; `reason` where there is none. Counts are sought from the least to the most of the slice,
-    from 1 where it has one; other parameters up to a thousandth and a thousand times the system's
-    own value, or along the slice's axis.
+    Keys: labels and axes, strategy, over; `at`: values of `along` from which `strategy` takes less
+    time per epoch than `over`, ascending; `first` of them; `reason` if there is none. Counts are
+    tried from the least to the most of the slice, or from 1 if it has only one; other parameters
+    along the slice's axis, or from a thousandth to a thousand times the system's value.
 
-    objective: train_time takes the time to the target in place of an epoch's; pe_hours are those of
-    either time (of the training where a law of epochs is known), and have the same crossovers;
-    a cost, with a `price`, has those between systems: `over_system`, at the same price those of
-    the time. With the machine oracle, where there are at most 16,384 times to draw: `first_p10`,
-    `first_p90` over draws of what is not known, None where there is no crossover, and
-    `crosses_probability`: the share of the draws that have one.
+    objective: train_time compares times to the target; pe_hours have the same crossovers as the
+    time; cost, with a `price`, compares systems (`over_system`). For the machine oracle, if there
+    are at most 16,384 times to draw, rows also have `first_p10` and `first_p90` over draws of
+    uncertain parameters, None if there is no crossover, and `crosses_probability`: the fraction of
+    draws with a crossover.
 
-    InputError: no such parameter or objective, too many counts, no law of epochs, no price.
+    InputError: an unknown parameter or objective, too many counts, no convergence law, no price.
     """
     _check_parameter(along)
     aim = Aim(objective, price)
@@ -76,14 +73,14 @@ def list_crossovers(
         expect_laws(space.grid, "objective")
     if not compares_systems(space, aim) and len(space.places["strategy"]) < 2:
         raise InputError(
-            "crossovers are of two strategies or more, got one",
+            "crossovers need two strategies or more, got one",
             where="strategy",
             advice="add another, such as data,data+filter",
         )
     rows = [row for pairs in _list_pairs(space, aim) for row in _compare(space, pairs, along, aim)]
     rows.sort(key=lambda row: (row["first"] is None, "infeasible" in str(row["reason"])))
     completed = complete_rows(space, rows)
-    # Rows of parameters may have their own value of it, which is not taken here.
+    # A row of parameters may state a value of `along`, which does not apply: drop it.
     return [{key: value for key, value in row.items() if key != along} for row in completed]
 
 
@@ -92,24 +89,22 @@ crossovers = tabulate("crossovers", list_crossovers)
 
 def _check_parameter(along: str) -> None:
     if along not in PARAMETERS:
-        raise InputError(
-            f"unknown parameter {along!r}", where="along", advice=suggest_name(along, PARAMETERS)
-        )
+        raise InputError.unknown("parameter", along, PARAMETERS, where="along")
     if PARAMETERS[along].whole and along not in ("pe", "batch"):
         raise InputError(
-            f"no crossovers are sought along {along!r}",
+            f"no crossovers along {along!r}",
             where="along",
-            advice="expected pe, batch, or a continuous parameter, such as inter_bandwidth",
+            advice="choose pe, batch, or a continuous parameter, such as inter_bandwidth",
         )
 
 
 def compares_systems(space: Space, aim: Aim) -> bool:
-    """True if systems are compared: by cost, where there are several."""
+    """True if systems are compared: by cost, if there are several."""
     return aim.goal == "cost" and len(space.places["system"]) > 1
 
 
 def tell_same(source: Source, selection: Selection | None, goal: Goal) -> str | None:
-    """A note where crossovers of PE-hours, or of a cost on one system, are those of a time."""
+    """A note if crossovers are those of a time: for PE-hours, and for a cost on one system."""
     if goal not in ("pe_hours", "cost"):
         return None
     space = open_space(source, selection)
@@ -117,13 +112,11 @@ def tell_same(source: Source, selection: Selection | None, goal: Goal) -> str | 
         return None
     words = "PE-hours order" if goal == "pe_hours" else "costs on one system order"
     time = "train-time" if space.grid.convergences else "epoch-time"
-    return f"at one PE count {words} strategies as times do: the same as of --objective {time}"
+    return f"at one PE count {words} strategies as times do: see also --objective {time}"
 
 
 def _list_pairs(space: Space, aim: Aim) -> list[list[Pair]]:
-    """The ordered pairs to compare of each model and data set, and of each system unless systems
-    are compared.
-    """
+    """Ordered pairs to compare, by model, data set and, unless systems are compared, system."""
     fixed = 2 if compares_systems(space, aim) else 3
     places: dict[tuple[int, ...], list[Index]] = {}
     for index in space.list_indices():
@@ -135,7 +128,7 @@ def _list_pairs(space: Space, aim: Aim) -> list[list[Pair]]:
 
 
 def _compare(space: Space, pairs: list[Pair], along: str, aim: Aim) -> Iterator[Row]:
-    """The rows of all pairs, for every value of the other axes."""
+    """Yield the rows of all pairs, for every combination of the other axes."""
     others = {name: values for name, values in space.axes.items() if name != along}
     cells = prod(values.size for values in others.values())
     for values in product(*others.values()):
@@ -152,7 +145,7 @@ def _compare(space: Space, pairs: list[Pair], along: str, aim: Aim) -> Iterator[
 
 
 def _find_crossovers(curves: Curves, first: Index, second: Index) -> Row:
-    """The values from which on the first is faster than the second, or why it never is."""
+    """Values from which the first is faster than the second, or why it never is."""
     values = curves.span(first)
     ours, theirs = curves.find(first, values), curves.find(second, values)
     both = np.flatnonzero(~np.isnan(ours.time) & ~np.isnan(theirs.time))
@@ -166,7 +159,7 @@ def _find_crossovers(curves: Curves, first: Index, second: Index) -> Row:
 def _explain_never(
     curves: Curves, values: Floats, ours: TimeCurve, theirs: TimeCurve, both: NDArray[np.intp]
 ) -> str:
-    """The reason why one strategy overtakes another nowhere."""
+    """Reason why one strategy overtakes another nowhere."""
     for curve, who in ((ours, "this one"), (theirs, "the other")):
         if np.isnan(curve.time).all():
             return f"never: {who} is infeasible throughout ({write_commonest(curve.limit)})"
@@ -189,7 +182,7 @@ def _explain_never(
 
 
 def _find_ranges(curves: Curves, first: Index, second: Index, cells: int) -> Row:
-    """The ranges of the first crossover over draws, where there are few enough to draw."""
+    """Percentiles of the first crossover over draws, if there are few enough to draw."""
     space, values = curves.space, curves.span(first)
     compared = sum(index[:2] == first[:2] for index in space.list_indices())
     drawn = values.size * compared * cells
@@ -200,16 +193,16 @@ def _find_ranges(curves: Curves, first: Index, second: Index, cells: int) -> Row
 
 
 def find_crossing_ranges(values: Floats, ours: Floats, theirs: Floats, whole: bool) -> Row:
-    """`first_p10` and `first_p90`, None where there is no crossover, and `crosses_probability`.
+    """`first_p10` and `first_p90`, None if there is no crossover, and `crosses_probability`.
 
-    values: ascending, those at which both are feasible. ours, theirs: times [value, draw]. Where
-    ours is ahead throughout, it is so from the first value on. Roots of a continuous parameter lie
-    on a line between two values in logarithms.
+    values: ascending, where both are feasible. ours, theirs: times [value, draw]. In a draw in
+    which ours is always ahead, the first value counts. For a continuous parameter, crossovers are
+    interpolated linearly in logarithms between two values.
     """
     draws = ours.shape[-1]
     first = np.full(draws, np.inf)
     crossed = 0
-    with np.errstate(divide="ignore"):  # of a value 0, which a parameter may have
+    with np.errstate(divide="ignore"):  # a parameter may be 0
         axis = values if whole else np.log(values)
     for draw in range(draws) if values.size else ():
         apart = np.log(ours[:, draw] / theirs[:, draw])
@@ -227,7 +220,7 @@ def find_crossing_ranges(values: Floats, ours: Floats, theirs: Floats, whole: bo
 
 
 def _find_root(values: Floats, axis: Floats, apart: Floats, at: int, whole: bool) -> float:
-    """The value between two at which the logarithm of a ratio falls below 0."""
+    """Value between two at which the logarithm of a ratio falls below 0."""
     if whole or np.isinf(axis[at]):
         return float(values[at + 1])
     part = apart[at] / (apart[at] - apart[at + 1])

@@ -1,6 +1,6 @@
-"""Diff: the inputs of two cubes, and which of their answers differ, by how much, and where.
+"""Diff: which inputs and answers of two cubes differ, by how much, and where.
 
-The cells that both cubes have are compared a part at a time: memory does not grow with the cubes.
+The shared cells are compared one part at a time, so memory does not grow with the cubes.
 """
 
 from dataclasses import dataclass
@@ -24,8 +24,8 @@ from sweep.cube.layout import SERIAL
 from sweep.cube.variables import Arrays
 
 Row = dict[str, Any]
-SHOWN = 3  # values of an axis that only one cube has
-NEEDED = {"comp_time", "comm_time", "limit"}  # to find who wins
+SHOWN = 3  # most values listed of those that only one cube has
+NEEDED = {"comp_time", "comm_time", "limit"}  # variables that determine the fastest strategy
 
 
 def diff(
@@ -35,23 +35,23 @@ def diff(
     *,
     tolerance: float = 0.0,
 ) -> Row:
-    """The differences between two cubes, Datasets or the places of stores, as plain data.
+    """Compare two cubes (Datasets, or paths of stores); differences as plain data.
 
-    inputs, versions: rows of `key`, `first`, `second`. axes: a row for each that differs, with the
-    number of shared values, and those that only one has. cells: the number that both have;
-    compared: those of finished blocks of samples that fit. answers: a row per variable: `changed`
-    cells, those that `only_first` or `only_second` has, the `median_ratio` and the `largest_ratio`
-    (second over first) of the changed ones, and `where` the latter is. feasibility: the number of
-    cells that became feasible, or infeasible. winners: PE counts over which another strategy is the
-    fastest, with each value of a swept parameter of the machine. notes: cubes that are not
-    finished. same: whether both have the same cells with the same answers. tolerance: relative, up
-    to which answers are the same.
+    inputs, versions: rows of `key`, `first`, `second`. axes: one row per axis that differs: the
+    number of shared values, and the values of one cube only. cells: number of shared cells;
+    compared: those of finished blocks whose samples fit. answers: one row per variable: numbers of
+    cells that `changed` or that `only_first` or `only_second` has, `median_ratio` and
+    `largest_ratio` (second over first) of the changed cells, and `where` the latter is.
+    feasibility: numbers of cells that became feasible or infeasible. winners: ranges of PE counts
+    in which the fastest strategy differs, for each value of the machine's swept parameters. notes:
+    unfinished cubes. same: whether all cells and answers agree. tolerance: relative difference up
+    to which answers agree.
 
-    InputError: no cell in common; several values along an axis that only one cube has.
+    InputError: no shared cell; several values along an axis that only one cube has.
     """
     cubes = open_source(first), open_source(second)
     notes = [
-        f"not all blocks of {cube.place} are done: run the same paradl sweep again"
+        f"{cube.place} is not finished: run the same paradl sweep again"
         for cube in cubes
         if lt(*cube.count_blocks())
     ]
@@ -78,10 +78,10 @@ def diff(
 
 @dataclass(frozen=True)
 class Shared:
-    """The cells that two cubes share.
+    """Cells that two cubes share.
 
-    axes: their values along the dimensions of the first. given: those that are not chosen. places:
-    in each, along its own dimensions. differences: rows of the axes that differ.
+    axes: their values along the dimensions of the first cube. given: axes that a planner cannot
+    choose. places: their positions along the dimensions of each cube. differences: rows of `axes`.
     """
 
     axes: Arrays
@@ -91,12 +91,12 @@ class Shared:
 
     @property
     def cells(self) -> int:
-        """The number of cells."""
+        """Number of cells."""
         return prod(map(len, self.axes.values()))
 
     def find_same(self, part: Part) -> Places:
-        """The positions in the second cube of the cells of a part of the first."""
-        # The n-th shared value is at the n-th place of both.
+        """Positions in the second cube of the cells of a part of the first."""
+        # Shared values are in the same order in both: the n-th of one is the n-th of the other.
         return {
             dim: at[find_positions(self.axes[dim], part.coordinates[dim])]
             if dim in part.coordinates
@@ -106,7 +106,7 @@ class Shared:
 
 
 class CubeComparison:
-    """The differences between the parts that have been compared."""
+    """Differences between all parts compared so far."""
 
     def __init__(self, shared: Shared, names: list[str], tolerance: float) -> None:
         self.changes = {name: Changes(tolerance) for name in names if name != "limit"}
@@ -127,12 +127,12 @@ class CubeComparison:
 
     @property
     def is_same(self) -> bool:
-        """True if no answer differs."""
+        """True if no answer differs so far."""
         changed = self.flips is not None and self.flips.changed
         return not changed and all(changes.is_same for changes in self.changes.values())
 
     def describe(self) -> Row:
-        """The answers as plain data."""
+        """Differences as plain data."""
         return {
             "answers": [
                 {"variable": name, **changes.describe()} for name, changes in self.changes.items()
@@ -143,12 +143,12 @@ class CubeComparison:
 
 
 def share_cells(cubes: tuple[Reader, Reader], selection: Selection) -> Shared:
-    """The cells that both have of a slice; InputError: none, or an axis that only one has."""
+    """Find the cells of a slice that both cubes have. InputError: none, or unmatched axes."""
     slices = []
     for cube in cubes:
         names = {*cube.coordinates, *cube.columns}
-        here = {name: values for name, values in selection.items() if name in names}
-        slices.append(cube.list_values(here))
+        known = {name: values for name, values in selection.items() if name in names}
+        slices.append(cube.list_values(known))
     _check_selection(slices, selection, {*cubes[0].columns, *cubes[1].columns})
     _expect_same_rows(cubes[0].grid, cubes[1].grid)
     axes = {
@@ -159,7 +159,8 @@ def share_cells(cubes: tuple[Reader, Reader], selection: Selection) -> Shared:
     if empty:
         raise InputError(
             f"the cubes have no value of {empty[0]!r} in common",
-            advice=f"{_shorten(slices[0][empty[0]])} there, {_shorten(slices[1][empty[0]])} here",
+            advice=f"the first has {_shorten(slices[0][empty[0]])}, "
+            f"the second {_shorten(slices[1][empty[0]])}",
         )
     places = []
     for cube, chosen in zip(cubes, slices, strict=True):
@@ -174,7 +175,7 @@ def share_cells(cubes: tuple[Reader, Reader], selection: Selection) -> Shared:
 
 
 def _expect_same_rows(first: Grid, second: Grid) -> None:
-    """Refuse cubes in which the rows of the same number have other values."""
+    """Raise InputError if rows of parameters with the same number have different values."""
     for name in first.rows.keys() & second.rows.keys():
         mine, others = first.rows[name], second.rows[name]
         same = mine.names == others.names and all(
@@ -182,13 +183,13 @@ def _expect_same_rows(first: Grid, second: Grid) -> None:
         )
         if not same:
             raise InputError(
-                f"the cubes have other rows of {name!r}, whose numbers name other values",
+                f"the cubes have different rows of {name!r}, so their numbers do not match",
                 advice="list the shared rows first, in the same order",
             )
 
 
 def _check_selection(slices: list[Arrays], selection: Selection, columns: set[str]) -> None:
-    """Refuse an axis that neither cube has, and several values of one that only one cube has."""
+    """Raise InputError for unknown axes, and for several values along an unshared axis."""
     for dim in selection:
         if dim not in columns and not any(dim in known for known in slices):
             raise InputError(f"no axis {dim!r} in these cubes", where="selection")
@@ -203,7 +204,7 @@ def _check_selection(slices: list[Arrays], selection: Selection, columns: set[st
 
 
 def _list_axes(slices: list[Arrays], shared: Arrays) -> list[Row]:
-    """A row for each axis that differs."""
+    """One row for each axis that differs."""
     rows = []
     for dim in dict.fromkeys([*slices[0], *slices[1]]):
         first, second = (known.get(dim, np.array([])) for known in slices)
@@ -223,7 +224,7 @@ def _list_axes(slices: list[Arrays], shared: Arrays) -> list[Row]:
 
 
 def _shorten(values: Any) -> list[Any]:
-    """The first of many values, and the number of the others."""
+    """List values: the first of many, and how many more there are."""
     listed = values.tolist()
     rest = len(listed) - SHOWN
     return listed if rest <= 0 else [*listed[:SHOWN], f"... {rest:,} more"]

@@ -1,6 +1,6 @@
-"""Explain: one configuration's formulas with their numbers, term by term and layer by layer.
+"""Explain: one configuration's formulas with their numbers, by term, memory part and layer.
 
-And its memory part by part, what the symbols mean, and what people launch.
+The answer also has the meaning of the symbols, and how to launch the training.
 """
 
 from collections import defaultdict
@@ -28,7 +28,7 @@ from sweep.questions.predict import choose_case, describe_case
 
 Row = dict[str, Any]
 
-# The answer where there is no time.
+# Answer for a configuration without a time.
 NOTHING: Row = {
     "sentence": None,
     "formulas": [],
@@ -51,23 +51,23 @@ def explain(
     parameters: Mapping[str, object] | None = None,
     settings: Mapping[str, object] | None = None,
 ) -> Row:
-    """One configuration's terms and layers, with formulas; arguments as `sweep.predict`'s."""
+    """One configuration's terms and layers, with formulas; arguments as for `sweep.predict`."""
     wanted = Configuration(model, strategy, pe, batch, system, dataset, parameters, settings)
     return explain_grid(wanted.grid())
 
 
 def explain_grid(grid: Grid) -> Row:
-    """The prediction, its largest term in a `sentence`, `formulas` by term, `memory_formulas` by
-    part of the memory, `symbols` of both, how to `launch` it, and a row for each of the `layers`.
+    """The prediction, with a `sentence` about its largest term, `formulas` by term,
+    `memory_formulas` by part, their `symbols`, how to `launch` it, and a row for each of `layers`.
 
-    `hidden` has a row for communication that passes while PEs compute: no part of the whole.
+    `hidden`: rows for communication that overlaps compute and so is not part of the time.
     """
     case = choose_case(grid)
     predicted = describe_case(grid, case)
     predicted |= {"smallest_group": find_smallest_group(grid, ONLY)}
     if case is None or predicted["epoch_time"] is None:
         return predicted | NOTHING
-    # The case has sums over layers alone: layers are divided once more, with the choices settled.
+    # A case only has sums over layers: divide the layers again, with the choices settled.
     strategy = grid.strategies[0].settle(predicted | predicted["degrees"])
     groups = grid.groups(ONLY, strategy=strategy)
     assert groups is not None  # it has a time
@@ -89,12 +89,12 @@ def explain_grid(grid: Grid) -> Row:
 
 
 def _find_gamma(case: Case) -> float:
-    """The share of Table III's memory that buffer reuse leaves; the machine knows tensors."""
+    """Factor for buffer reuse in Table III's memory; 1 for the machine, which counts tensors."""
     return number(case.run.gamma) if case.options.oracle == "paper" else 1.0
 
 
 def _list_named(case: Case, predicted: Row) -> dict[str, Any]:
-    """The values that symbols may have, by their names."""
+    """Values that symbols may take, by name."""
     software = {name: finite(number(value)) for name, value in vars(case.software).items()}
     through_hosts = {"staging_bandwidth": finite(number(case.network.staging_bandwidth))}
     degrees: Row = predicted["degrees"]
@@ -102,7 +102,7 @@ def _list_named(case: Case, predicted: Row) -> dict[str, Any]:
 
 
 def _list_formulas(grid: Grid, case: Case, predicted: Row) -> list[Row]:
-    """A row for each term that takes time."""
+    """One row for each term that takes time."""
     values = _list_values(case, predicted)
     strategy = grid.strategies[0]
     formulas = select_formulas(strategy.parts, strategy.zero, oracle=grid.spec.oracle)
@@ -116,13 +116,13 @@ def _list_formulas(grid: Grid, case: Case, predicted: Row) -> list[Row]:
 def _describe_term(
     name: str, formula: Formula, values: dict[str, float], predicted: Row, algorithm: Algorithm
 ) -> Row:
-    """A term's formula, with the numbers of one iteration, and its part of the whole."""
+    """Row of a term: its formula with the numbers of one iteration, and its part of the time."""
     seconds = predicted["terms"][name]
     once = seconds / _count_iterations(name, predicted)
-    # The numbers of several passes are those of one.
+    # Formulas are written for one pass; several take that many times as long.
     passes = 1.0 if TERMS[name].once else predicted["parameters"]["accumulate"]
     numbers = formula.numbers.format(**values, seconds=once / passes)
-    # Only terms with an all-reduce or all-gather depend on the algorithm of collectives.
+    # Only terms with an all-reduce or all-gather depend on the collective algorithm.
     collective = "AR" in formula.symbols or "AG" in formula.symbols
     prefix = f"[{algorithm}] " if collective and algorithm != "ring" else ""
     return {
@@ -136,14 +136,14 @@ def _describe_term(
 
 
 def _count_iterations(term: str, predicted: Row) -> float:
-    """Iterations that pay a term in an epoch: D/B for samples, I for the rest."""
+    """Number of times that an epoch pays a term: D/B for terms per sample, I for the rest."""
     per_sample = TERMS[term].per == "sample"
     exactly: float = predicted["samples"] / predicted["global_batch"]
     return exactly if per_sample else float(predicted["iterations"])
 
 
 def _list_values(case: Case, predicted: Row) -> dict[str, float]:
-    """Every number in a formula."""
+    """All numbers that formulas name."""
     is_machine = case.options.oracle == "machine"
     parameters: dict[str, float] = predicted["parameters"]
     b, delta, p2 = predicted["batch"], parameters["delta"], predicted["group"]
@@ -164,32 +164,33 @@ def _list_values(case: Case, predicted: Row) -> dict[str, float]:
     }
 
 
-# Numbers of a work that are no sums, or not of this kind.
+# Fields of a case's work that are not numbers to be summed.
 APART = ("sent", "touched", "row_states", "gathered_weights")
 
 
 def _add_up(case: Case) -> Mapping[str, float]:
-    """The sum of each number of a case's work, over stages and messages; 0 of what is not sent."""
+    """Sums of the numbers in a case's work over stages and messages; 0 for absent ones."""
     work = case.work
     parts = [work, *work.sent.values()] if isinstance(work, GroupWork) else [work]
-    values = {name: each for part in parts for name, each in vars(part).items()}
+    fields = {name: values for part in parts for name, values in vars(part).items()}
     numbers = {
-        name: float(np.sum(np.asarray(each))) for name, each in values.items() if name not in APART
+        name: float(np.sum(np.asarray(values)))
+        for name, values in fields.items()
+        if name not in APART
     }
     return defaultdict(float, numbers)
 
 
 def _list_table_values(case: Case, sums: Mapping[str, float], predicted: Row) -> dict[str, float]:
-    """The numbers that formulas of Table III alone name."""
-    # Weights that each PE of a group holds are reduced over all PEs, parts of weights over
-    # replicas.
+    """Numbers that only formulas of Table III name."""
+    # Weights that all PEs of a group hold are reduced over all PEs, divided ones over replicas.
     ring = predicted["pe"] if sums["replicated"] else predicted["replicas"]
     items = predicted["batch"] * predicted["parameters"]["delta"] * sums["gathered"]
     return {"ring": ring, "gathers": sums["gathers"], "gathered_bytes": items}
 
 
 def _list_machine_values(case: Case, sums: Mapping[str, float], predicted: Row) -> dict[str, float]:
-    """The numbers that formulas of the machine oracle alone name."""
+    """Numbers that only formulas of the machine oracle name."""
     parameters = predicted["parameters"]
     item_bytes = predicted["batch"] * parameters["delta"]
     return {

@@ -1,7 +1,7 @@
-"""Grad: exact derivatives of an epoch's time in continuous parameters, for many cells at once.
+"""Grad: exact derivatives of the epoch time in continuous parameters, for many cells at once.
 
-Those of a sweep's elasticities, in double precision (`kernels.derivatives`). At a kink (another
-algorithm, a message that is just hidden) it is the derivative of the side that was chosen.
+They are those of a sweep's elasticities, in double precision (`kernels.derivatives`). At a kink,
+where another algorithm becomes faster or a message is just hidden, the side taken counts.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,15 +41,15 @@ def grad(
     parameters: Mapping[str, object] | None = None,
     settings: Mapping[str, object] | None = None,
 ) -> "xr.Dataset":
-    """Derivatives of the time of an epoch, for every combination of the values.
+    """Derivatives of the epoch time for every combination of the values, as a Dataset.
 
-    Arguments are those of `predict`, one value or several each; wrt: parameters, such as
-    "inter_bandwidth" or "peak_flops". Variables over the axes: epoch_time [s], for each parameter
-    x `d_epoch_time_d_x` [s per SI unit of x] and `elasticity_epoch_time_x`, d log T / d log x.
-    NaN where there is no such configuration. All of a network's levels beyond the node move
-    together, and d_..._d_x takes x at the first of them.
+    Arguments are those of `predict`, with one or several values each. wrt: parameters, such as
+    "inter_bandwidth" or "peak_flops". Variables over the axes: epoch_time [s], and for each
+    parameter x `d_epoch_time_d_x` [s per SI unit of x] and `elasticity_epoch_time_x`, d log T / d
+    log x; NaN where the configuration cannot exist. All network levels beyond the node vary
+    together; d_..._d_x is with respect to x at the first of them.
 
-    InputError: an unknown parameter, `group=best` or `segments=best`, which have no derivative.
+    InputError: an unknown parameter; `group=best` or `segments=best`, which have no derivative.
     """
     import xarray as xr
 
@@ -95,9 +95,9 @@ def _fill(
     """Fill in one model, data set, system and strategy."""
     if grid.strategies[index[3]].choices:
         raise InputError(
-            f"{shorten(grid.labels['strategy'][index[3]])} chooses, which has no derivative",
+            f"{shorten(grid.labels['strategy'][index[3]])} has no derivative: it makes a choice",
             where="strategy",
-            advice="name the group and the segments, such as the best ones, which predict prints",
+            advice="state the group and the segments, such as the best ones that predict prints",
         )
     case = grid.case(index)
     assert case is not None  # its samples fit

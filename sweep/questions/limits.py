@@ -1,12 +1,12 @@
 """Limits: how far each strategy scales, and what stops it.
 
-For every model, data set, system and strategy (and batch, and any other axis): the largest feasible
-PE count and the limit of the next one, the PE count with the least epoch time, and the largest PE
-count that still has a given parallel efficiency.
+The answers are, for every model, data set, system, strategy, batch and so on: the largest feasible
+PE count and the limit that forbids the next one, the PE count with the least epoch time, and the
+largest PE count with a given parallel efficiency.
 """
 
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from grids.grid import Grid
 from grids.reading.errors import InputError
 from kernels.names.statistics import BEST
+from sweep.answers.frames import tabulate
 from sweep.answers.objectives import Aim, Goal
 from sweep.answers.reasons import write_each
 from sweep.answers.system_settings import complete_columns
@@ -24,46 +25,11 @@ from sweep.cells.source import Source, open_source
 from sweep.cells.space import open_space
 from sweep.cube.statistics import EFFICIENCY
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 Row = dict[str, Any]
 
 END = "end of the axis"
-# Rows that have intervals by default: each takes the kernels some milliseconds.
+# Most rows with intervals by default: each takes some milliseconds.
 FEW = 20
-
-
-def limits(
-    cube: Source,
-    efficiency: float = EFFICIENCY,
-    selection: Selection | None = None,
-    objective: Goal = "epoch_time",
-    max_global_batch: int | None = None,
-    *,
-    intervals: bool | None = None,
-) -> "pd.DataFrame":
-    """One row for each strategy and slice of `cube`, a Dataset or the place of a store.
-
-    Columns: the labels and the other axes, largest_pe, forbidden_by (the limits of the next PE
-    count), fastest_pe, fastest_time [s per epoch], efficient_pe; None where no PE count qualifies;
-    where any row has some, `marks` of the fastest PE count: a global batch beyond the data set.
-    With the objective train_time: soonest_pe, soonest_time [s to the target], soonest_epochs, and
-    efficient_pe by that time.
-
-    intervals: whether the kernels add 10th and 90th percentiles (`fastest_time_p10` ...); None:
-    with the machine oracle, where there are few rows.
-    """
-    import pandas as pd
-
-    columns = _make_columns(cube, efficiency, selection, objective, max_global_batch)
-    # Objects: pandas would make floats of whole numbers that stand beside None.
-    rows = pd.DataFrame(columns, dtype=object)
-    if not expects_intervals(len(rows), intervals):
-        return rows
-    plain = [{str(key): value for key, value in row.items()} for row in rows.to_dict("records")]
-    plain = add_ranges(cube, plain, efficiency, selection, objective, max_global_batch)
-    return pd.DataFrame(plain, dtype=object)
 
 
 def list_limits(
@@ -75,7 +41,17 @@ def list_limits(
     *,
     intervals: bool | None = None,
 ) -> list[Row]:
-    """The rows of `limits` as plain data, without pandas, which takes long to import."""
+    """One row for each strategy and each value of the other axes, as plain data.
+
+    Keys: labels and axes, largest_pe, forbidden_by (what forbids the next PE count), fastest_pe,
+    fastest_time [s per epoch], efficient_pe; None where no PE count qualifies. `marks` of the
+    fastest PE count say that its global batch exceeds the data set; rows lack it if none has any.
+    For the objective train_time: soonest_pe, soonest_time [s to the target], soonest_epochs, and
+    efficient_pe by that time.
+
+    intervals: add 10th and 90th percentiles (`fastest_time_p10` ...); None: for the machine oracle
+    if there are few rows.
+    """
     columns = _make_columns(cube, efficiency, selection, objective, max_global_batch)
     values = zip(*(column.tolist() for column in columns.values()), strict=True)
     rows = [dict(zip(columns, row, strict=True)) for row in values]
@@ -84,8 +60,11 @@ def list_limits(
     return add_ranges(cube, rows, efficiency, selection, objective, max_global_batch)
 
 
+limits = tabulate("limits", list_limits)
+
+
 def expects_intervals(rows: int, intervals: bool | None) -> bool:
-    """Whether this many rows have intervals: as requested, else where there are few."""
+    """True if rows get intervals: as requested, or by default if there are few."""
     return 0 < rows <= FEW if intervals is None else intervals
 
 
@@ -97,13 +76,13 @@ def add_ranges(
     goal: Goal,
     max_global_batch: int | None,
 ) -> list[Row]:
-    """Rows of `limits` with the ranges of time and PE counts; unchanged with Table III."""
+    """Add percentiles of time and PE counts to rows of `limits`; none for Table III."""
     if open_source(cube).grid.spec.oracle != "machine":
         return rows
     from sweep.cases.line_ranges import list_line_ranges  # late: imports JAX
 
     objective = Aim(goal).summarised
-    assert objective is not None  # the rows were found by it
+    assert objective is not None  # `_make_columns` has checked it
     space = open_space(cube, selection, max_global_batch).ask_intervals()
     return [row | list_line_ranges(space, row, efficiency, objective) for row in rows]
 
@@ -115,16 +94,19 @@ def _make_columns(
     goal: Goal,
     max_global_batch: int | None,
 ) -> Columns:
-    """The columns of `limits`, as Python objects."""
+    """Columns of `limits`, as arrays of Python objects."""
     if not isinstance(efficiency, Real) or not 0 < efficiency <= 1:
         raise InputError(
-            f"efficiency: expected more than 0 and at most 1, got {efficiency!r}",
+            f"expected more than 0 and at most 1, got {efficiency!r}",
+            where="efficiency",
             advice="80 % is 0.8",
         )
     objective = Aim(goal).summarised
     if objective is None:
         raise InputError(
-            f"no limits are kept of {goal}", where="objective", advice="epoch_time or train_time"
+            f"limits cannot be ranked by {goal}",
+            where="objective",
+            advice="epoch_time or train_time",
         )
     names, reader = BEST[objective], open_source(cube)
     lines = reader.summarise(selection or {}, efficiency, objective, max_global_batch)
@@ -144,7 +126,7 @@ def _make_columns(
 
 
 def _list_marks(grid: Grid, cells: Columns) -> Columns:
-    """The marks of the best PE counts; no column where no row has any."""
+    """Column of the marks of the best PE counts; none if no row has a mark."""
     rows = zip(*(column.tolist() for column in cells.values()), strict=True)
     named = (dict(zip(cells, row, strict=True)) for row in rows)
     marks = [[] if row["pe"] is None else mark_cell(grid, row) for row in named]
@@ -156,7 +138,7 @@ def _list_marks(grid: Grid, cells: Columns) -> Columns:
 
 
 def _mask_nothing(values: NDArray[Any]) -> NDArray[Any]:
-    """The values, None for 0 PEs and NaN seconds."""
+    """Replace 0 PEs and NaN seconds by None."""
     masked = values.astype(object)
     masked[~(values > 0)] = None
     return masked

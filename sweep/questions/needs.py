@@ -1,8 +1,8 @@
-"""Needs: the value of one parameter that a goal takes, or why no value will do.
+"""Needs: the value of one parameter that meets a goal, or why no value does.
 
-The efficiency of a strategy against a bandwidth, a latency or another continuous parameter, from
-the machine's own value on towards the better end: closed in on to a relative 1e-9. With the machine
-oracle, also between which values the goal is met over draws of what is not known.
+The parallel efficiency of a strategy is followed along a bandwidth, a latency or another continuous
+parameter, and the value that meets the goal is refined to a relative 1e-9. The machine oracle adds
+the percentiles of that value over draws of uncertain parameters.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from grids.entries.parameters import PARAMETERS
 from grids.entries.strategies import Strategy
 from grids.grid import Index
 from grids.models.layers import Floats
-from grids.reading.errors import InputError, suggest_name
+from grids.reading.errors import InputError
 from grids.reading.units import format_quantity
 from kernels.configuration.case import Case
 from kernels.names.flags import Limit
@@ -38,12 +38,12 @@ from sweep.cells.space import Space, open_space, write_cell
 
 Row = dict[str, Any]
 
-# A better value is sought so far from the machine's own: beyond, nothing changes any more.
+# Values are tried up to this factor from the machine's; beyond it, times no longer change.
 FAR = 1e6
-# Cells of a strategy that are asked about one by one.
+# Most cells of a strategy, which are evaluated one by one.
 MOST_CELLS = 256
 RANGES = (*name_percentiles("needed"), "met_probability", *name_percentiles("efficiency"))
-# Each draw has a root of its own: between values this near each other a line tells it.
+# The roots of all draws are refined together by this many steps and rounds, then interpolated.
 DRAWN_STEPS, DRAWN_ROUNDS = 120, 2
 LATENCIES = ("intra_latency", "inter_latency", "staging_latency")
 
@@ -55,30 +55,27 @@ def list_needs(
     *,
     efficiency: float | None = None,
 ) -> list[Row]:
-    """A row for each cell of the slice: the value of a parameter that it takes.
+    """One row for each cell of the slice: the value of a parameter that it needs.
 
-    parameter: `memory_capacity` [B] with which it fits; `batch`, the largest that fits; or a
-    continuous one, such as `inter_bandwidth`, with which the parallel efficiency reaches a goal.
-    Where the slice has several values of the parameter, these are no part of the cells.
-    Keys: labels and axes, `own`: the machine's value, `needed`; `reason` where no value will do,
-    with the best efficiency within reach and its bottleneck. For a continuous one and the machine
-    oracle, over draws of what is not known: `needed_p10`, `needed_p90`, None where the goal is
-    beyond reach, `met_probability`: the share of the draws in which some value will do;
-    `efficiency_p10`, `efficiency_p90` of the best within reach. InputError: no such parameter, an
-    efficiency that is not more than 0 and at most 1.
+    parameter: `memory_capacity` [B], the least that fits; `batch`, the largest that fits; or a
+    continuous parameter, such as `inter_bandwidth`, whose needed value gives a parallel
+    `efficiency`. An axis of the parameter itself with several values is ignored.
+
+    Keys: labels and axes, `own`: the present value, `needed`, and `reason` if no value suffices:
+    the best reachable efficiency and the bottleneck there. A continuous parameter and the machine
+    oracle add, over draws of uncertain parameters, `needed_p10` and `needed_p90`, None if the goal
+    is out of reach, `met_probability`: the fraction of draws in which some value suffices, and
+    `efficiency_p10` and `efficiency_p90` of the best reachable efficiency. InputError: an unknown
+    parameter, an efficiency not above 0 and at most 1.
     """
     known = ("memory_capacity", "batch", *UPGRADABLE)
     if parameter not in known:
-        raise InputError(
-            f"nothing is known of {parameter!r} as a need",
-            where="need",
-            advice=suggest_name(parameter, known),
-        )
+        raise InputError.unknown("need", parameter, known, where="need")
     if parameter in UPGRADABLE and (efficiency is None or not 0 < efficiency <= 1):
         raise InputError(
-            f"expected more than 0 and at most 1, got {efficiency or 'none'}",
+            f"{parameter} is needed for an efficiency above 0 and at most 1, got {efficiency}",
             where="efficiency",
-            advice=f"what is {parameter} needed for? For 80 % give 0.8",
+            advice="for 80 % give 0.8",
         )
     space = _drop_sought(open_space(cube, selection).ask_intervals(), parameter)
     space.expect_few(MOST_CELLS)
@@ -99,7 +96,7 @@ needs = tabulate("needs", list_needs)
 
 
 def _drop_sought(space: Space, parameter: str) -> Space:
-    """The space without the parameter's axis, if it has several values: it is what is sought."""
+    """Drop the axis of the parameter that is sought, if it has several values."""
     if parameter not in space.axes or space.axes[parameter].size == 1:
         return space
     kept = {name: values for name, values in space.axes.items() if name != parameter}
@@ -111,7 +108,7 @@ def _write_need(own: float | None, needed: float | None, reason: str | None) -> 
 
 
 def _need_memory(space: Space, index: Index, cell: Cell) -> Row:
-    """The memory of a PE [B] with which a cell fits."""
+    """Least memory of a PE [B] with which a cell fits."""
     fit = find_fits(space.grid, index, {name: np.array([value]) for name, value in cell.items()})
     needed = float(fit.memory.item())
     others = list_reasons(fit.limit.item() & ~Limit.MEMORY)
@@ -122,7 +119,7 @@ def _need_memory(space: Space, index: Index, cell: Cell) -> Row:
 
 
 def _need_batch(space: Space, index: Index, cell: Cell) -> Row:
-    """The largest batch that fits, whatever the cell's is."""
+    """Largest batch that fits, whatever that of the cell."""
     largest = {**cell, "batch": float(MOST_BATCH)}
     batch = find_batch(space.grid, index, {name: largest[name] for name in space.grid.axes})
     own = int(cell["batch"]) if "batch" in cell else None
@@ -170,7 +167,7 @@ class Scaling:
 
 
 def _need_value(scaling: Scaling, goal: float) -> Row:
-    """The value of a continuous parameter with which the efficiency reaches a goal."""
+    """Value of a continuous parameter with which the efficiency reaches a goal."""
     space, cell, name = scaling.space, scaling.cell, scaling.name
     case = space.build_case(scaling.index, cell)
     own = float(cell[name]) if name in cell else read_value(case, name)
@@ -182,7 +179,7 @@ def _need_value(scaling: Scaling, goal: float) -> Row:
         return _write_need(None, None, f"this system has no {name}") | nothing
     values = span_values(name, own / FAR, own * FAR)
     reached = scaling.find_efficiencies(values)
-    if reached[0] > reached[-1]:  # less of it is better, as of a latency
+    if reached[0] > reached[-1]:  # less is better, as for a latency
         values, reached = values[::-1], reached[::-1]
     ranges = find_need_ranges(scaling.build, values, goal, cell["pe"])
     if reached[-1] < goal:
@@ -196,10 +193,10 @@ def _need_value(scaling: Scaling, goal: float) -> Row:
 
 
 def _explain_never(scaling: Scaling, values: Floats, best: float) -> str:
-    """The best efficiency within reach, and its bottleneck there."""
+    """Reason with the best reachable efficiency and the bottleneck there."""
     terms = scaling.list_last_terms(values)
     largest = max(terms, key=terms.__getitem__)
-    # Without any start-ups: the part that then is gone was start-ups.
+    # If most of the bottleneck vanishes without latencies, it was start-ups.
     quick = {name: 0.0 for name in LATENCIES if name != scaling.name}
     without = replace(scaling, cell={**scaling.cell, **quick}).list_last_terms(values)
     if scaling.name not in LATENCIES and without[largest] < terms[largest] / 2:
@@ -209,10 +206,10 @@ def _explain_never(scaling: Scaling, values: Floats, best: float) -> str:
 
 
 def find_need_ranges(build: Callable[..., Case], values: Floats, goal: float, pe: float) -> Row:
-    """The RANGES of a goal's need over draws of what is not known; nothing of Table III.
+    """Find the RANGES over draws of uncertain parameters; empty for Table III.
 
-    build: the case with given values of the parameter, of a strategy in place of the cell's own.
-    values: from the worst to the best, with which `efficiency` is reached.
+    build: makes the case for values of the parameter, and for another strategy if given. values:
+    from the worst to the best. pe: PEs of the cell.
     """
     if build(values[:1]).uncertainty is None:
         return {}
@@ -225,7 +222,7 @@ def find_need_ranges(build: Callable[..., Case], values: Floats, goal: float, pe
         values = np.geomspace(values[low], values[high], DRAWN_STEPS + 1)
         reached = _draw_efficiencies(build, values, pe)
     needed = np.array([_find_root(values, column, goal) for column in reached.T])
-    # A goal that no value meets takes more than the best: of a latency less than nothing.
+    # A draw whose goal no value meets needs more than any value; for a latency, less than 0.
     beyond = np.inf if values[-1] > values[0] else 0.0
     return {
         **pick_range("needed", np.where(is_met, needed, beyond), _write_reachable),
@@ -235,7 +232,7 @@ def find_need_ranges(build: Callable[..., Case], values: Floats, goal: float, pe
 
 
 def _draw_efficiencies(build: Callable[..., Case], values: Floats, pe: float) -> Floats:
-    """The parallel efficiency [value, draw]."""
+    """Parallel efficiency [value, draw]."""
     parallel, serial = draw_times(build(values)), draw_times(build(values, Strategy("serial")))
     shape = (values.size, parallel.shape[-1])
     serial, parallel = (
@@ -246,19 +243,19 @@ def _draw_efficiencies(build: Callable[..., Case], values: Floats, pe: float) ->
 
 
 def _find_last_below(reached: Floats, goal: float) -> int:
-    """The position of the last value with which a draw misses the goal, -1 where none does."""
+    """Position of the last value with which a draw misses the goal, -1 if none does."""
     below = np.flatnonzero(reached < goal)
     return int(below[-1]) if below.size else -1
 
 
 def _find_bracket(reached: Floats, goal: float) -> tuple[int, int]:
-    """The positions of the values between which every draw's need lies."""
+    """Positions of the values between which the needs of all draws lie."""
     last = [max(_find_last_below(column, goal), 0) for column in reached.T]
     return min(last), min(max(last) + 1, len(reached) - 1)
 
 
 def _find_root(values: Floats, reached: Floats, goal: float) -> float:
-    """The worst value from which on a draw reaches the goal, between two on a logarithmic line."""
+    """Worst value from which a draw reaches the goal, interpolated in logarithms."""
     last = _find_last_below(reached, goal)
     if last < 0:
         return float(values[0])

@@ -1,4 +1,4 @@
-"""Pareto: the configurations of which none is both faster and cheaper."""
+"""Pareto: the configurations that no other one beats in both time and cost."""
 
 from collections.abc import Iterator, Mapping
 from itertools import product
@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.reading.errors import InputError, shorten, suggest_name
+from grids.reading.errors import InputError
 from kernels.names.statistics import Objective
 from sweep.answers.objectives import HOUR, Price, check_price, expect_objective, look_up_prices
 from sweep.answers.system_settings import complete_rows
@@ -21,8 +21,8 @@ from sweep.cube.variables import Arrays
 Row = dict[str, Any]
 Against = Literal["pe-hours", "cost", "memory"]
 
-# A front is of one model and data set: times of others are no alternatives. Nor are other values
-# of a machine's parameters, which nobody chooses.
+# A front has one model and data set, and one value of each machine parameter: configurations with
+# others are not alternatives.
 PLACE = ("model", "dataset")
 
 
@@ -34,16 +34,15 @@ def pareto(
     objective: Objective = "epoch_time",
     price: Price = None,
 ) -> list[Row]:
-    """The non-dominated cells of each model and data set, the fastest first, as plain data.
+    """Non-dominated cells of each model and data set, the fastest first, as plain data.
 
-    `cube` is a Dataset or the place of a store. Parameters of a machine that are axes, such as a
-    bandwidth, are given: each value has a front of its own. A row: the labels and axes of a
-    feasible cell, its epoch_time or train_time [s] and its pe_hours, cost or memory [bytes per PE],
-    of an epoch or until the target: no other feasible cell of the front has less of one and no more
-    of the other. Where cells are equal in both, the first is listed. price: of a PE-hour, for all
-    systems or by name. All cells are read, a block at a time.
+    A row has the labels and axes of a feasible cell, its epoch_time or train_time [s], and its
+    pe_hours, cost or memory [B per PE]: no other feasible cell of the front has less of one and no
+    more of the other. Of equal cells the first is listed. Each value of a machine parameter that is
+    an axis, such as a bandwidth, has its own front. price: of a PE-hour, for all systems or by
+    name. All cells are read, a block at a time.
 
-    InputError: an unknown name, a price that is missing, a cube without its cells.
+    InputError: an unknown name, a missing price, a cube without its cells.
     """
     _check(against, objective, price)
     reader, chosen = open_source(cube), selection or {}
@@ -63,18 +62,18 @@ def pareto(
             fronts[key] = merge_fronts(fronts.get(key), cells)
     columns = (*reader.coordinates, "time", "cost")
     named = {"time": objective, "cost": against.replace("-", "_")}
-    rows = [row for each in fronts.values() for row in _list_rows(each, columns, named)]
+    rows = [row for front in fronts.values() for row in _list_rows(front, columns, named)]
     return complete_rows(open_space(reader, chosen), rows)
 
 
 def merge_fronts(front: Arrays | None, cells: Arrays) -> Arrays:
-    """The non-dominated of both, columns with `time` ascending and so `cost` descending."""
+    """Non-dominated cells of both, as columns with ascending `time` and descending `cost`."""
     both = (
         cells
         if front is None
         else {name: np.concatenate([front[name], cells[name]]) for name in cells}
     )
-    # Stable, so that of equal cells the first stays the first.
+    # lexsort is stable, so the first of equal cells is kept.
     order = np.lexsort((both["cost"], both["time"]))
     costs = both["cost"][order]
     least_before = np.concatenate([[np.inf], np.minimum.accumulate(costs)[:-1]])
@@ -83,7 +82,7 @@ def merge_fronts(front: Arrays | None, cells: Arrays) -> Arrays:
 
 
 def _list_places(part: Part, given: list[str]) -> Iterator[dict[str, int]]:
-    """The positions of each front of a part, along the dimensions that fronts keep apart."""
+    """Yield the position of each front of a part, along the dimensions that separate fronts."""
     dims = (*PLACE, *given)
     for place in product(*(range(len(part.coordinates[dim])) for dim in dims)):
         yield dict(zip(dims, place, strict=True))
@@ -96,7 +95,7 @@ def _take_cells(
     costs: NDArray[Any],
     front: Arrays | None,
 ) -> Arrays:
-    """The feasible cells of a place that no cell of its front dominates."""
+    """Feasible cells of a place that no cell of its front dominates."""
     index = tuple(
         slice(place[dim], place[dim] + 1) if dim in place else slice(None)
         for dim in part.coordinates
@@ -105,7 +104,7 @@ def _take_cells(
     at = np.flatnonzero(part.feasible[index].reshape(-1) & ~np.isnan(time) & ~np.isnan(cost))
     time, cost = time[at].astype(float), cost[at].astype(float)
     if front is not None and len(front["time"]):
-        # The cheapest of the front that is no slower: 0 where all are.
+        # Compare with the cheapest cell of the front that is no slower; position 0: there is none.
         no_slower = np.searchsorted(front["time"], time, side="right")
         cheapest = np.concatenate([[np.inf], front["cost"]])[no_slower]
         open_to = cost < cheapest
@@ -118,7 +117,7 @@ def _take_cells(
 
 
 def _count_costs(part: Part, time: NDArray[Any], against: Against, price: Price) -> NDArray[Any]:
-    """The cost of cells: PE-hours, money, or bytes per PE."""
+    """Cost of cells: PE-hours, money, or bytes per PE."""
     if against == "memory":
         return part.arrays["memory"]
     hours: NDArray[Any] = time.astype(float) * part.along("pe") / HOUR
@@ -130,22 +129,18 @@ def _count_costs(part: Part, time: NDArray[Any], against: Against, price: Price)
 def _check(against: str, objective: str, price: Price) -> None:
     expect_objective(objective)
     if against not in get_args(Against):
-        raise InputError(
-            f"unknown {shorten(against)}",
-            where="against",
-            advice=suggest_name(str(against), get_args(Against)),
-        )
+        raise InputError.unknown("cost", against, get_args(Against), where="against")
     if (against == "cost") != (price is not None):
         raise InputError(
-            "expected a price with 'cost', and with nothing else",
+            "'cost' needs a price, and nothing else takes one",
             where="price",
-            advice="of a PE-hour, such as 1.5",
+            advice="give the price of a PE-hour, such as 1.5, with 'cost'",
         )
     check_price(price)
 
 
 def _list_rows(front: Arrays, columns: tuple[str, ...], named: Mapping[str, str]) -> list[Row]:
-    """The rows of a front as plain data."""
+    """Rows of a front as plain data."""
     values = [front[name].tolist() for name in columns]
     heads = [named.get(name, name) for name in columns]
     return [dict(zip(heads, row, strict=True)) for row in zip(*values, strict=True)]

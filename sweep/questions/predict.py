@@ -1,7 +1,7 @@
-"""Predict: the oracle's whole answer for one configuration."""
+"""Predict: the oracle's answer for one configuration, or for many as a Dataset."""
 
 from collections.abc import Mapping
-from typing import Any, overload
+from typing import Any
 
 from grids.convergence.catalogue import explain_missing, find_convergence
 from grids.grid import LABELS, Grid
@@ -26,30 +26,6 @@ from sweep.cube.variables import name_limits
 from sweep.engine.compile_cache import keep_programs
 
 
-@overload
-def predict(
-    model: str | dict[str, object],
-    strategy: str,
-    pe: int,
-    batch: int,
-    *,
-    system: str = "abci",
-    dataset: str | None = None,
-    parameters: Mapping[str, object] | None = None,
-    settings: Mapping[str, object] | None = None,
-) -> dict[str, Any]: ...
-@overload
-def predict(
-    model: Any,
-    strategy: Any,
-    pe: Any,
-    batch: Any,
-    *,
-    system: Any = "abci",
-    dataset: Any = None,
-    parameters: Mapping[str, object] | None = None,
-    settings: Mapping[str, object] | None = None,
-) -> Any: ...
 def predict(
     model: Any,
     strategy: Any,
@@ -63,9 +39,9 @@ def predict(
 ) -> Any:
     """Times [s], memory [bytes] and limits of one configuration, as `paradl predict` prints them.
 
-    The arguments are those of `Configuration`. Where one is several values (a list, a range, an
-    array; of parameters, too), the answer is a Dataset over all combinations, in memory: a cube as
-    `run` makes them. InputError: an unknown name, a bad value.
+    Arguments are those of `Configuration`. If one of them, or a parameter, has several values (a
+    list, a range, an array), the answer is a Dataset over all combinations: a cube as `run` makes
+    them, in memory. InputError: an unknown name, a bad value.
     """
     named = {"model": model, "system": system, "strategy": strategy, "pe": pe, "batch": batch}
     if dataset is not None:
@@ -79,24 +55,24 @@ def predict(
 
 
 def _is_several(name: str, value: object) -> bool:
-    """True if it is several values; a mapping is one entry of a label, written out."""
+    """True for several values; for a label, a mapping is one entry, such as a model in full."""
     return has_several(value) and not (name in LABELS and isinstance(value, Mapping))
 
 
 def answer_grid(grid: Grid) -> dict[str, Any]:
-    """The answer for the one configuration of `grid`, with the smallest group that would do."""
+    """Answer for the one configuration of `grid`, including the smallest group that fits."""
     return predict_grid(grid) | {"smallest_group": find_smallest_group(grid, ONLY)}
 
 
 def predict_grid(grid: Grid) -> dict[str, Any]:
-    """The answer for the one configuration of `grid`, without other groups."""
+    """Answer for the one configuration of `grid`, without trying other groups."""
     return describe_case(grid, choose_case(grid))
 
 
 def choose_case(grid: Grid) -> Case | None:
-    """The case of the one configuration of `grid`, with the choices of `best` settled.
+    """Case of the one configuration of `grid`, with the choices of `best` settled.
 
-    None where the samples do not fit the model.
+    None if the samples do not fit the model.
     """
     keep_programs()
     case = grid.ask_intervals().case(ONLY)
@@ -104,19 +80,19 @@ def choose_case(grid: Grid) -> Case | None:
 
 
 def describe_case(grid: Grid, case: Case | None) -> dict[str, Any]:
-    """The answer for the case that `choose_case` gave of `grid`."""
+    """Answer for the case that `choose_case` made of `grid`."""
     place = {
         **{dim: labels[0] for dim, labels in grid.labels.items()},
         "pe": int(grid.axes["pe"][0]),
     }
     if case is None:
         return place | MISFIT | describe_basis(grid)
-    # The size that `group=best` chose is evaluated alone: a program of all choices may round the
-    # last bit differently, and the answer is to be that of `group=N`.
+    # Evaluate the choice of `group=best` by itself, so that the answer equals that of `group=N`: a
+    # program of all choices may round the last bit differently.
     return place | _describe(grid, case, answer_case(case))
 
 
-# The answer for samples that do not fit the model.
+# Answer for samples that do not fit the model.
 MISFIT: dict[str, Any] = {
     **{name: None for name, field in list_fields(Prediction).items() if field.nullable},
     "degrees": {},
@@ -130,7 +106,7 @@ MISFIT: dict[str, Any] = {
 
 
 def _describe(grid: Grid, case: Case, answer: Answer) -> dict[str, Any]:
-    """The answer for a case of one cell and one group size."""
+    """Answer for a case of one cell with settled choices."""
     iterations = number(answer.iterations)
     comp, comm = number(answer.compute), number(answer.communication)
     flags = int(number(answer.limit))
@@ -162,7 +138,7 @@ def _describe(grid: Grid, case: Case, answer: Answer) -> dict[str, Any]:
 
 
 def _list_degrees(grid: Grid, case: Case) -> dict[str, int]:
-    """Into how many parts each parallelism divides the PEs, the outermost first."""
+    """Degree of each parallelism, the outermost first."""
     strategy = grid.strategies[0]
     data = {"data": case.run.replicas} if strategy.replicated else {}
     degrees = data | list_degrees(strategy.parts, case.run)
@@ -170,7 +146,7 @@ def _list_degrees(grid: Grid, case: Case) -> dict[str, int]:
 
 
 def _describe_training(answer: Answer) -> dict[str, float | None]:
-    """Epochs and time [s] to the target; None: no law is known, or the batch never converges."""
+    """Epochs and time [s] to the target; None if no law is known or the batch never converges."""
     if answer.epochs is None:
         return {"epochs": None, "train_time": None}
     epochs = number(answer.epochs)
@@ -178,8 +154,9 @@ def _describe_training(answer: Answer) -> dict[str, float | None]:
 
 
 def describe_basis(grid: Grid) -> dict[str, Any]:
-    """The basis of an answer: the oracle, precision and software, and the source of layers' times;
-    `notes`: keys of files that the oracle does not use, and other oddities.
+    """Basis of an answer: oracle, precision, software, and sources of times and epochs.
+
+    `notes`: keys of files that the oracle ignores, and other oddities.
     """
     workload = grid.workload(*ONLY[:3])
     measured = workload is not None and workload.seconds is not None
@@ -195,7 +172,7 @@ def describe_basis(grid: Grid) -> dict[str, Any]:
 
 
 def _name_convergence(grid: Grid) -> str:
-    """The measured epochs that an answer rests on, or why it has none."""
+    """The measured epochs that an answer uses, or why there are none."""
     model, dataset = grid.labels["model"][0], grid.labels["dataset"][0]
     law = grid.convergences.get((model, dataset))
     if law is not None:
@@ -203,19 +180,19 @@ def _name_convergence(grid: Grid) -> str:
         return f"{law.target}, {batches}" + "".join(f"; {source}" for source in law.source)
     if find_convergence(model, dataset) is None:
         return f"none: {explain_missing(model, dataset)}"
-    return "none: not asked for, though epochs were measured: convergence auto takes them"
+    return "none: measured epochs are known but not used; convergence auto uses them"
 
 
 def _name_profile(grid: Grid, workload: Workload | None) -> str:
-    """The measurement that times of layers rest on, or why there is none."""
+    """The measurement that the layers' times come from, or why there is none."""
     system, model = grid.systems[0], grid.models[0]
     if workload is not None and workload.profile is not None:
         return describe_profile(workload.profile)
     if workload is not None and workload.seconds is not None:
-        return f"the times of {model.name}"  # of one PE, whatever the batch: Table III
+        return f"the times of {model.name}"  # Table III: times on one PE, whatever the batch
     if grid.spec.times == "roofline":
-        return "none: times are of the roofline"
+        return "none: times come from the roofline"
     measured = sorted({str(profile.precision) for profile in model.profiles_on(system.pe.device)})
     if measured:
-        return f"none: measured in {', '.join(measured)}, and the system is in {system.precision}"
+        return f"none: measured in {', '.join(measured)}, but the system is in {system.precision}"
     return f"none: {model.name} was not measured on {system.pe.device or system.name}"

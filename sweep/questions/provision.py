@@ -38,17 +38,18 @@ def list_provisions(
     max_global_batch: int | None = None,
     holds: float | None = None,
 ) -> list[Row]:
-    """A row for each strategy in each place: the fewest PEs that meet a deadline, fewest first.
+    """One row for each strategy in each place: the fewest PEs that meet a deadline, fewest first.
 
-    deadline: seconds, or a text with a unit, such as "6 h". Every whole number of PEs is tried up
-    to the least of the slice's counts that meets it, and the slice's batches, groups, segments and
-    accumulated passes; each value of another axis, such as a bandwidth, has rows of its own. holds:
-    the least probability of meeting the deadline, between 0 and 1; None: the expected time meets
-    it. epochs: how many; None: to the target, by the law that the design space knows. Keys:
-    labels and axes of that cell, replicas, group_size, segment_count, global_batch, epochs,
-    train_time [s], pe_hours, with a price cost, `holds`: the probability that the deadline holds
-    (machine oracle), and `reason` where none meets it. InputError: a deadline not above 0, epochs
-    unknown, a probability not between 0 and 1.
+    deadline: seconds, or a text with a unit, such as "6 h". epochs: their number; None: those to
+    the target, by the design space's convergence law. holds: required probability of meeting the
+    deadline, between 0 and 1; None: the expected time must meet it.
+
+    Every whole number of PEs is tried up to the least count of the slice that meets the deadline,
+    with all of the slice's batches, groups, segments and accumulated passes; each value of another
+    axis, such as a bandwidth, has its own rows. Keys: labels and axes of that cell, replicas,
+    group_size, segment_count, global_batch, epochs, train_time [s], pe_hours, cost (if there is a
+    price), `holds`: probability of meeting the deadline (machine oracle), and `reason` if no count
+    meets it. InputError: a deadline not above 0, unknown epochs, a probability not between 0 and 1.
     """
     seconds = parse_quantity(deadline, "s", "deadline", example="6 h")
     for name, value in {"deadline": seconds, "epochs": epochs}.items():
@@ -78,9 +79,9 @@ provision = tabulate("provision", list_provisions)
 
 @dataclass(frozen=True)
 class Deadline:
-    """A deadline [s] of a training of some epochs, None: to the target.
+    """A deadline [s] for training over some epochs; None: over those to the target.
 
-    holds: the least probability of meeting it; None: the expected time does.
+    holds: required probability of meeting it; None: the expected time must meet it.
     """
 
     seconds: float
@@ -89,7 +90,7 @@ class Deadline:
 
 
 def _check_probability(holds: float, oracle: str) -> None:
-    """InputError: no probability, or an oracle that knows of none."""
+    """Raise InputError unless this is a probability, and the oracle has intervals."""
     if not 0 < holds < 1:
         raise InputError(
             f"expected a probability above 0 and below 1, got {shorten(holds)}",
@@ -105,10 +106,9 @@ def _check_probability(holds: float, oracle: str) -> None:
 
 
 class Trainings:
-    """Times of a whole training [s] over PE counts and the other axes, NaN where forbidden.
+    """Times of whole trainings [s] over PE counts and the other axes; NaN where forbidden.
 
-    times: the expected ones. bounds: those that are kept with the deadline's probability, or the
-    same.
+    times: expected. bounds: not exceeded with the deadline's probability; equal to times without.
     """
 
     def __init__(self, space: Space, index: Index, pe: Floats, goal: Deadline) -> None:
@@ -132,18 +132,18 @@ class Trainings:
             self.bounds = self.times * np.exp(ndtri(goal.holds) * sigma)
 
     def list_met(self) -> NDArray[np.bool_]:
-        """Whether some cell with each PE count meets the deadline."""
+        """Whether any cell meets the deadline, by PE count."""
         meets = self.bounds <= self.goal.seconds
         return np.asarray(meets.reshape(len(meets), -1).any(axis=1))
 
     def find_first(self) -> tuple[int, ...]:
-        """The quickest cell of the fewest PEs that meet it."""
+        """Position of the fastest cell with the fewest PEs that meet the deadline."""
         fewest = int(np.argmax(self.list_met()))
         quickest = np.unravel_index(int(np.nanargmin(self.bounds[fewest])), self.times.shape[1:])
         return (fewest, *map(int, quickest))
 
     def explain_miss(self) -> str:
-        """The reason why no cell meets it."""
+        """Reason why no cell meets the deadline."""
         if np.isnan(self.times).all():
             return f"infeasible throughout ({write_commonest(self.limit)})"
         at = np.unravel_index(int(np.nanargmin(self.bounds)), self.times.shape)
@@ -152,7 +152,7 @@ class Trainings:
 
 
 def _find_spread(answer: Answer, by_law: bool) -> Floats:
-    """The spread of the logarithm of times of training; by_law: with that of the epochs."""
+    """Spread of the logarithm of the training time; by_law: including that of the epochs."""
     assert answer.spread is not None  # intervals were asked for
     spread: Floats = np.asarray(answer.spread.total, float)
     if by_law and answer.epochs_spread is not None:
@@ -161,18 +161,18 @@ def _find_spread(answer: Answer, by_law: bool) -> Floats:
 
 
 def _find_fewest(space: Space, index: Index, goal: Deadline, aim: Aim) -> Row:
-    """The row of a strategy."""
+    """Row of a strategy."""
     rough = Trainings(space, index, space.axes["pe"], goal)
     met = rough.axes["pe"][rough.list_met()]
     if not met.size:
         return _describe_miss(space, index, rough, aim)
-    # Fewer than the slice's least may do: every count up to it.
-    every = Trainings(space, index, np.arange(1.0, met.min() + 1), goal)
-    return space.name(index) | _describe_cell(space, index, every, aim)
+    # Counts between those of the slice may suffice: try all up to the least that does.
+    fine = Trainings(space, index, np.arange(1.0, met.min() + 1), goal)
+    return space.name(index) | _describe_cell(space, index, fine, aim)
 
 
 def _describe_cell(space: Space, index: Index, trainings: Trainings, aim: Aim) -> Row:
-    """The quickest cell of the fewest PEs: what it is, its time and cost, and how sure that is."""
+    """Row of the fastest cell with the fewest PEs: axes, degrees, time, cost and probability."""
     at = trainings.find_first()
     cell = write_cell(take_cell(trainings.axes, at))
     labels = space.name(index)
@@ -194,7 +194,7 @@ def _describe_cell(space: Space, index: Index, trainings: Trainings, aim: Aim) -
 
 
 def _find_chance(space: Space, row: Row, seconds: float, goal: Deadline) -> float | None:
-    """The probability that a cell keeps the deadline; None: Table III knows of no spread."""
+    """Probability that a cell meets the deadline; None for Table III, which has no spread."""
     if space.grid.spec.oracle == "paper":
         return None
     answer = answer_case(build_row_case(space.grid.ask_intervals(), row))
@@ -203,7 +203,7 @@ def _find_chance(space: Space, row: Row, seconds: float, goal: Deadline) -> floa
 
 
 def _describe_miss(space: Space, index: Index, trainings: Trainings, aim: Aim) -> Row:
-    """The row of a strategy that meets the deadline with none of the slice's PE counts."""
+    """Row of a strategy that meets the deadline at none of the slice's PE counts."""
     nothing = dict.fromkeys(
         (
             *trainings.axes,

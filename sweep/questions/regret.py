@@ -35,19 +35,18 @@ def regret(
     over: str = "system",
     objective: Objective = "epoch_time",
 ) -> list[Row]:
-    """The strategies of each place, that with the least worst-case loss first, as plain data.
+    """Strategies of each place, the one with the least worst-case loss first, as plain data.
 
-    `cube` is a Dataset or the place of a store. A place is a model, a data set, a system and a
-    value of each machine's parameter that is an axis, except for `over`. A strategy's loss on a
-    system, or at a value of another axis (`over`), is its best configuration's excess over the best
-    of all strategies there, as a fraction. Over `draws` of what is not known of the machine, its
-    best configuration is the same throughout: it is chosen beforehand. A row: rank, the labels,
-    worst_loss, worst_at (the system, the value, or the parameters of a draw that slow it most),
-    mean_loss; a strategy that is infeasible somewhere has no rank and no loss, and `infeasible_at`:
-    where.
+    A place is a model, a data set, a system and a value of each machine parameter that is an axis,
+    except for `over`. The loss of a strategy on a system, or at a value of another axis (`over`),
+    is the time of its best configuration over that of the best strategy there, minus 1. Over
+    `draws` of uncertain machine parameters the configuration is fixed: the best for the expected
+    machine.
 
-    From summaries where the store keeps them; draws need the oracle, and a cube of the machine's.
-    InputError: an unknown axis, or one over which every strategy chooses.
+    A row: rank, labels, worst_loss, worst_at (the system, the value, or the parameters of a draw
+    that slow it most), mean_loss, and `infeasible_at`; a strategy that is infeasible somewhere has
+    neither rank nor loss. Answers come from summaries if the store has them; draws need a cube of
+    the machine oracle. InputError: an unknown axis, or one along which strategies choose.
     """
     expect_objective(objective)
     reader = open_source(cube)
@@ -63,14 +62,14 @@ def _check_axis(lines: Lines, over: str) -> None:
     known = [dim for dim in lines.coordinates if dim not in ("model", "dataset", "strategy")]
     if over not in known:
         raise InputError(
-            f"expected an axis that strategies do not choose, or {DRAWS!r}, got {shorten(over)}",
+            f"expected a system or machine axis, or {DRAWS!r}, got {shorten(over)}",
             where="over",
             advice=suggest_name(over, [*known, DRAWS]),
         )
 
 
 def _regret_values(grid: "Grid", lines: Lines, over: str, objective: Objective) -> list[Row]:
-    """The rows of all places, over the values of an axis."""
+    """Rows of all places, over the values of an axis."""
     dims = list(lines.coordinates)
     given = [dim for dim in list_given(grid, dims) if len(lines.coordinates[dim]) > 1]
     kept = [dim for dim in dims if dim in (*LABELS, *given, over)]
@@ -101,8 +100,8 @@ def rank_losses(
     scenarios: NDArray[Any],
     times: NDArray[np.float64],
 ) -> list[Row]:
-    """The rows of one place; times [strategy, scenario], infinite where nothing is feasible."""
-    # A scenario in which nothing is feasible compares no strategies, unless all are such.
+    """Rows of one place; times [strategy, scenario], infinite where nothing is feasible."""
+    # Ignore scenarios in which no strategy is feasible, unless that is the case in all.
     possible = np.isfinite(times).any(axis=0)
     if possible.any():
         times, scenarios = times[:, possible], scenarios[possible]
@@ -118,7 +117,7 @@ def rank_losses(
                 **labels,
                 "strategy": str(strategy),
                 "worst_loss": None if infeasible else float(loss[worst]),
-                # The best throughout loses nowhere.
+                # A strategy that is always the best loses nowhere.
                 "worst_at": None if infeasible or not loss[worst] else _plain(scenarios[worst]),
                 "mean_loss": None if infeasible else float(loss.mean()),
                 "infeasible_at": infeasible,
@@ -132,12 +131,12 @@ def rank_losses(
 
 
 def _plain(value: Any) -> Any:
-    """The value as a Python number or text."""
+    """Convert a value to a Python number or text."""
     return value.item() if hasattr(value, "item") else str(value)
 
 
 def _regret_draws(reader: Reader, selection: Selection | None, objective: Objective) -> list[Row]:
-    """The rows of all places, over draws of what is not known of the machine."""
+    """Rows of all places, over draws of uncertain machine parameters."""
     grid = reader.grid
     if grid.spec.oracle != "machine":
         raise InputError(
@@ -159,7 +158,7 @@ def _regret_draws(reader: Reader, selection: Selection | None, objective: Object
 
 
 def _rank_draws(grid: "Grid", labels: Row, rows: list[Row], objective: Objective) -> list[Row]:
-    """The rows of one place, of the strategies' best configurations."""
+    """Rows of one place, from the strategies' best configurations."""
     from sweep.cases.probability import draw_seconds  # late: imports JAX
     from sweep.cases.scenarios import describe_draw
 
@@ -177,7 +176,7 @@ def _rank_draws(grid: "Grid", labels: Row, rows: list[Row], objective: Objective
             return None
         return describe_draw(grid, by_label[row["strategy"]], fastest[draw], draw)
 
-    # A strategy that does not fit fits in no draw: their numbers would say nothing.
+    # Feasibility does not depend on the draw: say so instead of listing all draws.
     return [
         {
             **row,

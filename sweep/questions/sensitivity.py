@@ -1,11 +1,11 @@
 """Sensitivity: which upgrade pays, by derivatives of the oracle itself.
 
-An elasticity is d log T / d log x, by differences through both stages: 0.3 means 0.3 % more time
-for 1 % more of x. Groups, segments and stages stay as they are. At a kink, as where another
-algorithm becomes the fastest, it is the slope towards more of x.
+An elasticity is d log T / d log x: 0.3 means 0.3 % more time for 1 % more of x. Groups, segments
+and stages stay fixed. At a kink, where for example another algorithm becomes the fastest, it is the
+slope towards more of x.
 
-All parameters are varied in one call, in numpy: 10 ms a cell, where a program of derivatives takes
-2 s to compile for each strategy. Times have 16 digits, so that slopes have nine.
+It is found by differences, with all parameters varied in one call in numpy: 10 ms per cell, while a
+compiled derivative takes 2 s for each strategy. Times have 16 digits, which leaves nine for slopes.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,27 +38,27 @@ from sweep.cells.space import Space, open_space, write_cell
 Row = dict[str, Any]
 Step = tuple[str, float]  # a parameter and its factor
 
-# Cells of a strategy that are differentiated one by one.
+# Most cells of a strategy, which are differentiated one by one.
 MOST_CELLS = 256
 # An upgrade halves a time, or doubles a rate.
 HALF, DOUBLE = 0.5, 2.0
 UPGRADES = {HALF: "halved", DOUBLE: "doubled"}
-# The step of differences: what a slope is off is 3e-11 where times bend, and as much by rounding.
+# Step of the differences: curvature and rounding each add an error of about 3e-11 to a slope.
 STEP = 1.00001
-# Elasticities below it are rounding.
+# Smaller elasticities are rounding errors.
 NOTHING = 1e-9
 
 
 def list_sensitivities(
     cube: Source, selection: Selection | None = None, max_global_batch: int | None = None
 ) -> list[Row]:
-    """A row for each allowed cell of the slice and each parameter that its time depends on.
+    """One row for each allowed cell of the slice and each parameter on which its time depends.
 
     Keys: labels and axes, parameter, `value` in SI units (the first of several levels),
-    `elasticity` d log T / d log x of the time T of an epoch, and the effect of an upgrade:
-    `upgrade`, halved where less is better, else doubled, and `change` of the time, (T' - T) / T;
-    None where the value would be out of bounds, as of an efficiency of 0.9. The largest gain comes
-    first in each cell. InputError: more than 256 cells per strategy.
+    `elasticity` d log T / d log x of the epoch time T, and the effect of an `upgrade`: the value is
+    halved if less is better, else doubled; `change` is (T' - T) / T. Both are None if the new value
+    would be out of bounds, as twice an efficiency of 0.9. The largest gain comes first in each
+    cell. InputError: more than 256 cells per strategy.
     """
     space = open_space(cube, selection, max_global_batch)
     space.expect_few(MOST_CELLS)
@@ -75,7 +75,7 @@ sensitivity = tabulate("sensitivity", list_sensitivities)
 
 
 def _list_rows(space: Space, index: Index, cell: dict[str, float]) -> Iterator[Row]:
-    """The rows of one cell, none of a forbidden one."""
+    """Yield the rows of one cell; none if it is forbidden."""
     place: Row = space.name(index) | write_cell(cell)
     case, division = build_stages(space.grid, index, place)
     if int(number(answer_case(case).limit)) & FORBIDS:
@@ -83,7 +83,7 @@ def _list_rows(space: Space, index: Index, cell: dict[str, float]) -> Iterator[R
     elasticities = {
         name: elasticity
         for name, elasticity in find_elasticities(case, division).items()
-        # A parameter of the other oracle cannot be set.
+        # Skip parameters that the oracle does not take.
         if abs(elasticity) > NOTHING and PARAMETERS[name].oracle in (None, space.grid.spec.oracle)
     }
     upgrades = _list_upgrades(case, elasticities)
@@ -102,7 +102,7 @@ def _list_rows(space: Space, index: Index, cell: dict[str, float]) -> Iterator[R
 
 
 def _list_upgrades(case: Case, elasticities: Mapping[str, float]) -> dict[str, float]:
-    """The factor of each parameter that saves time, where its value is then within bounds."""
+    """Factor of each parameter that saves time, if the new value is within bounds."""
     factors = {name: HALF if slope > 0 else DOUBLE for name, slope in elasticities.items()}
     return {
         name: factor
@@ -112,7 +112,7 @@ def _list_upgrades(case: Case, elasticities: Mapping[str, float]) -> dict[str, f
 
 
 def build_stages(grid: Grid, index: Index, row: Row) -> tuple[Case, Division]:
-    """The one cell of a row as both stages take it, with the choices of `best` settled."""
+    """Case and division of a row's cell, for both stages, with the choices of `best` settled."""
     chosen = list_degrees(grid, row)
     case = build_row_case(grid, row | chosen)
     sizes = {"group": chosen["group_size"], "segments": chosen["segment_count"] or 1}
@@ -125,11 +125,10 @@ def build_stages(grid: Grid, index: Index, row: Row) -> tuple[Case, Division]:
 
 
 def find_elasticities(case: Case, division: Division) -> dict[str, float]:
-    """d log T / d log x of every continuous parameter, at one cell."""
-    # A percentage of 0, or of infinity, is no change.
+    """Elasticity d log T / d log x of every continuous parameter, at one cell."""
+    # A relative step does not change a value of 0 or infinity.
     names = [name for name in UPGRADABLE if 0 < abs(read_value(case, name)) < np.inf]
-    # To one side alone: to the other, counts of tiles jump. With the second step, times that bend
-    # are no error.
+    # Steps go up only, since counts of tiles jump below. The second step cancels the curvature.
     steps = [(name, step) for step in (STEP, STEP**2) for name in names]
     near, far = np.log(_find_ratios(case, division, steps)).reshape(2, -1)
     slopes = (4 * near - far) / (2 * np.log(STEP))
@@ -139,16 +138,16 @@ def find_elasticities(case: Case, division: Division) -> dict[str, float]:
 
 
 def find_changes(case: Case, division: Division, factors: Mapping[str, float]) -> dict[str, float]:
-    """The change of the time by the factor of each parameter alone, (T' - T) / T."""
+    """Relative change of the time by the factor of each parameter alone, (T' - T) / T."""
     ratios = _find_ratios(case, division, list(factors.items()))
     return {name: float(ratio - 1) for name, ratio in zip(factors, ratios, strict=True)}
 
 
 def _find_ratios(case: Case, division: Division, steps: Sequence[Step]) -> Floats:
-    """The time of an epoch after each step over that before [step]."""
+    """Ratio of the epoch time after each step to that before [step]."""
     names, by = ("", *(name for name, _ in steps)), (1.0, *(factor for _, factor in steps))
     factors = {name: np.where(np.array(names) == name, by, 1.0) for name, _ in steps}
-    # Spreads are most of an answer, and no time follows from them.
+    # Without uncertainty: spreads are most of the work of an answer, and are not needed.
     times = fetch(_find_times(replace(case, uncertainty=None), division, factors))
     before, *after = np.broadcast_to(np.ravel(times), len(by))
     ratios: Floats = np.array(after) / before
@@ -157,5 +156,5 @@ def _find_ratios(case: Case, division: Division, steps: Sequence[Step]) -> Float
 
 @compiled(numpy=True)
 def _find_times(case: Case, division: Division, factors: Mapping[str, Cells]) -> Cells:
-    """The time of an epoch at one cell [s], the last dimension that of the factors."""
+    """Epoch time at one cell [s], with the factors along the last dimension."""
     return evaluate_points(Points(scale_parameters(case, factors), division)).epoch_time

@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING, Any
 from grids.reading.units import format_quantity
 from sweep.show.columns import format_percent
 from sweep.show.data import Format
-from sweep.show.rows import show_sections
+from sweep.show.rows import show_one, show_sections
 from sweep.show.tables import print_table
 from sweep.show.visible import tell
 
 if TYPE_CHECKING:
+    from sweep.importing.graph import ImportedNetwork
     from sweep.importing.machine import ImportedMachine
 
 
@@ -45,3 +46,17 @@ def _describe(row: dict[str, Any]) -> dict[str, str | int]:
         "above 1 MB": format_percent(row["median_error_above_1MB"]),
         "worst": format_percent(row["worst_error"]),
     }
+
+
+def show_network(network: "ImportedNetwork", form: Format) -> None:
+    """Print what a network has; notes on stderr."""
+    table = network.table
+    row = {
+        "model": network.architecture.name,
+        "layers": len(table),
+        "parameters": table.parameters,
+        "macs": table.macs,
+    }
+    show_one(row, form)
+    for note in network.notes:
+        tell(f"paradl: {note}")

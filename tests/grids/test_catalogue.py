@@ -1,4 +1,4 @@
-"""Every entry of the catalogue, against published facts."""
+"""Every entry of the catalogue against published facts."""
 
 import re
 from itertools import pairwise
@@ -56,13 +56,13 @@ def test_published_counts(model: str, extent: int, parameters: int, gmacs: float
 
 
 def test_unet3d() -> None:
-    """MLPerf's: level by level, from its description; its source prints no count of parameters."""
+    """MLPerf's, level by level, from its description; the source prints no parameter count."""
     filters = (32, 64, 128, 256, 320, 320)
     down = [27 * (1 * 32 + 32 * 32)]
     down += [27 * (above * n + n * n) for above, n in pairwise(filters)]
     raised = [8 * below * n + n for n, below in pairwise(filters)]
     up = [27 * (2 * n * n + n * n) for n in filters[:-1]]
-    # Two normalisations a level and way, each with a scale and a shift.
+    # Two normalisations per level and direction, each with a scale and a shift.
     norms = 2 * 2 * sum(filters) + 2 * 2 * sum(filters[:-1])
     layers = table("unet3d", 1, 128, 128, 128, targets=3)
     assert layers.parameters == sum(down) + sum(raised) + sum(up) + norms + 32 * 3 + 3 == 31_190_243
@@ -129,7 +129,7 @@ PEAKS = [
     ("tpu-v4", (275 / 6, None, None, 275), "bf16"),
     ("tpu-v5p", (459 / 6, None, None, 459), "bf16"),
 ]
-# Of products of transformers: fp8, mxfp8, nvfp4; machines that are not here have none.
+# Peaks for transformers in fp8, mxfp8, nvfp4; machines not listed have none.
 LOW_PEAKS = {
     **dict.fromkeys(("dgx-h100", "dgx-h200", "grand-teton"), (1979, None, None)),
     "mi300x": (2614.9, None, None),
@@ -159,14 +159,14 @@ def test_low_peaks_of_machines(name: str) -> None:
     assert low == [None if peak is None else pytest.approx(peak * 1e12) for peak in stated]
 
 
-# What a source says of which numbers.
+# Numbers that a source states.
 NUMBERS = {
     "peaks and memory": r"peaks?\b.*memory|memory.*peaks?\b",
     "efficiency": "assumption: efficiency",
     "latencies": r"latencies.*NCCL|NCCL.*latencies",
     "network": r"adapters|Gbit/s|units|pods|cubes",
 }
-# Of ABCI the paper states all.
+# The paper states all numbers of ABCI.
 OTHERS = [name for name in list_names("system") if name != "abci"]
 
 

@@ -1,4 +1,4 @@
-"""Laws of a spec's models: where the file that it names is looked for."""
+"""Convergence laws of a spec: where the file is looked for."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Grids: labels and axes of a spec, and the same grid again from what it writes down."""
+"""Grids: labels and axes of a spec, and the same grid restored from its definition."""
 
 import json
 from collections.abc import Mapping
@@ -62,7 +62,7 @@ def grid(base: Path = Path(), changes: Mapping[str, object] | None = None, **axe
 
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
-    """A user's own model, dataset and system."""
+    """A user's own model, data set and system."""
     for name, text in (("tiny", TINY), ("squares", SQUARES), ("pair", PAIR)):
         (tmp_path / f"{name}.yaml").write_text(text)
     return tmp_path
@@ -78,14 +78,14 @@ def same(one: Answer, other: Answer) -> None:
 
 
 def answered(space: Grid, index: Index, axes: Mapping[str, Floats] | None = None) -> Answer:
-    """The answer of a case that exists."""
+    """Answer a case that must exist."""
     case = space.case(index, axes)
     assert case is not None
     return answer_case(case)
 
 
 def mask_of(space: Grid) -> tuple[bool, ...]:
-    """The layers to split that the first model's files name."""
+    """Return the layers to split in the first model's file."""
     workload = space.workload(0, 0, 0)
     assert workload is not None
     assert workload.mask is not None
@@ -93,7 +93,7 @@ def mask_of(space: Grid) -> tuple[bool, ...]:
 
 
 def seconds_of(space: Grid) -> Floats | None:
-    """The first model's times of layers, None where the roofline is to tell them."""
+    """Return the first model's layer times; None for the roofline."""
     workload = space.workload(0, 0, 0)
     assert workload is not None
     return workload.seconds
@@ -208,18 +208,12 @@ def test_files_of_paradls_bring_their_dataset_and_their_split_layers() -> None:
         ({"system": "./none.yaml"}, "none.yaml:"),
         ({"dataset": None}, "axes.dataset:"),
         ({"model": ["vgg16", "vgg16"]}, "axes.model: 'vgg16'"),
-        (
-            {"model": ["COSMOFLOW.net", "COSMOFLOW.net_256"], "dataset": None},
-            "axes.model:",
-        ),
+        ({"model": ["COSMOFLOW.net", "COSMOFLOW.net_256"], "dataset": None}, "axes.model:"),
         (
             {"strategy": ["spatial:split=wh", "spatial:split=hw"]},
             "axes.strategy: 'spatial:split=hw'",
         ),
-        (
-            {"model": {"file": "vgg16", "layers": "filter_vgg.lc"}},
-            "layers:",
-        ),
+        ({"model": {"file": "vgg16", "layers": "filter_vgg.lc"}}, "layers:"),
         (
             {"model": {"file": "COSMOFLOW.net", "layer": "a.lc"}},
             "unknown key 'layer' beside 'file'",
@@ -234,7 +228,7 @@ def test_mistakes(axes, message) -> None:
 
 
 def test_a_spec_in_yaml_is_the_same_grid(tmp_path: Path) -> None:
-    """What the user writes and what the definition writes are one language."""
+    """Specs and definitions share one language."""
     space = grid()
     path = tmp_path / "again.yaml"
     path.write_text(yaml.safe_dump(space.definition()))

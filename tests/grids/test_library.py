@@ -1,4 +1,4 @@
-"""Finding entries by name, by path, and by definition."""
+"""Look-up of entries by name, by path, and by definition."""
 
 import json
 from pathlib import Path
@@ -54,7 +54,7 @@ def test_a_file_that_is_not_there() -> None:
         find("system", "./abci.yaml", Path("nowhere"))
 
 
-# A reference, and the label, precision and peak of what it stands for.
+# A reference, with the name, precision and peak of its system.
 SETTINGS = [
     ("dgx-h100", "dgx-h100", "amp", 989e12),
     ("dgx-h100:precision=tf32", "dgx-h100:precision=tf32", "tf32", 494.5e12),
@@ -99,7 +99,7 @@ def test_software_of_a_system(reference: str, label: str, software: str, precisi
 
 @pytest.mark.parametrize("name", ["mine.yaml", "a:b.yaml", "a:b=c/mine.yml"])
 def test_settings_behind_a_path(name: str, tmp_path: Path) -> None:
-    """A path may have colons of its own."""
+    """A path may contain colons."""
     path = tmp_path / name
     path.parent.mkdir(exist_ok=True)
     text = (CATALOGUE / "systems" / "dgx-a100.yaml").read_text()
@@ -206,10 +206,7 @@ def test_a_mistake_in_a_definition_has_its_name() -> None:
     [
         ({"file": {"a": 1}}, "file:"),
         ({"file": "./COSMOFLOW.net", "layers": [1]}, "layers:"),
-        (
-            {"file": "./COSMOFLOW.net", "layers": "~no-such-user/x.lc"},
-            "~no-such-user/x.lc:",
-        ),
+        ({"file": "./COSMOFLOW.net", "layers": "~no-such-user/x.lc"}, "~no-such-user/x.lc:"),
         ({"file": "alexnet", "layer": "x"}, "unknown key 'layer' beside 'file'; did you mean 'l"),
     ],
 )

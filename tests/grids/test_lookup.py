@@ -1,4 +1,4 @@
-"""Looking calibrations up: each system takes the one that its runs were measured on."""
+"""Look-up of calibrations: every system gets the one measured on it."""
 
 import json
 from itertools import pairwise
@@ -34,7 +34,7 @@ def test_auto_takes_what_is_shipped_for_each_system() -> None:
 
 
 def test_a_system_of_ones_own_is_another_machine() -> None:
-    """Even with the PEs and network of ABCI: nobody measured it."""
+    """Even with the PEs and network of ABCI it was not measured."""
     definition = read("abci").systems[0].definition() | {"name": "ours"}
     assert read([definition]).calibrations == {}
 

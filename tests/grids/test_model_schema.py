@@ -1,4 +1,4 @@
-"""The JSON schema of a model's file: it takes what we read, and refuses what we refuse."""
+"""The JSON schema of model files accepts what we accept, and refuses what we refuse."""
 
 import re
 from pathlib import Path
@@ -25,7 +25,7 @@ def test_it_is_a_schema() -> None:
 
 
 def make_model(example: Any) -> Any:
-    """A fragment of the page as a file."""
+    """Return a fragment of the page as a file."""
     whole = {"name": "net", "rank": 2, "layers": example}
     return whole if isinstance(example, list) else example
 

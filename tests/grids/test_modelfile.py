@@ -1,4 +1,4 @@
-"""Model files with settings: what they write out, and what is refused."""
+"""Model files with settings: what they expand to, and what is refused."""
 
 import time
 from pathlib import Path
@@ -15,13 +15,13 @@ from grids.reading.errors import InputError
 
 
 def read(**parts: Any) -> Architecture:
-    """The network of a file with these keys."""
+    """Read the network of a file with these keys."""
     usual = {"name": "net", "rank": 2, "settings": {}}
     return read_architecture(usual | parts, "net.yaml", Path())
 
 
 def write(layers: list[Any], **parts: Any) -> list[Any]:
-    """The plain steps of a file, as words with their settings."""
+    """List the plain steps of a file as words with their settings."""
     definition: Any = read(layers=layers, **parts).definition()
     plain = Architecture.from_definition(definition)
     return [{step.word: step.settings.name} for step in plain.steps]
@@ -55,14 +55,14 @@ def test_repetitions_count_from_0() -> None:
 
 
 def test_a_repetition_without_an_index_stays_one_step() -> None:
-    """It names its layers by itself."""
+    """The repetition names its layers itself."""
     steps = [{"repeat": {"times": "$n", "layers": ["relu"]}}]
     layers = read(layers=steps, settings={"n": 2}).layers_for((3, 8, 8), 10)
     assert layers.names == ("repeat1.1.relu1", "repeat1.2.relu1")
 
 
 def test_every_other_block_is_another() -> None:
-    """As transformers with experts in every n-th block."""
+    """As in transformers with experts in every n-th block."""
     choice = {"if": "$(i % 2 == 1)", "then": [{"tanh": "expert$i"}], "else": [{"relu": "mlp$i"}]}
     assert write([loop(3, choice)]) == [{"relu": "mlp0"}, {"tanh": "expert1"}, {"relu": "mlp2"}]
 
@@ -87,7 +87,7 @@ def test_words_of_steps_may_be_settings() -> None:
 
 
 def test_a_family_of_the_user_s(tmp_path: Path) -> None:
-    """Its layers with the model's settings; the definition needs neither file."""
+    """A family's layers with the model's settings; the definition needs neither file."""
     family = "settings: {width: required}\nlayers: [{fc: $width}]\n"
     (tmp_path / "mine.yaml").write_text(family)
     (tmp_path / "net.yaml").write_text("name: a\nrank: 2\nfamily: {name: ./mine.yaml, width: 8}\n")
@@ -195,7 +195,7 @@ def test_a_file_that_would_never_end(name: str) -> None:
 
 
 def test_layers_that_stand_inside_themselves() -> None:
-    """As only Python can give them."""
+    """Values that only Python can create."""
     steps: list[Any] = ["relu"]
     steps.append({"residual": steps})
     with pytest.raises(InputError, match="nested deeper than 100 levels"):

@@ -1,4 +1,4 @@
-"""References: what is a name, a path, a file of a framework."""
+"""References: names, paths, and files of other frameworks."""
 
 import pytest
 
@@ -30,6 +30,6 @@ def test_names_and_paths_pass(kind, reference):
     ],
 )
 def test_slips_are_refused(kind, reference, message):
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as error:
         check_name(kind, reference)
-    assert message in str(told.value)
+    assert message in str(error.value)

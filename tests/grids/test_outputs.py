@@ -1,4 +1,4 @@
-"""What a spec may ask a sweep to keep: elasticities' names, and what is said of wrong ones."""
+"""Outputs of a sweep: names of elasticities, and messages about wrong names."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Ranges: values between two ends, of which no grid is made."""
+"""Ranges: values between two ends, which grids refuse."""
 
 import numpy as np
 import pytest

@@ -42,10 +42,7 @@ ROWS = {"group": [4, 8], "inter_bandwidth": [25e9, 10e9]}
 @pytest.mark.parametrize(
     "form",
     [
-        [
-            {"group": 4, "inter_bandwidth": "25 GB/s"},
-            {"inter_bandwidth": "10 GB/s", "group": 8},
-        ],
+        [{"group": 4, "inter_bandwidth": "25 GB/s"}, {"inter_bandwidth": "10 GB/s", "group": 8}],
         {"columns": {"group": [4, 8], "inter_bandwidth": ["25 GB/s", 10e9]}},
     ],
 )

@@ -1,4 +1,4 @@
-"""Specs: what a user writes, and where each mistake is pointed at."""
+"""Specs: what users write, and where mistakes are reported."""
 
 from pathlib import Path
 from typing import get_args
@@ -38,7 +38,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def message(file: Path, old: str, new: str) -> str:
-    """What is said where `new` stands in place of `old`; the path left out."""
+    """Return the message for `new` in place of `old`, without the path."""
     assert SPEC.count(old) == 1
     file.write_text(SPEC.replace(old, new))
     with pytest.raises(InputError) as error:
@@ -78,7 +78,7 @@ def spec_of(axes: dict[str, object], **keys: object) -> Spec:
 
 @pytest.mark.parametrize("parameter", PARAMETERS.values(), ids=lambda parameter: parameter.name)
 def test_every_parameter_is_an_axis_or_fixed(parameter: Parameter) -> None:
-    """As the table has it: a row that is added there is a key of every spec."""
+    """Following the table: a new row there is a key of every spec."""
     name, value = parameter.name, parameter.write(1.0)
     oracle = parameter.oracle or "paper"
     assert spec_of({name: value}, oracle=oracle).axes.numeric[name].values.tolist() == [1.0]
@@ -99,7 +99,7 @@ WORDS = [
 
 @pytest.mark.parametrize(("name", "word"), WORDS)
 def test_every_choice_is_a_key(name: str, word: str) -> None:
-    # Table III knows no recomputing, nor a collective in two levels; its "best" is its own.
+    # Table III has no recomputation and no two-level collective; "best" is its own.
     of_machine = name == "recompute" or word in ("two-level", "auto")
     oracle = "machine" if of_machine else "paper"
     assert getattr(spec_of({}, **{"oracle": oracle, name: word}), name) == word
@@ -107,7 +107,7 @@ def test_every_choice_is_a_key(name: str, word: str) -> None:
 
 @pytest.mark.parametrize("name", ["gamma", "delta", "half_channels", "layer_overhead"])
 def test_what_the_oracle_does_not_know_is_refused(name: str) -> None:
-    """As an axis and fixed; the message says what to write instead."""
+    """Both as an axis and fixed; the message says what to write instead."""
     owner = PARAMETERS[name].oracle
     other = "machine" if owner == "paper" else "paper"
     refused = f"'{name}' is no parameter of 'oracle: {other}'; .*oracle: {owner}'"
@@ -208,7 +208,7 @@ def test_a_spec_is_frozen() -> None:
 
 
 def test_its_schema_can_be_published() -> None:
-    """Editors complete and check a user's file by it."""
+    """Editors use it to complete and check a user's file."""
     schema = Spec.model_json_schema()
     pe = schema["$defs"]["Axes"]["properties"]["pe"]
     assert pe["description"] == "the number of processing elements (PEs) [1]"
@@ -216,7 +216,7 @@ def test_its_schema_can_be_published() -> None:
 
 
 def test_its_schema_has_the_short_forms() -> None:
-    """One name instead of a list, and quantities with units, as the README writes them."""
+    """A name instead of a list, and quantities with units, as in the README."""
     schema = Spec.model_json_schema()
     alone, listed = schema["$defs"]["Axes"]["properties"]["strategy"]["anyOf"]
     assert alone == {"type": "string"}

@@ -1,4 +1,4 @@
-"""Blocks of transformers, from the layers of a network."""
+"""Blocks of transformers, derived from a network's layers."""
 
 from pathlib import Path
 
@@ -29,7 +29,7 @@ def read(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_blocks_hold_all_parameters(name):
-    """With whole tables, which a layout pads."""
+    """With unpadded tables, which a layout pads."""
     net = read(name)
     held = [net.front, net.back, *(net.kinds[kind] for kind in net.order)]
     tables = (1 if net.ties else 2) * net.vocabulary * net.hidden
@@ -52,7 +52,7 @@ def measure(net, length, *rows):
 
 
 def test_a_vision_transformer():
-    """Korthikanti's 34 without masks, of 14 x 14 patches and a class token; 304 M parameters."""
+    """Korthikanti's 34 without masks, for 14 x 14 patches and a class token; 304 M parameters."""
     net = read("vit_l_16")
     parts, _ = measure(net, net.length, (1, 1, 1, 1, 1, 1, 8, 0, 0, 0))
     patches, tokens = IMAGES.shape[1] // 16 * (IMAGES.shape[2] // 16), 8 * net.length
@@ -65,14 +65,14 @@ def test_a_vision_transformer():
 
 
 def test_an_encoder_and_a_decoder():
-    """T5-11B by hand: each decoder's block has a second attention, to what the encoder gives."""
+    """T5-11B by hand: decoder blocks have a second attention, to the encoder's output."""
     h, inner, f, u = 1024, 128 * 128, 65536, 2 * 512
     net = read("t5_11b")
     parts, _ = measure(net, 512, (1, 1, 1, 1, 1, 1, 2, 0, 0, 0), (8, 1, 1, 1, 1, 1, 2, 0, 0, 1))
     padded = 32768  # from 32,128, to a multiple of 128 x 8
     norms, attention, mlp = 2 * 2 * h, 2 * 4 * inner, 2 * f
     encoder, decoder = 2 * norms + attention + mlp, 3 * norms + 2 * attention + mlp
-    # The encoder's last norm reads one tensor and gives another to all blocks of the decoder.
+    # The encoder's last norm reads one tensor, and gives another to all blocks of the decoder.
     assert parts["activations"][0] == u * (24 * (encoder + decoder) + norms + 8)
     wide = u * 24 * (3 * attention + 2 * mlp) / 8
     assert parts["activations"][1] == wide + u * ((24 * 5 + 1) * norms / 8 + 8)
@@ -82,7 +82,7 @@ def test_an_encoder_and_a_decoder():
 
 
 def test_a_stage_of_the_decoder_holds_what_the_encoder_gives():
-    """Of two stages the second one has the table of words, as the first; it alone reads both."""
+    """With two stages both have the table of words; the second reads both streams."""
     net = read("t5_11b")
     parts, stages = measure(net, 512, (1, 1, 2, 1, 1, 1, 1, 0, 0, 0))
     table, inner = 32128 * 1024, 128 * 128

@@ -1,4 +1,4 @@
-"""What files state and the oracle does not use: never in silence."""
+"""Keys of files that the oracle ignores are always reported."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What groups leave whole of networks with sequences is said, and refused where it is asked for."""
+"""Sequence layers that groups leave whole are reported, and splitting them is refused."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Suggestions: what a slip is told, and what is no slip."""
+"""Suggestions for misspelt names."""
 
 import pytest
 
@@ -29,9 +29,9 @@ def test_the_order_of_a_hybrid_is_ours():
     ],
 )
 def test_other_names_of_strategies(name, advice):
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as error:
         parse_strategy(name)
-    assert advice in str(told.value)
+    assert advice in str(error.value)
 
 
 @pytest.mark.parametrize("name", FOLLOWS)

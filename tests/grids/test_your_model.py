@@ -1,4 +1,4 @@
-"""docs/your-model.md: every example is read as it stands, and every word has one."""
+"""docs/your-model.md: every example can be read, and every word has one."""
 
 import re
 from pathlib import Path
@@ -21,7 +21,7 @@ WHOLE = {each["name"]: each for each in EXAMPLES if isinstance(each, dict)}
 
 
 def infer(layers: list[object]) -> LayerTable:
-    """The layers of steps that take 128 channels of 28 x 28."""
+    """Return the layers of steps on 128 channels of 28 x 28."""
     net = Architecture.from_definition({"name": "page", "rank": 2, "layers": layers})
     return net.layers_for((128, 28, 28), 1000)
 
@@ -51,7 +51,7 @@ def test_every_setting_is_told() -> None:
 
 
 def test_the_small_mobilenet() -> None:
-    """Weights by hand: of each convolution and normalisation, of the gate and of the classifier."""
+    """Weights by hand: of each convolution and normalisation, the gate and the classifier."""
     net = Architecture.from_definition(WHOLE["small_mobilenet"])
     layers = net.layers_for((3, 224, 224), 1000)
     first = 27 * 16 + 2 * 16
@@ -63,7 +63,7 @@ def test_the_small_mobilenet() -> None:
 
 
 def test_the_small_vision_transformer() -> None:
-    """Weights by hand: patches, tokens, six blocks, and what is behind them."""
+    """Weights by hand: patches, tokens, six blocks, and the layers after them."""
     layers = Architecture.from_definition(WHOLE["small_vit"]).layers_for((3, 224, 224), 1000)
     c, t, h = 192, 14 * 14 + 1, 768
     front = 3 * 16 * 16 * c + c + c + t * c

@@ -1,4 +1,4 @@
-"""How many examples a property is tried on: few and always the same, or many and always others."""
+"""Numbers of examples of properties: few and always the same, or many and always different."""
 
 from hypothesis import settings
 
@@ -6,7 +6,7 @@ EXPLORE = 10  # times as many examples, where each run draws others
 
 
 def limit_examples(count: int) -> settings:
-    """Settings for `count` examples; more with `--hypothesis-profile=explore` (conftest.py)."""
-    # The first three of five by default: always the same ones, and the suite has to end in minutes.
+    """Return settings for `count` examples; more with `--hypothesis-profile=explore`."""
+    # By default three of five, always the same ones, to keep the suite fast.
     few = max(3, count * 3 // 5)
     return settings(max_examples=few if settings().derandomize else EXPLORE * count)

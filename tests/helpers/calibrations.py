@@ -1,4 +1,4 @@
-"""Calibrations as plain data: of every parameter at its prior's median, or a multiple of it."""
+"""Calibrations as plain data, with every parameter at a multiple of its prior's median."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ def define_calibration(
     spread: float = 0.1,
     **changes: Any,
 ) -> dict[str, Any]:
-    """A calibration whose parameters are `times` their priors' medians, within their bounds."""
+    """Define a calibration whose parameters are `times` their priors' medians, within bounds."""
     priors = list_priors(precision, software)
     parameters = {
         key: {"value": min(times * prior.median, prior.high), "spread": spread}

@@ -1,4 +1,4 @@
-"""Random problems, in the engine's form and in the scalar reference's."""
+"""Random problems, for the engine and for the scalar reference."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -9,8 +9,9 @@ import numpy as np
 import reference
 from hypothesis import strategies as st
 
+from grids.entries.connections import Connection
 from grids.entries.strategies import Strategy
-from grids.entries.systems import Connection, Contention, Level, ProcessingElement, System
+from grids.entries.systems import Contention, Level, ProcessingElement, System
 from grids.inputs.case import Workload
 from grids.inputs.values import Settings
 from grids.models.flow import SAMPLE
@@ -33,7 +34,7 @@ sizes = st.integers(1, 24)
 
 @st.composite
 def layers(draw: st.DrawFn, rank: int) -> Layer:
-    """One layer of any kind; sizes need not fit its neighbours'."""
+    """Draw a layer of any kind; sizes need not match its neighbours'."""
     kind = draw(st.sampled_from(KINDS))
     flat = kind in ("fc", "free", "linear")
     windowed = kind in (*CONVOLUTIONS, "maxpool")
@@ -74,7 +75,7 @@ def _triple(rank: int, values: st.SearchStrategy[int], ones: bool) -> st.SearchS
 
 @st.composite
 def systems(draw: st.DrawFn) -> System:
-    """A machine of one to three levels."""
+    """Draw a machine of one to three levels."""
     node = draw(st.sampled_from((1, 4, 8)))
     spans = [node, node * 4, node * 32][: draw(st.integers(1, 3))]
     bandwidth = st.floats(1e8, 1e12)
@@ -107,7 +108,7 @@ def systems(draw: st.DrawFn) -> System:
 
 @st.composite
 def workloads(draw: st.DrawFn) -> Workload:
-    """Layers on a machine, measured or not, with or without an explicit mask."""
+    """Draw layers on a machine, measured or not, with or without an explicit mask."""
     count, rank = draw(st.sampled_from(LAYER_COUNTS)), draw(st.sampled_from((2, 3)))
     rows = [draw(layers(rank)) for _ in range(count)]
     if count == LAYER_COUNTS[0]:
@@ -127,7 +128,7 @@ def workloads(draw: st.DrawFn) -> Workload:
 
 @st.composite
 def graphs(draw: st.DrawFn, table: LayerTable) -> LayerTable:
-    """The same layers, which read any of those before them."""
+    """Draw connections: each layer reads any of those before it."""
     reads = [
         tuple(sorted(draw(st.sets(st.integers(SAMPLE, n - 1), min_size=1, max_size=3))))
         for n in range(len(table))
@@ -137,7 +138,7 @@ def graphs(draw: st.DrawFn, table: LayerTable) -> LayerTable:
 
 @st.composite
 def placed_groups(draw: st.DrawFn, layers: int) -> KnownGroups:
-    """Layers anywhere on two and on three devices, any segments of them on the critical path."""
+    """Draw placements on two and three devices, with any segments on the critical path."""
     groups = {}
     for devices, segments in product(range(2, min(4, layers + 1)), SEGMENTS):
         runs = st.integers(0, segments)
@@ -155,7 +156,7 @@ def placed_groups(draw: st.DrawFn, layers: int) -> KnownGroups:
 
 
 def reference_layers(workload: Workload) -> list[reference.Layer]:
-    """The rows of a table as the reference takes them."""
+    """Convert the rows of a table for the reference."""
     table = workload.table
     return [
         reference.Layer(
@@ -185,7 +186,7 @@ def list_extents(values: Iterable[float]) -> tuple[int, int, int]:
 
 
 def reference_machine(system: System) -> reference.Machine:
-    """A system as the reference takes it."""
+    """Convert a system for the reference."""
     return reference.Machine(
         peak_flops=system.pe.peak_flops,
         efficiency=system.pe.efficiency,
@@ -203,7 +204,7 @@ def reference_machine(system: System) -> reference.Machine:
 def reference_setup(
     workload: Workload, strategy: Strategy, settings: Settings, options: Mapping[str, Any]
 ) -> reference.Setup:
-    """What the reference is asked, but for p and batch, which each cell has its own."""
+    """Make the reference's input, apart from p and batch, which differ by cell."""
     parameters = dict(settings.parameters)
     group = strategy.group if isinstance(strategy.group, int) else parameters.get("group")
     own = strategy.segments if isinstance(strategy.segments, int) else None
@@ -226,5 +227,5 @@ def reference_setup(
 
 
 def at(setup: reference.Setup, p: float, batch: float) -> reference.Setup:
-    """The question of one cell."""
+    """Return the input of one cell."""
     return replace(setup, p=int(p), batch=float(batch))

@@ -1,4 +1,4 @@
-"""Small design spaces, and what the tests of the sweep do with their stores."""
+"""Small design spaces, and operations on their stores."""
 
 import os
 import resource
@@ -16,7 +16,7 @@ from sweep.cube.store import open_cube
 
 COMMAND = (sys.executable, "-c", "from sweep.cli.main import main; main()")
 
-# Epochs of two networks; of the second, no target is reached with more than 400 samples.
+# Epochs of two networks; the second never reaches its target with more than 400 samples.
 LAWS: list[dict[str, Any]] = [
     {
         "name": "alexnet",
@@ -37,7 +37,7 @@ LAWS: list[dict[str, Any]] = [
     },
 ]
 
-# Pairs that cannot exist, uneven PE counts, a group that is looked for, an axis more, every output.
+# Incompatible pairs, uneven PE counts, an optimised group, a parameter axis, every output.
 MIXED: dict[str, Any] = {
     "name": "mixed",
     "oracle": "paper",
@@ -61,7 +61,7 @@ MIXED: dict[str, Any] = {
     "outputs": list(OUTPUTS),
 }
 
-# Four fast blocks; two pairs cannot exist.
+# Four fast blocks; two pairs are incompatible.
 SMALL: dict[str, Any] = {
     "oracle": "paper",
     "axes": {
@@ -74,7 +74,7 @@ SMALL: dict[str, Any] = {
     },
 }
 
-# The same under one strategy: whoever sweeps it traces one program.
+# The same with one strategy, and so one program.
 DATA: dict[str, Any] = SMALL | {"axes": SMALL["axes"] | {"strategy": "data"}}
 
 
@@ -82,32 +82,33 @@ MARKS = "progress/done/c.0.0.0.0.0.0"  # the file of all marks of a small cube
 
 
 def unmark(url: object, *blocks: int) -> None:
-    """Say that blocks are not done."""
+    """Mark blocks as not done."""
     open_cube(str(url), "r+").mark(blocks, done=False)
 
 
 def zarr_array(group: zarr.Group, name: str) -> zarr.Array[Any]:
-    """An array of a group, in which a name may be a group, too."""
+    """Return an array of a group."""
     array = group[name]
     assert isinstance(array, zarr.Array)
     return array
 
 
 def stored(group: zarr.Group, name: str) -> np.ndarray[Any, Any]:
-    """All that an array of a group holds."""
+    """Read an array of a group."""
     return np.asarray(zarr_array(group, name)[:])
 
 
 def arrays(url: object) -> dict[str, bytes]:
-    """Every array's bytes but for the done-marks."""
+    """Return the bytes of every array except for the done-marks."""
     group = zarr.open_group(str(url), mode="r")
     return {name: np.asarray(array[:]).tobytes() for name, array in group.arrays()}
 
 
 @contextmanager
 def limit_file_sizes(most: int) -> Iterator[None]:
-    """Have the system refuse to this process what makes a file larger [B]; programs are compiled
-    before, since they are written, too.
+    """Make the system refuse files of this process above `most` bytes.
+
+    Compile programs before, since they are written, too.
     """
     before, top = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (most, top))
@@ -118,9 +119,9 @@ def limit_file_sizes(most: int) -> Iterator[None]:
 
 
 def refuse_writes(patch: pytest.MonkeyPatch, code: int, after: str = "") -> None:
-    """Have files refused as the system does, by this process alone.
+    """Make writes fail with an error of the system.
 
-    after: once a file is written whose name begins so; at once where it is empty.
+    after: only after a file with this prefix was written; at once if empty.
     """
     refused = not after
     put = zarr.storage.LocalStore.set

@@ -1,4 +1,4 @@
-"""Small questions about hybrids, and what is picked from their answers."""
+"""Small questions about hybrids, and rows of their answers."""
 
 from typing import Any
 
@@ -12,13 +12,13 @@ INCEPTION = ((2048, 4.0), (4096, 7.0), (8192, 12.0), (16384, 23.0))
 
 
 def tabulate(points: Any, **more: Any) -> Convergence:
-    """Measured points with a law that nothing is asked of."""
+    """Make a table of measured points; its law is not used."""
     listed = tuple(Point(global_batch=batch, epochs=epochs) for batch, epochs in points)
     return Convergence(**NAMES, epochs_min=1, critical_batch=1000, points=listed, **more)
 
 
 def ask(law: Convergence, pe: Any, speedups: dict[int, float], **more: Any) -> dict[str, Any]:
-    """The answer where speed-ups are given; SE is 1 where nothing else is said."""
+    """Ask with given speed-ups; scaling efficiency is 1 by default."""
     asked = {"batch": 64, "scaling_efficiency": 1.0} | more
     return sweep.hybrid("inception_v3", pe=pe, speedups=speedups, convergence=law, **asked)
 

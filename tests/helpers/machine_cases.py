@@ -1,4 +1,4 @@
-"""Random layers and runs, as the scalar machine oracle takes them."""
+"""Random layers and runs for the scalar machine oracle."""
 
 import math
 from dataclasses import replace
@@ -13,7 +13,7 @@ from reference_parts import Layer, Machine, Run
 
 @st.composite
 def layers(draw: st.DrawFn) -> Layer:
-    """A layer of whole rows: its parts are whole items, and bytes come out exactly."""
+    """Draw a layer whose parts are whole items, so that bytes are exact."""
     per_point = st.integers(0, 10**4).map(float)
     extents = st.tuples(*[st.sampled_from((1, 2, 5, 8, 16))] * 3)
     extents_x, extents_y = draw(extents), draw(extents)
@@ -54,7 +54,7 @@ FAST = replace(
 
 @st.composite
 def runs(draw: st.DrawFn, count: int) -> Run:
-    """Any group over `count` layers, with whole samples."""
+    """Draw any group over `count` layers, with whole samples."""
     group: Any = draw(st.sampled_from(("none", "spatial", "filter", "channel", "pipeline")))
     factors, p2 = (1, 1, 1), draw(st.sampled_from((1, 2, 3, 4, 6, 8)))
     ends: tuple[int, ...] = (count,)
@@ -89,7 +89,7 @@ parts_or_no_bound = parts | st.just(math.inf)
 
 @st.composite
 def machines(draw: st.DrawFn) -> Machine:
-    """FAST with any network, its levels wider and slower one by one, and any of what PEs lose."""
+    """Draw FAST with any network, each level wider and slower than the last, and any overheads."""
     wider = st.sampled_from((1, 2, 3, 4, 8))
     pes = list(accumulate([draw(wider) for _ in range(draw(st.integers(1, 4)))], mul))
     narrows = [draw(st.floats(1e8, 1e11))]

@@ -1,6 +1,6 @@
-"""Forms of the machine oracle at their limits: a table of docs/machine.md, How terms grow.
+"""Terms of the machine oracle at their limits: a table of docs/machine.md, How terms grow.
 
-python tests/helpers/machine_forms.py    # prints it, for the page
+python tests/helpers/machine_forms.py    # prints the table
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from kernels.names.terms import TERMS
 from kernels.namespace import use_numpy
 from kernels.oracle.answer import answer_case
 
-# PEs and samples a replica of each column; ABCI has 4 PEs a node, of which hybrids make groups.
+# PEs and samples per replica of each column; ABCI has 4 PEs per node, the groups of hybrids.
 LIMITS: dict[str, tuple[int, int]] = {
     "one PE": (1, 32),
     "one node": (4, 32),
@@ -29,7 +29,7 @@ LIMITS: dict[str, tuple[int, int]] = {
 
 @dataclass(frozen=True)
 class Form:
-    """A term where one form of it rules: of which network, strategy and system; why it is 0."""
+    """A term in a configuration where one form of it dominates; why: the reason where it is 0."""
 
     term: str
     strategy: str
@@ -41,7 +41,7 @@ class Form:
 
     @property
     def place(self) -> str:
-        """Where it is computed, in words: what is not ResNet-50's on ABCI is named."""
+        """The configuration, apart from ResNet-50 and ABCI."""
         system = self.system.removeprefix("abci").removeprefix(":")
         model = "" if self.model == "resnet50" else self.model
         stated = [f"{name}={value}" for name, value in self.parameters.items()]
@@ -130,7 +130,7 @@ FORMS = (
 
 
 def time_form(form: Form, pe: list[int], batch: list[int], **changed: Any) -> Floats:
-    """[pe, batch] seconds an iteration of a form's term, with priors but for what is `changed`."""
+    """Compute seconds per iteration [pe, batch] with priors, except for `changed` parameters."""
     labels = {name: getattr(form, name) for name in ("dataset", "system", "strategy")}
     spec: dict[str, object] = {
         "axes": {"model": [form.model], **labels, "pe": pe, "batch": batch},
@@ -146,7 +146,7 @@ def time_form(form: Form, pe: list[int], batch: list[int], **changed: Any) -> Fl
 
 
 def list_times(form: Form) -> dict[str, float]:
-    """Milliseconds an iteration at each limit."""
+    """Compute milliseconds per iteration at each limit."""
     pes, batches = (sorted({each[i] for each in LIMITS.values()}) for i in (0, 1))
     seconds = time_form(form, pes, batches)
     return {
@@ -156,12 +156,12 @@ def list_times(form: Form) -> dict[str, float]:
 
 
 def show_time(milliseconds: float) -> str:
-    """Three digits."""
+    """Format with three digits."""
     return f"{float(f'{milliseconds:.3g}'):,g}"
 
 
 def list_lines() -> list[str]:
-    """The lines of the table."""
+    """Return the lines of the table."""
     heads = ["term", "of", *LIMITS, "limits: where it is 0, and why"]
     rows = [heads, ["---"] * len(heads)]
     for form in FORMS:

@@ -1,4 +1,4 @@
-"""Three layers on a machine with round numbers, as the scalar machine oracle takes them."""
+"""Three layers on a machine with round numbers, for the scalar machine oracle."""
 
 from dataclasses import replace
 

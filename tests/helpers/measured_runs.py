@@ -1,4 +1,4 @@
-"""Rows of runs files that took just as long as the oracle says, of a machine that is known."""
+"""Rows of runs files whose times are exactly the oracle's, for a known machine."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -21,7 +21,7 @@ TIMES = {
 def predict_rows(
     configurations: Iterable[Configuration], system: str = "abci", calibration: object = "none"
 ) -> list[Row]:
-    """A row for each configuration."""
+    """Predict a row for each configuration."""
     return [_predict_row(each, system, calibration) for each in configurations]
 
 
@@ -38,7 +38,7 @@ def _predict_row(configuration: Configuration, system: str, calibration: object)
 
 
 def set_parameters(values: Mapping[str, float], **changes: Any) -> dict[str, Any]:
-    """A calibration of ABCI with these parameters, the others at their priors' medians."""
+    """Define a calibration of ABCI with these parameters, the others at their priors' medians."""
     definition = define_calibration(**changes)
     exact = {name: {"value": value, "spread": 0.1} for name, value in values.items()}
     return definition | {"parameters": definition["parameters"] | exact}

@@ -1,11 +1,11 @@
-"""Design spaces whose every number is pinned (tests/test_pins.py), and digests of their numbers.
+"""Design spaces whose numbers are all pinned (tests/test_pins.py), and their digests.
 
-Between them: every strategy, both oracles, odd PE counts, groups and segments fixed and chosen,
-weak and strong scaling, precisions, software, recomputation, accumulation, machine parameters as
-axes, percentiles and elasticities. Numbers are single precision, as a store holds them: the last
-bits of double precision, in which they are computed, differ from one compiler to the next.
+Together they have every strategy, both oracles, odd PE counts, fixed and chosen groups and
+segments, weak and strong scaling, precisions, software, recomputation, accumulation, machine
+parameters as axes, percentiles and elasticities. Numbers are in single precision, as in a store:
+the last bits of double precision differ from one compiler to the next.
 
-    python tests/helpers/pinned_spaces.py    # pins anew what was changed on purpose
+    python tests/helpers/pinned_spaces.py    # pins the present numbers, after intended changes
 """
 
 import hashlib
@@ -57,7 +57,7 @@ OUTPUTS = [*ANSWERS, *TERMS]
 
 
 def _space(oracle: str, axes: dict[str, Any], **spec: Any) -> dict[str, Any]:
-    """A spec of the three models under all strategies, but for what is given."""
+    """Make a spec of the three models under all strategies; `axes` and others replace parts."""
     every: dict[str, Any] = {**MODELS, "strategy": STRATEGIES, "pe": PES, "batch": [1, 7, 64]}
     return {"oracle": oracle, "outputs": OUTPUTS, "axes": {**every, **axes}, **spec}
 
@@ -162,7 +162,7 @@ SWEPT: dict[str, dict[str, Any]] = {
 
 
 def digest_store(name: str, url: str) -> dict[str, str]:
-    """SHA-256 of every array of a swept store but its marks, summaries too."""
+    """Return the SHA-256 of every array of a swept store, with summaries but without marks."""
     run(SWEPT[name], url)
     digests = {}
     for path, array in sorted(zarr.open_group(url, mode="r").members(max_depth=None)):
@@ -174,7 +174,7 @@ def digest_store(name: str, url: str) -> dict[str, str]:
 
 
 def digest(name: str) -> dict[str, str]:
-    """SHA-256 of every strategy's numbers in a space, as a store would hold them."""
+    """Return the SHA-256 of each strategy's numbers in a space, as stored."""
     cells = compute_cells(read_grid(SPACES[name]))
     labels, variables = cells["strategy"].values.tolist(), sorted(cells.data_vars, key=str)
     return {
@@ -184,7 +184,7 @@ def digest(name: str) -> dict[str, str]:
 
 
 def _hash(*arrays: NDArray[Any]) -> str:
-    """The digest of arrays' bits, but for those of NaN and of the sign of zero."""
+    """Return the digest of arrays' bits, with one NaN and one zero."""
     digester = hashlib.sha256()
     for array in arrays:
         values = array
@@ -196,7 +196,7 @@ def _hash(*arrays: NDArray[Any]) -> str:
 
 
 def pin_all() -> None:
-    """Write the digests of all spaces, as they are now, where the tests read them."""
+    """Write the present digests of all spaces to the file that the tests read."""
     pins = {name: digest(name) for name in SPACES}
     with tempfile.TemporaryDirectory() as folder:
         pins |= {f"swept: {name}": digest_store(name, f"{folder}/{name}") for name in SWEPT}

@@ -1,4 +1,4 @@
-"""Graphs small enough to be placed by hand, or by trying everything."""
+"""Graphs small enough to place by hand or by exhaustive search."""
 
 import random
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from grids.graphs.links import Links
 
 
 def diamond(branch: float = 3.0, size: float = 1.0) -> Graph:
-    """A stem, two branches that are alike, and a join: 1 s, `branch`, `branch`, 1 s a pass."""
+    """Make a stem, two equal branches and a join: 1 s, `branch`, `branch`, 1 s per pass."""
     times = {"stem": 1.0, "left": branch, "right": branch, "join": 1.0}
     operators = [Operator(name, time, time, kept=4.0) for name, time in times.items()]
     tensors = [
@@ -22,13 +22,13 @@ def diamond(branch: float = 3.0, size: float = 1.0) -> Graph:
 
 
 def join_devices(devices: int, latency: float = 0.0, seconds_per_byte: float = 0.0) -> Links:
-    """Devices that are all alike."""
+    """Make equal devices."""
     apart = 1.0 - np.eye(devices)
     return Links(latency * apart, seconds_per_byte * apart, tuple(range(devices)))
 
 
 def draw_graph(chance: random.Random, operators: int) -> Graph:
-    """A graph of so many operators: some take no time, some no bytes, some have no maker."""
+    """Draw a graph of `count` operators: some take no time, some have no bytes or no inputs."""
     return link_operators(
         "random",
         [
@@ -50,7 +50,7 @@ def draw_graph(chance: random.Random, operators: int) -> Graph:
 
 
 def draw_links(chance: random.Random, devices: int) -> Links:
-    """Links of so many devices, alike or each its own."""
+    """Draw links between devices, equal or different."""
     if chance.random() < 0.5:
         return join_devices(devices, 0.1, 0.5)
     latency, per_byte = np.zeros((2, devices, devices))
@@ -64,14 +64,14 @@ def draw_links(chance: random.Random, devices: int) -> Links:
 def unpack(
     graph: Graph,
 ) -> tuple[list[float], list[float], list[tuple[int, tuple[int, ...], float]]]:
-    """What the reference takes: times and tensors without classes."""
+    """Convert to the reference's input: times and tensors without classes."""
     tensors = [(each.maker, each.takers, each.bytes) for each in graph.tensors]
     forward = [each.forward for each in graph.operators]
     return forward, [each.backward for each in graph.operators], tensors
 
 
 def wire(links: Links) -> Callable[[int, int, float], float]:
-    """What a message takes, for the reference."""
+    """Return a message's time for the reference."""
     return lambda here, to, size: float(
         links.latency[here, to] + size * links.seconds_per_byte[here, to]
     )

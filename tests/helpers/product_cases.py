@@ -10,7 +10,7 @@ BYTES = ("bucket", "reserved")  # as users write them, with their unit
 
 @dataclass(frozen=True)
 class Degrees:
-    """Of each parallelism; 0: the layout does not name it. `kind` is what is divided into parts."""
+    """Degree of each parallelism; 0: not in the layout. kind: what is divided into parts."""
 
     replicas: int = 0
     spatial: int = 0
@@ -20,20 +20,20 @@ class Degrees:
 
     @property
     def inside(self) -> dict[str, int]:
-        """By name, from the one that users write first."""
+        """Degrees by name, in the order in which users write them."""
         every = {"spatial": self.spatial, self.kind: self.parts, "pipeline": self.pipeline}
         return {name: degree for name, degree in every.items() if degree}
 
     @property
     def p(self) -> int:
-        """All PEs."""
+        """Number of all PEs."""
         product = max(1, self.replicas)
         for degree in self.inside.values():
             product *= degree
         return product
 
     def write(self, dims: str, segments: int) -> str:
-        """As users do; without replicas one degree follows from the others."""
+        """Write the layout as users do; without replicas one degree follows from the others."""
         names, settings = [*self.inside], dict[str, object](self.inside)
         if len(names) == 1:
             settings = {"group": self.inside[names[0]]} if self.replicas else {}
@@ -50,7 +50,7 @@ class Degrees:
 
 @dataclass(frozen=True)
 class Case:
-    """A question to `sweep.predict`, and what the reference needs of it."""
+    """Arguments of `sweep.predict`, and what the reference needs of them."""
 
     model: dict[str, Any]
     dataset: dict[str, Any]
@@ -125,7 +125,7 @@ ENDS: st.SearchStrategy[list[Any]] = st.sampled_from(
 
 @st.composite
 def models(draw: st.DrawFn) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A network of windows of many sizes with a shortcut, and samples for it."""
+    """Draw a network with windows of many sizes and a shortcut, and samples for it."""
     rank = draw(st.sampled_from((2, 2, 3)))
     widths = st.sampled_from((8, 12, 16, 32))
     wide = draw(widths)
@@ -168,7 +168,7 @@ def models(draw: st.DrawFn) -> tuple[dict[str, Any], dict[str, Any]]:
 
 @st.composite
 def systems(draw: st.DrawFn) -> dict[str, Any]:
-    """A machine of one to three levels, with or without hosts between its PEs."""
+    """Draw a machine of one to three levels, with or without staging through hosts."""
     node = draw(st.sampled_from((4, 2, 8, 1)))
     spans = [node, node * 3, node * 96][: draw(st.sampled_from((3, 2, 1)))]
     levels = [
@@ -215,7 +215,7 @@ SETTINGS = st.fixed_dictionaries(
 
 @st.composite
 def cases(draw: st.DrawFn, degrees: st.SearchStrategy[Degrees]) -> Case:
-    """Any question about a layout of such degrees."""
+    """Draw a question about a layout of these degrees."""
     model, dataset = draw(models())
     dims = draw(st.sampled_from(("h", "w", "hw")))
     return Case(

@@ -1,4 +1,4 @@
-"""A question about a product of parallelisms, as the scalar reference takes it."""
+"""Questions about products of parallelisms, for the scalar reference."""
 
 from typing import Any
 
@@ -18,18 +18,18 @@ ITEMS = {"fp32": 4.0, "amp": 2.0}  # bytes; a gradient's are as many
 
 
 def make_table(case: Case) -> LayerTable:
-    """The layers of a case's network."""
+    """Return the layers of a case's network."""
     shape = tuple(case.dataset["shape"])
     return Architecture.from_definition(case.model).layers_for(shape, case.dataset["targets"])
 
 
 def make_rows(table: LayerTable) -> list[Layer]:
-    """The same as the reference takes them."""
+    """Convert the layers for the reference."""
     return [make_row(table, n, inputs=table.inputs[n]) for n in range(len(table))]
 
 
 def make_row(table: LayerTable, n: int, **others: Any) -> Layer:
-    """A layer of a network, and what a question adds to it."""
+    """Convert a layer, with what the question adds to it."""
     deep = bool((table.extents_x[:, 0] > 1).any())
     return Layer(
         x=table.x[n],
@@ -58,13 +58,13 @@ def name_kind(kind: str, deep: bool) -> Any:
 
 
 def read_number(text: str) -> float:
-    """The number of a quantity in units of the SI."""
+    """Return a quantity in SI units."""
     number, unit = text.split()
     return float(number) * (1e9 if unit.startswith("G") else 1)
 
 
 def make_machine(case: Case) -> Machine:
-    """The system with all parameters, none of which has its prior."""
+    """Convert the system with all parameters; none has its prior."""
     system, pe = case.system, case.system["pe"]
     item = ITEMS[system["precision"]]
     known: dict[str, Any] = dict(case.parameters)
@@ -99,7 +99,7 @@ def make_machine(case: Case) -> Machine:
 
 
 def find_factors(table: LayerTable, case: Case) -> Triple:
-    """Those of the authors' groups."""
+    """Return the factors of the authors' groups."""
     rows = [
         reference.Layer(
             name=table.names[n],
@@ -122,7 +122,7 @@ def find_factors(table: LayerTable, case: Case) -> Triple:
 
 
 def make_product(case: Case) -> Product:
-    """The layout, with stages."""
+    """Make the layout, with stages."""
     table, degrees = make_table(case), case.degrees
     rows, factors = make_rows(table), find_factors(table, case)
     windowed = [KINDS[kind].windowed for kind in table.kinds]

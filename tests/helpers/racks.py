@@ -1,4 +1,4 @@
-"""A network of nodes, racks and a system, with round numbers, to be worked out by hand.
+"""A network of nodes and racks with round numbers, to work out by hand.
 
 Nodes of 4 PEs with 2 links: inside 1 s and 16 B/s; a link carries 4 B/s between the 4 nodes of a
 rack (2 s), and 2 B/s between the 4 racks (4 s). So 8 and 4 B/s leave a node.
@@ -25,10 +25,10 @@ RACKS = Network(
 
 
 def oversubscribe(*shares: float) -> Network:
-    """The same, each level's links to the next narrower than those of its nodes."""
+    """Return the network with oversubscribed levels."""
     return replace(RACKS, oversubscription=np.array(shares))
 
 
 def make_ring(p: float, q: float, s: float) -> Ring:
-    """One of the rings of q PEs at stride s, in a run on p."""
+    """Make a ring of q PEs at stride s, in a run on p."""
     return Ring(np.float64(q), np.float64(s), np.float64(p))

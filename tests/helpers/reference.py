@@ -1,10 +1,10 @@
-"""The oracle for one configuration in plain float64 Python: the second opinion the kernels face.
+"""The oracle for one configuration in plain Python floats: an independent reference.
 
-From the design's section "Table III" (of Kahira, Nguyen et al., HPDC 2021), written apart
-from the kernels: no arrays, a function a formula. D samples an epoch, B global batch, I = D/B
-iterations, p = p1 replicas x p2 PEs in a group, b = B/p1 samples a replica, S segments; a layer has
-x, y items a sample, w weights, C channels, F filters, and s = 1 where the group splits it. alpha
-[s] and beta [s/B] belong to a link, phi is the contention of a flow. SI units throughout.
+From Table III (Kahira, Nguyen et al., HPDC 2021) and docs/oracle.md, written independently of the
+kernels: no arrays, one function per formula. D samples per epoch, B global batch, I = D/B
+iterations, p = p1 replicas x p2 PEs of a group, b = B/p1 samples per replica, S segments; a layer
+has x, y items per sample, w weights, C channels, F filters, and s = 1 if the group splits it. A
+link has alpha [s] and beta [s/B], phi is the contention of a flow. SI units throughout.
 """
 
 import math
@@ -27,7 +27,7 @@ LAYERS = (*WINDOWED, "fc", "linear", "free")  # the table's G; element-wise rows
 
 @dataclass(frozen=True)
 class Layer:
-    """A row of the layer table; `seconds` is the measured FW + BW of a sample."""
+    """Row of the layer table; `seconds` is the measured FW + BW per sample."""
 
     name: str
     kind: str
@@ -47,7 +47,7 @@ class Layer:
 
     @property
     def parts(self) -> tuple[float, float]:
-        """Into how many its filters, and the channels of a filter, may fall."""
+        """Largest numbers of parts of its filters, and of the channels of a filter."""
         return (1, 1) if self.kind == "free" else (self.filters, self.channels / self.groups)
 
 
@@ -69,7 +69,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Setup:
-    """What is asked: `batch` is b under weak scaling and B under strong scaling."""
+    """Input of a prediction: `batch` is b under weak scaling and B under strong scaling."""
 
     strategy: str
     p: int
@@ -93,7 +93,7 @@ class Setup:
 
 @dataclass(frozen=True)
 class Cell:
-    """A configuration with all that is decided before the table is evaluated."""
+    """Configuration with everything that is decided before the table is evaluated."""
 
     layers: Sequence[Layer]
     machine: Machine
@@ -159,7 +159,7 @@ def point_to_point(m: float, over: Link) -> float:
 
 
 def forward(c: Cell, layer: Layer) -> float:
-    """FW_l, seconds a sample: a third of a measured FW + BW, else a roofline."""
+    """FW_l, seconds per sample: a third of a measured FW + BW, else a roofline."""
     if layer.seconds is not None:
         return layer.seconds / 3
     traffic = c.setup.delta * (layer.x + layer.y + layer.w) / c.machine.memory_bandwidth
@@ -172,7 +172,7 @@ def backward(c: Cell, layer: Layer) -> float:
 
 
 def update(c: Cell, layer: Layer) -> float:
-    """WU_l, seconds an iteration: bound by memory bandwidth."""
+    """WU_l, seconds per iteration: bound by memory bandwidth."""
     accesses = UPDATE_ACCESSES[c.setup.optimizer]
     return accesses * c.setup.delta * (layer.w + layer.bias) / c.machine.memory_bandwidth
 
@@ -193,7 +193,7 @@ def halo(channels: float, extents: Triple, rows: Sequence[float], factors: Tripl
 def halos(layer: Layer, factors: Triple, setup: Setup) -> tuple[float, float]:
     """halo(x_l) and halo(dL/dy_l): (K-1)/2 rows.
 
-    By the table none where neighbours' windows have no row in common: K is no more than the stride.
+    In the table none if neighbours' windows do not overlap: K is at most the stride.
     """
     rows = [
         (k - 1) / 2 if k > max(s, 1 / s) or setup.conventions == "authors" else 0.0
@@ -206,13 +206,13 @@ def halos(layer: Layer, factors: Triple, setup: Setup) -> tuple[float, float]:
 
 
 def fits(layer: Layer, factors: Triple) -> bool:
-    """Whether every PE of the group gets a part of the layer's input and output."""
+    """True if every PE of the group gets a part of the layer's input and output."""
     sides = (layer.extents_x, layer.extents_y)
     return all(f <= n for extents in sides for f, n in zip(factors, extents, strict=True))
 
 
 def has_rows(layer: Layer, setup: Setup) -> bool:
-    """Whether there is more than one row, in and out, along a dimension that may be divided."""
+    """True if there is more than one row, in and out, along a divisible dimension."""
     sides = zip("dhw", layer.extents_x, layer.extents_y, strict=True)
     return any(min(x, y) > 1 and d in (setup.dims or "dhw") for d, x, y in sides)
 
@@ -413,7 +413,7 @@ def too_many_pes(c: Cell) -> bool:
 
 
 def uneven(c: Cell) -> bool:
-    """Whether something that is divided leaves a remainder."""
+    """True if a division leaves a remainder."""
     sides = [n for layer in c.bounding_layers for n in (layer.extents_x, layer.extents_y)]
     extents = any(n % f for side in sides for n, f in zip(side, c.factors, strict=True))
     segments = c.kind == "pipeline" and c.p2 > 1 and c.b % c.setup.segments > 0
@@ -422,7 +422,7 @@ def uneven(c: Cell) -> bool:
 
 
 def limits(c: Cell) -> set[str]:
-    """The names of what forbids the cell, and of the marks, which forbid nothing."""
+    """The names of limits and marks of the cell."""
     fewest = c.setup.segments if c.kind == "pipeline" and c.p2 > 1 else 1  # one stage: uncut
     raised = {
         "memory": c.defined and memory(c) > c.machine.memory_capacity,
@@ -448,7 +448,7 @@ COMMUNICATION = {
 
 
 def placement(machine: Machine, setup: Setup) -> tuple[int, int]:
-    """p1 and p2; no replica, p1 = 0, where p2 does not divide p."""
+    """p1 and p2; p1 = 0 if p2 does not divide p."""
     if setup.strategy.startswith("data+"):
         p2 = setup.group or machine.pes_per_node
         return (setup.p // p2 if setup.p % p2 == 0 else 0), p2
@@ -456,7 +456,7 @@ def placement(machine: Machine, setup: Setup) -> tuple[int, int]:
 
 
 def decide(layers: Sequence[Layer], machine: Machine, setup: Setup, p1: int, p2: int) -> Cell:
-    """Divide the batch, choose what is split and how."""
+    """Divide the batch, and choose what is split and how."""
     kind = setup.strategy.removeprefix("data+")
     strong = setup.scaling == "strong"
     c = Cell(
@@ -522,7 +522,7 @@ def epoch(c: Cell, iterations: float) -> dict[str, float]:
 
 
 def indivisible(group: int) -> dict[str, Any]:
-    """The answer where the group does not divide p: there is no whole number of replicas."""
+    """The answer if the group does not divide p."""
     numbers = ("replicas", "b", "global_batch", "iterations", "comp_time", "comm_time", "memory")
     terms = dict.fromkeys(COMPUTE | COMMUNICATION, math.nan)
     limit = {"group_does_not_divide"}
@@ -530,7 +530,7 @@ def indivisible(group: int) -> dict[str, Any]:
 
 
 def predict(layers: Sequence[Layer], machine: Machine, setup: Setup) -> dict[str, Any]:
-    """The oracle's answer: `terms` and times in s per epoch, `memory` in bytes a PE."""
+    """The oracle's answer: `terms` and times in s per epoch, `memory` in bytes per PE."""
     p1, p2 = placement(machine, setup)
     if not p1:
         return indivisible(p2)

@@ -1,7 +1,7 @@
-"""What PEs exchange, and what of it computing hides: the second opinion in plain float64 Python.
+"""Exchanges and overlap: the independent reference in plain Python floats.
 
-From docs/machine.md, sections Network and Overlap, alone; halos' items are the paper's. A message
-inside a group is one pass's, the gradients' are an iteration's.
+Only from docs/machine.md, sections Network and Overlap; halos' items are the paper's. Messages
+inside a group are per pass, those of gradients per iteration.
 """
 
 import math

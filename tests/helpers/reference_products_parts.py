@@ -1,7 +1,7 @@
-"""A PE's part of each layer, and stages, of a product of parallelisms: by hand, too.
+"""A PE's share of each layer, and stages, in products of parallelisms: independent reference.
 
-See reference_products.py for what was decided. Layers of a network stand with as many flags of
-each mask; every layer names what it reads.
+See reference_products.py for the decisions. Masks have a flag per layer; every layer names what it
+reads.
 """
 
 import math

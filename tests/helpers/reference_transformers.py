@@ -1,6 +1,6 @@
-"""Transformers by another hand: parameters and memory of a layout, in plain Python numbers.
+"""An independent reference of transformers: parameters and memory of a layout, in plain numbers.
 
-Written apart from the kernels, from the published formulas. u tokens of a micro-batch are on a PE.
+Written independently of the kernels, from published formulas. A PE has u tokens of a micro-batch.
 
 Korthikanti 2022, "Reducing Activation Recomputation in Large Transformer Models" (activations);
 Rajbhandari 2020, "ZeRO" (shares of states); Megatron-LM, docs dist_optimizer.md (bytes of a
@@ -9,8 +9,8 @@ parameter), schedules.py (micro-batches in flight). Where these leave room:
 - The vocabulary is padded to a multiple of 128 t. Norms, the biases of matrices divided by rows,
   positions, routers and latent projections are replicated over t.
 - Tied embeddings stand on the first and on the last stage.
-- A kept tensor is of 2 bytes; of 4 in fp32; a GEMM's input is of 1 in fp8.
-- What is recomputed is there once, for one block, whatever is in flight.
+- Kept tensors have 2 bytes, in fp32 4; GEMM inputs have 1 in fp8.
+- Recomputed tensors exist once, for one block, whatever is in flight.
 - Experts see the average of tokens: u k etp/t of them on a PE.
 - Embedding's token numbers and dropout mask are kept of each micro-batch in flight; logits of one,
   of all only where no backward pass begins before the last forward pass.

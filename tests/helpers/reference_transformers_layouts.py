@@ -1,4 +1,4 @@
-"""Transformers by another hand: which layouts there are, and what forbids or marks one."""
+"""An independent reference of transformers: all layouts, and their limits and marks."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace

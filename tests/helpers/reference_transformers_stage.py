@@ -1,4 +1,4 @@
-"""Transformers by another hand: memory of a stage, its micro-batches in flight, and FLOPs.
+"""An independent reference of transformers: memory of a stage, micro-batches in flight, FLOPs.
 
 Narayanan 2021 (SC21), "Efficient Large-Scale Language Model Training", equations 2 and 3;
 Korthikanti 2022, section 4 and appendix A; Qi 2023, "Zero Bubble Pipeline Parallelism".

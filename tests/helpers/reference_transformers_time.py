@@ -1,15 +1,15 @@
-"""Transformers by another hand: the seconds of an iteration of a layout, in plain Python numbers.
+"""An independent reference of transformers: seconds of an iteration of a layout, in plain numbers.
 
-Written apart from the kernels, from docs/transformers.md, Time. An iteration is that of the stage
-that takes longest. Where the formulas leave room:
+Written independently of the kernels, from docs/transformers.md, Time. The slowest stage determines
+an iteration. Where the formulas leave room:
 
-- A matrix is a product of its own: queries, keys, values, each of a gated MLP's two.
-- A module that is computed again is whole (Megatron-LM checkpoints its forward pass): `mlp` has
+- Every matrix is a separate product: queries, keys, values, each of a gated MLP's two.
+- A recomputed module is whole (Megatron-LM checkpoints its forward pass): `mlp` has
   both of its products, `moe` its router, `core_attn` its attention, fused or not.
 - In A2A all PEs of a node leave it at once: each has L/k of a link, and no more than inside.
   `rail` divides bytes, as elsewhere, and no start-up.
 - zb1p leaves a third of 1F1B's bubble, zbv none (Qi 2023, table 1).
-- What a PE does not have (routed experts) is not exchanged.
+- Weights that a PE does not have (routed experts) are not exchanged.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Declared shapes of the kernels, checked as they are called, where tests ask for that."""
+"""Check the declared shapes of the kernels as they are called, if tests request it."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,14 +20,14 @@ class Checks:
 
 
 def install_checks() -> None:
-    """Have the kernels' functions check shapes; before anything imports the kernels."""
+    """Make the kernels' functions check shapes; call before anything imports the kernels."""
     vars(jaxtyping)["jaxtyped"] = _decorate
     jaxtyping.install_import_hook("kernels", "beartype.beartype")
 
 
 @contextmanager
 def check_shapes(on: bool) -> Iterator[None]:
-    """Check shapes inside, or do not."""
+    """Check shapes inside the block, or do not."""
     before, Checks.on = Checks.on, on
     try:
         yield
@@ -36,7 +36,7 @@ def check_shapes(on: bool) -> Iterator[None]:
 
 
 def _decorate(typechecker: object) -> Callable[[Any], Any]:
-    """Decorate a function so that it is prepared for checks when it is first checked."""
+    """Decorate a function so that checks are prepared when it is first checked."""
     return _decorate_one
 
 

@@ -1,4 +1,4 @@
-"""What takes seconds to make, made once for all processes of a run of tests."""
+"""Make expensive data once for all processes of a test run."""
 
 import fcntl
 import os
@@ -12,9 +12,9 @@ import pytest
 def copy_shared(
     temporary: pytest.TempPathFactory, name: str, make: Callable[[Path], object]
 ) -> Path:
-    """A copy of this process' own of what `make` makes at a path: the first that asks makes it.
+    """Return this process's copy of what `make` makes at a path; the first process makes it.
 
-    A copy, since whoever sweeps into a store holds it, and others then are refused.
+    A copy, since a sweep locks its store for other processes.
     """
     own = temporary.getbasetemp()
     # pytest-xdist gives each of its processes a folder inside the run's own.

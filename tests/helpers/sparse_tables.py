@@ -1,10 +1,10 @@
-"""A language model whose tables have sparse gradients, or whole ones."""
+"""A language model whose tables have sparse or whole gradients."""
 
 from typing import Any
 
 
 def make_model(sparse: bool) -> dict[str, Any]:
-    """A small language model of 800,000 words, of which a pass reads 20 a sample and 100."""
+    """Make a small language model of 800,000 words; a pass reads 20 per sample and 100 more."""
     return {
         "name": "words",
         "rank": 1,

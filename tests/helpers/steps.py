@@ -1,4 +1,4 @@
-"""Networks of a few steps, as tests write them."""
+"""Networks of a few steps."""
 
 from grids.models.architecture import Architecture
 from grids.models.layers import LayerTable
@@ -8,11 +8,11 @@ IMAGE = (3, 4, 4)
 
 
 def infer_table(*steps: object, shape: tuple[int, ...] = SEQUENCE, targets: int = 7) -> LayerTable:
-    """The layers of the steps for samples of a shape."""
+    """Infer the layers of the steps for samples of a shape."""
     definition = {"name": "net", "rank": len(shape) - 1, "layers": list(steps)}
     return Architecture.from_definition(definition).layers_for(shape, targets)
 
 
 def list_column(table: LayerTable, column: str) -> list[int]:
-    """A column of the table, layer by layer."""
-    return [int(each) for each in getattr(table, column)]
+    """List a column of the table by layer."""
+    return [int(value) for value in getattr(table, column)]

@@ -1,4 +1,4 @@
-"""A network of three layers on a machine with round numbers, to be worked out by hand.
+"""A network of three layers on a machine with round numbers, to work out by hand.
 
 Two convolutions of a 4x4 sample, then a fully connected layer:
 
@@ -69,35 +69,35 @@ def placement(
     factors: Sequence[float] = (1, 1, 1),
     ends: Sequence[int] = (3,),
 ) -> Placement:
-    """The convolutions are split; one stage."""
+    """Make a placement that splits the convolutions, in one stage."""
     return Placement(np.array(split, float), np.array(factors, float), np.array(ends))
 
 
 def bounds(fits: bool = True, even: bool = True, defined: bool = True) -> Bounds:
-    """A group that can be."""
+    """Make the bounds of a possible group."""
     return Bounds(*map(np.asarray, (fits, even, defined)))
 
 
 def name_parts(group: str) -> tuple[str, ...]:
-    """The parallelisms inside a replica, of which there is one; none of "none"."""
+    """Return the parallelism inside a replica; empty for "none"."""
     return () if group == "none" else (group,)
 
 
 def degrees(group: str, p2: Any) -> dict[str, Any]:
-    """The degree of the parallelism inside a replica, by what it sends."""
+    """Return the degree of the parallelism inside a replica, by name."""
     return {find_layout(name_parts(group)).parts[0].sends_as: p2}
 
 
 def divide(
     places: Placement, p2: Any, group: str, layers: Layers = LAYERS, **settings: Any
 ) -> Division:
-    """The layers on groups of p2 PEs."""
+    """Place the layers on groups of p2 PEs."""
     parts = name_parts(group)
     return Division(layers, PROCESSOR, places, degrees(group, p2), 4.0, parts, **settings)
 
 
 def run(p1: Any = 1.0, p2: Any = 1.0, batch: Any = 2.0, group: str = "none", **changes: Any) -> Run:
-    """p1 replicas of p2 PEs, two samples a replica, 16 an epoch; four bytes an item."""
+    """Make p1 replicas of p2 PEs: two samples per replica, 16 per epoch; four bytes per item."""
     usual = Run(
         p=p1 * p2,
         replicas=p1,

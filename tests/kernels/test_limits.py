@@ -7,7 +7,7 @@ import pytest
 from toys import NETWORK, TIMES, bounds, divide, placement, run
 
 from kernels.names.flags import FORBIDS, MARKS, Limit
-from kernels.oracle.limits import early, limits
+from kernels.oracle.limits import find_invariant_flags, limits
 from kernels.paper.work import reduce_table
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("in_numpy")
 def flags(group="none", memory=10.0, capacity=10.0, setup=None, **kept) -> Limit:
     work = reduce_table(divide(placement(), 1.0, group), TIMES)
     setup = setup or run()
-    flags_without_memory = early(
+    flags_without_memory = find_invariant_flags(
         bounds(**kept), setup, NETWORK, setup.segments if np.all(setup.group > 1) else 1.0
     )
     found = limits(work.pipelined, flags_without_memory, setup, memory, capacity)
@@ -33,9 +33,9 @@ def test_memory_that_is_just_enough_is_enough() -> None:
 
 def test_a_machine_has_a_size() -> None:
     small = replace(NETWORK, size=7.0)
-    one_more, all_of_them = run(p1=4.0, p2=2.0), run(p1=7.0, p2=1.0)
-    assert Limit(int(early(bounds(), one_more, small, 1.0).group)) == Limit.MACHINE_TOO_SMALL
-    assert Limit(int(early(bounds(), all_of_them, small, 1.0).group)) == Limit(0)
+    for p1, p2, limit in ((4.0, 2.0, Limit.MACHINE_TOO_SMALL), (7.0, 1.0, Limit(0))):
+        found = find_invariant_flags(bounds(), run(p1=p1, p2=p2), small, 1.0)
+        assert Limit(int(found.group)) == limit
 
 
 def test_a_group_beyond_what_can_be_split() -> None:

@@ -1,4 +1,4 @@
-"""Contenders: data parallelism, and the hybrids that are compared with it."""
+"""Contenders: data parallelism and the hybrids to compare with it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,16 +9,16 @@ from grids.library import find
 from grids.reading.errors import InputError, shorten
 from sweep.questions.hybrid.draws import MOST_CONTENDERS
 
-# Joint draws of as many PE counts are 67 MB a contender; the largest machine of the catalogue has
-# 4,480 PEs.
+# Draws for this many PE counts take 67 MB per contender; the catalogue's largest machine has 4,480
+# PEs.
 MOST_PES = 2**14
 
 
 @dataclass(frozen=True)
 class Contender:
-    """A way to train. group: M; split: SU^M where it is given, None where the oracle is asked.
+    """A way to train. group: M. split: SU^M if the user gave it, else None: the oracle computes it.
 
-    strategy: as the oracle knows it, None of a split that only its speed-up is known of.
+    strategy: for the oracle; None if only the speed-up is known.
 
     >>> Contender("2-way", 2, 1.32, None)  # Pal et al.'s Inception-v3
     """
@@ -30,8 +30,8 @@ class Contender:
 
 
 DATA = Contender("data", 1, 1.0, "data")
-# What is compared where no hybrid is named: pairs of PEs, the smallest groups there are. Placements
-# with the step at once, and cut in two: the best of 1 to 16 segments takes a search of 6 to 20 s.
+# Compared if the user names no hybrid: pairs of PEs, the smallest groups. Placements run the step
+# whole or in two segments, since finding the best of 1 to 16 segments takes 6 to 20 s.
 PAIRS = (
     "data+pipeline:group=2,segments=best",
     "data+placement:group=2",
@@ -43,9 +43,9 @@ PAIRS = (
 
 
 def propose_pairs(system: str, settings: Mapping[str, object]) -> tuple[str, ...]:
-    """Hybrids of pairs that the oracle knows, for a system and the keys of a spec beside its axes.
+    """Hybrids of pairs for a system and settings (keys of a spec other than its axes).
 
-    Placements divide a node, without recomputing, for the machine oracle alone.
+    Placements need the machine oracle, no recomputing, and an even number of PEs per node.
     """
     even = find("system", system, Path()).pes_per_node % 2 == 0
     usual = {"oracle": "machine", "recompute": "none"}
@@ -56,7 +56,7 @@ def propose_pairs(system: str, settings: Mapping[str, object]) -> tuple[str, ...
 def list_contenders(
     strategies: Sequence[str], speedups: Mapping[int, float]
 ) -> tuple[Contender, ...]:
-    """Data parallelism, then each hybrid; a speed-up that is given goes before the oracle's."""
+    """Data parallelism, then the hybrids; a given speed-up replaces that of the oracle."""
     for group, speedup in speedups.items():
         _check_speedup(group, speedup)
     hybrids = [_read_hybrid(text, speedups) for text in strategies] or [
@@ -91,7 +91,7 @@ def _check_speedup(group: int, speedup: float) -> None:
 
 
 def _read_hybrid(text: str, speedups: Mapping[int, float]) -> Contender:
-    """The contender of a strategy; InputError where its groups have no one size above 1."""
+    """Contender of a strategy. InputError: its groups do not have one size above 1."""
     strategy = parse_strategy(text, "strategies")
     if not strategy.hybrid:
         raise InputError(
@@ -110,8 +110,8 @@ def _read_hybrid(text: str, speedups: Mapping[int, float]) -> Contender:
 
 
 def list_counts(pe: int | Sequence[int], contenders: Sequence[Contender]) -> tuple[int, ...]:
-    """The PE counts of an answer's rows: those given, or of one number the powers of two up to it,
-    and the number.
+    """PE counts of an answer's rows: those given, or for one number that number and the powers of
+    two below it.
     """
     powers = () if isinstance(pe, Sequence) else (2**n for n in range(max(pe, 0).bit_length()))
     counts = sorted({*pe} if isinstance(pe, Sequence) else {*powers, pe})
@@ -122,7 +122,7 @@ def list_counts(pe: int | Sequence[int], contenders: Sequence[Contender]) -> tup
     largest = max(contenders, key=lambda contender: contender.group)
     if counts[-1] < largest.group:
         raise InputError(
-            f"expected {largest.group} or more, the PEs of a group of {largest.label}, "
+            f"expected {largest.group} or more, the PEs per group of {largest.label}, "
             f"got {counts[-1]}",
             where="pe",
         )

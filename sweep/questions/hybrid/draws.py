@@ -1,7 +1,7 @@
-"""Joint draws of the unknown in the machine, in its oracle and in the law of epochs.
+"""Joint draws of uncertain parameters of the machine, the oracle's errors and the law of epochs.
 
-The same for every question: what all contenders share moves them together, and ratios are known
-better than times. The first draw, number 0, is what is expected.
+They are the same for every question and shared by all contenders, so ratios are known better than
+times. Draw 0 has the expected values.
 """
 
 from dataclasses import dataclass
@@ -12,21 +12,21 @@ from numpy.typing import NDArray
 from grids.inputs.draws import draw_normals
 from grids.models.layers import Floats
 
-# Chances then move by 1.4 points (standard deviation) from one set of draws to another, 0.9 to 2.1
-# over nine questions; of 32 machines they moved by 20. In all a question takes 3.0 s of CPU.
+# With 512 draws, chances vary by 1.4 percentage points (standard deviation) between sets of draws,
+# 0.9 to 2.1 over nine questions; with 32 draws by 20. A question takes 3.0 s of CPU.
 COUNT = 512
-# Columns for as many in every question, so that one hybrid more moves no other's interval.
+# Every question draws errors for this many, so another hybrid does not move the others' intervals.
 MOST_CONTENDERS = 14
 PERCENTS = (10, 50, 90)
 
 
 @dataclass(frozen=True)
 class Draws:
-    """Normal numbers of mean 0 and variance 1, 0 in the first row.
+    """Standard normal numbers; the first row is 0.
 
-    laws [draw, 2]: as `Convergence.draw_laws` takes them. stays [draw]: whether epochs stay as
-    they are below the smallest measured batch; False: they go on along the law, as in the first
-    row. errors [draw, contender]: those of the oracle itself, one a contender, whatever its PEs.
+    laws [draw, 2]: for `Convergence.draw_laws`. stays [draw]: whether epochs are constant below the
+    smallest measured batch; False: they follow the law, as in the first row. errors [draw,
+    contender]: the oracle's own errors, one per contender, whatever its PE count.
     """
 
     laws: Floats
@@ -35,19 +35,19 @@ class Draws:
 
 
 def make_draws() -> Draws:
-    """The draws of all questions."""
+    """Make the draws of all questions."""
     contenders = [f"contender {number}" for number in range(MOST_CONTENDERS)]
     names = ("fewest_epochs", "critical_batch", "stays", *contenders)
     drawn = draw_normals(names, COUNT)
     normals = np.concatenate([np.zeros((1, len(names))), drawn])
-    # No measurement prefers one form of the law: each has half of the draws.
+    # No measurement favours one of the two forms, so each gets half of the draws.
     return Draws(laws=normals[:, :2], stays=normals[:, 2] > 0, errors=normals[:, 3:])
 
 
 def find_percentiles(drawn: Floats) -> dict[str, float]:
-    """p10, p50 and p90 of drawn values [draw], without the first, which is what is expected.
+    """p10, p50 and p90 of drawn values [draw], leaving out the first, which is the expected one.
 
-    Values that were drawn, and no mean of two: some may be infinite.
+    They are not interpolated between draws, since some may be infinite.
     """
     values = np.percentile(drawn[1:], PERCENTS, method="inverted_cdf")
     return {f"p{percent}": float(value) for percent, value in zip(PERCENTS, values, strict=True)}

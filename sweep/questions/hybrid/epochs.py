@@ -1,4 +1,4 @@
-"""Epochs by global batch: which measured series is taken, and its epochs with their draws."""
+"""Epochs to the target by global batch: choose a measured series, and draw its epochs."""
 
 from pathlib import Path
 
@@ -24,9 +24,9 @@ def choose_convergence(
     target: str | None,
     samples: int | None = None,
 ) -> Convergence:
-    """The law of a model: from a user's file, or from the catalogue (auto).
+    """Find the convergence law of a model, in a user's file or in the catalogue (auto).
 
-    dataset: None takes the file's only one. samples: of an epoch; None where unknown.
+    dataset: None takes the only one in the file. samples: per epoch; None if unknown.
     """
     if str(reference) != "auto":
         return _read_file(str(reference), model, dataset, target, samples)
@@ -60,7 +60,7 @@ def _read_file(
 
 
 def count_samples(dataset: str) -> int | None:
-    """Samples of an epoch of a data set in the catalogue; None: it has no such data set."""
+    """Samples per epoch of a data set; None if the catalogue does not have it."""
     return find("dataset", dataset, Path()).samples if dataset in list_names("dataset") else None
 
 
@@ -69,8 +69,8 @@ def draw_epochs(
 ) -> Floats:
     """Epochs [draw, batch] at batches [batch]; infinite beyond the largest that converges.
 
-    Measured points count as they are (`interpolate_epochs`), and move with draws as the law does.
-    stays [draw]: whether batches below the smallest measured one need as many epochs as it does.
+    Measured points are interpolated (`interpolate_epochs`), and vary over draws as the law does.
+    stays [draw]: whether batches below the smallest measured one take as many epochs as it does.
     """
     laws = convergence.draw_laws(normals)
     drawn = Law(laws.epochs_min[:, None], laws.critical_batch[:, None])
@@ -79,5 +79,5 @@ def draw_epochs(
     )
     moved = count_epochs(drawn, counted) / count_epochs(convergence.law, counted)
     epochs = interpolate_epochs(convergence, counted) * moved
-    wall = convergence.converges_to or np.inf
-    return np.where(batches > wall, np.inf, epochs)
+    largest = convergence.converges_to or np.inf
+    return np.where(batches > largest, np.inf, epochs)

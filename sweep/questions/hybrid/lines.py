@@ -1,4 +1,4 @@
-"""Lines: the speed-up of each contender over PE counts, in each draw.
+"""Speed-up of each contender over PE counts, in each draw.
 
 SU = SU^M x SE x N x E(b) / E(b N)
 """
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SpeedupLine:
-    """A contender's training with 1, 2 ... PEs [count].
+    """Training of a contender on 1, 2 ... PEs [count].
 
-    split: SU^M. efficiency [count]: SE. epochs [count]: infinite where the batch never converges.
-    extrapolated [count]: whether nobody measured that batch. limits [count]: flags. speedup [draw,
-    count]: of the whole training, the expected one first; 0 where there is none.
+    split: SU^M. efficiency [count]: SE. epochs [count]: infinite if the batch never converges.
+    extrapolated [count]: whether the batch lies beyond the measured ones. limits [count]: flags.
+    speedup [draw, count]: of the whole training, the expected one first; 0 where infeasible.
     """
 
     contender: Contender
@@ -40,17 +40,17 @@ class SpeedupLine:
 
     @property
     def most(self) -> int:
-        """The largest PE count."""
+        """Largest PE count."""
         return len(self.limits)
 
     @property
     def expected(self) -> Floats:
-        """Speed-ups [count] without any draw."""
+        """Expected speed-ups [count]."""
         expected: Floats = self.speedup[0]
         return expected
 
     def find_forbidding(self) -> int:
-        """Flags that forbid any count that groups divide."""
+        """Flags that forbid any of the counts that groups divide."""
         group = self.contender.group
         return int(np.bitwise_or.reduce(self.limits[group - 1 :: group])) & FORBIDS
 
@@ -64,11 +64,11 @@ def make_lines(
     most: int,
     efficiency: float | None,
 ) -> list[SpeedupLine]:
-    """The lines of contenders up to `most` PEs, whose replicas take `samples` an iteration.
+    """Lines of contenders up to `most` PEs, with `samples` per replica and iteration.
 
-    times: by strategy, without any where all numbers are given. efficiency: SE where it is given.
+    times: by strategy; empty if the user gave all numbers. efficiency: SE if the user gave it.
     """
-    # The oracle knows a strategy by the label of its contender.
+    # A contender with a strategy has the strategy's label.
     seconds = {
         contender.label: times[contender.label].draw(draws.errors[:, number])
         for number, contender in enumerate(contenders)
@@ -102,7 +102,7 @@ def make_lines(
 
 
 def _find_split(contender: Contender, seconds: Mapping[str, Floats]) -> Floats:
-    """SU^M [draw, 1]: as given, or that of one group alone."""
+    """SU^M [draw, 1]: as given, or computed for one group."""
     if contender.split is not None:
         return np.array([[contender.split]])
     group = contender.group
@@ -113,8 +113,8 @@ def _find_split(contender: Contender, seconds: Mapping[str, Floats]) -> Floats:
 def _find_efficiency(
     contender: Contender, seconds: Mapping[str, Floats], replicas: NDArray[np.int64]
 ) -> Floats:
-    """SE [draw, count]: of the contender's times. A split that only its speed-up is known of scales
-    across its replicas as data parallelism does across as many PEs.
+    """SE [draw, count] from the contender's times. A contender without times, for which only the
+    speed-up is known, scales over replicas like data parallelism over as many PEs.
     """
     times = seconds.get(contender.label)
     if times is not None:
@@ -126,7 +126,7 @@ def _find_efficiency(
 def _find_limits(
     contender: Contender, times: "Mapping[str, ContenderTimes]", most: int
 ) -> NDArray[np.uint16]:
-    """Flags [count]; of a split that the oracle does not know, data's and of counts that divide."""
+    """Flags [count]; a contender without a strategy has those of data parallelism."""
     strategy = contender.strategy or "data"
     flags = times[strategy].limits if strategy in times else np.zeros(most, np.uint16)
     uneven = np.arange(1, most + 1) % contender.group > 0

@@ -1,4 +1,4 @@
-"""The question: when hybrid beats data parallelism end to end."""
+"""Hybrid: when a hybrid trains to the target faster than data parallelism."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from grids.grid import Grid
     from sweep.questions.hybrid.times import ContenderTimes
 
-# What times of the oracle rest on, beside notes.
+# Keys of an answer that state the basis of its times.
 BASIS = ("oracle", "precision", "software", "times", "profile")
 
 
@@ -45,11 +45,10 @@ def hybrid(
 ) -> dict[str, Any]:
     """Speed-ups to the target accuracy, crossovers and the gain, as `paradl hybrid` prints them.
 
-    strategies: hybrids; without them, and without speedups, each that divides a model by pairs.
-    batch: samples a replica. pe: the PE counts of the rows; of one number the powers of two up to
-    it. speedups: SU^M by M, in the place of the oracle's; scaling_efficiency: SE, likewise.
-    convergence: a file of measured epochs, a law, or auto: what the catalogue knows. InputError:
-    bad input.
+    strategies: hybrids; without strategies and speedups all hybrids of pairs are compared. batch:
+    samples per replica. pe: PE counts of the rows; one number means the powers of two up to it.
+    speedups: SU^M by M, and scaling_efficiency: SE, instead of those of the oracle. convergence: a
+    file of measured epochs, a law, or auto, the catalogue's. InputError: bad input.
     """
     proposed = not strategies and not speedups
     if proposed:
@@ -91,7 +90,7 @@ def hybrid(
 
 def _check_numbers(batch: int, efficiency: float | None) -> None:
     if batch < 1:
-        raise InputError(f"expected a sample or more, got {shorten(batch)}", where="batch")
+        raise InputError(f"expected 1 or more, got {shorten(batch)}", where="batch")
     if efficiency is not None and not 0 < efficiency <= 1:
         raise InputError(
             f"expected a number above 0 and at most 1, got {efficiency}",
@@ -106,7 +105,7 @@ def _build_grid(
     parameters: Mapping[str, object],
     settings: Mapping[str, object],
 ) -> "Grid":
-    """The design space that the oracle is asked about; PE counts are put into it later."""
+    """Design space for the oracle; PE counts are set later."""
     from sweep.questions.hybrid.times import build_grid  # late: imports JAX
 
     strategies = [contender.strategy for contender in contenders if contender.strategy]
@@ -117,7 +116,7 @@ def _build_grid(
 def _time_contenders(
     grid: "Grid | None", most: int, batch: int
 ) -> tuple[dict[str, "ContenderTimes"], float | None, float]:
-    """Times by strategy up to `most` PEs, seconds of one PE's iteration, samples of a replica's."""
+    """Times by strategy up to `most` PEs, seconds per iteration on one PE, samples per replica."""
     if grid is None:
         return {}, None, float(batch)
     from sweep.questions.hybrid.times import time_strategies  # late: imports JAX
@@ -127,12 +126,12 @@ def _time_contenders(
 
 
 def _check_batch(samples: float, convergence: Convergence, grid: "Grid | None") -> None:
-    """InputError where what one PE takes an iteration is more than an epoch, or never converges."""
+    """Raise InputError if one PE's batch exceeds an epoch, or never converges."""
     bounds = {
         "the samples of an epoch": grid.datasets[0].samples
         if grid
         else count_samples(convergence.dataset),
-        "the largest batch that is known to reach the target": convergence.converges_to,
+        "the largest batch known to reach the target": convergence.converges_to,
     }
     for meaning, bound in bounds.items():
         if bound is not None and samples > bound:
@@ -142,23 +141,23 @@ def _check_batch(samples: float, convergence: Convergence, grid: "Grid | None") 
 
 
 def _leave_out(lines: Sequence[SpeedupLine]) -> tuple[list[SpeedupLine], list[str]]:
-    """Lines without the proposed hybrids that can run nowhere, and a note of each of these."""
+    """Drop proposed hybrids that are infeasible everywhere, with a note for each."""
     data, *hybrids = lines
-    able = [line for line in hybrids if line.expected.any()]
-    if not able:
+    feasible = [line for line in hybrids if line.expected.any()]
+    if not feasible:
         return list(lines), []
     notes = [
         f"{line.contender.label} is left out: {', '.join(name_limits(line.find_forbidding()))}"
         for line in hybrids
         if not line.expected.any()
     ]
-    return [data, *able], notes
+    return [data, *feasible], notes
 
 
 def _name_basis(grid: "Grid | None") -> dict[str, Any]:
-    """The oracle, precision, software, profile and notes of its times, as `predict` names them.
+    """Oracle, precision, software, profile and notes, as in `predict`; None without a grid.
 
-    Nothing where all numbers were given. Without predict's `convergence`: `epochs` says it here.
+    `convergence` is left out, since `epochs` has it.
     """
     if grid is None:
         return {**dict.fromkeys(BASIS), "notes": []}

@@ -1,4 +1,4 @@
-"""Rows: what is known of each contender at each PE count, from where on it wins, by how much."""
+"""Rows of the answer: each contender at each PE count, its crossovers, and the gain."""
 
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -17,7 +17,7 @@ from sweep.questions.hybrid.lines import SpeedupLine
 
 
 def describe_convergence(convergence: Convergence, samples: float) -> dict[str, Any]:
-    """Where epochs come from, and those of one PE, whose batch is `samples`: E(b)."""
+    """Describe the epochs: their source, law, and E(b) for one PE, whose batch is `samples`."""
     alone = draw_epochs(convergence, np.array([samples]), np.zeros((1, 2)), np.zeros(1, bool))
     return {
         "target": convergence.target,
@@ -34,7 +34,7 @@ def describe_convergence(convergence: Convergence, samples: float) -> dict[str, 
 
 
 def list_splits(hybrids: Sequence[SpeedupLine], given: bool) -> list[dict[str, Any]]:
-    """SU^M of each hybrid, whether it and SE were given, and whether it is the fastest."""
+    """One row per hybrid: SU^M, whether it and SE were given, whether it is the fastest."""
     fastest = {
         line.contender.group: line.contender.label
         for line in sorted(hybrids, key=lambda line: line.split)
@@ -56,7 +56,7 @@ def list_splits(hybrids: Sequence[SpeedupLine], given: bool) -> list[dict[str, A
 def list_rows(
     lines: Sequence[SpeedupLine], counts: Sequence[int], samples: float
 ) -> list[dict[str, Any]]:
-    """A row for each contender at each PE count that its groups divide."""
+    """One row per contender and PE count that its groups divide."""
     best = {count: max(float(line.expected[count - 1]) for line in lines) for count in counts}
     return [
         _describe_count(line, count, best[count], samples)
@@ -67,7 +67,7 @@ def list_rows(
 
 
 def _describe_count(line: SpeedupLine, count: int, best: float, samples: float) -> dict[str, Any]:
-    """One contender with `count` PEs; `best`: the speed-up of the fastest there."""
+    """Row of one contender on `count` PEs; best: speed-up of the fastest contender."""
     position, replicas = count - 1, count // line.contender.group
     speedup, epochs = float(line.expected[position]), float(line.epochs[position])
     drawn = find_percentiles(line.speedup[:, position])
@@ -76,7 +76,7 @@ def _describe_count(line: SpeedupLine, count: int, best: float, samples: float) 
         "pe": count,
         "strategy": line.contender.label,
         "replicas": replicas,
-        # There is none for a machine that is too small, or PEs that are too full.
+        # None if the machine is too small, or memory does not suffice.
         "scaling_efficiency": None if flags else finite(float(line.efficiency[position])),
         "speedup": speedup if speedup > 0 else None,
         **{name: value if speedup > 0 else None for name, value in drawn.items()},
@@ -90,21 +90,21 @@ def _describe_count(line: SpeedupLine, count: int, best: float, samples: float) 
     }
 
 
-# On as many PEs, or the best of each at any count up to it, which is Pal et al.'s comparison.
+# Compare on as many PEs, or the best of each on at most as many, as Pal et al. do.
 Against = Literal["same", "best"]
 AGAINST: tuple[Against, ...] = ("same", "best")
 
 Wins = NDArray[np.bool_]
 
-# Between draws, gains that differ by less differ by rounding alone.
+# Gains that differ by less between draws are equal up to rounding.
 SAME = 1e-9
 
 
 def find_crossover(hybrid: SpeedupLine, data: SpeedupLine, against: Against) -> dict[str, Any]:
-    """The least PE count from which on the hybrid wins, with p10 and p90; None: never so far.
+    """Least PE count from which the hybrid wins up to the largest, with p10 and p90; None: never.
 
-    several: it wins, loses, and wins again before. chance: the part of the draws in which there is
-    such a count. speedup: the hybrid's there; extrapolated: nobody measured its batch or data's.
+    several: it also wins, and loses again, at fewer PEs. chance: fraction of the draws with such a
+    count. speedup: of the hybrid there. extrapolated: its batch, or that of data, is not measured.
     """
     counts, wins = _compare(hybrid, data, against)
     first = find_last_rise(wins, counts)
@@ -136,25 +136,25 @@ def _compare(
     if against == "best":
         ours, theirs = (np.maximum.accumulate(line, axis=1) for line in (ours, theirs))
     ours, theirs = ours[:, counts - 1], theirs[:, counts - 1]
-    # Where neither can train there is no winner.
+    # Leave out counts at which neither can train.
     decided = (ours[0] > 0) | (theirs[0] > 0)
     return counts[decided], ours[:, decided] > theirs[:, decided]
 
 
 def find_last_rise(wins: Wins, counts: NDArray[np.int64]) -> Floats:
-    """The first count [draw] of those behind the last loss of `wins` [draw, count]; inf: none."""
-    # The position behind the last loss: 0 where there is no loss, past the end where the last is.
+    """First count [draw] after the last loss in `wins` [draw, count]; inf if there is none."""
+    # Position after the last loss: 0 without a loss, past the end if the last count is lost.
     behind = np.where(~wins, np.arange(1, len(counts) + 1), 0).max(axis=1, initial=0)
     first: Floats = np.append(counts.astype(np.float64), np.inf)[behind]
     return first
 
 
 def find_gain(hybrids: Sequence[SpeedupLine], data: SpeedupLine) -> dict[str, Any]:
-    """The gain of hybrids at the largest count over the best of data parallelism; below 0: a loss.
+    """Gain of the best hybrid over the best data parallelism, each at any PE count; <0: a loss.
 
-    Best hybrid / best data parallelism - 1, each at any count up to it, with p10 and p90. chance:
-    that it is above 0. None where either of them can train with no count; percentiles and the
-    chance also where all draws give the same gain: then nothing tells how far it may be off.
+    gain: speed-up of the hybrid / that of data - 1, with p10 and p90; None if either cannot train
+    at all. chance: probability of a gain. Percentiles and chance are also None if all draws give
+    the same gain, which then says nothing about its uncertainty.
     """
     best = max(hybrids, key=lambda line: float(line.expected.max()))
     ours = np.max([line.speedup.max(axis=1) for line in hybrids], axis=0)

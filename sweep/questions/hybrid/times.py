@@ -1,4 +1,4 @@
-"""Times of contenders by the oracle: seconds an iteration by PE count, their draws, limits."""
+"""The oracle's times of contenders: seconds per iteration by PE count, draws and limits."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -23,18 +23,19 @@ from sweep.answers.numbers import number
 from sweep.engine.compile_cache import keep_programs
 from sweep.questions.hybrid.draws import COUNT
 
-LEAST = 64  # PE counts at once: as many and powers of two share one compiled program
-# Replicas of which every count is drawn, and counts an octave beyond. Drawn times of others are off
-# by 0.35 % (root mean square), and by 6 % at most, where draws take another algorithm.
+# Fewest PE counts evaluated at once; counts are padded to powers of two to share programs.
+LEAST = 64
+# Draws are evaluated for every count up to FEW replicas, then for AN_OCTAVE counts per octave.
+# Interpolated times are off by 0.35 % (rms), and at most 6 %, where draws change the algorithm.
 FEW, AN_OCTAVE = 16, 8
 
 
 @dataclass(frozen=True)
 class ContenderTimes:
-    """Seconds an iteration [draw, count] with 1, 2 ... PEs, the first draw as expected.
+    """Seconds per iteration [draw, count] on 1, 2 ... PEs; the first draw is the expected one.
 
-    error [count]: spread of the oracle's error. limits [count]: flags. samples: b of a replica in
-    an iteration, over all of its passes.
+    error [count]: spread of the oracle's own error. limits [count]: flags. samples: per replica and
+    iteration, over all passes.
     """
 
     seconds: Floats
@@ -43,9 +44,9 @@ class ContenderTimes:
     samples: float
 
     def draw(self, errors: Floats) -> Floats:
-        """Seconds [draw, count] of joint draws; errors [draw]: the oracle's, as normal numbers.
+        """Seconds [draw, count] with the oracle's errors [draw], given as standard normal numbers.
 
-        Table III knows no draws: its times are the same in all of them.
+        Table III has no draws: its times are the same in all.
         """
         drawn: Floats = self.seconds * np.exp(errors[:, None] * self.error)
         return drawn
@@ -56,7 +57,7 @@ def build_grid(
     parameters: Mapping[str, object],
     settings: Mapping[str, object],
 ) -> Grid:
-    """The design space of one model on one system, with intervals, if the oracle has some."""
+    """Design space of one model on one system, with draws for the machine oracle."""
     spec = validate_spec({"axes": dict(axes), "parameters": dict(parameters), **settings}, "")
     grid = Grid.from_spec(spec, Path())
     misfit = grid.misfit(0, 0)
@@ -66,7 +67,7 @@ def build_grid(
 
 
 def time_strategies(grid: Grid, most: int) -> dict[str, ContenderTimes]:
-    """The times of each strategy with 1, 2 ... `most` PEs, by its label."""
+    """Times of each strategy on 1, 2 ... `most` PEs, by label."""
     keep_programs()
     labels = grid.labels["strategy"]
     return {label: _time_strategy(grid, position, most) for position, label in enumerate(labels)}
@@ -75,13 +76,13 @@ def time_strategies(grid: Grid, most: int) -> dict[str, ContenderTimes]:
 def _time_strategy(grid: Grid, position: int, most: int) -> ContenderTimes:
     def build(counts: Floats) -> Case:
         case = grid.case((0, 0, 0, position), {**grid.axes, "pe": counts})
-        assert case is not None  # build_grid has seen that the samples fit
+        assert case is not None  # build_grid has checked that the samples fit
         return case
 
     counts = np.arange(1.0, max(LEAST, 2 ** (most - 1).bit_length()) + 1)
     expected = settle_choices(replace(build(counts), uncertainty=None))
-    now, limits, samples = map(np.asarray, fetch(_time_expected(expected)))
-    seconds, error = now[None, :most], np.zeros(most)
+    times, limits, samples = map(np.asarray, fetch(_time_expected(expected)))
+    seconds, error = times[None, :most], np.zeros(most)
     group = grid.strategies[position].group
     drawn = list_drawn(group if isinstance(group, int) else 1, most)
     unsure = build(drawn)
@@ -93,26 +94,26 @@ def _time_strategy(grid: Grid, position: int, most: int) -> ContenderTimes:
 
 
 def list_drawn(group: int, most: int) -> Floats:
-    """PE counts of which all draws are timed: of up to FEW replicas all, of more some an octave."""
+    """PE counts to evaluate draws for: all up to FEW replicas, AN_OCTAVE per octave above."""
     replicas = most // group
     octaves = range(max(0, int(np.log2(replicas / FEW) * AN_OCTAVE)) + 1) if replicas > FEW else ()
-    more = [round(FEW * 2 ** (step / AN_OCTAVE)) for step in octaves]
-    return group * np.unique([*range(1, min(FEW, replicas) + 1), *more, replicas]).astype(float)
+    larger = [round(FEW * 2 ** (step / AN_OCTAVE)) for step in octaves]
+    return group * np.unique([*range(1, min(FEW, replicas) + 1), *larger, replicas]).astype(float)
 
 
 def interpolate(counts: Floats, values: Floats, most: int) -> Floats:
-    """Values [..., count] with 1, 2 ... `most` PEs of those with some, over the logarithm of p."""
+    """Interpolate values [..., count] to 1, 2 ... `most` PEs, linearly in the logarithm of p."""
     all_counts = np.arange(1, most + 1)
-    place = np.interp(np.log(all_counts), np.log(counts), np.arange(len(counts)))
-    left = np.floor(place).astype(np.int64)
-    part, right = place - left, np.minimum(left + 1, len(counts) - 1)
+    position = np.interp(np.log(all_counts), np.log(counts), np.arange(len(counts)))
+    left = np.floor(position).astype(np.int64)
+    part, right = position - left, np.minimum(left + 1, len(counts) - 1)
     between: Floats = values[..., left] * (1 - part) + values[..., right] * part
     return between
 
 
 @compiled(numpy=True)
 def _time_expected(case: Case) -> tuple[Array, Array, Array]:
-    """Seconds and limits [count], and samples of a replica's iteration."""
+    """Seconds and limits [count], and samples per replica and iteration."""
     count = xp.size(xp.asarray(case.run.p))
     now = time_iteration(case)
     samples = xp.ravel(xp.asarray(case.run.global_batch / case.run.replicas))[-1]
@@ -122,7 +123,7 @@ def _time_expected(case: Case) -> tuple[Array, Array, Array]:
 
 @compiled(numpy=True)
 def _time_draws(case: Case) -> tuple[Array, Array]:
-    """Logarithms of seconds over those expected [draw, count], and the oracle's error [count]."""
+    """Log ratio of drawn to expected seconds [draw, count], and the oracle's error [count]."""
     count = xp.size(xp.asarray(case.run.p))
     now = time_iteration(case)
     expected = _flatten(now.compute + now.communication, count)
@@ -131,5 +132,5 @@ def _time_draws(case: Case) -> tuple[Array, Array]:
 
 
 def _flatten(value: object, count: int) -> Array:
-    """The values [count] of an array over PE counts, or of one number."""
+    """Values [count] of an array over PE counts, or of one number."""
     return xp.broadcast_to(xp.ravel(xp.asarray(value)), (count,))

@@ -1,1 +1,1 @@
-"""Place: the operators of a graph on devices, with the least time of a step."""
+"""Place the operators of a graph on devices, for the least time per step."""

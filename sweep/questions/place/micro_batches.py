@@ -1,4 +1,4 @@
-"""Micro-batches of a step: how samples are divided, and the problem of steps that overlap."""
+"""Divide a step into micro-batches, and pose the problem of placing their overlapping steps."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ OPTION = "micro_batches"
 
 @dataclass(frozen=True)
 class SampleDivision:
-    """A step in micro-batches: shares of the samples, and their numbers; None: not known."""
+    """Micro-batches of a step: fractions of its samples, and their numbers if known."""
 
     shares: tuple[float, ...]
     samples: tuple[int, ...] | None
@@ -25,18 +25,19 @@ class SampleDivision:
         return len(self.shares)
 
 
-def divide_samples(asked: Sizes | None, batch: int | None) -> SampleDivision:
-    """The micro-batches of a step of `batch` samples, None: not known.
+def divide_samples(requested: Sizes | None, batch: int | None) -> SampleDivision:
+    """Divide a step of `batch` samples (None: unknown) into the requested micro-batches.
 
-    InputError: none of them, one without samples, other samples than the step's, or a number that
-    does not divide them.
+    InputError: no micro-batch, one without samples, a wrong sum, or a number that does not divide
+    the batch.
     """
-    if isinstance(asked, int) or asked is None:
-        return _divide_equally(1 if asked is None else asked, batch)
-    sizes = tuple(asked)
+    if isinstance(requested, int) or requested is None:
+        return _divide_equally(1 if requested is None else requested, batch)
+    sizes = tuple(requested)
     if not sizes or min(sizes) < 1:
         raise InputError(
-            f"expected at least one sample in each, got {shorten(list(sizes))}", where=OPTION
+            f"expected at least one sample per micro-batch, got {shorten(list(sizes))}",
+            where=OPTION,
         )
     if batch is None:
         raise InputError(
@@ -46,7 +47,7 @@ def divide_samples(asked: Sizes | None, batch: int | None) -> SampleDivision:
         )
     if sum(sizes) != batch:
         raise InputError(
-            f"expected the {batch:,} samples of the step, got {sum(sizes):,} in all",
+            f"expected a sum of {batch:,}, the samples of the step, got {sum(sizes):,}",
             where=OPTION,
             advice="write the samples of each, such as 16,16; or their number alone",
         )
@@ -54,7 +55,7 @@ def divide_samples(asked: Sizes | None, batch: int | None) -> SampleDivision:
 
 
 def _divide_equally(count: int, batch: int | None) -> SampleDivision:
-    """A number of equal micro-batches."""
+    """Divide a step into equal micro-batches."""
     if count < 1:
         raise InputError(f"expected at least 1, got {count}", where=OPTION)
     if batch is None:
@@ -73,7 +74,7 @@ def _divide_equally(count: int, batch: int | None) -> SampleDivision:
 
 @dataclass(frozen=True)
 class PosedStep:
-    """A problem to be solved, and the graph of all its micro-batches, one after another."""
+    """A problem to solve, and the graph of all its micro-batches in sequence."""
 
     graph: Graph
     piped: Piped
@@ -82,16 +83,16 @@ class PosedStep:
 def pose_piped(
     step: TimedGraph, division: SampleDivision, links: Links, ask: Callable[[int], TimedGraph]
 ) -> PosedStep:
-    """The problem of a step in micro-batches; ask: the graph of a model for a number of samples.
+    """Pose the problem of a step in micro-batches; ask: makes the graph for a number of samples.
 
-    InputError: more operators in all than can be scheduled.
+    InputError: more operators than can be scheduled.
     """
     whole = pose_problem(step.graph, links, room=step.room, states=step.states)
     if len(division) == 1:
         return PosedStep(step.graph, Piped(whole, whole))
     if len(division) * len(step.graph) > MOST_OPERATORS:
         raise InputError(
-            f"expected at most {MOST_OPERATORS:,} operators in all micro-batches, got "
+            f"expected at most {MOST_OPERATORS:,} operators over all micro-batches, got "
             f"{len(division) * len(step.graph):,}",
             where=OPTION,
             advice="take fewer micro-batches",
@@ -103,7 +104,7 @@ def pose_piped(
 def _list_graphs(
     step: TimedGraph, division: SampleDivision, ask: Callable[[int], TimedGraph]
 ) -> list[Graph]:
-    """The graph of each micro-batch, shared by those with as many samples."""
+    """Graph of each micro-batch; those with equal samples share one."""
     if step.times == "oracle":
         assert division.samples is not None  # a model's step has a batch
         of_size = {size: ask(size).graph for size in {*division.samples}}

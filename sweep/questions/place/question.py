@@ -1,4 +1,4 @@
-"""Place: the operators of a graph on devices, with the least time of a step."""
+"""Place: find the placement of a graph's operators with the least time per step."""
 
 import math
 import time
@@ -26,7 +26,7 @@ from sweep.questions.place.timed_graph import TimedGraph, choose_graph
 
 Row = dict[str, Any]
 MOST_SECONDS = 7 * 24 * 3600.0
-# A plan this near to its bound is proven: solvers are no more precise.
+# A gap this small counts as proven optimal: solvers are no more precise.
 PROVEN = 1e-6
 
 
@@ -42,16 +42,16 @@ def place(
     time_limit: float = 60.0,
     tell: Tell = lambda best, bound: None,
 ) -> Row:
-    """The best placement found in `time_limit` seconds, with its step's time and its proof.
+    """The best placement found in `time_limit` seconds, with its time per step and its proof.
 
-    what: a model of the catalogue, or a file of one, with a batch; or a graph's name or file.
-    micro_batches: their number, or the samples of each; their steps overlap.
-    Keys: step_time, forward_time, backward_time, serial_time [s]; speedup; gap, the part of the
-    step that a better placement could save at most; bounds [s]; memory [B] by device; operators and
-    messages, a row each and micro-batch. `feasible` is False where the memory is proven too small,
-    with the fewest devices that are enough.
-    InputError: bad input, an operator that no device has room for. RunError: out of time without
-    any placement that fits.
+    what: a model, by name or file, with a batch; or a graph, by name or file. micro_batches: their
+    number, or the samples of each; they overlap. Keys: step_time, forward_time, backward_time,
+    serial_time [s]; speedup; gap: the most that a better placement could save, as a fraction of the
+    step; bounds [s]; memory [B] by device; operators and messages, with one row per micro-batch.
+    `feasible` is False if memory is proven too small; then the fewest sufficient devices are given.
+
+    InputError: bad input, or an operator too large for every device. RunError: out of time without
+    a placement that fits.
     """
     _expect_limit(time_limit)
     machine = find("system", system, Path())
@@ -84,7 +84,7 @@ def place(
 
 
 def _expect_limit(limit: float) -> None:
-    """InputError: a time limit out of bounds."""
+    """Raise InputError for a time limit out of bounds."""
     if not 0 < limit <= MOST_SECONDS:
         raise InputError(
             f"expected seconds, more than 0 and at most {MOST_SECONDS:,.0f}, got {shorten(limit)}",
@@ -93,7 +93,7 @@ def _expect_limit(limit: float) -> None:
 
 
 def _expect_problem(graph: Graph, problem: Problem) -> None:
-    """InputError: nothing takes time, or an operator has no room on any device."""
+    """Raise InputError if nothing takes time, or if an operator is too large for every device."""
     if not problem.serial > 0:
         raise InputError(
             "no operator takes any time", where=f"graph {shorten(graph.name)}", advice="time them"
@@ -104,29 +104,29 @@ def _expect_problem(graph: Graph, problem: Problem) -> None:
             f"{shorten(graph.operators[largest].name)} needs {problem.held[largest] / 1e9:.4g} GB, "
             f"and a device has room for {max(problem.room, 0) / 1e9:.4g} GB",
             where=f"graph {shorten(graph.name)}",
-            advice="an operator is not divided: take fewer samples, or larger devices",
+            advice="operators are not divided: take fewer samples, or larger devices",
         )
 
 
 def _explain_failure(problem: Problem, answer: PlacementResult, limit: float) -> Row:
-    """The fewest devices that are enough. RunError: not known whether any placement fits."""
+    """Fewest devices that suffice. RunError: it is not known whether any placement fits."""
     if not answer.impossible:
         reason = "interrupted" if answer.interrupted else f"out of time after {limit:g} s"
         raise RunError(
-            f"{reason}: no placement is known that fits the devices' memory, and it is not proven "
-            "that none does; allow more time, or more devices"
+            f"{reason}: no placement was found that fits the devices' memory, nor proven that "
+            "there is none; allow more time, or more devices"
         )
     return {"feasible": False, "smallest_devices": _count_within(problem, limit)}
 
 
 def _count_within(problem: Problem, limit: float) -> int | None:
-    """The fewest devices that the graph fits; None: not known after as much time again."""
+    """Fewest devices that the graph fits; None if not found within `limit` more seconds."""
     end = time.monotonic() + limit
     return count_devices(problem, lambda: end - time.monotonic())
 
 
 def _describe(whole: Graph, posed: PosedStep, links: Links, answer: PlacementResult) -> Row:
-    """The plan and its proof as plain data; whole: the graph of a step at once."""
+    """Plan and proof as plain data; whole: the graph of the undivided step."""
     plan, graph, problem = answer.plan, posed.graph, posed.piped.unrolled
     assert plan is not None
     placement = plan.placement * posed.piped.runs
@@ -167,9 +167,9 @@ def _list_operators(
     lengths: list[float],
     size: int,
 ) -> Iterable[Row]:
-    """A row per operator: where it runs, and when, from the beginning of the step [s].
+    """Yield one row per operator: where and when it runs, from the start of the step [s].
 
-    size: operators of a micro-batch.
+    size: operators per micro-batch.
     """
     rows = zip(graph.operators, placement, *starts, strict=True)
     for position, (operator, device, start, mirrored) in enumerate(rows):
@@ -190,18 +190,18 @@ def _list_operators(
 def _list_messages(
     graph: Graph, problem: Problem, links: Links, placement: tuple[int, ...], operators: list[Row]
 ) -> Iterable[Row]:
-    """A row for each tensor and device that it is sent to, and for its gradient on its way back."""
+    """Yield one row per tensor and receiving device, and one for the gradient sent back."""
     for number, tensor in enumerate(graph.tensors):
-        here = placement[tensor.maker]
-        for there in sorted({placement[taker] for taker in tensor.takers} - {here}):
-            takers = [taker for taker in tensor.takers if placement[taker] == there]
-            delay = float(problem.delays[number, here, there])
+        source = placement[tensor.maker]
+        for target in sorted({placement[taker] for taker in tensor.takers} - {source}):
+            takers = [taker for taker in tensor.takers if placement[taker] == target]
+            delay = float(problem.delays[number, source, target])
             made = operators[tensor.maker]["forward_end"]
-            # Gradients of several takers are added where they are, and sent once.
+            # Gradients of several takers on a device are added there and sent once.
             added = max(operators[taker]["backward_end"] for taker in takers)
             for name, sent, (begin, end) in (
-                ("forward", made, (here, there)),
-                ("backward", added, (there, here)),
+                ("forward", made, (source, target)),
+                ("backward", added, (target, source)),
             ):
                 yield {
                     "pass": name,
@@ -215,9 +215,9 @@ def _list_messages(
 
 
 def _find_busiest(messages: list[Row], step_time: float) -> float:
-    """The part of the step that the messages of the busiest pair of devices take one way.
+    """Fraction of the step for which the busiest link is in use, one way.
 
-    Messages are timed as if each had its link for itself; more than 1 is more than a link can do.
+    Each message is timed as if it had the link to itself; above 1 the link is overcommitted.
     """
     busy: dict[tuple[int, int], float] = {}
     for message in messages:

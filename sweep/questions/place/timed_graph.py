@@ -1,4 +1,4 @@
-"""The graph to be placed: a measured one, or a model's with the oracle's times."""
+"""The graph to place: a measured one, or that of a model with the oracle's times."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,17 +9,17 @@ from grids.entries.parameters import PARAMETERS
 from grids.entries.precision import PRECISIONS, Optimizer
 from grids.entries.systems import System
 from grids.graphs.graph import Graph
-from grids.graphs.graph_catalogue import find_graph, list_graphs
+from grids.graphs.graphfile import find_graph, list_graphs
 from grids.models.layers import LayerTable
 from grids.names import list_names
-from grids.reading.errors import InputError, shorten, suggest_name
+from grids.reading.errors import InputError, shorten
 
 
 @dataclass(frozen=True)
 class TimedGraph:
-    """A graph, and the room of its devices.
+    """A graph with times, and the memory of its devices.
 
-    room [B]: of a device, without what is reserved; states: bytes that stay for each byte of
+    room [B]: usable memory of a device; states: bytes of states, including weights, per byte of
     weights; times: their source, "measured" or "oracle".
     """
 
@@ -37,10 +37,10 @@ def choose_graph(
     dataset: str | None,
     optimizer: Optimizer,
 ) -> TimedGraph:
-    """The graph of a name or a file; a model's has the oracle's times of its layers.
+    """Find the graph of a name or file; for a model, with the oracle's times of its layers.
 
-    InputError: neither a graph nor a model; a batch where the graph has its own, or none where a
-    model needs one.
+    InputError: neither a graph nor a model; a batch for a graph with its own, or a model without
+    one.
     """
     graph = find_graph(what, Path())
     if graph is None:
@@ -49,11 +49,11 @@ def choose_graph(
     for key, value in (("batch", batch), ("dataset", dataset)):
         if value is not None:
             raise InputError(
-                f"the times of a graph are of its own {key}, got {shorten(value)}",
+                f"a measured graph has its own {key}, got {shorten(value)}",
                 where=key,
                 advice="leave it out, or name a model, whose times depend on it",
             )
-    # Graphs do not say their precision; PipeDream's profiles are in fp32.
+    # Graphs do not state their precision; PipeDream's profiles are in fp32.
     precision = PRECISIONS["fp32"]
     prior = PARAMETERS["reserved"].prior
     assert prior is not None
@@ -63,20 +63,17 @@ def choose_graph(
 
 
 def expect_graph(what: str) -> None:
-    """InputError: a name that is neither a graph's nor a model's."""
+    """Raise InputError for a name that is neither a graph nor a model."""
     known = (*list_graphs(), *list_names("model"))
     if Path(what).suffix or "/" in what or what in known:
         return
-    raise InputError(
-        f"unknown model or graph {shorten(what)}",
-        advice=suggest_name(what, known),
-    )
+    raise InputError.unknown("model or graph", what, known)
 
 
 def _ask_oracle(
     model: str, system: str, batch: int | None, dataset: str | None, optimizer: Optimizer
 ) -> TimedGraph:
-    """The graph of a model's layers, with their times for one batch on one device."""
+    """Graph of a model's layers, with the oracle's times for one batch on one device."""
     from grids.graphs.layer_graphs import make_graph
     from kernels.oracle.formulas import time_layers
     from sweep.cells.configuration import ONLY, Configuration
@@ -102,7 +99,7 @@ def _ask_oracle(
     graph = make_graph(
         grid.labels["model"][0],
         groups.table,
-        # A third of the fixed time of a pass is forward, as of all work of a layer.
+        # A third of a layer's work is forward, so count a third of the fixed time there.
         batch * forward + fixed / 3,
         batch * backward + 2 * fixed / 3,
         batch=batch,
@@ -122,9 +119,9 @@ def _ask_oracle(
 def _hold_touched_rows(
     graph: Graph, table: LayerTable, sample: float, bytes_held: tuple[float, float]
 ) -> Graph:
-    """The graph whose sparse tables count as the weights that have as many bytes of states.
+    """Replace the weights of sparse tables by the number with as many bytes of states.
 
-    sample: bytes of an item of all samples. bytes_held: a weight's with its states, and alone.
+    sample: bytes of one item in all samples. bytes_held: of a weight with states, and alone.
     """
     states, alone = bytes_held
     item = sample / (graph.batch or 1)

@@ -1,4 +1,4 @@
-"""CSV files of epochs, and what becomes of them."""
+"""CSV files of epochs and their series and entries, for tests."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +17,7 @@ FitPoints = Callable[..., Convergence]
 
 @pytest.fixture
 def read_lines(tmp_path: Path) -> ReadLines:
-    """The series of a file of these lines."""
+    """Read the series of a file of these lines."""
 
     def read(*lines: str) -> tuple[Series, ...]:
         path = tmp_path / "epochs.csv"
@@ -29,7 +29,7 @@ def read_lines(tmp_path: Path) -> ReadLines:
 
 @pytest.fixture
 def fit_points(read_lines: ReadLines) -> FitPoints:
-    """The entry of one series: `batch,epochs,steps` of each row."""
+    """Fit the entry of one series from rows `batch,epochs,steps`."""
 
     def fit_lines(*rows: str, samples: int | None = None) -> Convergence:
         (series,) = read_lines(HEAD, *(f"toy,small,90 %,{row}" for row in rows))

@@ -6,11 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from grids.convergence.catalogue import (
-    EPOCHS,
-    explain_missing,
-    find_convergence,
-)
+from grids.convergence.catalogue import EPOCHS, explain_missing, find_convergence
 from grids.convergence.points import MEASURED_AS, read_points
 from grids.library import find
 from grids.names import list_names
@@ -30,7 +26,7 @@ def test_data_sets_are_the_catalogue_s():
     assert set(MEASURED_AS.values()) <= {each.dataset for each in read_points(EPOCHS)}
 
 
-# Networks, and data sets, that were measured and that the catalogue does not have.
+# Measured networks and data sets that are not in the catalogue.
 FOREIGN_MODELS = {
     "bert_large",
     "dimenet++",
@@ -48,7 +44,7 @@ def test_each_row_has_names_of_the_catalogue_or_a_foreign_model():
     series = read_points(EPOCHS)
     assert FOREIGN_MODELS.isdisjoint(list_names("model"))
     assert {each.model for each in series} - {*list_names("model")} == FOREIGN_MODELS
-    # GPT-3's runs begin at a checkpoint of 4,000 steps on c4: they are no law of its epochs.
+    # GPT-3's runs begin at a checkpoint of 4,000 steps on c4, so they give no law of its epochs.
     known = {*list_names("dataset"), *MEASURED_AS.values(), "c4"}
     assert {each.dataset for each in series if each.model not in FOREIGN_MODELS} <= known
 

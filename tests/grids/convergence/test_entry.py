@@ -1,4 +1,4 @@
-"""An entry: stated or fitted, written down and read again, and drawn."""
+"""Entries: stated or fitted, written and read again, and drawn."""
 
 import json
 import math
@@ -56,7 +56,7 @@ def test_what_lies_outside_the_measured_batches(fit_points):
 
 
 def test_draws_have_the_law_s_spread(fit_points):
-    """The law's alone: its own error is of single runs."""
+    """The spread is the law's; its error is for single runs."""
     entry = fit_points("64,10,", "256,11.5,", "1024,20,")
     drawn = entry.draw_laws(draw_normals(("rail", "flow")))
     assert drawn.epochs_min.shape == (32,)

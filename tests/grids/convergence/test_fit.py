@@ -59,11 +59,7 @@ def test_epochs_that_fall_are_told(fit_points):
 
 BAD = [
     (("64,10,",), None, ":2:"),
-    (
-        ("64,10,", "128,never,"),
-        None,
-        ":2:",
-    ),
+    (("64,10,", "128,never,"), None, ":2:"),
     (("64,never,", "128,never,"), None, ":2:"),
     (("64,never,", "128,10,", "256,12,"), None, ":2: epochs:"),
     (("64,,2000", "128,,1100"), None, ":2: epochs:"),
@@ -75,8 +71,8 @@ BAD = [
 
 @pytest.mark.parametrize(("rows", "samples", "message"), BAD)
 def test_what_no_law_follows_from_is_told_by_line(rows, samples, message, fit_points):
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as error:
         fit_points(*rows, samples=samples)
-    assert f"epochs.csv{message}" in str(told.value)
-    assert "; " in str(told.value)  # what to do
-    assert "\n" not in str(told.value)
+    assert f"epochs.csv{message}" in str(error.value)
+    assert "; " in str(error.value)  # what to do
+    assert "\n" not in str(error.value)

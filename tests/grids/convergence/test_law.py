@@ -1,4 +1,4 @@
-"""The fit: what noiseless points say, what noise and few points leave open."""
+"""The fit: exact for noiseless points, and uncertain for noise or few points."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ BATCHES = np.array([2.0**n for n in range(6, 15)])
 
 @pytest.mark.parametrize("critical", [100, 1000, 10_000])
 def test_noiseless_points_give_their_law(critical):
-    """To a part of a hundred: priors hold it back that much, and it says that it is not sure."""
+    """Within a hundredth: priors allow no more, and the uncertainty says so."""
     fitted = fit_law(BATCHES, 7 * (1 + BATCHES / critical))
     assert fitted.epochs_min == pytest.approx(7, rel=0.01)
     assert fitted.critical_batch == pytest.approx(critical, rel=0.01)
@@ -60,7 +60,7 @@ def test_the_same_points_give_the_same_bits():
 
 
 def test_small_batches_leave_the_critical_one_open():
-    """Points that do not rise: the prior's ratio at least, with the prior's spread almost."""
+    """Points that do not rise leave at least the prior's ratio, and nearly its spread."""
     flat = fit_law(BATCHES[:3], np.full(3, 9.0))
     assert np.log(flat.critical_batch / BATCHES[2]) > PRIOR.ratio
     assert flat.batch_variance > 0.5
@@ -75,7 +75,7 @@ def test_noise_widens():
 
 
 def test_intervals_hold_laws_drawn_from_the_priors():
-    """80 % of larger batches lie inside, or more, where points are what the fit takes them for."""
+    """At least 80 % of larger batches lie inside if points follow the fit's assumptions."""
     random = np.random.default_rng(0)
     batches, inside = np.array([256.0, 512, 1024, 4096]), []
     for _ in range(300):
@@ -86,5 +86,5 @@ def test_intervals_hold_laws_drawn_from_the_priors():
         fitted = fit_law(batches, epochs[:-1])
         error = np.log(count_epochs(fitted, all_batches[-1]) / epochs[-1])
         inside.append(abs(error) <= 1.2816 * spread_epochs(fitted, all_batches[-1]))
-    # A posterior that is skewed is given as a normal one: wider than it need be.
+    # A skewed posterior is given as a normal one, which is wider than necessary.
     assert 0.8 <= np.mean(inside) <= 0.95

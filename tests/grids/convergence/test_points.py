@@ -1,4 +1,4 @@
-"""Reading measured epochs: series, points that never converge, and every mistake."""
+"""Reading of measured epochs: series, points that never converge, and every mistake."""
 
 import pytest
 
@@ -61,10 +61,7 @@ def change(column: str, value: str) -> str:
 
 BAD = [
     ((HEAD,), "epochs.csv:"),
-    (
-        (HEAD.replace("global_batch", "globalbatch"), ROW),
-        "epochs.csv:1:",
-    ),
+    ((HEAD.replace("global_batch", "globalbatch"), ROW), "epochs.csv:1:"),
     ((HEAD, change("model", "")), "epochs.csv:2: model:"),
     ((HEAD, change("target", "x" * 201)), "epochs.csv:2: target:"),
     ((HEAD, change("global_batch", "32k")), "epochs.csv:2: global_batch:"),
@@ -84,10 +81,7 @@ BAD = [
     ((HEAD, change("epochs", "1e-300")), "epochs.csv:2: epochs:"),
     ((HEAD, change("epochs", "")), "epochs.csv:2: epochs:"),
     ((HEAD, change("steps", "-1")), "epochs.csv:2: steps:"),
-    (
-        (HEAD, ROW, change("epochs", "13")),
-        "epochs.csv:3: global_batch: ",
-    ),
+    ((HEAD, ROW, change("epochs", "13")), "epochs.csv:3: global_batch: "),
     ((HEAD, ROW, change("epochs", "never")), "epochs.csv:3: global_batch: "),
     ((HEAD, *(change("global_batch", str(n)) for n in range(1, 1002))), "expected at most 1,000 "),
 ]
@@ -95,8 +89,8 @@ BAD = [
 
 @pytest.mark.parametrize(("lines", "message"), BAD)
 def test_what_is_wrong_is_told_by_line(lines, message, read_lines):
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as error:
         read_lines(*lines)
-    assert message in str(told.value)
-    assert "\n" not in str(told.value)
-    assert len(str(told.value)) < 1000
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+    assert len(str(error.value)) < 1000

@@ -1,4 +1,4 @@
-"""Measured epochs, interpolated: exact at the points, never falling, continuous at the ends."""
+"""Interpolated epochs: exact at the points, never falling, continuous at the ends."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ STATED = Convergence(
 
 
 def with_points(*epochs: float) -> Convergence:
-    """The stated law with epochs at batches of 1024, 2048 ..."""
+    """Return the stated law with epochs at batches of 1024, 2048 ..."""
     points = tuple(Point(global_batch=1024 << n, epochs=each) for n, each in enumerate(epochs))
     return STATED.model_copy(update={"points": points})
 

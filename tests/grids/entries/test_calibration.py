@@ -1,4 +1,4 @@
-"""Calibrations: their form, what they belong to, and what is refused."""
+"""Calibrations: their form, their machine, and what is refused."""
 
 import re
 from itertools import product
@@ -37,7 +37,7 @@ def test_priors_lie_within_their_bounds(precision, software) -> None:
 
 
 def test_machines_have_the_parameters_of_their_software_and_their_host_path() -> None:
-    """Only plain software opens log files; a path through host memory has parameters of its own."""
+    """Only plain software opens log files; a path through host memory has its own parameters."""
     assert "log_open" in list_priors("fp32", "plain")
     assert "log_open" not in list_priors("fp32", "ddp")
     direct = list_priors("fp32", "plain", staged=False)
@@ -47,7 +47,7 @@ def test_machines_have_the_parameters_of_their_software_and_their_host_path() ->
 
 @pytest.mark.parametrize(("software", "count"), [("plain", SIZE - 5), ("ddp", SIZE - 6)])
 def test_a_calibration_carries_what_its_machine_has(software, count) -> None:
-    """No log files with ddp, and no host path; its correlations have as many rows."""
+    """No log files with ddp, and no host path; the correlations have as many rows."""
     usual = define_calibration(software=software)
     held = list_priors("fp32", software, staged=False)
     assert len(held) == count
@@ -111,7 +111,7 @@ def test_a_model_without_runs_of_its_own_has_its_profile_or_roofline() -> None:
 
 @pytest.mark.parametrize("oracle", ["paper", None])
 def test_a_calibration_of_table_iii_is_refused(oracle) -> None:
-    """Those that name no oracle are of the time of Table III alone."""
+    """Files without an oracle are from the time of Table III alone."""
     definition = define_calibration()
     if oracle is None:
         del definition["oracle"]

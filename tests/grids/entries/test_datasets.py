@@ -1,4 +1,4 @@
-"""Data sets: what they must have."""
+"""Data sets: required keys."""
 
 import pytest
 from pydantic import ValidationError

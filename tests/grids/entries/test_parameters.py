@@ -1,4 +1,4 @@
-"""Oracle parameters: units in, SI out, bounds held."""
+"""Oracle parameters: units are read, values are SI, bounds hold."""
 
 import pytest
 

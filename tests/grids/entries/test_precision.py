@@ -1,4 +1,4 @@
-"""The table of precisions, against docs/machine.md."""
+"""The table of precisions against docs/machine.md."""
 
 from typing import get_args
 
@@ -14,7 +14,7 @@ from grids.entries.precision import (
     PrecisionName,
 )
 
-# Precision, bytes of an item, of a gradient on the wire, of states by none, sgd and adam.
+# Precision, bytes per item, per gradient in messages, of states with none, sgd and adam.
 STATED: list[tuple[PrecisionName, int, int, tuple[int, int, int]]] = [
     ("fp32", 4, 4, (8, 12, 16)),
     ("tf32", 4, 4, (8, 12, 16)),

@@ -113,7 +113,7 @@ def test_every_strategy_is_explained() -> None:
             "filter+channel",
             "no strategy 'filter+channel': a layer divided both ways",
         ),
-        ("placement+spatial", "placement goes with data alone: operators are placed whole"),
+        ("placement+spatial", "operators are placed whole"),
         ("data+data+filter", "unknown strategy 'data+data+filter'"),
         ("data+spatial+filter:group=8", "has no setting 'group'; known: "),
         ("data+filter:gruop=8", "has no setting 'gruop'; did you mean 'group'? known: group, lay"),

@@ -1,4 +1,4 @@
-"""Systems: quantities with units, levels that nest."""
+"""Systems: quantities with units, nested levels."""
 
 from copy import deepcopy
 from pathlib import Path
@@ -54,7 +54,7 @@ def test_figures_of_odd_sizes_are_written_with_their_units() -> None:
 
 
 def changed(**changes: object) -> dict[str, Any]:
-    """SYSTEM with changes; a__b: c changes b in a."""
+    """Return SYSTEM with changes; a__b: c changes b in a."""
     definition = deepcopy(SYSTEM)
     for path, value in changes.items():
         *parents, key = path.split("__")
@@ -126,7 +126,7 @@ PEAKS = {"tf32": "156 TFLOP/s", "amp": "312 TFLOP/s"}
 
 
 def test_a_file_without_a_precision_is_written_as_ever() -> None:
-    """Stores of such files are resumed: their definitions have no new keys."""
+    """Stores of such files can be resumed: their definitions have no new keys."""
     system = System.model_validate(SYSTEM)
     assert (system.precision, system.peak) == ("fp32", 15.7e12)
     assert (system.most_pes, system.input_rate) == (68, None)
@@ -160,7 +160,7 @@ def test_other_settings_are_in_the_name() -> None:
     assert (other.name, other.precision, other.peak) == ("small:precision=tf32", "tf32", 156e12)
     assert other.machine == system.machine == "small"
     assert System.from_definition(other.definition()) == other
-    # From there, too, a label has the machine's name once.
+    # From there too, a label has the machine's name once.
     assert other.with_settings({"precision": "fp32"}).name == "small:precision=fp32"
 
 

@@ -1,4 +1,4 @@
-"""Entries as YAML: what is written reads back, and says what each key means."""
+"""Entries as YAML: the text reads back, and explains each key."""
 
 import re
 
@@ -6,7 +6,8 @@ from cases import systems
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from grids.entries.systems import Connection, Contention, Level, ProcessingElement, System
+from grids.entries.connections import Connection
+from grids.entries.systems import Contention, Level, ProcessingElement, System
 from grids.entries.yamltext import format_entry
 from grids.reading.plainyaml import read_nodes
 
@@ -29,7 +30,7 @@ SMALLEST = System.model_validate(
 
 
 def read_system(text: str) -> System:
-    """The machine of a file's text."""
+    """Read the machine of a file's text."""
     _, data = read_nodes(text)
     assert isinstance(data, dict)
     return System.from_definition(data)
@@ -59,7 +60,7 @@ def test_every_digit_is_written():
 
 
 def test_what_a_machine_may_have_stands_in_comments():
-    """Without its mark, each is a line that can be read."""
+    """Uncommented, each line can be read."""
     optional = ("tensor_peaks", "precision", "software", "size", "input_rate", "staging")
     lines = format_entry(SMALLEST, "").splitlines()
     for n, line in enumerate(lines):

@@ -1,4 +1,4 @@
-"""Graphs: what they hold, and what is refused."""
+"""Graphs: their contents, and what is refused."""
 
 import pytest
 

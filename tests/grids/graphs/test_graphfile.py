@@ -1,4 +1,4 @@
-"""Graphs of the user's own."""
+"""Users' own graphs."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from grids.graphs.graph import Operator, Tensor
-from grids.graphs.graph_catalogue import find_graph
+from grids.graphs.graphfile import find_graph
 from grids.reading.errors import InputError
 
 DIAMOND = """name: diamond

@@ -1,4 +1,4 @@
-"""Graphs of architectures: who makes and takes what in a residual block."""
+"""Graphs of networks: makers and takers in a residual block."""
 
 from pathlib import Path
 
@@ -28,7 +28,7 @@ def test_a_shortcut_is_the_tensor_of_the_body():
     forward = np.arange(1.0, 6.0)
     graph = make_graph("block", table, forward, 2 * forward, batch=8, item_bytes=2.0)
     assert [each.name for each in graph.operators] == list(table.names)
-    # y of 4 x 2 x 2 items, of 8 samples and 2 bytes.
+    # y has 4 x 2 x 2 items, for 8 samples and 2 bytes.
     assert graph.tensors == (
         Tensor(0, (1, 3), 256.0),
         Tensor(1, (2,), 256.0),

@@ -1,4 +1,4 @@
-"""Links between devices: a DGX-1's cube mesh against its published table, and the ways around."""
+"""Links between devices: a DGX-1's cube mesh against its published table, and paths through it."""
 
 from itertools import combinations
 from pathlib import Path
@@ -41,7 +41,7 @@ def test_messages_take_the_links_there_are():
     times = links.time_message(25e9)  # a second over one link
     assert times[0, 1] == pytest.approx(1 + NODE.latency)
     assert times[0, 3] == pytest.approx(1 / 2 + NODE.latency)
-    # 0 to 5: over 1 by one link and two, and not over 4 by two and one: they are alike.
+    # From 0 to 5: over 1 by one link and two, or over 4 by two and one; they are equal.
     assert times[0, 5] == pytest.approx(3 / 2 + 2 * NODE.latency)
     assert times[0, 7] == pytest.approx(1 + 2 * NODE.latency)  # over 4, by two and two
     assert np.array_equal(times, times.T)

@@ -1,10 +1,10 @@
-"""Profiles of PipeDream: a toy by hand, and the real one of the catalogue."""
+"""PipeDream's profiles: a toy by hand, and the real one of the catalogue."""
 
 from pathlib import Path
 
 import pytest
 
-from grids.graphs.graph_catalogue import find_graph, list_graphs
+from grids.graphs.graphfile import find_graph, list_graphs
 from grids.graphs.pipedream import read_profile
 from grids.reading.errors import InputError
 
@@ -42,7 +42,7 @@ def test_inception_is_the_network_of_the_paper():
     assert list_graphs() == ("inception_v3-pipedream",)
     graph = find_graph("inception_v3-pipedream", Path())
     assert graph is not None
-    # 325 operators but for the input; times as the file's columns add up; 27.2 million parameters.
+    # 325 operators besides the input; times are the sums of the file's columns; 27.2 M parameters.
     assert (len(graph), graph.batch) == (325, 128)
     assert graph.forward == pytest.approx(0.289269)
     assert graph.backward == pytest.approx(0.399769)

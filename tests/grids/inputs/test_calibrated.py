@@ -1,4 +1,4 @@
-"""A calibration as it holds for one model: how far it reaches, and what lies beyond."""
+"""A calibration for one model: how far it reaches, and what it extrapolates."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def test_errors_widen_away_from_the_runs(strategy, p, widening) -> None:
 
 
 def test_scales_are_those_of_the_own_series() -> None:
-    """Of a series that was not fitted, all others say at which scales the machine is known."""
+    """For a series that was not fitted, all others say at which scales the machine is known."""
     filters = {"model": "resnet50", "dataset": "imagenet", "strategy": "filter", "pe": [16]}
     series = [filters | {"batch": [32]}, filters | {"strategy": "data", "pe": [4], "batch": [32]}]
     own = calibrated(series=series)
@@ -73,7 +73,7 @@ def test_kinds_of_layers_that_no_network_has_are_told(ran, told) -> None:
 
 
 def test_another_network_of_the_same_name_did_not_run() -> None:
-    """Calibrations that name no network hold for any of the name."""
+    """Calibrations without fingerprints hold for any network of the name."""
     serial = {"resnet50": {"factor": 1.5, "spread": 0.02}}
     file = CalibrationFile.from_definition(
         define_calibration(serial=serial, architectures={"resnet50": "abc"}, profile_factor=1.2)

@@ -1,4 +1,4 @@
-"""Cases: what settings change of the kernels' inputs, and what follows of the answers."""
+"""Cases: effects of settings on the kernels' inputs and on the answers."""
 
 from pathlib import Path
 
@@ -41,17 +41,17 @@ def layers(of: Workload) -> Layers:
 
 
 def number(value: Cells) -> float:
-    """The only one of a kernel's values."""
+    """Return the only value of an array."""
     return float(np.asarray(value).item())
 
 
 def numbers(asked: Case) -> np.ndarray:
-    """All terms, and the memory, of a case of one cell."""
+    """Return all terms, and the memory, of a case of one cell."""
     found = answer_case(asked)
     return np.array([*(getattr(found.terms, name).item() for name in TERMS), number(found.memory)])
 
 
-# What a parameter overrides.
+# Overrides by parameters.
 
 
 def test_a_system_as_it_stands() -> None:
@@ -178,7 +178,7 @@ def test_contention_of_the_gradient_exchange(strategy, pe, phi) -> None:
 
 
 def test_measured_layers_take_what_was_measured() -> None:
-    """ResNet-50 on V100: 3.1195 ms a sample, whatever the bytes of an item."""
+    """ResNet-50 on V100: 3.1195 ms per sample, whatever the bytes per item."""
     for delta in (2.0, 4.0):
         epoch = answer_case(case("serial", pe=[1], delta=delta))
         seconds = number(epoch.terms.forward_backward) / WORKLOAD.samples
@@ -247,7 +247,7 @@ def test_the_best_group_is_the_fastest_allowed_divisor(strategy, pe) -> None:
 
 
 def by_group(strategy, pe, **fixed) -> list[Answer]:
-    """The answers for every group size that divides p."""
+    """Return the answers for every group size that divides p."""
     groups = divisors(pe)[1:] or (1,)
     return [answer_case(case(f"{strategy}:group={n}", pe=[pe], **fixed)) for n in groups]
 

@@ -1,4 +1,4 @@
-"""Draws by name: the same wherever, whenever and beside whatever a name is drawn."""
+"""Draws by name: the same wherever, whenever and with whatever else a name is drawn."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Factors of a spatial group: memory decides among them where it is what is alive at once."""
+"""Factors of a spatial group: memory decides between them if it is what is alive at once."""
 
 from pathlib import Path
 
@@ -36,7 +36,7 @@ def divide(model: LayerTable, p2: int, storage: Storage | None, dims: str | None
 
 
 def make_layer(extents: Extents, planes: int, kind: str = "conv") -> Layer:
-    """A layer whose output is as large as its input."""
+    """Return a layer whose output is as large as its input."""
     items = planes * float(np.prod(extents))
     return Layer(
         name=kind,
@@ -54,12 +54,12 @@ def make_layer(extents: Extents, planes: int, kind: str = "conv") -> Layer:
     )
 
 
-# Two rows in each dimension have most of the items.
+# Most items are in the two rows of each dimension.
 FEW_ROWS = LayerTable.from_layers([make_layer((8, 8, 8), 2), make_layer((2, 2, 2), 1000, "relu")])
 
 
 def test_sixteen_pes_hold_no_more_than_eight() -> None:
-    """Least halo alone makes 2 x 2 x 2, then 1 x 4 x 4, with which two rows of depth are whole."""
+    """By halo alone: 2 x 2 x 2, then 1 x 4 x 4, which leaves two rows of depth unsplit."""
     eight, sixteen = (divide(FEW_ROWS, p2, STORAGE) for p2 in (8, 16))
     assert eight.factors == (2, 2, 2)
     assert divide(FEW_ROWS, 16, None).factors == (1, 4, 4)
@@ -85,7 +85,7 @@ def networks(draw: st.DrawFn) -> LayerTable:
 
     Others have few rows, and perhaps most of the items: memory depends on how these are divided.
     """
-    # Of a cube 16 PEs have the least halo as 1 x 4 x 4, and 8 as 2 x 2 x 2.
+    # For a cube, 16 PEs have the least halo with 1 x 4 x 4, and 8 with 2 x 2 x 2.
     most = draw(st.sampled_from(((16, 16, 16), (8, 8, 8), (12, 16, 16), (1, 16, 24))))
     rows = st.sampled_from((1, 2, 3, 4, 6, 7))
     extents = st.tuples(rows if most[0] > 1 else st.just(1), rows, rows)
@@ -116,7 +116,7 @@ def test_memory_takes_no_fit_away(model: LayerTable, p2: int) -> None:
 
 @pytest.mark.parametrize("name", CATALOGUE)
 def test_usual_groups_are_divided_as_by_table_iii(name: str) -> None:
-    """Powers of two lose nothing: least halo goes with least memory."""
+    """Powers of two lose nothing: the least halo also has the least memory."""
     for p2 in (1, 2, 4, 8, 16, 32, 64):
         assert (
             divide(CATALOGUE[name], p2, STORAGE).factors

@@ -1,4 +1,4 @@
-"""Placed groups of a network of two branches, each of which a device can have to itself."""
+"""Placed groups of a network with two branches, which can have a device each."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ CHAIN: dict[str, Any] = {
 
 
 def make_grid(model: dict[str, Any] = TWINS, **changes: Any) -> Grid:
-    """Two strategies on PEs of one node, four bytes an item."""
+    """Build a grid of two strategies on the PEs of one node, with four bytes per item."""
     axes = {
         "model": [model],
         "dataset": ["cifar10"],
@@ -51,7 +51,7 @@ def make_grid(model: dict[str, Any] = TWINS, **changes: Any) -> Grid:
 
 
 def time_steps(grid: Grid, strategy: int) -> np.ndarray[Any, Any]:
-    """Seconds a step of computing and of messages, without updates [pe]."""
+    """Seconds per step of compute and messages, without updates [pe]."""
     case = grid.case((0, 0, 0, strategy))
     assert case is not None
     terms = answer_case(case).terms
@@ -60,7 +60,7 @@ def time_steps(grid: Grid, strategy: int) -> np.ndarray[Any, Any]:
 
 
 def test_two_branches_run_at_once() -> None:
-    """What is before and behind them does not, and one of them is sent there and back."""
+    """The layers before and after the branches do not; one branch is sent there and back."""
     grid = make_grid()
     placed, serial = time_steps(grid, 0), time_steps(grid, 1)
     assert placed[0] == serial[0]
@@ -68,7 +68,7 @@ def test_two_branches_run_at_once() -> None:
 
 
 def test_a_step_takes_as_long_as_the_plan_says() -> None:
-    """What the kernels add up of the path is the schedule that a search found."""
+    """The kernels' sum along the path equals the searched schedule."""
     grid = make_grid()
     workload = grid.workload(0, 0, 0)
     assert workload is not None
@@ -106,7 +106,7 @@ def test_a_store_has_groups_of_all_segments_that_are_asked_for() -> None:
 
 
 def make_segments(*strategies: str, model: dict[str, Any] = CHAIN, batch: Any = BATCH) -> Grid:
-    """A chain's placements in segments, on one PE and on two."""
+    """Build a chain's placements in segments, on one PE and on two."""
     axes = {
         "model": [model],
         "dataset": ["cifar10"],
@@ -135,7 +135,7 @@ def answer_cells(grid: Grid, strategy: int) -> Any:
 def test_a_step_in_segments_takes_as_long_as_its_schedule(
     model: dict[str, Any], segments: int
 ) -> None:
-    """What the kernels add up of the path is the schedule of all segments, operator by operator."""
+    """The kernels' sum along the path equals the schedule of all segments."""
     batch = segments * BATCH
     grid = make_segments(f"placement:segments={segments}", model=model, batch=[batch])
     workload = grid.workload(0, 0, 0)
@@ -194,7 +194,7 @@ def test_the_best_number_of_segments_is_as_fast_as_any() -> None:
 
 
 def test_memory_holds_all_segments() -> None:
-    """Of a chain in two stages: what both keep stays, gradients are those of one segment."""
+    """With a chain in two stages, kept tensors stay, and gradients are those of one segment."""
     grid = make_segments("placement:segments=2", "placement:segments=16", batch=[4096])
     few, many = (np.broadcast_to(answer_cells(grid, n).memory, (2, 1))[1, 0] for n in range(2))
     assert 0.5 * few < many < few
@@ -216,10 +216,7 @@ def test_placements_of_other_layers_are_refused() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (
-            {"oracle": "paper", "parameters": {}},
-            "no strategy of Table III",
-        ),
+        ({"oracle": "paper", "parameters": {}}, "no strategy of Table III"),
         ({"recompute": "full"}, "recompute: none"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Groups are divided once for all blocks that share what matters to them."""
+"""Groups are divided once for all blocks that share their inputs."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ def grid() -> Grid:
 
 
 def groups(grid: Grid, strategy: int = 0, **parts: slice) -> Groups:
-    """Of a block: a part of some axes, all of the others."""
+    """Return the axes of a block: part of some, all of the others."""
     axes = {name: values[parts.get(name, slice(None))] for name, values in grid.axes.items()}
     of_block = grid.groups((0, 0, 0, strategy), axes)
     assert of_block is not None
@@ -53,7 +53,7 @@ def test_others_do_not(grid) -> None:
 
 
 def test_hybrids_of_few_pe_counts_have_as_many_sizes_as_the_strategies_inside(grid) -> None:
-    """So that one compiled program serves both."""
+    """One compiled program serves both."""
     (pure,), (hybrid,) = (groups(grid, *at).degrees.values() for at in ((), (2,)))
     assert pure.shape == hybrid.shape
     assert np.unique(hybrid).tolist() == [4]  # a node's

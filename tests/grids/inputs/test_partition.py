@@ -1,4 +1,4 @@
-"""Pipeline stages: no partition is better than ours; stages are contiguous and none is empty."""
+"""Pipeline stages: no partition is better; stages are contiguous and not empty."""
 
 from itertools import combinations
 
@@ -17,7 +17,7 @@ def largest(costs, ends) -> float:
 
 
 def best(costs, stages) -> float:
-    """The least largest stage of all partitions into that many."""
+    """Return the least largest stage of all partitions into this many."""
     cuts = combinations(range(1, len(costs)), stages - 1)
     return min(largest(costs, (*cut, len(costs))) for cut in cuts)
 
@@ -43,7 +43,7 @@ def test_stages_are_filled_from_the_left() -> None:
 
 
 def test_a_greedy_cut_at_the_mean_would_be_worse() -> None:
-    """The mean is 5: a greedy cut behind it gives 8 and 2, the best is 5 and 5."""
+    """The mean is 5: a greedy cut after it gives 8 and 2, the best gives 5 and 5."""
     ends = stage_ends(np.array([4.0, 1, 3, 2]), np.array([2]))
     assert ends[:, 0].tolist() == [2, 4]
 
@@ -53,17 +53,17 @@ def test_numbers_of_stages_may_repeat_in_any_order() -> None:
     assert ends.T.tolist() == [[1, 2, 3, 4], [4, 4, 4, 4], [2, 4, 4, 4], [4, 4, 4, 4]]
 
 
-# What cuts carry counts, too.
+# Cuts with items.
 
 
 def list_partitions(layers: int, stages: int) -> list[tuple[int, ...]]:
-    """Ends of the stages of every partition, those that are fuller on the left first."""
+    """Yield the ends of all partitions, those that are fuller on the left first."""
     cuts = combinations(range(layers - 1, 0, -1), stages - 1)
     return sorted(((*sorted(cut), layers) for cut in cuts), reverse=True)
 
 
 def choose(costs, crossing, stages) -> tuple[int, ...]:
-    """From the definition: the fewest items, the least largest stage, filled from the left."""
+    """By definition: the fewest items, then the least largest stage, filled from the left."""
     within = 1.05 * best(costs, stages)
     partitions = [
         ends for ends in list_partitions(len(costs), stages) if largest(costs, ends) <= within
@@ -76,7 +76,7 @@ def choose(costs, crossing, stages) -> tuple[int, ...]:
     return next(ends for ends in partitions if rank(ends) == least)
 
 
-# Whole, so that sums are exact; of 41 and 42 in a row some partitions are within 5 %.
+# Whole numbers, so that sums are exact; for 41 and 42 in a row some partitions are within 5 %.
 whole = st.integers(0, 3) | st.integers(40, 43)
 
 
@@ -98,7 +98,7 @@ def test_of_the_balanced_partitions_the_one_that_carries_the_least(layers) -> No
 
 
 def test_a_cut_moves_by_five_percent_and_no_more() -> None:
-    """100 and 100 in balance; 104 and 96 carry less, 106 and 94 would carry nothing."""
+    """100 and 100 are balanced; 104 and 96 carry less, 106 and 94 would carry nothing."""
     costs = np.array([100.0, 4, 2, 94])
     crossing = np.array([9.0, 2, 1, 0])
     assert stage_ends(costs, np.array([2]))[:, 0].tolist() == [1, 4]
@@ -107,7 +107,7 @@ def test_a_cut_moves_by_five_percent_and_no_more() -> None:
 
 
 def test_each_number_of_stages_has_its_own_cuts() -> None:
-    """Two stages meet at the one small cut; three need another, and stay in balance."""
+    """Two stages meet at the one small cut; three need another one, and stay balanced."""
     costs, crossing = np.ones(6), np.array([5.0, 4, 1, 3, 5, 0])
     ends = stage_ends(costs, np.array([3, 2]), crossing)
     assert ends.T.tolist() == [[2, 4, 6], [3, 6, 6]]

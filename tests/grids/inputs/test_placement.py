@@ -33,7 +33,7 @@ COSMOFLOW = table("cosmoflow", "cosmoflow-512")
 
 
 def placed(strategy, layers, p2, **rules) -> tuple[Placement, Bounds]:
-    """Groups of p2 PEs, of as many PEs in all; costs of 1 unless given."""
+    """Place groups of p2 PEs, with as many PEs in all; costs are 1 unless given."""
     degree, read = np.array(p2, float, ndmin=1), parse_strategy(strategy)
     usual = {"dims": read.dims, "layers": read.layers, "costs": np.ones((len(layers), 1))}
     divided = KINDS[read.parts[0]].divides if read.parts else None
@@ -96,7 +96,7 @@ RESNEXT = table("resnext50_32x4d", "imagenet")
 
 
 def test_a_depthwise_convolution_is_whole_by_channel_and_divided_by_filter() -> None:
-    """Its filters have one channel each. MobileNetV2: 17 of 52; the narrowest layer has 16."""
+    """Its filters have one channel. MobileNetV2: 17 of 52; the narrowest layer has 16."""
     depthwise = MOBILENET.groups > 1
     assert depthwise.sum() == 17
     by_channel = placed("channel", MOBILENET, 2)[0].split[:, 0]
@@ -105,12 +105,12 @@ def test_a_depthwise_convolution_is_whole_by_channel_and_divided_by_filter() -> 
     assert placed("filter", MOBILENET, 2)[0].split[:, 0].sum() == 52
     assert fits("channel", MOBILENET, [16, 17]) == [True, False]
     assert fits("filter", MOBILENET, [16, 17]) == [True, False]
-    # All of them cannot be.
+    # Splitting all of them is impossible.
     assert fits("channel:split=all", MOBILENET, [1, 2]) == [True, False]
 
 
 def test_a_filter_s_own_channels_are_the_limit() -> None:
-    """Of 32 groups of 4 channels at first; filters are 64 at least."""
+    """At first 32 groups of 4 channels; at least 64 filters."""
     assert fits("channel", RESNEXT, [1, 2, 4, 8]) == [True, True, True, False]
     assert fits("filter", RESNEXT, [64, 65]) == [True, False]
     split = placed("channel", RESNEXT, 4)[0].split[:, 0]
@@ -162,7 +162,7 @@ def test_spatial_splits_convolutions_and_poolings() -> None:
 
 
 def test_layers_that_are_too_small_run_whole() -> None:
-    """16 x 16 parts: the blocks at 14, and the pooling that leads there, do not take part."""
+    """16 x 16 parts: the blocks at 14, and the pooling before them, stay whole."""
     split = placed("spatial", VGG16, 256)[0].split[:, 0]
     assert factors("spatial", VGG16, 256) == [1, 16, 16]
     assert sorted(kinds(VGG16, split)) == ["conv"] * 10 + ["maxpool"] * 3
@@ -199,19 +199,19 @@ def test_dimensions_of_the_users(strategy, expected) -> None:
 
 
 def test_a_plane_has_no_depth_to_split() -> None:
-    """One PE needs no split; more cannot be, and there is nothing that they would compute."""
+    """One PE needs no split; more PEs have nothing to compute."""
     _, bounds = placed("spatial:split=d", VGG16, [1, 2])
     assert bounds.fits.tolist() == bounds.defined.tolist() == [True, False]
 
 
 def test_extents_limit_a_spatial_split() -> None:
-    """A prime number of PEs makes columns: 226 of them at most, and 227 split no layer."""
+    """A prime number of PEs makes columns: 226 at most; 227 split no layer."""
     _, bounds = placed("spatial", VGG16, [223, 227])
     assert bounds.fits.tolist() == bounds.defined.tolist() == [True, False]
 
 
 def test_split_all_is_limited_by_its_smallest_layer() -> None:
-    """Fully connected layers have extents of 1: times are given, and p2 does not fit."""
+    """Fully connected layers have extents of 1: times are defined, but p2 does not fit."""
     _, bounds = placed("spatial:split=all", VGG16, [1, 2])
     assert bounds.fits.tolist() == [True, False]
     assert bounds.defined.tolist() == [True, True]
@@ -234,7 +234,7 @@ def test_stages_are_at_most_as_many_as_layers() -> None:
 def test_where_all_that_crosses_counts_stages_are_as_many_as_products_in_a_row(
     layers: LayerTable, most: int
 ) -> None:
-    """More stages than that are forbidden, more than layers are nothing at all."""
+    """More stages than that are forbidden; more than layers are undefined."""
     stages = [1, most, most + 1, len(layers) + 1]
     _, bounds = placed("pipeline", layers, stages, cuts="crossing")
     assert bounds.fits.tolist() == [True, True, False, False]
@@ -249,7 +249,7 @@ def test_a_network_without_products_has_one_stage() -> None:
 
 
 def test_stages_are_cut_where_shortcuts_do_not_cross() -> None:
-    """Of equal layers: in the middle, between a body and its shortcut, or two layers later."""
+    """With equal layers: in the middle, between a body and its shortcut, or two layers later."""
     names, crossing = np.array(RESNET50.names), RESNET50.crossing
     ends = {cuts: placed("pipeline", RESNET50, 2, cuts=cuts)[0].ends[0, 0] for cuts in CUTS}
     assert names[ends["output"] - 1] == "layer3.0.shortcut.conv"
@@ -258,7 +258,7 @@ def test_stages_are_cut_where_shortcuts_do_not_cross() -> None:
 
 
 def test_stages_follow_the_costs_of_each_cell() -> None:
-    """Costs along the second axis: equal ones are halved, a heavy first layer stands alone."""
+    """Costs along the second axis: equal ones are halved, a heavy first layer is alone."""
     equal = np.ones(len(VGG16))
     heavy = np.where(np.arange(len(VGG16)) == 0, 1e3, 1.0)
     costs = np.stack([equal, heavy], axis=1)[:, None]

@@ -1,4 +1,4 @@
-"""Segments that a pipeline may choose from."""
+"""Candidate numbers of segments for a pipeline."""
 
 import pytest
 

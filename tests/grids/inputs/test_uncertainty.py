@@ -1,4 +1,4 @@
-"""Draws of what nobody measured: which parameters, how far, and the same ones everywhere."""
+"""Draws of uncertain parameters: which, how wide, and the same everywhere."""
 
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -71,7 +71,7 @@ def ask(**asked) -> Uncertainty:
 
 
 def take_logs(uncertainty: Uncertainty) -> dict[str, np.ndarray]:
-    """ln of the factors on each parameter [draw]."""
+    """Return ln of the factors on each parameter [draw]."""
     factors = asdict(uncertainty.factors)
     return {name: np.log(np.reshape(factors[name], -1)) for name in NAMES}
 
@@ -181,7 +181,7 @@ CELLS = [
 
 @pytest.mark.parametrize(("system", "strategy", "pe"), CELLS)
 def test_as_many_draws_as_are_needed(system, strategy, pe) -> None:
-    """4,096 other draws, of ordinary random numbers, say the same within 15 % of a spread."""
+    """4,096 ordinary random draws give the same within 15 % of a spread."""
     case = make_case(system=system, strategy=strategy, pe=pe, calibration="none")
     few = case.uncertainty
     assert few is not None

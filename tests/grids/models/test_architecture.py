@@ -1,4 +1,4 @@
-"""Architectures as they are written: words, settings, and mistakes."""
+"""Architectures as written: words, settings, and mistakes."""
 
 from typing import Any
 
@@ -56,14 +56,8 @@ def test_definition_rebuilds_it() -> None:
         ({"fc": "tragets"}, "layers.0.fc.outputs: "),
         ({"maxpool": "big"}, "layers.0.maxpool.kernel:"),
         ({"conv": {"filters": 1e300, "kernel": 3}}, "layers.0.conv.filters: unable to parse"),
-        (
-            {"conv": {"filters": 1, "kernel": 3, "padding": True}},
-            "layers.0.conv.padding.0:",
-        ),
-        (
-            {"conv": {"filters": 1, "kernel": 3, "padding": 2**60}},
-            "layers.0.conv.padding.0:",
-        ),
+        ({"conv": {"filters": 1, "kernel": 3, "padding": True}}, "layers.0.conv.padding.0:"),
+        ({"conv": {"filters": 1, "kernel": 3, "padding": 2**60}}, "layers.0.conv.padding.0:"),
         ({"conv": {"filters": 1, "kernel": [3] * 10**5}}, "tuple should have at most 3 items"),
         ({"relu": "a" * 201}, "layers.0.relu.name:"),
         ({str(n): n for n in range(10**4)}, "got 10000: ['0', '1', '2', '3', '4', '5', ...]"),
@@ -105,10 +99,7 @@ def test_more_profiles_than_anybody_measures() -> None:
 @pytest.mark.parametrize(
     ("family", "message"),
     [
-        (
-            {"stages": [10**9]},
-            "expected a whole number from 0 to 1,000, got 1000000000 of",
-        ),
+        ({"stages": [10**9]}, "expected a whole number from 0 to 1,000, got 1000000000 of"),
         ({"stages": [1000] * 99}, "family: layers:"),
         ({"stages": [1], "width": 2**53}, "a number beyond 2^53"),
         ({"stages": [1], "groups": 0}, "conv.groups:"),

@@ -1,4 +1,4 @@
-"""The families, against blocks written out by hand."""
+"""Families against blocks written out by hand."""
 
 import csv
 from pathlib import Path
@@ -59,7 +59,7 @@ def family(**settings: object) -> LayerTable:
 
 
 def test_resnext_widens_its_3x3_convolutions_and_groups_them() -> None:
-    """32 groups of 4 channels at first, of 32 at last; blocks give what a ResNet's do."""
+    """32 groups of 4 channels at first, of 32 at last; block outputs are a ResNet's."""
     layers = family(name="resnet", stages=[3, 4, 6, 3], groups=32, group_width=4)
     grouped = layers.groups == 32
     assert grouped.sum() == 16
@@ -130,7 +130,7 @@ def test_a_u_net_concatenates_what_was_there() -> None:
     ends = [row for row, name in enumerate(layers.names) if name.endswith("concat")]
     assert layers.filters[ends].tolist() == [16, 8]
     assert layers.extents_y[ends].tolist() == [[1, 8, 8], [1, 16, 16]]
-    # What goes down crosses every cut until it is met again: both levels do at the bottom.
+    # Each level's shortcut crosses every cut until it is read: at the bottom, both do.
     bottom = layers.names.index("level1.branch2.level2.branch2.down1")
     assert layers.crossing[bottom] == 16 * 4 * 4 + 8 * 8 * 8 + 4 * 16 * 16
 
@@ -218,12 +218,12 @@ def test_gnmt_layer_by_layer() -> None:
 
 def test_gnmt_of_eight_layers() -> None:
     assert gnmt(8).parameters == read_counts("gnmt_v2_8layer", "params")["total"]
-    # With two tables; published in millions of 32,000 words.
+    # With two tables; published in millions, with 32,000 words.
     paper = gnmt(8, shared=False)
     assert paper.parameters == pytest.approx(
         read_counts("gnmt_wu2016", "params")["total"], rel=0.002
     )
-    # A step of both sentences; published of another setting are 212 and 214 million.
+    # A step of both sentences; the published 212 and 214 million are for another setting.
     operations = read_counts("gnmt_wu2016", "ops")["multiply-adds per timestep"]
     assert paper.macs / 22 == pytest.approx(operations, rel=0.02)
 
@@ -236,7 +236,7 @@ def test_gnmt_of_two_layers_has_no_shortcuts() -> None:
 
 
 def test_what_gnmt_s_decoder_reads() -> None:
-    """The answer of attention comes into every layer but the first, beside the layer before."""
+    """The attention's result is an input of every layer but the first, beside the layer before."""
     table = gnmt(4)
     at = {name: row for row, name in enumerate(table.names)}
     answer = at["attention.context"]

@@ -1,4 +1,4 @@
-"""Attention: its layers, counted by hand, and what does not match."""
+"""Attention: layers counted by hand, and mismatches."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def test_self_attention_by_hand() -> None:
     assert list_column(table, "bias") == [4, 4, 4, 0, 0, 0, 6]
     assert list_column(table, "y") == [20, 20, 20, 2 * 25, 2 * 25, 20, 30]
     assert list_column(table, "x") == [30, 30, 30, 20 + 20, 50, 50 + 20, 20]
-    # 2 T T d a head; a linear layer, 2 T C x features.
+    # 2 T T d per head; a linear layer, 2 T C x features.
     assert list_column(table, "flops") == [240, 240, 240, 200, 50, 200, 240]
     assert list_column(table, "channels")[3:6:2] == [2, T]
     assert list_column(table, "filters")[3:6:2] == [T, 2]
@@ -36,7 +36,7 @@ def test_self_attention_by_hand() -> None:
 
 def test_what_is_kept_of_attention() -> None:
     table = infer_table({"attention": 2})
-    # The sample with the first layer; all but the scores, of which their softmax is kept.
+    # The sample with the first layer; everything but the scores, whose softmax is kept.
     assert list_column(table, "kept_items") == [30 + 30, 30, 30, 0, 50, 30, 0]
 
 
@@ -51,7 +51,7 @@ def test_attention_to_what_an_earlier_step_gives() -> None:
     assert table.w[[at["query"], at["key"], at["value"], at["output"]]].tolist() == [16, 32, 32, 16]
     assert table.inputs[at["query"]] == (at["decoder"],)
     assert table.inputs[at["key"]] == table.inputs[at["value"]] == (at["encoder"],)
-    # Both are read by what follows: each crosses the cut behind the decoder's first layer once.
+    # Later layers read both, so each crosses the cut after the decoder's first layer once.
     assert table.crossing[at["decoder"]] == 8 * T + 4 * T
 
 
@@ -93,18 +93,9 @@ def test_attention_is_products_that_a_user_may_write() -> None:
 @pytest.mark.parametrize(
     ("step", "message"),
     [
-        (
-            {"attention": {"heads": 4, "name": "a"}},
-            "net: layer a: heads:",
-        ),
-        (
-            {"attention": {"heads": 2, "keys": "encodr", "name": "a"}},
-            "net: layer a:",
-        ),
-        (
-            {"matmul": {"by": "later", "name": "a"}},
-            "net: layer a:",
-        ),
+        ({"attention": {"heads": 4, "name": "a"}}, "net: layer a: heads:"),
+        ({"attention": {"heads": 2, "keys": "encodr", "name": "a"}}, "net: layer a:"),
+        ({"matmul": {"by": "later", "name": "a"}}, "net: layer a:"),
     ],
 )
 def test_mistakes(step: object, message: str) -> None:

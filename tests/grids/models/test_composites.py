@@ -1,4 +1,4 @@
-"""Steps that read what earlier ones give, by name, and steps that are repeated."""
+"""Steps that read earlier outputs by name, and repeated steps."""
 
 import pytest
 from steps import infer_table, list_column

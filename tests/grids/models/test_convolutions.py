@@ -1,4 +1,4 @@
-"""Grouped, dilated and transposed convolutions, products and free layers, worked out by hand."""
+"""Grouped, dilated and transposed convolutions, products and free layers, by hand."""
 
 from pathlib import Path
 
@@ -40,7 +40,7 @@ def test_one_group_is_dense() -> None:
 
 
 def test_a_dilated_kernel_spans_its_gaps() -> None:
-    """3 rows 2 apart span 5 of 6, and 3 columns side by side 3: 2 x 4 windows of 9 weights."""
+    """3 rows 2 apart span 5 of 6, and 3 adjacent columns span 3: 2 x 4 windows of 9 weights."""
     layers = table({"conv": {"filters": 1, "kernel": 3, "dilation": [2, 1]}})
     assert layers.extents_y.tolist() == [[1, 2, 4]]
     assert layers.kernel.tolist() == [[1, 5, 3]]
@@ -64,7 +64,7 @@ def test_same_keeps_the_extents_of_a_dilated_convolution() -> None:
     ],
 )
 def test_a_transposed_convolution(word: dict[str, int], extent: int) -> None:
-    """Each of 6x6 inputs meets all weights, whatever comes out."""
+    """Each of 6x6 inputs meets all weights, whatever the output."""
     layers = table({"transposed_conv": {"filters": 4, **word}})
     assert layers.extents_y.tolist() == [[1, extent, extent]]
     weights = 8 * 4 * word["kernel"] ** 2
@@ -85,7 +85,7 @@ windows = st.fixed_dictionaries(
 
 @given(windows, st.integers(16, 24))
 def test_a_transposed_convolution_undoes_a_convolution(word: dict[str, int], extent: int) -> None:
-    """With the rows that the convolution left over as output padding, sizes come back."""
+    """With the rows left over by the convolution as output padding, sizes are restored."""
     span = word["dilation"] * (word["kernel"] - 1) + 1
     left_over = (extent + 2 * word["padding"] - span) % word["stride"]
     back = {**word, "output_padding": left_over, "filters": 8, "groups": 2}
@@ -93,12 +93,12 @@ def test_a_transposed_convolution_undoes_a_convolution(word: dict[str, int], ext
         {"conv": {"filters": 4, **word}}, {"transposed_conv": back}, shape=(8, extent, extent)
     )
     assert layers.extents_y[1].tolist() == [1, extent, extent]
-    # Operations of both: each weight at each position of the smaller side.
+    # Both count each weight at each position of the smaller side.
     assert layers.flops[1] / layers.w[1] == layers.flops[0] / layers.w[0]
 
 
 def test_a_gate_scales_what_came_in() -> None:
-    """Channels by their means: 8 x 36 items and 8 come in, and both are kept."""
+    """Channels by their means: 8 x 36 items and 8 are inputs, and both are kept."""
     gate = [{"adaptive_avgpool": 1}, {"conv": {"filters": 8, "kernel": 1}}, "sigmoid"]
     layers = table({"multiply": gate})
     assert layers.names[-1] == "multiply1.multiply"
@@ -141,7 +141,7 @@ def test_what_a_free_layer_gives(outputs: object, items: int) -> None:
 
 
 def test_a_free_layer_as_a_known_one() -> None:
-    """A fully connected layer, counted by its author."""
+    """A fully connected layer with its author's counts."""
     known = table({"fc": {"outputs": 5}})
     free = table({"free": {"flops": 2 * 288 * 5, "weights": 288 * 5, "biases": 5, "outputs": 5}})
     for name in ("x", "y", "w", "bias", "flops", "channels", "filters", "kept_items", "crossing"):
@@ -150,10 +150,7 @@ def test_a_free_layer_as_a_known_one() -> None:
 
 CONV = {"filters": 12, "kernel": 3}
 REFUSED = [
-    (
-        {"conv": {**CONV, "groups": 3}},
-        "net: layer conv1:",
-    ),
+    ({"conv": {**CONV, "groups": 3}}, "net: layer conv1:"),
     ({"conv": {**CONV, "filters": 9, "groups": "channels"}}, "8 channels in and 9 filters, got 8"),
     ({"conv": {**CONV, "dilation": [1, 2, 3]}}, "expected 1 or 2 numbers as dilation, got 3"),
     ({"free": {"flops": 1, "outputs": [3, 4]}}, "outputs:"),
@@ -187,21 +184,12 @@ def test_a_sample_that_does_not_fit(layer: object, message: str) -> None:
 
 
 WRONG = [
-    (
-        "{conv: {filters: 8, kernel: 3, dilation: 0}}",
-        "layers.0.conv.dilation.0:",
-    ),
+    ("{conv: {filters: 8, kernel: 3, dilation: 0}}", "layers.0.conv.dilation.0:"),
     ("{conv: {filters: 8, kernel: 3, groups: 0}}", "layers.0.conv.groups:"),
     ("{conv: {filters: 8, kernel: 3, group: 2}}", "unknown key; did you mean 'groups'?"),
-    (
-        "{free: {flops: -1}}",
-        "layers.0.free.flops:",
-    ),
+    ("{free: {flops: -1}}", "layers.0.free.flops:"),
     ("{free: {flops: 1, weights: -5}}", "layers.0.free.weights:"),
-    (
-        "{free: {flops: 1, outputs: [0, 1, 1]}}",
-        "layers.0.free.outputs.0:",
-    ),
+    ("{free: {flops: 1, outputs: [0, 1, 1]}}", "layers.0.free.outputs.0:"),
     ("{free: {flops: .nan}}", "layers.0.free.flops"),
     ("{free: {}}", "layers.0.free.flops:"),
     ("attend", "layers.0.attend:"),

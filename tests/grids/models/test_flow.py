@@ -1,4 +1,4 @@
-"""How a sample flows through networks: by hand, from the definition, and through known ones."""
+"""The flow of samples through networks: by hand, by definition, and through known ones."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -18,12 +18,12 @@ AUTHORS = Path(__file__).parents[2] / "data" / "paradl"
 
 
 def conv(filters: int) -> dict[str, object]:
-    """It keeps the extents."""
+    """Return a convolution that keeps the extents."""
     return {"conv": {"filters": filters, "kernel": 3, "padding": "same"}}
 
 
 def table(*layers: object) -> LayerTable:
-    """Of samples of 3x8x8, 192 items; a channel of any layer has 64."""
+    """For samples of 3x8x8, 192 items; a channel of any layer has 64."""
     definition = {"name": "net", "rank": 2, "layers": list(layers)}
     return Architecture.from_definition(definition).layers_for((3, 8, 8), 10)
 
@@ -35,7 +35,7 @@ def network(model: str, dataset: str = "imagenet") -> LayerTable:
 
 
 def test_a_shortcut_crosses_every_cut_inside_its_block() -> None:
-    """Behind conv1 its 8 channels, which both paths read; inside, they and the body's one."""
+    """After conv1 its 8 channels, which both paths read; inside, they and the body's one."""
     body = [conv(1), "relu", conv(8)]
     layers = table(conv(8), {"residual": body}, "relu", conv(2))
     assert layers.names[4] == "residual1.add"
@@ -56,7 +56,7 @@ def test_the_sample_crosses_where_a_later_layer_reads_it() -> None:
 
 
 def test_what_nobody_reads_goes_nowhere() -> None:
-    """A head beside the trunk: its output of 10 items ends in a loss of its own."""
+    """A head beside the trunk: its output of 10 items ends in its own loss."""
     layers = table(conv(1), {"side": [{"fc": "targets"}]}, "relu")
     assert layers.crossing.tolist() == [64, 64, 0]
 
@@ -88,7 +88,7 @@ items = st.integers(0, 1000)
 
 @st.composite
 def networks(draw: st.DrawFn) -> list[tuple[int, ...]]:
-    """What each of up to eight layers reads: any layers before it, or the sample."""
+    """Draw the inputs of up to eight layers: any earlier layers, or the sample."""
     count = draw(st.integers(1, 8))
     before = [st.lists(st.integers(-1, n - 1), min_size=1, max_size=3) for n in range(count)]
     return [tuple(draw(each)) for each in before]

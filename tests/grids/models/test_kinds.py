@@ -1,18 +1,11 @@
-"""Kinds of layers: what each counts, and that every reader of layers knows all of them."""
+"""Kinds of layers: their counts, and that every reader of layers handles all of them."""
 
 from itertools import permutations
 
 import pytest
 
 from grids.models.architecture import Architecture
-from grids.models.kinds import (
-    BY_ARGUMENT,
-    BY_VALUE,
-    KIND_OF_PREFIX,
-    KIND_OF_STEP,
-    KINDS,
-    LayerKind,
-)
+from grids.models.kinds import BY_ARGUMENT, BY_VALUE, KIND_OF_PREFIX, KIND_OF_STEP, KINDS, LayerKind
 from grids.models.netfile import parse_net
 from grids.models.steps import Step
 
@@ -35,8 +28,8 @@ COUNTS = {  # weights, biases, operations of 7 weights
     "tanh": (0, 0, ITEMS),
     "gelu": (0, 0, ITEMS),
     "linear": (C * F * 12, F, 2 * 7 * 8 * 9),
-    # What these count, their steps say (test_attention.py, test_recurrent.py, test_sequences.py,
-    # test_vocabularies.py): as kinds they are element-wise.
+    # Steps count these (test_attention.py, test_lstm.py, test_sequences.py, test_vocabularies.py);
+    # as kinds they are element-wise.
     "matmul": (0, 0, ITEMS),
     "softmax": (0, 0, ITEMS),
     "embedding": (0, 0, ITEMS),

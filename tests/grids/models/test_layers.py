@@ -75,10 +75,7 @@ def test_kinds_tell_what_the_oracle_knows_of_them(table: LayerTable) -> None:
 @pytest.mark.parametrize(
     ("layers", "message"),
     [
-        (
-            [layer("a", "geluu")],
-            "layer 'a': unknown kind 'geluu'; did you mean 'gelu'?",
-        ),
+        ([layer("a", "geluu")], "layer 'a': unknown kind 'geluu'; did you mean 'gelu'?"),
         ([layer("a", "other")], "layer 'a': unknown kind 'other'; known: add, "),
         ([], "no layers"),
         ([layer("a", "relu")] * (MOST_LAYERS + 1), "expected at most 5,000 layers, got 5,001"),

@@ -1,4 +1,4 @@
-"""What the backward pass reads: layers by hand, and properties of random networks."""
+"""Tensors kept for the backward pass: by hand, and for random networks."""
 
 import numpy as np
 from budgets import limit_examples
@@ -20,7 +20,7 @@ def table(*layers: object, shape: tuple[int, ...] = SHAPE) -> LayerTable:
 
 
 def kept(layers: LayerTable) -> dict[str, float]:
-    """Items of each layer that is kept at all."""
+    """Return the items of each layer that keeps any."""
     items = zip(layers.names, layers.kept_items.tolist(), strict=True)
     return {name: each for name, each in items if each}
 
@@ -65,12 +65,12 @@ def test_a_residual_block() -> None:
 def test_a_projection_is_kept_for_its_normalisation() -> None:
     layers = table({"residual": {"body": [CONV], "shortcut": [CONV, "batchnorm"]}})
     assert layers.inputs == ((-1,), (-1,), (1,), (0, 2))
-    # The sample, which both convolutions read, once.
+    # The sample, which both convolutions read, counts once.
     assert kept(layers) == {"residual1.conv1": ITEMS, "residual1.shortcut.conv1": ITEMS}
 
 
 def test_the_sample_is_kept_once_and_with_the_first_layer() -> None:
-    """Read by three convolutions; the first layer is an addition of the sample to itself."""
+    """Read by three convolutions; the first layer adds the sample to itself."""
     layers = table({"concat": [[{"residual": []}], [CONV], [CONV], [CONV]]})
     assert layers.inputs == ((-1, -1), (-1,), (-1,), (-1,), (0, 1, 2, 3))
     assert layers.x[0] == 2 * ITEMS
@@ -84,7 +84,7 @@ def test_a_sample_that_nobody_needs_is_not_kept() -> None:
 
 
 def test_a_concatenation_is_a_copy() -> None:
-    """Each branch's relu is kept for itself, and their copy for the convolution behind it."""
+    """Each branch's relu is kept for itself, and their copy for the convolution after it."""
     layers = table({"concat": [[CONV, "relu"], ["dropout"]]}, "flatten", {"fc": 2})
     assert layers.inputs == ((-1,), (0,), (-1,), (1, 2), (3,))
     assert layers.kept_items.tolist() == [ITEMS, ITEMS, 0, 2 * ITEMS, 0]
@@ -142,7 +142,7 @@ APOOL|4x4x4|0x0x4x4|4x1x1|0
         assert layers.kept_bytes.tolist() == graph.kept_bytes.tolist()
 
 
-# ---- Properties, of networks whose layers keep the shape.
+# ---- Properties of networks whose layers keep the shape.
 
 PLAIN = st.sampled_from(
     [
@@ -157,7 +157,7 @@ PLAIN = st.sampled_from(
 
 
 def nest(steps: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
-    """Steps with such steps inside; a concatenation is brought back to the shape."""
+    """Nest steps inside steps; a concatenation is brought back to the shape."""
     some = st.lists(steps, max_size=3)
     sides = st.fixed_dictionaries({"body": some, "shortcut": some})
     residual = sides.map(lambda settings: {"residual": settings})
@@ -173,7 +173,7 @@ TARGET = {"conv": {"name": "target", **CONV["conv"]}}
 @limit_examples(60)
 @given(STEPS)
 def test_a_tensor_is_kept_once_where_it_is_needed(steps: list[object]) -> None:
-    """Each tensor by itself; what is kept is no more than all that there is."""
+    """Count every tensor separately; no more is kept than exists."""
     layers = table(*steps, CONV)
     readers = [
         {kind for kind, read in zip(layers.kinds, layers.inputs, strict=True) if made in read}

@@ -1,4 +1,4 @@
-"""LSTMs: their layers, counted by hand, and what they keep."""
+"""LSTMs: layers counted by hand, and what they keep."""
 
 import pytest
 from steps import IMAGE, infer_table, list_column
@@ -17,7 +17,7 @@ def test_an_lstm_by_hand() -> None:
     assert list_column(table, "x") == [T * C, T * 4 * H, T * 4 * H]
     assert list_column(table, "y") == [T * 4 * H, T * 4 * H, T * H]
     assert list_column(table, "flops")[:2] == [2 * T * C * 4 * H, 2 * T * H * 4 * H]
-    # What comes in is one product of all positions; what is fed back, one of each.
+    # The input takes one product for all positions; the recurrence takes one per position.
     assert table.steps.tolist() == [1, T, T]
     assert table.reads.tolist() == [1, (2 * T + 1) / 3, 1]
     assert table.channels.tolist()[1] == H

@@ -1,4 +1,4 @@
-"""ParaDL's model files: the authors' own, and broken ones."""
+"""The authors' model files, valid and broken."""
 
 from pathlib import Path
 
@@ -54,7 +54,7 @@ def test_its_own_data_set() -> None:
 
 
 def test_a_data_set_without_a_name_has_the_file_s(tmp_path: Path) -> None:
-    """And not its folder's, which another machine does not have."""
+    """The label does not contain its folder, which another machine does not have."""
     (tmp_path / "tiny.net").write_text(NET.replace("Dataset|Tiny\n", ""))
     model = read_net(tmp_path / "tiny.net")
     assert model.own_dataset.name == "tiny.net"
@@ -93,11 +93,7 @@ def test_definition_rebuilds_it() -> None:
     ("old", "new", "warnings"),
     [
         ("", "", ()),
-        (
-            "MPOOL|4x8x8",
-            "MPOOL|4x28x8",
-            ("6: MPOOL:",),
-        ),
+        ("MPOOL|4x8x8", "MPOOL|4x28x8", ("6: MPOOL:",)),
         ("3x4x3x3", "2x4x3x3", ("5: CONV1: weights for 2 channels, input of 3",)),
         ("3x4x3x3", "3x5x3x3", ("5: CONV1: weights for 5 filters, output of 4",)),
         ("4x10x4x4", "4x10x2x2", ("9: FC: weights for extents 2x2, input of 4x4",)),
@@ -130,33 +126,17 @@ def test_warnings(old: str, new: str, warnings: tuple[str, ...]) -> None:
         ("4x4x0x0", "4x4", "tiny.net:7: w:"),
         ("10x1x1", "10x999999999x999999999", "tiny.net: targets:"),
         ("4x4x4 |", f"4x4x{'9' * 5000}|", "tiny.net:6: y:"),
-        (
-            "BNORM",
-            "GELU",
-            "tiny.net:7:",
-        ),
+        ("BNORM", "GELU", "tiny.net:7:"),
         ("CONV1|", f"CONV{'1' * 200}|", "tiny.net:5:"),
         ("Model|Net", "Input|1x3x8x8", "tiny.net:4:"),
         ("Dataset|Tiny", f"Dataset|{'T' * 201}", "tiny.net: name:"),
         ("|0.5", "|0.5" + "|" * 10**6 + "7", "tiny.net:5:"),
         ("0.5", "1e308", "tiny.net:5:"),
         ("0.5", "1e-320", "tiny.net:5:"),
-        (
-            "3x4x3x3",
-            "3x4x999999999x999999999",
-            "tiny.net:",
-        ),
-        (
-            "4x10x4x4",
-            f"4x10x{'9' * 9}x{'9' * 9}",
-            "tiny.net:",
-        ),
+        ("3x4x3x3", "3x4x999999999x999999999", "tiny.net:"),
+        ("4x10x4x4", f"4x10x{'9' * 9}x{'9' * 9}", "tiny.net:"),
         (NET[NET.index("CONV1") :], "CONV|3x8x8|0x0x0x0|4x8x8|1", "tiny.net:5:"),
-        (
-            NET[NET.index("CONV1") :],
-            "RELU|3x8x8|3x3x0x0|3x8x8|0\n" * 5001,
-            "tiny.net:",
-        ),
+        (NET[NET.index("CONV1") :], "RELU|3x8x8|3x3x0x0|3x8x8|0\n" * 5001, "tiny.net:"),
         (NET, "x\n" * 10**6, "tiny.net:"),
         (NET[NET.index("CONV1") :], "", "tiny.net:"),
     ],
@@ -187,7 +167,7 @@ def test_a_definition_that_is_forged(changes, message) -> None:
     assert str(error.value).startswith(message)
 
 
-# File, layers, weights, seconds a sample.
+# File, layers, weights, seconds per sample.
 FILES = [
     ("ALEXNET_ImageNet_profall.net_sc", 20, 62_367_776, 6.10938e-4),
     ("VGG_ImageNet_profall.net_sc", 38, 169_801_408, 8.245589e-3),

@@ -1,4 +1,4 @@
-"""Layer configurations: both formats of the authors, and broken ones."""
+"""Layer configurations: both formats of the authors, and broken files."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Measured profiles: the same shape first, else the nearest one, spread by FLOPs."""
+"""Measured profiles: the same shape first, then the nearest, spread by FLOPs."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What networks of the catalogue keep, against published counts and measured memory."""
+"""Memory kept by catalogued networks, against published counts and measurements."""
 
 from pathlib import Path
 
@@ -20,17 +20,17 @@ def catalogued(name: str, extent: int) -> LayerTable:
     return model.layers_for((3, extent, extent), 1000)
 
 
-# ---- Published: convnet-burden (Albanie), forward features of a sample [MiB], fp32, ReLU in place.
+# ---- Published: convnet-burden (Albanie), forward features per sample [MiB], fp32, in-place ReLU.
 
 
 def count_features(layers: LayerTable) -> float:
-    """MiB of all outputs but those of ReLU."""
+    """Return MiB of all outputs except those of ReLU."""
     in_place = np.array([KINDS[kind].keeps_output for kind in layers.kinds])
     return float(layers.y[~in_place].sum()) * FP32 / MIB
 
 
 def count_kept(layers: LayerTable) -> float:
-    """MiB that the backward pass reads."""
+    """Return MiB that the backward pass reads."""
     return float(layers.kept_items.sum() * FP32 + layers.kept_bytes.sum()) / MIB
 
 

@@ -1,4 +1,4 @@
-"""Sequences: what their steps make of a sample, and what they refuse."""
+"""Sequences: the effect of their steps on a sample, and what is refused."""
 
 import pytest
 from steps import IMAGE, infer_table, list_column

@@ -38,7 +38,7 @@ def test_three_dimensions() -> None:
 
 
 def test_fully_connected() -> None:
-    """All items in, extents 1, kernel 1; flatten before it changes nothing and lists no layer."""
+    """All items in, extents 1, kernel 1; flatten before it changes nothing and adds no layer."""
     for layers in (table({"fc": "targets"}), table("flatten", {"fc": "targets"})):
         assert layers.kinds == ("fc",)
         assert (layers.channels[0], layers.filters[0]) == (192, 10)
@@ -87,7 +87,7 @@ def test_same_padding_divides_by_the_stride_and_rounds_up(x: int, kernel: int, s
 
 @pytest.mark.parametrize(("extent", "kernel"), [(14, 2), (15, 3), (7, 1), (3, 1)])
 def test_adaptive_pool(extent: int, kernel: int) -> None:
-    """To 7x7 from whatever comes in, also from less."""
+    """To 7x7 from any input, even a smaller one."""
     layers = table({"adaptive_avgpool": 7}, shape=(2, extent, extent))
     assert layers.extents_y.tolist() == [[1, 7, 7]]
     assert layers.kernel.tolist() == [[1, kernel, kernel]]
@@ -115,19 +115,10 @@ def test_concatenation_and_side_head() -> None:
 @pytest.mark.parametrize(
     ("layers", "message"),
     [
-        (
-            [{"conv": {"filters": 1, "kernel": 9}}],
-            "conv1:",
-        ),
+        ([{"conv": {"filters": 1, "kernel": 9}}], "conv1:"),
         ([{"maxpool": 2}] * 4, "maxpool4:"),
-        (
-            [{"residual": [{"conv": {"filters": 4, "kernel": 1}}]}],
-            "residual1.add:",
-        ),
-        (
-            [{"concat": [[{"maxpool": 2}], []]}],
-            "concat1.concat:",
-        ),
+        ([{"residual": [{"conv": {"filters": 4, "kernel": 1}}]}], "residual1.add:"),
+        ([{"concat": [[{"maxpool": 2}], []]}], "concat1.concat:"),
     ],
 )
 def test_a_sample_that_does_not_fit(layers: list[object], message: str) -> None:

@@ -1,4 +1,4 @@
-"""Tables of words: what they count, how often they are read, and what is open or wrong."""
+"""Tables of words: their counts, how often they are read, and mistakes."""
 
 import pytest
 from steps import infer_table, list_column
@@ -49,15 +49,9 @@ def test_a_sampled_softmax_by_hand() -> None:
 @pytest.mark.parametrize(
     ("steps", "message"),
     [
-        (
-            [{"embedding": EMBEDDING}],
-            "layer words: row:",
-        ),
+        ([{"embedding": EMBEDDING}], "layer words: row:"),
         ([{"embedding": EMBEDDING | {"row": 3}}], "layer words: row:"),
-        (
-            [{"embedding": EMBEDDING | {"row": 1, "shares": "sample"}}],
-            "layer words: shares:",
-        ),
+        ([{"embedding": EMBEDDING | {"row": 1, "shares": "sample"}}], "layer words: shares:"),
         (
             [
                 {"linear": {"features": 9, "name": "a"}},
@@ -66,10 +60,7 @@ def test_a_sampled_softmax_by_hand() -> None:
             ],
             "layer words: shares:",
         ),
-        (
-            [{"sampled_softmax": {"classes": 5, "samples": 9, "name": "a"}}],
-            "layer a: samples:",
-        ),
+        ([{"sampled_softmax": {"classes": 5, "samples": 9, "name": "a"}}], "layer a: samples:"),
     ],
 )
 def test_mistakes(steps: list[object], message: str) -> None:

@@ -15,7 +15,7 @@ DEVICES = 3
 
 
 def make_problem(seed: int, operators: int = 12) -> Problem:
-    """Operators that read one to three of those before them; some take no time."""
+    """Draw operators that read one to three earlier ones; some take no time."""
     chance = random.Random(seed)
     takers: dict[int, set[int]] = {}
     for taker in range(1, operators):

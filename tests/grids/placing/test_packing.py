@@ -1,4 +1,4 @@
-"""Whether operators fit their devices' memory, and how many devices would do."""
+"""Whether operators fit their devices' memory, and how many devices would be enough."""
 
 import math
 
@@ -15,7 +15,7 @@ def left() -> float:
 
 
 def pose(held: list[float], devices: int, room: float, size: float = 0.0) -> Problem:
-    """Operators in a chain that hold so many bytes each."""
+    """Chain operators that hold this many bytes each."""
     operators = [Operator(f"o{n}", 1.0, 1.0, kept=each) for n, each in enumerate(held)]
     tensors = [NamedTensor(f"o{n}", (f"o{n + 1}",), size) for n in range(len(held) - 1)]
     return pose_problem(
@@ -34,7 +34,7 @@ def test_what_fits_only_out_of_turn():
 
 
 def test_what_fits_but_for_what_is_sent():
-    # Wherever the chain is cut, the tensor is on both devices.
+    # Wherever the chain is cut, both devices have the tensor.
     assert pack(pose([2, 2], 2, 2, size=1.0), left).impossible
     assert pack(pose([2, 2], 2, 3, size=1.0), left).placement == (0, 1)
 
@@ -57,6 +57,6 @@ def test_out_of_time_it_is_not_known():
 
 def test_memory_is_what_operators_hold_and_what_they_are_sent_once():
     problem = pose_problem(diamond(size=2.0), join_devices(2), room=math.inf)
-    # Of the stem's tensor the second device gets one copy, though both branches take it.
+    # The second device gets one copy of the stem's tensor, though both branches take it.
     assert problem.measure_memory((0, 1, 1, 1)).tolist() == [4.0, 12.0 + 2.0]
     assert problem.measure_memory((0, 0, 1, 0)).tolist() == [12.0 + 2.0, 4.0 + 2.0]

@@ -1,4 +1,4 @@
-"""Steps that overlap: against pipeline's formula, a replay, everything, and what bounds allow."""
+"""Steps in micro-batches: against the pipeline's formula, a replay, brute force, and bounds."""
 
 import itertools
 import math
@@ -19,7 +19,7 @@ LIMIT = 30.0  # [s]; none of these needs a tenth of it
 
 
 def make_chain(times, size=0.0):
-    """Operators one after the other, of so many seconds forward, and twice that backward."""
+    """Chain operators with these times forward [s], and twice that backward."""
     return link_operators(
         "chain",
         [Operator(f"o{n}", time, 2 * time, kept=4.0) for n, time in enumerate(times)],
@@ -28,7 +28,7 @@ def make_chain(times, size=0.0):
 
 
 def pose(graph, links, shares, room=math.inf):
-    """The problem of a step whose samples are divided so, and the micro-batches' graphs."""
+    """Return the problem of a step whose samples are divided, and the micro-batches' graphs."""
     graphs = [divide_graph(graph, share) for share in shares]
     whole = pose_problem(graph, links, room=room)
     return Piped(whole, pose_problem(unroll_graph(graphs), links)), graphs
@@ -36,7 +36,7 @@ def pose(graph, links, shares, room=math.inf):
 
 @pytest.mark.parametrize(("devices", "segments"), list(itertools.product([1, 2, 3], [1, 2, 4, 8])))
 def test_equal_stages_and_free_links_are_a_pipeline_to_the_last_bit(devices, segments):
-    # ParaDL, Table III: (p2 + S - 1) / S times the largest stage, of both passes.
+    # ParaDL, Table III: (p2 + S - 1) / S times the largest stage, for both passes.
     graph = make_chain([1.0, 2.0, 1.0] * devices)
     stages = tuple(n // 3 for n in range(3 * devices))
     piped, _ = pose(graph, join_devices(devices), [1 / segments] * segments)
@@ -66,7 +66,7 @@ def test_a_time_is_that_of_a_replay(seed):
     plan = piped.schedule(placement)
 
     def order(number):
-        # Of two that begin together on a device, one takes no time, and is first.
+        # If two begin together on a device, one takes no time and goes first.
         starts, durations = plan.starts[number], piped.unrolled.durations[number]
         return sorted(range(len(starts)), key=lambda n: (starts[n], durations[n] > 0, n))
 
@@ -89,12 +89,12 @@ def test_bounds_hold_for_every_placement_and_order(seed):
     assert least is not None
     assert answer.bounds.proven <= least * (1 + 1e-12)
     assert answer.bounds.critical_path <= answer.bounds.proven
-    # Two orders are tried, not all: at most a fifth more than the least, of these.
+    # Only two orders are tried: at most a fifth above the least, for these graphs.
     assert least * (1 - 1e-12) <= answer.plan.time <= 1.2 * least
 
 
 def test_an_operator_runs_its_micro_batches_one_by_one():
-    # Fill 1/4, four times 1/2 on the second device, and 1/4 behind it; twice that on the way back.
+    # Fill 1/4, then 4 times 1/2 on the second device, then 1/4; twice that backward.
     piped, _ = pose(make_chain([1.0, 2.0, 1.0]), join_devices(3), [0.25] * 4)
     answer = solve(piped, LIMIT)
     assert answer.plan is not None
@@ -102,7 +102,7 @@ def test_an_operator_runs_its_micro_batches_one_by_one():
 
 
 def test_unequal_micro_batches_help_where_stages_are_unequal():
-    # The second device begins the sooner, the smaller the first micro-batch.
+    # The smaller the first micro-batch, the sooner the second device begins.
     graph = make_chain([1.0, 3.0])
 
     def time(*shares):

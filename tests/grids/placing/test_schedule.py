@@ -1,4 +1,4 @@
-"""Schedules by hand, and that no order of two is worse than its placement allows."""
+"""Schedules by hand, and no worse than the worst order of a placement."""
 
 import random
 
@@ -15,7 +15,7 @@ PASS = [1.0, 3.0, 3.0, 1.0]
 def test_ranks_are_what_is_still_to_do():
     problem = pose_problem(diamond(), join_devices(2, 0.5))
     assert rank_operators(problem, PASS, (0, 0, 0, 0)) == [5.0, 4.0, 4.0, 1.0]
-    # One branch away: half a second for a message there, and one back.
+    # One branch on another device: half a second for the message there, and one back.
     assert rank_operators(problem, PASS, (0, 0, 1, 0)) == [6.0, 4.0, 4.5, 1.0]
 
 

@@ -1,4 +1,4 @@
-"""The solver against trying everything, against a replay, and against what nothing can beat."""
+"""The solver against brute force, a replay, and lower bounds."""
 
 import math
 import random
@@ -11,7 +11,7 @@ from placement_toys import diamond, draw_graph, draw_links, join_devices, unpack
 from reference_placement import brute_force, replay_step
 
 from grids.graphs.graph import NamedTensor, Operator, link_operators
-from grids.graphs.graph_catalogue import find_graph
+from grids.graphs.graphfile import find_graph
 from grids.graphs.links import link_devices
 from grids.library import find
 from grids.placing.parts import Parts
@@ -24,13 +24,13 @@ SAME = 1e-6
 
 
 def pose(graph, links, room=math.inf):
-    """The problem of a step at once."""
+    """Return the problem of a step in one piece."""
     problem = pose_problem(graph, links, room=room)
     return Piped(problem, problem)
 
 
 def try_everything(graph, links, room):
-    """The least step, by the reference."""
+    """Return the least step time by the reference."""
     forward, backward, tensors = unpack(graph)
 
     def fits(placement):
@@ -46,21 +46,21 @@ def try_everything(graph, links, room):
 
 
 def replay(graph, links, plan):
-    """When the plan's step ends, event by event."""
+    """Return the end of the plan's step, event by event."""
     forward, backward, tensors = unpack(graph)
 
     def order(number, durations):
-        # Of two that begin together on a device, one takes no time, and is first.
+        # If two begin together on a device, one takes no time and goes first.
         starts = plan.starts[number]
         return sorted(range(len(graph)), key=lambda n: (starts[n], durations[n] > 0, n))
 
-    # Planned in reverse: what ends the plan of the backward pass begins the pass.
+    # Planned in reverse: the end of the plan is the beginning of the backward pass.
     orders = order(0, forward), order(1, backward)[::-1]
     return replay_step(forward, backward, tensors, plan.placement, orders, wire(links))
 
 
 def join_ends(pieces):
-    """Graphs in a row: an operator before each takes all that was made, and feeds it; one ends."""
+    """Join graphs in a row by operators that take everything made before and feed what follows."""
     operators, tensors = [], []
     loose: list[str] = []
     for number, piece in enumerate(pieces):
@@ -85,11 +85,11 @@ def join_ends(pieces):
     return link_operators("row", operators, tensors)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(8))
 def test_nothing_is_better_than_what_is_proven(seed):
     chance = random.Random(seed)
     devices = chance.choice([2, 2, 3])
-    # Of all placements and orders of seven operators on three devices there are too many to try.
+    # Seven operators on three devices have too many placements and orders to try.
     graph = draw_graph(chance, chance.randint(1, 7 if devices == 2 else 6))
     links = draw_links(chance, devices)
     room = chance.choice([math.inf, float(chance.randint(3, 14))])
@@ -160,7 +160,7 @@ def test_more_devices_are_never_slower(seed):
     dgx1 = find("system", "dgx1-v100", Path())
     times = []
     for devices in (1, 2, 3, 4):
-        # Seconds and bytes are small numbers here: links are as fast as they are slow for a GPU.
+        # Seconds and bytes are small numbers here, so links are slow in proportion.
         links = link_devices(dgx1, devices)
         links = type(links)(links.latency * 1e4, links.seconds_per_byte * 2.5e10 / 2, links.pes)
         answer = solve(pose(graph, links), LIMIT)
@@ -179,7 +179,7 @@ def test_the_limit_is_kept_and_inception_is_faster_on_two_devices():
     answer = solve(pose(graph, links), 2.0, tell=lambda best, bound: said.append(best or 0.0))
     assert time.monotonic() - begin < 2.0 + 1.5
     assert answer.plan is not None
-    # From 1.0 on one device to 1.44 even if other processes take most of the time.
+    # From 1.0 on one device to 1.44, even if other processes take most of the time.
     assert graph.serial_time / answer.plan.time > 1.3
     assert replay(graph, links, answer.plan) == pytest.approx(answer.plan.time, rel=1e-9)
     assert answer.bounds.proven >= answer.bounds.critical_path > answer.bounds.work

@@ -1,4 +1,4 @@
-"""Tables of the user's: every row in its place, and every mistake told by file and line."""
+"""Users' tables: rows with their places, and mistakes by file and line."""
 
 import pytest
 
@@ -43,11 +43,11 @@ BAD = [
 
 @pytest.mark.parametrize(("text", "message"), BAD)
 def test_what_is_wrong_is_told_by_line(text, message, read):
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as error:
         read(text)
-    assert message in str(told.value)
-    assert "\n" not in str(told.value)
-    assert len(str(told.value)) < 1000
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+    assert len(str(error.value)) < 1000
 
 
 def test_other_columns_where_any_may_stand(tmp_path):

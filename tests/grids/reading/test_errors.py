@@ -1,4 +1,4 @@
-"""Messages of the border: where, what, what to do."""
+"""Messages about input: where, what, what to do."""
 
 import pickle
 import time
@@ -80,7 +80,7 @@ def test_words_from_elsewhere(word: str, names: Collection[str], meant: str | No
         ({"pow": [1, 8]}, "{'pow': [1, 8]}"),
         (1e308, "1e+308"),
         (10**400, "an enormous number"),
-        # Python refuses to write it in decimal.
+        # Python refuses to print it in decimal.
         pytest.param(-(1 << 10**6), "an enormous number", id="enormous"),
         (list(range(10**6)), "[0, 1, 2, 3, 4, 5, ...]"),
         ([[[[["deep"]]]]], "[[[[...]]]]"),
@@ -97,7 +97,7 @@ def test_a_large_value_is_cut(value: object) -> None:
 
 
 def test_a_value_that_contains_itself_is_shown() -> None:
-    """600 bytes of YAML make such values; to write one out takes longer than anybody waits."""
+    """600 bytes of YAML make such values; printing one takes forever."""
     value: list[object] = []
     for _ in range(100):
         value = [value] * 9
@@ -111,7 +111,7 @@ def test_a_name_has_quotes_only_where_it_needs_them() -> None:
 
 
 def test_no_message_is_long() -> None:
-    """Where it begins and what it advises are kept."""
+    """The beginning (where) and the end (what to do) are kept."""
     text = str(InputError("x" * 10**6, where="a.yaml:3", advice="check the path"))
     assert len(text) <= MOST_TEXT
     assert text.startswith("a.yaml:3: xxx")

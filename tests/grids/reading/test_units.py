@@ -1,4 +1,4 @@
-"""Quantities with units: the very float of the decimal, and clear refusals."""
+"""Quantities with units: exactly the decimal's float, and clear refusals."""
 
 import keyword
 import subprocess

@@ -203,16 +203,6 @@ def test_a_frozen_parameter_is_known(observed, sixty, calibrated) -> None:
     assert off > 5 * best
 
 
-def test_what_is_frozen_at_the_truth_changes_nothing_else(observed, sixty) -> None:
-    observations = observed(sixty)
-    file = calibrate_machine(
-        observations, use_all(observations), DEFAULT, 1, {"large_message": TRUE["large_message"]}
-    )
-    np.testing.assert_allclose(
-        predict_totals(observations, file), observations.seconds[0], rtol=0.03
-    )
-
-
 def test_a_run_that_went_wrong_bends_little(observed, dozen) -> None:
     right, wrong = dozen, [dozen[0] | {"total_s": "9", "comm_s": "8.8"}, *dozen[1:]]
     values = [fit(each, use_all(each)).values for each in map(observed, (right, wrong))]

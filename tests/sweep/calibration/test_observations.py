@@ -97,9 +97,9 @@ def test_a_time_counts_once(observed, measured_parts, counted) -> None:
 
 def test_runs_are_of_one_system(observed) -> None:
     assert observed([RUN | {"system": "dgx1-v100"}]).system.name == "dgx1-v100"
-    with pytest.raises(InputError, match=r"csv:3: expected a run on 'abci', as the first, got one"):
+    with pytest.raises(InputError, match=r"csv:3: .*'abci'"):
         observed([RUN, RUN | {"system": "dgx1-v100"}])
-    with pytest.raises(InputError, match=r"csv:3: expected .* got one on 'abci:precision=amp'"):
+    with pytest.raises(InputError, match=r"csv:3: .*'abci:precision=amp'"):
         observed([RUN, RUN | {"system": "abci:precision=amp"}])
 
 
@@ -127,13 +127,13 @@ def test_kinds_of_layers(observed) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"dataset": "cosmoflow-512"}, r"csv:2: resnet50 takes samples of 2 spatial dimensions"),
-        ({"strategy": "data+filter:group=best"}, r"csv:2: expected the group that ran, got 'data"),
-        ({"strategy": "pipeline:segments=best"}, r"csv:2: expected the segments that ran, got 'pi"),
-        ({"strategy": "data+filter:group=3"}, r"csv:2: no such run can be: data\+filter:group=3 o"),
-        ({"strategy": "serial"}, r"csv:2: no such run can be: serial on 8 PEs; serial runs on 1 P"),
-        ({"strategy": "dta"}, r"csv:2: strategy: unknown strategy 'dta'; did you mean 'data'"),
-        ({"model": "resnet51"}, r"csv:2: model: unknown model 'resnet51'; did you mean 'resnet50'"),
+        ({"dataset": "cosmoflow-512"}, "csv:2: resnet50 "),
+        ({"strategy": "data+filter:group=best"}, "csv:2: .*group"),
+        ({"strategy": "pipeline:segments=best"}, "csv:2: .*segments"),
+        ({"strategy": "data+filter:group=3"}, "csv:2: .*group=3"),
+        ({"strategy": "serial"}, "csv:2: .*serial on 8 PEs"),
+        ({"strategy": "dta"}, "csv:2: strategy: .*'data'"),
+        ({"model": "resnet51"}, "csv:2: model: .*'resnet50'"),
     ],
 )
 def test_what_cannot_be(observed, change, message) -> None:

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from grids.graphs.graph_catalogue import CATALOGUE
+from grids.graphs.graphfile import CATALOGUE
 
 DIAMOND = """name: diamond
 operators:

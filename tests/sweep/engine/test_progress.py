@@ -150,3 +150,17 @@ def test_commands_say_that_they_take_long(command, monkeypatch, paradl):
     monkeypatch.setattr("sweep.cli.commands.report_waiting", note)
     assert paradl(*command.split())[0] in (0, 2)
     assert begun == [False]
+
+
+def test_lines_leave_compiling_out_of_the_rate(monkeypatch, capsys):
+    monkeypatch.setattr("sweep.engine.progress.PERIOD", 0.05)
+    last = f"{PLAN.blocks - 1} of {PLAN.blocks} blocks"
+    shown, give_up = "", time.monotonic() + 20
+    with lines(PLAN, 0) as advance:
+        time.sleep(1.5)  # the first block waits for its programs
+        for block in range(PLAN.blocks - 1):
+            advance(block)
+        while last not in shown and time.monotonic() < give_up:
+            time.sleep(0.01)
+            shown += capsys.readouterr().err
+    assert "about 0 s left" in shown[shown.index(last) :]

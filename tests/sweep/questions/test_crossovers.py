@@ -213,7 +213,7 @@ def test_what_is_the_same_is_said():
     assert tell_same(grid, None, "epoch_time") is None
     told = tell_same(grid, None, "pe_hours")
     assert told is not None
-    assert told.endswith("the same as of --objective epoch-time")
+    assert "epoch-time" in told
     with pytest.raises(InputError, match="convergence: auto"):
         list_crossovers(grid, objective="train_time")
     with pytest.raises(InputError, match=r"^objective: "):

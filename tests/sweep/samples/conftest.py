@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from drawn import ROWS, SHARES, SPACE
+from sampled_spaces import ROWS, SHARES, SPACE
 from shared import copy_shared
 
 from sweep.samples.read import Samples, open_samples

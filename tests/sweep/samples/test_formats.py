@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from drawn import ROWS
+from sampled_spaces import ROWS
 
 from sweep.samples.features import FEATURES
 

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from drawn import ROWS, SHARES, SPACE
+from sampled_spaces import ROWS, SHARES, SPACE
 
 from grids.reading.errors import InputError
 from sweep.questions.predict import predict

@@ -7,7 +7,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from drawn import SPACE
+from sampled_spaces import SPACE
 from typer.testing import CliRunner
 
 from sweep.cli.main import app

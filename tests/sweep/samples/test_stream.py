@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 import pytest
-from drawn import SPACE
+from sampled_spaces import SPACE
 
 from grids.reading.errors import InputError
 from sweep.questions.predict import predict

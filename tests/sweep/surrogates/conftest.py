@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from few_samples import FEW
+from sampled_spaces import FEW
 from shared import copy_shared
 
 from sweep.samples.read import Samples, open_samples

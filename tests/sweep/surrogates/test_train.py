@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from few_samples import FEW
+from sampled_spaces import FEW
 
 from grids.reading.errors import InputError
 from sweep.samples.read import Samples

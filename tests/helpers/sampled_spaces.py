@@ -1,4 +1,4 @@
-"""A small space with ranges, of which tests draw samples."""
+"""Small spaces with ranges, which tests draw samples from."""
 
 from typing import Any
 
@@ -18,3 +18,17 @@ SPACE: dict[str, Any] = {
 }
 ROWS = 1001
 SHARES: dict[str, Any] = {"near_limits": 0.2, "near_crossovers": 0.2}
+
+# Quick to sample, for tests of learners: strategies and systems share one compiled program.
+FEW: dict[str, Any] = {
+    "name": "few",
+    "axes": {
+        "model": ["alexnet", "vgg16", "resnet50"],
+        "dataset": "imagenet-226",
+        "system": ["dgx-h100", "dgx-a100"],
+        "strategy": ["data+filter:group=2", "data+filter:group=4", "data+filter:group=8"],
+        "pe": {"pow2": [8, 256]},
+        "batch": {"loguniform": [8, 256]},
+        "inter_bandwidth": {"loguniform": [1e9, 1e11]},
+    },
+}

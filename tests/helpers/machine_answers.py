@@ -1,4 +1,4 @@
-"""What the machine oracle answers for one configuration, with any machine, along one axis more."""
+"""Answers of the machine oracle for one configuration of any machine, along one more axis."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ STRATEGIES = (
 def take_case(
     machine: Definition | str, strategy: str, pe: int, model: str, batch: int = 32, **axes: Any
 ) -> Case:
-    """The case of a model on ImageNet; `axes` are parameters, of one value or several."""
+    """Return the case of a model on ImageNet; `axes` are parameters with one value or several."""
     labels = {"model": model, "dataset": "imagenet", "system": [machine], "strategy": strategy}
     spec = {"axes": {**labels, "pe": pe, "batch": batch, **axes}}
     case = Grid.from_spec(Spec.model_validate(spec)).case((0, 0, 0, 0))
@@ -29,12 +29,12 @@ def take_case(
     return case
 
 
-def answer(*asked: Any, **axes: Any) -> Answer:
-    """The answer for `take_case`, however often one asks in numpy."""
+def answer(*configuration: Any, **axes: Any) -> Answer:
+    """Answer the case of `take_case` in numpy."""
     with use_numpy():
-        return answer_case(take_case(*asked, **axes))
+        return answer_case(take_case(*configuration, **axes))
 
 
 def add_times(answer: Answer) -> Floats:
-    """Seconds an epoch, along the axis that varies."""
+    """Return seconds per epoch along the axis that varies."""
     return np.asarray(answer.compute + answer.communication).ravel()

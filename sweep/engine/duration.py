@@ -1,0 +1,75 @@
+"""Duration: how long a sweep takes, as a range, before anything runs.
+
+The constants are CPU seconds of single runs on an AMD EPYC, 2026-11: the specs in `examples/`, and
+eight axes with percentiles, slopes and choices (`python -m benchmarks user`).
+"""
+
+import math
+
+from grids.entries.strategies import Strategy
+from grids.grid import LABELS, Grid
+from grids.outputs import INTERVALS, list_sloped
+from kernels.blocks.fill import SMALL_CELLS
+from sweep.cube.plan import Plan
+from sweep.engine.block import has_few_cells
+from sweep.engine.memory import count_choices
+
+# Python, JAX and the catalogue, at least and at most [s].
+START = (1.2, 3.0)
+# One (model, data set, system, strategy) in numpy; placing one model's operators, at most [s].
+PLACE, PLACING = 0.02, 4.0
+# Loading a strategy's program; compiling it for small blocks, and for large ones [s].
+LOAD, COMPILE_SMALL, COMPILE_LARGE = 0.25, 1.3, 2.3
+# Factors on programs with percentiles and with choices; what each parameter with slopes adds.
+PERCENTILES, CHOICES, SLOPE = 1.7, 2.5, 0.8
+# Seconds per cell, and what percentiles and each slope add; at least and at most.
+CELL, CELL_PERCENTILES, CELL_SLOPE = (9e-9, 30e-9), (0.15e-6, 1.5e-6), (50e-9, 250e-9)
+
+
+def estimate_duration(grid: Grid, plan: Plan, cores: int) -> tuple[float, float]:
+    """Return the shortest and the longest time [s] that a sweep should take.
+
+    Shortest: compiled programs are on disk, and so many cores share the work. Longest: all programs
+    are compiled, and one core does the work.
+    """
+    problems, strategies = len(grid.fitting) * len(grid.systems), grid.strategies
+    computing = _count_answers(grid, plan)
+    least, most = (computing * seconds for seconds in _time_cell(grid))
+    if has_few_cells(grid, plan):
+        loading, compiling = PLACE * problems * len(strategies), 0.0
+    else:
+        weight = sum(_weigh_program(grid, strategy) for strategy in strategies)
+        is_small = math.prod(plan.shard[len(LABELS) :]) < SMALL_CELLS
+        loading, compiling = LOAD * weight, (COMPILE_SMALL if is_small else COMPILE_LARGE) * weight
+    placing = PLACING * problems * any(strategy.placed for strategy in strategies)
+    return START[0] + (loading + least) / cores, START[1] + loading + compiling + most + placing
+
+
+def _weigh_program(grid: Grid, strategy: Strategy) -> float:
+    """Return how much longer a strategy's program takes to make than that of plain outputs."""
+    weight = 1 + SLOPE * len(list_sloped(grid.spec.outputs))
+    if _has_percentiles(grid):
+        weight *= PERCENTILES
+    return weight * CHOICES if strategy.choices else weight
+
+
+def _count_answers(grid: Grid, plan: Plan) -> float:
+    """Return how many answers the plan's cells take; those with choices take several."""
+    counts = [
+        count_choices(grid, strategy) if strategy.choices else 1 for strategy in grid.strategies
+    ]
+    fitting = len(grid.fitting) / (len(grid.models) * len(grid.datasets))
+    return plan.cells * fitting * sum(counts) / len(counts)
+
+
+def _time_cell(grid: Grid) -> list[float]:
+    """Return the least and the most seconds per cell."""
+    drawn, slopes = _has_percentiles(grid), len(list_sloped(grid.spec.outputs))
+    return [
+        cell + drawn * percentiles + slopes * slope
+        for cell, percentiles, slope in zip(CELL, CELL_PERCENTILES, CELL_SLOPE, strict=True)
+    ]
+
+
+def _has_percentiles(grid: Grid) -> bool:
+    return any(name in INTERVALS for name in grid.spec.outputs)

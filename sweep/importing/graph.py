@@ -1,0 +1,256 @@
+"""Networks as importers see them: a graph of operators becomes the steps of a model's file.
+
+An importer (torch_module.py, onnx_file.py) calls `Graph` operator by operator: each call names a
+step of grids/models/steps.py, what it reads, and the sizes (C, then extents) of what it gives. What
+no step expresses becomes `free` with counts of its own. Then the file's own shape inference has to
+give the sizes and the parameters of the source; else the import is refused.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from grids.models.architecture import Architecture
+from grids.models.layers import LayerTable
+from grids.reading.errors import InputError, shorten
+
+Sizes = tuple[int, ...]
+SAMPLE = "sample"
+MOST_OPERATORS = 20_000
+# Samples of a traced batch: two, so that a dimension of 1 is not the batch's.
+BATCH = 2
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """What an operator gives: the step that made it, and that step's sizes; None: no activation.
+
+    shape: as the source has it, of BATCH samples in any place. channel: the dimension of its
+    channels, which views move. weights: names and sizes of the parameters that it is made of, where
+    no sample is in it.
+    """
+
+    shape: Sizes
+    step: str | None = None
+    sizes: Sizes = ()
+    channel: int = 1
+    weights: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def items(self) -> int:
+        """Items a sample."""
+        return math.prod(self.shape) // BATCH
+
+    @property
+    def is_weight(self) -> bool:
+        """True if it is the same for all samples."""
+        return self.step is None
+
+
+@dataclass
+class Graph:
+    """Steps as far as they are written. free, unknown: operators without a step, in numbers, items.
+
+    counted: parameters that a step has, and their sizes. last: the step that the next one would
+    read. sources: what each step reads, by name.
+    """
+
+    sample: Sizes
+    steps: list[dict[str, Any]] = field(default_factory=list)
+    names: Counter[str] = field(default_factory=Counter)
+    counted: dict[str, int] = field(default_factory=dict)
+    free: Counter[str] = field(default_factory=Counter)
+    unknown: Counter[str] = field(default_factory=Counter)
+    items: int = 0
+    last: str = SAMPLE
+    sources: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def rank(self) -> int:
+        """Dimensions of a sample."""
+        return len(self.sample) - 1
+
+    def enter(self, shape: Sizes) -> Tensor:
+        """The sample."""
+        return Tensor(shape, SAMPLE, self.sample)
+
+    def add(
+        self,
+        word: str,
+        settings: Mapping[str, Any],
+        name: str,
+        reads: Sequence[Tensor],
+        shape: Sizes,
+        sizes: Sizes,
+        channel: int = 1,
+    ) -> Tensor:
+        """The output of a new step that reads the first tensor; `settings` may name the others."""
+        self.names[name] += 1
+        unique = name if self.names[name] == 1 else f"{name}_{self.names[name]}"
+        if len(self.steps) > MOST_OPERATORS:
+            raise InputError(f"more than {MOST_OPERATORS:,} operators")
+        self.read(reads[0])
+        self.sources[unique] = str(reads[0].step)
+        self.steps.append({word: {**settings, "name": unique}})
+        self.last = unique
+        self.items += math.prod(sizes)
+        return Tensor(shape, unique, sizes, channel)
+
+    def split(self, tensor: Tensor, parts: int) -> list[Tensor]:
+        """The tensor of the last step, a linear one, as those of several in its place."""
+        [(word, settings)] = self.steps[-1].items()
+        if word != "linear" or tensor.step != self.last or settings["features"] % parts:
+            return [tensor] * parts
+        self.steps.pop()
+        sizes = (settings["features"] // parts, *tensor.sizes[1:])
+        source = Tensor((), self.sources[self.last])
+        self.last = self.sources[self.last]
+        if self.steps and "read" in self.steps[-1]:
+            self.steps.pop()
+            self.last = ""
+        changed = {key: value for key, value in settings.items() if key != "name"}
+        changed["features"] = sizes[0]
+        names = [f"{settings['name']}.{part}" for part in range(1, parts + 1)]
+        return [self.add(word, changed, name, [source], tensor.shape, sizes) for name in names]
+
+    def join(self, word: str, name: str, reads: Sequence[Tensor], shape: Sizes) -> Tensor:
+        """The sum, the product or the concatenation of tensors."""
+        branches: list[list[Any]] = [[{"read": tensor.step}] for tensor in reads]
+        sizes = _broadcast([tensor.sizes for tensor in reads])
+        settings: dict[str, Any] = {"branches": branches}
+        if word == "concat":
+            sizes = (sum(tensor.sizes[0] for tensor in reads), *reads[0].sizes[1:])
+        elif word == "residual":
+            settings = {"body": branches[0], "shortcut": branches[1]}
+        else:
+            settings = {"gate": branches[1], "body": branches[0]}
+        # The branches read by name: the step itself may stand anywhere behind them.
+        first = Tensor((), self.last)
+        return self.add(word, settings, name, [first], shape, sizes, reads[0].channel)
+
+    def count(
+        self,
+        name: str,
+        reads: Sequence[Tensor],
+        shape: Sizes,
+        sizes: Sizes,
+        *,
+        flops: float = 0.0,
+        weights: float = 0.0,
+        biases: float = 0.0,
+        channel: int = 1,
+    ) -> Tensor:
+        """The output of a step of which only counts are known."""
+        counts = {"flops": float(flops), "weights": float(weights), "biases": float(biases)}
+        settings: dict[str, Any] = {key: value for key, value in counts.items() if value}
+        settings["flops"] = counts["flops"]
+        settings["inputs"] = float(sum(math.prod(tensor.sizes) for tensor in reads))
+        settings["outputs"] = [*sizes]
+        words = (part.rstrip("_0123456789") for part in reversed(name.split(".")))
+        self.free[next(filter(None, words), "operator")] += 1
+        return self.add("free", settings, name, reads, shape, sizes, channel)
+
+    def take_weights(self, tensors: Iterable[Tensor]) -> int:
+        """Parameters that the tensors are made of and that no step before has."""
+        new = {name: size for t in tensors for name, size in t.weights if name not in self.counted}
+        self.counted |= new
+        return sum(new.values())
+
+    def refuse_unknown(self) -> None:
+        """InputError: operators that no step stands for, with their share of the items."""
+        if not self.unknown:
+            return
+        most = ", ".join(
+            f"{name} ({100 * items / max(self.items, 1):.2g} % of the bytes)"
+            for name, items in self.unknown.most_common(8)
+        )
+        more = f" and {len(self.unknown) - 8} more" if len(self.unknown) > 8 else ""
+        raise InputError(
+            f"unknown operators: {most}{more}",
+            advice="--allow-unknown counts them as memory traffic",
+        )
+
+    def read(self, tensor: Tensor) -> None:
+        """Go on from a tensor."""
+        if tensor.step != self.last:
+            self.steps.append({"read": tensor.step})
+
+
+def _broadcast(sizes: Sequence[Sizes]) -> Sizes:
+    """The larger of the sizes in each place."""
+    return tuple(max(place) for place in zip(*sizes, strict=True))
+
+
+@dataclass(frozen=True)
+class ImportedNetwork:
+    """A network's file, its layers for the sample of the import, and notes."""
+
+    text: str
+    architecture: Architecture
+    table: LayerTable
+    notes: tuple[str, ...]
+
+
+def finish(
+    graph: Graph,
+    name: str,
+    title: str,
+    source: str,
+    parameters: int | None,
+    allow: bool,
+    notes: Sequence[str] = (),
+) -> ImportedNetwork:
+    """The model's file. InputError: unknown operators, unless `allow`; other sizes, or parameters.
+
+    parameters: those of the source, which the file has to have; None: not known.
+    """
+    if not allow:
+        graph.refuse_unknown()
+    data = {"name": name, "title": title, "source": source, "rank": graph.rank}
+    architecture = Architecture.model_validate({**data, "layers": graph.steps})
+    table = architecture.layers_for(graph.sample, None)
+    if parameters is not None and table.parameters != parameters:
+        raise InputError(
+            f"{parameters:,} parameters in the source, but {table.parameters:,} in its layers",
+            advice="report it with the network's code",
+        )
+    notes = [
+        f"{count} x {kind}: no step of its own, so 'free'" for kind, count in graph.free.items()
+    ]
+    notes += [f"{kind}: unknown, counted as memory traffic" for kind in graph.unknown]
+    text = _write(data, graph, table)
+    return ImportedNetwork(text, architecture, table, tuple(notes))
+
+
+def _write(data: Mapping[str, Any], graph: Graph, table: LayerTable) -> str:
+    """The file as text: a line for each step."""
+    shape = ", ".join(map(str, graph.sample))
+    lines = [
+        f"# Imported for samples of [{shape}]: {table.parameters:,} parameters, "
+        f"{table.macs:,.0f} multiply-accumulates.",
+        "# It takes other sizes as far as no step is 'free': those have counts of their own.",
+        *(f"{key}: {_flow(value)}" for key, value in data.items() if value != ""),
+        "layers:",
+        *(f"  - {_flow(step)}" for step in graph.steps),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _flow(value: object) -> str:
+    """A value as YAML on one line."""
+    text: str = yaml.safe_dump([value], default_flow_style=True, width=10**9, sort_keys=False)
+    return text.strip()[1:-1]
+
+
+def expect_sizes(sizes: Sequence[int], kind: str) -> Sizes:
+    """Sizes of a sample; InputError for other than (C, then one to three extents)."""
+    if not 2 <= len(sizes) <= 4 or min(sizes) < 1:
+        raise InputError(
+            f"expected C and one to three extents, such as 3,224,224, got {shorten([*sizes])}",
+            where=kind,
+        )
+    return tuple(sizes)

@@ -1,0 +1,243 @@
+"""What each primitive of JAX is as steps of a model's file: a method for each, `take_NAME`."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from grids.reading.errors import InputError, shorten
+from sweep.importing.graph import Graph, Sizes, Tensor
+from sweep.importing.operator_steps import OperatorSteps, Site, ones, short, view
+
+# x times a function of x: one activation, which frameworks write out.
+GATED = {"tanh": "gelu", "gelu": "gelu", "sigmoid": "silu"}
+
+
+class JaxOperators(OperatorSteps):
+    """Steps of a graph, by primitives.
+
+    scores: steps that give scores of pairs of positions. tables: steps of embeddings, by weight.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        super().__init__(graph)
+        self.scores: set[str] = set()
+        self.tables: dict[str, str] = {}
+
+    def enter_weights(self, site: Site, settings: dict[str, Any]) -> bool:
+        """Count the weight of a step; False: it is shared, and has been counted."""
+        weights = [pair for tensor in site.reads if tensor.is_weight for pair in tensor.weights]
+        if any(name in self.graph.counted for name, _ in weights):
+            return False
+        self.graph.take_weights(tensor for tensor in site.reads if tensor.is_weight)
+        settings["bias"] = False  # until one is added to what it gives
+        return True
+
+    def take_conv_general_dilated(self, site: Site) -> Tensor:
+        """A convolution, or a transposed one, whose input is dilated."""
+        params, x, weight = site.args[0], site.live[0], site.reads[-1]
+        dims = params["dimension_numbers"]
+        kernel = [weight.shape[n] for n in dims.rhs_spec[2:]]
+        sizes = tuple(site.shape[n] for n in (dims.out_spec[1], *dims.out_spec[2:]))
+        before = [x.shape[n] for n in dims.lhs_spec[2:]]
+        settings: dict[str, Any] = {"filters": sizes[0], "kernel": short(kernel)}
+        if any(n != 1 for n in params["lhs_dilation"]):
+            stride = params["lhs_dilation"]
+            grown = [(n - 1) * s + k for n, s, k in zip(before, stride, kernel, strict=True)]
+            cut = [a - b for a, b in zip(grown, sizes[1:], strict=True)]
+            settings |= {"stride": short(stride)} | _pad_transposed(cut)
+            word = "transposed_conv"
+        else:
+            spans = [d * (k - 1) + 1 for d, k in zip(params["rhs_dilation"], kernel, strict=True)]
+            windows = [*zip(before, sizes[1:], params["window_strides"], spans, strict=True)]
+            settings |= _unless_one(
+                stride=params["window_strides"], dilation=params["rhs_dilation"]
+            )
+            settings |= _pad(windows, params["padding"])
+            word = "conv"
+        groups = params["feature_group_count"]
+        if groups > 1:
+            settings["groups"] = "channels" if groups == x.sizes[0] else groups
+        if x.sizes[1:] != tuple(before) or not self.enter_weights(site, settings):
+            raise InputError(
+                f"a convolution of {shorten(x.shape)} with shared weights, or of a sequence",
+                advice="describe the network by hand",
+            )
+        return self.graph.add(word, settings, "conv", [x], site.shape, sizes, dims.out_spec[1])
+
+    def take_dot_general(self, site: Site) -> Tensor:
+        """A matrix for rows of a tensor, or the product of two tensors."""
+        (contracted, _), (batched, _) = site.args[0]["dimension_numbers"]
+        x = site.live[0]
+        width = math.prod(site.reads[0].shape[n] for n in contracted)
+        if len(site.live) > 1:
+            return self._multiply(site, width, len(batched))
+        weight = next(tensor for tensor in site.reads if tensor.is_weight)
+        features = math.prod(weight.shape) // width
+        settings: dict[str, Any] = {}
+        table = self.tables.get(weight.weights[0][0]) if weight.weights else None
+        if table and len(x.sizes) == 2 and x.sizes[0] == width:
+            settings = {"vocabulary": features, "shares": table}
+            sizes: Sizes = (features, x.sizes[1])
+            return self.graph.add("logits", settings, "logits", [x], site.shape, sizes, -1)
+        if not weight.weights or not self.enter_weights(site, settings):
+            return self.count(site, flops=2.0 * site.items * width)
+        if len(x.shape) == 2 and math.prod(x.sizes) == width:
+            settings["outputs"] = features
+            sizes = (features, *ones(x))
+            return self.graph.add("fc", settings, "fc", [x], site.shape, sizes, -1)
+        x = self.fit(x, site, width)
+        if len(x.sizes) == 2:
+            settings["features"] = features
+            sizes = (features, x.sizes[1])
+            return self.graph.add("linear", settings, "linear", [x], site.shape, sizes, -1)
+        settings |= {"filters": features, "kernel": 1}
+        return self.graph.add(
+            "conv", settings, "conv", [x], site.shape, (features, *x.sizes[1:]), -1
+        )
+
+    def _multiply(self, site: Site, width: int, batched: int) -> Tensor:
+        """Scores of queries and keys, or the values that scores weigh: in heads, of sequences."""
+        one, other = site.live[:2]
+        flops = 2.0 * site.items * width
+        if batched != 2 or len(one.sizes) != 2 or len(other.sizes) != 2:
+            return self.count(site, flops=flops)
+        for x, by in ((one, other), (other, one)):
+            scored, heads = x.step in self.scores, site.items // (x.sizes[1] * by.sizes[1])
+            if not scored and x.sizes[0] == by.sizes[0] == heads * width:
+                settings = {"by": by.step, "transpose": True, "heads": heads}
+                sizes = (heads * by.sizes[1], x.sizes[1])
+                y = self.graph.add("matmul", settings, "scores", [x], site.shape, sizes, -1)
+                self.scores.add(str(y.step))
+                return y
+            if scored and width == by.sizes[1] and x.sizes[0] % width == 0:
+                settings = {"by": by.step, "heads": x.sizes[0] // width}
+                sizes = (by.sizes[0], x.sizes[1])
+                return self.graph.add("matmul", settings, "context", [x], site.shape, sizes, -1)
+        return self.count(site, flops=flops)
+
+    def take_reduce_window_max(self, site: Site) -> Tensor:
+        return self._pool("maxpool", site)
+
+    def take_reduce_window_sum(self, site: Site) -> Tensor:
+        return self._pool("avgpool", site)
+
+    def _pool(self, word: str, site: Site) -> Tensor:
+        params, x = site.args[0], site.live[0]
+        places = [n for n in range(1, len(x.shape)) if n != x.channel % len(x.shape)]
+        kernel, stride = (
+            [params[key][n] for n in places] for key in ("window_dimensions", "window_strides")
+        )
+        extents = [site.shape[n] for n in places]
+        windows = [*zip(x.sizes[1:], extents, stride, kernel, strict=True)]
+        settings = {"kernel": short(kernel), "stride": short(stride)}
+        settings |= _pad(windows, [params["padding"][n] for n in places])
+        sizes = (x.sizes[0], *extents)
+        return self.graph.add(word, settings, word, [x], site.shape, sizes, x.channel)
+
+    def take_reduce_sum(self, site: Site) -> Tensor:
+        """The mean of all places of an image; of other dimensions, a statistic."""
+        x, axes = site.live[0], set(site.args[0]["axes"])
+        places = {n for n in range(1, len(x.shape)) if n != x.channel % len(x.shape)}
+        if len(x.sizes) < 3 or axes != places or x.items != math.prod(x.sizes):
+            return view(x, site.shape)
+        sizes = (x.sizes[0], *ones(x))
+        return self.graph.add("adaptive_avgpool", {"extent": 1}, "pool", [x], site.shape, sizes)
+
+    def take_gather(self, site: Site) -> Tensor:
+        """Rows of a table, or a part of a tensor."""
+        table = site.reads[0]
+        if not table.is_weight:
+            return view(table, site.shape)
+        self.graph.take_weights([table])
+        features = math.prod(table.shape[1:])
+        settings = {"vocabulary": table.shape[0], "features": features}
+        sizes = (features, site.items // features)
+        y = self.graph.add("embedding", settings, "embedding", site.live, site.shape, sizes, -1)
+        self.tables |= {name: str(y.step) for name, _ in table.weights}
+        return y
+
+    def take_concatenate(self, site: Site) -> Tensor:
+        """Channels side by side; a class token in front of a sequence; else a copy."""
+        dimension, x = site.args[0]["dimension"], site.live[0]
+        weights = self.graph.take_weights(t for t in site.reads if t.is_weight)
+        if len(site.live) == 1 and weights and site.shape[dimension] == x.shape[dimension] + 1:
+            x = self.fit(x, site, site.shape[-1])
+            sizes = (x.sizes[0], x.sizes[1] + 1)
+            return self.graph.add("class_token", {}, "class_token", [x], site.shape, sizes, -1)
+        same = len({tensor.sizes[1:] for tensor in site.live}) == 1 and not weights
+        if same and dimension == x.channel % len(x.shape):
+            return self.graph.join("concat", "concat", site.live, site.shape)
+        return self.count(site, weights=weights)
+
+    def combine(self, site: Site, word: str) -> Tensor:
+        """Two tensors item by item, or one with parameters: a bias, a scale or a shift."""
+        x = max(site.live, key=lambda tensor: math.prod(tensor.shape))
+        if len(site.live) > 1:
+            steps = {tensor.step for tensor in site.live}
+            if len(steps) == 1:  # a tensor and a statistic of it
+                return view(x, site.shape)
+            one, other = site.live[:2]
+            if word == "multiply" and self._gate(one, other):
+                return view(Tensor(x.shape, self.graph.last, x.sizes, x.channel), site.shape)
+            alike = one.sizes == other.sizes
+            if alike or (word == "multiply" and len(one.sizes) == len(other.sizes)):
+                return self.graph.join(word, word, [one, other], site.shape)
+            return self.count(site)
+        weights = self.graph.take_weights(t for t in site.reads if t.is_weight)
+        if not weights or (word == "residual" and self._shift(x, weights)):
+            return view(x, site.shape)
+        if word == "multiply" and weights == x.sizes[0]:
+            return self.graph.add("rmsnorm", {}, "norm", [x], site.shape, x.sizes, x.channel)
+        if word == "residual" and len(x.sizes) == 2 and weights == math.prod(x.sizes):
+            return self.graph.add("positions", {}, "positions", [x], site.shape, x.sizes, -1)
+        return self.count(site, weights=weights)
+
+    def _gate(self, one: Tensor, other: Tensor) -> bool:
+        """Turn the last step, a function of x, into its product with x, if both are those."""
+        last = self.graph.last
+        inner = next((t for t in (one, other) if t.step != last), one)
+        word = next(iter(self.graph.steps[-1]))
+        gated = last in (one.step, other.step) and self.graph.sources.get(last) == inner.step
+        if not gated or word not in GATED:
+            return False
+        self.graph.steps[-1] = {GATED[word]: self.graph.steps[-1][word]}
+        return True
+
+    def _shift(self, x: Tensor, weights: int) -> bool:
+        """Give the last step, or the one that the last sum reads, a bias; a scale its shift."""
+        if weights != x.sizes[0] or x.step != self.graph.last:
+            return False
+        for step in reversed(self.graph.steps[-2:]):
+            ((word, settings),) = step.items()
+            if word == "rmsnorm":
+                norm = "layernorm" if len(x.sizes) == 2 else "batchnorm"
+                self.graph.steps[-1] = {norm: settings}
+                return True
+            if isinstance(settings, dict) and settings.get("bias") is False:
+                del settings["bias"]
+                return True
+            if word != "residual":
+                return False
+        return False
+
+
+def _pad(windows: Sequence[tuple[int, ...]], padding: Any) -> dict[str, Any]:
+    """The padding of windows: (rows in, rows out, stride, span) of each dimension."""
+    sides = [tuple(pair) for pair in padding]
+    if all(low == high for low, high in sides):
+        return {} if not any(low for low, _ in sides) else {"padding": short([a for a, _ in sides])}
+    if all(after == math.ceil(before / stride) for before, after, stride, _ in windows):
+        return {"padding": "same"}
+    raise InputError(f"a window is padded on one side: {sides}", advice="use equal padding")
+
+
+def _pad_transposed(cut: Sequence[int]) -> dict[str, Any]:
+    """Padding and output padding that take so many rows off a transposed convolution."""
+    padding = [math.ceil(rows / 2) if rows > 0 else 0 for rows in cut]
+    more = [2 * pad - rows for pad, rows in zip(padding, cut, strict=True)]
+    found = {"padding": short(padding), "output_padding": short(more)}
+    return {key: value for key, value in found.items() if value != 0}
+
+
+def _unless_one(**settings: Any) -> dict[str, Any]:
+    return {key: short(value) for key, value in settings.items() if short(value) != 1}

@@ -1,0 +1,52 @@
+"""A network by a name on the command line: an ONNX file, or a function of an installed package."""
+
+from importlib import import_module
+from pathlib import Path
+
+from grids.reading.errors import InputError, shorten
+from sweep.importing.graph import ImportedNetwork
+
+EXAMPLE = "such as torchvision.models:resnet18 --shape 3,224,224"
+
+
+def import_network(source: str, shape: str | None, name: str, allow: bool) -> ImportedNetwork:
+    """The network of an .onnx file, or of a module that PACKAGE.MODULE:FUNCTION returns."""
+    if source.endswith(".onnx"):
+        if not Path(source).is_file():
+            raise InputError("no such file", where=source, advice="check the path")
+        if shape is not None:
+            raise InputError("an ONNX file states its own shape", where="--shape")
+        from sweep.importing.onnx_file import read_onnx
+
+        return read_onnx(Path(source), name=name, allow_unknown=allow)
+    package, colon, function = source.partition(":")
+    if not colon:
+        raise InputError(
+            f"expected an .onnx file or PACKAGE.MODULE:FUNCTION, got {shorten(source)}",
+            advice=EXAMPLE,
+        )
+    if shape is None:
+        raise InputError("the shape of a sample is not given", where="--shape", advice=EXAMPLE)
+    from sweep.importing.torch_module import trace_torch
+
+    try:
+        module = getattr(import_module(package), function)()
+    except Exception as error:
+        reason = (str(error).splitlines() or [""])[0][:200]
+        raise InputError(
+            f"{source} does not run: {type(error).__name__}: {reason}", advice=EXAMPLE
+        ) from None
+    return trace_torch(module, _read_shape(shape), name=name, allow_unknown=allow)
+
+
+def _read_shape(text: str) -> list[int]:
+    """The sizes in a text such as 3,224,224."""
+    try:
+        sizes = [int(part) for part in text.replace("x", ",").split(",")]
+    except ValueError:
+        sizes = []
+    if not sizes or min(sizes) < 1 or max(sizes) > 2**20:
+        raise InputError(
+            f"expected whole numbers, got {shorten(text)}", where="--shape", advice=EXAMPLE
+        )
+    return sizes

@@ -1,0 +1,211 @@
+"""What each ATen operator is as steps of a model's file: a method for each, `take_NAME`."""
+
+import math
+from typing import Any
+
+from sweep.importing.graph import BATCH, Tensor
+from sweep.importing.operator_steps import OperatorSteps, Site, ones, short, unusual, view
+
+NORMS = {"batch_norm": "batchnorm", "layer_norm": "layernorm", "group_norm": "groupnorm"}
+NORMS |= {"instance_norm": "instancenorm", "rms_norm": "rmsnorm"}
+
+
+class Operators(OperatorSteps):
+    """Steps of a graph, by operators."""
+
+    def take_conv2d(self, site: Site) -> Tensor:
+        """A convolution: stride, padding, dilation, groups."""
+        x, weight = self.fit_image(site.live[0], site), site.reads[1]
+        stride, padding, dilation, groups = site.fill(3, [1], [0], [1], 1)
+        kernel = weight.shape[2:]
+        settings: dict[str, Any] = {"filters": site.shape[1], "kernel": short(kernel)}
+        settings |= unusual(stride=stride, dilation=dilation)
+        if padding == "same":
+            settings["padding"] = "same"
+        elif padding != "valid":
+            settings |= unusual(padding=padding)
+        if groups != 1:
+            settings["groups"] = "channels" if groups == x.sizes[0] else groups
+        return self.weighted("conv", settings, site, x, site.shape[1:])
+
+    def take_conv_transpose2d(self, site: Site) -> Tensor:
+        """A transposed convolution: stride, padding, output padding, groups, dilation."""
+        x, weight = self.fit_image(site.live[0], site), site.reads[1]
+        stride, padding, more, groups, dilation = site.fill(3, [1], [0], [0], 1, [1])
+        settings: dict[str, Any] = {"filters": site.shape[1], "kernel": short(weight.shape[2:])}
+        settings |= unusual(stride=stride, padding=padding, dilation=dilation, output_padding=more)
+        if groups != 1:
+            settings["groups"] = groups
+        return self.weighted("transposed_conv", settings, site, x, site.shape[1:])
+
+    take_conv_transpose3d = take_conv_transpose2d
+
+    def take_linear(self, site: Site) -> Tensor:
+        """A matrix: for all items, for each position, or for each place of an image."""
+        x, (features, width) = site.live[0], site.reads[1].shape
+        if not site.reads[1].is_weight:
+            return self.product(site, 0)
+        if len(x.shape) == 2 and math.prod(x.sizes) == width:
+            return self.weighted("fc", {"outputs": features}, site, x, (features, *ones(x)))
+        x = self.fit(x, site, width)
+        if len(x.sizes) == 2:
+            return self.weighted("linear", {"features": features}, site, x, (features, x.sizes[1]))
+        settings = {"filters": features, "kernel": 1}
+        return self.weighted("conv", settings, site, x, (features, *x.sizes[1:]))
+
+    def take_addmm(self, site: Site) -> Tensor:
+        """bias + x w."""
+        x = site.live[0]
+        features = site.shape[1]
+        return self.weighted("fc", {"outputs": features}, site, x, (features, *ones(x)))
+
+    def _normalise(self, site: Site) -> Tensor:
+        """A normalisation with a scale and a shift a channel, or with none."""
+        x = site.live[0]
+        weights = self.graph.take_weights(t for t in site.reads if t.is_weight)
+        channels = x.shape[x.channel if site.kind != "layer_norm" else -1]
+        fits = site.kind in ("batch_norm", "group_norm", "instance_norm") or channels == x.sizes[0]
+        per = 1 if site.kind == "rms_norm" else 2
+        if not fits or weights != per * x.sizes[0]:
+            return self.count(site, weights=weights)
+        word = NORMS[site.kind]
+        return self.graph.add(word, {}, site.name, [x], site.shape, x.sizes, x.channel)
+
+    def take_hardtanh(self, site: Site) -> Tensor:
+        return self.word(site, "relu6" if site.args[1:3] == [0.0, 6.0] else "hardtanh")
+
+    def take_dropout(self, site: Site) -> Tensor:
+        """A dropout of the training."""
+        return self.word(site, "dropout") if site.args[1] > 0 else view(site.live[0], site.shape)
+
+    def take_max_pool2d(self, site: Site) -> Tensor:
+        x = self.fit_image(site.live[0], site)
+        kernel, stride, padding, _, ceil = site.fill(1, None, [], [0], [1], False)
+        return self._pool("maxpool", site, x, kernel, stride, padding, ceil)
+
+    def take_avg_pool2d(self, site: Site) -> Tensor:
+        x = self.fit_image(site.live[0], site)
+        kernel, stride, padding, ceil = site.fill(1, None, [], [0], False)[:4]
+        return self._pool("avgpool", site, x, kernel, stride, padding, ceil)
+
+    def _pool(
+        self, word: str, site: Site, x: Tensor, kernel: Any, stride: Any, padding: Any, ceil: Any
+    ) -> Tensor:
+        settings: dict[str, Any] = {"kernel": short(kernel)}
+        if stride and short(stride) != short(kernel):
+            settings["stride"] = short(stride)
+        settings |= unusual(padding=padding) | ({"ceil": True} if ceil else {})
+        return self.graph.add(word, settings, site.name, [x], site.shape, site.shape[1:])
+
+    def take_adaptive_avg_pool2d(self, site: Site) -> Tensor:
+        x = self.fit_image(site.live[0], site)
+        if x.sizes == site.shape[1:]:
+            return view(x, site.shape)
+        settings = {"extent": short(site.shape[2:])}
+        return self.graph.add(
+            "adaptive_avgpool", settings, site.name, [x], site.shape, site.shape[1:]
+        )
+
+    take_adaptive_avg_pool3d = take_adaptive_avg_pool2d
+
+    def take_mean(self, site: Site) -> Tensor:
+        """The mean of all places of an image; of positions, traffic."""
+        x = site.live[0]
+        if len(x.sizes) > 2 and site.items == x.sizes[0]:
+            sizes = (x.sizes[0], *ones(x))
+            return self.graph.add(
+                "adaptive_avgpool", {"extent": 1}, site.name, [x], site.shape, sizes
+            )
+        return self.count(site)
+
+    def take_embedding(self, site: Site) -> Tensor:
+        table = site.reads[0]
+        self.graph.take_weights([table])
+        settings = {"vocabulary": table.shape[0], "features": table.shape[1]}
+        sizes = (table.shape[1], site.items // table.shape[1])
+        return self.graph.add("embedding", settings, site.name, site.live, site.shape, sizes, -1)
+
+    def take_pad(self, site: Site) -> Tensor:
+        """A copy with more rows."""
+        x = site.live[0]
+        return self.count(site) if any(site.args[1]) else view(x, site.shape)
+
+    take_constant_pad_nd = take_pad
+
+    def take_cat(self, site: Site) -> Tensor:
+        """Channels side by side; a class token in front of a sequence; else a copy."""
+        weights = [tensor for tensor in site.reads if tensor.is_weight]
+        x = site.live[0]
+        if len(weights) == 1 and len(site.live) == 1 and site.shape[1] == x.shape[1] + 1:
+            x = self.fit(x, site, site.shape[2])
+            if len(x.sizes) == 2:
+                self.graph.take_weights(weights)
+                sizes = (x.sizes[0], x.sizes[1] + 1)
+                return self.graph.add("class_token", {}, site.name, [x], site.shape, sizes, -1)
+        dim = site.args[1] if len(site.args) > 1 else 0
+        same = len({t.sizes[1:] for t in site.live}) == 1 and not weights
+        whole = all(t.items == math.prod(t.sizes) for t in site.live)
+        if same and whole and dim % len(site.shape) == x.channel % len(site.shape):
+            return self.graph.join("concat", site.name, site.live, site.shape)
+        return self.count(site, weights=self.graph.take_weights(weights))
+
+    def take_add(self, site: Site) -> Tensor:
+        return self._combine(site, "residual")
+
+    take_sub = take_add
+
+    def take_mul(self, site: Site) -> Tensor:
+        return self._combine(site, "multiply")
+
+    take_div = take_mul
+
+    def _combine(self, site: Site, word: str) -> Tensor:
+        """Two tensors item by item, or one with parameters."""
+        if len(site.live) < 2:
+            weights = self.graph.take_weights(t for t in site.reads if t.is_weight)
+            x = site.live[0]
+            if not weights:
+                return view(x, site.shape)
+            if word == "residual" and len(x.sizes) == 2 and weights == math.prod(x.sizes):
+                return self.graph.add(
+                    "positions", {}, site.name, [x], site.shape, x.sizes, x.channel
+                )
+            return self.count(site, weights=weights)
+        one, other = site.live[:2]
+        same = one.sizes == other.sizes
+        gate = len(one.sizes) == len(other.sizes) and all(
+            a == b or 1 in (a, b) for a, b in zip(one.sizes, other.sizes, strict=True)
+        )
+        whole = all(t.items == math.prod(t.sizes) for t in site.live)
+        if whole and (same or (gate and word == "multiply")):
+            return self.graph.join(word, site.name, [one, other], site.shape)
+        return self.count(site)
+
+    def take_scaled_dot_product_attention(self, site: Site) -> Tensor:
+        """Softmax of queries times keys, times values, as a product of both."""
+        queries, keys, values = site.live[:3]
+        flops = 4 * queries.items * keys.shape[-2]
+        if len(queries.shape) != 4 or len(site.live) > 3 or len(queries.sizes) != 2:
+            return self.product(site, flops)
+        heads = queries.shape[1] if queries.shape[0] == BATCH else 0
+        parts = [queries, keys, values]
+        if len({tensor.step for tensor in parts}) == 1 and heads:
+            parts = self.graph.split(queries, 3)
+        if (
+            len({tensor.sizes[0] for tensor in parts}) > 1
+            or parts[0].sizes[0] != site.items // parts[0].sizes[1]
+            or not heads
+        ):
+            return self.product(site, flops)
+        queries, keys, values = parts
+        settings = {"by": keys.step, "transpose": True, "heads": heads}
+        sizes = (heads * keys.sizes[1], queries.sizes[1])
+        x = self.graph.add("matmul", settings, f"{site.name}.scores", [queries], (), sizes)
+        x = self.graph.add("softmax", {}, f"{site.name}.softmax", [x], (), sizes)
+        settings = {"by": values.step, "heads": heads}
+        return self.graph.add("matmul", settings, site.name, [x], site.shape, queries.sizes, -1)
+
+    def take_matmul(self, site: Site) -> Tensor:
+        return self.product(site, 0)
+
+    take_mm = take_bmm = take_baddbmm = take_matmul

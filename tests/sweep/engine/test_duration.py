@@ -1,0 +1,58 @@
+from pathlib import Path
+
+import pytest
+
+from sweep.cube.plan import plan_cube
+from sweep.engine.duration import START, estimate_duration
+from sweep.engine.run import read_grid
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+SPEC = {
+    "axes": {
+        "model": "resnet50",
+        "dataset": "imagenet",
+        "system": "abci",
+        "strategy": ["data", "data+filter:group=4"],
+        "pe": {"range": [1, 1024]},
+        "batch": {"range": [1, 128]},
+    }
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "cold", "warm"),
+    # CPU seconds of one run each, on two cores of an AMD EPYC (2026-11).
+    [("small", 2.5, 2.6), ("hybrid", 8.2, 8.4), ("links", 2.3, 2.3), ("billion", 29.3, 14.0)],
+)
+def test_measured_runs_lie_within_the_range(name, cold, warm):
+    grid = read_grid(EXAMPLES / f"{name}.yaml")
+    if name == "billion":
+        grid = grid.drop_outputs()
+    least, most = estimate_duration(grid, plan_cube(grid), 2)
+    assert least <= (START[0] + warm) / 2  # one core starts, two work
+    assert max(cold, warm) <= most
+    assert most <= 10 * least
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"outputs": ["comp_time", "epoch_time_p90"]},
+        {"outputs": ["comp_time", "elasticity_epoch_time_inter_bandwidth"]},
+        {"axes": SPEC["axes"] | {"strategy": ["data", "data+filter:group=best"]}},
+        {"axes": SPEC["axes"] | {"inter_latency": ["1 us", "2 us"]}},
+    ],
+)
+def test_what_takes_longer_is_estimated_to(more):
+    plain, longer = (
+        estimate_duration(grid, plan_cube(grid), 2) for grid in map(read_grid, (SPEC, SPEC | more))
+    )
+    assert plain[0] < longer[0]
+    assert plain[1] < longer[1]
+
+
+def test_workers_share_the_work():
+    grid = read_grid(SPEC)
+    few, many = (estimate_duration(grid, plan_cube(grid), cores) for cores in (2, 16))
+    assert many[0] < few[0]
+    assert many[1] == few[1]

@@ -1,0 +1,177 @@
+"""Networks from PyTorch and ONNX: parameters exact, operations as an independent counter has them.
+
+Skipped where the extras are not installed; docs/import.md has the table of twenty networks.
+"""
+
+import math
+import warnings
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from grids.library import find
+from grids.models.architecture import Architecture
+from grids.reading.errors import InputError
+from sweep.importing.graph import Graph, finish
+from sweep.importing.networks import import_network
+
+needs_torch = pytest.mark.skipif(
+    find_spec("torchvision") is None, reason="torch and torchvision are not installed"
+)
+needs_onnx = pytest.mark.skipif(find_spec("onnx") is None, reason="the extra 'onnx' is missing")
+
+
+def import_torchvision(name):
+    return import_network(f"torchvision.models:{name}", "3,224,224", name, False)
+
+
+def test_a_graph_becomes_the_steps_of_a_file(tmp_path):
+    """A residual block by hand, whose branches read what stands further up."""
+    graph = Graph((3, 8, 8))
+    x = graph.enter((2, 3, 8, 8))
+    settings = {"filters": 4, "kernel": 3, "padding": 1}
+    y = graph.add("conv", settings, "first", [x], (2, 4, 8, 8), (4, 8, 8))
+    z = graph.add("relu", {}, "act", [y], y.shape, y.sizes)
+    total = graph.join("residual", "sum", [z, y], y.shape)
+    gate = graph.add("adaptive_avgpool", {"extent": 1}, "pool", [total], (2, 4, 1, 1), (4, 1, 1))
+    graph.join("multiply", "scale", [total, gate], total.shape)
+    network = finish(graph, "mine", "", "", 3 * 4 * 9 + 4, allow=False)
+    assert network.table.macs == 3 * 4 * 9 * 64
+    assert network.table.kinds == ("conv", "relu", "add", "avgpool", "multiply")
+    assert network.table.inputs == ((-1,), (0,), (1, 0), (2,), (2, 3))
+    (tmp_path / "mine.yaml").write_text(network.text)
+    again = find("model", str(tmp_path / "mine.yaml"), tmp_path)
+    assert isinstance(again, Architecture)
+    assert again.layers_for((3, 8, 8), None).parameters == 112
+
+
+def test_an_unknown_operator_is_refused_with_its_share():
+    graph = Graph((3, 8, 8))
+    x = graph.enter((2, 3, 8, 8))
+    y = graph.count("odd", [x], x.shape, x.sizes)
+    graph.unknown["odd"] += y.items
+    with pytest.raises(InputError, match=r"odd \(1e\+02 % of the bytes\)"):
+        finish(graph, "mine", "", "", None, allow=False)
+    assert len(finish(graph, "mine", "", "", None, allow=True).table) == 1
+
+
+def test_other_parameters_than_the_source_has_are_refused():
+    graph = Graph((3, 8, 8))
+    x = graph.enter((2, 3, 8, 8))
+    graph.add("relu", {}, "act", [x], x.shape, x.sizes)
+    with pytest.raises(InputError, match="5 parameters"):
+        finish(graph, "mine", "", "", 5, allow=False)
+
+
+@pytest.mark.parametrize(
+    ("source", "shape"),
+    [
+        ("nothing", None),
+        ("there.is.none:here", "3,8,8"),
+        ("math:pi", "3,8,8"),
+        ("torchvision.models:resnet18", None),
+        ("math:floor", "3,wide"),
+        ("no.onnx", None),
+    ],
+)
+def test_a_wrong_source_is_one_message(source, shape, paradl, tmp_path):
+    options = () if shape is None else ("--shape", shape)
+    output = tmp_path / "mine.yaml"
+    code, out, err = paradl("model", "import", source, *options, "-o", output)
+    assert (code, out) == (2, "")
+    assert len(err.splitlines()) == 1
+    assert not output.exists()
+
+
+def count_macs(name):
+    """Multiply-accumulates of a torchvision network by PyTorch's own counter, and parameters."""
+    torch = import_module("torch")
+    counter = import_module("torch.utils.flop_counter").FlopCounterMode(display=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        module = getattr(import_module("torchvision.models"), name)().eval().to("meta")
+    with counter:
+        module(torch.empty(1, 3, 224, 224, device="meta"))
+    return counter.get_total_flops() / 2, sum(value.numel() for value in module.parameters())
+
+
+@needs_torch
+@pytest.mark.parametrize("name", ["resnet18", "squeezenet1_1", "mobilenet_v2", "vit_b_16"])
+def test_parameters_and_operations_are_those_of_the_module(name):
+    network = import_torchvision(name)
+    macs, parameters = count_macs(name)
+    assert network.table.parameters == parameters
+    assert network.table.macs == pytest.approx(macs, rel=0.01)
+
+
+@needs_torch
+@pytest.mark.parametrize("name", ["mobilenet_v2", "vit_b_16"])
+def test_layers_are_those_of_the_catalogue(name):
+    imported = import_torchvision(name).table
+    model = find("model", name, Path())
+    assert isinstance(model, Architecture)
+    ours = model.layers_for((3, 224, 224), 1000)
+    assert (imported.parameters, imported.macs) == (ours.parameters, ours.macs)
+    assert imported.kept_items.sum() == pytest.approx(ours.kept_items.sum(), rel=0.02)
+
+
+@needs_torch
+def test_branches_and_groups_and_gates_cross(tmp_path):
+    nn = import_module("torch.nn")
+
+    def forward(block, x):
+        y = block.norm(block.wide(x)).relu() + x
+        joined = import_module("torch").cat([y, y * y.mean((2, 3), keepdim=True).sigmoid()], 1)
+        return block.up(joined)
+
+    block = type("Block", (nn.Module,), {"forward": forward})()
+    block.wide = nn.Conv2d(8, 8, 3, padding=2, dilation=2, groups=8, bias=False)
+    block.up = nn.ConvTranspose2d(16, 4, 2, stride=2)
+    block.norm = nn.BatchNorm2d(8)
+    from sweep.importing.torch_module import trace_torch
+
+    network = trace_torch(block, (8, 16, 16))
+    assert network.table.parameters == 8 * 9 + 16 + 16 * 4 * 4 + 4
+    assert network.table.macs == 8 * 9 * 256 + 16 * 4 * 4 * 256
+    kinds = ("conv", "norm", "relu", "add", "avgpool", "sigmoid", "multiply", "concat")
+    assert network.table.kinds == (*kinds, "transposed_conv")
+    assert network.table.kernel[0].tolist() == [1, 5, 5]  # with the gaps of its dilation
+    assert network.table.inputs[3] == (2, -1)
+
+
+@needs_onnx
+def test_an_onnx_file(tmp_path, paradl):
+    onnx = import_module("onnx")
+    helper, kind = onnx.helper, onnx.TensorProto.FLOAT
+
+    def weight(name, *dims):
+        return helper.make_tensor(name, kind, dims, [0.0] * math.prod(dims))
+
+    nodes = [
+        helper.make_node("Conv", ["x", "w", "b"], ["c"], pads=[1, 1, 1, 1], kernel_shape=[3, 3]),
+        helper.make_node("Relu", ["c"], ["r"]),
+        helper.make_node("Add", ["r", "c"], ["s"]),
+        helper.make_node("MaxPool", ["s"], ["m"], kernel_shape=[2, 2], strides=[2, 2]),
+        helper.make_node("GlobalAveragePool", ["m"], ["g"]),
+        helper.make_node("Flatten", ["g"], ["f"]),
+        helper.make_node("Gemm", ["f", "v", "d"], ["y"], transB=1),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "small",
+        [helper.make_tensor_value_info("x", kind, ["batch", 3, 8, 8])],
+        [helper.make_tensor_value_info("y", kind, ["batch", 10])],
+        [weight("w", 4, 3, 3, 3), weight("b", 4), weight("v", 10, 4), weight("d", 10)],
+    )
+    path = tmp_path / "small.onnx"
+    onnx.save(helper.make_model(graph), path)
+    network = import_network(str(path), None, "small", False)
+    assert network.table.parameters == 4 * 27 + 4 + 40 + 10
+    assert network.table.macs == 4 * 27 * 64 + 40
+    assert network.table.kinds == ("conv", "relu", "add", "maxpool", "avgpool", "fc")
+    path.write_bytes(path.read_bytes()[:100])
+    code, out, _ = paradl("model", "import", path, "-o", tmp_path / "mine.yaml")
+    assert (code, out) == (2, "")
+    assert not (tmp_path / "mine.yaml").exists()
