@@ -15,7 +15,8 @@ app = typer.Typer()
 Measured = Annotated[
     Path,
     typer.Argument(
-        metavar="MEASURED.csv", help="CSV file, one run per row: model, dataset, strategy ..."
+        metavar="MEASURED.csv",
+        help="CSV file, one run per row; or a folder of logs with mapping.yaml.",
     ),
 ]
 SystemOfRows = Annotated[

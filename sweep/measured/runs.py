@@ -11,6 +11,7 @@ from grids.entries.parameters import PARAMETERS, SECONDS
 from grids.reading.csvfile import Record, read_records
 from grids.reading.errors import InputError, shorten
 from grids.reading.units import has_unit, parse_quantity
+from sweep.measured.run_folder import read_folder
 
 REQUIRED = ("model", "dataset", "strategy", "p", "samples_per_replica", "total_s")
 PARTS = ("total", "comp", "comm")
@@ -53,7 +54,8 @@ class MeasuredRun:
 
 def read_runs(path: Path) -> tuple[MeasuredRun, ...]:
     """Read all rows in order. InputError: a mistake, with file and line."""
-    runs = tuple(_parse_run(where, record) for where, record in read_records(path, REQUIRED, None))
+    records = read_folder(path) if path.is_dir() else read_records(path, REQUIRED, None)
+    runs = tuple(_parse_run(where, record) for where, record in records)
     if not runs:
         raise InputError(
             "expected one row per run, got none", where=str(path), advice="is it the right file?"

@@ -51,3 +51,14 @@ def test_a_network_from_code(folder, paradl):
     commands = list_commands("A network from code")
     run(paradl, commands[0])
     assert "11,689,512" in run(paradl, commands[-1])
+
+
+def test_runs_from_logs(folder, paradl):
+    (mapping,) = re.findall(r"```yaml\n(.*?)```", PAGE, re.S)
+    (folder / "runs").mkdir()
+    (folder / "runs" / "mapping.yaml").write_text(mapping)
+    line = "elapsed time per iteration (ms): 262.0 | global batch size: {} |\n"
+    for name, batch in (("small.log", 256), ("large.log", 2048)):
+        (folder / "runs" / name).write_text(6 * line.format(batch))
+    out = run(paradl, list_commands("Runs from logs")[0])
+    assert "resnet50" in out

@@ -1,0 +1,206 @@
+"""A folder of measured runs in the words of other programs, with a mapping of them to ours.
+
+    # mapping.yaml
+    files: "*.csv"                    # which files of the folder; the default: all others
+    columns: {p: world_size, total_s: step_time, global_batch: batch_size}   # ours: theirs
+    units: {total_s: ms}              # of theirs, where they are not SI
+    values: {model: resnet50, dataset: imagenet, strategy: data, replicas: 64}   # the same in all
+    per_file: {small.csv: {p: 8, replicas: 8}}                                   # or in one
+    skip: 5                           # first steps of each file
+    tokens_per_pe: 8192               # of a step, for torchtitan's rates
+
+Files are tables (CSV, as Weights & Biases or MLflow export them; MLflow's long form has `key` and
+`value`), traces (.json) or logs. Steps of one configuration are one run: of their median.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+from typing import Annotated
+
+from pydantic import Field, ValidationError
+
+from grids.entries.entry import Count
+from grids.entries.entry import Record as Entry
+from grids.reading.csvfile import Record, read_records
+from grids.reading.errors import InputError, shorten, suggest_name
+from grids.reading.units import parse_quantity
+from grids.reading.yamlfile import explain_error, load
+from sweep.measured.run_logs import Row, read_log, read_trace
+
+NAME = "mapping.yaml"
+IDENTITY = ("model", "dataset", "system", "strategy", "p", "samples_per_replica")
+MEASURED = {"total_s": "s", "comp_s": "s", "comm_s": "s", "memory": "B"}
+COLUMNS = (*IDENTITY, *MEASURED, "global_batch", "replicas", "source", "note")
+MOST_FILES = 1000
+
+Value = str | int | float
+Values = dict[str, Value]
+
+
+class RunMapping(Entry):
+    """What the files of a folder say, in our words."""
+
+    files: str = "*"
+    columns: dict[str, str] = Field(default_factory=dict)
+    units: dict[str, str] = Field(default_factory=dict)
+    values: Values = Field(default_factory=dict)
+    per_file: dict[str, Values] = Field(default_factory=dict)
+    skip: Annotated[int, Field(ge=0)] = 0
+    tokens_per_pe: Count | None = None
+
+
+def read_folder(folder: Path) -> Iterator[tuple[str, Record]]:
+    """One record for each configuration of the folder's files, with its place."""
+    mapping = _read_mapping(folder / NAME)
+    paths = sorted(p for p in folder.glob(mapping.files) if p.is_file() and p.name != NAME)
+    if not paths or len(paths) > MOST_FILES:
+        raise InputError(
+            f"expected 1 to {MOST_FILES} files {shorten(mapping.files)}, got {len(paths)}",
+            where=str(folder),
+        )
+    for path in paths:
+        yield from _read_file(path, mapping)
+
+
+def _read_mapping(path: Path) -> RunMapping:
+    if not path.is_file():
+        raise InputError(
+            f"a folder of runs has a file {NAME}",
+            where=str(path.parent),
+            advice="docs/import.md, Runs from logs, has one to copy",
+        )
+    document = load(path)
+    try:
+        mapping = RunMapping.model_validate(document.data)
+    except ValidationError as error:
+        raise explain_error(error, document, RunMapping) from None
+    named = [*mapping.columns, *mapping.units, *mapping.values]
+    for name in (*named, *(name for values in mapping.per_file.values() for name in values)):
+        if name not in COLUMNS:
+            raise InputError(
+                f"unknown column {shorten(name)}",
+                where=str(path),
+                advice=suggest_name(name, COLUMNS),
+            )
+    return mapping
+
+
+def _read_file(path: Path, mapping: RunMapping) -> Iterator[tuple[str, Record]]:
+    """The runs of a file, each of the median of its steps."""
+    stated = {**mapping.values, **mapping.per_file.get(path.name, {})}
+    fixed = {name: str(value) for name, value in stated.items()}
+    runs: dict[tuple[str, ...], list[Row]] = {}
+    places: dict[tuple[str, ...], str] = {}
+    for number, step in _read_steps(path, mapping):
+        where = f"{path}:{number}"
+        row = _complete({**fixed, **step}, where)
+        key = tuple(row.get(name, "") for name in IDENTITY)
+        places.setdefault(key, where)
+        runs.setdefault(key, []).append(row)
+    if not runs:
+        raise InputError("expected steps of a run, got none", where=str(path))
+    for key, rows in runs.items():
+        if len(rows) <= mapping.skip:
+            raise InputError(
+                f"has {len(rows)} steps, of which {mapping.skip} are skipped", where=places[key]
+            )
+        kept = rows[mapping.skip :]
+        medians = {name: _find_median([r[name] for r in kept if name in r]) for name in MEASURED}
+        yield (
+            places[key],
+            {
+                "source": path.name,
+                **kept[0],
+                **{name: value for name, value in medians.items() if value},
+            },
+        )
+
+
+def _find_median(values: list[str]) -> str:
+    """The median of numbers, or of quantities with a unit, as text; nothing of none."""
+    if not values:
+        return ""
+    if any(character.isalpha() and character != "e" for value in values for character in value):
+        return values[len(values) // 2]
+    return repr(median(float(value) for value in values))
+
+
+def _read_steps(path: Path, mapping: RunMapping) -> Iterator[tuple[int, Row]]:
+    """The steps of a file in our columns."""
+    if path.suffix == ".json":
+        yield from read_trace(path)
+    elif path.suffix == ".csv":
+        yield from _read_table(path, mapping)
+    else:
+        yield from read_log(path, mapping.tokens_per_pe)
+
+
+def _read_table(path: Path, mapping: RunMapping) -> Iterator[tuple[int, Row]]:
+    """The rows of a table; of MLflow's long form, those of the metric that is total_s."""
+    theirs = mapping.columns
+    for where, record in read_records(path, (), None):
+        number = int(where.rpartition(":")[2])
+        if {"key", "value"} <= record.keys():
+            if record["key"] == theirs.get("total_s"):
+                yield number, {"total_s": _convert(record["value"], "total_s", mapping, where)}
+            continue
+        row = Row()
+        for ours, name in theirs.items():
+            column = _find_column(name, record, where)
+            if record[column]:
+                row[ours] = _convert(record[column], ours, mapping, where)
+        row |= {n: v for n, v in record.items() if n in COLUMNS and n not in row and v}
+        if "total_s" in row:  # rows of other metrics have none
+            yield number, row
+
+
+def _find_column(name: str, record: Record, where: str) -> str:
+    """The column of a name; Weights & Biases writes `RUN - NAME`."""
+    if name in record:
+        return name
+    ends = [column for column in record if column.endswith(f" - {name}")]
+    if len(ends) != 1:
+        raise InputError(
+            f"no column {shorten(name)}" if not ends else f"several columns of {shorten(name)}",
+            where=where,
+            advice=suggest_name(name, record),
+        )
+    return ends[0]
+
+
+def _convert(text: str, name: str, mapping: RunMapping, where: str) -> str:
+    """A value in SI units."""
+    unit = mapping.units.get(name)
+    if unit is None or name not in MEASURED:
+        return text
+    number = parse_quantity(f"{text} {unit}", MEASURED[name], f"{where}: {name}")
+    return repr(number)
+
+
+def _complete(row: Row, where: str) -> Row:
+    """The row with the samples of a replica, from the global batch and the replicas."""
+    if "samples_per_replica" not in row and "global_batch" in row:
+        if "replicas" not in row:
+            raise InputError(
+                "a global batch takes 'replicas' for the samples of one",
+                where=where,
+                advice="write it, or 'samples_per_replica', into the mapping file",
+            )
+        batch, replicas = (
+            parse_quantity(row[name], "1", f"{where}: {name}")
+            for name in ("global_batch", "replicas")
+        )
+        if replicas < 1 or batch % replicas:
+            raise InputError(
+                f"{batch:g} samples are not divisible by {replicas:g} replicas", where=where
+            )
+        row["samples_per_replica"] = f"{batch / replicas:.0f}"
+    missing = [n for n in IDENTITY if n not in row and n != "system"]
+    if missing:
+        raise InputError(
+            f"{missing[0]} is not given",
+            where=where,
+            advice="write it under 'values', or its column under 'columns'",
+        )
+    return {name: value for name, value in row.items() if name not in ("global_batch", "replicas")}
