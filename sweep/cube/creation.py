@@ -1,4 +1,4 @@
-"""A new store: every array of the cube with its attributes, before any block is computed."""
+"""Creation of a store: all arrays of the cube with their attributes, before any block."""
 
 import os
 import warnings
@@ -30,24 +30,22 @@ from sweep.cube.statistics import TABLE, VERSION, Table, list_objectives
 from sweep.cube.store import Cube, get_array, open_cube
 from sweep.cube.variables import VARIABLES, Attributes
 
-# What each codec, chunk and shard comes to: `python -m benchmarks codecs`.
-# Byte shuffle and lz4: of blosc's codecs the fastest that still halves the cube.
+# `python -m benchmarks codecs` compares codecs, chunks and shards.
+# Byte shuffle with lz4 is the fastest of blosc's codecs that still halves the cube.
 CODEC = partial(BloscCodec, cname="lz4", shuffle="shuffle", clevel=5)
-# Of what is compressed: so that a damaged chunk is told before it is decoded.
+# Computed on compressed bytes, so that a damaged chunk is detected before it is decoded.
 CHECKSUM = Crc32cCodec()
-# All files of an array in one folder: one for each dimension of each block would cost more than
-# most files.
+# All files of an array in one folder: a folder per dimension and block would cost more than most
+# files.
 FLAT: Any = {"name": "default", "separator": "."}
 INCOMPLETE: dict[str, Any] = {"paradl_incomplete": True}
 
 
 def create_cube(url: str, grid: Grid, plan: Plan, statistics: Table = TABLE) -> Cube:
-    """The cube of a new store, empty but for its coordinates; one that stood there is gone.
+    """Create a store with coordinates and no blocks, in place of any cube at `url`.
 
-    statistics: what its summary keeps of a line of PE counts, in that order.
-
-    The attributes that make it a cube come last, with the metadata of all arrays, in one write:
-    what a kill leaves before it is no cube.
+    statistics: those of the summary, in order. The attributes that make it a cube are written last,
+    together with the metadata of all arrays, so that a kill before leaves no cube.
     """
     group = _clear_group(url)
     for name in (*grid.spec.outputs, SERIAL):
@@ -60,22 +58,20 @@ def create_cube(url: str, grid: Grid, plan: Plan, statistics: Table = TABLE) -> 
     names = np.array(list(statistics), object)
     _create_labels(group, STATISTIC, "statistic", names, describe_statistics(statistics))
     _create_marks(group, plan)
-    # Last, and in one write: from here on it is a cube.
+    # Last, and in a single write: from here on it is a cube.
     consolidate_metadata(group).attrs.put(provenance.describe_origin(grid, plan))
     return open_cube(url, "r+")
 
 
 def _clear_group(url: str) -> zarr.Group:
-    """An empty group, marked as no cube yet before anything of an old one goes."""
+    """Return an empty group, marked as incomplete before anything old is deleted."""
     group = open_group(url, "r+")
     if group is None:
         return zarr.create_group(url, attributes=INCOMPLETE)
     _refuse_links(url)
-    # First the mark, then the deletions: a kill between them leaves what the next sweep begins
-    # anew, and never a cube that lacks arrays.
+    # First the mark, then the deletions, so that a kill never leaves a cube that lacks arrays.
     group.attrs.put(INCOMPLETE)
-    # By the folders that are there: the root's consolidated metadata still list what a kill may
-    # have deleted already.
+    # Without consolidated metadata, which may list arrays that a killed run has deleted.
     bare = zarr.open_group(group.store, mode="r+", zarr_format=3, use_consolidated=False)
     for name in list(bare.keys()):
         del bare[name]
@@ -83,37 +79,37 @@ def _clear_group(url: str) -> zarr.Group:
 
 
 def _refuse_links(url: str) -> None:
-    """Refuse a store with a symbolic link, which may lead elsewhere, before anything goes."""
+    """Refuse a store with a symbolic link, which may lead elsewhere, before deleting anything."""
     if is_remote(url):
         return
     for folder, folders, files in os.walk(url):
         for path in (Path(folder, name) for name in (*folders, *files)):
             if path.is_symlink():
                 raise InputError(
-                    "a symbolic link, which paradl never creates; nothing was removed",
+                    "paradl never creates symbolic links; nothing was removed",
                     where=str(path),
                     advice="remove it, or sweep into another store",
                 )
 
 
 def consolidate_metadata(group: zarr.Group) -> zarr.Group:
-    """The group with the metadata of all its arrays in its own."""
+    """Copy the metadata of all arrays into the group's."""
     with warnings.catch_warnings():
-        # Zarr warns that other readers may not know consolidated metadata; they may ignore them.
+        # Zarr warns that other readers may not know consolidated metadata; they can ignore them.
         warnings.simplefilter("ignore", ZarrUserWarning)
         return zarr.consolidate_metadata(group.store)
 
 
 def _make_codecs(itemsize: int) -> tuple[BytesBytesCodec, ...]:
-    """How a chunk of items of so many bytes is compressed, and checked."""
+    """Return the codecs of a chunk: compression, then a checksum."""
     return CODEC(typesize=itemsize), CHECKSUM
 
 
 def _create_variable(group: zarr.Group, name: str, plan: Plan) -> None:
-    """Make the array of a variable, in the plan's shards and chunks."""
+    """Create the array of a variable, in the plan's shards and chunks."""
     dims, variable = lay_out(name, plan), VARIABLES[name]
-    # A shard's index has a checksum of its own by Zarr's default (ShardingCodec: BytesCodec,
-    # Crc32cCodec), so that no byte of a file is without one.
+    # By default, Zarr also gives a shard's index a checksum (ShardingCodec: BytesCodec,
+    # Crc32cCodec), so that every byte of a file is covered.
     _, shards, chunks = zip(*dims.values(), strict=True)
     group.create_array(
         name,
@@ -130,18 +126,18 @@ def _create_variable(group: zarr.Group, name: str, plan: Plan) -> None:
 
 
 def _create_summary(group: zarr.Group, plan: Plan, statistics: Table) -> None:
-    """Make one array of all statistics: a file a block, and one to read for a question."""
+    """Create a single array of all statistics, with a file per block."""
     dims = lay_out(SUMMARY, plan, len(statistics))
     group.create_array(
         SUMMARY,
         shape=find_shape(SUMMARY, plan, len(statistics)),
         chunks=tuple(chunk for _, _, chunk in dims.values()),
-        dtype="float64",  # PE counts beyond 2^24 are no single-precision numbers
+        dtype="float64",  # single precision cannot represent all PE counts beyond 2^24
         compressors=_make_codecs(8),
         fill_value=float("nan"),
         dimension_names=tuple(dims),
         attributes={
-            "long_name": "what a line of PE counts comes to",
+            "long_name": "summary of each line of PE counts",
             "version": VERSION,
             "objectives": list_objectives(statistics),
         },
@@ -150,12 +146,12 @@ def _create_summary(group: zarr.Group, plan: Plan, statistics: Table) -> None:
 
 
 def _create_marks(group: zarr.Group, plan: Plan) -> None:
-    """Make a mark a block, by the block's place: it stays when axes grow."""
+    """Create the done-marks, by a block's position, which stays the same when axes grow."""
     group.create_array(
         DONE,
         shape=find_shape(DONE, plan),
         chunks=tuple(chunk for _, _, chunk in lay_out(DONE, plan).values()),
-        # A byte a mark, uncompressed: a file of 1,024 fits the smallest block of most file systems.
+        # One byte per mark: an uncompressed file of 1,024 fits the smallest block of most disks.
         dtype="uint8",
         compressors=CHECKSUM,
         chunk_key_encoding=FLAT,
@@ -165,14 +161,13 @@ def _create_marks(group: zarr.Group, plan: Plan) -> None:
 def _create_labels(
     group: zarr.Group, path: str, dim: str, values: NDArray[Any], attributes: Attributes
 ) -> None:
-    """Make and fill an array of values along a dimension."""
+    """Create and fill an array of values along a dimension."""
     group.create_array(
         path,
         shape=values.shape,
-        # One file, and one request to read it.
+        # A single file is read with one request.
         chunks=values.shape,
-        # Python's texts become Zarr's of any length: numpy's have a fixed one, and an extension may
-        # bring a longer label.
+        # Zarr's texts have any length; numpy's are fixed, and an extension may add a longer label.
         dtype="str" if values.dtype == object else values.dtype,
         compressors=(ZstdCodec(), CHECKSUM),
         dimension_names=(dim,),

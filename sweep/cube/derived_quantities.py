@@ -1,8 +1,8 @@
-"""`ds.paradl`: what follows from a cube's variables, computed on read and never stored.
+"""`ds.paradl`: quantities derived from a cube's variables on reading, and never stored.
 
-B = A b p1 under weak scaling, b = B / (A p1) under strong scaling, A passes an iteration
-(`accumulate`); I = D / B iterations an epoch; speedup and efficiency count from `serial_time`, the
-epoch on one PE.
+B = A b p1 under weak scaling, b = B / (A p1) under strong scaling, with A passes per iteration
+(`accumulate`); I = D / B iterations per epoch. Speedup and efficiency are relative to
+`serial_time`, the epoch on one PE.
 """
 
 from collections.abc import Callable, Container, Mapping
@@ -27,38 +27,37 @@ from kernels.names.terms import list_terms
 from sweep.cube.dimensions import expect_flags, expect_laws, read_design
 from sweep.cube.variables import DERIVED, name_limits
 
-# What a law of epochs is of.
-PAIR = ("model", "dataset")
+PAIR = ("model", "dataset")  # has a law of epochs
 
 
 class Paradl:
-    """Derived quantities of a cube, or of any slice of one; lazy where the cube is."""
+    """Derived quantities of a cube, or of any slice of one; lazy if the cube is."""
 
     def __init__(self, dataset: xr.Dataset) -> None:
         self._ds = dataset
 
     @cached_property
     def grid(self) -> Grid:
-        """The design space that the cube was swept over."""
+        """Design space of the cube."""
         return read_design(self._ds)
 
     @property
     def epoch_time(self) -> xr.DataArray:
-        """[s] an epoch: computing and communicating."""
+        """Time of an epoch [s]: compute and communication."""
         return name_array(self._get("comp_time") + self._get("comm_time"), "epoch_time")
 
     @property
     def global_batch(self) -> xr.DataArray:
-        """B: samples of a mini-batch over all replicas."""
+        """Samples of a mini-batch over all replicas, B."""
         batch, scaling = self._get("batch").astype(float), self.grid.spec.scaling
-        # B as stated needs no replicas, which a cube of the best groups may not hold.
+        # A stated B needs no replicas, which a cube of best groups may not have.
         passes: Any = self.replicas * self._accumulated if scaling == "weak" else 1
         samples = batches.global_batch(batch, passes, scaling)
         return name_array(samples, "global_batch")
 
     @property
     def epochs(self) -> xr.DataArray:
-        """Epochs to the target; NaN where no law is known, or the batch does not converge."""
+        """Epochs to the target; NaN if no law is known, or the batch does not converge."""
         if "epochs" in self._ds:
             stored: xr.DataArray = self._ds["epochs"]
             return stored
@@ -75,17 +74,16 @@ class Paradl:
 
     @property
     def train_time(self) -> xr.DataArray:
-        """[s] to the target."""
+        """Time to the target [s]."""
         return name_array(self.epoch_time * self.epochs, "train_time")
 
     def _count_epochs(self, global_batch: xr.DataArray) -> xr.DataArray:
-        """Epochs by the law of each model and data set."""
         return self._count_pairs(global_batch, {}, expect_laws(self.grid))
 
     def _count_pairs(
         self, batch: xr.DataArray, pair: Mapping[str, str], laws: Mapping[Pair, Convergence]
     ) -> xr.DataArray:
-        """Epochs of the models and data sets that `pair` does not name yet."""
+        """Count epochs for all models and data sets that agree with `pair`."""
         for dim in (other for other in PAIR if other not in pair):
             labels = self._get(dim)
             parts = [
@@ -104,14 +102,14 @@ class Paradl:
 
     @property
     def _accumulated(self) -> Any:
-        """A: passes whose gradients are added up before an exchange."""
+        """Passes whose gradients are added up before an exchange, A."""
         if "accumulate" in self.grid.spec.axes.swept:
             return self._get("accumulate").astype(float)
         return self.grid.spec.parameters.get("accumulate", DEFAULTS["accumulate"])
 
     @property
     def replicas(self) -> xr.DataArray:
-        """p1: data-parallel replicas."""
+        """Data-parallel replicas, p1."""
         if "replicas" in self._ds:
             stored: xr.DataArray = self._ds["replicas"]
             return stored
@@ -119,20 +117,20 @@ class Paradl:
 
     @property
     def iterations(self) -> xr.DataArray:
-        """I: iterations an epoch."""
+        """Iterations per epoch, I."""
         samples, rounding = self._look_up_samples(), self.grid.spec.iterations
-        # At least one, as in `kernels.configuration.run`: a step takes a whole batch.
+        # At least one, as in `kernels.configuration.run`, since a step takes a whole batch.
         count = batches.iterations(samples, self.global_batch, rounding).clip(min=1)
         return name_array(count, "iterations")
 
     @property
     def iteration_time(self) -> xr.DataArray:
-        """[s] an iteration."""
+        """Time of an iteration [s]."""
         return name_array(self.epoch_time / self.iterations, "iteration_time")
 
     @property
     def throughput(self) -> xr.DataArray:
-        """Samples a second."""
+        """Samples per second."""
         rate = self._look_up_samples() / self.epoch_time
         return name_array(self._restore_order(rate), "throughput")
 
@@ -144,7 +142,7 @@ class Paradl:
 
     @property
     def efficiency(self) -> xr.DataArray:
-        """Speedup a PE."""
+        """Speedup per PE."""
         return name_array(self.speedup / self._get("pe"), "efficiency")
 
     @property
@@ -155,21 +153,25 @@ class Paradl:
 
     @property
     def bottleneck(self) -> xr.DataArray:
-        """The largest part of the time: a term where the cube holds the terms, else compute or
-        communication. An index into the attribute `flag_meanings`; -1 where there is no time.
+        """Largest part of the time, as an index into the attribute `flag_meanings`; -1: no time.
+
+        The parts are the terms if the cube has them, otherwise compute and communication.
         """
         terms = [*list_terms("compute"), *list_terms("communication")]
         held = all(name in self._ds for name in terms)
         parts = terms if held else ["comp_time", "comm_time"]
         stacked = xr.concat([self._get(name) for name in parts], "part", coords="minimal")
-        # -inf for NaN: argmax refuses a cell of nothing but NaN.
+        # -inf for NaN, since argmax refuses cells of nothing but NaN.
         largest = stacked.fillna(-np.inf).argmax("part").where(self.epoch_time.notnull(), -1)
         part = name_array(largest.astype("int8"), "bottleneck")
         meanings = {"flag_values": list(range(len(parts))), "flag_meanings": " ".join(parts)}
         return part.assign_attrs(meanings)
 
     def elasticity(self, parameter: str, of: str = "epoch_time") -> xr.DataArray:
-        """d log y / d log x, percent of `of` for a percent of a parameter, as the cube holds it."""
+        """Return the stored elasticity of `of` in a parameter, d log y / d log x.
+
+        InputError: the cube does not have it.
+        """
         name = name_elasticity(of, parameter)
         if name not in self._ds.variables:
             raise InputError(
@@ -179,11 +181,11 @@ class Paradl:
         return self._ds[name]
 
     def reasons(self, limit: int) -> list[str]:
-        """The names in a flag byte."""
+        """List the names of the limits in a flag."""
         return name_limits(int(limit))
 
     def _get(self, name: str) -> xr.DataArray:
-        """A variable or coordinate; InputError where it is not there."""
+        """Return a variable or coordinate. InputError: it is missing."""
         if name not in self._ds.variables:
             raise InputError(
                 f"the Dataset has no {name!r}",
@@ -192,20 +194,23 @@ class Paradl:
         return self._ds[name]
 
     def _restore_order(self, array: xr.DataArray) -> xr.DataArray:
-        """The array with its dimensions in the cube's order, whatever was divided by what."""
+        # Arithmetic orders dimensions by its operands.
         return array.transpose(*self.epoch_time.dims)
 
     def _look_up_samples(self) -> xr.DataArray:
-        """D: samples of an epoch, by dataset."""
+        """Return the samples of an epoch by data set, D."""
         samples = {dataset.name: float(dataset.samples) for dataset in self.grid.datasets}
-        return _map_labels(self._get("dataset"), samples)
+        return self._map_labels("dataset", samples)
 
     def _map_labels(self, dim: str, values: dict[str, float]) -> xr.DataArray:
-        """The values of labels, along their dimension."""
-        return _map_labels(self._get(dim), values)
+        """Return the values of labels along a dimension."""
+        labels = self._get(dim)
+        _check_labels(labels, values)
+        mapped = np.array([values[str(label)] for label in np.atleast_1d(labels.values)])
+        return labels.copy(data=mapped.reshape(labels.shape)).drop_attrs()
 
     def _count_replicas(self) -> xr.DataArray:
-        """p1 by strategy: p, p over the group, or 1."""
+        """Return p1 by strategy: p, p over the group size, or 1."""
         pe, labels = self._get("pe").astype(float), self._get("strategy")
         strategies = {strategy.label: strategy for strategy in self.grid.strategies}
         _check_labels(labels, strategies)
@@ -218,7 +223,7 @@ class Paradl:
         return joined.squeeze("strategy") if labels.ndim == 0 else joined
 
     def _look_up_group(self, strategy: Strategy) -> xr.DataArray | float:
-        """PEs in a group of a hybrid."""
+        """Return the PEs in a group of a hybrid. InputError: chosen by the sweep and not stored."""
         if {*strategy.choices} - {"segments"}:
             raise InputError(
                 f"this cube does not store the groups that {strategy.label!r} chose",
@@ -236,10 +241,10 @@ class Paradl:
             if given is not None:
                 return given
         nodes = {system.name: float(system.pes_per_node) for system in self.grid.systems}
-        return _map_labels(self._get("system"), nodes)
+        return self._map_labels("system", nodes)
 
     def _look_up_given(self, name: str) -> xr.DataArray | float | None:
-        """A parameter that is an axis, or fixed; None where it is neither."""
+        """Return a parameter that is an axis or fixed; None if it is neither."""
         if name in self._ds.coords:
             return self._ds[name].astype(float)
         return self.grid.spec.parameters.get(name)
@@ -248,29 +253,22 @@ class Paradl:
 def _divide_pes(
     strategy: Strategy, pe: xr.DataArray, group: Callable[[Strategy], xr.DataArray | float]
 ) -> xr.DataArray:
-    """p1 of one strategy on `pe` PEs."""
+    """Return p1 of one strategy on `pe` PEs."""
     if not strategy.replicated:
         return xr.ones_like(pe)
     if not strategy.parts:
         return pe
-    # A group larger than p is forbidden, and still has one replica: nothing divides by 0.
+    # A group larger than p is forbidden; one replica keeps it from dividing by 0.
     return (pe // group(strategy)).clip(min=1)
 
 
 def _take_label(array: xr.DataArray, dim: str, label: str) -> xr.DataArray:
-    """The part of a label, without its dimension; all of what has no such dimension."""
+    """Select a label and drop its dimension; an array without the dimension stays as it is."""
     return array.sel({dim: label}, drop=True) if dim in array.dims else array
 
 
-def _map_labels(labels: xr.DataArray, values: dict[str, float]) -> xr.DataArray:
-    """The values of labels, along their dimension as the Dataset has it now."""
-    _check_labels(labels, values)
-    mapped = np.array([values[str(label)] for label in np.atleast_1d(labels.values)])
-    return labels.copy(data=mapped.reshape(labels.shape)).drop_attrs()
-
-
 def _check_labels(labels: xr.DataArray, names: Container[str]) -> None:
-    """Refuse a label that the cube's own spec does not have, as of cubes put together."""
+    """Refuse labels that are not in the cube's spec, as after combining cubes."""
     for label in map(str, np.atleast_1d(labels.values)):
         if label not in names:
             raise InputError(
@@ -280,7 +278,7 @@ def _check_labels(labels: xr.DataArray, names: Container[str]) -> None:
 
 
 def name_array(array: xr.DataArray, name: str) -> xr.DataArray:
-    """The array with a name and its CF attributes, in place of those of what it was made of."""
+    """Name an array, and replace its attributes by CF attributes of its own."""
     named = array.rename(name)
     named.attrs = {"units": DERIVED[name].units, "long_name": DERIVED[name].long_name}
     return named

@@ -1,8 +1,7 @@
-"""Dimensions: a slice of a cube with all of the cube's axes again.
+"""Restoring the dimensions of a slice to those of a cube.
 
-xarray makes a scalar of the coordinate that one value is selected of, and puts the values of an
-axis in whatever order a user asks for. Questions count along axes: each must be there, the PE
-counts ascending.
+xarray turns the coordinate of a single selected value into a scalar, and orders an axis as a user
+asks. Questions count along axes, so all must exist, with ascending PE counts.
 """
 
 import json
@@ -22,7 +21,7 @@ from sweep.cube.variables import Arrays
 if TYPE_CHECKING:
     import xarray as xr
 
-# All that there may be, in the order of a cube's dimensions; its rows, by any name, come last.
+# All possible axes in the order of a cube's dimensions; zipped axes, with any name, come last.
 AXES = (*LABELS, *PARAMETERS)
 ALWAYS = (*LABELS, "pe", "batch")
 CELLS = (
@@ -32,40 +31,40 @@ CELLS = (
 
 
 def read_design(cube: object) -> Grid:
-    """The design space of the cube that a Dataset is, or was cut from. InputError: of none."""
+    """Return the design space of a cube, or of a slice of one. InputError: it is neither."""
     attributes = _expect_dataset(cube).attrs
     if "paradl_spec" not in attributes:
         raise InputError(
-            "this Dataset is no cube of paradl's: it has no attribute paradl_spec",
+            "this Dataset is not a cube of paradl: it has no attribute paradl_spec",
             advice="open one with sweep.open_dataset(STORE)",
         )
     return Grid.from_definition(json.loads(attributes["paradl_spec"]))
 
 
 def expect_laws(grid: Grid, where: str = "") -> Mapping[Pair, Convergence]:
-    """The law of each model and data set that has one. InputError, naming `where`: none has."""
+    """Return the laws of epochs, by model and data set. InputError, naming `where`: none."""
     if not grid.convergences:
         raise InputError(
             "this cube has no epochs to a target",
             where=where,
-            advice="sweep with 'convergence: auto', or with your own epochs",
+            advice="sweep with 'convergence: auto', or with epochs of your own",
         )
     return grid.convergences
 
 
 def read_axes(cube: object) -> Arrays:
-    """The values along each axis of a Dataset, in a cube's order; InputError as `restore_axes`."""
+    """Return the values along each axis, in a cube's order. InputError: as for `restore_axes`."""
     values = _read_values(_expect_axes(cube))
     return values | {"pe": np.sort(values["pe"])}
 
 
 def restore_axes(cube: object, names: Collection[str] = CELLS) -> "xr.Dataset":
-    """A Dataset as questions read it, with a cube's dimensions; a scalar's has the size 1.
+    """Return a Dataset with all dimensions of a cube, of size 1 for scalars.
 
-    names: of variables, as far as it has them.
+    names: variables to keep, if it has them.
 
-    InputError: no Dataset, an axis whose values are gone, another dimension, no `serial_time`, or
-    a `limit` that is no flags any more.
+    InputError: not a Dataset, a missing axis, an unknown dimension, no `serial_time`, or a `limit`
+    that has other numbers than flags.
     """
     import xarray as xr
 
@@ -80,7 +79,7 @@ def restore_axes(cube: object, names: Collection[str] = CELLS) -> "xr.Dataset":
         if name in cube.coords
     }
     restored = xr.Dataset(arrays, coords=values | columns, attrs=cube.attrs)
-    # Cubes have them so. `sortby` copies every array: only where it must.
+    # Those of cubes ascend. `sortby` copies every array, so it is called only if needed.
     ascending = (np.diff(values["pe"]) >= 0).all()
     return restored if ascending else restored.sortby("pe")
 
@@ -97,7 +96,6 @@ def _expect_dataset(cube: object) -> "xr.Dataset":
 
 
 def _expect_axes(cube: object) -> "xr.Dataset":
-    """The Dataset, with all axes of a cube."""
     dataset = _expect_dataset(cube)
     _check_axes(dataset)
     return dataset
@@ -108,51 +106,51 @@ def _read_values(cube: "xr.Dataset") -> Arrays:
 
 
 def list_dims(restored: "xr.Dataset") -> list[str]:
-    """The dimensions of what `restore_axes` gives, in a cube's order."""
+    """List the dimensions of a restored Dataset, in a cube's order."""
     known = [dim for dim in AXES if dim in restored.dims]
     return [*known, *sorted({*map(str, restored.dims)} - {*known})]
 
 
 def _list_axes(cube: "xr.Dataset") -> list[str]:
-    """The axes that it has, in a cube's order; a parameter that changes with others is none."""
+    """List the axes in a cube's order; a parameter along a zipped axis is none itself."""
     rows = _list_rows(cube)
     columns = {name for names in rows.values() for name in names}
     return [name for name in AXES if name in cube.coords and name not in columns] + sorted(rows)
 
 
 def _list_rows(cube: "xr.Dataset") -> dict[str, tuple[str, ...]]:
-    """The parameters that change together, by their dimension."""
+    """Return the parameters along each zipped axis."""
     swept = _read_axes(cube)
     return {name: Rows(form).names for name, form in swept.items() if name not in AXES}
 
 
 def _read_axes(cube: "xr.Dataset") -> dict[str, object]:
-    """The axes in its spec, as they are written."""
+    """Return the axes of the Dataset's spec, as they are written."""
     axes: dict[str, object] = json.loads(cube.attrs.get("paradl_spec", "{}")).get("axes", {})
     return axes
 
 
 def _expand_array(array: "xr.DataArray", axes: list[str]) -> "xr.DataArray":
-    """The array over the axes that it has in a cube, in their order, without coordinates."""
+    """Expand an array to the dimensions that it has in a cube, without coordinates."""
     dims = [dim for dim in axes if array.name != SERIAL or dim not in NOT_SERIAL]
     bare = array.drop_vars(list(array.coords))
     return bare.expand_dims([dim for dim in dims if dim not in array.dims]).transpose(*dims)
 
 
 def _check_axes(cube: "xr.Dataset") -> None:
-    """Refuse a Dataset that has lost an axis, or that has another."""
+    """Refuse a Dataset that lacks an axis, or has an unknown dimension."""
     swept = _read_axes(cube)
-    every = list(dict.fromkeys([*AXES, *swept]))
-    for name in every:
+    known = list(dict.fromkeys([*AXES, *swept]))
+    for name in known:
         if (name in ALWAYS or name in swept) and name not in cube.coords:
             raise InputError(
-                f"the Dataset has no coordinate {name!r}, which is an axis of a cube",
-                advice="select without drop=True, and reduce over no axis",
+                f"the Dataset lacks the coordinate {name!r}, an axis of every cube",
+                advice="select without drop=True, and do not reduce over axes",
             )
     for dim in map(str, cube.dims):
         if not cube.sizes[dim]:
             raise InputError(f"the Dataset has no values along {dim!r}", advice="select some")
-        if dim not in every or dim not in cube.coords:
+        if dim not in known or dim not in cube.coords:
             raise InputError(
                 f"the Dataset has the dimension {dim!r}, which is not an axis of a cube",
                 advice="select along one axis at a time",
@@ -160,7 +158,7 @@ def _check_axes(cube: "xr.Dataset") -> None:
 
 
 def _check_variables(cube: "xr.Dataset") -> None:
-    """Refuse a Dataset without `serial_time`, or whose `limit` is no flags."""
+    """Refuse a Dataset without `serial_time`, or with a `limit` that is not flags."""
     if SERIAL not in cube:
         raise InputError(
             f"the Dataset has no variable {SERIAL!r}, from which efficiency is computed",
@@ -171,9 +169,9 @@ def _check_variables(cube: "xr.Dataset") -> None:
 
 
 def expect_flags(limit: "xr.DataArray") -> None:
-    """Refuse flags that another operation has made numbers of."""
+    """Refuse flags that an operation has turned into other numbers."""
     if limit.dtype != np.uint16:
         raise InputError(
             f"limit: expected flags of type uint16, got {limit.dtype}",
-            advice="select with sel or isel; where, interp and mean put numbers in their place",
+            advice="select with sel or isel; where, interp and mean change flags into numbers",
         )

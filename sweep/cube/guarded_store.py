@@ -1,8 +1,7 @@
-"""A store opened so that nothing but plain files of credible size is read from it.
+"""Zarr stores that read only regular files of a plausible size.
 
-Whoever opens a store may have been sent it: a pipe in a file's place would be waited for for ever,
-and a sparse file, or an object, of a terabyte would be read into memory. They are refused before a
-byte is read.
+A store may come from a stranger: a pipe in place of a file would block for ever, and a sparse file
+or an object of a terabyte would fill the memory. They are refused before a byte is read.
 """
 
 import os
@@ -18,21 +17,21 @@ from zarr.storage import FsspecStore, LocalStore
 
 from sweep.cube.object_store import is_remote
 
-# The longest file of a store, shards of 16 MiB and metadata alike, is far below either.
+# Files of a store, shards of 16 MiB and metadata alike, are far smaller.
 MAX_METADATA_BYTES = 2**26
 MAX_FILE_BYTES = 2**30
 
 
 class IrregularFileError(ValueError):
-    """A file that is none, or too large; ValueError, as Zarr raises for a damaged one."""
+    """Not a regular file, or too large; a ValueError, as Zarr raises for a damaged file."""
 
 
 class CheckedReads(ABC):
-    """Reads of a store, each after a check; to be inherited in front of one of Zarr's stores."""
+    """Mixin that checks each read of a Zarr store, to be listed before the store's class."""
 
     @abstractmethod
     async def check(self, key: str, byte_range: ByteRequest | None) -> None:
-        """Raise IrregularFileError where a key, or a part of it, is not to be read."""
+        """Check that a key may be read. IrregularFileError: it may not."""
 
     async def get(
         self,
@@ -40,7 +39,7 @@ class CheckedReads(ABC):
         prototype: BufferPrototype | None = None,
         byte_range: ByteRequest | None = None,
     ) -> Buffer | None:
-        """The bytes of a key, None where it is gone."""
+        """Return the bytes of a key, or None if it does not exist."""
         await self.check(key, byte_range)
         store: Any = super()
         content: Buffer | None = await store.get(key, prototype, byte_range)
@@ -51,7 +50,7 @@ class CheckedReads(ABC):
         prototype: BufferPrototype,
         key_ranges: Iterable[tuple[str, ByteRequest | None]],
     ) -> list[Buffer | None]:
-        """Parts of keys."""
+        """Return parts of keys."""
         ranges = list(key_ranges)
         for key, byte_range in ranges:
             await self.check(key, byte_range)
@@ -61,10 +60,10 @@ class CheckedReads(ABC):
 
 
 class FolderStore(CheckedReads, LocalStore):
-    """Zarr's store of a folder; IrregularFileError where a file is none, or is too large."""
+    """A Zarr store in a folder that reads only regular files of a plausible size."""
 
     async def check(self, key: str, byte_range: ByteRequest | None) -> None:
-        """Check that a file is a regular one, of a credible length."""
+        """Check that a file is regular and not too large. IrregularFileError: it is not."""
         try:
             status = os.stat(self.root / key)  # follows links
         except (FileNotFoundError, NotADirectoryError):
@@ -75,17 +74,17 @@ class FolderStore(CheckedReads, LocalStore):
 
 
 class RemoteStore(CheckedReads, FsspecStore):
-    """Zarr's store of a URL; IrregularFileError where an object is too large."""
+    """A Zarr store at a URL that reads only objects of a plausible size."""
 
     async def check(self, key: str, byte_range: ByteRequest | None) -> None:
-        """Check the length of what is asked for; of a whole object it takes a request."""
+        """Check the length of a read, by a request if the whole object is meant."""
         if isinstance(byte_range, RangeByteRequest):
             _check_size(key, byte_range.end - byte_range.start)
         elif isinstance(byte_range, SuffixByteRequest):
             _check_size(key, byte_range.suffix)
         else:
-            with suppress(OSError):  # reading it says what is wrong
-                # Not `getsize`, which reads the object where a server does not tell its size.
+            with suppress(OSError):  # the read itself will say what is wrong
+                # `getsize` would read the whole object if the server does not state its size.
                 size = (await self.fs._info(f"{self.path}/{key}")).get("size")
                 _check_size(key, size or 0)
 
@@ -97,7 +96,7 @@ def _check_size(key: str, size: int) -> None:
 
 
 def make_store(url: str, read_only: bool) -> Store:
-    """The store that Zarr opens for a folder or a URL."""
+    """Return the Zarr store of a folder or a URL."""
     if is_remote(url):
         return RemoteStore.from_url(url, read_only=read_only)
     return FolderStore(url, read_only=read_only)

@@ -1,4 +1,4 @@
-"""One run at a time on a local store, by a lock on its folder."""
+"""A lock on a local store's folder, so that only one run writes to it at a time."""
 
 import os
 from collections.abc import Iterator
@@ -11,16 +11,16 @@ from sweep.cube.object_store import is_remote
 
 @contextmanager
 def hold_store(url: str) -> Iterator[None]:
-    """Hold the store's folder, made if need be; InputError while another run holds it.
+    """Lock the store's folder, creating it if needed. InputError: another run holds it.
 
-    The system drops the lock with the process, however it dies. Object stores have no such lock:
-    two runs there do the same work twice, and each block is still written whole.
+    Object stores have no such lock: two runs do the same work twice there, but still write every
+    block whole.
     """
     if is_remote(url) or os.name != "posix":
         yield
         return
     path = Path(url)
-    # A mistyped path leaves no empty parent folders behind.
+    # Removed again below, so that a mistyped path leaves no empty parent folders behind.
     made = [parent for parent in path.parents if not parent.exists()]
     try:
         folder = lock_folder(path)
@@ -39,7 +39,7 @@ def hold_store(url: str) -> Iterator[None]:
     try:
         yield
     finally:
-        # Removed while still locked: a run that locked it in between would lose its folder.
+        # Removed while still locked, lest another run locks the folder and then loses it.
         with suppress(OSError):  # rmdir refuses a folder that is not empty
             for empty in (path, *made):
                 os.rmdir(empty)
@@ -47,24 +47,23 @@ def hold_store(url: str) -> Iterator[None]:
 
 
 def lock_folder(path: Path) -> int:
-    """The descriptor of the folder at `path`, made if need be, and locked; the system drops the
-    lock with the process, however it dies.
+    """Lock the folder at `path`, creating it if needed, and return its descriptor.
 
-    BlockingIOError: another process has locked it. FileExistsError: a file is there.
+    The system releases the lock when the process ends, however it dies. BlockingIOError: another
+    process has locked it. FileExistsError: it is a file.
     """
-    import fcntl  # late: POSIX alone has it
+    import fcntl  # late: only POSIX has it
 
     while True:
-        # Another process, ending, may remove its folder at any step: then it is made again.
+        # Another process may remove the folder at any step as it ends; then it is created again.
         with suppress(FileNotFoundError):
             path.mkdir(parents=True, exist_ok=True)
             folder = os.open(path, os.O_RDONLY)
             try:
-                # A kernel lock, not a lock file, which would outlive a kill. No waiting: the other
+                # A kernel lock, since a lock file would survive a kill. No waiting, since the other
                 # run may take hours.
                 fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                # Removed between opening and locking, this would be a folder without a name, whose
-                # lock keeps nobody out.
+                # If it was removed between opening and locking, the lock keeps nobody out.
                 if os.path.samestat(os.fstat(folder), path.stat()):
                     return folder
             except OSError:

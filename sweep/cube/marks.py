@@ -1,7 +1,7 @@
-"""Done-marks of finished blocks, written several at a time.
+"""Done-marks of finished blocks, written in batches.
 
-Marks share files, so that one process writes them: the one that holds the store, as blocks are
-reported to it. Data are written before.
+Marks share files, so only the process that holds the store writes them, as blocks are reported to
+it. The data of a block are written before its mark.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,29 +11,30 @@ from threading import Lock, Timer
 from sweep.cube.object_store import translate_write_errors
 from sweep.cube.store import Cube
 
-# So long a mark waits for others, to be written with them: on an object store each file takes two
-# requests, of tens of milliseconds. A process that is killed has computed so much for nothing.
+# Marks are collected for this long. On an object store a file takes two requests of tens of
+# milliseconds; on the other hand, a kill loses blocks whose marks are not written yet.
 SECONDS = 0.2
 
 
 @contextmanager
 def collect_marks(cube: Cube) -> Iterator[Callable[[int], None]]:
-    """A function that marks a block; all are written when the context ends, however it does.
+    """Yield a function that marks a block; all marks are written when the context ends, even by an
+    error.
 
-    What fails is raised at the next mark, or at the end.
+    OSError: writing failed, raised at the next mark or at the end.
     """
     waiting: list[int] = []
     failures: list[OSError] = []
     lock = Lock()
 
     def write_marks() -> None:
-        # Locked while it writes: a block that is told meanwhile is not cleared unwritten.
+        # Locked during the write, so that a block reported meanwhile is not cleared unwritten.
         with lock, translate_write_errors(cube.url):
             cube.mark(waiting)
-            # Only now: what could not be written is tried once more when the context ends.
+            # Cleared last: after a failure, they are tried again when the context ends.
             waiting.clear()
 
-    def try_to_write() -> None:  # in a thread of its own, whose failures nobody would hear
+    def try_to_write() -> None:  # runs in a thread, whose exceptions would be lost
         try:
             write_marks()
         except OSError as error:
@@ -44,16 +45,16 @@ def collect_marks(cube: Cube) -> Iterator[Callable[[int], None]]:
             raise failures[0]
         with lock:
             waiting.append(block)
-            # One timer for all that wait: the first starts it.
+            # The first waiting block starts the timer for all.
             first = len(waiting) == 1
         if first:
             timer = Timer(SECONDS, try_to_write)
-            # A driver that ends waits for no timer: the last marks are written below.
+            # The process need not wait for it, since the last marks are written below.
             timer.daemon = True
             timer.start()
 
     try:
         yield mark
     finally:
-        # After Ctrl-C or a failure, too: what was told to be done is in the store.
+        # Also after Ctrl-C or a failure: all reported blocks are in the store.
         write_marks()

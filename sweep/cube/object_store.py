@@ -1,8 +1,8 @@
-"""Where a store is: a folder, or an object store, whose failures are one message each.
+"""Locations of stores: a folder or an object store, with one message for every failure.
 
-Zarr reaches them through fsspec, whose clients (s3fs, gcsfs, adlfs ...) find addresses and
-credentials by themselves, in environment variables and files (docs/scale.md). Each client raises
-errors of its own kinds, which is why everything is caught here.
+Zarr reaches object stores through fsspec, whose clients (s3fs, gcsfs, adlfs ...) read addresses and
+credentials from environment variables and files (docs/scale.md). Every client raises its own kinds
+of errors, so all of them are caught here.
 """
 
 import os
@@ -18,9 +18,9 @@ FOLDERS = ("file", "local")
 
 
 def locate_store(store: object) -> str:
-    """The path of the folder, or the URL of the object store, that a user named.
+    """Return the path of a folder, or the URL of an object store, as the user named it.
 
-    InputError: it is none, such as None or an empty text, or a kind of store that cannot be.
+    InputError: an empty name, or an unknown kind of store.
 
     >>> locate_store("file:///data/my%20cube.zarr"), locate_store("S3://bucket/cube.zarr")
     ('/data/my cube.zarr', 's3://bucket/cube.zarr')
@@ -33,8 +33,8 @@ def locate_store(store: object) -> str:
         )
     text = str(store)
     scheme, colon, rest = text.partition(":")
-    # `file:/data` names a folder, too (RFC 8089, appendix B). Of other schemes only `x://` is a
-    # URL: a folder's name may have a colon.
+    # `file:/data` also names a folder (RFC 8089, appendix B). Otherwise a URL needs `//`, since a
+    # folder's name may have a colon.
     folder = scheme.lower() in FOLDERS and rest.startswith("/")
     if not colon or not (folder or rest.startswith("//")):
         return text
@@ -45,12 +45,11 @@ def locate_store(store: object) -> str:
 
 
 def _parse_folder(url: str, rest: str) -> str:
-    """The folder of a URL on this machine."""
     host, path = "", rest
     if rest.startswith("//"):
         host, slash, path = rest[2:].partition("/")
         path = slash + path
-    # Bytes: a name on a disk need not be UTF-8. No name holds a zero byte, at which C would end it.
+    # Bytes, since a file name need not be UTF-8. No name has a zero byte, at which C would end it.
     decoded = unquote_to_bytes(path)
     if host.lower() not in ("", "localhost") or not decoded or 0 in decoded:
         raise InputError(
@@ -62,15 +61,15 @@ def _parse_folder(url: str, rest: str) -> str:
 
 
 def _check_scheme(url: str, scheme: str) -> None:
-    """Refuse a kind of store that no library knows, or that nobody else can read."""
-    # Late, here and below: a folder needs no fsspec.
+    """Refuse a kind of store that no library knows, or that no other process can read."""
+    # Late, here and below, since folders need no fsspec.
     from fsspec import available_protocols
 
     if scheme == "memory":
         raise InputError(
             "a store in memory is lost when this process ends", where=url, advice="name a folder"
         )
-    # fsspec chains file systems, as in `simplecache::s3`; the last is where the store is.
+    # fsspec can chain file systems, as in `simplecache::s3`; the last one has the store.
     if scheme.rpartition("::")[2] not in available_protocols():
         raise InputError(
             f"unknown kind of store {scheme!r}",
@@ -80,13 +79,13 @@ def _check_scheme(url: str, scheme: str) -> None:
 
 
 def is_remote(url: str) -> bool:
-    """Whether a store is named by a URL, and not a folder."""
+    """Return whether a store is a URL and not a folder."""
     return "://" in url
 
 
 @contextmanager
 def translate_open_errors(url: str) -> Iterator[None]:
-    """Raise InputError where an object store cannot be used; other failures to open it pass."""
+    """Raise InputError if an object store cannot be used; other errors of opening it pass."""
     try:
         yield
     except FileNotFoundError:
@@ -100,7 +99,7 @@ def translate_open_errors(url: str) -> Iterator[None]:
             advice="install it, on every machine that computes blocks",
         ) from None
     except Exception as error:
-        # Those three are what Zarr says of metadata: `root.open_group` tells them.
+        # Zarr raises these three for bad metadata, which `root.open_group` reports.
         if not is_remote(url) or isinstance(error, ValueError | TypeError | KeyError):
             raise
         raise InputError(
@@ -113,20 +112,20 @@ def translate_open_errors(url: str) -> Iterator[None]:
 
 @contextmanager
 def translate_write_errors(url: str) -> Iterator[None]:
-    """Raise OSError, as a disk does, where an object store fails."""
+    """Raise OSError if an object store fails, as a disk would."""
     try:
         yield
     except Exception as error:
-        # A client's error becomes a disk's, so that `engine.run` knows one kind of failed write.
+        # So that `engine.run` has to handle only one kind of failed write.
         if not is_remote(url) or isinstance(error, OSError):
             raise
         raise OSError(str(error)) from error
 
 
 def _check_bucket(url: str) -> None:
-    """Tell a bucket that is missing from one that does not hold the store yet."""
-    # A client raises FileNotFoundError for both: a missing key is a new store, a missing bucket is
-    # a mistake that would otherwise be told at the first write.
+    """Refuse a bucket that does not exist."""
+    # Clients raise FileNotFoundError for a missing key, which is a new store, and for a missing
+    # bucket, which would otherwise only be noticed at the first write.
     from fsspec.core import url_to_fs
 
     filesystem, path = url_to_fs(url)
@@ -135,7 +134,7 @@ def _check_bucket(url: str) -> None:
         return
     try:
         filesystem.info(bucket)
-    except PermissionError:  # who may write a part of a bucket need not see the whole
+    except PermissionError:  # one may be allowed to write into a bucket, but not to see it
         return
     except FileNotFoundError:
         raise InputError(

@@ -1,8 +1,8 @@
-"""The plan of a sweep: how the cube is cut into blocks, and what that costs. Integer maths, no I/O.
+"""The plan of a sweep: how the cube is cut into blocks, and their size. Integer maths, no I/O.
 
 A block is one shard of every variable, written by exactly one task: the smallest safe parallel
-write. A shard holds chunks, the smallest read. Model and dataset never share a block, so that a
-pair that cannot exist is a whole block that is not computed.
+write. A shard consists of chunks, the smallest read. A block has one model and one data set, so
+that pairs that do not fit are whole blocks, which are skipped.
 """
 
 import math
@@ -17,26 +17,25 @@ if TYPE_CHECKING:
 
 Region = tuple[slice, ...]
 
-# Large enough that compression and files cost little a cell, small enough that a few fit a worker.
-# A variable in single precision then has 16 MiB a block.
+# Large enough for compression and files to cost little per cell, small enough for a few to fit a
+# worker: 16 MiB per variable in single precision.
 SHARD_CELLS = 2**22
-# The smallest read, and what Zarr compresses at once: as much as a block. Of parts of what it is
-# given Zarr makes copies, one after the other (benchmarks/codecs.py, endtoend.py: 2**19 is written
-# at two thirds of the rate). To read a slice at one PE count out of 1e8 cells takes 0.17 s, from
-# chunks of 2**19 0.06 s. Most questions read the summary, and no cells.
+# A chunk is what Zarr reads and compresses at once. It has a whole block, since Zarr copies smaller
+# parts one after another: 2**19 is written at two thirds of the rate (benchmarks/codecs.py,
+# endtoend.py). A slice at one PE count out of 1e8 cells is then read in 0.17 s instead of 0.06 s,
+# but most questions read the summary and no cells.
 CHUNK_CELLS = 2**22
-# Cells of a block for which every layer is reduced (it takes no part in batch, latency ...), times
-# layers: bounds what the first stage of the kernels holds.
-# In double precision 32 MiB an array.
+# Bound on layers times cells of a block for which layers are reduced (once for all batches,
+# latencies ...): the memory of the kernels' first stage, 32 MiB per array in double precision.
 LAYER_CELLS = 2**22
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A cube of `shape` over `dims`, in shards of `shard` and chunks of `chunk` cells.
+    """A cube of `shape` over `dims`, cut into shards of `shard` and chunks of `chunk` cells.
 
-    cell_bytes: what all variables together store of a cell. layers: of the deepest model. layered:
-    the dimensions along which layers are reduced anew.
+    cell_bytes: of all variables, per cell. layers: of the deepest model. layered: dimensions along
+    which layers must be reduced again.
     """
 
     dims: tuple[str, ...]
@@ -50,28 +49,27 @@ class Plan:
     @property
     def cells(self) -> int:
         """Cells of the cube."""
-        # Python's integers, not numpy's: three axes of ten million values are more cells than
-        # 2**63, and numpy's product would wrap in silence.
+        # Python integers: three axes of ten million values have more than 2**63 cells, where
+        # numpy's product would overflow silently.
         return math.prod(self.shape)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the cube before compression."""
+        """Size of the cube before compression [bytes]."""
         return self.cells * self.cell_bytes
 
     @property
     def grid(self) -> tuple[int, ...]:
-        """Blocks along each dimension."""
+        """Number of blocks along each dimension."""
         return tuple(-(-size // shard) for size, shard in zip(self.shape, self.shard, strict=True))
 
     @property
     def blocks(self) -> int:
-        """Blocks of the cube."""
+        """Number of blocks of the cube."""
         return math.prod(self.grid)
 
     def find_region(self, block: int) -> Region:
-        """The part of the cube that block 0 <= `block` < `blocks` fills, in C order."""
-        # The last dimension runs fastest, as in `np.unravel_index`, by which cubes place blocks.
+        """Return the part of the cube that a block fills; blocks are numbered in C order."""
         starts = []
         for count, shard in zip(reversed(self.grid), reversed(self.shard), strict=True):
             block, position = divmod(block, count)
@@ -92,16 +90,16 @@ def make_plan(
     layers: int = 1,
     layered: tuple[str, ...] = (),
 ) -> Plan:
-    """The plan of a cube; along its first `alone` dimensions a block holds a single value.
+    """Plan a cube; blocks have a single value along the first `alone` dimensions.
 
-    PE counts come together, as far as they fit: a block then summarises whole lines of them.
+    A block has as many PE counts as fit, so that it can summarise whole lines of them.
     """
     most = max(1, LAYER_CELLS // layers)
     caps = [most if dim in layered else None for dim in dims]
-    # PE counts first, then the other dimensions from the last on.
-    last_first = sorted(range(alone, len(shape)), key=lambda dim: (dims[dim] != "pe", -dim))
-    box = grow_box(shape, shard_cells, last_first, caps)
-    # In C order: what a chunk holds is contiguous in the block's memory.
+    # PE counts first, then the other dimensions beginning with the last.
+    order = sorted(range(alone, len(shape)), key=lambda dim: (dims[dim] != "pe", -dim))
+    box = grow_box(shape, shard_cells, order, caps)
+    # In C order, so that a chunk is contiguous in the block's memory.
     limits = grow_box(box, chunk_cells, reversed(range(len(box))))
     pieces = [_divide_evenly(size, limit) for size, limit in zip(box, limits, strict=True)]
     shard = tuple(count * size for count, size in pieces)
@@ -115,9 +113,9 @@ def grow_box(
     order: Iterable[int],
     caps: Sequence[int | None] | None = None,
 ) -> tuple[int, ...]:
-    """The largest box of at most `cells`, grown along dimension after dimension, else 1.
+    """Grow a box of at most `cells`, one dimension after another; it is 1 along the others.
 
-    Dimensions with a cap together hold no more than that.
+    The product of the dimensions with a cap stays within the cap.
     """
     box = [1] * len(shape)
     caps = caps or [None] * len(shape)
@@ -133,29 +131,29 @@ def grow_box(
 
 
 def _divide_evenly(size: int, limit: int) -> tuple[int, int]:
-    """How many equal chunks of at most `limit` cover `size`, and their size.
+    """Return the number and size of equal chunks of at most `limit` that cover `size`.
 
-    Chunks must tile their shard, and a shard may reach beyond the cube: so a prime `size` is no
-    reason for chunks of one cell.
+    They may cover more, as shards may extend beyond the cube, so that a prime `size` does not lead
+    to chunks of one cell.
     """
     count = -(-size // limit)
     return count, -(-size // count)
 
 
 def plan_cube(grid: "Grid") -> Plan:
-    """The plan by which a design space's new cube is cut into blocks."""
+    """Plan a new cube of a design space."""
     layers = max(map(len, grid.fitting.values()), default=1)
-    # 2: model and dataset, of which a block has one each.
+    # A block has one value of the first 2 dimensions, model and data set.
     return make_plan(
         grid.dims, grid.shape, count_cell_bytes(grid), 2, layers=layers, layered=list_layered(grid)
     )
 
 
 def list_layered(grid: "Grid") -> tuple[str, ...]:
-    """The dimensions along which layers are reduced anew."""
+    """List the dimensions along which layers must be reduced again."""
     return tuple(dim for dim in grid.axes if grid.parameters[dim].layered)
 
 
 def count_cell_bytes(grid: "Grid") -> int:
-    """Bytes that all variables together store of a cell."""
+    """Return the bytes that all variables together store per cell."""
     return sum(VARIABLES[name].dtype.itemsize for name in grid.spec.outputs)

@@ -1,7 +1,7 @@
-"""Where a cube comes from: versions, machine, sources, as attributes of its store.
+"""Provenance of a cube: versions, machine and sources, as attributes of its store.
 
-The format of a store and the version of the package move together, so that who reads "use paradl
-0.1.0" can. A version tells releases apart; what is computed is told by a digest of the sources.
+Every change of the store's format comes with a new version of the package, so that "use paradl
+0.1.0" is advice one can follow. A digest of the sources tells apart what versions do not.
 """
 
 import json
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from grids.grid import Grid
     from sweep.cube.plan import Plan
 
-# Of the layout of a store, since each version that changed it; a store of another one is not read.
+# Format of the store, by the first version that wrote it. Other formats are not read.
 FORMATS = {"0.1.0": 3, "0.2.0": 4}
 FORMAT = max(FORMATS.values())
 
@@ -28,25 +28,24 @@ PAPER = (
     "Convolutional Neural Networks, HPDC 2021"
 )
 RECORDED = ("paradl", "jax", "jaxlib", "numpy", "xarray", "zarr", "dask")
-# What decides the bits of an answer: blocks of one cube share it.
+# These decide the bits of an answer, so all blocks of a cube must agree in them.
 CODE = "code"
 DECISIVE = ("paradl", CODE, "jax", "jaxlib", "numpy")
-# `sweep` is not among them: it moves answers, and computes none.
-COMPUTING = ("kernels", "grids")
+COMPUTING = ("kernels", "grids")  # `sweep` stores answers, but computes none
 
 
 @cache  # looking one up takes a millisecond
 def look_up_version(package: str) -> str:
-    """The version of a package that is installed."""
+    """Return the version of an installed package."""
     return metadata.version(package)
 
 
 def describe_origin(grid: "Grid", plan: "Plan") -> dict[str, Any]:
-    """Root attributes of a store: CF ones, the whole spec, versions and sources."""
+    """Return root attributes for a store: those of CF, the whole spec, versions and sources."""
     entries = (*grid.models, *grid.datasets, *grid.systems)
     columns = [name for rows in grid.rows.values() for name in rows.columns]
     return {
-        # By it xarray takes them for coordinates, though they name no dimension.
+        # Makes xarray read them as coordinates, although they are no dimensions.
         **({"coordinates": " ".join(columns)} if columns else {}),
         "Conventions": "CF-1.11",
         "title": grid.spec.name,
@@ -55,10 +54,10 @@ def describe_origin(grid: "Grid", plan: "Plan") -> dict[str, Any]:
         "references": PAPER,
         "comment": (
             "epoch time = comp_time + comm_time; speedup = serial_time / epoch time; a cell is "
-            "feasible where limit has no bit but its marks"
+            "feasible if limit has no bits other than marks"
         ),
         "paradl_format": FORMAT,
-        # By it a worker tells an overwritten cube from the one that it has open.
+        # Tells a worker that the cube it has open was overwritten.
         "paradl_id": uuid4().hex,
         "paradl_spec": json.dumps(grid.definition()),
         "paradl_plan": json.dumps(
@@ -72,25 +71,25 @@ def describe_origin(grid: "Grid", plan: "Plan") -> dict[str, Any]:
 
 
 def list_versions() -> dict[str, str]:
-    """The versions of this process' packages, and the digest of its code."""
+    """Return the versions of this process' packages, and the digest of its code."""
     return {name: look_up_version(name) for name in RECORDED} | {CODE: digest_code()}
 
 
 @cache
 def digest_code() -> str:
-    """A digest of the sources that answers are computed by."""
+    """Return a digest of the sources that compute answers."""
     digest = sha256()
     for package in COMPUTING:
         root = Path(str(resources.files(package)))
-        # Sorted: `rglob` has the file system's order. Zero bytes keep names and texts apart.
+        # Sorted, since `rglob` has the file system's order. Zero bytes separate names and texts.
         for path in sorted(root.rglob("*.py")):
             digest.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes() + b"\0")
-    # 64 bits: they guard against mistakes, not against malice.
+    # 64 bits protect against mistakes, not against malice.
     return digest.hexdigest()[:16]
 
 
 def check_code(began: Mapping[str, object]) -> str:
-    """How what began a cube differs from this process, in words; empty where answers are equal."""
+    """Describe how the code that began a cube differs from this process; empty: not at all."""
     return ", ".join(
         f"{name} {began.get(name)} there, {now} here"
         for name, now in list_versions().items()
@@ -99,6 +98,6 @@ def check_code(began: Mapping[str, object]) -> str:
 
 
 def format_event(what: str) -> str:
-    """A line of a store's history."""
+    """Write a line for a store's history."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return f"{now}: {what} by paradl {look_up_version('paradl')}"

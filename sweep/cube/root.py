@@ -1,8 +1,7 @@
-"""The root of a store: its Zarr group and attributes, checked before they are believed.
+"""The root of a store: its Zarr group and attributes, checked before they are trusted.
 
-Whoever opens a store may have been sent it. So a store is a Zarr v3 group with paradl's attributes
-and paradl's own codecs, or it is refused before a byte of its arrays is decoded: older formats know
-filters that run code.
+A store may come from a stranger. So it must be a Zarr v3 group with paradl's attributes and codecs,
+or it is refused before a byte of its arrays is decoded: older formats know filters that run code.
 """
 
 import json
@@ -37,20 +36,20 @@ Mode = Literal["r", "r+"]
 METADATA = "zarr.json"
 ANEW = "sweep again with overwrite=True, or into another store"
 
-# What Zarr and its codecs raise where a chunk is not what was written.
+# Raised by Zarr and its codecs for a damaged chunk.
 UNREADABLE = (ValueError, RuntimeError, OSError)
-# What it raises where metadata are not what was written, but some other JSON, or none.
+# Raised by Zarr for damaged metadata, such as other JSON, or none.
 NO_METADATA = (*UNREADABLE, TypeError, KeyError, AttributeError, ImportError, ArithmeticError)
 
-# Items of a chunk or shard: the longest that `create` makes, of an axis, has ten million.
+# Items of a chunk or shard; the longest that `creation` writes, of an axis, has ten million.
 MOST_ITEMS = 2**26
 
-# What `create` writes with: nothing else is decoded.
+# `creation` writes with these; nothing else is decoded.
 CODECS = (BytesCodec, BloscCodec, Crc32cCodec, ShardingCodec, VLenUTF8Codec, ZstdCodec)
 
 
 class StoredPlan(Record):
-    """How a cube was cut when it was made."""
+    """How a cube was cut when it was created."""
 
     shard: tuple[Count, ...]
     chunk: tuple[Count, ...]
@@ -58,11 +57,11 @@ class StoredPlan(Record):
 
 
 def open_group(url: str, mode: Mode) -> zarr.Group | None:
-    """The group of a cube, None where there is nothing yet.
+    """Open the group of a cube; None if nothing is there yet.
 
-    InputError: something else stands there, or it was not written by paradl.
+    InputError: something else is there, or it was not written by paradl.
     """
-    # Zarr takes such a path for a ZipStore, in which no file can be replaced.
+    # Zarr would open a ZipStore, in which no file can be replaced.
     if url.endswith(".zip"):
         raise InputError(
             "a zip file can be written only once", where=url, advice="name a folder, such as x.zarr"
@@ -70,12 +69,12 @@ def open_group(url: str, mode: Mode) -> zarr.Group | None:
     _check_pipeline()
     try:
         with translate_open_errors(url):
-            # Format 3 alone: if it may choose, Zarr looks for format 2, too.
+            # Otherwise Zarr would also look for format 2.
             group = zarr.open_group(make_store(url, mode == "r"), mode=mode, zarr_format=3)
-    except InputError:  # it has been said already
+    except InputError:
         raise
     except FileNotFoundError:
-        # Zarr's GroupNotFoundError is one. An empty folder is free, as `hold_store` makes one.
+        # Zarr's GroupNotFoundError is one. `hold_store` creates an empty folder, which is free.
         if _is_free(url):
             return None
         _refuse_file(url)
@@ -88,12 +87,12 @@ def open_group(url: str, mode: Mode) -> zarr.Group | None:
         raise InputError(f"cannot be opened: {error.strerror}", where=url) from None
     except NO_METADATA as error:
         raise InputError(
-            f"not a Zarr group that can be read ({format_text(str(error))})",
+            f"not a readable Zarr group ({format_text(str(error))})",
             where=url,
             advice="check the path",
         ) from None
-    # One of the two is there from the very first write on: a cube whose making was cut short is
-    # known for ours, and may be made anew.
+    # Every cube has one of these from its first write on, so that an interrupted creation is known
+    # as ours, and may be replaced.
     if not {"paradl_format", "paradl_incomplete"} & set(group.attrs):
         raise InputError(
             "a Zarr group, but not written by paradl; left untouched",
@@ -119,20 +118,20 @@ def _refuse_file(url: str) -> None:
 
 
 def is_unfinished(group: zarr.Group) -> bool:
-    """Whether the creation of a cube was interrupted, before any block."""
+    """Return whether the creation of a cube was interrupted, before any block."""
     return bool(group.attrs.get("paradl_incomplete", False))
 
 
 def read_grid(url: str, group: zarr.Group) -> Grid:
-    """The design space of a cube.
+    """Read the design space of a cube.
 
-    InputError: a cube of another format, one whose making was cut short, or that cannot be read.
+    InputError: it has another format, its creation was interrupted, or it is damaged.
     """
     if is_unfinished(group):
         raise InputError(
             "this cube was interrupted before its first block",
             where=url,
-            advice="run the same paradl sweep again",
+            advice="rerun the same paradl sweep",
         )
     version = group.attrs.get("paradl_format")
     if version != provenance.FORMAT:
@@ -149,11 +148,8 @@ def read_grid(url: str, group: zarr.Group) -> Grid:
 
 
 def read_plan(url: str, group: zarr.Group, rank: int) -> StoredPlan:
-    """The plan as it was when the store was made.
-
-    InputError: it is no plan of `rank` dimensions.
-    """
-    # All arrays are opened by it: without it, by files whose codecs nobody has checked.
+    """Read the plan that the store was created with. InputError: not of `rank` dimensions."""
+    # Without consolidated metadata, arrays would be opened by files with unchecked codecs.
     if group.metadata.consolidated_metadata is None:
         raise InputError(f"damaged: {METADATA} lists no arrays", where=url, advice=ANEW)
     try:
@@ -161,7 +157,7 @@ def read_plan(url: str, group: zarr.Group, rank: int) -> StoredPlan:
     except ValidationError as error:
         what = "; ".join(str(explain_error(error, "")).splitlines())
         raise InputError(f"the cube's plan cannot be read: {what}", where=url) from None
-    # Lengths may still differ here, which the next line refuses.
+    # Lengths may still differ, which the next line refuses.
     tiled = all(size % part == 0 for size, part in zip(plan.shard, plan.chunk, strict=False))
     if not len(plan.shard) == len(plan.chunk) == rank or not tiled:
         raise InputError("the cube's plan does not fit its axes", where=url, advice=ANEW)
@@ -169,13 +165,13 @@ def read_plan(url: str, group: zarr.Group, rank: int) -> StoredPlan:
 
 
 def read_json(url: str, group: zarr.Group, name: str) -> dict[str, Any]:
-    """A mapping that a root attribute holds as JSON."""
+    """Read a root attribute that is a JSON mapping. InputError: it is missing or damaged."""
     try:
         value = json.loads(str(group.attrs[name]))
         if not isinstance(value, dict):
             raise TypeError(f"expected a mapping, got a {type(value).__name__}")
     except (KeyError, ValueError, TypeError, RecursionError) as error:
-        # RecursionError: brackets nested by the thousand, in a store that somebody has sent.
+        # RecursionError: a stranger's store may nest brackets by the thousand.
         what = "it is missing" if isinstance(error, KeyError) else format_text(str(error))
         raise InputError(
             f"the cube's attribute {name} cannot be read ({what})", where=url, advice=ANEW
@@ -184,18 +180,17 @@ def read_json(url: str, group: zarr.Group, name: str) -> dict[str, Any]:
 
 
 def remove_partial(url: str) -> None:
-    """Remove what killed runs left of files that they had not written whole.
+    """Remove incomplete files of killed runs; only with the store held and no worker alive.
 
-    Zarr writes a local file under such a name first, and renames it when it is complete.
+    Zarr writes a local file under such a name, and renames it when it is complete.
     """
     if not is_remote(url):
-        # Only whoever holds the store does this, with no worker alive: another's halves are in use.
         for path in Path(url).rglob("*.partial"):
             path.unlink(missing_ok=True)
 
 
 def _check_pipeline() -> None:
-    """Refuse a set-up of Zarr that names codecs which are not there, before anything is made."""
+    """Refuse, before anything is written, a Zarr configuration with codecs that are missing."""
     try:
         get_pipeline_class()
     except (ValueError, ImportError) as error:
@@ -207,9 +202,9 @@ def _check_pipeline() -> None:
 
 
 def _check_arrays(url: str, group: zarr.Group) -> None:
-    """Refuse arrays whose codecs, or sizes of chunks, are not those that paradl writes."""
+    """Refuse arrays with codecs or chunk sizes that paradl does not write."""
     consolidated = group.metadata.consolidated_metadata
-    # Flattened: arrays inside of groups, such as summary/statistics, are among them.
+    # Flattened, to include arrays inside groups, such as summary/statistics.
     members = consolidated.flattened_metadata if consolidated else {}
     for path, metadata in members.items():
         if not isinstance(metadata, ArrayV3Metadata):
@@ -220,21 +215,21 @@ def _check_arrays(url: str, group: zarr.Group) -> None:
                 chunks.append(codec.chunk_shape)
             if not isinstance(codec, CODECS):
                 raise InputError(
-                    f"{path} is encoded by {type(codec).__name__}, which paradl does not write; "
+                    f"{path} is encoded with {type(codec).__name__}, which paradl never uses; "
                     "nothing was decoded",
                     where=url,
                     advice="do not trust this store",
                 )
         if not all(1 <= prod(sizes) <= MOST_ITEMS for sizes in chunks):
             raise InputError(
-                f"damaged: {path} has chunks of a size that paradl does not write",
+                f"damaged: {path} has chunks of a size that paradl never uses",
                 where=url,
                 advice=ANEW,
             )
 
 
 def _walk_codecs(codecs: tuple[Any, ...]) -> Iterator[object]:
-    """Codecs, and those inside shards."""
+    """Yield codecs, and those inside shards."""
     for codec in codecs:
         yield codec
         if isinstance(codec, ShardingCodec):
@@ -242,11 +237,11 @@ def _walk_codecs(codecs: tuple[Any, ...]) -> Iterator[object]:
 
 
 def _is_free(url: str) -> bool:
-    """Whether nothing is in the way of a new cube; an object store has no folders to look into."""
+    """Return whether a new cube may be created; an object store has no folders to check."""
     path = Path(url)
     return is_remote(url) or not path.exists() or (path.is_dir() and not any(path.iterdir()))
 
 
 def name_writer(group: zarr.Group) -> str:
-    """The version of paradl that made a cube."""
+    """Return the version of paradl that made a cube."""
     return format_text(str(group.attrs.get("source", "of that version")).removeprefix("paradl "))

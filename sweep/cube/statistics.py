@@ -1,13 +1,11 @@
-"""The statistics that a store's summary keeps of each line of PE counts, one table.
+"""Statistics that a store's summary keeps of each line of PE counts.
 
-Readers find them by the names beside them (`summary/statistic`) and pass over names that they do
-not know. So a new statistic breaks no store: its name among `kernels.names.statistics`, what
-computes it in `kernels.blocks.summary`, a row here. VERSION
-tells what the names mean: it moves only where one comes to mean something else.
+Readers find them by name (`summary/statistic`) and ignore unknown names, so that adding one breaks
+no store: add its name to `kernels.names.statistics`, its formula to `kernels.blocks.summary`, and a
+row here. VERSION changes only if a name comes to mean something else.
 
-An objective is what a line's best PE count is chosen by: `epoch_time`, or `train_time` where a law
-of epochs is known (`kernels.names.statistics` lists them); the others belong to
-none: they count what is feasible.
+An objective is what a line's best PE count minimises: `epoch_time`, or `train_time` where a law of
+epochs is known. Statistics without an objective count what is feasible.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,16 +19,14 @@ from kernels.names.statistics import BEST, COUNTS, STATISTICS
 from sweep.cube.variables import SUMS, Arrays
 
 VERSION = 1
-# At half efficiency, half of the machine is paid for nothing: a customary place to stop.
-EFFICIENCY = 0.5
+EFFICIENCY = 0.5  # below, more than half of the machine is wasted: a customary place to stop
 
 
 @dataclass(frozen=True)
 class Statistic:
     """A number that a summary keeps of a line of PE counts.
 
-    nothing: what a pair of model and dataset reads as that does not fit. objective: empty where it
-    belongs to none.
+    nothing: its value where model and data set do not fit each other. objective: may be empty.
     """
 
     dtype: str
@@ -41,7 +37,7 @@ class Statistic:
 
 Table = Mapping[str, Statistic]
 
-# What is kept of the best PE count: the fields of `kernels.blocks.summary.Best`.
+# Kept of the best PE count: the fields of `kernels.blocks.summary.Best`.
 OF_BEST = {
     "pe": Statistic("int64", 0, "PE count with the least {}; 0: nothing is feasible"),
     "time": Statistic("float32", np.nan, "least {}"),
@@ -71,18 +67,18 @@ TABLE: Table = {
 
 
 def list_objectives(table: Table = TABLE) -> list[str]:
-    """The objectives that statistics of a table belong to."""
+    """List the objectives of a table's statistics."""
     objectives = (statistic.objective for statistic in table.values())
     return list(dict.fromkeys(filter(None, objectives)))
 
 
 def type_statistics(values: NDArray[np.float64], names: Iterable[str] = STATISTICS) -> Arrays:
-    """Arrays by name and of their own types, out of values [statistic, ...] in the order of names.
+    """Return values [statistic, ...] by name, with their own types; unknown names are left out.
 
-    Names that are not known are left out; NaN throughout is of a pair that cannot be.
+    NaN marks a model and data set that do not fit each other.
     """
-    # A store keeps all statistics as float64, in which whole numbers are exact to 2**53; PE counts
-    # end at 2**40 (`grids.entries.parameters`).
+    # Stored as float64, which is exact for whole numbers to 2**53; PE counts end at 2**40
+    # (`grids.entries.parameters`).
     rows = ((name, row) for name, row in zip(names, values, strict=True) if name in TABLE)
     return {
         name: np.where(np.isnan(row), TABLE[name].nothing, row).astype(TABLE[name].dtype)

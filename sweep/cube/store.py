@@ -1,10 +1,10 @@
-"""The store: a Zarr v3 group that holds the cube, complete in itself.
+"""The store: a self-contained Zarr v3 group with the cube.
 
 Every variable is cut into the plan's shards. A block's data are written before its done-mark, so
-that a killed run loses no block that is marked. Every chunk carries a checksum (`verification.py`
-reads them all), and chunks of fill values alone are written, too: otherwise a lost file would read
-as an answer. The root attributes hold the whole spec, so that any process that can reach the store
-can compute any block of it.
+that a killed run loses no marked block. Every chunk has a checksum (`verification.py` reads them
+all). Chunks of nothing but fill values are also written, since otherwise a lost file would read as
+an answer. The root attributes have the whole spec, so that any process that can reach the store can
+compute any of its blocks.
 """
 
 from asyncio import gather
@@ -45,7 +45,7 @@ Array: TypeAlias = "zarr.Array[Any]"
 class Cube:
     """An open store with its grid and plan.
 
-    arrays: what blocks are written to, by name. statistics: what its summary keeps, in that order.
+    arrays: those that blocks are written to, by name. statistics: those of the summary, in order.
     """
 
     url: str
@@ -57,42 +57,42 @@ class Cube:
 
     @property
     def location(self) -> str:
-        """The URL, or the folder's absolute path: as a process elsewhere finds it."""
+        """URL, or absolute path of the folder, for processes with another working directory."""
         return self.url if is_remote(self.url) else str(Path(self.url).absolute())
 
     @property
     def identity(self) -> str:
-        """The id that tells this cube from any other that stands, or stood, at the same place."""
+        """Id that tells this cube from any other at the same location, earlier or later."""
         return str(self.group.attrs.get("paradl_id", ""))
 
     @property
     def versions(self) -> Mapping[str, str]:
-        """The paradl that made the cube, its code, and what that computed with."""
+        """Versions of paradl, its code and its libraries that made the cube."""
         return read_json(self.url, self.group, "paradl_versions")
 
     def read_done(self) -> NDArray[np.bool_]:
-        """Which blocks are complete [blocks]."""
+        """Return which blocks are complete [blocks]."""
         try:
             return np.asarray(self.arrays[DONE][...]).astype(bool).reshape(-1)
         except UNREADABLE as error:
             raise RunError(
                 f"{self.url}: the marks of finished blocks cannot be read ({error}); "
-                f"find what is damaged with: paradl status {self.url} --verify"
+                f"list damaged files with: paradl status {self.url} --verify"
             ) from error
 
     def write(self, block: int, arrays: Arrays) -> None:
-        """Write a block's variables and summary; whoever holds the store then marks it."""
+        """Write a block's variables and summary; the process that holds the store then marks it."""
 
         async def write_all() -> None:
             writes = (self._write(name, block, values) for name, values in arrays.items())
-            # All arrays at once, on Zarr's event loop: one is written while another is compressed.
-            # Where one fails, the others are waited for, and then it is told.
+            # All at once on Zarr's event loop, so that one array is written while another is
+            # compressed. An error is raised after all have ended.
             ends = await gather(*writes, return_exceptions=True)
             for error in filter(None, ends):
                 raise error
 
-        # Written, and left to the system to bring to the disk: to wait for that (fsync) guards
-        # against power cuts alone, not kills. `status --verify` finds what one has cost.
+        # Without fsync, which protects against power cuts but not kills; `status --verify` finds
+        # what a power cut has damaged.
         sync(write_all())
 
     async def _write(self, name: str, block: int, values: NDArray[Any]) -> None:
@@ -100,30 +100,30 @@ class Cube:
         array, place = self.arrays[name].async_array, self.find_place(name, block)
         try:
             await array.setitem(place, values)
-        except (ValueError, RuntimeError):  # Zarr reads what it replaces, and that was damaged
-            # Nothing is lost: the block has no mark, and all of its part is written anew.
+        except (ValueError, RuntimeError):  # Zarr reads what it replaces, which was damaged
+            # Nothing is lost, since the block has no mark, and its whole part is written.
             await array.store_path.store.delete(self.name_file(name, block))
             await array.setitem(place, values)
 
     def mark(self, blocks: Sequence[int], done: bool = True) -> None:
-        """Say that blocks are complete, or not: in one process at a time, marks share files."""
+        """Mark blocks as complete or not; only one process may do so at a time."""
         if blocks:
-            # Zarr reads a file of marks, changes some and writes all of it: of two processes at it,
-            # one would undo the marks of the other.
+            # Zarr reads a file of marks, changes some and writes it: of two processes, one would
+            # undo the other's marks.
             place = np.unravel_index(np.asarray(blocks), self.plan.grid)
             self.arrays[DONE].set_coordinate_selection(place, np.uint8(done))
 
     def find_position(self, block: int) -> tuple[int, ...]:
-        """A block's place among the blocks along each dimension."""
+        """Return a block's position among the blocks along each dimension."""
         return tuple(map(int, np.unravel_index(block, self.plan.grid)))
 
     def fits(self, block: int) -> bool:
-        """Whether the samples of the block's dataset fit its model: else nothing is written."""
-        model, dataset, *_ = self.find_position(block)  # one of each in a block
+        """Return whether the block's data set fits its model; otherwise nothing is written."""
+        model, dataset, *_ = self.find_position(block)  # a block has one of each
         return self.grid.table(model, dataset) is not None
 
     def list_arrays(self, block: int) -> list[str]:
-        """The arrays that have a file of this block's once it is done."""
+        """List the arrays that have a file of this block once it is done."""
         if not self.fits(block):
             return []
         position = zip(self.plan.dims, self.find_position(block), strict=True)
@@ -131,23 +131,23 @@ class Cube:
         return [name for name in self.arrays if name != DONE and (first or name != SERIAL)]
 
     def find_place(self, name: str, block: int) -> Region:
-        """The part of an array that belongs to a block."""
+        """Return the part of an array that belongs to a block."""
         return find_part(name, self.plan, self.plan.find_region(block), len(self.statistics))
 
     def name_file(self, name: str, block: int) -> str:
-        """The file, in the store, that holds this part; but for marks no other's."""
+        """Return the store's file with this part; only files of marks are shared by blocks."""
         return name_file(self.arrays[name], self.find_place(name, block))
 
 
 def list_labels(cube: Cube) -> Arrays:
-    """The values along all dimensions of a store, by the paths of their arrays."""
+    """Return the values along all dimensions of a store, by the paths of their arrays."""
     columns = {name: values for name, (_, values) in list_columns(cube.grid).items()}
     statistics = {STATISTIC: np.array(cube.statistics, object)}
     return list_coordinates(cube.grid) | columns | statistics
 
 
 def name_file(array: Array, place: Region) -> str:
-    """The file, in its store, of the shard or chunk at which a part of an array starts."""
+    """Return the store's file of the shard or chunk at which a part of an array starts."""
     starts = [extent.start for extent in place] + [0] * (array.ndim - len(place))
     sizes = array.shards or array.chunks
     position = tuple(start // size for start, size in zip(starts, sizes, strict=True))
@@ -155,7 +155,7 @@ def name_file(array: Array, place: Region) -> str:
 
 
 def open_cube(url: str, mode: Mode = "r") -> Cube:
-    """The cube that `create.create_cube` made at `url`; InputError says what is there instead."""
+    """Open the cube at `url`. InputError: there is none, or something else."""
     group = open_group(url, mode)
     if group is None:
         raise InputError("no cube here", where=url, advice="make one with: paradl sweep SPEC STORE")
@@ -163,10 +163,10 @@ def open_cube(url: str, mode: Mode = "r") -> Cube:
 
 
 def read_cube(url: str, group: zarr.Group) -> Cube:
-    """The cube of a group that is open; InputError says what is wrong with it."""
+    """Read the cube of an open group. InputError: it is damaged, or of another format."""
     grid = read_grid(url, group)
     cut = read_plan(url, group, len(grid.dims))
-    # As it was when the store was made, whatever today's sizes of shards are.
+    # Sizes as they were when the store was created, whatever they would be today.
     sizes = cut.shard, cut.chunk, count_cell_bytes(grid), cut.layers
     plan = Plan(grid.dims, grid.shape, *sizes, list_layered(grid))
     statistics = _read_statistics(url, group)
@@ -175,13 +175,13 @@ def read_cube(url: str, group: zarr.Group) -> Cube:
     return Cube(url, group, grid, plan, arrays, statistics)
 
 
-# Opening reads and checks the root's metadata: once a process and cube, and not once a block. More
-# than one cube, as workers of a scheduler may serve several runs, one after the other.
+# Opening reads and checks the root's metadata, which would be slow for every block. Four cubes,
+# since a scheduler's workers may serve several runs.
 @lru_cache(maxsize=4)
 def open_shared_cube(url: str, identity: str) -> Cube:
-    """The open cube of a worker; `identity` keeps an overwritten store from being mistaken.
+    """Return a worker's open cube. identity: tells an overwritten store from the old one.
 
-    RunError: this process runs other code than that which the cube was begun with.
+    RunError: the cube was begun with other code than that of this process.
     """
     cube = open_cube(url, "r+")
     differs = check_code(cube.versions)
@@ -191,8 +191,8 @@ def open_shared_cube(url: str, identity: str) -> Cube:
 
 
 def _read_statistics(url: str, group: zarr.Group) -> tuple[str, ...]:
-    """The names of a summary's statistics, as the root's metadata have them."""
-    # The array's attribute, not its values: it is in the root's metadata, and costs no other file.
+    """Return the names of the summary's statistics."""
+    # From an attribute, which the root's metadata have, instead of another file.
     names = group.get(STATISTIC)
     if isinstance(names, zarr.Array):
         meanings = names.attrs.get("meanings")
@@ -202,49 +202,49 @@ def _read_statistics(url: str, group: zarr.Group) -> tuple[str, ...]:
 
 
 def _check_axes(url: str, group: zarr.Group, grid: Grid) -> None:
-    """Refuse a coordinate that is not as long as the spec's axis: a forged one may be endless."""
+    """Refuse a coordinate whose length differs from the spec's axis: a forged one may be huge."""
     sizes = dict(zip(grid.dims, grid.shape, strict=True))
     sizes |= {name: values.size for name, (_, values) in list_columns(grid).items()}
     for name, size in sizes.items():
         member = group.get(name)
         if not isinstance(member, zarr.Array) or member.shape != (size,):
             raise InputError(
-                f"damaged: the array {name!r} is not as long as its axis", where=url, advice=ANEW
+                f"damaged: the array {name!r} differs in length from its axis",
+                where=url,
+                advice=ANEW,
             )
 
 
 def _open_arrays(
     url: str, group: zarr.Group, grid: Grid, plan: Plan, statistics: int
 ) -> dict[str, Array]:
-    """The arrays that blocks are written to, by name, cut as the plan says."""
+    """Return the arrays that blocks are written to, checked against the plan."""
     arrays: dict[str, Array] = {}
-    with zarr.config.set({"array.write_empty_chunks": True}):  # arrays keep it from here on
+    with zarr.config.set({"array.write_empty_chunks": True}):  # arrays remember it
         for name in (*grid.spec.outputs, SERIAL, SUMMARY, DONE):
             member = group.get(name)
             if not isinstance(member, zarr.Array):
                 raise InputError(f"damaged: the array {name!r} is missing", where=url, advice=ANEW)
-            if not _is_as_planned(member, name, plan, statistics):
+            if not _matches_plan(member, name, plan, statistics):
                 raise InputError(
-                    f"damaged: the array {name!r} is not cut as the plan says",
-                    where=url,
-                    advice=ANEW,
+                    f"damaged: the array {name!r} does not match the plan", where=url, advice=ANEW
                 )
             arrays[name] = member
     return arrays
 
 
-def _is_as_planned(array: Array, name: str, plan: Plan, statistics: int) -> bool:
-    """Whether blocks have their own parts of an array."""
+def _matches_plan(array: Array, name: str, plan: Plan, statistics: int) -> bool:
+    """Return whether an array is cut so that no two blocks share a file."""
     dims = lay_out(name, plan, statistics).values()
     if array.shape != tuple(size for size, _, _ in dims):
         return False
     shards = tuple(shard for _, shard, _ in dims)
-    # Marks may be packed otherwise than MARKS_A_FILE says: their chunks are read from the array.
+    # The number of marks per file may differ from today's, since it is read from the array.
     return name == DONE or (array.shards or array.chunks) == shards
 
 
 def get_array(group: zarr.Group, name: str) -> Array:
-    """An array of a group, by its path."""
+    """Return the array of a group at a path."""
     member = group[name]
     assert isinstance(member, zarr.Array), name
     return member

@@ -1,7 +1,6 @@
-"""The cube's output variables, one table: name, meaning, units, type and fill value.
+"""Table of the cube's output variables: name, meaning, units, type and fill value.
 
-To add one: a row here, and its name and what it is of an answer in `kernels.names.stored`. Types,
-fill values and CF attributes follow from the row.
+To add one, add a row here, and to `kernels.names.stored` its name and where an answer has it.
 """
 
 from dataclasses import dataclass
@@ -16,22 +15,22 @@ from kernels.names.terms import TERMS
 
 Attributes = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
-# Values along a dimension that they do not name.
+# By name: a dimension, and values along it.
 Columns = dict[str, tuple[str, NDArray[Any]]]
 Positions = NDArray[np.int64]
 
-# Computed in double precision and rounded once (`kernels.blocks.outputs`), relative 2**-24: 6e-8.
+# Computed in double precision and rounded once (`kernels.blocks.outputs`), to 2**-24 = 6e-8.
 SINGLE: np.dtype[np.generic] = np.dtype("float32")
-# A bit for each of the nine limits (`kernels.names.flags`).
+# One bit for each of the nine limits (`kernels.names.flags`).
 FLAGS: np.dtype[np.generic] = np.dtype("uint16")
 
 
 @dataclass(frozen=True)
 class Variable:
-    """How a variable is stored and what its attributes say.
+    """How a variable is stored, and its attributes.
 
-    units: as CF writes them. fill_value: what a block that is not written reads as, which is that
-    no such configuration can exist.
+    units: in CF's spelling. fill_value: read from blocks that were not written, and so means that
+    the configuration cannot exist.
     """
 
     long_name: str
@@ -47,7 +46,7 @@ class Variable:
 
 @dataclass(frozen=True)
 class Flags(Variable):
-    """A variable of flags, a bit for each limit; flags have no units."""
+    """A variable with one bit per limit, and without units."""
 
     units: str = ""
     dtype: np.dtype[np.generic] = FLAGS
@@ -55,46 +54,46 @@ class Flags(Variable):
 
     @property
     def attributes(self) -> Attributes:
-        """CF attributes: masks and their meanings, in the order of `Limit`."""
+        """CF attributes: masks and meanings in the order of `Limit`."""
         return {
             "long_name": self.long_name,
             "flag_masks": [limit.value for limit in Limit],
             "flag_meanings": " ".join(name_limits(~0)),
-            "comment": "uneven and batch_exceeds_dataset are marks, and forbid nothing",
+            "comment": "uneven and batch_exceeds_dataset are marks, which forbid nothing",
         }
 
 
 def name_limits(flags: int) -> list[str]:
-    """The names of the limits in a flag byte."""
+    """List the names of the limits in a flag."""
     return [limit.name.lower() for limit in Limit if limit & flags and limit.name]
 
 
 def find_allowed(flags: NDArray[Any]) -> NDArray[np.bool_]:
-    """Whether nothing forbids each cell [cell]."""
+    """Return which cells nothing forbids [cell]."""
     return np.asarray((flags & np.uint16(FORBIDS)) == 0)
 
 
 def join_limits(flags: NDArray[Any]) -> tuple[list[str], NDArray[np.intp]]:
-    """Texts of limits' names, with ', ' between, and the position in them of each cell [cell]."""
-    # A text for each of the few different flags, not for each cell.
+    """Return texts of limits' names, separated by ', ', and each cell's position in them [cell]."""
+    # One text per distinct flag, of which there are few.
     kinds, at = np.unique(flags, return_inverse=True)
     return [", ".join(name_limits(int(kind))) for kind in kinds], at
 
 
 def make_percentile(time: str, percent: int) -> Variable:
-    """The variable of a percentile of one of an epoch's times."""
+    """Make the variable of a percentile of a time."""
     of = _name_time(time)
     return Variable(f"median of {of}" if percent == 50 else f"{percent}th percentile of {of}", "s")
 
 
 def make_elasticity(target: str, parameter: str) -> Variable:
-    """The variable of the elasticity of a time, or of memory, in a parameter."""
+    """Make the variable of the elasticity of a time or of memory in a parameter."""
     of = _name_time(target)
     return Variable(f"elasticity d log y / d log x of {of} in {parameter}", "1")
 
 
 def _name_time(name: str) -> str:
-    """A sum, which cubes hold no variable of, in words; a variable by its name."""
+    # Cubes store no sums, so these are named in words.
     return f"the {SUMS[name].long_name}" if name in SUMS else name
 
 
@@ -117,22 +116,22 @@ VARIABLES: dict[str, Variable] = {
     "group_size": Variable("PEs in a group, p2", "1"),
     "segment_count": Variable("segments of a pipeline, S", "1"),
 }
-# Computed from variables on read (`derived_quantities.py`), in the order of the accessor.
+# Computed from variables on reading (`derived_quantities.py`), in the order of the accessor.
 DERIVED: dict[str, Variable] = {
     "epoch_time": SUMS["epoch_time"],
     "iteration_time": Variable("time of an iteration", "s"),
     "train_time": SUMS["train_time"],
-    "throughput": Variable("samples a second", "s-1"),
+    "throughput": Variable("samples per second", "s-1"),
     "speedup": Variable("speedup over one PE", "1"),
     "efficiency": Variable("parallel efficiency", "1"),
     "pe_hours": Variable("PE-hours of an epoch", "hour"),
     "cost": Variable("cost of an epoch", "1"),
-    "memory_share": Variable("part of a PE's memory that is needed", "1"),
-    "global_batch": Variable("samples of an iteration", "1"),
+    "memory_share": Variable("share of a PE's memory that is needed", "1"),
+    "global_batch": Variable("samples per iteration", "1"),
     "replicas": VARIABLES["replicas"],
-    "iterations": Variable("iterations an epoch", "1"),
+    "iterations": Variable("iterations per epoch", "1"),
     "epochs": VARIABLES["epochs"],
     "epochs_alone": Variable("epochs to the target on one PE", "1"),
-    "feasible": Variable("whether nothing forbids it", "1"),
+    "feasible": Variable("whether nothing forbids the configuration", "1"),
     "bottleneck": Variable("largest part of the time", "1"),
 }

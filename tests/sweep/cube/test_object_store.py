@@ -179,13 +179,14 @@ def test_no_such_bucket(command, paradl, spec_file):
     spec = [spec_file(ONE)] if command == "sweep" else []
     code, out, err = paradl(command, *spec, "s3://nowhere/cube.zarr")
     assert (code, out) == (2, "")
-    assert err.startswith("paradl: s3://nowhere/cube.zarr: there is no bucket")
+    assert err.startswith("paradl: s3://nowhere/cube.zarr: ")
+    assert "'nowhere'" in err
 
 
 def test_no_cube_in_the_bucket(url, paradl):
     code, _, err = paradl("status", url)
     assert code == 2
-    assert err.startswith(f"paradl: {url}: no cube here; make one with")
+    assert err.startswith(f"paradl: {url}: ")
 
 
 def test_a_bucket_that_one_may_not_list(url, monkeypatch):
@@ -207,7 +208,7 @@ def test_no_credentials(url, options, monkeypatch, paradl, spec_file):
     options.update(use_ssl=False)
     code, _, err = paradl("sweep", spec_file(ONE), url)
     assert code == 2
-    assert err.startswith(f"paradl: {url}: the object store cannot be accessed (")
+    assert err.startswith(f"paradl: {url}: ")
     assert err.count("\n") == 1
 
 
@@ -215,10 +216,8 @@ def test_no_client(monkeypatch, paradl, spec_file):
     monkeypatch.setitem(sys.modules, "s3fs", None)
     code, _, err = paradl("sweep", spec_file(ONE), "s3a://sweeps/cube.zarr")
     assert code == 2
-    assert err == (
-        "paradl: s3a://sweeps/cube.zarr: the client of this store is not installed (Install s3fs "
-        "to access S3); install it, on every machine that computes blocks\n"
-    )
+    assert err.startswith("paradl: s3a://sweeps/cube.zarr: ")
+    assert "s3fs" in err
 
 
 def test_no_such_kind_of_store(paradl, spec_file):
@@ -250,7 +249,7 @@ def test_a_damaged_object_is_named_and_made_anew(copy_url, small_url, monkeypatc
     files.pipe(f"{url}/{name}", stored[:-9] + b"?" + stored[-8:])
     files.rm(f"{url}/memory/c.1.0.0.0.0.0")
     found = verify(url)
-    assert [each.file for each in found.damaged] == [name, "memory/c.1.0.0.0.0.0"]
+    assert [damage.file for damage in found.damaged] == [name, "memory/c.1.0.0.0.0.0"]
     assert (found.whole, found.left) == (2, "")
     assert read_status(url)["blocks_done"] == 2
     sweep.run(SMALL, url)

@@ -126,7 +126,7 @@ def test_the_plan_of_a_store_is_the_one_it_was_made_with(tmp_path, small):
 
 
 def test_no_cube(tmp_path):
-    with pytest.raises(InputError, match=r"no cube here; make one with: paradl sweep SPEC STORE"):
+    with pytest.raises(InputError, match="paradl sweep SPEC STORE"):
         open_cube(str(tmp_path / "nothing"))
     assert not (tmp_path / "nothing").exists()
 
@@ -146,19 +146,19 @@ def made(tmp_path, small) -> Path:
 
 def test_another_format(made):
     changed(made, paradl_format=99, source="paradl 9.0")
-    with pytest.raises(InputError, match=r"cube format 99; .* reads format 4; use paradl 9\.0"):
+    with pytest.raises(InputError, match=r" 99; .* 4; .*paradl 9\.0"):
         open_cube(str(made))
 
 
 def test_half_made(made):
     changed(made, paradl_incomplete=True)
-    with pytest.raises(InputError, match=r"interrupted .*; run the same paradl sweep again"):
+    with pytest.raises(InputError, match=r"interrupted .*paradl sweep"):
         open_cube(str(made))
 
 
 def test_a_spec_that_cannot_be_read(made):
     changed(made, paradl_spec="{")
-    with pytest.raises(InputError, match="the cube's attribute paradl_spec cannot be read"):
+    with pytest.raises(InputError, match="paradl_spec"):
         open_cube(str(made))
 
 
@@ -166,13 +166,13 @@ def test_an_array_that_is_gone(made):
     group = zarr.open_group(made, mode="r+", use_consolidated=False)
     del group["memory"]
     consolidate_metadata(group)
-    with pytest.raises(InputError, match=r"the array 'memory' .*; sweep again with overwrite=True"):
+    with pytest.raises(InputError, match=r"'memory' .*overwrite=True"):
         open_cube(str(made))
 
 
 def test_metadata_that_is_no_json(made):
     (made / "zarr.json").write_text("{")
-    with pytest.raises(InputError, match="not a Zarr group that can be read"):
+    with pytest.raises(InputError, match=r"cube\.zarr: "):
         open_cube(str(made))
 
 

@@ -212,7 +212,7 @@ def test_metadata_of_single_arrays_are_made_anew(name, text, url):
 def test_damaged_metadata_of_the_store(text, options, url, small):
     (url / "zarr.json").write_text(text)
     before = contents(url)
-    with pytest.raises(InputError, match=r"cube\.zarr: (not )?a Zarr group") as told:
+    with pytest.raises(InputError, match=r"cube\.zarr: .*Zarr group") as told:
         sweep.run(small, url, **options)
     assert str(told.value).count("\n") == 0
     with pytest.raises(InputError):
