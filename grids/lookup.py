@@ -17,9 +17,11 @@ from grids.entries.strategies import Strategy, parse_strategy
 from grids.entries.systems import System
 from grids.library import Model, find
 from grids.names import is_path, list_names
+from grids.outputs import list_sloped
 from grids.reading.errors import InputError, shorten
 from grids.reading.yamlfile import KeyPath
 from grids.spec import Reference, Spec
+from kernels.names.parallelisms import DATA, TRANSFORMERS, WRITTEN
 
 # Properties that data sets of one name must share.
 SAMPLES = ("shape", "samples", "targets")
@@ -222,8 +224,38 @@ def read_strategies(spec: Spec, where: str = "") -> tuple[Strategy, ...]:
     """Return the strategies of a spec. InputError: one leaves open how it divides PEs."""
     strategies = tuple(map(parse_strategy, spec.axes.strategy))
     for strategy in strategies:
-        _expect_degrees(strategy, spec, where)
+        (_expect_layout if strategy.laid else _expect_degrees)(strategy, spec, where)
     return strategies
+
+
+def _expect_layout(strategy: Strategy, spec: Spec, where: str) -> None:
+    """Raise InputError if a layout leaves a degree open, or lacks a parallelism with a degree.
+
+    Elasticities belong to the other strategies.
+    """
+    given = {*spec.parameters, *spec.axes.swept}
+    missing = [name for name in strategy.parts if name not in {*dict(strategy.degrees), *given}]
+    if missing:
+        raise InputError(
+            f"{shorten(strategy.label)}: no degree of {' and '.join(missing)}",
+            where=where,
+            advice=f"write it as '{missing[0]}=8' or '{missing[0]}=best', a parameter or an axis",
+        )
+    more = [name for name in TRANSFORMERS if name in given and name not in strategy.parts]
+    if more:
+        parts = [name for name in WRITTEN if name in (*strategy.parts, more[0])]
+        raise InputError(
+            f"{shorten(strategy.label)} has no {more[0]} parallelism, of which a degree is given",
+            where=where,
+            advice=f"write {'+'.join([DATA, *parts])!r}, or leave {more[0]} out",
+        )
+    sloped = list_sloped(spec.outputs)
+    if sloped:
+        raise InputError(
+            f"elasticities are not computed of {shorten(strategy.label)}",
+            where=where,
+            advice="leave them out; 'paradl sensitivity' has those of one cell",
+        )
 
 
 def _expect_degrees(strategy: Strategy, spec: Spec, where: str) -> None:

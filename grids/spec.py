@@ -25,7 +25,8 @@ from grids.entries.choices import Choices
 from grids.entries.entry import Name, Record
 from grids.entries.oracles import REFUSED, REFUSED_CHOICES
 from grids.entries.parameters import FOLLOWS, FREE, PARAMETERS
-from grids.entries.strategies import TABLE_III, parse_strategy
+from grids.entries.strategies import parse_strategy
+from grids.entries.strategy_names import TABLE_III
 from grids.outputs import INTERVALS, MAIN_OUTPUTS, check_outputs, list_trained, list_unknown
 from grids.placing.group import Placements
 from grids.ranges import Range

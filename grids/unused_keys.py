@@ -17,6 +17,7 @@ from grids.models.netfile import NetModel
 from grids.models.profiles import USUAL_BATCH
 from grids.reading.errors import shorten
 from grids.spec import Spec
+from kernels.names.parallelisms import LAYOUT_SETTINGS, TRANSFORMERS
 
 # Keys of a system that only one oracle uses, and what the other does instead.
 PAPER_KEYS = {
@@ -67,7 +68,11 @@ def list_unused_choices(strategies: Sequence[Strategy], spec: Spec) -> Iterator[
         ),
         **{
             name: (any(name in _list_open(strategy) for strategy in strategies), "hybrid of it")
-            for name in DEGREES
+            for name in (*DEGREES, *TRANSFORMERS)
+        },
+        **{
+            name: (any(strategy.laid for strategy in strategies), "layout of a transformer")
+            for name in LAYOUT_SETTINGS
         },
     }
     for name, (is_used, kind) in takers.items():
@@ -80,7 +85,8 @@ def _list_open(strategy: Strategy) -> list[str]:
     if strategy.hybrid:
         return [] if strategy.group is not None else [*strategy.parts]
     stated = dict(strategy.degrees)
-    return [name for name in strategy.parts if strategy.several and name not in stated]
+    several = strategy.several or strategy.laid
+    return [name for name in strategy.parts if several and name not in stated]
 
 
 def _list_keys(systems: Sequence[System], oracle: OracleName) -> list[str]:

@@ -42,7 +42,15 @@ def make_workload(
             calibration, model.name, data.name, measured, kinds, model.fingerprint
         )
     return Workload(
-        table, data.samples, system, seconds, model.mask, calibrated, profile, convergence=law
+        table,
+        data.samples,
+        system,
+        seconds,
+        model.mask,
+        calibrated,
+        profile,
+        convergence=law,
+        origin=(model, data),
     )
 
 

@@ -16,7 +16,7 @@ Conventions = Literal["table", "authors"]
 Halos = Literal["windows", "overlapping", "common"]
 Zero = Literal[0, 1, 2, 3]  # stages of ZeRO
 # Schedules of pipelines: all segments forward, then all backward; or backward as soon as possible.
-Schedule = Literal["gpipe", "1f1b"]
+Schedule = Literal["gpipe", "1f1b", "zb1p", "zbv"]
 
 
 @dataclass(frozen=True)

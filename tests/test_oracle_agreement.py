@@ -13,7 +13,8 @@ from cases import at, reference_layers, reference_machine, reference_setup, work
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grids.entries.strategies import TABLE_III, Strategy, parse_strategy
+from grids.entries.strategies import Strategy, parse_strategy
+from grids.entries.strategy_names import TABLE_III
 from grids.inputs.case import build_case
 from grids.inputs.values import Settings
 from kernels.names.flags import Limit

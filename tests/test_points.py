@@ -11,7 +11,7 @@ import jax
 import numpy as np
 import pytest
 
-from grids.entries.parameters import CONTINUOUS, DEGREES, PARAMETERS
+from grids.entries.parameters import CONTINUOUS, DEGREES, LAYOUT_NAMES, PARAMETERS
 from grids.grid import Grid
 from grids.inputs.tables import build_table
 from grids.spec import Spec
@@ -62,7 +62,8 @@ def choose_value(name: str, value: float) -> float:
 def test_every_place_is_a_parameter_and_those_without_are_counts() -> None:
     assert set(PLACES) <= set(PARAMETERS)
     apart = {name for name in PARAMETERS if name not in PLACES}
-    assert apart == {"pe", "group", *DEGREES, "segments", "max_global_batch", "delta"}
+    counts = {"pe", "group", *DEGREES, *LAYOUT_NAMES, "segments", "max_global_batch"}
+    assert apart == counts | {"delta"}
     assert set(CONTINUOUS) == set(PLACES)
     layered = {name for name, place in PLACES.items() if place.layered}
     assert layered == {name for name in PLACES if PARAMETERS[name].layered}

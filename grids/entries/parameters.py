@@ -7,6 +7,7 @@ given keeps the value of the system or strategy.
 
 from typing import Any
 
+from grids.entries.layout_parameters import LAYOUT
 from grids.entries.machine_parameters import MACHINE
 from grids.entries.quantity import ABOVE_ZERO, BANDWIDTH, CAPACITY, LATENCY, MOST, SPEED, Parameter
 from kernels.names.parallelisms import KINDS
@@ -109,6 +110,7 @@ _ALL = (
         )
         for name in DEGREES
     ),
+    *LAYOUT,
 )
 
 # Numbers that `predict` derives, and the parameters that determine them.
@@ -129,8 +131,9 @@ DEFAULTS = {row.name: row.default for row in _ALL if row.default is not None}
 LAYERED = tuple(row.name for row in _ALL if row.layered)
 FREE = tuple(row.name for row in _ALL if row.free)
 GIVEN = tuple(row.name for row in _ALL if not row.chosen)
+LAYOUT_NAMES = tuple(row.name for row in LAYOUT)
 # Counts that decide how layers are laid out, and bytes per item, which follow from the precision:
 # there are no derivatives in them.
-DISCRETE = ("pe", "group", *DEGREES, "segments", "max_global_batch", "delta")
+DISCRETE = ("pe", "group", *DEGREES, *LAYOUT_NAMES, "segments", "max_global_batch", "delta")
 # Parameters in which derivatives are taken (places in a case: `kernels.configuration.places`).
 CONTINUOUS = tuple(row.name for row in _ALL if row.name not in DISCRETE)

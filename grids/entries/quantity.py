@@ -5,8 +5,9 @@ a `Prior` the distribution of a parameter that was not measured.
 """
 
 import math
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal
 
@@ -87,7 +88,7 @@ class Parameter:
     layers are reduced again for each value. free: a spec may fix it; otherwise it is an axis of
     every cube. chosen: set by users for each training; otherwise it is a property, such as a
     bandwidth. oracle: the only one that has it; None: both. prior: for machines that were not
-    measured.
+    measured. words: names of values; names of bits may be joined by +.
     """
 
     name: str
@@ -103,9 +104,12 @@ class Parameter:
     chosen: bool = False
     oracle: OracleName | None = None
     prior: Prior | None = None
+    words: Mapping[str, int] = field(default_factory=dict)
 
     def read(self, value: object, where: str = "") -> float:
         """Parse a value to SI units and check its bounds."""
+        if self.words:
+            value = self._read_words(value, where)
         read = self.scale.read if self.scale else partial(parse_quantity, unit=self.unit)
         number = read(value, where=where)
         if self.whole and number != round(number):
@@ -124,7 +128,28 @@ class Parameter:
 
     def write(self, number: float) -> float | str:
         """Write a value in SI units so that `read` accepts it."""
+        if self.words:
+            return self._write_words(int(number))
         return self.scale.write(number) if self.scale else number
+
+    def _read_words(self, value: object, where: str) -> object:
+        """The number of words; what is none as it is. InputError: an unknown word."""
+        if isinstance(value, bool):  # YAML's on and off
+            value = "on" if value else "off"
+        if not isinstance(value, str) or value.strip().lstrip("-").isdecimal():
+            return value
+        words = [word.strip() for word in re.split("[+,]", value)]
+        for word in words:
+            if word not in self.words:
+                raise InputError.unknown(self.name, word, self.words, where=where)
+        return sum(self.words[word] for word in {*words})
+
+    def _write_words(self, number: int) -> float | str:
+        """The words of a number; a number that has none as it is."""
+        single = [word for word, value in self.words.items() if value == number]
+        bits = [word for word, value in self.words.items() if value > 0 and number & value]
+        joined = "+".join(bits) if sum(self.words[word] for word in bits) == number else number
+        return single[0] if single else joined
 
     def _describe_bounds(self) -> str:
         """Describe the bounds with their unit."""

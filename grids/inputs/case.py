@@ -7,6 +7,7 @@ vary along an axis have size 1 there. Each `best` of a strategy adds a leading d
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, TypeVar
 
 import jax
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grids.convergence.entry import Convergence
-from grids.convergence.table import draw_curve
+from grids.entries.datasets import Dataset
 from grids.entries.precision import PRECISIONS
 from grids.entries.strategies import Strategy
 from grids.entries.systems import System
@@ -22,18 +23,23 @@ from grids.inputs.calibrated import Calibrated
 from grids.inputs.divisions import find_divisions, take_at_cells
 from grids.inputs.groups import Groups, differentiate_groups, reduce_groups
 from grids.inputs.layers import Mask, add_cells, kernel_layers
+from grids.inputs.layouts import LayoutSpace, build_layout_case
 from grids.inputs.machine import Machine, build_network, build_pe, build_software, look_up_bytes
 from grids.inputs.rows import repeat_rows, thin_rows
 from grids.inputs.runs import build_run, find_contention
 from grids.inputs.stages import STAGES
+from grids.inputs.training import build_training, find_largest_batch
 from grids.inputs.uncertainty import Unknown, build_uncertainty
 from grids.inputs.values import Settings, Values
 from grids.models.layers import Floats, LayerTable
 from grids.models.profiles import Profile
+from grids.models.transformers import read_transformer
 from grids.placing.group import NO_GROUPS, PlacedGroups
 from grids.reading.errors import InputError
-from kernels.configuration.case import Case, Training
+from kernels.configuration.case import Case
 from kernels.configuration.run import Run
+from kernels.layouts.transformer import Transformer
+from kernels.oracle.answer import AnyCase
 from kernels.oracle.formulas import find_slowdown
 from kernels.parallelism.layout import find_layout
 from kernels.work.layers import Layers
@@ -51,7 +57,8 @@ class Workload:
     seconds [G]: measured FW_l + BW_l on this system's device, None without a measurement. mask:
     layers that a group splits, None for each strategy's default. calibrated: fit to the machine's
     runs, if any. profile: how `seconds` were measured; None for Table III, which ignores batch.
-    convergence: epochs to a target. placed: groups whose layers were placed on devices.
+    convergence: epochs to a target. placed: groups whose layers were placed on devices. origin:
+    the network and the data set themselves.
     """
 
     table: LayerTable
@@ -63,6 +70,13 @@ class Workload:
     profile: Profile | None = None
     convergence: Convergence | None = None
     placed: PlacedGroups = NO_GROUPS
+    origin: tuple[Any, Dataset] | None = None
+
+    @cached_property
+    def transformer(self) -> Transformer:
+        """The network as layouts divide it. InputError: it has no blocks."""
+        assert self.origin
+        return read_transformer(*self.origin)
 
     @property
     def machine(self) -> Machine:
@@ -90,12 +104,14 @@ class Workload:
 
 def build_case(
     workload: Workload, strategy: Strategy, axes: Mapping[str, Floats], settings: Settings
-) -> Case:
+) -> AnyCase:
     """Build the case over the outer product of `axes`, in the grid's order with `pe` first.
 
     Its layers are reduced. Everything that may depend on p has the shape of p, so that one compiled
     program serves all strategies. InputError: ZeRO for a network with sparse gradients.
     """
+    if strategy.laid:
+        return build_layout_case(lay_out(workload, strategy, axes, settings), workload.convergence)
     settings = _choose(strategy, workload, settings)
     values = _look_up(strategy, axes, settings)
     network = build_network(workload.machine, values, settings.oracle)
@@ -128,7 +144,7 @@ def build_case(
             replicas=_broadcast_like_p(run.replicas, run),
             degrees={name: _broadcast_like_p(size, run) for name, size in degrees.items()},
             phi=_broadcast_like_p(run.phi, run),
-            largest_batch=_find_largest_batch(workload.convergence, values),
+            largest_batch=find_largest_batch(workload.convergence, values),
         ),
         network=network,
         pe=build_pe(workload.machine, values, settings.oracle),
@@ -138,11 +154,21 @@ def build_case(
         )
         if settings.draws
         else None,
-        training=_build_training(workload.convergence, values),
+        training=build_training(workload.convergence, values),
         options=settings.options,
         choices=strategy.choices,
         layer_slopes=_spread_over_p(slopes, position, values.leading, run),
     )
+
+
+def lay_out(
+    workload: Workload, strategy: Strategy, axes: Mapping[str, Floats], settings: Settings
+) -> LayoutSpace:
+    """The cells of a strategy that layouts answer for. InputError: a network without blocks."""
+    assert workload.origin
+    samples, values = workload.origin[1], _look_up(strategy, axes, settings)
+    net, system = workload.transformer, workload.system
+    return LayoutSpace(net, samples, system, strategy, values, settings)
 
 
 def build_groups(
@@ -260,25 +286,3 @@ def _build_layers(workload: Workload, values: Values, settings: Settings) -> Lay
     launch = build_software(workload.machine, nothing, oracle).layer_overhead
     slower = find_slowdown(layers, nominal, delta, seconds, float(batch), launch, settings.options)
     return replace(layers, slowdown=workload.serial * np.asarray(slower))
-
-
-def _build_training(convergence: Convergence | None, values: Values) -> Training | None:
-    """Return the law of a model and data set; None if there is none."""
-    if convergence is None:
-        return None
-    curve, cells = draw_curve(convergence), (1,) * values.rank
-    return Training(
-        curve=replace(
-            curve, knots=curve.knots.reshape(-1, *cells), bends=curve.bends.reshape(-1, *cells)
-        ),
-        law=convergence.law,
-        converges_to=np.asarray(convergence.converges_to or np.inf, float),
-    )
-
-
-def _find_largest_batch(convergence: Convergence | None, values: Values) -> Floats | None:
-    """Return the largest global batch that converges or that the user allows; None if unlimited."""
-    converges_to = None if convergence is None else convergence.converges_to
-    if "max_global_batch" not in values:
-        return None if converges_to is None else np.full((1,) * values.rank, float(converges_to))
-    return np.minimum(values.get("max_global_batch"), converges_to or np.inf)

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.entries.strategies import DIMENSIONS, Which
+from grids.entries.strategy_settings import DIMENSIONS, Which
 from grids.inputs.divisors import divisors
 from grids.inputs.layers import Mask, add_cells, kernel_layers, split_layers
 from grids.models.layers import Floats, LayerTable

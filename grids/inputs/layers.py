@@ -6,7 +6,7 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.entries.strategies import Which
+from grids.entries.strategy_settings import Which
 from grids.models.layers import LayerTable
 from kernels.work.layers import Layers, Rows, Sequence
 

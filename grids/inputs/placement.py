@@ -12,7 +12,7 @@ from functools import partial, reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.entries.strategies import Which
+from grids.entries.strategy_settings import Which
 from grids.inputs.factors import Rows, Storage, divide_rows
 from grids.inputs.layers import Mask, add_cells, kernel_layers, split_layers
 from grids.inputs.partition import stage_ends

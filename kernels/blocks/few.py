@@ -8,12 +8,12 @@ from kernels.blocks.fill import Outputs, count_alone, list_summarised
 from kernels.blocks.outputs import select_outputs
 from kernels.blocks.summary import Line, tabulate_line
 from kernels.compiled import compiled
-from kernels.configuration.case import Case
 from kernels.namespace import xp
+from kernels.oracle.answer import AnyCase
 
 
 @compiled("names", numpy=True)
-def answer_few(case: Case, enough: Cells, *, names: tuple[str, ...]) -> tuple[Outputs, AnyArray]:
+def answer_few(case: AnyCase, enough: Cells, *, names: tuple[str, ...]) -> tuple[Outputs, AnyArray]:
     """A case's outputs [cells], of size 1 where they do not vary, and the table of its summary.
 
     enough [1, cells but for PEs]: PE seconds in which an epoch is still efficient. The table is

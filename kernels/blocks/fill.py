@@ -25,10 +25,9 @@ from kernels.blocks.summary import (
 )
 from kernels.blocks.tiles import TILE_CELLS, Starts, Tiles, tiles
 from kernels.compiled import compiled
-from kernels.configuration.case import Case
 from kernels.names.statistics import SUMMARISED
 from kernels.namespace import repeat, xp
-from kernels.oracle.answer import Invariants, find_invariants
+from kernels.oracle.answer import AnyCase, Invariants, find_invariants
 
 Buffers = dict[str, Array]
 Outputs = dict[str, AnyArray]
@@ -51,7 +50,7 @@ def _has_few_cells(*_: object, shape: tuple[int, ...]) -> bool:
 def fill_buffers(
     buffers: Buffers,
     place: Cells,
-    case: Case,
+    case: AnyCase,
     enough: Cells,
     *,
     shape: tuple[int, ...],
@@ -83,7 +82,7 @@ class Block:
     enough: PE seconds in which an epoch is still efficient. names: the outputs that are read.
     """
 
-    case: Case
+    case: AnyCase
     ahead: list[Array | None]
     enough: Array
     place: Cells
@@ -144,19 +143,19 @@ class Block:
         return jnp.asarray(self.case.run.p).reshape(-1, *[1] * (len(self.cut.shape) - 1))
 
 
-def _find_limits(case: Case) -> AnyArray:
+def _find_limits(case: AnyCase) -> AnyArray:
     """The flags as they are stored. Times choose, and otherwise need not be traced for them."""
     if case.choices:
         return select_outputs(case, ("limit",))["limit"]
     return find_limits(case)
 
 
-def list_summarised(case: Case) -> tuple[str, ...]:
+def list_summarised(case: AnyCase) -> tuple[str, ...]:
     """The outputs that a summary reads."""
     return SUMMARISED if case.training is None else (*SUMMARISED, "epochs")
 
 
-def count_alone(case: Case, rank: int) -> AnyArray | None:
+def count_alone(case: AnyCase, rank: int) -> AnyArray | None:
     """Epochs on one PE, of the cells' rank: without the dimensions of choices."""
     if case.training is None:
         return None
@@ -164,13 +163,13 @@ def count_alone(case: Case, rank: int) -> AnyArray | None:
     return epochs.reshape(epochs.shape[epochs.ndim - rank :])
 
 
-def _count_choices(case: Case) -> int:
+def _count_choices(case: AnyCase) -> int:
     """Choices that each cell is answered for: a tile of many of them has fewer cells."""
     shape = jnp.broadcast_shapes(jnp.shape(case.run.group), jnp.shape(case.run.segments))
     return math.prod(shape[: len(case.choices)])
 
 
-def _list_few_invariants(case: Case, cells: int) -> list[Array | None]:
+def _list_few_invariants(case: AnyCase, cells: int) -> list[Array | None]:
     """What is the same for many cells; None in place of each array that is not little beside them.
 
     One by one: gradients through hosts vary with latency and bandwidth, and of 128 bandwidths and

@@ -9,15 +9,14 @@ from operator import attrgetter
 
 from kernels.arrays import LIMITS, AnyArray, Cells
 from kernels.compiled import compiled
-from kernels.configuration.case import Case
 from kernels.derivatives.output_slopes import find_output_slopes
 from kernels.names.stored import STORED, split_elasticity
 from kernels.namespace import xp
-from kernels.oracle.answer import Answer, Invariants, evaluate
+from kernels.oracle.answer import Answer, AnyCase, Invariants, evaluate
 from kernels.oracle.uncertainty import quantile
 
 
-def compute_outputs(case: Case, *, names: tuple[str, ...]) -> dict[str, AnyArray]:
+def compute_outputs(case: AnyCase, *, names: tuple[str, ...]) -> dict[str, AnyArray]:
     """What a block stores, and no more: the compiler drops what is not asked for."""
     # Numpy has no derivatives.
     compute = _differentiate if any(map(split_elasticity, names)) else _compute
@@ -25,17 +24,17 @@ def compute_outputs(case: Case, *, names: tuple[str, ...]) -> dict[str, AnyArray
 
 
 @compiled("names", numpy=True)
-def _compute(case: Case, *, names: tuple[str, ...]) -> dict[str, AnyArray]:
+def _compute(case: AnyCase, *, names: tuple[str, ...]) -> dict[str, AnyArray]:
     return select_outputs(case, names)
 
 
 @compiled("names")
-def _differentiate(case: Case, *, names: tuple[str, ...]) -> dict[str, AnyArray]:
+def _differentiate(case: AnyCase, *, names: tuple[str, ...]) -> dict[str, AnyArray]:
     return select_outputs(case, names)
 
 
 def select_outputs(
-    case: Case, names: tuple[str, ...], invariants: Invariants | None = None
+    case: AnyCase, names: tuple[str, ...], invariants: Invariants | None = None
 ) -> dict[str, AnyArray]:
     """The outputs as they are stored; of size 1 along dimensions where they do not vary."""
     if not any(map(_split_percentile, names)):

@@ -18,7 +18,7 @@ from kernels.configuration.case import Case
 from kernels.configuration.places import PLACES, scale_parameters
 from kernels.derivatives.slopes import Factors, push_forward
 from kernels.names.stored import ELASTIC, split_elasticity
-from kernels.oracle.answer import evaluate
+from kernels.oracle.answer import AnyCase, LayoutCase, evaluate
 
 # Parts of a case, and fields of them.
 Fields = dict[str, dict[str, Array]]
@@ -28,13 +28,15 @@ Fields = dict[str, dict[str, Array]]
 STEP = 2.0**-24
 
 
-def find_output_slopes(case: Case, names: tuple[str, ...]) -> dict[str, Array]:
+def find_output_slopes(case: AnyCase, names: tuple[str, ...]) -> dict[str, Array]:
     """The outputs of these names that are elasticities [cells], without a unit.
 
     NaN where there is no such configuration, and of what takes no time, which has no logarithm. Of
     choices, those of the best. A case has the slopes of its layers' work in parameters that layers
     depend on.
     """
+    if isinstance(case, LayoutCase):  # a spec with elasticities has no layouts
+        return {}
     asked: dict[str, dict[str, str]] = {}
     for name in names:
         parts = split_elasticity(name)

@@ -3,15 +3,20 @@
 Rules of Megatron-LM (arguments.py, parallel_state.py) and of the papers named at each.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
-from math import isqrt
+from math import gcd, isqrt
 
 import numpy as np
 
 from kernels.layouts.memory import find_idle_modules
 from kernels.layouts.schedules import INTERLEAVES
-from kernels.layouts.transformer import Column, Layouts, Training, Transformer
+from kernels.layouts.transformer import RECOMPUTE, Column, Layouts, Training, Transformer
+
+# What chunks are tried where nobody says.
+CHUNKS = (1, 2, 4)
+DEGREES = ("tensor", "context", "pipeline")
 
 
 def enumerate_layouts(
@@ -24,13 +29,49 @@ def enumerate_layouts(
     sequence: Iterable[int] = (0, 1),
     expert_tensor: Iterable[int] = (0,),
     group: Iterable[int] = (0,),
+    shard: Iterable[int] = (0,),
+    **degrees: Iterable[int],
 ) -> Layouts:
-    """All candidates of so many PEs: tensor x context x pipeline x data, with every setting."""
-    degrees = np.array([*factorise(pes, 4)])
-    lists = (expert, chunks, micro, recompute, zero, sequence, expert_tensor, group)
+    """All candidates of so many PEs: tensor x context x pipeline x data, with every setting.
+
+    degrees: those of DEGREES that may have some values alone.
+    """
+    divided = np.array([*factorise(pes, 4)])
+    for column, name in enumerate(DEGREES):
+        if name in degrees:
+            divided = divided[np.isin(divided[:, column], [*degrees[name]])]
+    lists = (expert, chunks, micro, recompute, zero, sequence, expert_tensor, group, shard)
     settings = np.array([*product(*lists)])
-    rows = (np.repeat(degrees, len(settings), axis=0), np.tile(settings, (len(degrees), 1)))
+    rows = (np.repeat(divided, len(settings), axis=0), np.tile(settings, (len(divided), 1)))
     return Layouts.from_rows(np.hstack(rows))
+
+
+def list_candidates(
+    net: Transformer, pes: int, most: int, lists: Mapping[str, Sequence[int]]
+) -> Layouts:
+    """The layouts of so many PEs that make sense, none of which is another one again.
+
+    most: sequences that replicas share at most. lists: the values of some columns, in the place of
+    all that are usual.
+    """
+    usual: Mapping[str, Sequence[int]] = {
+        "expert": list_divisors(gcd(pes, *(net.experts or (1,)))),
+        "chunks": CHUNKS,
+        "micro": [1 << bit for bit in range(most.bit_length())],
+        "recompute": (0, RECOMPUTE["blocks"]),
+        "zero": range(4),
+        "expert_tensor": (0, 1) if net.experts else (0,),
+        **lists,
+    }
+    layouts = enumerate_layouts(pes, **usual)
+    # Nobody asks for a larger micro-batch than a replica's part of the batch, nor for more parts of
+    # experts than there are ranks.
+    sensible = layouts.micro * layouts.data <= most
+    sensible &= layouts.tensor * layouts.shards % (layouts.etp * layouts.expert) == 0
+    # One chunk a stage has no groups.
+    layouts = replace(layouts, group=np.where(layouts.chunks > 1, layouts.group, 0))
+    stated = {name for name, values in lists.items() if len(values) == 1}
+    return layouts.select(sensible & ~find_repeated(layouts, stated))
 
 
 def factorise(number: int, parts: int) -> Iterator[tuple[int, ...]]:
@@ -49,18 +90,23 @@ def list_divisors(number: int) -> list[int]:
     return sorted({*small, *(number // each for each in small)})
 
 
-def find_repeated(layouts: Layouts) -> Column:
-    """Whether a layout is another one again [layouts]: a setting has nothing to divide."""
-    repeats = (
-        (layouts.sequence > 0) & (layouts.tensor == 1),
-        (layouts.zero > 0) & (layouts.shards == 1),
-        (layouts.chunks > 1) & (layouts.pipeline == 1),
-        layouts.expert_tensor == layouts.tensor,
-        (layouts.group > 0) & ((layouts.chunks == 1) | (layouts.group == layouts.pipeline)),
-        (layouts.shard > 0)
+def find_repeated(layouts: Layouts, stated: Collection[str] = ()) -> Column:
+    """Whether a layout is another one again [layouts]: a setting has nothing to divide.
+
+    stated: columns of one value, which repeat nothing.
+    """
+    repeats = {
+        "sequence": (layouts.sequence > 0) & (layouts.tensor == 1),
+        "zero": (layouts.zero > 0) & (layouts.shards == 1),
+        "chunks": (layouts.chunks > 1) & (layouts.pipeline == 1),
+        "expert_tensor": layouts.expert_tensor == layouts.tensor,
+        "group": (layouts.group > 0)
+        & ((layouts.chunks == 1) | (layouts.group == layouts.pipeline)),
+        "shard": (layouts.shard > 0)
         & ((layouts.zero == 0) | (layouts.shard == layouts.data * layouts.context)),
-    )
-    return np.asarray(np.any(repeats, axis=0))
+    }
+    found = [mask for name, mask in repeats.items() if name not in stated]
+    return np.asarray(np.any(found, axis=0))
 
 
 def find_reasons(net: Transformer, layouts: Layouts, training: Training) -> dict[str, Column]:
@@ -75,7 +121,7 @@ def find_reasons(net: Transformer, layouts: Layouts, training: Training) -> dict
         "kv_heads": np.any([np.maximum(n, t) % np.minimum(n, t) for n in net.kv_heads], axis=0),
         "hidden": net.hidden % t > 0,
         "ffn": _leave(net.ffn, t) | _leave(net.expert_ffn, layouts.etp),
-        "batch": training.batch % (layouts.data * layouts.micro) > 0,
+        "batch": training.find_batch(layouts) % (layouts.data * layouts.micro) > 0,
         "interleaving": (layouts.chunks > 1) & _cannot_interleave(layouts, training),
         "sequence": s % parts > 0,
         "context_heads": by_heads & (c > 1) & _leave((*net.heads, *net.kv_heads), c * t),

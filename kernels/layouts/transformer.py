@@ -109,7 +109,7 @@ class Layouts:
     recompute: bits of RECOMPUTE; zero: the ZeRO stage; sequence: whether norms and dropout are
     divided over tensor, too. group: N of interleaving, micro-batches that follow each other in a
     chunk. shard: ranks that ZeRO divides over, as HSDP does. 0 of expert_tensor: tensor; of group:
-    pipeline; of shard: data x context.
+    pipeline; of shard: data x context. batch: B [sequences], where it differs between layouts.
     """
 
     tensor: Column
@@ -125,6 +125,7 @@ class Layouts:
     expert_tensor: Column
     group: Column
     shard: Column
+    batch: Column | None = None
 
     def __len__(self) -> int:
         return len(self.tensor)
@@ -132,16 +133,17 @@ class Layouts:
     @classmethod
     def from_rows(cls, rows: Column) -> Self:
         """The layouts of rows [layouts, columns]; the last three columns may be left out."""
-        more = np.zeros((len(rows), len(fields(cls)) - rows.shape[1]), int)
+        more = np.zeros((len(rows), len(COLUMNS) - rows.shape[1]), int)
         return cls(*np.ascontiguousarray(np.hstack([rows, more]).T))
 
     def to_rows(self) -> Column:
         """The columns as rows [layouts, columns]."""
-        return np.stack([getattr(self, each.name) for each in fields(self)], axis=1)
+        return np.stack([getattr(self, name) for name in COLUMNS], axis=1)
 
     def select(self, rows: Column) -> Self:
         """The layouts of a mask, or of numbers of rows."""
-        return type(self)(*(getattr(self, each.name)[rows] for each in fields(self)))
+        columns = {name: getattr(self, name)[rows] for name in COLUMNS}
+        return type(self)(**columns, batch=None if self.batch is None else self.batch[rows])
 
     @property
     def pes(self) -> Column:
@@ -176,6 +178,9 @@ class Layouts:
         return shared
 
 
+COLUMNS = tuple(each.name for each in fields(Layouts))[:-1]  # all but the batch
+
+
 @dataclass(frozen=True)
 class Training:
     """How all layouts train.
@@ -197,9 +202,14 @@ class Training:
     dropout: bool = False
     reserved: float = 0.0
 
+    def find_batch(self, layouts: Layouts) -> Column | int:
+        """B [layouts], or one of all."""
+        return self.batch if layouts.batch is None else layouts.batch
+
     def count_micro_batches(self, layouts: Layouts) -> Column:
         """m of an iteration [layouts]."""
-        return self.batch // (layouts.data * layouts.micro)
+        micro_batches: Column = self.find_batch(layouts) // (layouts.data * layouts.micro)
+        return micro_batches
 
     def count_tokens(self, layouts: Layouts) -> Column:
         """u, tokens of a micro-batch on a PE [layouts]."""

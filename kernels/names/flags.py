@@ -19,9 +19,10 @@ class Limit(IntFlag):
     BATCH_EXCEEDS_DATASET = 64  # mark: one iteration has more samples than the data set
     MACHINE_TOO_SMALL = 128  # more PEs than the machine has
     NO_CONVERGENCE = 256  # a global batch that never reaches the target, or is larger than allowed
+    DOES_NOT_DIVIDE = 512  # heads, blocks, a batch ... that the degrees of a layout do not divide
 
 
 MARKS = Limit.UNEVEN | Limit.BATCH_EXCEEDS_DATASET
 FORBIDS = ~MARKS
-# Limits that end scaling along PE counts; a group that does not divide one count does not.
-STOPS = FORBIDS & ~Limit.GROUP_DOES_NOT_DIVIDE
+# Limits that end scaling along PE counts; what does not divide one count does not.
+STOPS = FORBIDS & ~(Limit.GROUP_DOES_NOT_DIVIDE | Limit.DOES_NOT_DIVIDE)

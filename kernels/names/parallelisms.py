@@ -5,7 +5,7 @@ Needs no JAX; the formulas are in `kernels.parallelism`.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Divided = Literal["rows", "filters", "channels", "layers", "operators"]
 SPLITS: dict[Divided, Literal["rows", "weights"]] = {
@@ -105,17 +105,52 @@ KINDS: dict[str, ParallelismFacts] = {
     ),
 }
 
+
+class LayoutFacts(NamedTuple):
+    """Facts of a parallelism of transformers: its meaning and its limit in words."""
+
+    meaning: str
+    limit: str
+
+
+# `kernels.layouts` answers for strategies that name one of these.
+TRANSFORMERS: dict[str, LayoutFacts] = {
+    "tensor": LayoutFacts(
+        "transformers: matrices by columns, then by rows (Megatron)",
+        "t divides heads, features and MLPs; KV heads, or a multiple of them",
+    ),
+    "context": LayoutFacts(
+        "transformers: positions of a sequence; keys and values in a ring",
+        "2 c divides the length of a sequence",
+    ),
+    "expert": LayoutFacts(
+        "transformers: routed experts",
+        "e divides experts, and t c d PEs",
+    ),
+}
+# What such a strategy may say of its layout beside degrees.
+LAYOUT_SETTINGS = ("chunks", "micro", "recompute", "sequence", "zero", "shard", "expert_tensor")
+# Those whose words say that layouts answer: ZeRO alone does not, which other networks have, too.
+LAYOUT_WORDS = tuple(name for name in LAYOUT_SETTINGS if name not in ("zero",))
+# Common strategies of transformers, with what they leave open.
+NAMED = {
+    "megatron": "data+tensor+pipeline:tensor=best,pipeline=best,micro=best,sequence=on,zero=1",
+    "fsdp": "data:micro=best,zero=3",
+    "hsdp": "data:micro=best,zero=3,shard=node",
+}
+
 _SEGMENTED = tuple(name for name, kind in KINDS.items() if kind.segmented)
 _OTHERS = tuple(name for name in KINDS if name not in _SEGMENTED)
 # Inside a replica, from the outermost to those whose PEs are neighbours.
 NESTING = (*_SEGMENTED, *_OTHERS)
 # In the order in which strategies are written.
-WRITTEN = (*_OTHERS, *_SEGMENTED)
+WRITTEN = (*_OTHERS, *TRANSFORMERS, *_SEGMENTED)
 
 # Other names for them.
 ALSO = {
-    "tensor": "'filter' or 'channel', which divide the tensors of layers",
-    "tp": "'filter' or 'channel', which divide the tensors of layers",
+    "tp": "'tensor', of transformers; 'filter' and 'channel' divide other layers",
+    "cp": "'context'",
+    "ep": "'expert'",
     "dp": "'data'",
     "ddp": "'data'",
     "pp": "'pipeline'",
@@ -125,14 +160,17 @@ ALSO = {
         "'data:zero=1', whose replicas divide the optimizer's states, 'data:zero=2' gradients too, "
         "'data:zero=3' weights too",
     ),
-    "megatron": "'filter' and 'channel' in turn, so that one exchange serves two layers; the pair "
-    "is not modelled yet: 'data+filter' and 'data+channel' exchange after each layer",
 }
 
 
 def explain_conflict(names: Sequence[str]) -> str | None:
     """Explain why parallelisms cannot share a replica; None if they can."""
     inside = [name for name in names if name != DATA]
+    laid = [name for name in inside if name in TRANSFORMERS]
+    others = [name for name in inside if name not in (*TRANSFORMERS, "pipeline")]
+    if laid:
+        reason = f"{laid[0]} divides transformers, {{}} the layers of other networks"
+        return reason.format(others[0]) if others else None
     for name in inside:
         if KINDS[name].alone and len(inside) > 1:
             return f"{name} can only be combined with data: {KINDS[name].alone}"

@@ -5,18 +5,19 @@ depends on; `evaluate` is closed-form and runs over all cells. Both are differen
 continuous parameter.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, make_dataclass, replace
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import jax
 
 from kernels.arrays import LIMITS, AnyArray, Cells, Flags, Limits
 from kernels.compiled import compiled, fetch
-from kernels.configuration.case import Case
-from kernels.configuration.run import Times, extend_to_epoch
+from kernels.configuration.case import Case, Training
+from kernels.configuration.run import Run, Times, extend_to_epoch
 from kernels.names.flags import FORBIDS
-from kernels.names.terms import Terms
+from kernels.names.layout_terms import LAYOUT_TERMS
 from kernels.namespace import xp
 from kernels.oracle.exchanges import Paths
 from kernels.oracle.formulas import (
@@ -33,6 +34,11 @@ Tree = TypeVar("Tree")
 # Times with a smaller ratio count as equal, since such differences are rounding.
 SAME = 1 + 1e-9
 
+# A field for each of LAYOUT_TERMS.
+LayoutTerms: Any = jax.tree_util.register_dataclass(
+    make_dataclass("LayoutTerms", list(LAYOUT_TERMS), frozen=True)
+)
+
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
@@ -45,7 +51,7 @@ class Answer:
     epochs_spread, train_spread: of the logarithms of epochs and of the time to the target.
     """
 
-    terms: Terms
+    terms: Any
     compute: Cells
     communication: Cells
     memory: Cells
@@ -75,6 +81,37 @@ class Answer:
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
+class LayoutErrors:
+    """Spreads of the logarithm of a layout's time: of any, and beside another of the same net."""
+
+    spread: Cells
+    rival: Cells
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class LayoutCase:
+    """The case of layouts, with its answer: numpy has computed it, and nothing is compiled.
+
+    columns: numbers of the layout of each cell, by the names of `kernels.layouts.transformer`.
+    uncertainty: None where no spreads are asked for.
+    """
+
+    answer: Answer
+    run: Run
+    columns: Mapping[str, Cells]
+    uncertainty: LayoutErrors | None = None
+    training: Training | None = None
+    # What `best` leaves open has been chosen.
+    choices: tuple[str, ...] = field(default=(), metadata={"static": True})
+
+
+AnyCase = Case | LayoutCase
+Settled = TypeVar("Settled", Case, LayoutCase)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
 class Invariants:
     """Part of stage two that has few dimensions and is computed once, before the cells.
 
@@ -82,12 +119,14 @@ class Invariants:
     """
 
     exists: Flags
-    flags: InvariantFlags
+    flags: InvariantFlags | None
     paths: Paths | None
 
 
-def find_invariants(case: Case) -> Invariants:
+def find_invariants(case: AnyCase) -> Invariants:
     """Compute the invariants of a case."""
+    if isinstance(case, LayoutCase):
+        return Invariants(xp.isfinite(case.answer.compute), None, None)
     run = case.run
     # False if serial has several PEs or a group does not divide p, since p1 is then rounded.
     exists = xp.equal(run.replicas * run.group, run.p) & case.bounds.defined
@@ -97,11 +136,13 @@ def find_invariants(case: Case) -> Invariants:
     return Invariants(exists, flags, find_fixed_paths(case))
 
 
-def evaluate(case: Case, invariants: Invariants | None = None) -> Answer:
+def evaluate(case: AnyCase, invariants: Invariants | None = None) -> Answer:
     """Compute the answer of every cell, for the best of its choices: stage two.
 
     NaN where the configuration cannot exist. invariants: if already computed.
     """
+    if isinstance(case, LayoutCase):
+        return case.answer
     answer = _evaluate_all(case, invariants or find_invariants(case))
     for _ in case.choices:
         answer = choose_answer(answer)
@@ -115,18 +156,20 @@ def choose_answer(choices: Answer) -> Answer:
     return chosen
 
 
-def answer_case(case: Case) -> Answer:
+def answer_case(case: AnyCase) -> Answer:
     """Compute the answer, as numpy arrays."""
     return fetch(_evaluate(case))
 
 
-def settle_choices(case: Case) -> Case:
+def settle_choices(case: Settled) -> Settled:
     """Replace each cell's choices by the best one."""
-    return fetch(_settle_choices(case)) if case.choices else case
+    if isinstance(case, LayoutCase) or not case.choices:
+        return case
+    return fetch(_settle_choices(case))
 
 
 @compiled(numpy=True)
-def _evaluate(case: Case) -> Answer:
+def _evaluate(case: AnyCase) -> Answer:
     return evaluate(case)
 
 
@@ -149,6 +192,7 @@ def take_best(case: Case, tree: Tree) -> Tree:
 def _evaluate_all(case: Case, invariants: Invariants) -> Answer:
     """Compute the answers of all choices."""
     run, exists, training = case.run, invariants.exists, case.training
+    assert invariants.flags is not None  # these are of no layouts
     segmented = mark_segmented(case)
     needed = xp.where(exists, find_memory(case), xp.nan)
     now = _where(exists, time_iteration(case, invariants.paths))

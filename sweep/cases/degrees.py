@@ -26,6 +26,8 @@ def list_degrees(grid: Grid, row: Row, chosen: Mapping[str, int] | None = None) 
     """
     index = locate_row(grid, row)
     strategy = grid.strategies[index[3]]
+    if strategy.laid:
+        return _list_layout(grid, row, index)
     if not {*strategy.choices} <= {*(chosen or {})}:
         from sweep.cases.row_cases import choose_row  # late: imports JAX
 
@@ -41,6 +43,22 @@ def list_degrees(grid: Grid, row: Row, chosen: Mapping[str, int] | None = None) 
         "segment_count": _find_segments(grid, settled, row) if cut else None,
         **({"degrees": degrees} if degrees else {}),
         "global_batch": _count_samples(grid, row, replicas),
+    }
+
+
+def _list_layout(grid: Grid, row: Row, index: Index) -> dict[str, Any]:
+    """The same of a transformer's layout, with its words."""
+    from sweep.cases.row_cases import find_row_cell  # late: JAX comes with it
+
+    cell = find_row_cell(grid, row)
+    degrees = cell.degrees
+    return {
+        "replicas": degrees["data"],
+        "group_size": int(row["pe"]) // degrees["data"],
+        "segment_count": int(cell.training.count_micro_batches(cell.layout)[0]),
+        "degrees": degrees,
+        "layout": cell.words,
+        "global_batch": cell.training.batch,
     }
 
 

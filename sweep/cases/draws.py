@@ -17,7 +17,7 @@ from kernels.configuration.case import Case
 from kernels.configuration.convergence import count_epochs
 from kernels.names.terms import list_terms
 from kernels.namespace import xp
-from kernels.oracle.answer import Answer, evaluate, settle_choices
+from kernels.oracle.answer import Answer, AnyCase, LayoutCase, evaluate, settle_choices
 from kernels.oracle.uncertainty import Errors, add_dimension, add_draws, find_errors
 
 PARTS = (*list_terms("compute"), *list_terms("communication"))
@@ -27,24 +27,36 @@ RIVAL_ERRORS = ("rival_compute", "rival_gradients", "rival_exchange")
 EPOCHS = ("fewest_epochs", "critical_batch")
 
 
-def draw_terms(case: Case) -> dict[str, Floats]:
+def draw_terms(case: AnyCase) -> dict[str, Floats]:
     """Seconds per epoch by term [cells, draw]; NaN as in answers. The case needs an uncertainty.
 
     Groups and segments stay as chosen for the expected parameters.
     """
-    return _add_errors(*answer_draws(settle_choices(case)), ERRORS)
+    return _draw_terms(case, ERRORS)
 
 
-def draw_times(case: Case) -> Floats:
+def draw_times(case: AnyCase) -> Floats:
     """Seconds per epoch [cells, draw]."""
     return _add_terms(draw_terms(case))
 
 
-def draw_both_times(case: Case) -> tuple[Floats, Floats]:
+def draw_both_times(case: AnyCase) -> tuple[Floats, Floats]:
     """Seconds per epoch [cells, draw] of a strategy by itself, and as the rival of another."""
-    drawn = answer_draws(settle_choices(case))
-    times, rival = (_add_terms(_add_errors(*drawn, errors)) for errors in (ERRORS, RIVAL_ERRORS))
+    times, rival = (_add_terms(_draw_terms(case, errors)) for errors in (ERRORS, RIVAL_ERRORS))
     return times, rival
+
+
+def _draw_terms(case: AnyCase, errors: Sequence[str]) -> dict[str, Floats]:
+    """Seconds per epoch by term [cells, draw], with the oracle's errors named `errors`.
+
+    All terms of a layout share one error.
+    """
+    if not isinstance(case, LayoutCase):
+        return _add_errors(*answer_draws(settle_choices(case)), errors)
+    assert case.uncertainty is not None
+    factors = np.exp(case.uncertainty.spread * draw_normals(errors[:1])[:, 0])
+    terms = vars(case.answer.terms)
+    return {name: np.asarray(seconds)[..., None] * factors for name, seconds in terms.items()}
 
 
 def answer_draws(case: Case) -> tuple[Answer, Errors]:

@@ -114,7 +114,7 @@ def find_smallest_group(grid: Grid, index: Index) -> int | None:
     machine's size.
     """
     strategy = grid.strategies[index[3]]
-    if len(strategy.parts) != 1:
+    if len(strategy.parts) != 1 or strategy.laid:
         return None
     sizes = _pad_sizes(_list_sizes(grid, index))
     axis = {"group" if strategy.hybrid else "pe": sizes}

@@ -38,7 +38,7 @@ def list_intervals(grid: Grid, answer: Answer) -> dict[str, Any]:
 def _list_extrapolation(grid: Grid, answer: Answer) -> list[str]:
     """Notes on how a configuration exceeds the calibrated runs."""
     workload = grid.workload(0, 0, 0)
-    if workload is None:
+    if workload is None or grid.strategies[0].laid:  # whose rates hold for any machine
         return []
     system = grid.systems[0]
     if workload.calibrated is None:

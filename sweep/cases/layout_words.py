@@ -2,13 +2,12 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
 from math import prod
 
 import numpy as np
 
 from grids.reading.errors import InputError, shorten
-from kernels.layouts.transformer import RECOMPUTE, Layouts
+from kernels.layouts.transformer import COLUMNS, RECOMPUTE, Layouts
 
 # The word of each column, in the order in which a layout is written.
 WORDS = {
@@ -63,7 +62,7 @@ def parse_layout(text: str, pes: int) -> Layouts:
         given["dp"] = pes // rest
     _expect_product(given, pes)
     columns |= {name: given.get(word, LEAST.get(word, 1)) for word, name in WORDS.items()}
-    return Layouts.from_rows(np.array([[columns[each.name] for each in fields(Layouts)]]))
+    return Layouts.from_rows(np.array([[columns[name] for name in COLUMNS]]))
 
 
 def _read_word(word: str, given: dict[str, int], columns: dict[str, int]) -> None:
@@ -114,5 +113,5 @@ def _expect_product(given: Mapping[str, int], pes: int) -> None:
 
 def list_layouts(layouts: Layouts) -> Iterable[dict[str, int]]:
     """The columns of each layout by name."""
-    names = [each.name for each in fields(Layouts)]
+    names = COLUMNS
     return (dict(zip(names, row, strict=True)) for row in layouts.to_rows().tolist())

@@ -180,4 +180,5 @@ def _pick_nothing(axes: list[str], given: Row, reasons: list[str]) -> Row:
 
 def _count_reasons(lines: Columns) -> list[str]:
     """Names of the limits that forbid cells of lines, the most frequent first."""
-    return rank_reasons({name: int(lines[f"{COUNT}{name}"].sum()) for name in name_limits(FORBIDS)})
+    counts = {name: lines.get(f"{COUNT}{name}") for name in name_limits(FORBIDS)}
+    return rank_reasons({name: int(n.sum()) for name, n in counts.items() if n is not None})

@@ -15,10 +15,10 @@ from scipy.special import ndtr
 from grids.grid import Grid
 from kernels.blocks.outputs import compute_outputs
 from kernels.compiled import compiled
-from kernels.configuration.case import Case
 from kernels.configuration.convergence import spread_ratio
 from kernels.names.statistics import Objective
 from kernels.namespace import xp
+from kernels.oracle.answer import AnyCase, LayoutCase
 from kernels.oracle.uncertainty import draw_times
 from sweep.answers.numbers import finite, name_percentiles, number
 from sweep.answers.objectives import Aim
@@ -68,6 +68,13 @@ def find_chance(grid: Grid, first: Row, second: Row, objective: Objective = "epo
         law = grid.convergences[first["model"], first["dataset"]].law
         unsure = spread_ratio(law, *(number(case.run.global_batch) for case in cases))
     first_times, second_times = map(draw_sample_times, cases)
+    # What errs for all layouts alike ranks none of them.
+    if all(isinstance(case, LayoutCase) for case in cases):
+        rivals = [case.uncertainty.rival for case in cases]
+        first_times, second_times = (
+            (times, rival)
+            for (times, _), rival in zip((first_times, second_times), rivals, strict=True)
+        )
     return _find_chance(first_times, second_times, unsure)
 
 
@@ -81,9 +88,14 @@ def draw_seconds(grid: Grid, row: Row, objective: Objective) -> NDArray[np.float
 
 
 @compiled(numpy=True)
-def draw_sample_times(case: Case) -> tuple[Array, Array]:
+def draw_sample_times(case: AnyCase) -> tuple[Array, Array]:
     """Time per sample over all epochs [draw], and the spread of the oracle's own error."""
-    times, error = draw_times(case)
+    if isinstance(case, LayoutCase):  # its whole uncertainty is the oracle's error
+        assert case.uncertainty is not None
+        answer = case.answer
+        times, error = answer.epoch_time / answer.iterations, case.uncertainty.spread
+    else:
+        times, error = draw_times(case)
     samples = xp.reshape(xp.asarray(case.run.global_batch), ())
     epochs = 1.0 if case.training is None else case.training.count_epochs(samples)
     seconds = xp.ravel(times) / samples * xp.ravel(xp.asarray(epochs))

@@ -92,7 +92,8 @@ def find_pe(grid: Grid, index: Index, cell: Cell) -> int | None:
     """
     count, most = int(cell["pe"]), grid.systems[index[2]].most_pes
     scale = [2.0**n for n in range(most.bit_length())]
-    chooses = "group" in grid.strategies[index[3]].choices
+    strategy = grid.strategies[index[3]]
+    chooses = "group" in strategy.choices or strategy.laid
     if chooses:
         scale = [count * 2.0**n for n in range(-count.bit_length(), most.bit_length())]
     known = {*scale, float(most)}

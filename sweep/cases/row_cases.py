@@ -9,16 +9,17 @@ import numpy as np
 from grids.entries.strategies import Strategy
 from grids.grid import Grid
 from kernels.configuration.case import Case
-from kernels.oracle.answer import Answer, answer_case, settle_choices
+from kernels.oracle.answer import Answer, AnyCase, LayoutCase, answer_case, settle_choices
 from kernels.parallelism.layout import list_degrees
 from sweep.answers.numbers import number
+from sweep.cases.layout_cells import LayoutCell, find_cell
 from sweep.cells.reader import CHOSEN
 from sweep.cells.selection import locate_row
 
 Row = Mapping[str, Any]
 
 
-def build_row_case(grid: Grid, row: Row) -> Case:
+def build_row_case(grid: Grid, row: Row) -> AnyCase:
     """Build the case of a row's labels and axes, with the choices of `best` settled.
 
     `group_size`, `degrees` and `segment_count` are taken from the row if it has them.
@@ -30,13 +31,21 @@ def build_row_case(grid: Grid, row: Row) -> Case:
     return settle_choices(case)
 
 
+def find_row_cell(grid: Grid, row: Row) -> LayoutCell:
+    """The layout of a row's cell, of a strategy that layouts answer for."""
+    case = build_row_case(grid, {name: row[name] for name in grid.dims})
+    assert isinstance(case, LayoutCase)
+    axes = {name: np.array([row[name]], float) for name in grid.axes}
+    return find_cell(grid, case, locate_row(grid, row), axes)
+
+
 def choose_row(grid: Grid, row: Row) -> dict[str, int]:
     """Group, degrees and segments that `best` chooses in a row's cell."""
     strategy = grid.strategies[locate_row(grid, row)[3]]
     return read_choice(build_row_case(grid, {name: row[name] for name in grid.dims}), strategy)
 
 
-def answer_expected(case: Case) -> Answer:
+def answer_expected(case: AnyCase) -> Answer:
     """Answer of the oracle without draws of uncertain parameters."""
     return answer_case(replace(case, uncertainty=None))
 

@@ -12,7 +12,9 @@ from typing import Any
 
 from grids.axes import GENERATORS, Axis, expand_axis
 from grids.entries.parameters import PARAMETERS
-from grids.entries.strategies import TABLE_III, Size, Strategy, parse_strategy
+from grids.entries.strategies import Strategy, parse_strategy
+from grids.entries.strategy_names import TABLE_III
+from grids.entries.strategy_settings import Size
 from grids.grid import Grid
 from grids.names import split_labels
 from grids.outputs import MAIN_OUTPUTS
@@ -108,6 +110,9 @@ def _list_strategies(given: Values | None, parameters: Mapping[str, object]) -> 
 def _open_choices(strategy: Strategy, parameters: Mapping[str, object]) -> str:
     """Label of a strategy whose group, degrees and segments are searched unless given."""
     missing = [name for name in strategy.parts if name not in parameters]
+    if strategy.laid:
+        names = [name for name in (*missing, "micro") if name not in parameters]
+        return replace(strategy, degrees=strategy.complete(dict.fromkeys(names, "best"))).label
     if strategy.hybrid and strategy.group is None and missing and "group" not in parameters:
         strategy = replace(strategy, group="best")
     if strategy.several:

@@ -33,7 +33,9 @@ def read_lines(
     InputError: a summary of another version, or one that lacks a statistic.
     """
     check_version(cube.url, cube.group)
-    missing = [name for name in STATISTICS if name not in cube.statistics]
+    # Counts may be missing: stores do not know flags that are newer.
+    known = (*cube.statistics, *COUNTS)
+    missing = [name for name in STATISTICS if name not in known]
     if missing:
         raise InputError(f"damaged: its summary has no {missing[0]!r}", where=cube.url, advice=ANEW)
     others = {dim: values[chosen[dim]] for dim, values in coordinates.items() if dim != "pe"}
@@ -65,7 +67,7 @@ def join_blocks(parts: Arrays) -> Arrays:
         **{name: values for names in BEST.values() for name, values in _join_best(parts, names)},
         "largest_pe": largest.max(axis=0),
         "forbidden_by": _pick_block(np.where(later, forbidden, 0), later.argmax(axis=0)),
-        **{name: parts[name].sum(axis=0) for name in COUNTS},
+        **{name: parts[name].sum(axis=0) for name in COUNTS if name in parts},
     }
 
 

@@ -26,7 +26,7 @@ def complete_entries(kind: Literal["model", "dataset", "system"]) -> Completer:
 
 def complete_strategies(incomplete: str) -> list[str]:
     """Complete the strategies of Table III."""
-    from grids.entries.strategies import TABLE_III
+    from grids.entries.strategy_names import TABLE_III
 
     return _complete_last(incomplete, TABLE_III)
 

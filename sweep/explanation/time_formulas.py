@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kernels.names.layout_terms import EVERY_TERM
 from kernels.names.parallelisms import KINDS, ParallelismFacts
 from kernels.names.terms import SECONDS, TERMS
 
@@ -126,7 +127,7 @@ def describe_largest(shares: Mapping[str, float]) -> dict[str, Any]:
     shares: fraction of the time by term.
     """
     binds = max(shares, key=shares.__getitem__)
-    term = TERMS[binds]
+    term = EVERY_TERM[binds]
     return {
         "binds": binds,
         "share": shares[binds],

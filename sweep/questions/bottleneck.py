@@ -8,14 +8,14 @@ import numpy as np
 from grids.grid import Index
 from grids.models.layers import Floats
 from kernels.names.flags import FORBIDS
-from kernels.names.terms import list_terms
+from kernels.names.layout_terms import EVERY_TERM
 from sweep.answers.frames import tabulate
 from sweep.answers.numbers import find_range, name_percentiles, name_range
 from sweep.answers.system_settings import complete_rows
 from sweep.cases.degrees import list_degrees
-from sweep.cases.draws import PARTS, draw_terms
+from sweep.cases.draws import draw_terms
 from sweep.cases.memory_parts import list_memory_parts
-from sweep.cases.row_cases import answer_expected, build_row_case, read_choice
+from sweep.cases.row_cases import answer_expected, build_row_case, find_row_cell, read_choice
 from sweep.cells.selection import Selection
 from sweep.cells.source import Source
 from sweep.cells.space import Space, open_space, take_cell, thin_values, write_cell
@@ -59,7 +59,9 @@ def _list_rows(space: Space, index: Index) -> list[Row]:
     drawn = None if case.uncertainty is None else draw_terms(case)
     shape = tuple(values.size for values in axes.values())
     times = {
-        name: np.broadcast_to(getattr(answer.terms, name), shape).astype(float) for name in PARTS
+        name: np.broadcast_to(seconds, shape).astype(float)
+        for name, seconds in vars(answer.terms).items()
+        if EVERY_TERM[name].part != "hidden"
     }
     limit, memory = (np.broadcast_to(part, shape) for part in (answer.limit, answer.memory))
     rows = []
@@ -86,12 +88,17 @@ def _describe_cell(seconds: dict[str, float], flags: int, memory: float) -> Row:
     return {
         "epoch_time": total,
         **describe_largest(shares),
-        "computing": sum(shares[name] for name in list_terms("compute")),
+        "computing": sum_computing(shares),
         "shares": {name: share for name, share in shares.items() if share > 0},
         "memory": memory,
         "feasible": not flags & FORBIDS,
         "limit": name_limits(flags),
     }
+
+
+def sum_computing(shares: Mapping[str, Any]) -> Any:
+    """The shares of terms of compute together."""
+    return sum(share for name, share in shares.items() if EVERY_TERM[name].part == "compute")
 
 
 def _list_ranges(row: Row, drawn: Mapping[str, Floats]) -> Row:
@@ -105,7 +112,7 @@ def _list_ranges(row: Row, drawn: Mapping[str, Floats]) -> Row:
     largest = np.max([*shares.values()], axis=0)
     return {
         **name_range("share", shares[row["binds"]]),
-        **name_range("computing", sum(shares[name] for name in list_terms("compute"))),
+        **name_range("computing", sum_computing(shares)),
         **{
             key: {name: ends[n] for name, ends in ranges.items()}
             for n, key in enumerate(name_percentiles("shares"))
@@ -116,6 +123,9 @@ def _list_ranges(row: Row, drawn: Mapping[str, Floats]) -> Row:
 
 def _list_parts(space: Space, index: Index, row: Row) -> Row:
     """Degrees of a row, and its memory by part [B]."""
+    if space.strategy(index).laid:
+        parts = find_row_cell(space.grid, row).measure_parts()
+        return list_degrees(space.grid, row) | {"memory_parts": parts}
     case = build_row_case(space.grid, row)
     degrees = list_degrees(space.grid, row, read_choice(case, space.grid.strategies[index[3]]))
     return degrees | {"memory_parts": list_memory_parts(space.grid, case, index[2])["memory_parts"]}

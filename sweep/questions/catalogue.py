@@ -8,13 +8,14 @@ from typing import Any
 from grids.entries.datasets import Dataset
 from grids.entries.parameters import PARAMETERS
 from grids.entries.precision import PrecisionName
-from grids.entries.strategies import LIMIT, MEANING, parse_strategy
+from grids.entries.strategies import parse_strategy
+from grids.entries.strategy_names import LIMIT, MEANING
 from grids.entries.systems import System
 from grids.library import Model, find
 from grids.models.architecture import Architecture
 from grids.names import list_names
 from grids.reading.errors import InputError, ShapeError
-from kernels.names.parallelisms import WRITTEN, explain_conflict
+from kernels.names.parallelisms import NAMED, WRITTEN, explain_conflict
 
 Row = dict[str, Any]
 HERE = Path()
@@ -111,10 +112,16 @@ def list_strategies(name: str | None = None) -> list[Row]:
         {"strategy": base, "meaning": meaning, "limit": LIMIT[base]}
         for base, meaning in MEANING.items()
     ]
-    rows = [*single, *(_describe_pair(*pair) for pair in combinations(WRITTEN, 2))]
+    named = [
+        {"strategy": each, "meaning": f"transformers: {strategy}", "limit": "as its parts"}
+        for each, strategy in NAMED.items()
+    ]
+    rows = [*single, *named, *(_describe_pair(*pair) for pair in combinations(WRITTEN, 2))]
     if name is None:
         return rows
     strategy = parse_strategy(name)
+    if name in NAMED:
+        return [row for row in named if row["strategy"] == name]
     whole = [row for row in rows if row["strategy"] == strategy.base]
     return whole or [row for row in rows if row["strategy"] in strategy.parts]
 

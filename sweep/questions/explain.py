@@ -13,14 +13,17 @@ from grids.grid import Grid
 from kernels.configuration.case import Case
 from kernels.names.terms import TERMS
 from kernels.options import Algorithm
+from kernels.oracle.answer import LayoutCase
 from kernels.oracle.exchanges import count_sent
 from kernels.parallelism.layout import count_steps
 from kernels.work.group import GroupWork
 from sweep.answers.numbers import finite, number
 from sweep.cases.fits import find_smallest_group
+from sweep.cases.layout_cells import find_cell
 from sweep.cells.configuration import ONLY, Configuration
 from sweep.explanation.launch import describe_launch
 from sweep.explanation.layer_rows import list_layers
+from sweep.explanation.layout_formulas import explain_layout
 from sweep.explanation.memory_formulas import list_memory_formulas
 from sweep.explanation.symbols import list_symbols
 from sweep.explanation.time_formulas import Formula, describe_largest, select_formulas
@@ -67,6 +70,8 @@ def explain_grid(grid: Grid) -> Row:
     predicted |= {"smallest_group": find_smallest_group(grid, ONLY)}
     if case is None or predicted["epoch_time"] is None:
         return predicted | NOTHING
+    if isinstance(case, LayoutCase):
+        return predicted | explain_layout(find_cell(grid, case, ONLY), predicted)
     # A case only has sums over layers: divide the layers again, with the choices settled.
     strategy = grid.strategies[0].settle(predicted | predicted["degrees"])
     groups = grid.groups(ONLY, strategy=strategy)

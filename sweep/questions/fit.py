@@ -2,40 +2,34 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from math import gcd, inf
+from math import inf
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
 from grids.entries.datasets import LENGTH
-from grids.entries.parameters import PARAMETERS
 from grids.entries.precision import RECIPES
 from grids.entries.systems import System
+from grids.inputs.layout_machine import find_reserved
 from grids.library import Model, find
 from grids.models.transformers import read_transformer
 from grids.reading.errors import InputError, shorten
-from kernels.layouts.enumerate import (
-    enumerate_layouts,
-    find_reasons,
-    find_repeated,
-    list_divisors,
-)
+from kernels.layouts.enumerate import CHUNKS, find_reasons, find_repeated, list_candidates
 from kernels.layouts.schedules import INTERLEAVES, PLAIN
 from kernels.layouts.transformer import Layouts, Training, Transformer
 from kernels.names.recipes import Recipe
 from sweep.answers.types.fitting import FitAnswer
+from sweep.cases.layout_reasons import describe_reason, find_remedy
 from sweep.cases.layout_words import list_layouts, parse_layout, parse_recompute
 from sweep.explanation.layout_launch import write_launch
 from sweep.explanation.layout_memory import explain_memory
 from sweep.explanation.layout_run import Run
 from sweep.questions.fit_candidates import Candidates
-from sweep.questions.fit_reasons import describe_reason, find_remedy
 from sweep.questions.layout_times import LayoutTimes, Target
 
 LEAST_BATCH = 1024  # sequences: about what GPT-3 and Llama 2 were trained with
 MOST_BATCH, MOST_LENGTH = 2**20, 2**24
-CHUNKS = (1, 2, 4)
 LOSS_PARTS = 8  # of a chunked loss, as torchtune has it
 Loss = Literal["whole", "plain", "chunked", "fused"]
 # Bytes of a logit besides its own in the recipe and, if these are fewer than 4, a copy in fp32:
@@ -94,10 +88,10 @@ def fit(
         fused_attention=attention == "fused",
         logit_bytes=_count_logit_bytes(loss, recipe),
         loss_parts=LOSS_PARTS if loss == "chunked" else 1,
-        reserved=_find_reserved(machine),
+        reserved=find_reserved(machine),
     )
     if layout is None:
-        candidates = list_candidates(net, pe, training, recompute, group or 0)
+        candidates = _list_candidates(net, pe, training, recompute, group or 0)
         candidates = _shard(candidates, shard, machine)
     else:
         if (recompute, shard, group) != (None, None, None):
@@ -194,36 +188,18 @@ def _find_length(net: Transformer, length: int | None) -> int:
     return net.length
 
 
-def _find_reserved(machine: System) -> float:
-    """Memory of a PE that no tensor has [B], as the machine oracle has it."""
-    prior = PARAMETERS["reserved"].prior
-    assert prior
-    return prior.median[machine.precision]
-
-
-def list_candidates(
+def _list_candidates(
     net: Transformer, pe: int, training: Training, recompute: Sequence[str] | None, group: int
 ) -> Layouts:
     """The layouts that are looked at: none is another one again."""
     # Fused attention keeps no scores that it would help to compute again.
     usual = ("none", *(() if training.fused_attention else ("core_attn",)), "blocks")
-    layouts = enumerate_layouts(
-        pe,
-        expert=list_divisors(gcd(pe, *(net.experts or (1,)))),
-        chunks=CHUNKS if training.schedule == INTERLEAVES else (1,),
-        micro=[1 << bit for bit in range(training.batch.bit_length())],
-        recompute=sorted({parse_recompute(text) for text in recompute or usual}),
-        zero=range(4),
-        expert_tensor=(0, 1) if net.experts else (0,),
-        group=(group,),
-    )
-    # Nobody asks for a larger micro-batch than a replica's part of the batch, nor for more parts of
-    # experts than there are ranks.
-    sensible = layouts.micro * layouts.data <= training.batch
-    sensible &= layouts.tensor * layouts.shards % (layouts.etp * layouts.expert) == 0
-    # One chunk a stage has no groups.
-    layouts = replace(layouts, group=np.where(layouts.chunks > 1, layouts.group, 0))
-    return layouts.select(sensible & ~find_repeated(layouts))
+    lists = {
+        "chunks": CHUNKS if training.schedule == INTERLEAVES else (1,),
+        "recompute": sorted({parse_recompute(text) for text in recompute or usual}),
+        "group": (group,),
+    }
+    return list_candidates(net, pe, training.batch, lists)
 
 
 def read_shard(text: str | None) -> int | Literal["node"] | None:

@@ -1,6 +1,5 @@
 """Candidate layouts of `fit`: which of them fit, at what micro-batch, and what stops the others."""
 
-from dataclasses import fields
 from functools import cached_property
 
 import numpy as np
@@ -9,11 +8,11 @@ from grids.entries.systems import System
 from kernels.layouts.enumerate import find_marks, find_reasons
 from kernels.layouts.memory import measure_memory
 from kernels.layouts.time import TERMS
-from kernels.layouts.transformer import Column, Layouts, Training, Transformer
+from kernels.layouts.transformer import COLUMNS, Column, Layouts, Training, Transformer
 from sweep.answers.types.fitting import LayoutRow, LoserRow, TimeParts
+from sweep.cases.layout_reasons import find_remedy
 from sweep.cases.layout_words import list_layouts, name_recompute, write_layout
 from sweep.questions.fit_changes import list_changes
-from sweep.questions.fit_reasons import find_remedy
 from sweep.questions.layout_times import LayoutTimes, compare
 
 # What a micro-batch, ... may be instead, for a layout that does not fit.
@@ -117,8 +116,8 @@ class Candidates:
     def _places(self) -> dict[str, Column]:
         """The place of each layout's value among those of its column."""
         return {
-            each.name: np.unique(getattr(self._layouts, each.name), return_inverse=True)[1]
-            for each in fields(Layouts)
+            name: np.unique(getattr(self._layouts, name), return_inverse=True)[1]
+            for name in COLUMNS
         }
 
     def _number(self, *left_out: str) -> Column:

@@ -1,11 +1,10 @@
 """Layouts that are a change, or two, away from another."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import fields
 
 import numpy as np
 
-from kernels.layouts.transformer import RECOMPUTE, Layouts, Training
+from kernels.layouts.transformer import COLUMNS, RECOMPUTE, Layouts, Training
 from sweep.cases.layout_words import list_layouts
 
 Columns = dict[str, int]
@@ -25,7 +24,7 @@ def list_changes(layout: Layouts, training: Training, fits: bool) -> Iterator[La
 
 def _make_layouts(rows: Iterable[Columns]) -> Layouts:
     """The layouts of columns by name."""
-    names = [each.name for each in fields(Layouts)]
+    names = COLUMNS
     table = [[row[name] for name in names] for row in rows]
     return Layouts.from_rows(np.array(table, int).reshape(-1, len(names)))
 

@@ -7,9 +7,10 @@ from scipy.special import ndtr
 
 from grids.entries.systems import System
 from grids.entries.transformer_rates import RIVAL_SPREAD, SPREAD, read_rates
-from kernels.layouts.time import TERMS, count_model_flops, count_recomputed_flops, time_iteration
+from grids.inputs.layout_machine import read_network
+from kernels.layouts.answers import add_seconds, time_layouts
+from kernels.layouts.time import TERMS, count_model_flops, count_recomputed_flops
 from kernels.layouts.transformer import Column, Layouts, Training, Transformer
-from kernels.machine.network import Network
 from kernels.names.stored import PERCENTILES
 from sweep.answers.types.fitting import TimeParts
 
@@ -42,12 +43,11 @@ class LayoutTimes:
 
     def time(self, layouts: Layouts) -> Column:
         """Seconds of an iteration by TERMS [terms, layouts]."""
-        terms = time_iteration(self._net, layouts, self._training, self._rates, self._network)
-        return np.stack([terms[name] for name in TERMS])
+        return time_layouts(self._net, layouts, self._training, self._rates, self._network)
 
     def describe(self, layout: Layouts, terms: Column) -> TimeParts:
         """The time of one layout by TERMS [terms], and what follows from it."""
-        seconds, pes = float(terms.sum()), int(layout.pes[0])
+        seconds, pes = float(sum(add_seconds(terms))), int(layout.pes[0])
         low, high = (float(np.exp(PERCENTILES[n] * SPREAD)) for n in (10, 90))
         tokens = self._training.batch * self._training.length / seconds
         flops = count_model_flops(self._net, self._training)
@@ -74,19 +74,3 @@ class LayoutTimes:
 def compare(first: float, second: float) -> float:
     """The probability that the first of two layouts takes less time, of predicted seconds."""
     return float(ndtr(np.log(second / first) / (RIVAL_SPREAD * np.sqrt(2))))
-
-
-def read_network(machine: System) -> Network:
-    """The levels of a machine, and the links of its nodes."""
-    return Network(
-        span=np.array([level.pes for level in machine.levels], float),
-        latency=np.array([level.latency for level in machine.levels]),
-        bandwidth=np.array([level.bandwidth for level in machine.levels]),
-        pes_per_node=float(machine.pes_per_node),
-        links_per_node=float(machine.links_per_node),
-        staging_latency=0.0,
-        staging_bandwidth=np.inf,
-        phi_halo=1.0,
-        phi_gather=1.0,
-        oversubscription=np.array([level.oversubscription for level in machine.levels]),
-    )

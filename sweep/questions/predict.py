@@ -9,8 +9,7 @@ from grids.inputs.case import Workload
 from grids.models.profiles import describe_profile
 from kernels.configuration.case import Case
 from kernels.names.flags import FORBIDS
-from kernels.names.terms import TERMS
-from kernels.oracle.answer import Answer, answer_case, settle_choices
+from kernels.oracle.answer import Answer, AnyCase, LayoutCase, answer_case, settle_choices
 from kernels.parallelism.layout import list_degrees
 from sweep.answers.numbers import finite, number
 from sweep.answers.types.facts import list_fields
@@ -18,6 +17,7 @@ from sweep.answers.types.prediction import Prediction
 from sweep.cases.case_numbers import parameters
 from sweep.cases.fits import find_smallest_group
 from sweep.cases.intervals import list_intervals
+from sweep.cases.layout_cells import find_cell
 from sweep.cases.memory_parts import list_memory_parts
 from sweep.cells.configuration import ONLY, Configuration, expect_mapping
 from sweep.cells.design_space import has_several, make_product
@@ -69,7 +69,7 @@ def predict_grid(grid: Grid) -> dict[str, Any]:
     return describe_case(grid, choose_case(grid))
 
 
-def choose_case(grid: Grid) -> Case | None:
+def choose_case(grid: Grid) -> AnyCase | None:
     """Case of the one configuration of `grid`, with the choices of `best` settled.
 
     None if the samples do not fit the model.
@@ -79,7 +79,7 @@ def choose_case(grid: Grid) -> Case | None:
     return None if case is None else settle_choices(case)
 
 
-def describe_case(grid: Grid, case: Case | None) -> dict[str, Any]:
+def describe_case(grid: Grid, case: AnyCase | None) -> dict[str, Any]:
     """Answer for the case that `choose_case` made of `grid`."""
     place = {
         **{dim: labels[0] for dim, labels in grid.labels.items()},
@@ -105,15 +105,15 @@ MISFIT: dict[str, Any] = {
 }
 
 
-def _describe(grid: Grid, case: Case, answer: Answer) -> dict[str, Any]:
+def _describe(grid: Grid, case: AnyCase, answer: Answer) -> dict[str, Any]:
     """Answer for a case of one cell with settled choices."""
+    describe = _describe_layout if isinstance(case, LayoutCase) else _describe_group
     iterations = number(answer.iterations)
     comp, comm = number(answer.compute), number(answer.communication)
     flags = int(number(answer.limit))
     return {
         "replicas": int(number(answer.replicas)),
         "group": int(number(answer.group)),
-        "degrees": _list_degrees(grid, case),
         "segments": int(number(answer.segments)),
         "batch": number(answer.batch),
         "global_batch": number(answer.global_batch),
@@ -127,13 +127,36 @@ def _describe(grid: Grid, case: Case, answer: Answer) -> dict[str, Any]:
         "iteration_comp_time": finite(comp / iterations),
         "iteration_comm_time": finite(comm / iterations),
         "memory": finite(number(answer.memory)),
-        **list_memory_parts(grid, case),
         "feasible": not flags & FORBIDS,
         "limit": name_limits(flags),
         **describe_basis(grid),
-        "terms": {name: finite(number(getattr(answer.terms, name))) for name in TERMS},
-        "parameters": parameters(case),
+        "terms": {name: finite(number(value)) for name, value in vars(answer.terms).items()},
+        **describe(grid, case),
         **list_intervals(grid, answer),
+    }
+
+
+def _describe_group(grid: Grid, case: Case) -> dict[str, Any]:
+    """The degrees of a group, its memory by part, and what formulas were evaluated with."""
+    return {
+        "degrees": _list_degrees(grid, case),
+        **list_memory_parts(grid, case),
+        "parameters": parameters(case),
+    }
+
+
+def _describe_layout(grid: Grid, case: LayoutCase) -> dict[str, Any]:
+    """The same of a transformer's layout; its largest micro-batch is no question of the batch."""
+    cell = find_cell(grid, case, ONLY)
+    return {
+        # Of an epoch, over its iterations, they would have another last bit.
+        **{name: finite(seconds) for name, seconds in cell.find_times().items()},
+        "layout": cell.words,
+        "degrees": cell.degrees,
+        "memory_parts": cell.measure_parts(),
+        "largest_batch": None,
+        "parameters": cell.list_parameters(),
+        "obstacles": cell.list_obstacles(),
     }
 
 

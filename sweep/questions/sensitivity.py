@@ -30,7 +30,7 @@ from sweep.answers.numbers import number
 from sweep.answers.system_settings import complete_rows
 from sweep.cases.case_numbers import UPGRADABLE, read_value
 from sweep.cases.degrees import list_degrees
-from sweep.cases.row_cases import build_row_case
+from sweep.cases.row_cases import build_row_case, find_row_cell
 from sweep.cells.selection import Selection
 from sweep.cells.source import Source
 from sweep.cells.space import Space, open_space, write_cell
@@ -77,6 +77,9 @@ sensitivity = tabulate("sensitivity", list_sensitivities)
 def _list_rows(space: Space, index: Index, cell: dict[str, float]) -> Iterator[Row]:
     """Yield the rows of one cell; none if it is forbidden."""
     place: Row = space.name(index) | write_cell(cell)
+    if space.strategy(index).laid:
+        yield from (place | row for row in list_layout_slopes(space.grid, place))
+        return
     case, division = build_stages(space.grid, index, place)
     if int(number(answer_case(case).limit)) & FORBIDS:
         return
@@ -86,28 +89,56 @@ def _list_rows(space: Space, index: Index, cell: dict[str, float]) -> Iterator[R
         # Skip parameters that the oracle does not take.
         if abs(elasticity) > NOTHING and PARAMETERS[name].oracle in (None, space.grid.spec.oracle)
     }
-    upgrades = _list_upgrades(case, elasticities)
+    values = {name: read_value(case, name) for name in elasticities}
+    upgrades = _list_upgrades(values, elasticities)
     changes = find_changes(case, division, upgrades)
-    rows = [
+    yield from (place | row for row in _make_rows(values, elasticities, upgrades, changes))
+
+
+def list_layout_slopes(grid: Grid, place: Row) -> list[Row]:
+    """The rows of a cell that layouts answer for, whose machine has few parameters."""
+    cell = find_row_cell(grid, place)
+    if cell.is_forbidden:
+        return []
+    values = {name: cell.read_parameter(name) for name in cell.SLOPED}
+    steps = [(name, step) for step in (STEP, STEP**2) for name in values]
+    elasticities = _find_slopes(tuple(values), cell.find_ratios(steps))
+    elasticities = {name: slope for name, slope in elasticities.items() if abs(slope) > NOTHING}
+    upgrades = _list_upgrades(values, elasticities)
+    ratios = cell.find_ratios([*upgrades.items()])
+    changes = dict(zip(upgrades, (ratios - 1).tolist(), strict=True))
+    return _make_rows(values, elasticities, upgrades, changes)
+
+
+def _make_rows(
+    values: Mapping[str, float],
+    elasticities: Mapping[str, float],
+    upgrades: Mapping[str, float],
+    changes: Mapping[str, float],
+) -> list[Row]:
+    """A row for each parameter that the time depends on, the largest gain first."""
+    rows: list[Row] = [
         {
             "parameter": name,
-            "value": read_value(case, name),
+            "value": values[name],
             "elasticity": elasticity,
             "upgrade": UPGRADES[upgrades[name]] if name in upgrades else None,
             "change": changes.get(name),
         }
         for name, elasticity in elasticities.items()
     ]
-    yield from (place | row for row in sorted(rows, key=lambda row: row["change"] or 0.0))
+    return sorted(rows, key=lambda row: row["change"] or 0.0)
 
 
-def _list_upgrades(case: Case, elasticities: Mapping[str, float]) -> dict[str, float]:
+def _list_upgrades(
+    values: Mapping[str, float], elasticities: Mapping[str, float]
+) -> dict[str, float]:
     """Factor of each parameter that saves time, if the new value is within bounds."""
     factors = {name: HALF if slope > 0 else DOUBLE for name, slope in elasticities.items()}
     return {
         name: factor
         for name, factor in factors.items()
-        if PARAMETERS[name].low <= factor * read_value(case, name) <= PARAMETERS[name].high
+        if PARAMETERS[name].low <= factor * values[name] <= PARAMETERS[name].high
     }
 
 
@@ -130,7 +161,12 @@ def find_elasticities(case: Case, division: Division) -> dict[str, float]:
     names = [name for name in UPGRADABLE if 0 < abs(read_value(case, name)) < np.inf]
     # Steps go up only, since counts of tiles jump below. The second step cancels the curvature.
     steps = [(name, step) for step in (STEP, STEP**2) for name in names]
-    near, far = np.log(_find_ratios(case, division, steps)).reshape(2, -1)
+    return _find_slopes(names, _find_ratios(case, division, steps))
+
+
+def _find_slopes(names: Sequence[str], ratios: Floats) -> dict[str, float]:
+    """Elasticities of the ratios after a step of each parameter, then after two of each."""
+    near, far = np.log(ratios).reshape(2, -1)
     slopes = (4 * near - far) / (2 * np.log(STEP))
     return {
         name: float(slope) for name, slope in zip(names, slopes, strict=True) if np.isfinite(slope)

@@ -49,6 +49,9 @@ def _print(explanation: dict[str, Any]) -> None:
     parts = [_lay_out_part(row) for row in explanation["memory_formulas"]]
     print_table(parts, "Memory of the fullest PE")
     print_table(list(map(_lay_out_symbol, explanation["symbols"])), "Symbols")
+    if explanation["launch"] is None:
+        print("Launch lines, and layouts near it: paradl fit --layout")
+        return
     launch = list_launch_lines(explanation["launch"])
     print_table([{"": key, "value": text} for key, text in launch], "Launch")
     print(f"{len(explanation['layers'])} layers: --layers-table")

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from grids.entries.strategies import LIMIT, parse_strategy
+from grids.entries.strategies import parse_strategy
+from grids.entries.strategy_names import LIMIT
 from grids.inputs.divisors import divisors
 from kernels.names.flags import FORBIDS
 from sweep.cube.variables import name_limits
@@ -48,6 +49,8 @@ def _state_limits(answer: dict[str, Any]) -> list[str]:
     strategy = parse_strategy(answer["strategy"])
     if strategy.serial:
         return ["serial runs on one PE"]
+    if strategy.laid:
+        return list(answer["obstacles"])
     names = strategy.parts if strategy.several else [strategy.base]
     return [f"the limit of {name}: {LIMIT[name]}" for name in names]
 
@@ -55,5 +58,6 @@ def _state_limits(answer: dict[str, Any]) -> list[str]:
 ADVICE = {
     "memory": _fit_memory,
     "group_does_not_divide": _list_group_sizes,
+    "does_not_divide": lambda answer: answer["obstacles"],
     "too_many_pes": _state_limits,
 }

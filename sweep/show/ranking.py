@@ -17,7 +17,7 @@ from sweep.show.tables import print_table
 
 # Columns after a row's labels and axes; JSON and CSV have all there are.
 SHOWN = (
-    *("degrees", "group_size", "segment_count", "precision", "software", "global_batch"),
+    *("degrees", "layout", "group_size", "segment_count", "precision", "software", "global_batch"),
     *("epochs", "train_time", "epoch_time", "cost", "memory"),
 )
 HEADS = {"group_size": "group", "segment_count": "segments"}
@@ -77,7 +77,10 @@ def _describe_winner(row: Row, goal: str) -> Row:
     return {
         **{HEADS.get(key, key): row.get(key) for key in order},
         "strategy": shorten_label(row["strategy"]),
-        "degrees": " x ".join(f"{name} {n}" for name, n in row.get("degrees", {}).items()) or None,
+        # A layout's words say its degrees, too.
+        "degrees": None
+        if row.get("layout")
+        else " x ".join(f"{name} {n}" for name, n in row.get("degrees", {}).items()) or None,
         INTERVAL: next(filter(None, ends), None),
         "marks": row["limit"] or None,
     }

@@ -8,7 +8,7 @@ import pytest
 from grids.entries.choices import Choices
 from grids.entries.parameters import PARAMETERS
 from grids.entries.quantity import Parameter
-from grids.entries.strategies import TABLE_III
+from grids.entries.strategy_names import TABLE_III
 from grids.outputs import MAIN_OUTPUTS
 from grids.reading.errors import InputError
 from grids.spec import Spec, read_spec, validate_spec

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, NotRequired, TypedDict
 
-from kernels.names.terms import TERMS
+from kernels.names.layout_terms import EVERY_TERM
 from sweep.answers.types import words
 from sweep.answers.types.facts import AnswerType, Fact
 
@@ -48,7 +48,7 @@ class Prediction(words.PlaceLabels):
     convergence: Annotated[str, Fact("the measured epochs that were used, or why none were")]
     notes: words.Notes
     terms: Annotated[
-        dict[str, float | None], Fact("time per epoch by term", "s/epoch", names=tuple(TERMS))
+        dict[str, float | None], Fact("time per epoch by term", "s/epoch", names=tuple(EVERY_TERM))
     ]
     parameters: Annotated[
         dict[str, float | None], Fact("parameter values used in the formulas", words.OF_PARAMETER)
@@ -68,6 +68,8 @@ class Prediction(words.PlaceLabels):
         Annotated[int, Fact("PEs in the smallest group that fits; 0: none fits; null: no groups")]
         | None
     )
+    layout: NotRequired[Annotated[str, Fact("layout of a transformer in words")]]
+    obstacles: NotRequired[Annotated[list[str], Fact("rules that the layout breaks")]]
     samples: NotRequired[Annotated[float, Fact("samples per epoch")]]
     iterations: NotRequired[Annotated[float, Fact("iterations per epoch")]]
 

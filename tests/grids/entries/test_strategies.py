@@ -2,7 +2,8 @@
 
 import pytest
 
-from grids.entries.strategies import LIMIT, MEANING, TABLE_III, Strategy, parse_strategy
+from grids.entries.strategies import Strategy, parse_strategy
+from grids.entries.strategy_names import LIMIT, MEANING, TABLE_III
 from grids.reading.errors import InputError
 
 
@@ -100,7 +101,10 @@ def test_what_is_chosen_takes_the_place_of_best(text, choices, settled) -> None:
 def test_every_strategy_is_explained() -> None:
     assert MEANING.keys() == LIMIT.keys()
     assert len(TABLE_III) == 10
-    assert {*MEANING} - {*TABLE_III} == {"placement", "data+placement"}
+    assert {*MEANING} - {*TABLE_III} == {
+        *("placement", "data+placement"),
+        *("data+tensor", "data+context", "data+expert"),
+    }
 
 
 @pytest.mark.parametrize(
@@ -150,7 +154,7 @@ def test_a_place_leads_the_message() -> None:
         parse_strategy("dta", "axes.strategy")
 
 
-@pytest.mark.parametrize("text", ["fsdp", "data+fsdp", "zero-3"])
+@pytest.mark.parametrize("text", ["data+fsdp", "zero-3"])
 def test_sharded_states_have_a_setting(text):
     with pytest.raises(InputError, match="data:zero=3"):
         parse_strategy(text)

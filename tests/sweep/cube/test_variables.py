@@ -18,8 +18,8 @@ def test_what_is_not_written_cannot_exist():
 def test_flags_have_names():
     assert name_limits(0) == []
     assert name_limits(Limit.MEMORY | Limit.UNEVEN) == ["memory", "uneven"]
-    assert VARIABLES["limit"].attributes["flag_masks"] == [2**n for n in range(9)]
-    assert len(VARIABLES["limit"].attributes["flag_meanings"].split()) == 9
+    assert VARIABLES["limit"].attributes["flag_masks"] == [2**n for n in range(10)]
+    assert len(VARIABLES["limit"].attributes["flag_meanings"].split()) == 10
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 
-from grids.entries.strategies import MEANING
+from grids.entries.strategy_names import MEANING
 from sweep.plots import breakdown, memory
 from sweep.plots.looks import LOOKS, VARIANTS, choose_ink, choose_looks, measure_lightness
 

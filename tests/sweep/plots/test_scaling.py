@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sweep
-from grids.entries.strategies import MEANING
+from grids.entries.strategy_names import MEANING
 from grids.reading.errors import InputError
 from sweep.errors import NothingFeasibleError
 from sweep.plots.looks import choose_looks

@@ -1,6 +1,6 @@
 import pytest
 
-from grids.entries.strategies import MEANING
+from grids.entries.strategy_names import MEANING
 from grids.reading.errors import InputError
 from sweep.questions import catalogue
 

@@ -1,0 +1,65 @@
+"""Names of strategies: what each means, its limit, and how the parallelisms in it are ordered."""
+
+from grids.reading.errors import InputError, shorten, suggest_name
+from kernels.names.parallelisms import (
+    ALSO,
+    DATA,
+    KINDS,
+    TRANSFORMERS,
+    WRITTEN,
+    explain_conflict,
+)
+
+_TABLE_III = [name for name, kind in KINDS.items() if kind.table_iii]
+_OTHERS = [name for name in KINDS if name not in _TABLE_III]
+
+
+def _list_hybrids(names: list[str]) -> dict[str, str]:
+    return {f"data+{name}": f"{name} inside a replica, data across replicas" for name in names}
+
+
+# Of one parallelism inside a replica at most; several may be combined.
+MEANING = {
+    "serial": "one PE",
+    "data": "samples divided, weights replicated; gradients all-reduced",
+    **{name: KINDS[name].meaning for name in _TABLE_III},
+    **_list_hybrids(_TABLE_III),
+    **{name: KINDS[name].meaning for name in _OTHERS},
+    **_list_hybrids(_OTHERS),
+    **{f"data+{name}": kind.meaning for name, kind in TRANSFORMERS.items()},
+}
+
+# Those of Table III, which a spec has by default: to place operators takes seconds a model.
+TABLE_III = ("serial", "data", *_TABLE_III, *_list_hybrids(_TABLE_III))
+
+# In words, for the catalogue; `kernels/oracle/limits.py` computes them.
+LIMIT = {
+    "serial": "p = 1",
+    "data": "p <= B",
+    **{name: kind.limit for name, kind in KINDS.items()},
+    **{f"data+{name}": f"p1 <= B, p2 as {name}" for name in KINDS},
+    **{f"data+{name}": kind.limit for name, kind in TRANSFORMERS.items()},
+}
+
+
+def order_parts(base: str, where: str) -> str:
+    """`data+filter` of `filter+data`: which of them is inside is no choice."""
+    names = [part.strip() for part in base.split("+")]
+    ordered = [name for name in (DATA, *WRITTEN) if name in names]
+    if base in MEANING or sorted(names) != sorted(ordered):
+        if base not in MEANING:
+            raise InputError(f"unknown strategy {shorten(base)}", where=where, advice=_advise(base))
+        return base
+    conflict = explain_conflict(ordered)
+    if conflict is not None:
+        advice = "'paradl strategies' lists what can be combined"
+        raise InputError(f"no strategy {shorten(base)}: {conflict}", where=where, advice=advice)
+    return "+".join(ordered)
+
+
+def _advise(base: str) -> str:
+    """Advice on a name that is no strategy's."""
+    # Stages and versions are written behind a name: zero-3, fsdp2.
+    parts = (part.strip().rstrip("-123") for part in base.casefold().split("+"))
+    inner = next((part for part in parts if part in ALSO), None)
+    return suggest_name(base, MEANING) if inner is None else f"{inner} is {ALSO[inner]}"

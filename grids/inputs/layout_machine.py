@@ -1,0 +1,81 @@
+"""A machine as layouts take it: rates of a PE, links, bytes; and how a transformer trains on it."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from grids.entries.parameters import PARAMETERS
+from grids.entries.precision import RECIPES
+from grids.entries.systems import System
+from grids.entries.transformer_rates import FITTED, make_rates, read_rates
+from grids.reading.errors import InputError
+from kernels.layouts.time import Rates
+from kernels.layouts.transformer import Training, Transformer
+from kernels.machine.network import Network
+
+# Parameters of a machine that times of layouts know; others leave these as they are.
+KNOWN = (
+    *("intra_bandwidth", "inter_bandwidth", "intra_latency", "inter_latency"),
+    *("peak_flops", "memory_bandwidth", "reserved"),
+)
+# The recipe of bytes a parameter of a system's precision.
+OF_PRECISION = {"bf16": "bf16", "amp": "fp16", "fp32": "fp32"}
+
+
+def find_recipe(system: System) -> str:
+    """The recipe's name. InputError: of a precision that has none."""
+    if system.precision not in OF_PRECISION:
+        raise InputError(
+            f"times of layouts are not predicted in {system.precision}",
+            where=f"system {system.name}",
+            advice="write 'precision=bf16' behind its name",
+        )
+    return OF_PRECISION[system.precision]
+
+
+def read_machine(system: System, precision: str, given: Mapping[str, float]) -> Rates:
+    """The rates of a PE in a recipe's peak; given: parameters in the place of the system's."""
+    rates = read_rates(system, precision)
+    if not {"peak_flops", "memory_bandwidth"} & {*given}:
+        return rates
+    peak = given.get("peak_flops", rates.peak)
+    return make_rates(peak, given.get("memory_bandwidth", rates.bandwidth), FITTED)
+
+
+def read_network(system: System, given: Mapping[str, float] | None = None) -> Network:
+    """The levels of a machine, and the links of its nodes; given: as of `read_machine`."""
+    known = given or {}
+    places = ["intra", *["inter"] * (len(system.levels) - 1)]
+    levels = [*zip(places, system.levels, strict=True)]
+    return Network(
+        span=np.array([level.pes for level in system.levels], float),
+        latency=np.array([known.get(f"{at}_latency", level.latency) for at, level in levels]),
+        bandwidth=np.array([known.get(f"{at}_bandwidth", level.bandwidth) for at, level in levels]),
+        pes_per_node=float(system.pes_per_node),
+        links_per_node=float(system.links_per_node),
+        staging_latency=0.0,
+        staging_bandwidth=np.inf,
+        phi_halo=1.0,
+        phi_gather=1.0,
+        oversubscription=np.array([level.oversubscription for level in system.levels]),
+    )
+
+
+def find_reserved(system: System) -> float:
+    """Memory of a PE that no tensor has [B], as the machine oracle has it."""
+    prior = PARAMETERS["reserved"].prior
+    assert prior
+    return prior.median[system.precision]
+
+
+def make_training(
+    system: System, net: Transformer, length: int, schedule: str, reserved: float | None
+) -> Training:
+    """How a layout of a strategy trains; B is a column of its layouts."""
+    return Training(
+        batch=0,
+        length=net.length or length,
+        recipe=RECIPES[find_recipe(system)],
+        schedule=schedule,
+        reserved=find_reserved(system) if reserved is None else reserved,
+    )

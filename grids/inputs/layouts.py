@@ -1,0 +1,285 @@
+"""Cases of layouts: all cells of a transformer's strategy, answered in numpy at once.
+
+What a strategy leaves open as `best` is chosen for each cell: of all candidates that are allowed
+the one of least time, as groups are by `kernels.oracle.answer`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grids.convergence.entry import Convergence
+from grids.entries.datasets import Dataset
+from grids.entries.layout_parameters import NODE
+from grids.entries.parameters import DEFAULTS
+from grids.entries.strategies import Strategy
+from grids.entries.systems import System
+from grids.entries.transformer_rates import RIVAL_SPREAD, SPREAD
+from grids.inputs.layout_machine import (
+    KNOWN,
+    find_recipe,
+    make_training,
+    read_machine,
+    read_network,
+)
+from grids.inputs.training import build_training, find_largest_batch
+from grids.inputs.values import Settings, Values
+from grids.models.layers import Floats
+from kernels.arrays import LIMITS
+from kernels.batches import global_batch, iterations
+from kernels.configuration.run import Run
+from kernels.layouts.answers import LayoutAnswers, add_seconds, answer_layouts
+from kernels.layouts.enumerate import list_candidates
+from kernels.layouts.transformer import COLUMNS, Layouts, Transformer
+from kernels.names.flags import FORBIDS, Limit
+from kernels.names.parallelisms import TRANSFORMERS
+from kernels.namespace import use_numpy
+from kernels.oracle.answer import Answer, LayoutCase, LayoutErrors, LayoutTerms
+from kernels.oracle.uncertainty import Spread
+
+Numbers = NDArray[np.int64]
+DEGREES = (*TRANSFORMERS, "pipeline")
+# Columns that a strategy does not name have these values; data is what is left of PEs.
+USUAL = {name: int(DEFAULTS.get(name, 1)) for name in COLUMNS} | {"group": 0}
+
+
+@dataclass(frozen=True)
+class LayoutSpace:
+    """The cells of a strategy, of a network on a system: their layouts, and how they train."""
+
+    net: Transformer
+    data: Dataset
+    system: System
+    strategy: Strategy
+    values: Values
+    settings: Settings
+
+    @property
+    def length(self) -> int:
+        """Tokens of a sequence, or extents of an image."""
+        return self.data.shape[1]
+
+    @property
+    def samples(self) -> int:
+        """Samples of an epoch."""
+        return self.data.samples
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of what cells differ in."""
+        names = ("pe", "batch", "memory_capacity", "max_global_batch", *KNOWN, *USUAL)
+        given = [self.values.get(name).shape for name in names if name in self.values]
+        return np.broadcast_shapes(*given)
+
+    def flatten(self, name: str, default: float | None = None) -> Floats:
+        """A parameter's value of each cell [cells]."""
+        return np.broadcast_to(self.values.get(name, default), self.shape).ravel()
+
+    @cached_property
+    def fixed(self) -> dict[str, Numbers]:
+        """Columns of a layout that the strategy or a parameter states [cells]."""
+        stated = dict(self.strategy.degrees)
+        names = [name for name in USUAL if name != "data"]
+        columns = {}
+        for name in names:
+            size = stated.get(name)
+            # Of a parallelism that the strategy does not have, an axis does not say anything.
+            if size is None and name in self.values and self.has(name):
+                columns[name] = self.flatten(name).astype(int)
+            elif size != "best":
+                number = USUAL[name] if size is None else int(size)
+                columns[name] = np.full(prod(self.shape), number)
+        return columns
+
+    def has(self, name: str) -> bool:
+        """True if a setting is one of the strategy's: not the degree of what it does not name."""
+        return name in self.strategy.parts or name not in DEGREES
+
+    @property
+    def open(self) -> tuple[str, ...]:
+        """Columns that are left to each cell."""
+        return tuple(name for name in USUAL if name != "data" and name not in self.fixed)
+
+    def find_batch(self, data: Numbers, cell: Numbers) -> Numbers:
+        """B of layouts of so many replicas, at these cells."""
+        batch = self.flatten("batch").astype(int)[cell]
+        return np.asarray(global_batch(batch, data, self.settings.scaling))
+
+    def list_candidates(self) -> tuple[Layouts, Numbers, NDArray[np.bool_]]:
+        """All layouts to look at, the number of each one's cell, and whether it is of its PEs."""
+        pe = self.flatten("pe").astype(int)
+        if not self.open:
+            rows, cell = self._make_rows(pe, self.fixed), np.arange(pe.size)
+        else:
+            rows, cell = self._expand(pe)
+        layouts = Layouts.from_rows(rows)
+        group = layouts.tensor * layouts.context * layouts.pipeline
+        exists = (pe[cell] % group == 0) & (pe[cell] >= group)
+        data = np.where(exists, pe[cell] // group, 1)
+        layouts = replace(layouts, data=data, batch=self.find_batch(data, cell))
+        return replace(layouts, shard=self._count_ranks(layouts)), cell, exists
+
+    def _make_rows(self, pe: Numbers, columns: Mapping[str, Numbers]) -> Numbers:
+        """The columns in the order of layouts; data comes later."""
+        rows = [columns.get(name, np.ones_like(pe)) for name in COLUMNS]
+        return np.stack([row[: pe.size] for row in rows], axis=1)
+
+    def _expand(self, pe: Numbers) -> tuple[Numbers, Numbers]:
+        """The rows of candidates, and the cell of each."""
+        known = np.stack([pe, *self.fixed.values()], axis=1)
+        distinct, place = np.unique(known, axis=0, return_inverse=True)
+        order = np.argsort(place.reshape(-1), kind="stable")
+        counts = np.bincount(place.reshape(-1), minlength=len(distinct))
+        batch, weak = int(self.flatten("batch").max()), self.settings.scaling == "weak"
+        micro = [1 << bit for bit in range(batch.bit_length())]
+        rows, cells = [], []
+        for values, cells_of in zip(distinct, np.split(order, np.cumsum(counts)[:-1]), strict=True):
+            pes, *columns = values.tolist()
+            lists = {"micro": micro} | {
+                name: (n,) for name, n in zip(self.fixed, columns, strict=True)
+            }
+            some = list_candidates(self.net, pes, pes * batch if weak else batch, lists).to_rows()
+            if not len(some):  # what forbids the one that is stated says why
+                some = self._make_rows(np.ones(1, int), {n: np.array(v) for n, v in lists.items()})
+            rows.append(np.tile(some, (cells_of.size, 1)))
+            cells.append(np.repeat(cells_of, len(some)))
+        return np.concatenate(rows), np.concatenate(cells)
+
+    def _count_ranks(self, layouts: Layouts) -> Numbers:
+        """Ranks that ZeRO divides over; 0: all. A node's are those that its PEs leave."""
+        whole = layouts.data * layouts.context
+        in_node = np.gcd(whole, np.maximum(self.system.pes_per_node // layouts.tensor, 1))
+        ranks = np.where(layouts.shard == NODE, in_node, layouts.shard)
+        return np.where((layouts.zero > 0) & (ranks != whole), ranks, 0)
+
+    def answer(self, layouts: Layouts, cell: Numbers) -> LayoutAnswers:
+        """The answers of layouts at their cells, of each machine that there is apart."""
+        given = [name for name in KNOWN if name in self.values]
+        table = np.stack([self.flatten(name)[cell] for name in given] or [np.zeros(cell.size)])
+        distinct, place = np.unique(table, axis=1, return_inverse=True)
+        parts = []
+        for number, values in enumerate(distinct.T.tolist()):
+            rows = np.flatnonzero(place.reshape(-1) == number)
+            machine = dict(zip(given, values, strict=False))
+            parts.append((rows, self.answer_machine(layouts.select(rows), machine)))
+        if len(parts) == 1:
+            return parts[0][1]
+        order = np.argsort(np.concatenate([rows for rows, _ in parts]), kind="stable")
+        joined = zip(*(part for _, part in parts), strict=True)
+        return LayoutAnswers(*(np.concatenate(each, axis=-1)[..., order] for each in joined))
+
+    def answer_machine(self, layouts: Layouts, given: Mapping[str, float]) -> LayoutAnswers:
+        """The answers of layouts on the system with some parameters in the place of its own."""
+        training = make_training(
+            self.system, self.net, self.length, self.strategy.schedule, given.get("reserved")
+        )
+        rates = read_machine(self.system, find_recipe(self.system), given)
+        return answer_layouts(self.net, layouts, training, rates, read_network(self.system, given))
+
+    def flag(
+        self, answers: LayoutAnswers, layouts: Layouts, cell: Numbers, exists: NDArray[np.bool_]
+    ) -> Numbers:
+        """All flags [layouts]; of degrees that do not divide PEs there is no more to say."""
+        capacity = self.flatten("memory_capacity", self.system.pe.memory_capacity)[cell]
+        assert layouts.batch is not None
+        flags = (
+            (answers.memory > capacity, Limit.MEMORY),
+            (self.flatten("pe")[cell] > self.system.most_pes, Limit.MACHINE_TOO_SMALL),
+            (layouts.batch > self.samples, Limit.BATCH_EXCEEDS_DATASET),
+        )
+        limit = answers.limit + sum(mask * int(flag) for mask, flag in flags)
+        return np.where(exists, limit, int(Limit.GROUP_DOES_NOT_DIVIDE))
+
+
+def build_layout_case(space: LayoutSpace, law: Convergence | None) -> LayoutCase:
+    """The case of all cells, with the layouts that are the fastest of those allowed."""
+    layouts, cell, exists = space.list_candidates()
+    answers = space.answer(layouts, cell)
+    limit = space.flag(answers, layouts, cell, exists)
+    seconds = np.where(exists, answers.seconds, np.nan)
+    rounding = space.settings.options.iterations
+    assert layouts.batch is not None
+    epochs = np.maximum(iterations(np.asarray(float(space.samples)), layouts.batch, rounding), 1.0)
+    if space.open:
+        best = _pick(cell, seconds.sum(axis=0) * epochs, limit)
+        layouts, limit, epochs = layouts.select(best), limit[best], epochs[best]
+        seconds, exists = seconds[:, best], exists[best]
+        answers = answers._replace(memory=answers.memory[best])
+    memory = np.where(exists, answers.memory, np.nan)
+    return _make_case(space, layouts, seconds * epochs, memory, limit, epochs, law)
+
+
+def _make_case(
+    space: LayoutSpace,
+    layouts: Layouts,
+    seconds: Floats,
+    memory: Floats,
+    limit: Numbers,
+    epochs: Floats,
+    law: Convergence | None,
+) -> LayoutCase:
+    """The case of a layout for each cell. seconds: of an epoch by TERMS; epochs: its iterations."""
+    values, rank = space.values, space.values.rank
+    columns = {name: getattr(layouts, name).reshape(space.shape) for name in COLUMNS}
+    passes = layouts.batch // (layouts.data * layouts.micro) if layouts.batch is not None else 1
+    run = Run(
+        p=values.get("pe"),
+        replicas=columns["data"].astype(float),
+        degrees={name: columns[name].astype(float) for name in space.strategy.parts},
+        spec_batch=values.get("batch"),
+        samples=np.asarray(float(space.samples)),
+        segments=np.reshape(passes, space.shape).astype(float),
+        delta=np.ones((1,) * rank),
+        gamma=np.ones((1,) * rank),
+        phi=np.ones((1,) * rank),
+        gradient_delta=np.ones((1,) * rank),
+        accumulate=np.ones((1,) * rank),
+        largest_batch=find_largest_batch(law, values),
+        scaling=space.settings.scaling,
+    )
+    flags = limit.reshape(space.shape)
+    if run.largest_batch is not None:
+        flags = flags | np.where(run.global_batch > run.largest_batch, int(Limit.NO_CONVERGENCE), 0)
+    training = build_training(law, values)
+    with use_numpy():
+        reached = training.count_epochs(run.global_batch) if training else None
+        apart = training.spread_epochs(run.global_batch) if training else None
+    spread = np.full((1,) * rank, SPREAD) if space.settings.draws else None
+    group = layouts.tensor * layouts.context * layouts.pipeline
+    compute, communication = add_seconds(seconds)
+    answer = Answer(
+        terms=LayoutTerms(*(term.reshape(space.shape) for term in seconds)),
+        compute=compute.reshape(space.shape),
+        communication=communication.reshape(space.shape),
+        memory=memory.reshape(space.shape),
+        limit=flags.astype(LIMITS),
+        replicas=run.replicas,
+        group=group.reshape(space.shape).astype(float),
+        segments=run.segments,
+        batch=run.batch,
+        global_batch=run.global_batch,
+        iterations=epochs.reshape(space.shape),
+        spread=None if spread is None else Spread(spread, spread, spread),
+        epochs=reached,
+        epochs_spread=apart,
+        train_spread=None if spread is None or apart is None else np.hypot(spread, apart),
+    )
+    unsure = LayoutErrors(np.asarray(SPREAD), np.asarray(RIVAL_SPREAD))
+    return LayoutCase(
+        answer=answer,
+        run=run,
+        columns=columns,
+        uncertainty=unsure if space.settings.draws else None,
+        training=training,
+    )
+
+
+def _pick(cell: Numbers, times: Floats, limit: Numbers) -> Numbers:
+    """The candidate of each cell that is the fastest of those allowed; else of those that exist."""
+    order = np.lexsort((np.where(np.isnan(times), np.inf, times), (limit & FORBIDS) > 0, cell))
+    _, first = np.unique(cell[order], return_index=True)
+    return order[first]

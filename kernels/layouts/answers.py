@@ -1,0 +1,83 @@
+"""Answers of layouts: seconds of an iteration, memory and limits, of each one alone."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kernels.layouts.enumerate import find_reasons
+from kernels.layouts.memory import measure_memory
+from kernels.layouts.time import TERMS, Rates, time_iteration
+from kernels.layouts.transformer import Column, Layouts, Training, Transformer
+from kernels.machine.network import Network
+from kernels.names.flags import Limit
+from kernels.names.layout_terms import LAYOUT_TERMS
+
+COMPUTING = np.array([LAYOUT_TERMS[name].part == "compute" for name in TERMS])
+# Layouts that are answered at once: of 2**16, arrays of 0.5 MB for each of some 60 numbers.
+MOST = 2**16
+
+
+class LayoutAnswers(NamedTuple):
+    """Seconds of an iteration [terms, layouts], memory of the fullest PE [B] and flags [layouts].
+
+    NaN where a layout does not divide what it should.
+    """
+
+    seconds: Column
+    memory: Column
+    limit: Column
+
+
+def answer_layouts(
+    net: Transformer,
+    layouts: Layouts,
+    training: Training,
+    rates: Rates,
+    network: Network,
+) -> LayoutAnswers:
+    """The answers of layouts, by TERMS; `Limit.MEMORY` is left to whoever knows the capacity."""
+    answers = LayoutAnswers(
+        np.full((len(TERMS), len(layouts)), np.nan),
+        np.full(len(layouts), np.nan),
+        find_limits(net, layouts, training),
+    )
+    rows = np.flatnonzero((answers.limit & ~Limit.UNEVEN) == 0)
+    for start in range(0, len(rows), MOST):
+        part = rows[start : start + MOST]
+        some = layouts.select(part)
+        parts, _ = measure_memory(net, some, training)
+        answers.seconds[:, part] = time_layouts(net, some, training, rates, network)
+        answers.memory[part] = sum(parts.values())
+    return answers
+
+
+def time_layouts(
+    net: Transformer, layouts: Layouts, training: Training, rates: Rates, network: Network
+) -> Column:
+    """Seconds of an iteration by TERMS [terms, layouts]."""
+    # No single one: numpy adds the terms of a column alone in another order than those of many.
+    rows = np.zeros(2, int) if len(layouts) == 1 else np.arange(len(layouts))
+    terms = time_iteration(net, layouts.select(rows), training, rates, network)
+    return np.stack([terms[name][: len(layouts)] for name in TERMS])
+
+
+def add_seconds(seconds: Column) -> tuple[Column, Column]:
+    """Seconds computing and communicating, of seconds [terms, layouts]."""
+    # One after the other: numpy adds columns of one layout in another order than those of many.
+    return sum(seconds[COMPUTING]), sum(seconds[~COMPUTING])
+
+
+def find_limits(net: Transformer, layouts: Layouts, training: Training) -> Column:
+    """Flags of layouts, whatever their time and memory."""
+    reasons = find_reasons(net, layouts, training)
+    too_many = reasons.pop("more_stages_than_blocks")
+    too_small = training.find_batch(layouts) < layouts.data * layouts.micro
+    indivisible = np.any([*reasons.values()], axis=0) & ~too_small
+    uneven = net.blocks % (layouts.pipeline * layouts.chunks) > 0
+    flags = (
+        (too_many, Limit.TOO_MANY_PES),
+        (too_small, Limit.BATCH_TOO_SMALL),
+        (indivisible, Limit.DOES_NOT_DIVIDE),
+        (uneven, Limit.UNEVEN),
+    )
+    return np.asarray(np.sum([mask * int(flag) for mask, flag in flags], axis=0))

@@ -1,0 +1,112 @@
+"""Terms of layouts: the parts of an iteration's time of a transformer, as `Terms` are of others.
+
+Formulas: docs/transformers.md, Time. Symbols: u tokens of a micro-batch on a PE, m micro-batches, W
+a PE's parameters; degrees t, c, e, p, d. Named without JAX, and computed in `kernels.layouts.time`.
+"""
+
+from dataclasses import replace
+
+from kernels.names.terms import SECONDS, TERMS, Kind, Part, Term
+
+
+def _make(part: Part, kind: Kind, meaning: str, why: str, symbols: str) -> Term:
+    return Term(part, "iteration", meaning, kind, why, symbols)
+
+
+LAYOUT_TERMS: dict[str, Term] = {
+    "products": _make(
+        "compute",
+        "work",
+        "time of matrix products, forward and backward",
+        "PEs spend most of their time on matrix products",
+        "3 m sum 2 u w/t (1 + x0/x) / (R peak)",
+    ),
+    "attention": _make(
+        "compute",
+        "work",
+        "time of attention's products of positions with each other",
+        "attention grows with the square of the sequence",
+        "3.5 m u s h/t x 2 / (attention peak) of a fused kernel",
+    ),
+    "elementwise": _make(
+        "compute",
+        "work",
+        "time of norms, activations and sums, which wait for memory",
+        "norms, activations and sums read and write all that the backward pass reads",
+        "m passes x bytes kept / memory bandwidth",
+    ),
+    "logits": _make(
+        "compute",
+        "work",
+        "time of the last matrix",
+        "the last stage multiplies with the whole vocabulary",
+        "3 m 2 u h V/t (1 + x0/x) / (R peak)",
+    ),
+    "recomputation": _make(
+        "compute",
+        "limitation",
+        "time of computing again what was not kept",
+        "the backward pass computes again what memory did not hold",
+        "the forward time of the modules that recompute names",
+    ),
+    "launch_wait": replace(
+        TERMS["launch_wait"],
+        symbols="m ((X^4 + (n o)^4)^(1/4) - X), X the device's time, n layers and o their launch",
+        numbers=SECONDS,
+    ),
+    "tensor_exchange": _make(
+        "communication",
+        "limitation",
+        "time of exchanges of tensor parallelism",
+        "PEs that share matrices exchange activations in every block",
+        "m 4 AR(t, 2 u h) a block; with sequence parallelism an RS and an AG for each",
+    ),
+    "context_exchange": _make(
+        "communication",
+        "limitation",
+        "time of exchanges of keys and values, as far as attention does not hide it",
+        "PEs that share a sequence pass keys and values on",
+        "m (c-1) max(0, 3 P2P(4 u kappa h/t) - attention/c) a block",
+    ),
+    "expert_exchange": _make(
+        "communication",
+        "limitation",
+        "time of sending tokens to their experts and back",
+        "tokens go to their experts and back, forward and backward",
+        "m 4 A2A(e, 2 u k h/t) a block with experts",
+    ),
+    "pipeline_bubble": replace(
+        TERMS["pipeline_bubble"],
+        symbols="(p-1)/v of a micro-batch's time on the slowest stage",
+        numbers=SECONDS,
+    ),
+    "stage_exchange": _make(
+        "communication",
+        "limitation",
+        "time of transfers between stages that fill and empty the pipeline",
+        "activations go from stage to stage",
+        "2 (p-1) P2P(2 u h / sigma)",
+    ),
+    "gradient_exchange": replace(
+        TERMS["gradient_exchange"],
+        symbols="max(0, AR(d c, g W) - hidden), of ZeRO an RS; of its stage 3 of each micro-batch",
+        numbers=SECONDS,
+    ),
+    "weight_gather": _make(
+        "communication",
+        "limitation",
+        "time of gathering weights that ZeRO divides, as far as passes do not hide it",
+        "ranks gather the weights that ZeRO divides among them",
+        "max(0, AG(d c, 2 W) - hidden), of ZeRO 3 forward and backward of each micro-batch",
+    ),
+    "optimizer": _make(
+        "compute",
+        "limitation",
+        "time of the optimizer",
+        "each rank updates its part of the states, however few samples it has",
+        "W/ranks (g + 2 states + w) / memory bandwidth",
+    ),
+}
+
+# Terms of all answers by name: those that share one share its words.
+EVERY_TERM = TERMS | LAYOUT_TERMS

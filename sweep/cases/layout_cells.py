@@ -1,0 +1,157 @@
+"""Layouts of single cells: their degrees in words, memory by part, rates, and what forbids them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from grids.grid import Grid, Index
+from grids.inputs.case import lay_out
+from grids.inputs.layout_machine import (
+    KNOWN,
+    find_recipe,
+    make_training,
+    read_machine,
+    read_network,
+)
+from grids.inputs.layouts import LayoutSpace
+from grids.models.layers import Floats
+from kernels.layouts.answers import add_seconds, answer_layouts
+from kernels.layouts.enumerate import find_reasons
+from kernels.layouts.memory import measure_memory
+from kernels.layouts.time import Rates
+from kernels.layouts.transformer import COLUMNS, Layouts, Training
+from kernels.machine.network import Network
+from kernels.names.flags import FORBIDS
+from kernels.oracle.answer import LayoutCase
+from sweep.cases.layout_reasons import describe_reason
+from sweep.cases.layout_words import list_layouts, write_layout
+
+Step = tuple[str, float]  # a parameter and its factor
+# Parameters of a machine that times follow from, each with what it is of.
+OF_NETWORK = {
+    f"{place}_{field}": (place, field)
+    for place in ("intra", "inter")
+    for field in ("bandwidth", "latency")
+}
+
+
+@dataclass(frozen=True)
+class LayoutCell:
+    """The layout of one cell, and how it trains."""
+
+    space: LayoutSpace
+    layout: Layouts
+    training: Training
+    rates: Rates
+    network: Network
+    limit: int
+
+    # The parameters that there are slopes of.
+    SLOPED: ClassVar = (*OF_NETWORK, "peak_flops", "memory_bandwidth")
+
+    @property
+    def is_forbidden(self) -> bool:
+        """True if anything forbids it."""
+        return bool(self.limit & FORBIDS)
+
+    @property
+    def words(self) -> str:
+        """The layout as people write it."""
+        (columns,) = list_layouts(self.layout)
+        return write_layout(columns)
+
+    @property
+    def degrees(self) -> dict[str, int]:
+        """Into how many parts each parallelism divides PEs, the outermost first."""
+        names = ("pipeline", "data", "context", "tensor", "expert")
+        parts = ("data", *self.space.strategy.parts)
+        return {name: int(getattr(self.layout, name)[0]) for name in names if name in parts}
+
+    def measure_parts(self) -> dict[str, float]:
+        """Memory of the fullest PE by part [B]."""
+        parts, _ = measure_memory(self.space.net, self.layout, self.training)
+        return {name: float(part[0]) for name, part in parts.items() if part[0]}
+
+    def find_times(self) -> dict[str, float]:
+        """Seconds of an iteration: in all, computing and communicating."""
+        answers = answer_layouts(
+            self.space.net, self.layout, self.training, self.rates, self.network
+        )
+        compute, communication = (float(each[0]) for each in add_seconds(answers.seconds))
+        return {
+            "iteration_time": compute + communication,
+            "iteration_comp_time": compute,
+            "iteration_comm_time": communication,
+        }
+
+    def list_obstacles(self) -> list[str]:
+        """What does not divide what, in words."""
+        reasons = find_reasons(self.space.net, self.layout, self.training)
+        (columns,) = list_layouts(self.layout)
+        names = [name for name, mask in reasons.items() if mask[0]]
+        return [describe_reason(name, self.space.net, columns, self.training) for name in names]
+
+    def list_parameters(self) -> dict[str, float]:
+        """The numbers that times were evaluated with, in SI units."""
+        machine = {name: self.read_parameter(name) for name in OF_NETWORK}
+        capacity = float(
+            self.space.flatten("memory_capacity", self.space.system.pe.memory_capacity)[0]
+        )
+        rates = {name: float(value) for name, value in vars(self.rates).items()}
+        peaks = {"peak_flops": rates.pop("peak"), "memory_bandwidth": rates.pop("bandwidth")}
+        return machine | peaks | {"memory_capacity": capacity} | rates
+
+    def read_parameter(self, name: str) -> float:
+        """A parameter's value, of several levels the first."""
+        if name in OF_NETWORK:
+            place, field = OF_NETWORK[name]
+            levels = np.asarray(getattr(self.network, field))
+            return float(levels[min(int(place == "inter"), levels.size - 1)])
+        of_pe = {"peak_flops": self.rates.peak, "memory_bandwidth": self.rates.bandwidth}
+        return float(of_pe[name])
+
+    def find_ratios(self, steps: Sequence[Step]) -> Floats:
+        """The time of an iteration after each step over that before [step]."""
+        times = np.array([self._time({}), *(self._time({name: by}) for name, by in steps)])
+        return times[1:] / times[0]
+
+    def _time(self, factors: Mapping[str, float]) -> float:
+        """Seconds of an iteration with some parameters multiplied."""
+        network, given = self.network, {}
+        for name, factor in factors.items():
+            if name in OF_NETWORK:
+                place, field = OF_NETWORK[name]
+                levels = np.array(getattr(network, field))
+                at = slice(1) if place == "intra" else slice(1, None)
+                levels[at] *= factor
+                network = replace(network, **{field: levels})
+            else:
+                given[name] = factor * self.read_parameter(name)
+        rates = self.rates
+        if given:
+            both = {name: self.read_parameter(name) for name in ("peak_flops", "memory_bandwidth")}
+            system = self.space.system
+            rates = read_machine(system, find_recipe(system), both | given)
+        answers = answer_layouts(self.space.net, self.layout, self.training, rates, network)
+        return float(answers.seconds.sum())
+
+
+def find_cell(
+    grid: Grid, case: LayoutCase, index: Index, axes: Mapping[str, Floats] | None = None
+) -> LayoutCell:
+    """The layout of a case of one cell. axes: its values, as far as they are not the grid's."""
+    space = grid.build(lay_out, index, axes, None)
+    assert space is not None  # its samples fit
+    given = {name: float(space.flatten(name)[0]) for name in KNOWN if name in space.values}
+    columns = (np.ravel(case.columns[name]) for name in COLUMNS)
+    layout = Layouts(*columns, batch=np.ravel(case.run.global_batch).astype(int))
+    system, recipe = space.system, find_recipe(space.system)
+    training = make_training(
+        system, space.net, space.length, space.strategy.schedule, given.get("reserved")
+    )
+    training = replace(training, batch=int(layout.batch[0]) if layout.batch is not None else 0)
+    rates = read_machine(system, recipe, given)
+    limit = int(np.ravel(case.answer.limit)[0])
+    return LayoutCell(space, layout, training, rates, read_network(system, given), limit)

@@ -1,0 +1,88 @@
+"""Formulas of a transformer's layout: of its time by term, of its memory by part."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from kernels.names.layout_terms import LAYOUT_TERMS
+from sweep.cases.layout_cells import LayoutCell
+from sweep.explanation.layout_memory import explain_memory
+from sweep.explanation.time_formulas import describe_largest
+
+Row = dict[str, Any]
+
+# Symbols of formulas: their meaning, and the column or number that they are.
+SYMBOLS = {
+    "t": ("PEs that share each matrix", "tensor"),
+    "c": ("PEs that share each sequence", "context"),
+    "e": ("parts of the routed experts", "expert"),
+    "p": ("stages of the pipeline", "pipeline"),
+    "d": ("replicas", "data"),
+    "m": ("micro-batches of an iteration", "micro_batches"),
+    "u": ("tokens of a micro-batch on a PE", "tokens"),
+    "h": ("features between blocks", "hidden"),
+    "s": ("tokens of a sequence", "length"),
+    "V": ("words of the vocabulary", "vocabulary"),
+    "x0": ("smallest dimension with which products reach half their peak", "half_width"),
+    "R": ("share of the peak that large products reach", "reach"),
+}
+
+
+def explain_layout(cell: LayoutCell, predicted: Mapping[str, Any]) -> Row:
+    """The formulas, memory and symbols of an explanation; a layout has no layers of its own.
+
+    predicted: what `predict` answers of the cell.
+    """
+    times = {name: seconds for name, seconds in predicted["terms"].items() if seconds}
+    shares = {name: seconds / predicted["epoch_time"] for name, seconds in times.items()}
+    return {
+        "sentence": describe_largest(shares)["sentence"],
+        "formulas": [
+            {
+                "term": name,
+                "formula": LAYOUT_TERMS[name].symbols,
+                "numbers": f"{seconds / predicted['iterations']:.6g} s",
+                "seconds_per_iteration": seconds / predicted["iterations"],
+                "seconds_per_epoch": seconds,
+                "part": shares[name],
+            }
+            for name, seconds in times.items()
+        ],
+        "hidden": [],
+        "memory_formulas": _list_memory(cell),
+        "symbols": _list_symbols(cell),
+        "launch": None,
+        "layers": [],
+    }
+
+
+def _list_memory(cell: LayoutCell) -> list[Row]:
+    """A row for each part of the memory, as `fit --layout` has them."""
+    rows = explain_memory(cell.space.net, cell.layout, cell.training)
+    whole = sum(row["memory"] for row in rows)
+    return [
+        {
+            "part": row["part"],
+            "formula": row["formula"],
+            "numbers": row["numbers"],
+            "bytes": row["memory"],
+            "share": row["memory"] / whole,
+        }
+        for row in rows
+    ]
+
+
+def _list_symbols(cell: LayoutCell) -> list[Row]:
+    """A row for each symbol, with its value."""
+    net, layout, training = cell.space.net, cell.layout, cell.training
+    values = {
+        **{name: int(column[0]) for name, column in vars(layout).items()},
+        "micro_batches": int(training.count_micro_batches(layout)[0]),
+        "tokens": float(training.count_tokens(layout)[0]),
+        "length": training.length,
+        **{name: getattr(net, name) for name in ("hidden", "vocabulary")},
+        **vars(cell.rates),
+    }
+    return [
+        {"symbol": symbol, "meaning": meaning, "value": values[name], "unit": "1"}
+        for symbol, (meaning, name) in SYMBOLS.items()
+    ]

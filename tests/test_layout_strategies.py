@@ -1,0 +1,243 @@
+"""Layouts as strategies: every question has the answer of `fit`, and what cannot be is refused."""
+
+import math
+
+import numpy as np
+import pytest
+
+from grids.reading.errors import InputError
+from sweep.cells.configuration import Configuration
+from sweep.cells.design_space import SpaceValues, make_grid
+from sweep.cells.memory_cube import compute_cells
+from sweep.questions.best import rank_strategies
+from sweep.questions.bottleneck import list_bottlenecks
+from sweep.questions.explain import explain
+from sweep.questions.fit import fit
+from sweep.questions.limits import list_limits
+from sweep.questions.predict import predict
+from sweep.questions.sensitivity import list_sensitivities
+
+SYSTEM = "dgx-h100:precision=bf16"
+# A strategy, a network, and the same layout as `fit` takes it, on 16 PEs.
+LAYOUTS = [
+    ("data+tensor:tensor=2,micro=1", "llama2_7b", "tp2 pp1 dp8 mb1"),
+    (
+        "data+tensor+pipeline:tensor=4,pipeline=2,chunks=2,micro=2,recompute=blocks,sequence=on,"
+        "zero=1",
+        "llama2_7b",
+        "tp4 pp2 v2 dp2 mb2 zero1 sp recompute=blocks",
+    ),
+    (
+        "data+context:context=4,micro=1,recompute=core_attn+mlp",
+        "llama2_7b",
+        "tp1 cp4 pp1 dp4 mb1 recompute=core_attn,mlp",
+    ),
+    ("data+expert:expert=8,micro=1,zero=2", "mixtral_8x7b", "tp1 ep8 pp1 dp16 mb1 zero2"),
+    ("fsdp:micro=2", "llama2_7b", "tp1 pp1 dp16 mb2 zero3"),
+    ("hsdp:micro=2", "llama2_7b", "tp1 pp1 dp16 mb2 zero3 shard8"),
+]
+
+
+def predict_strong(strategy, network="llama2_7b", pe=16, batch=256, **more):
+    return predict(
+        network,
+        strategy,
+        pe,
+        batch,
+        system=SYSTEM,
+        dataset="pile",
+        settings={"scaling": "strong", **more},
+    )
+
+
+@pytest.mark.parametrize(("strategy", "network", "layout"), LAYOUTS)
+def test_predict_is_fit_to_the_last_bit(strategy, network, layout):
+    answer = predict_strong(strategy, network)
+    row = fit(network, 16, system="dgx-h100", global_batch=256, layout=layout, by="time")[
+        "smallest"
+    ]
+    assert answer["memory"] == row["memory"]
+    assert answer["layout"] == row["layout"]
+    assert sum(answer["memory_parts"].values()) == pytest.approx(row["memory"], rel=1e-15)
+    if row["time"] is None:  # it does not fit
+        assert answer["limit"] == ["memory"]
+        return
+    time = row["time"]
+    assert answer["iteration_time"] == time["iteration_time"]
+    intervals = answer["intervals"]["iteration_time"]
+    for percent in (10, 90):
+        expected = time[f"iteration_time_p{percent}"]
+        assert intervals[f"p{percent}"] == pytest.approx(expected, rel=1e-15)
+    for name, seconds in time["terms"].items():
+        of_epoch = seconds * answer["iterations"]
+        assert answer["terms"][name] == pytest.approx(of_epoch, rel=1e-15)
+    assert answer["epoch_time"] == pytest.approx(sum(answer["terms"].values()), rel=1e-14)
+
+
+@pytest.mark.parametrize(("strategy", "network", "layout"), LAYOUTS[:2])
+def test_a_cell_of_a_space_is_what_is_predicted(strategy, network, layout):
+    del layout
+    alone = predict_strong(strategy, network)
+    settings = {"scaling": "strong"}
+    options = SpaceValues(
+        network, "8,16,32", "128,256", "pile", SYSTEM, strategy, settings=settings
+    )
+    cell = compute_cells(make_grid(options)).sel(pe=16, batch=256).squeeze()
+    for name in ("comp_time", "comm_time", "memory"):
+        assert cell[name].item() == np.float32(alone[name])
+    assert cell["limit"].item() == 0
+    assert cell["replicas"].item() == alone["replicas"]
+
+
+def test_batches_scale_weakly_by_replicas():
+    strategy = "data+tensor:tensor=2,micro=1"
+    weak = predict("llama2_7b", strategy, 16, 32, system=SYSTEM, dataset="pile")
+    strong = predict_strong(strategy)
+    assert weak["global_batch"] == strong["global_batch"] == 256
+    assert weak["epoch_time"] == strong["epoch_time"]
+
+
+def test_the_best_of_everything_is_the_fastest_layout_that_fits():
+    names = ("tensor", "context", "expert", "pipeline", "chunks", "micro", "recompute")
+    settings = ",".join(f"{name}=best" for name in (*names, "sequence", "zero", "expert_tensor"))
+    strategy = f"data+tensor+context+expert+pipeline:{settings}"
+    answer = predict_strong(strategy, "mixtral_8x7b")
+    fastest = fit("mixtral_8x7b", 16, system="dgx-h100", global_batch=256, by="time")["layouts"][0]
+    assert answer["feasible"]
+    assert answer["iteration_time"] == fastest["time"]["iteration_time"]
+    assert answer["layout"] == fastest["layout"]
+
+
+def test_best_ranks_strategies_and_names_their_layouts():
+    options = SpaceValues("llama2_7b", 64, 16, "pile", SYSTEM, "megatron,fsdp,data+tensor")
+    first, *others = rank_strategies(make_grid(options))
+    assert first["feasible"]
+    assert first["layout"].startswith("tp1 pp1 dp64 ")
+    assert [row["rank"] for row in (first, *others)] == [1, 2, 3]
+    assert 0.49 < first["faster_than_next"] < 1
+    alone = predict("llama2_7b", first["strategy"], 64, 16, system=SYSTEM, dataset="pile")
+    assert first["epoch_time"] == np.float32(alone["comp_time"]) + np.float32(alone["comm_time"])
+    low, high = (alone["intervals"]["iteration_time"][name] for name in ("p10", "p90"))
+    assert first["epoch_time_p10"] == pytest.approx(low * alone["iterations"], rel=1e-6)
+    assert first["epoch_time_p90"] == pytest.approx(high * alone["iterations"], rel=1e-6)
+
+
+def test_limits_say_how_far_layouts_scale():
+    options = SpaceValues("llama2_7b", None, 16, "pile", SYSTEM, "data+tensor:tensor=8,zero=1")
+    (row,) = list_limits(make_grid(options))
+    assert row["largest_pe"] == row["fastest_pe"] == 1024
+    assert row["fastest_time_p10"] < row["fastest_time"] < row["fastest_time_p90"]
+
+
+def test_bottlenecks_name_terms_of_layouts():
+    options = SpaceValues("llama2_7b", "16,32", 16, "pile", SYSTEM, "data+tensor:tensor=8,zero=1")
+    rows = list_bottlenecks(make_grid(options))
+    assert [row["pe"] for row in rows] == [16, 32]
+    for row in rows:
+        assert sum(row["shares"].values()) == pytest.approx(1)
+        assert {"products", "tensor_exchange"} < {*row["shares"]}
+        assert row["computing"] < 1
+        assert row["degrees"]["tensor"] == 8
+        assert sum(row["memory_parts"].values()) == pytest.approx(row["memory"], rel=1e-6)
+
+
+def test_sensitivities_are_differences_of_predictions():
+    strategy = "data+tensor:tensor=8,micro=1,zero=1"
+    options = SpaceValues("llama2_7b", 16, 16, "pile", SYSTEM, strategy)
+    rows = {row["parameter"]: row for row in list_sensitivities(make_grid(options))}
+    assert {"peak_flops", "memory_bandwidth", "intra_bandwidth"} < {*rows}
+    times = [
+        predict(
+            "llama2_7b",
+            strategy,
+            16,
+            16,
+            system=SYSTEM,
+            dataset="pile",
+            parameters={"memory_bandwidth": bandwidth},
+        )["epoch_time"]
+        for bandwidth in (3.35e12, 6.7e12)
+    ]
+    row = rows["memory_bandwidth"]
+    assert row["upgrade"] == "doubled"
+    assert row["change"] == pytest.approx(times[1] / times[0] - 1, rel=1e-9)
+    # A faster PE waits longer for its memory.
+    assert -1 < rows["peak_flops"]["elasticity"] < 0
+
+
+def test_explanations_add_up_and_name_what_symbols_mean():
+    answer = explain("llama2_7b", LAYOUTS[1][0], 16, 32, system=SYSTEM, dataset="pile")
+    assert sum(row["part"] for row in answer["formulas"]) == pytest.approx(1)
+    assert sum(row["bytes"] for row in answer["memory_formulas"]) == pytest.approx(answer["memory"])
+    symbols = {row["symbol"]: row["value"] for row in answer["symbols"]}
+    assert (symbols["t"], symbols["p"], symbols["d"], symbols["m"]) == (4, 2, 2, 16)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "pe", "limit"),
+    [
+        ("data+tensor:tensor=6,micro=1", 12, "does_not_divide"),  # 32 heads
+        ("data+tensor:tensor=8,micro=3", 16, "does_not_divide"),  # 32 samples a replica
+        ("data+tensor:tensor=8,micro=64", 16, "batch_too_small"),
+        ("data+tensor:tensor=8,micro=1", 12, "group_does_not_divide"),
+        ("data+pipeline:pipeline=64,micro=1", 64, "too_many_pes"),  # 32 blocks
+        ("data:micro=8", 16, "memory"),
+        ("data:micro=1,zero=3", 4096, "machine_too_small"),
+    ],
+)
+def test_what_forbids_a_layout_is_a_limit(strategy, pe, limit):
+    answer = predict("llama2_7b", strategy, pe, 32, system=SYSTEM, dataset="pile")
+    assert not answer["feasible"]
+    assert limit in answer["limit"]
+    defined = limit in ("memory", "machine_too_small")
+    assert (answer["epoch_time"] is not None) == defined
+    assert bool(answer["obstacles"]) == (
+        limit in ("does_not_divide", "batch_too_small", "too_many_pes")
+    )
+
+
+@pytest.mark.parametrize(
+    ("network", "dataset", "strategy", "more", "message"),
+    [
+        ("resnet50", "imagenet", "data+tensor:tensor=2", {}, "resnet50 has no blocks of attention"),
+        ("llama2_7b", "pile", "data+tensor", {}, "no degree of tensor"),
+        (
+            "llama2_7b",
+            "pile",
+            "data+tensor:tensor=2",
+            {"oracle": "paper"},
+            "no strategy of Table III",
+        ),
+        (
+            "llama2_7b",
+            "pile",
+            "data+tensor:tensor=2",
+            {"outputs": ["comp_time", "elasticity_epoch_time_inter_bandwidth"]},
+            "elasticities are not computed",
+        ),
+    ],
+)
+def test_what_no_layout_can_be_is_refused(network, dataset, strategy, more, message):
+    wanted = Configuration(network, strategy, 8, 8, SYSTEM, dataset, settings=more)
+    with pytest.raises(InputError, match=message):
+        wanted.grid().case((0, 0, 0, 0))
+
+
+def test_a_degree_of_another_parallelism_is_refused():
+    wanted = Configuration(
+        "llama2_7b", "data+tensor:tensor=2", 8, 8, SYSTEM, "pile", parameters={"context": 2}
+    )
+    with pytest.raises(InputError, match="data\\+tensor\\+context"):
+        wanted.grid()
+
+
+def test_a_layout_of_one_pe_is_data_parallelism_but_for_their_conventions():
+    """Both count the same bytes of activations and of states, each by the conventions of its own:
+    layouts keep gradients in single precision and know no log files, jitter or launches of layers.
+    """
+    layout = predict("llama2_7b", "data:micro=1", 1, 1, system=SYSTEM, dataset="pile")
+    plain = predict("llama2_7b", "data", 1, 1, system=SYSTEM, dataset="pile")
+    assert layout["global_batch"] == plain["global_batch"] == 1
+    assert layout["iterations"] == plain["iterations"]
+    ratio = layout["iteration_time"] / plain["iteration_time"]
+    assert math.exp(-0.7) < ratio < math.exp(0.7)
