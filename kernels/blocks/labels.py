@@ -1,6 +1,6 @@
-"""Labels of points for learners, in one pass: answers, their slopes, their kinks.
+"""Labels of points for learners, in one pass: answers, slopes and kinks.
 
-Times [s an epoch], memory [B]; slopes are elasticities, d log y / d log x.
+Times [s per epoch], memory [B]; slopes are elasticities, d log y / d log x.
 """
 
 from collections.abc import Mapping
@@ -21,10 +21,10 @@ from kernels.oracle.points import Points, evaluate_points, settle_points, take_p
 # Targets with slopes, as attributes of an answer; an epoch's time is the sum of the first two.
 TARGETS = {"comp_time": "compute", "comm_time": "communication", "memory": "memory"}
 EPOCH = "epoch_time"
-# Columns of every row: targets, limits, and the counts that the oracle chose.
+# Columns of every row: targets, limits, and the degrees that the oracle chose.
 ANSWERS = (EPOCH, *TARGETS, "limit", "replicas", "group_size", "segment_count", "global_batch")
 
-# Outputs, and percentiles of them, that a law of epochs is needed for.
+# Outputs that need a law of epochs, as do their percentiles.
 TRAINED = ("epochs", "train_time")
 
 Labels = tuple[dict[str, Array], dict[str, Slopes], Array]
@@ -39,19 +39,18 @@ def label_points(
     outputs: tuple[str, ...] = (),
     marked: bool = False,
 ) -> Labels:
-    """Answers [point] by name, elasticities [point] by target and parameter, marks of kinks.
+    """Return answers [point] by name, elasticities [point] by target and parameter, and kinks.
 
-    rows, values: as `kernels.oracle.points.take_points` has them, or rows with several points
-    each; results are of the same dimensions. parameters: in which there are slopes.
-    outputs: a cube's variables that are answers, too: percentiles, epochs, the time to the target.
-    marked: whether points near a kink are looked for; else none is marked.
+    rows, values: as in `kernels.oracle.points.take_points`, which determine the dimensions of the
+    results. parameters: with slopes. outputs: further variables of a cube: percentiles, epochs, the
+    time to the target. marked: whether to mark points near a kink.
     """
     if not table.case.choices:
         return _label_rows(
             table, rows, values, parameters=parameters, outputs=outputs, marked=marked
         )
-    # In numpy, ahead of any program: with all choices in it, that of the slopes of a pipeline took
-    # twice as long to compile (52 instead of 27 s of two shared cores), and so did the values.
+    # In numpy, before any program: with all choices in it, the program of a pipeline's slopes took
+    # twice as long to compile (52 instead of 27 s on two shared cores), and so did that of values.
     with use_numpy():
         points = fetch(settle_points(take_points(table, rows, values)))
         if not parameters:
@@ -60,10 +59,10 @@ def label_points(
 
 
 def _has_slopes(*_: object, parameters: tuple[str, ...], **__: object) -> bool:
-    """Whether programs take long to compile.
+    """True if programs take long to compile, and so are compiled with less optimisation.
 
-    50,000 rows of 75 networks, nothing compiled yet: 65.6 -> 53.0 s of CPU (a run each, 2026-11).
-    They run a quarter slower (`kernels.compiled`), which 20 million rows lose again.
+    50,000 rows of 75 networks, nothing compiled yet: 65.6 -> 53.0 s of CPU (one run each, 2026-11).
+    Programs run a quarter slower (`kernels.compiled`), which offsets that after 20 million rows.
     """
     return bool(parameters)
 
@@ -91,7 +90,7 @@ def _label(
 def _find_labels(
     points: Points, parameters: tuple[str, ...], outputs: tuple[str, ...], marked: bool
 ) -> Labels:
-    """The labels of points that leave nothing to choose."""
+    """Compute the labels of points without choices."""
     shape = points.shape
     answers = {
         name: xp.broadcast_to(answer, shape)
@@ -99,18 +98,18 @@ def _find_labels(
     }
     if not parameters:
         return answers, {}, xp.zeros(shape, bool)
-    # Targets have slopes; percentiles, whose draws would be differentiated with them, have none.
+    # Percentiles have no slopes, and differentiating their draws would be wasted.
     plain = replace(points, case=replace(points.case, uncertainty=None))
-    of_fields = find_elasticities(plain, tuple(TARGETS.values()), parameters)
-    slopes = {name: of_fields[field] for name, field in TARGETS.items()}
+    elasticities = find_elasticities(plain, tuple(TARGETS.values()), parameters)
+    slopes = {name: elasticities[field] for name, field in TARGETS.items()}
     kinks = jnp.zeros(shape, bool)
     if marked:
-        kinks = jnp.asarray(find_kinks(plain, of_fields))
+        kinks = jnp.asarray(find_kinks(plain, elasticities))
     return answers, {EPOCH: _add_slopes(answers, slopes), **slopes}, kinks
 
 
 def _list_answers(answer: Answer, outputs: tuple[str, ...]) -> dict[str, Cells]:
-    """The part of an answer that is kept, by the names of columns."""
+    """Return the labels in an answer, by column."""
     fields = (answer.epoch_time, answer.compute, answer.communication, answer.memory, answer.limit)
     chosen = (answer.replicas, answer.group, answer.segments, answer.global_batch)
     named = dict(zip(ANSWERS, (*fields, *chosen), strict=True))
@@ -118,18 +117,18 @@ def _list_answers(answer: Answer, outputs: tuple[str, ...]) -> dict[str, Cells]:
 
 
 def _read_output(answer: Answer, name: str) -> Cells:
-    """One of a cube's variables; NaN where a model has no law of epochs."""
-    lacking = name.startswith(TRAINED) and answer.epochs is None
-    return xp.full((), xp.nan) if lacking else read_output(answer, name)
+    """Read a cube's variable; NaN if it needs a law of epochs and the model has none."""
+    is_missing = name.startswith(TRAINED) and answer.epochs is None
+    return xp.full((), xp.nan) if is_missing else read_output(answer, name)
 
 
 def _add_slopes(answers: dict[str, Array], slopes: dict[str, Slopes]) -> Slopes:
-    """The elasticities of a sum: those of its parts, by their shares."""
+    """Return the elasticities of the epoch's time: those of its parts, weighted by their shares."""
     total = answers[EPOCH]
     parts = ("comp_time", "comm_time")
     return {
         name: sum(
-            # A part that is 0 has no slope of its own, and adds none.
+            # The slope of a part that is 0 is NaN, and contributes nothing.
             (
                 jnp.where(answers[part] == 0, 0.0, answers[part] / total * slopes[part][name])
                 for part in parts

@@ -1,10 +1,10 @@
-"""Summaries: what remains of a line of PE counts, how far a strategy scales and what stops it.
+"""Summaries of lines of PE counts: how far a strategy scales, and what stops it.
 
-Minima and maxima along the PE counts, the first dimension of the cells, for every slice across
-them, inside the compiled program. A line comes in parts, the larger PE counts later.
+Minima and maxima along the PE counts, the first dimension of the cells, for every slice, inside the
+compiled program. A line comes in parts, with the larger PE counts later.
 
-One reduction a statistic, each over cells that the cache holds; but those of times, of which there
-are the most, row after row.
+Each statistic is one reduction over cells in the cache, except for those of times, which are the
+most expensive and go row by row.
 """
 
 from dataclasses import dataclass, replace
@@ -18,27 +18,27 @@ from kernels.names.flags import FORBIDS, STOPS, Limit
 from kernels.names.statistics import BEST, COUNTS, STATISTICS, Objective
 from kernels.namespace import in_numpy, repeat, xp
 
-# The flags of a PE count that stands in another part of the line, too: it does not count here. No
+# Flags of a PE count that is also in another part of the line, and does not count here. No real
 # cell has both: a group that does not divide p has no other flag (`kernels.oracle.limits`).
 REPEATED = Limit.GROUP_DOES_NOT_DIVIDE | Limit.UNEVEN
-# No row: beyond the last one.
+# Number of a missing row, beyond the last one.
 NO_ROW = 2**31 - 1
-# Slices from which on rows are looked at one after the other: XLA does not vectorise reductions
-# across them on a CPU. Of 4096 slices a cell takes 0.8 to 1.5 ns of CPU less (paper 3.7 -> 2.8,
-# machine 5.1 -> 3.9; 2026-11), of 256 1.2 ns, of 64 0.5 ns more.
+# From this number of slices on, rows are processed one by one, since XLA does not vectorise
+# reductions across them on a CPU. A cell takes 0.8 to 1.5 ns of CPU less with 4096 slices (paper
+# 3.7 -> 2.8, machine 5.1 -> 3.9; 2026-11), 1.2 ns less with 256, 0.5 ns more with 64.
 STEP_CELLS = 2**8
-# The least time of each slice, its row, and the last row that is efficient.
+# The least time of each slice, its row, and the last efficient row.
 Race = tuple[Array, Array, Array]
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Line:
-    """Answers for PE counts `p`, ascending, along the first dimension of the cells.
+    """Answers for ascending PE counts `p`, along the first dimension of the cells.
 
-    Times [s per epoch], memory [B], flags; enough: PE seconds in which an epoch is still efficient,
-    of size 1 along that dimension. epochs: to the target; None where no law is known. epochs_alone:
-    those on one PE, of size 1 as well.
+    Times [s per epoch], memory [B], flags. enough: PE seconds in which an epoch is still efficient,
+    of size 1 along that dimension. epochs: to the target; None without a law of epochs.
+    epochs_alone: on one PE, also of size 1.
     """
 
     p: Cells
@@ -52,29 +52,28 @@ class Line:
 
     @property
     def row(self) -> Array:
-        """The numbers of the rows, from 0."""
+        """Numbers of the rows, from 0."""
         return _number_rows(self.limit)
 
     @property
     def allowed(self) -> Flags:
-        """What nothing forbids."""
+        """True for feasible PE counts."""
         return xp.equal(self.limit & LIMITS(FORBIDS), 0)
 
     @property
     def epoch_time(self) -> Array:
-        """[s an epoch], in single precision, as cells are stored."""
-        # What is kept is what a reader of the cells finds.
+        """Time of an epoch [s] in single precision."""
+        # As stored, so that summaries agree with the cells.
         return xp.asarray(self.comp_time + self.comm_time, xp.float32)
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Best:
-    """The PE count of the least time that nothing forbids, of each slice; 0 where there is none.
+    """The feasible PE count of the least time, of each slice; 0 if there is none.
 
-    time: of an epoch, or to the target [s], infinite where there is none; comp_time [s an epoch],
-    memory [B] and epochs (NaN where no law is known) at that count. efficient_pe: the largest count
-    that is efficient.
+    time: of an epoch, or to the target [s]; infinite if there is none. comp_time [s per epoch],
+    memory [B], epochs (NaN without a law): at that count. efficient_pe: largest efficient count.
     """
 
     pe: Cells
@@ -88,12 +87,12 @@ class Best:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Summary:
-    """What remains of each slice across a line; PE counts are 0 where there is none.
+    """Summary of each slice across a line; PE counts are 0 if there is none.
 
-    best: by objective; without a law of epochs, none of the time to the target. largest_pe: the
-    largest that nothing forbids; forbidden_by: the flags that forbid the next one, 0 at the end of
-    the axis; counts: how many PE counts each limit forbids or marks, in the order of `Limit`. The
-    last three have size 1 along dimensions where no flags vary.
+    best: by objective; the time to the target only with a law of epochs. largest_pe: largest
+    feasible count. forbidden_by: flags of the next one, 0 at the end of the axis. counts: number of
+    PE counts with each limit or mark, in the order of `Limit`. The last three have size 1 along
+    dimensions where flags do not vary.
     """
 
     best: dict[Objective, Best]
@@ -103,9 +102,9 @@ class Summary:
 
 
 def summarise_nothing(shape: tuple[int, ...], of_limits: tuple[int, ...], trains: bool) -> Summary:
-    """The summary of no PE counts: `shape` slices, of which flags tell `of_limits` apart.
+    """Return the summary of no PE counts: `shape` slices, and `of_limits` slices of flags.
 
-    trains: whether epochs to a target are known.
+    trains: whether there is a law of epochs.
     """
     none = xp.zeros(shape, xp.float32)
     best = Best(
@@ -125,10 +124,10 @@ def summarise_nothing(shape: tuple[int, ...], of_limits: tuple[int, ...], trains
 
 
 def summarise(line: Line) -> Summary:
-    """The summary of a line, or of a part of one; of size 1 along dimensions where none varies."""
+    """Summarise a line or part of one; of size 1 along dimensions where nothing varies."""
     largest = xp.max(xp.where(line.allowed, line.row, -1), axis=0)
     stops = xp.asarray(line.limit & LIMITS(STOPS))
-    # Beyond the largest one that is allowed: gaps below it stop nothing.
+    # Only beyond the largest feasible count: gaps below it do not end scaling.
     stopped = xp.min(xp.where((stops > 0) & (line.row > largest), line.row, NO_ROW), axis=0)
     p = xp.asarray(line.p, float)
     return Summary(
@@ -140,18 +139,21 @@ def summarise(line: Line) -> Summary:
 
 
 def _find_best(line: Line) -> dict[Objective, Best]:
-    """The best PE count by each objective."""
+    """Find the best PE count by each objective."""
     time, enough = line.epoch_time, xp.asarray(line.enough, xp.float32)
     best: dict[Objective, Best] = {"epoch_time": _find_fastest(line, time, enough)}
     if line.epochs is not None:
-        epochs, alone = (xp.asarray(each, xp.float32) for each in (line.epochs, line.epochs_alone))
+        epochs, alone = (
+            xp.asarray(line.epochs, xp.float32),
+            xp.asarray(line.epochs_alone, xp.float32),
+        )
         best["train_time"] = _find_fastest(line, time * epochs, enough * alone)
     return best
 
 
 def _find_fastest(line: Line, time: Array, enough: Array) -> Best:
-    """The PE count of the least time, and the largest in which PE seconds are enough."""
-    # NaN, where there is no such configuration, is no time either.
+    """Find the PE count of the least time, and the largest efficient one."""
+    # NaN, of configurations that do not exist, becomes infinite.
     time = xp.where(line.allowed & xp.isfinite(time), time, xp.inf)
     race = _race_at_once if in_numpy() or time[0].size < STEP_CELLS else _race_by_rows
     least, fastest, efficient = race(time, xp.asarray(line.p, xp.float32), enough)
@@ -168,9 +170,9 @@ def _find_fastest(line: Line, time: Array, enough: Array) -> Best:
 
 
 def _race_at_once(time: Array, p: Array, enough: Array) -> Race:
-    """The least time of each slice, the first row that has it, and the last that is efficient."""
+    """Return the least time of each slice, its first row, and the last efficient row."""
     row, least = _number_rows(time), xp.min(time, axis=0)
-    # Two minima in place of argmin, which XLA does not vectorise on a CPU.
+    # Two minima instead of argmin, which XLA does not vectorise on a CPU.
     fastest = xp.min(xp.where(time == least, row, NO_ROW), axis=0)
     return least, fastest, xp.max(xp.where(time * p <= enough, row, -1), axis=0)
 
@@ -181,7 +183,7 @@ def _number_rows(values: AnyArray) -> Array:
 
 
 def _race_by_rows(time: Array, p: Array, enough: Array) -> Race:
-    """The same, each cell looked at once."""
+    """Return the same, reading each cell once."""
     others = time.shape[1:]
 
     def take(values: Array, number: Cells) -> Array:
@@ -204,9 +206,9 @@ def _race_by_rows(time: Array, p: Array, enough: Array) -> Race:
 
 
 def extend_summary(earlier: Summary, line: Line) -> Summary:
-    """The summary with the PE counts of `line` besides, which are larger."""
+    """Extend a summary by a line of larger PE counts."""
     part: Summary = jax.tree.map(
-        lambda each, like: xp.broadcast_to(each, like.shape).astype(like.dtype),
+        lambda leaf, like: xp.broadcast_to(leaf, like.shape).astype(like.dtype),
         summarise(line),
         earlier,
     )
@@ -214,9 +216,8 @@ def extend_summary(earlier: Summary, line: Line) -> Summary:
 
 
 def merge_summaries(earlier: Summary, later: Summary) -> Summary:
-    """The summary of a line from those of two parts, `later` of the larger PE counts."""
-    # Where nothing of the later part is allowed, the largest is the earlier's, and so is what
-    # forbids the next one.
+    """Merge the summaries of two parts of a line; `later` has the larger PE counts."""
+    # If no later count is feasible, the largest and the flags of the next one are the earlier's.
     stopped = xp.equal(later.largest_pe, 0) & xp.greater(earlier.forbidden_by, 0)
     return Summary(
         best={name: _merge_best(best, later.best[name]) for name, best in earlier.best.items()},
@@ -227,16 +228,16 @@ def merge_summaries(earlier: Summary, later: Summary) -> Summary:
 
 
 def _merge_best(earlier: Best, later: Best) -> Best:
-    # Strictly less: of PE counts as fast as each other the smallest stays, as within a part.
+    # Strictly less: of equally fast PE counts the smallest stays, as within a part.
     is_later = xp.less(later.time, earlier.time)
     best: Best = jax.tree.map(partial(xp.where, is_later), later, earlier)
     return replace(best, efficient_pe=xp.maximum(earlier.efficient_pe, later.efficient_pe))
 
 
 def tabulate(summary: Summary) -> Array:
-    """The statistics, in their order, of every slice: float64 [statistic, slices].
+    """Return the statistics of every slice, in order: float64 [statistic, slices].
 
-    NaN for the times, the memory and the epochs of none.
+    Times, memory and epochs are NaN if there is no feasible PE count.
     """
     values = {"largest_pe": summary.largest_pe, "forbidden_by": summary.forbidden_by}
     values |= dict(zip(COUNTS, xp.asarray(summary.counts), strict=True))
@@ -249,34 +250,33 @@ def tabulate(summary: Summary) -> Array:
 def _name_best(best: Best | None, names: dict[str, str]) -> dict[str, Cells]:
     if best is None:
         return dict.fromkeys(names.values(), xp.nan)
-    some = xp.greater(best.pe, 0)
+    exists = xp.greater(best.pe, 0)
     counts = ("pe", "efficient_pe")
     return {
-        name: value if field in counts else xp.where(some, value, xp.nan)
+        name: value if field in counts else xp.where(exists, value, xp.nan)
         for field, name in names.items()
         for value in [getattr(best, field)]
     }
 
 
 def tabulate_line(line: Line) -> Array:
-    """The statistics of a whole line: float64 [statistic, slices]."""
-    leaves = jax.tree.leaves(line)
-    others = xp.broadcast_shapes(*(xp.shape(each)[1:] for each in leaves))
+    """Return the statistics of a whole line: float64 [statistic, slices]."""
+    others = xp.broadcast_shapes(*(xp.shape(leaf)[1:] for leaf in jax.tree.leaves(line)))
     nothing = summarise_nothing(others, xp.shape(line.limit)[1:], trains=line.epochs is not None)
     return tabulate(extend_summary(nothing, line))
 
 
 def _take_row(values: Array, row: Array) -> Array:
-    """The value in a row of each slice, of values along a line; any where there is no such row."""
+    """Take the value in a row of each slice; any value if there is no such row."""
     values = xp.asarray(values)
     row = xp.clip(row, 0, values.shape[0] - 1)
     others = xp.meshgrid(*map(xp.arange, row.shape), indexing="ij", sparse=True)
     index = zip((row, *others), values.shape, strict=True)
-    return values[tuple(each if size > 1 else 0 for each, size in index)]
+    return values[tuple(number if size > 1 else 0 for number, size in index)]
 
 
 def _count_limits(limit: Array) -> Array:
-    """How many PE counts have each limit, along a leading dimension."""
+    """Count the PE counts with each limit, along a leading dimension."""
     counted = xp.where(xp.equal(limit, LIMITS(REPEATED)), LIMITS(0), limit)
-    has = [(counted & LIMITS(each)) > 0 for each in Limit]
-    return xp.stack([xp.sum(each, axis=0, dtype=xp.int32) for each in has])
+    masks = [(counted & LIMITS(flag)) > 0 for flag in Limit]
+    return xp.stack([xp.sum(mask, axis=0, dtype=xp.int32) for mask in masks])

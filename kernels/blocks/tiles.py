@@ -1,7 +1,7 @@
-"""Tiles: all cells of a block, a part at a time that the processor's cache holds.
+"""Tiles: parts of a block that fit into the processor's cache.
 
-Inside one compiled program: a tile's answers are computed, written where they belong and summarised
-while they are at hand. Cells are [pe, others ...], PE counts in ascending order.
+Inside one compiled program a tile's answers are computed, written to the block and summarised while
+they are in the cache. Cells are [pe, others ...], PE counts in ascending order.
 """
 
 import math
@@ -17,11 +17,11 @@ from kernels.arrays import Cells
 Tree = TypeVar("Tree")
 Starts = tuple[Cells, ...]
 
-# Smaller ones pay for the loop, larger ones leave the cache: 2.1 to 4.2 times the rate of blocks of
-# 2**22 cells in one piece (`python -m benchmarks gains`, 2 cores, 2026-11).
-# 512 KiB for each output in single precision.
+# Smaller tiles pay for the loop, larger ones exceed the cache: 2.1 to 4.2 times the rate of blocks
+# of 2**22 cells in one piece (`python -m benchmarks gains`, 2 cores, 2026-11). An output of a tile
+# has 512 KiB in single precision.
 TILE_CELLS = 2**17
-# PE counts that a tile has at least, where there are as many: each tile's summary is merged once.
+# Least PE counts of a tile, if there are as many: each tile's summary is merged once.
 ROWS = 32
 
 
@@ -34,7 +34,7 @@ class Tiles:
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """Tiles along each dimension."""
+        """Number of tiles along each dimension."""
         return tuple(-(-n // size) for n, size in zip(self.shape, self.size, strict=True))
 
     @property
@@ -43,13 +43,13 @@ class Tiles:
         return self.shape[0] % self.size[0] > 0
 
     def starts(self, tile: Starts) -> Starts:
-        """Where a tile, given by its number along each dimension, starts."""
+        """Return the first cell of a tile, given by its number along each dimension."""
         cells = zip(tile, self.shape, self.size, strict=True)
-        # Moved back, and not cut off, at the end: tiles of one shape are one loop's body.
+        # The last tile is moved back rather than cut: the loop's body needs tiles of one shape.
         return tuple(jnp.minimum(number * size, n - size) for number, n, size in cells)
 
     def cut(self, values: Tree, starts: Starts) -> Tree:
-        """A tile's part of arrays [..., cells], where they vary along the cells."""
+        """Return a tile's part of arrays [..., cells]."""
         part: Tree = jax.tree.map(lambda leaf: self._cut(jnp.asarray(leaf), starts), values)
         return part
 
@@ -57,17 +57,17 @@ class Tiles:
         leading = leaf.ndim - len(self.shape)
         if leading < 0:  # a constant
             return leaf
-        of_leaf = zip(leaf.shape[leading:], self.shape, self.size, starts, strict=True)
-        # Size 1 broadcasts, and so stays as it is.
-        places = [(0, n) if n != full else (start, size) for n, full, size, start in of_leaf]
-        first, sizes = zip(*[(0, n) for n in leaf.shape[:leading]], *places, strict=True)
+        dims = zip(leaf.shape[leading:], self.shape, self.size, starts, strict=True)
+        # Dimensions of size 1 broadcast, and so are not cut.
+        slices = [(0, n) if n != full else (start, size) for n, full, size, start in dims]
+        first, sizes = zip(*[(0, n) for n in leaf.shape[:leading]], *slices, strict=True)
         return jax.lax.dynamic_slice(leaf, first, sizes)
 
 
 def tiles(shape: tuple[int, ...], cells: int = TILE_CELLS) -> Tiles:
-    """Tiles of about `cells`: the last dimensions whole as far as they fit, then PE counts."""
+    """Cut cells into tiles of about `cells`: last dimensions whole if they fit, then PE counts."""
     room, others = max(1, cells // min(shape[0], ROWS)), list[int]()
-    # The last dimensions are next to each other in memory: whole ones are written in long runs.
+    # The last dimensions are contiguous in memory, so whole ones are written in long runs.
     for n in reversed(shape[1:]):
         others.insert(0, max(1, min(n, room // math.prod(others))))
     rows = max(1, min(shape[0], cells // math.prod(others)))

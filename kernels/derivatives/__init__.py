@@ -1,1 +1,1 @@
-"""Derivatives: elasticities of answers in parameters."""
+"""Elasticities of answers in parameters."""

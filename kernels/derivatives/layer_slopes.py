@@ -1,7 +1,7 @@
-"""Slopes of stage one: d work / d log x, in parameters of a PE that the times of layers depend on.
+"""Slopes of stage one: d work / d log x, in parameters of a PE that layers' times depend on.
 
-The layers are differentiated once, beside their reduction: what a cell's elasticity then takes is a
-few sums, as its time does. How layers are laid out stays as it is.
+Layers are differentiated once, when they are summed, so that a cell's elasticity takes only a few
+sums, like its time. The layout of layers stays fixed.
 """
 
 from dataclasses import replace
@@ -15,7 +15,7 @@ from kernels.derivatives.slopes import Factors, push_forward
 from kernels.oracle.formulas import reduce_work
 from kernels.work.division import Division
 
-# Times of layers alone depend on a PE: of a group's work these, of which Table III has no `fixed`.
+# Fields of a group's work that depend on a PE; Table III has no `fixed`.
 TIMED = ("forward_backward", "update", "fixed")
 
 
@@ -23,7 +23,7 @@ TIMED = ("forward_backward", "update", "fixed")
 def differentiate_layers(
     division: Division, *, parameters: tuple[str, ...]
 ) -> dict[str, dict[str, Array]]:
-    """d work / d log parameter [cells], by parameter and field of a group's work [s]."""
+    """Compute d work / d log parameter [cells], by parameter and field of a group's work [s]."""
 
     def reduce_scaled(factors: Factors) -> dict[str, Array]:
         fields = {PLACES[name].field: factor for name, factor in factors.items()}
@@ -32,6 +32,6 @@ def differentiate_layers(
             for field, factor in fields.items()
         }
         work = reduce_work(replace(division, pe=replace(division.pe, **scaled)))
-        return {each: jnp.asarray(getattr(work, each)) for each in TIMED if hasattr(work, each)}
+        return {name: jnp.asarray(getattr(work, name)) for name in TIMED if hasattr(work, name)}
 
     return {name: push_forward(reduce_scaled, name) for name in parameters}

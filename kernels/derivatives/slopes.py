@@ -1,8 +1,7 @@
-"""Slopes: derivatives of any function of parameters' factors, by name, where all factors are 1.
+"""Derivatives of functions of parameters' factors, by name, where all factors are 1.
 
-d y / d log x is d y / d factor there. Forward, one parameter at a time, it costs some times what
-the function does, however much the function gives; backward, one result at a time, however many
-parameters there are.
+d y / d log x is d y / d factor there. Forward, one parameter at a time, the cost does not depend on
+the number of results; backward, one result at a time, not on the number of parameters.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +17,7 @@ Slopes = Mapping[str, Array]
 
 
 def push_forward(function: Callable[[Factors], Tree], name: str) -> Tree:
-    """d y / d log of a parameter, of all that the function gives of its factor."""
+    """Return d y / d log parameter of all results of a function of the parameter's factor."""
     one = jnp.ones(())
     slopes: Tree
     _, slopes = jax.jvp(lambda factor: function({name: factor}), (one,), (one,))
@@ -30,15 +29,15 @@ def pull_back(
     names: Sequence[str],
     shape: tuple[int, ...] = (),
 ) -> tuple[dict[str, Array], dict[str, Slopes]]:
-    """The results of the function [shape], and d result / d log parameter, by both names.
+    """Return the results [shape], and d result / d log parameter by both names.
 
-    function: of factors [shape], each of which its own results alone depend on.
+    function: of factors [shape]; results at an index depend only on factors at that index.
     """
     ones = {name: jnp.ones(shape) for name in names}
     values, push = jax.linearize(function, ones)
 
     def walk_back(result: str) -> Slopes:
-        # From this result alone: all at once, most of the walk would be through zeros.
+        # One result at a time: all at once would mostly propagate zeros.
         (slopes,) = jax.linear_transpose(lambda moved: push(moved)[result], ones)(jnp.ones(shape))
         return dict(slopes)
 

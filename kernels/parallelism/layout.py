@@ -1,8 +1,8 @@
-"""Layout: the parallelisms that divide the network of a replica, one inside the other.
+"""A layout: the parallelisms that divide the network of a replica, nested.
 
-What lies outside of a parallelism decides what it divides, and how often a pass it sends: parts of
-layers multiply, the stages of a pipeline have layers of their own, and each of its steps exchanges
-what its layers exchange.
+Outer parallelisms determine what an inner one divides, and how often per pass it sends: shares of
+layers multiply, stages of a pipeline have different layers, and each of its steps exchanges what
+its layers exchange.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,25 +23,25 @@ from kernels.work.division import Division
 from kernels.work.group import total
 from kernels.work.layers import Layers
 
-# A module each, of the same name: who adds one adds its file and its row of facts.
+# One module per parallelism, of the same name: adding one takes a file and a row of facts.
 PARALLELISMS: dict[str, Parallelism] = {
     name: import_module(f"kernels.parallelism.{name}").PARALLELISM for name in NESTING
 }
 
 
 class Undivided(Parallelism):
-    """The network whole on each PE: serial, and each replica of data parallelism.
+    """The whole network on each PE: serial, and each replica of data parallelism.
 
-    It sends nothing, as a spatial group of one PE, so that both share compiled programs: with
-    those that filter and channel share, a sweep of all ten strategies takes 20 s of CPU at first
-    instead of 27 to 30 (two cores, 2026-11).
+    It sends nothing, like a spatial group of one PE, with which it shares compiled programs.
+    Together with programs shared by filter and channel, the first sweep of all ten strategies takes
+    20 s of CPU instead of 27 to 30 (two cores, 2026-11).
     """
 
     name = "none"
     sends_as = "spatial"
 
     def reduce_sent(self, division: Division, own: Layers, add: Add) -> Halos:
-        """No halos."""
+        """Return halos of zero size."""
         return Spatial().reduce_sent(division, own, add)
 
 
@@ -50,47 +50,47 @@ UNDIVIDED = Undivided()
 
 @dataclass(frozen=True)
 class Layout:
-    """Parallelisms inside a replica, outermost first, one at least."""
+    """Parallelisms inside a replica, outermost first; at least one."""
 
     parts: tuple[Parallelism, ...]
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Their names."""
+        """Names of the parallelisms."""
         return tuple(part.name for part in self.parts)
 
     @property
     def stages(self) -> Parallelism:
-        """The parallelism that gives PEs layers of their own; of others each PE runs all."""
+        """The parallelism that gives PEs different layers; without one each PE runs all."""
         return next((part for part in self.parts if part.segmented), UNDIVIDED)
 
     def take_part(self, division: Division) -> Layers:
-        """The layers as the busiest PE computes them: parts multiply."""
+        """Return the busiest PE's share of the layers; shares multiply."""
         return reduce(_divide, self.parts, division).layers
 
     def share_rows(self, division: Division) -> tuple[PerLayer | float, PerLayer | float]:
-        """The part of each layer's input, and of its output, that the fullest PE holds."""
-        rows = [part.share_rows(division) for part in self.parts]
-        return reduce(mul, (each for each, _ in rows)), reduce(mul, (each for _, each in rows))
+        """Return the shares of each layer's input and output that the fullest PE holds."""
+        inputs, outputs = zip(*(part.share_rows(division) for part in self.parts), strict=True)
+        return reduce(mul, inputs), reduce(mul, outputs)
 
     def reduce_sent(self, division: Division, own: Layers) -> dict[str, Any]:
-        """Exchanges between PEs, by parallelism."""
+        """Sum what PEs exchange, by parallelism."""
         sent, add = {}, partial(_sum_most, stages=self.stages, whole=division)
         for part, divided in self._nest(division):
             sent[part.sends_as] = part.reduce_sent(divided, own, add)
         return sent
 
     def _nest(self, division: Division) -> Iterator[tuple[Parallelism, Division]]:
-        """Each parallelism, and the layers of which a PE exchanges with others of its kind.
+        """Yield each parallelism with the layers that its PEs exchange.
 
-        Those outside have divided them; of what is inside each PE has own channels and filters.
+        Outer parallelisms have divided them; inner ones leave a PE a share of channels and filters.
         """
         for number, part in enumerate(self.parts):
             yield part, reduce(_thin_planes, self.parts[number + 1 :], division)
             division = _divide(division, part)
 
     def count_items(self, division: Division) -> dict[str, PerLayer]:
-        """Items a sample that a PE sends at each layer, by column of an explanation."""
+        """Count items per sample that a PE sends at each layer, by column of an explanation."""
         items: dict[str, PerLayer] = {}
         for part, divided in self._nest(division):
             items |= part.count_items(divided)
@@ -98,12 +98,12 @@ class Layout:
 
 
 def _divide(division: Division, part: Parallelism) -> Division:
-    """The division of the layers that a parallelism leaves."""
+    """Return the division with layers divided by a parallelism."""
     return replace(division, layers=part.take_part(division))
 
 
 def _thin_planes(division: Division, part: Parallelism) -> Division:
-    """The division of layers with a PE's own channels of x, and filters of dL/dy."""
+    """Return the division with a PE's share of channels of x, and of filters of dL/dy."""
     planes = part.share_planes(division)
     if planes is None:
         return division
@@ -113,27 +113,27 @@ def _thin_planes(division: Division, part: Parallelism) -> Division:
 
 
 def _sum_most(values: PerLayer, stages: Parallelism, whole: Division) -> Cells:
-    """Sum over the layers of one PE; of several stages the most."""
+    """Sum over the layers of one PE; of several stages the largest sum."""
     if stages is UNDIVIDED:
         return total(values)
     return xp.max(stages.sum_layers(values, division=whole), axis=0)
 
 
 def find_part(name: str) -> Parallelism:
-    """A parallelism by its name, or the undivided network."""
+    """Return a parallelism by name, or the undivided network."""
     return PARALLELISMS.get(name, UNDIVIDED)
 
 
 @lru_cache
 def find_layout(names: tuple[str, ...]) -> Layout:
-    """The layout of the parallelisms inside a replica."""
+    """Return the layout of the parallelisms inside a replica."""
     parts = tuple(PARALLELISMS[name] for name in NESTING if name in names)
     return Layout(parts or (UNDIVIDED,))
 
 
 def list_degrees(names: tuple[str, ...], run: Run) -> dict[str, Cells]:
-    """Into how many parts each parallelism inside a replica divides it, the outermost first."""
-    # By Table III it is the only one.
+    """Return the degree of each parallelism inside a replica, outermost first."""
+    # In Table III there is only one.
     return {
         name: run.degrees.get(PARALLELISMS[name].sends_as, run.group)
         for name in NESTING
@@ -142,15 +142,15 @@ def list_degrees(names: tuple[str, ...], run: Run) -> dict[str, Cells]:
 
 
 def list_parts(case: Case) -> Iterator[tuple[Parallelism, Any]]:
-    """Each parallelism of a case, outermost first, and what its PEs send."""
+    """Yield each parallelism of a case, outermost first, with what its PEs send."""
     sent = case.machine_work.sent
     yield from ((PARALLELISMS[name], sent[name]) for name in NESTING if name in sent)
 
 
 def list_exchanges(case: Case, paths: Mapping[str, Any]) -> Iterator[Exchange]:
-    """Exchanges between PEs of a replica in a pass, the innermost first.
+    """Yield the exchanges between PEs of a replica in a pass, innermost first.
 
-    Those inside a pipeline exchange in each of its steps, with the samples of a segment.
+    Inside a pipeline they happen in each of its steps, with the samples of a segment.
     """
     for number, (part, sent) in reversed([*enumerate(list_parts(case))]):
         outside = [other for other, _ in list_parts(case)][:number]
@@ -161,7 +161,7 @@ def list_exchanges(case: Case, paths: Mapping[str, Any]) -> Iterator[Exchange]:
 
 
 def time_besides(case: Case) -> Iterator[tuple[str, Cells]]:
-    """Seconds that dividing takes in a pass beside the layers' own, by term of compute."""
+    """Yield additional seconds of a pass due to dividing, by compute term."""
     for number, (part, sent) in enumerate(list_parts(case)):
         outside = [other for other, _ in list_parts(case)][:number]
         cuts, steps = _cut(outside, case)
@@ -171,13 +171,13 @@ def time_besides(case: Case) -> Iterator[tuple[str, Cells]]:
 
 
 def _cut(outside: list[Parallelism], case: Case) -> tuple[Cells, Cells]:
-    """Into how many parts samples of a pass are cut outside of a parallelism; steps of a pass."""
+    """Return into how many parts outer parallelisms cut samples, and the steps of a pass."""
     cuts = reduce(mul, (part.cut_steps(case) for part in outside), 1.0)
     return cuts, count_steps(case, outside)
 
 
 def count_steps(case: Case, parts: list[Parallelism] | None = None) -> Cells:
-    """Steps of a pass, one after the other, in each of which a PE computes."""
+    """Count the sequential steps of a pass in which a PE computes."""
     counted = [part for part, _ in list_parts(case)] if parts is None else parts
     return reduce(mul, (part.count_steps(case) for part in counted), 1.0)
 
@@ -188,7 +188,7 @@ def is_segmented(case: Case) -> bool:
 
 
 def count_segments(case: Case) -> Cells:
-    """S, in which several PEs of a group go backward; 1 where samples pass at once."""
+    """Return S, the number of segments of a pass; 1 without segments."""
     segments: Cells = 1.0
     for part, _ in list_parts(case):
         if part.segmented:

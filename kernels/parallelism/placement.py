@@ -1,10 +1,10 @@
-"""Placed groups: each PE runs operators of its own, in order, and waits for what it reads.
+"""Placements of operators: each PE runs some operators, in order, and waits for their inputs.
 
 Pal et al. 2019 (IEEE Micro 39(5), "Optimizing Multi-GPU Parallelization Strategies for Deep
-Learning Training"), model parallelism by placement. What each PE runs, and in which order, is found
-before (docs/placement.md): a step is then as long as its critical path, of layers and of messages.
-Of a step in S segments (micro-batches), some lie on it more often than others: those that fill the
-group and drain it, and all of the PE that is busy longest.
+Learning Training"), model parallelism by placement. What each PE runs, and in which order, is
+determined before (docs/placement.md): a step is as long as its critical path of layers and
+messages. In a step of S segments (micro-batches) layers count differently often: while the group
+fills and drains once, on the busiest PE for every segment.
 """
 
 from dataclasses import dataclass
@@ -27,29 +27,29 @@ from kernels.work.memory import Holding, Own, find_states, sum_row_states
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Path:
-    """Traffic on a placed group's critical path: messages, and items a sample."""
+    """Traffic on the critical path: messages, and items per sample."""
 
     path_messages: Cells
     path_items: Cells
 
 
 class OperatorPlacement(Parallelism):
-    """Operators placed on PEs: the critical path's time, and of all else the PE with the most."""
+    """Places operators on PEs: the critical path gives the time, the busiest PE everything else."""
 
     name = sends_as = "placement"
 
     def sum_layers(self, values: PerLayer, division: Division) -> PerStage:
-        """Of each PE: they update, and exchange with other replicas, at once."""
+        """Sum by PE: PEs update, and exchange with other replicas, concurrently."""
         return sum_devices(values, expect_placed(division).runs)
 
     def time_layers(self, times: LayerTimes, division: Division) -> tuple[Cells, Cells, Cells]:
-        """Of the critical path."""
+        """Return the times of the critical path."""
         placed = expect_placed(division)
-        # A third of what a pass takes whatever its batch is forward (docs/machine.md).
+        # A third of the fixed time of a pass is forward (docs/machine.md).
         passes = (placed.forward + 2 * placed.backward) / 3
         segments = xp.asarray(placed.segments)
         launches = xp.max(sum_devices(times.launches, placed.runs), axis=0)
-        # Each segment is a pass of its own: it pays what a pass takes, and is launched.
+        # Each segment is a pass with its fixed time and launches.
         return (
             total(placed.forward * times.forward + placed.backward * times.backward),
             segments * total(passes * times.fixed),
@@ -57,9 +57,9 @@ class OperatorPlacement(Parallelism):
         )
 
     def hold(self, division: Division, own: Own) -> Holding:
-        """Memory of each PE: of its layers, and of all that others send it.
+        """Compute the memory of each PE: of its layers, and of what others send it.
 
-        One segment goes backward at a time, and what the others read is kept, as in a pipeline.
+        As in a pipeline, one segment at a time goes backward, and tensors of the others are kept.
         """
         placed, tensors = expect_placed(division), own.tensors
         received = division.delta * xp.asarray(placed.received)
@@ -75,18 +75,18 @@ class OperatorPlacement(Parallelism):
         )
 
     def reduce_sent(self, division: Division, own: Layers, add: Add) -> Path:
-        """Messages of the critical path."""
+        """Return the messages of the critical path."""
         placed = expect_placed(division)
         return Path(xp.asarray(placed.messages), xp.asarray(placed.items))
 
     def find_paths(self, sent: Path, case: Case, reach: Reach) -> Link:
-        """From PE to PE of a node."""
+        """Return the path between PEs of a node."""
         return find_path(reach.plain, case.find_ring(self.name))
 
     def list_exchanges(
         self, sent: Path, case: Case, paths: Link, batch: Cells
     ) -> tuple[Exchange, ...]:
-        """All of it is waited for."""
+        """List the messages, none of which overlap with computing."""
         m = batch * case.run.delta * sent.path_items
         seconds = sent.path_messages * paths.alpha + m * paths.beta
         return (Exchange("point_to_point", seconds),)
@@ -96,9 +96,9 @@ PARALLELISM = OperatorPlacement()
 
 
 def expect_placed(division: Division) -> Placed:
-    """Layers that each PE of a placed group runs."""
+    """Return the layers that each PE of a placed group runs."""
     placed = division.placement.placed
-    assert placed is not None  # the grid found it, or there is no such group
+    assert placed is not None  # grids make no such group without it
     return placed
 
 
@@ -108,15 +108,15 @@ def sum_devices(values: PerLayer, runs: PerDevice) -> AnyArray:
 
 
 def find_peaks(kept: PerLayer, gradients: PerLayer, runs: PerDevice) -> AnyArray:
-    """The most that is there in one pass on each PE [device, cells].
+    """Return the peak of each PE in one pass [device, cells].
 
-    kept: of each layer, for the backward pass; gradients: of its input and output.
+    kept: by layer, for the backward pass. gradients: of its input and output.
     """
 
     def find_peak(own: AnyArray) -> AnyArray:
         so_far = xp.cumsum(own * kept, axis=0)
         return xp.max(own * (so_far + gradients), axis=0)
 
-    # One PE after the other: all at once would take the memory of PEs x layers x cells.
+    # PE by PE: all at once would take memory for PEs x layers x cells.
     peaks: AnyArray = map_leading(find_peak, xp.asarray(runs))
     return peaks

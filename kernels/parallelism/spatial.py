@@ -1,8 +1,8 @@
-"""Spatial parallelism: each PE of a group holds one part of every sample's height, width and depth.
+"""Spatial parallelism: PEs of a group hold parts of every sample's height, width and depth.
 
-ParaDL, Table III, row Spatial, and section 4.4: neighbours send halos, weights are replicated.
-Where the split ends before the last layer, the parts are gathered there, and their gradients going
-back (docs/machine.md).
+ParaDL, Table III, row Spatial, and section 4.4: neighbours send halos, weights are replicated. If
+the split ends before the last layer, the parts are gathered there, and backward their gradients
+(docs/machine.md).
 """
 
 from collections.abc import Mapping
@@ -34,10 +34,10 @@ from kernels.work.rows import layer_halo, row_share, split_point
 class Halos:
     """Exchanges of a spatial group; items per sample.
 
-    halo_items, halo_exchanges: of all halos. stride: PEs between neighbours along the outermost
-    dimension that is divided. split_items: output of the last split layer; 0 where that is the
-    network's last layer. sample: items of one. weights: of all layers. logged: convolutions that
-    are divided, at each of which ChainerMNX opens its log files.
+    halo_items, halo_exchanges: of all halos. stride: of neighbours along the outermost divided
+    dimension. split_items: output of the last split layer, 0 if it is the network's last. sample:
+    items of a sample. weights: of all layers. logged: divided convolutions, at which ChainerMNX
+    opens log files.
     """
 
     halo_items: Cells
@@ -52,7 +52,7 @@ class Halos:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class HaloPaths:
-    """halos: from PE to PE; ends: gathers where the split ends; slowest_node: z(n)."""
+    """Costs of halos, and of gathers where the split ends; slowest_node: z(n)."""
 
     halos: Link
     ends: Costs
@@ -60,12 +60,12 @@ class HaloPaths:
 
 
 class Spatial(Parallelism):
-    """Rows of samples divided."""
+    """Divides rows of samples."""
 
     name = sends_as = "spatial"
 
     def take_part(self, division: Division) -> Layers:
-        """Rows of inputs and outputs, and their arithmetic; weights are whole."""
+        """Return layers with a share of rows and their arithmetic, but all weights."""
         layers, (rows_in, rows_out) = division.layers, self.share_rows(division)
         return replace(
             layers,
@@ -75,18 +75,18 @@ class Spatial(Parallelism):
         )
 
     def share_rows(self, division: Division) -> tuple[PerLayer, PerLayer]:
-        """Of the busiest PE, which has the most rows."""
+        """Return the shares of the busiest PE, which has the most rows."""
         layers, factors = division.layers, division.placement.factors
         return row_share(layers.extents_x, factors), row_share(layers.extents_y, factors)
 
     def reduce_sent(self, division: Division, own: Layers, add: Add) -> Halos:
-        """Halos of split layers, and what is gathered behind the last of them."""
+        """Sum the halos of split layers, and the gather after the last of them."""
         layers, placement = division.layers, division.placement
         split = placement.find_split(self.name)
         items = split * layer_halo(layers, placement.factors, "common")
         return Halos(
             halo_items=add(items),
-            # A layer without a halo (kernels of 1, or not split) has no start-ups either.
+            # Layers without a halo (kernels of 1, or not split) have no start-ups either.
             halo_exchanges=add(xp.where(items > 0, 1.0, 0.0)),
             stride=_find_stride(placement.factors),
             split_items=split_point(layers.y, split),
@@ -96,13 +96,13 @@ class Spatial(Parallelism):
         )
 
     def count_items(self, division: Division) -> Mapping[str, PerLayer]:
-        """Halos of split layers."""
+        """Count the halos of split layers."""
         placement, halos = division.placement, division.options.halos
         items = layer_halo(division.layers, placement.factors, halos)
         return {"halo_items": placement.find_split(self.name) * items}
 
     def find_paths(self, sent: Halos, case: Case, reach: Reach) -> HaloPaths:
-        """Neighbours, and the ring of the group."""
+        """Compute the costs between neighbours, and on the ring of the group."""
         inside = case.find_ring(self.name)
         ends = gather_costs(reach.layers, inside, case.options.algorithm)
         return HaloPaths(
@@ -114,7 +114,7 @@ class Spatial(Parallelism):
     def list_exchanges(
         self, sent: Halos, case: Case, paths: HaloPaths, batch: Cells
     ) -> tuple[Exchange, ...]:
-        """Halos, which layers' computing hides; the end of the split; samples handed out."""
+        """List halos, which computing can hide, the gather at the end, and samples to scatter."""
         items = batch * case.run.delta
         halos = _time_halos(sent, items, paths.halos)
         scattered = self._scatter_samples(sent, case, paths.slowest_node)
@@ -126,19 +126,19 @@ class Spatial(Parallelism):
         )
 
     def time_once(self, sent: Halos, case: Case) -> Mapping[str, Cells]:
-        """Copies of gradients to host memory and back."""
+        """Compute the time to copy gradients to host memory and back."""
         m = self.count_gradients(sent, case)
         return {"gradient_packing": pack_gradients(m, case.network, case.software)}
 
     def count_gradients(self, sent: Halos, case: Case) -> Cells:
-        """m_s [B], gradients that pass through host memory: of all weights."""
+        """Count m_s [B], gradients that pass through host memory: those of all weights."""
         m = count_staged(case.machine_work, sent.weights, case.run, case.network)
         return xp.where(xp.greater(self.find_degree(case), 1), m, 0.0)
 
     def reduce_through_hosts(
         self, sent: Halos, case: Case, network: Network, slowest: Cells, replicas: Ring
     ) -> Cells:
-        """Of all weights; leaders of nodes exchange them."""
+        """Compute the exchange of all weights' gradients, in which one PE of each node leads."""
         m, software = self.count_gradients(sent, case), case.software
         _, others = count_hosts(replicas, network)
         leaders = (1 - 1 / others) * (1 + software.host_jitter * slowest)
@@ -146,10 +146,10 @@ class Spatial(Parallelism):
         return reduce_staged(m, replicas, network, case.run.phi, slow)
 
     def _time_ends(self, sent: Halos, case: Case, items: Cells, costs: Costs) -> Cells:
-        """2 AG(q, m), m = b a y_split, where a spatial split ends before the last layer.
+        """Compute 2 AG(q, m), m = b a y_split, if a spatial split ends before the last layer.
 
-        Through host memory 2 (1 - 1/q) m / (gather_rate SB), whatever the number of layers: forward
-        MPI gathers, and backward sends back, what PEs and hosts share page by page.
+        Through host memory 2 (1 - 1/q) m / (gather_rate SB), whatever the number of layers: MPI
+        gathers forward and scatters backward, with pages shared between PEs and hosts.
         """
         network = case.network
         m = items * sent.split_items
@@ -162,7 +162,7 @@ class Spatial(Parallelism):
         return xp.where(staged, through_hosts, 2 * time_fastest(costs, m, gathers))
 
     def _scatter_samples(self, sent: Halos, case: Case, slowest: Cells) -> Cells:
-        """The part of a group's samples that is slow on its way; slowest: z(n)."""
+        """Compute the slow part of distributing a group's samples; slowest: z(n)."""
         m = case.run.batch * case.run.delta * sent.sample
         slow = time_large(m, case.network, case.software)
         slow = slow * (1 + case.software.host_jitter * slowest)
@@ -173,18 +173,18 @@ PARALLELISM = Spatial()
 
 
 def find_halo_path(inside: Ring, stride: Cells, staged: Network) -> Link:
-    """The path of halos between PEs of a group of which neighbours are `stride` apart."""
+    """Return the path of halos between neighbours that are `stride` PEs apart."""
     halos = SpanningRing(inside.degree, stride * inside.stride, inside.p, inside.span)
     return find_path(staged, halos).contended(staged.phi_halo)
 
 
 def _find_stride(factors: Factors) -> Cells:
-    """How many PEs lie between neighbours along the outermost dimension that is divided."""
+    """Return the stride of neighbours along the outermost divided dimension."""
     depth, height, width = factors
     return xp.where(depth > 1, height * width, xp.where(height > 1, width, 1.0))
 
 
 def _time_halos(sent: Halos, items: Cells, path: Link) -> Cells:
-    """sum of 2 P2P(b a halo(x_l)) + 2 P2P(b a halo(dL/dy_l)); items: b a."""
+    """Compute the sum of 2 P2P(b a halo(x_l)) + 2 P2P(b a halo(dL/dy_l)); items: b a."""
     m = 2 * items * sent.halo_items
     return 4 * sent.halo_exchanges * path.alpha + m * path.beta
