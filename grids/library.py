@@ -100,6 +100,7 @@ def _load(kind: Kind, path: Path) -> Entry:
     """Load the entry in a YAML file."""
     document = load(path)
     keys = document.data.keys()
+    # A file of another kind is named as such: a list of its wrong keys would not help.
     others = (other for other in ENTRIES if _has_required(other, keys) and other != kind)
     other = "spec" if "axes" in keys else next(others, None)
     if other and not _has_required(kind, keys):

@@ -71,6 +71,7 @@ def look_up_calibrations(
 
     InputError: a calibration belongs to no system, or two belong to the same one.
     """
+    # Table III takes no calibration, so `auto` means none there.
     if references == ("none",) or (references == ("auto",) and oracle == "paper"):
         return {}
     if references == ("auto",):

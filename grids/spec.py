@@ -234,6 +234,7 @@ class Spec(Choices, _Space):
                     name, f"write 'oracle: {owner}', which has it, or leave it out"
                 )
                 raise ValueError(f"{name!r} is no parameter of 'oracle: {self.oracle}'; {reason}")
+        # A keyword beside entries would contradict them.
         if {"auto", "none"} & set(map(str, self.calibration)) and len(self.calibration) > 1:
             raise ValueError("calibration: expected auto, none, or calibrations, got several")
         if {"auto", "none"} & set(map(str, self.convergence)) and len(self.convergence) > 1:

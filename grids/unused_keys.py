@@ -91,6 +91,7 @@ def _list_open(strategy: Strategy) -> list[str]:
 
 def _list_keys(systems: Sequence[System], oracle: OracleName) -> list[str]:
     """List keys of users' systems that only the other oracle uses."""
+    # Catalogued systems state the keys of both oracles; only a user's key may be a mistake.
     keys = PAPER_KEYS if oracle == "machine" else MACHINE_KEYS
     return [
         f"system {shorten(system.name)}: {key} is not used by 'oracle: {oracle}': {instead}"

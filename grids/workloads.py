@@ -80,6 +80,7 @@ def define_placements(
 
     fitting: positions of models and data sets that fit together.
     """
+    # Steps in one piece are always stored, and with them any other number of segments in use.
     cuts = {1}.union(*(_list_cuts(strategy, float(batches.max())) for strategy in strategies))
     placements = []
     for (model, dataset), system in product(fitting, range(len(labels["system"]))):
@@ -127,5 +128,6 @@ def _look_up_seconds(spec: Spec, model: Model, data: Dataset, system: System) ->
     """Return measured seconds of each layer on the system's device, if any."""
     if spec.times != "measured":
         return None
+    # In Table III a measured time holds for any precision, as in the paper.
     precision = None if spec.oracle == "paper" else system.precision
     return model.seconds(data, system.pe.device, precision)

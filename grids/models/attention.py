@@ -90,6 +90,7 @@ class Attention(BuildingSettings):
         return self
 
     def build(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
+        # In cross-attention the keys and values come from another sequence, the memory.
         memory = x if self.keys is None else site.look_up(name, self.keys)
         _, features = expect_sequence(name, x.tensor)
         expect_sequence(name, memory.tensor)
@@ -100,6 +101,7 @@ class Attention(BuildingSettings):
         expect_window(name, memory.tensor, self.window)
         depth = self.head_features or _split_heads(f"{name}.query", width, self.heads)
         width, shared = depth * self.heads, depth * (self.kv_heads or self.heads)
+        # Columns, then rows: tensor parallelism exchanges once per attention (Megatron-LM).
         role = Role("columns", "heads", self.heads)
         shared_role = Role("columns", "kv_heads", self.kv_heads or self.heads)
         query = project(site, f"{name}.query", x, width, role, bias=self.bias)

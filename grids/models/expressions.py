@@ -91,7 +91,7 @@ def _parse(text: str) -> ast.expr:
         raise ValueError(f"longer than {MOST_TEXT} characters")
     try:
         return ast.parse(text.strip(), mode="eval").body
-    except (SyntaxError, MemoryError, RecursionError):
+    except (SyntaxError, MemoryError, RecursionError):  # the last two: nested too deep
         raise ValueError("no expression") from None
 
 

@@ -72,6 +72,7 @@ class Family(Record):
 
     def write_steps(self) -> Steps:
         """Return the network's steps; ValueError for a wrong setting."""
+        # As JSON, since lists and mappings cannot be keys of a cache.
         return _write_once(self.name, json.dumps(self.__pydantic_extra__))
 
     @classmethod

@@ -47,7 +47,7 @@ class NetModel:
     """A network from a .net file: a layer table for the samples of the file's data set."""
 
     name: str
-    text: str
+    text: str  # kept, since stores write it into their spec
     # The rest follows from the text: models are equal if name, text and mask are.
     own_dataset: Dataset = field(compare=False)
     layers: LayerTable = field(compare=False, repr=False)

@@ -106,6 +106,7 @@ class LayerOutputs:
             return "logits" if is_last else scores
         if kind.name == "matmul":
             return "context"
+        # In low precisions, an output that only matrices read is kept in their input's format.
         by_matrices = all(
             self.kinds[row].name == "linear" and self.roles[row].of != "vocabulary"
             for row in readers

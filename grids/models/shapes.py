@@ -83,7 +83,7 @@ class _Walk:
 
     def look_up(self, name: str, reference: str) -> LayerOutput:
         """Return the output of an earlier step that the step `name` refers to."""
-        scope = name
+        scope = name  # names of inner steps hide those of outer ones
         while scope:
             scope = scope.rpartition(".")[0]
             stream = self.outputs.get(f"{scope}.{reference}" if scope else reference)
@@ -179,6 +179,7 @@ class _Walk:
         y = self.follow(f"{name}.", experts.layers, copies)
         if y.tensor != scattered:
             raise ShapeError(f"{name}: experts give {y.tensor}, expected {scattered}")
+        # So far they are the layers of one expert, which takes all copies.
         self.layers[first:] = [_multiply(layer, experts) for layer in self.layers[first:]]
         passage = Passage(scattered, x.tensor, counts=Counts(besides=chosen.tensor.items))
         return self.add(f"{name}.combine", "combine", passage, y, chosen)

@@ -145,6 +145,7 @@ class _Writer:
             choice, {"if": None, "then": None, "else": None}, go_below(self.where, *spot.source)
         )
         holds = self._write(choice["if"], spot.read("if"))
+        # Numbers and lists are refused: as conditions they are probably mistakes.
         if not isinstance(holds, bool):
             raise InputError(
                 f"expected true or false, got {shorten(holds)}",
@@ -159,6 +160,7 @@ class _Writer:
         form: Form = {"times": "required", "layers": "required", "index": "required"}
         repeat = fill_settings(form, given, {}, go_below(self.where, *spot.source))
         times = self._write(repeat["times"], spot.read("times"))
+        # The exact type, since True is an int.
         if type(times) is not int or not 0 <= times <= MOST_TIMES:
             raise InputError(
                 f"expected a whole number from 0 to {MOST_TIMES:,}, got {shorten(times)} of "

@@ -51,7 +51,7 @@ class EmbeddingSettings(BuildingSettings):
         weights = _fill_shards(vocabulary, self.shards) * self.features
         if self.shares is not None:
             _expect_table(name, self.shares, weights, site)
-            weights = 0
+            weights = 0  # counted with the first embedding
         y = make_sequence(length, self.features)
         counts = Counts(weights=weights, reads=GRADIENT)
         if self.sparse:

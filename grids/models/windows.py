@@ -43,7 +43,18 @@ class _ConvolutionSettings(LayerSettings):
     groups: Annotated[Number | EachChannel, BY_FORM] = 1
     bias: bool = True
 
-    def count_groups(self, layer: str, channels: int, filters: int) -> int:
+    def size_window(
+        self, layer: str, x: Shape, targets: int | None
+    ) -> tuple[int, int, Sizes, Sizes, Sizes]:
+        """Return filters, groups, and the sizes of kernel, stride and span for `x`."""
+        filters = count_outputs(layer, self.filters, targets)
+        kernel = size_dimensions(layer, "kernel", self.kernel, x)
+        stride = size_dimensions(layer, "stride", self.stride, x)
+        apart = size_dimensions(layer, "dilation", self.dilation, x)
+        span = tuple(d * (k - 1) + 1 for d, k in zip(apart, kernel, strict=True))
+        return filters, self._count_groups(layer, x.channels, filters), kernel, stride, span
+
+    def _count_groups(self, layer: str, channels: int, filters: int) -> int:
         """Return the number of groups; InputError if it does not divide channels and filters."""
         groups = channels if self.groups == "channels" else self.groups
         if channels % groups or filters % groups:
@@ -68,11 +79,7 @@ class Conv(_ConvolutionSettings):
     padding: Paddings | Literal["same"] = (0,)
 
     def infer(self, layer: str, x: Shape, targets: int | None) -> Passage:
-        filters = count_outputs(layer, self.filters, targets)
-        groups = self.count_groups(layer, x.channels, filters)
-        kernel = size_dimensions(layer, "kernel", self.kernel, x)
-        stride = size_dimensions(layer, "stride", self.stride, x)
-        span = _span(layer, kernel, self.dilation, x)
+        filters, groups, kernel, stride, span = self.size_window(layer, x, targets)
         y = Shape(filters, slide(layer, x, span, stride, self.padding))
         return Passage(x, y, kernel, stride, bias=self.bias, span=span, groups=groups)
 
@@ -85,21 +92,11 @@ class TransposedConv(_ConvolutionSettings):
     output_padding: Paddings = (0,)
 
     def infer(self, layer: str, x: Shape, targets: int | None) -> Passage:
-        filters = count_outputs(layer, self.filters, targets)
-        groups = self.count_groups(layer, x.channels, filters)
-        kernel = size_dimensions(layer, "kernel", self.kernel, x)
-        stride = size_dimensions(layer, "stride", self.stride, x)
-        span = _span(layer, kernel, self.dilation, x)
+        filters, groups, kernel, stride, span = self.size_window(layer, x, targets)
         extents = spread(layer, x, span, stride, self.padding, self.output_padding)
         back = tuple(1 / rows for rows in stride)
         y = Shape(filters, extents)
         return Passage(x, y, kernel, back, bias=self.bias, span=span, groups=groups)
-
-
-def _span(layer: str, kernel: Sizes, dilation: Sizes, x: Shape) -> Sizes:
-    """Rows from the first to the last item of a window."""
-    apart = size_dimensions(layer, "dilation", dilation, x)
-    return tuple(d * (k - 1) + 1 for d, k in zip(apart, kernel, strict=True))
 
 
 class Pool(LayerSettings):
