@@ -6,8 +6,6 @@ The same rows go to the terminal and into RESULTS.md (`benchmarks.record`).
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from benchmarks.timing import Timing
-
 HEAD = ("", "measured", "ratio", "against", "goal", "note")
 PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "u"))
 
@@ -51,15 +49,6 @@ def at_least(measured: float, bound: float, unit: str = "") -> Goal:
 def at_most(measured: float, bound: float, unit: str) -> Goal:
     """A goal from above."""
     return Goal(f"<= {quantity(bound, unit)}", measured <= bound)
-
-
-def compare_rates(
-    what: str, cells: int, timing: Timing, other: Timing, against: str, least: float
-) -> Row:
-    """The rate [cells/s] of a timing, and what part of the other's it has to be at least."""
-    share = timing.rate_against(other)
-    rate, goal = cells / timing.median, at_least(share, least)
-    return Row(what, rate, "cells/s", share, against, (goal,))
 
 
 def quantity(value: float, unit: str) -> str:

@@ -1,4 +1,4 @@
-"""Laws against batches that they have not seen: the aims, and that nothing leaks into a fit."""
+"""Laws at batches that they have not seen: the goals, and no leak into a fit."""
 
 import pytest
 
@@ -18,10 +18,10 @@ def rows(entries):
 
 
 @pytest.mark.parametrize("points", [2, 3])
-def test_largest_batches_are_foretold_within_twice_the_largest_fitted(points, rows):
+def test_largest_batches_are_predicted_within_twice_the_largest_fitted(points, rows):
     errors = [row.error for row in select(rows, near=True, last=True) if row.points >= points]
     assert len(errors) >= 17
-    assert median_error(errors) <= 0.06  # the aim is 0.15
+    assert median_error(errors) <= 0.06  # the goal is 0.15
 
 
 @pytest.mark.parametrize("points", [2, 3])
@@ -38,7 +38,7 @@ def test_intervals_hold_between_measured_batches(entries):
     assert 0.7 <= share_covered(inner) <= 0.9
     errors = [row.error for row in inner]
     assert median_error(errors) <= 0.04
-    # Why there is a table at all.
+    # Tables earn their place.
     assert median_error(tables) < median_error(errors)
 
 
@@ -52,19 +52,21 @@ def test_the_prior_holds_models_that_did_not_choose_it(entries):
 
 
 def test_no_other_exponent_is_better_near_and_far(entries, rows):
-    own = [median_error([row.error for row in select(rows, near=near)]) for near in (True, False)]
+    linear = [
+        median_error([row.error for row in select(rows, near=near)]) for near in (True, False)
+    ]
     for exponent in (0.75, 1.25, 1.5, 2.0):
         others = leave_large_out(entries, exponent)
         other = [median_error([row.error for row in select(others, near=n)]) for n in (True, False)]
-        assert own[0] < other[0] or own[1] < other[1]
+        assert linear[0] < other[0] or linear[1] < other[1]
 
 
-def test_a_batch_that_is_left_out_does_not_help_to_foretell_itself(entries, rows):
+def test_a_left_out_batch_does_not_affect_its_prediction(entries, rows):
     entry = entries[0]
     wrong = entry.points[-1].model_copy(update={"epochs": 1000.0})
     shifted = leave_large_out([entry.model_copy(update={"points": (*entry.points[:-1], wrong)})])
-    own = [row.predicted for row in rows if row.series == shifted[0].series]
-    assert own == [row.predicted for row in shifted]
+    expected = [row.predicted for row in rows if row.series == shifted[0].series]
+    assert expected == [row.predicted for row in shifted]
     assert shifted[-1].measured == 1000
 
 

@@ -1,4 +1,4 @@
-"""How fast grouped convolutions fetch: the shipped rows, the form by hand, what is shipped."""
+"""Fetching by grouped convolutions: shipped rows, the form by hand, the shipped value."""
 
 import math
 
@@ -16,7 +16,7 @@ def made() -> grouped.Study:
 
 
 def by_hand(run: priors.Run, window_fetch: float) -> float:
-    """Seconds of an iteration, a layer at a time."""
+    """Compute seconds of an iteration layer by layer."""
     layers, *_ = priors.find_layers(run.model, run.dataset)
     (peaks, bandwidth), item = priors.DEVICES[run.device], priors.ITEM_BYTES[run.precision]
     values, device, update = grouped.list_values(), 0.0, 0.0
@@ -49,11 +49,11 @@ def by_hand(run: priors.Run, window_fetch: float) -> float:
 
 
 @pytest.mark.parametrize("run", priors.read_runs(grouped.RUNS)[::5], ids=lambda run: run.model)
-def test_the_form_is_that_of_the_machine_oracle(run: priors.Run) -> None:
+def test_the_form_agrees_with_the_machine_oracle(run: priors.Run) -> None:
     assert grouped.seconds(run, 0.3) == pytest.approx(by_hand(run, 0.3), rel=1e-12)
 
 
-def test_what_is_shipped_was_made_by_the_command(made: grouped.Study) -> None:
+def test_the_shipped_value_is_that_of_the_fit(made: grouped.Study) -> None:
     prior = PARAMETERS["window_fetch"].prior
     assert prior is not None
     assert prior.median["fp32"] == pytest.approx(made.window_fetch, rel=0.01)
@@ -61,7 +61,7 @@ def test_what_is_shipped_was_made_by_the_command(made: grouped.Study) -> None:
 
 
 def test_fetching_earns_its_parameter(made: grouped.Study) -> None:
-    """Also on a network, and on a device, that the fit has not seen."""
+    """Also on a network and a device that the fit has not seen."""
     at_once = grouped.errors(made.runs, grouped.HIGH)
     assert priors.mean_error(made.without_network) < 0.4 * priors.mean_error(at_once)
     checks = grouped.errors(made.checks, grouped.HIGH)

@@ -1,4 +1,4 @@
-"""The priors of a PE: the shipped rows, the form by hand, and the aim for one V100."""
+"""Priors of a PE: shipped rows, the form by hand, and the goal for one V100."""
 
 import math
 from dataclasses import replace
@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from benchmarks import priors
-from benchmarks.effort import QUICK
 from benchmarks.priors import PARAMETERS, Run
 from grids.entries.parameters import PARAMETERS as SHIPPED
 from grids.names import list_names
@@ -30,11 +29,13 @@ def test_the_shipped_rows_read():
         assert run.precision in priors.DEVICES[run.device][0]
         assert run.use in ("fit", "check")
         assert run.source
-        assert priors.predict(run, {each.name: each.centre for each in PARAMETERS}) > 0
+        assert (
+            priors.predict(run, {parameter.name: parameter.centre for parameter in PARAMETERS}) > 0
+        )
 
 
 def by_hand(run, values):
-    """Seconds of an iteration, a layer at a time."""
+    """Compute seconds of an iteration layer by layer."""
     layers, *_ = priors.find_layers(run.model, run.dataset)
     (peaks, bandwidth), item = priors.DEVICES[run.device], {"amp": 2}.get(run.precision, 4)
     chainer = run.note.startswith("Chainer")
@@ -66,22 +67,23 @@ def by_hand(run, values):
 
 
 @pytest.mark.parametrize("run", priors.read_runs()[::4], ids=lambda run: run.model)
-def test_the_form_is_that_of_the_machine_oracle(run):
-    values = {each.name: each.centre * 0.7 for each in PARAMETERS}
+def test_the_form_agrees_with_the_machine_oracle(run):
+    values = {parameter.name: parameter.centre * 0.7 for parameter in PARAMETERS}
     assert priors.seconds(run, values) == pytest.approx(by_hand(run, values), rel=1e-12)
 
 
-def test_a_v100_is_met_by_fits_without_the_row(made):
+def test_a_v100_is_predicted_by_fits_without_the_row(made):
     left_out = priors.on_v100(made)
     assert len(left_out) == 11
     assert priors.mean_error(left_out) <= priors.MOST_MEAN_ERROR
-    # The aim is 1.5, which AlexNet's row of Chainer misses.
+    # The goal is 1.5, which AlexNet's row of Chainer misses.
     assert priors.worst_factor(left_out) <= 1.55
 
 
 def test_values_are_inside_their_bounds(made):
-    for each in PARAMETERS:
-        assert 1.05 * each.low < made.values[each.name] < each.high / 1.05
+    for parameter in PARAMETERS:
+        value = made.values[parameter.name]
+        assert 1.05 * parameter.low < value < parameter.high / 1.05
 
 
 def test_channels_earn_their_parameter(made):
@@ -90,7 +92,7 @@ def test_channels_earn_their_parameter(made):
 
 
 def test_layouts_earn_their_parameter(made):
-    """Of five networks, one in no fit: NHWC was 1.17 to 1.48 times as fast as NCHW."""
+    """Five networks, one in no fit: NHWC was 1.17 to 1.48 times as fast as NCHW."""
     stated = [run for run in (*made.runs, *made.checks) if run.layout]
     assert len(stated) == 10
     for model in {run.model for run in stated}:
@@ -100,15 +102,15 @@ def test_layouts_earn_their_parameter(made):
     assert priors.mean_error(made.without_network) < priors.mean_error(made.without_layout)
 
 
-def test_intervals_hold_what_they_say(made):
+def test_intervals_have_their_coverage(made):
     assert priors.LEAST_INSIDE <= priors.share_inside(made.without_layout) <= priors.MOST_INSIDE
 
 
-def test_spreads_cover_what_no_fit_has_seen(made):
+def test_spreads_cover_rows_that_no_fit_has_seen(made):
     runs, spread = [*made.runs, *made.checks], priors.spreads(made)
     parts = [
-        priors.sensitivities(runs, made.values, each.name) * spread[each.name]
-        for each in PARAMETERS
+        priors.sensitivities(runs, made.values, name) * spread[name]
+        for name in (parameter.name for parameter in PARAMETERS)
     ]
     errors = np.concatenate([made.without_network, made.checked])
     sizes = np.abs(errors) / np.sqrt(np.square(parts).sum(axis=0))
@@ -117,7 +119,7 @@ def test_spreads_cover_what_no_fit_has_seen(made):
 
 
 def test_a_fit_recovers_the_values_that_made_its_rows():
-    values = {each.name: each.centre * 0.8 for each in PARAMETERS}
+    values = {parameter.name: parameter.centre * 0.8 for parameter in PARAMETERS}
     values["elementwise_passes"] = 3.5
     runs = [
         replace(run, images_per_s=priors.predict(run, values))
@@ -129,22 +131,15 @@ def test_a_fit_recovers_the_values_that_made_its_rows():
     assert fitted["efficiency_conv2d.fp32"] == pytest.approx(0.4, rel=0.1)
 
 
-def test_a_row_that_leaves_does_not_help_to_predict_itself():
+def test_a_left_out_row_does_not_affect_its_prediction():
     runs = [run for run in priors.read_runs() if run.use == "fit"]
     wrong = [replace(run, images_per_s=9.0) if run.model == "vgg16" else run for run in runs]
     at = next(number for number, run in enumerate(runs) if run.model == "vgg16")
     right, shifted = (
-        priors.left_out_errors(each, BY_NETWORK)[at] + np.log(each[at].images_per_s)
-        for each in (runs, wrong)
+        priors.left_out_errors(rows, BY_NETWORK)[at] + np.log(rows[at].images_per_s)
+        for rows in (runs, wrong)
     )
     assert right == pytest.approx(shifted)
-
-
-def test_the_report_has_a_row_for_each_run():
-    runs = priors.read_runs()
-    report = priors.measure(QUICK)
-    assert sum(row.unit == "images/s" for row in report.rows) == len(runs)
-    assert {each.name for each in PARAMETERS} <= {row.what for row in report.rows}
 
 
 def test_series_share_the_weight_of_a_row():
@@ -154,13 +149,13 @@ def test_series_share_the_weight_of_a_row():
     assert twice == pytest.approx(priors.fit([run]), rel=1e-3)
 
 
-def test_what_is_shipped_was_made_by_the_command(made):
-    """To the digits that are written (grids/entries/parameters.py)."""
+def test_shipped_priors_are_those_of_the_fit(made):
+    """To the digits in grids/entries/machine_parameters.py."""
     for precision in ("fp32", "tf32", "amp"):
         value = made.values[f"efficiency_conv2d.{precision}"]
         for name in ("conv2d", "conv3d"):
             assert read_prior(f"efficiency_{name}", precision) == pytest.approx(value, rel=2e-3)
-        # An assumption: no row tells products apart, and those of sequences are slower.
+        # Assumed: no row can tell products apart, and those of sequences are slower.
         assert read_prior("efficiency_matmul", precision) < value
     assert read_prior("tile_filters", "fp32") == priors.TILE
     unstated = priors.UNSTATED * made.values["layout_passes"]

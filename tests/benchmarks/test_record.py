@@ -1,4 +1,4 @@
-"""The record of benchmarks: a measurement's rows take the place of its earlier ones."""
+"""The record of benchmarks: a measurement replaces its earlier rows."""
 
 from dataclasses import replace
 
