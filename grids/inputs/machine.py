@@ -142,39 +142,44 @@ def build_network(machine: Machine, values: Values, oracle: OracleName) -> Netwo
         oversubscription=np.array([level.oversubscription for level in levels]),
         size=np.asarray(np.inf if paper else float(system.most_pes)),
         whole_gradients=np.asarray(not paper and sends_whole_gradients(system)),
-        measured=None if paper else build_lines(levels),
+        measured=None if paper else build_lines(system.levels, len(levels)),
         **({} if paper else machine.look_up_part("network", values)),
     )
 
 
-def build_lines(levels: Sequence[Level]) -> dict[str, MeasuredLines] | None:
-    """Lines of factors on latencies and bandwidths [level], by measured collective; None: none is.
+def build_lines(levels: Sequence[Level], depth: int) -> dict[str, MeasuredLines] | None:
+    """Lines of factors on latencies and bandwidths, by measured collective; None: none is.
 
-    Factors, so that an axis of bandwidths moves measured collectives as well.
+    Factors [depth], so that an axis of bandwidths moves measured collectives as well; 1 of levels
+    that the machine does not have.
     """
-    lines = {name: _find_factors(levels, name) for name in Collectives.model_fields}
+    lines = {name: _find_factors(levels, name, depth) for name in Collectives.model_fields}
     return {name: factors for name, factors in lines.items() if factors} or None
 
 
-def _find_factors(levels: Sequence[Level], collective: str) -> MeasuredLines:
-    """The same of one collective; a level of fewer lines has its last one again."""
+def _find_factors(levels: Sequence[Level], collective: str, depth: int) -> MeasuredLines:
+    """The same of one collective; a level beyond the node of fewer lines has its last one again."""
     measured = [getattr(level.collectives, collective, None) for level in levels]
     if not any(measured):
         return ()
-    # Lines of levels meet by bandwidth, the fastest first.
-    lines = [
+    # Lines of levels beyond the node meet by bandwidth, the fastest first; each meets all of the
+    # node's, whose protocols are others.
+    node, *beyond = [
         sorted(ways or (level,), key=lambda way: -way.bandwidth)
         for ways, level in zip(measured, levels, strict=True)
     ]
-    longest = max(map(len, lines))
-    padded = [[*ways, *ways[-1:] * (longest - len(ways))] for ways in lines]
+    longest = max(map(len, beyond), default=1)
+    padded = [[*ways, *ways[-1:] * (longest - len(ways))] for ways in beyond]
+    outside = [*zip(*padded, strict=True)] or [()]
+    rows = [(inside, *others) for inside in node for others in outside]
     latency = np.array([level.latency for level in levels])
     bandwidth = np.array([level.bandwidth for level in levels])
+    more = np.ones(depth - len(levels))
     return tuple(
         (
             # Where no latency is stated, none is scaled.
-            np.array([way.latency for way in ways]) / np.where(latency > 0, latency, np.inf),
-            np.array([way.bandwidth for way in ways]) / bandwidth,
+            np.append([way.latency for way in ways] / np.where(latency > 0, latency, np.inf), more),
+            np.append([way.bandwidth for way in ways] / bandwidth, more),
         )
-        for ways in zip(*padded, strict=True)
+        for ways in rows
     )

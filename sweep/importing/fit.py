@@ -32,6 +32,8 @@ GOOD = 0.02
 MOST_BREAKS = 24
 # Factors on the latencies of a ring, from which a level beyond the node is fitted.
 STARTS = (1, 2, 4, 8, 16, 32)
+# Of logarithms of latency [s] and bandwidth [B/s]: few rows leave one of them open.
+BOUNDS = np.log([[1e-9, 1e6], [0.5, 1e15]])
 # Of logarithms: lines are written with four digits, and finer steps change nothing.
 DIGIT = 1e-2
 LARGE = 1e6  # [B] sizes of which residuals are reported
@@ -60,7 +62,7 @@ def predict(system: System, measurement: Measurement) -> Floats:
         phi_halo=1.0,
         phi_gather=1.0,
         oversubscription=np.array([level.oversubscription for level in levels]),
-        measured=build_lines(levels),
+        measured=build_lines(levels, len(levels)),
     )
     pes = np.float64(measurement.pes)
     sizes = np.array([row.size for row in measurement.samples])
@@ -139,7 +141,7 @@ def make_lines(logs: Floats) -> tuple[Connection, ...]:
     """Lines from logarithms [line, 2] of latency and bandwidth, the fastest first."""
     lines = [
         Connection(latency=float(f"{latency:.4g}"), bandwidth=float(f"{bandwidth:.4g}"))
-        for latency, bandwidth in np.exp(logs)
+        for latency, bandwidth in np.exp(np.clip(logs, *BOUNDS))
     ]
     return tuple(sorted(lines, key=lambda line: -line.bandwidth))
 

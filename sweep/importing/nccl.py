@@ -25,6 +25,8 @@ from sweep.importing.measurements import (
 )
 
 HOST = re.compile(r"#\s+Rank\s+\d+ .*\bon\s+(\S+)\s+device\s+\d+\s*(?:\[[^\]]*\])?\s*(.*)")
+# What mpirun --tag-output and srun --label write in front of a line.
+TAG = re.compile(r"^(?:\[[\d,]+\]<std\w+>:|\s*\d+: )")
 STARTING = re.compile(r"#\s*Collective test starting:\s*(\S+)")
 UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "gb/s": 1e9, "mb/s": 1e6, "b": 1.0}
 # Columns that a table of rows needs, and other names of them.
@@ -53,11 +55,11 @@ class _Run:
 def read_nccl(path: Path, pes: int | None) -> Iterator[Measurement]:
     """The runs of a log. pes: those of runs that do not state theirs. InputError: what is wrong."""
     _, first = next(read_lines(path), ("", ""))
-    separator = _find_separator(first)
+    separator = _find_separator(TAG.sub("", first))
     runs = (
         _split_table(read_lines(path), separator)
         if separator
-        else _split_text(read_lines(path, marks=b"#0123456789"))
+        else _split_text(read_lines(path, marks=b"#[0123456789"))
     )
     rows = 0
     for run in runs:
@@ -70,13 +72,14 @@ def read_nccl(path: Path, pes: int | None) -> Iterator[Measurement]:
 
 def _find_separator(line: str) -> str:
     """The separator of a table's first line, nothing of a text's."""
-    return next((mark for mark in ",;\t" if not line.startswith("# ") and mark in line), "")
+    return next((mark for mark in ",;\t" if not line.startswith("#") and mark in line), "")
 
 
 def _split_text(lines: Iterator[tuple[str, str]]) -> Iterator[_Run]:
     """The runs of a text."""
     run = _Run("")
-    for where, line in lines:
+    for where, tagged in lines:
+        line = TAG.sub("", tagged)
         words = line.strip("# ").split()
         if host := HOST.match(line):
             if run.samples:
@@ -89,7 +92,7 @@ def _split_text(lines: Iterator[tuple[str, str]]) -> Iterator[_Run]:
                 yield run
                 run = _Run(where)
             run.collective = find_collective(starting[1]) or ""
-        elif words[:2] == ["size", "count"]:
+        elif words[:1] == ["size"] and "algbw" in words:
             if run.samples:  # of the same ranks
                 yield run
                 run = replace(run, samples=[], factors=[], redops=set(), ended=False)

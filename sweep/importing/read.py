@@ -47,7 +47,7 @@ def _find_kind(path: Path) -> str:
         if number == 0 and folded.startswith("name,"):
             return "devices"
         table = number == 0 and "size" in folded and "time" in folded
-        if table or "busbw" in folded or folded.startswith("# nthread"):
+        if table or "busbw" in folded or "# nthread" in folded:
             return "nccl"
         if folded.startswith(("# osu ", "#bytes")):
             return "messages"

@@ -187,3 +187,38 @@ def test_the_output_is_no_input(paradl, tmp_path):
     code, _, _ = paradl("system", "import", log, "-o", log)
     assert code == 2
     assert log.read_text() == LOG
+
+
+@pytest.mark.parametrize("tag", ["[1,0]<stdout>:", "0: "])
+def test_tags_of_launchers_are_left_out(tag, tmp_path):
+    log = tmp_path / "log.txt"
+    log.write_text("".join(f"{tag}{line}\n" for line in LOG.splitlines()))
+    (run,) = read_nccl(log, None)
+    (plain,) = read_nccl(DATA / "all_reduce_8.txt", None)
+    assert (run.samples, run.pes, run.collective) == (plain.samples, 8, "all_reduce")
+
+
+def test_columns_of_old_versions(tmp_path):
+    """Without root, and with the error in the place of #wrong."""
+    log = tmp_path / "all_gather.txt"
+    log.write_text(
+        "#   Rank  0 Pid  12 on  host device  0 [0x07] Tesla V100-SXM2-16GB\n"
+        "#   Rank  1 Pid  12 on  host device  1 [0x0a] Tesla V100-SXM2-16GB\n"
+        "#  size  count  type  time  algbw  busbw  error  time  algbw  busbw  error\n"
+        "#  (B)  (elements)  (us)  (GB/s)  (GB/s)  (us)  (GB/s)  (GB/s)\n"
+        "  1048576  262144  float  52.43  20.00  10.00  0e+00  52.43  20.00  10.00  1e-07\n"
+    )
+    (run,) = read_nccl(log, None)
+    assert (run.collective, run.pes, run.nodes) == ("all_gather", 2, 1)
+    assert [row.seconds for row in run.samples] == pytest.approx([52.43e-6] * 2)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 5])
+def test_few_rows_are_fitted(rows, paradl, tmp_path):
+    lines = LOG.splitlines()
+    log = tmp_path / "log.txt"
+    log.write_text("\n".join([*lines[:16], *lines[20 : 20 + rows], *lines[-3:]]))
+    output = tmp_path / "mine.yaml"
+    code, out, err = paradl("system", "import", log, "-o", output, "--format", "json")
+    assert code == 0, err
+    assert json.loads(out)["rows"][0]["median_error"] < 0.1
