@@ -54,7 +54,7 @@ _ALL = (
     Parameter(
         "efficiency",
         "1",
-        "the part of the peak FLOP/s that layers reach",
+        "share of the peak FLOP/s that layers reach",
         ABOVE_ZERO,
         1,
         layered=True,
@@ -70,14 +70,14 @@ _ALL = (
     Parameter("memory_capacity", "B", "memory of a PE", ABOVE_ZERO, scale=CAPACITY),
     # The default is single precision.
     Parameter(
-        "delta", "B", "bytes an item", ABOVE_ZERO, 1024, default=4.0, layered=True, oracle="paper"
+        "delta", "B", "bytes per item", ABOVE_ZERO, 1024, default=4.0, layered=True, oracle="paper"
     ),
     # The default is the paper's bound, without reuse. All runs that its authors measured on 16 GB
     # fit with 0.27 or less.
     Parameter(
         "gamma",
         "1",
-        "the part of the memory that buffer reuse leaves",
+        "share of the memory that remains with buffer reuse",
         ABOVE_ZERO,
         1,
         default=1.0,
@@ -87,7 +87,7 @@ _ALL = (
     # counting rings; 8 for halos and 2 for gathers, set by the authors.
     Parameter("phi", "1", "contention of the gradient exchange", 1),
     Parameter("phi_halo", "1", "contention of the halo exchange", 1),
-    Parameter("phi_gather", "1", "contention of the gather where a spatial split ends", 1),
+    Parameter("phi_gather", "1", "contention of the gather at the end of a spatial split", 1),
     _count("segments", "segments (micro-batches) of a pipeline", default=4.0),
     _count(
         "accumulate",

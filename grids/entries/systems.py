@@ -51,7 +51,7 @@ class TensorPeaks(Record):
 class ProcessingElement(Record):
     """One PE: its speed and its memory."""
 
-    name: Name = Field(description="The PE as people call it. From: nvidia-smi -L.")
+    name: Name = Field(description="The usual name of the PE. From: nvidia-smi -L.")
     # Systems with the same device share the profiles of models.
     device: Name = Field(description="The key of measured profiles of models, such as v100.")
     peak_flops: FlopPerSecond = Field(

@@ -46,7 +46,7 @@ def test_values_are_read_into_si(name, value, expected) -> None:
         ("pe", 2 * MOST, "expected at least 1 and at most 1.09951e+12, got 2199023255552.0"),
         ("intra_latency", -1e-6, "expected at least 0 s, got -1e-06; intra_latency is start-up"),
         ("inter_bandwidth", 0, "expected more than 0 B/s, got 0; inter_bandwidth is bandwidth"),
-        ("gamma", 1.1, "expected more than 0 and at most 1, got 1.1; gamma is the part of"),
+        ("gamma", 1.1, "expected more than 0 and at most 1, got 1.1; gamma is "),
         ("phi", 0.5, "expected at least 1, got 0.5; phi is contention"),
     ],
 )
