@@ -20,7 +20,7 @@ from sweep.samples.space import SampleSpace, read_space
 from sweep.samples.stream import batches
 
 POINTS = 4096
-# A stream answers the rows of eight such batches at a time.
+# A stream evaluates the rows of eight such batches at a time.
 STREAMED, BATCHES = 65_536, 8
 INPUTS = (
     *("intra_bandwidth", "intra_latency", "overlap", "bucket", "jitter", "rail", "flow"),
@@ -41,7 +41,7 @@ SPACE: dict[str, Any] = {
 
 
 def measure(effort: Effort) -> Report:
-    """Points a second with and without slopes, of each strategy; a stream's rows a second."""
+    """Measure points per second with and without slopes by strategy, and a stream's rows/s."""
     rows = []
     space = read_space(SPACE, INPUTS)
     for strategy, name in enumerate(space.grid.labels["strategy"]):
@@ -53,7 +53,7 @@ def measure(effort: Effort) -> Report:
 def _stream(effort: Effort) -> list[Row]:
     stream = batches(SPACE, STREAMED)
     features = np.empty((STREAMED, len(stream.features)), np.float32)
-    for _ in range(3 * BATCHES):  # all kinds prepared, as far as chance has it
+    for _ in range(3 * BATCHES):  # prepares most kinds
         next(stream)
 
     def draw() -> None:
@@ -82,14 +82,14 @@ def _stream(effort: Effort) -> list[Row]:
 def _compare(space: SampleSpace, strategy: int, name: str, effort: Effort) -> list[Row]:
     tables = make_tables(space, space.problems[0], 0)
     draw = draw_slices(space, tables, space.problems[0], 0, 0, POINTS)
-    asked = put_on_device((tables.points[strategy], draw.rows, dict(draw.values)))
+    points = put_on_device((tables.points[strategy], draw.rows, dict(draw.values)))
     ways: dict[str, dict[str, Any]] = {
         "values": {},
         "slopes": {"parameters": space.inputs},
         "slopes and kinks": {"parameters": space.inputs, "marked": True},
     }
     actions: dict[str, Action] = {
-        way: partial(_answer, asked, options) for way, options in ways.items()
+        way: partial(_answer, points, options) for way, options in ways.items()
     }
     timings = interleaved(actions, effort.short_rounds)
     return [
@@ -99,12 +99,12 @@ def _compare(space: SampleSpace, strategy: int, name: str, effort: Effort) -> li
             "rows/s",
             timing.median / timings["values"].median,
             "values",
-            # Of four targets, six times the values each.
+            # Four targets, six times the values each.
             goals=(at_most(timing.median / timings["values"].median, 24, ""),),
         )
         for way, timing in timings.items()
     ]
 
 
-def _answer(asked: Any, options: dict[str, Any]) -> None:
-    jax.block_until_ready(label_points(*asked, **options))
+def _answer(points: Any, options: dict[str, Any]) -> None:
+    jax.block_until_ready(label_points(*points, **options))

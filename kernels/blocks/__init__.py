@@ -1,1 +1,1 @@
-"""Blocks: what the engine fills tile by tile, with the fit and the summary of each."""
+"""Blocks of a cube, filled tile by tile, with their limits and summaries."""

@@ -1,1 +1,1 @@
-"""Configuration: a run, the case that the oracle is asked, and where its values stand."""
+"""The oracle's input: a run, the case, and where its parameters are."""

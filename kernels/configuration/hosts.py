@@ -29,7 +29,7 @@ def count_staged(work: GroupWork, weights: Cells, run: Run, network: Network) ->
 def count_hosts(ring: Ring, network: Network) -> tuple[Cells, Cells]:
     """Return PEs of a ring per node, and the number of its nodes."""
     pes = network.pes_per_node
-    inside = xp.minimum(ring.degree, xp.maximum(pes / ring.count_beside(pes), 1.0))
+    inside = xp.minimum(ring.degree, xp.maximum(pes / ring.count_touching(pes), 1.0))
     return inside, ring.degree / inside
 
 

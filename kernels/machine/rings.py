@@ -33,7 +33,7 @@ class Ring:
         """Count rings with PEs in a level of `pes` PEs, min(s, P_j)."""
         return xp.minimum(self.stride, pes)
 
-    def count_beside(self, pes: Cells) -> Cells:
+    def count_touching(self, pes: Cells) -> Cells:
         """Count rings in a level including those that do not leave it."""
         return self.count_in(pes)
 
@@ -70,10 +70,10 @@ class ClusteredRing(SpanningRing):
 
     def count_in(self, pes: Cells) -> Cells:
         """Count rings with PEs in a level of `pes` PEs that also leave it."""
-        rings = xp.where(self.several, self.count_beside(pes), self.stride)
+        rings = xp.where(self.several, self.count_touching(pes), self.stride)
         return xp.minimum(self.thinned * rings, pes)
 
-    def count_beside(self, pes: Cells) -> Cells:
+    def count_touching(self, pes: Cells) -> Cells:
         """Count rings with PEs in a level of `pes` PEs."""
         clusters = xp.minimum(self.clusters, xp.ceil(pes / (self.near * self.stride)))
         return self.stride * clusters

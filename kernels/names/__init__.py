@@ -1,1 +1,1 @@
-"""Names: flags, terms, outputs and statistics, for whoever reads them without JAX."""
+"""Names of flags, terms, outputs and statistics, without JAX."""

@@ -61,7 +61,7 @@ class Terms:
         Term(
             "compute",
             "sample",
-            "time stages wait for their first and after their last segment",
+            "time that stages wait for their first and after their last segment",
             kind="limitation",
             why="stages wait for their first and after their last segment; more segments would "
             "shorten that",
@@ -88,7 +88,7 @@ class Terms:
         Term(
             "compute",
             "iteration",
-            "time of a pass whatever the batch: reading weights",
+            "time of reading weights, once per pass whatever the batch",
             kind="bottleneck",
             why="reading weights takes as long for few samples as for many",
             symbols="n sum f_l, f_l = 3 (w+bi) a / BW, n = p2+S-1 of a pipeline of several stages, "
@@ -115,7 +115,7 @@ class Terms:
         Term(
             "compute",
             "iteration",
-            "time that dividing layers costs beside arithmetic",
+            "time of assembling the outputs of divided layers",
             kind="bottleneck",
             why="assembling the outputs of divided layers takes long compared to computing them",
             symbols="u b a sum |y| (1-1/p2) / (assembly BW) + [filter] 2 n (p2-1) part_overhead",
@@ -240,7 +240,7 @@ class Terms:
         Term(
             "communication",
             "iteration",
-            "time that PEs wait for the slowest of them",
+            "time that PEs wait for the slowest one",
             kind="bottleneck",
             why="all PEs wait for the slowest one",
             symbols="jitter z(p) x a pass computing",
@@ -251,7 +251,7 @@ class Terms:
         Term(
             "hidden",
             "iteration",
-            "time of communication while PEs compute, beside the other terms",
+            "time of communication that overlaps with computing",
             kind="bottleneck",
             why="exchanges overlap with computing and cost no time",
             symbols="communication that passes while PEs compute: no part of the time",

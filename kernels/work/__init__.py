@@ -1,1 +1,1 @@
-"""Work: the layers, and what of them one PE of a group computes and holds."""
+"""Layers, and the share of them that one PE of a group computes and holds."""

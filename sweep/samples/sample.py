@@ -91,7 +91,7 @@ def sample(
 
 
 def is_dataset(folder: Path) -> bool:
-    """Whether a folder holds a data set and nothing else."""
+    """True if a folder holds a data set and nothing else."""
     files = {FACTS, "README.md", "data"}
     return (folder / FACTS).is_file() and {path.name for path in folder.iterdir()} <= files
 

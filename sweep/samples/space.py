@@ -58,12 +58,12 @@ class SampleSpace:
 
     @cached_property
     def layered(self) -> bool:
-        """Whether some input changes the layers' times, so that each row sums its layers anew."""
+        """True if some input changes the layers' times, so that each row sums its layers anew."""
         return any(PLACES[name].layered for name in self.inputs)
 
     @cached_property
     def shares_machines(self) -> bool:
-        """Whether rows share a few machines: pipeline stages depend on a PE's speed, and cutting
+        """True if rows share a few machines: pipeline stages depend on a PE's speed, and cutting
         them for every row would be slow.
         """
         return self.layered and any(strategy.cut_by_axis for strategy in self.grid.strategies)
