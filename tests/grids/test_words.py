@@ -21,8 +21,6 @@ def test_the_order_of_a_hybrid_is_ours():
 @pytest.mark.parametrize(
     ("name", "advice"),
     [
-        ("tensor", "tensor is 'filter' or 'channel', which divide the tensors of layers"),
-        ("data+tensor", "tensor is 'filter' or 'channel'"),
         ("ddp", "ddp is 'data'"),
         ("filter+channel", "a layer divided both ways"),
         ("data+placement+filter", "operators are placed whole"),
