@@ -92,5 +92,6 @@ def compare_runs(
     check_names({"system": system, "calibration": calibration}, several=False)
     from sweep.measured.compare import compare as ask
 
+    # Unless given, the all-reduce is that of the paper's runs (`sweep.measured.predicted_runs`).
     settings = {"oracle": oracle} | ({"allreduce": allreduce} if allreduce else {})
     return ask(path, system=system, calibration=calibration, settings=settings)

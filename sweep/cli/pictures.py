@@ -95,6 +95,7 @@ def _draw(store: str, output: Path, draw: "Callable[[Plots], Any]") -> None:
 
     expect_format(output)
     with tell_damage(store):
+        # Counted before drawing: blocks that a running sweep adds meanwhile may be missing.
         done, blocks = count_blocks(store)
         try:
             figure = draw(Plots(store))

@@ -55,8 +55,8 @@ def outline_plan(grid: Grid, plan: Plan, workers: int) -> str:
 
 def _count(size: int, dim: str) -> str:
     """Count the values of an axis, such as `3 data sets`."""
-    one, more = NOUNS.get(dim, (dim, dim))
-    return f"{size:,} {one if size == 1 else more}"
+    singular, plural = NOUNS.get(dim, (dim, dim))
+    return f"{size:,} {singular if size == 1 else plural}"
 
 
 def _describe_time(grid: Grid, plan: Plan, workers: int) -> str:

@@ -84,6 +84,7 @@ def limits(
 
     def answer() -> list[dict[str, Any]]:
         rows = ask(subject.source, efficiency, subject.selection, by, bound, intervals=False)
+        # Intervals need draws, so rows that the screen does not show go without.
         shown = rows if every or form != "table" else rows[:SCREENFUL]
         if not expects_intervals(len(shown), intervals or None):
             return rows

@@ -141,6 +141,7 @@ Target = Annotated[
 MaxGlobalBatch = Annotated[
     int | None, typer.Option(help="Largest global batch assumed to converge.")
 ]
+# Located while options are parsed, so that a mistake is reported before slow imports.
 Store = Annotated[
     str, typer.Argument(help="A cube: a folder or an object-store URL.", callback=locate_store)
 ]

@@ -139,9 +139,9 @@ def _write_table(
     facts = {column.name: tables.read_texts(column.metadata) for column in schema}
     schema = schema.with_metadata(write_texts({**reader.attributes, "paradl_columns": facts}))
 
-    def read(more: Selection, schema: "pa.Schema") -> "Iterator[pa.RecordBatch]":
-        places = reader.locate({**selection, **more})
-        return make_batches(reader.read_parts(names, places, misfits=undefined), schema, columns)
+    def read(part: Selection, schema: "pa.Schema") -> "Iterator[pa.RecordBatch]":
+        positions = reader.locate({**selection, **part})
+        return make_batches(reader.read_parts(names, positions, misfits=undefined), schema, columns)
 
     if path.suffix == ".csv":
         return tables.write_csv(path, read({}, schema), schema)

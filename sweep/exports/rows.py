@@ -16,7 +16,7 @@ from sweep.exports.columns import DEFINED, EPOCH_TIME, FEASIBLE, LIMIT_NAMES, na
 # writes 122,880 by default, Polars 262,144.
 ROWS = 2**18
 
-Places = tuple[NDArray[np.intp], ...]
+Positions = tuple[NDArray[np.intp], ...]
 
 
 def make_batches(
@@ -30,26 +30,26 @@ def make_batches(
     for part in parts:
         cells = np.arange(part.size) if marked else np.flatnonzero(part.defined)
         for first in range(0, len(cells), ROWS):
-            places = np.unravel_index(cells[first : first + ROWS], part.shape)
-            arrays = [_make_column(part, column, places, columns) for column in schema]
+            positions = np.unravel_index(cells[first : first + ROWS], part.shape)
+            arrays = [_make_column(part, column, positions, columns) for column in schema]
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _make_column(part: Part, column: pa.Field, places: Places, columns: Columns) -> pa.Array:
+def _make_column(part: Part, column: pa.Field, positions: Positions, columns: Columns) -> pa.Array:
     axis = name_axis(column.name)
     if axis in columns:
         dim, values = columns[axis]
-        numbers = part.coordinates[dim][places[list(part.coordinates).index(dim)]]
+        numbers = part.coordinates[dim][positions[list(part.coordinates).index(dim)]]
         return pa.array(values[numbers], column.type)
     if axis in part.coordinates:
-        values, place = part.coordinates[axis], places[list(part.coordinates).index(axis)]
+        values, position = part.coordinates[axis], positions[list(part.coordinates).index(axis)]
         if axis not in LABELS:
-            return pa.array(values[place], column.type)
+            return pa.array(values[position], column.type)
         texts = pa.array(values.astype(object), pa.string())
-        labels = pa.DictionaryArray.from_arrays(pa.array(place, pa.int32()), texts)
+        labels = pa.DictionaryArray.from_arrays(pa.array(position, pa.int32()), texts)
         return labels.cast(column.type)
     if column.name == LIMIT_NAMES:
-        texts, at = join_limits(_pick(part.arrays["limit"], places))
+        texts, at = join_limits(_pick(part.arrays["limit"], positions))
         return pa.array(texts, pa.string()).take(pa.array(at))
     if column.name in (DEFINED, FEASIBLE, EPOCH_TIME):
         values = getattr(part, column.name)
@@ -58,11 +58,11 @@ def _make_column(part: Part, column: pa.Field, places: Places, columns: Columns)
             array for name, array in part.arrays.items() if name_column(name) == column.name
         )
     # NaN becomes null, since SQL would sort it as the largest number.
-    return pa.array(_pick(values, places), column.type, from_pandas=True)
+    return pa.array(_pick(values, positions), column.type, from_pandas=True)
 
 
-def _pick(array: NDArray[Any], places: Places) -> NDArray[Any]:
+def _pick(array: NDArray[Any], positions: Positions) -> NDArray[Any]:
     # Along dimensions of size 1 all cells share a value.
-    sizes = zip(places, array.shape, strict=True)
-    picked: NDArray[Any] = array[tuple(place if size > 1 else 0 for place, size in sizes)]
-    return np.broadcast_to(picked, places[0].shape)
+    sizes = zip(positions, array.shape, strict=True)
+    picked: NDArray[Any] = array[tuple(position if size > 1 else 0 for position, size in sizes)]
+    return np.broadcast_to(picked, positions[0].shape)

@@ -81,6 +81,7 @@ def show_provisions(rows: Sequence[Row], form: Format, every: bool) -> None:
 
 
 def _describe_provision(row: Row) -> Row:
+    # Replicas and segments follow from the strategy and its group.
     kept = {key: row[key] for key in row if key not in ("replicas", "segment_count")}
     time, odds = row["train_time"], row["holds"]
     kept |= {

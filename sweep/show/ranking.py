@@ -96,6 +96,7 @@ def _describe_chance(row: Row, second: Row, given: Sequence[str]) -> str:
     """State the probability that a row beats the next one."""
     first, other = shorten_label(row["strategy"]), shorten_label(second["strategy"])
     chance = row["faster_than_next"]
+    # Draws are a sample: neither 0 % nor 100 % is certain.
     odds = f"{chance:.0%}" if 0.01 <= chance < 0.995 else "over 99%" if chance > 0.5 else "under 1%"
     values = (f"{name} {write_value(name, row[name])}" for name in given)
     where = ", ".join([row["system"], *values])
