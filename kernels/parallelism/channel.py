@@ -29,9 +29,9 @@ class Channel(Filter):
         layers, part = division.layers, self.find_share(division)
         return replace(layers, flops=layers.flops * part, w=layers.w * part, x=layers.x * part)
 
-    def reduce_sent(self, division: Division, own: Layers, add: Add) -> Gathered:
+    def reduce_sent(self, division: Division, shares: Layers, add: Add) -> Gathered:
         """Return the exchanges: one of two collectives is a reduction; no run showed log files."""
-        sent = super().reduce_sent(division, own, add)
+        sent = super().reduce_sent(division, shares, add)
         return replace(sent, reductions=xp.ones(()), logged=xp.zeros(()))
 
 

@@ -74,13 +74,13 @@ class Filter(Parallelism):
     def take_part(self, division: Division) -> Layers:
         """Return layers that read the whole input and compute a share of the output."""
         layers, part = division.layers, self.find_share(division)
-        own = replace(layers, flops=layers.flops * part, w=layers.w * part, y=layers.y * part)
+        shares = replace(layers, flops=layers.flops * part, w=layers.w * part, y=layers.y * part)
         if layers.groups is None:
-            return own
+            return shares
         # In a grouped convolution it reads only the channels of its filters' groups.
-        return replace(own, x=layers.x * xp.maximum(part, 1 / layers.groups))
+        return replace(shares, x=layers.x * xp.maximum(part, 1 / layers.groups))
 
-    def reduce_sent(self, division: Division, own: Layers, add: Add) -> Gathered:
+    def reduce_sent(self, division: Division, shares: Layers, add: Add) -> Gathered:
         """Sum the outputs of split layers, which are gathered whole."""
         layers, split = division.layers, division.placement.find_split(self.name)
         messages = mark_exchanged(split)

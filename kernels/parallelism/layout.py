@@ -40,9 +40,9 @@ class Undivided(Parallelism):
     name = "none"
     sends_as = "spatial"
 
-    def reduce_sent(self, division: Division, own: Layers, add: Add) -> Halos:
+    def reduce_sent(self, division: Division, shares: Layers, add: Add) -> Halos:
         """Return halos of zero size."""
-        return Spatial().reduce_sent(division, own, add)
+        return Spatial().reduce_sent(division, shares, add)
 
 
 UNDIVIDED = Undivided()
@@ -73,11 +73,11 @@ class Layout:
         inputs, outputs = zip(*(part.share_rows(division) for part in self.parts), strict=True)
         return reduce(mul, inputs), reduce(mul, outputs)
 
-    def reduce_sent(self, division: Division, own: Layers) -> dict[str, Any]:
+    def reduce_sent(self, division: Division, shares: Layers) -> dict[str, Any]:
         """Sum what PEs exchange, by parallelism."""
         sent, add = {}, partial(_sum_most, stages=self.stages, whole=division)
         for part, divided in self._nest(division):
-            sent[part.sends_as] = part.reduce_sent(divided, own, add)
+            sent[part.sends_as] = part.reduce_sent(divided, shares, add)
         return sent
 
     def _nest(self, division: Division) -> Iterator[tuple[Parallelism, Division]]:

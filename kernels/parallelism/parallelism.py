@@ -17,7 +17,7 @@ from kernels.namespace import xp
 from kernels.work.division import Division
 from kernels.work.group import merged, total
 from kernels.work.layers import Layers, LayerTimes
-from kernels.work.memory import Holding, Own, hold_whole
+from kernels.work.memory import Holding, LayerShares, hold_whole
 
 # Sums values of the layers that one PE runs; of several stages the largest sum.
 Add: TypeAlias = Callable[[PerLayer], Cells]
@@ -104,18 +104,18 @@ class Parallelism:
         """Return forward and backward [s per sample], fixed time [s per pass], launches."""
         return total(times.forward + times.backward), total(times.fixed), total(times.launches)
 
-    def hold(self, division: Division, own: Own) -> Holding:
+    def hold(self, division: Division, shares: LayerShares) -> Holding:
         """Compute the memory of a group's PEs."""
-        return hold_whole(division, own)
+        return hold_whole(division, shares)
 
-    def hold_segments(self, division: Division, own: Own, holding: Holding) -> PerStage:
+    def hold_segments(self, division: Division, shares: LayerShares, holding: Holding) -> PerStage:
         """Return bytes per sample of each PE's activations, with segments if there are any."""
         return holding.peak
 
-    def reduce_sent(self, division: Division, own: Layers, add: Add) -> Any:
+    def reduce_sent(self, division: Division, shares: Layers, add: Add) -> Any:
         """Sum what PEs of a group exchange, for stage two.
 
-        division: layers as divided by the parallelisms outside of this one. own: layers as a PE
+        division: layers as divided by the parallelisms outside of this one. shares: layers as a PE
         finally computes them.
         """
         raise NotImplementedError

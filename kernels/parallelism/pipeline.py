@@ -17,7 +17,7 @@ from kernels.namespace import xp
 from kernels.parallelism.parallelism import Add, Exchange, Parallelism, Reach
 from kernels.work.division import Division
 from kernels.work.layers import Layers, LayerTimes
-from kernels.work.memory import Holding, Own, hold_runs, hold_whole
+from kernels.work.memory import Holding, LayerShares, hold_runs, hold_whole
 from kernels.work.stages import largest, passed_on, stage_sums
 
 
@@ -45,11 +45,11 @@ class Pipeline(Parallelism):
         seconds = largest(times.forward, ends) + largest(times.backward, ends)
         return seconds, largest(times.fixed, ends), largest(times.launches, ends)
 
-    def hold(self, division: Division, own: Own) -> Holding:
+    def hold(self, division: Division, shares: LayerShares) -> Holding:
         """Compute the memory of each stage by itself."""
-        return hold_runs(division, own, xp.asarray(division.placement.ends))
+        return hold_runs(division, shares, xp.asarray(division.placement.ends))
 
-    def hold_segments(self, division: Division, own: Own, holding: Holding) -> PerStage:
+    def hold_segments(self, division: Division, shares: LayerShares, holding: Holding) -> PerStage:
         """Return bytes per sample of each stage (GPipe, or 1F1B of Narayanan et al. 2019).
 
         One segment goes backward at a time. Tensors of the others are kept, unless their forward
@@ -71,10 +71,10 @@ class Pipeline(Parallelism):
         if not recompute:
             return activations
         # A single stage is cut into runs, as any other network.
-        alone = _mark_first(activations) * hold_whole(division, own).peak
+        alone = _mark_first(activations) * hold_whole(division, shares).peak
         return xp.where(several, activations, alone)
 
-    def reduce_sent(self, division: Division, own: Layers, add: Add) -> Cut:
+    def reduce_sent(self, division: Division, shares: Layers, add: Add) -> Cut:
         """Return what crosses a cut, from a PE's share: tensors that later layers read."""
         crossing, ends = division.placement.crossing, xp.asarray(division.placement.ends)
         carried = division.layers.crossing if crossing is None else crossing

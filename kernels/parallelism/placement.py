@@ -21,7 +21,7 @@ from kernels.parallelism.parallelism import Add, Exchange, Parallelism, Reach
 from kernels.work.division import Division
 from kernels.work.group import Placed, total
 from kernels.work.layers import Layers, LayerTimes
-from kernels.work.memory import Holding, Own, find_states, sum_row_states
+from kernels.work.memory import Holding, LayerShares, find_states, sum_row_states
 
 
 @jax.tree_util.register_dataclass
@@ -56,12 +56,12 @@ class OperatorPlacement(Parallelism):
             segments * launches,
         )
 
-    def hold(self, division: Division, own: Own) -> Holding:
+    def hold(self, division: Division, shares: LayerShares) -> Holding:
         """Compute the memory of each PE: of its layers, and of what others send it.
 
         As in a pipeline, one segment at a time goes backward, and tensors of the others are kept.
         """
-        placed, tensors = expect_placed(division), own.tensors
+        placed, tensors = expect_placed(division), shares.tensors
         received = division.delta * xp.asarray(placed.received)
         kept = sum_devices(tensors.kept, placed.runs)
         peaks = find_peaks(tensors.kept, tensors.inputs + tensors.outputs, placed.runs)
@@ -70,11 +70,11 @@ class OperatorPlacement(Parallelism):
             kept=kept,
             peak=(1 - part) * kept + received + part * peaks,
             entry=received,
-            states=sum_devices(find_states(division, own), placed.runs),
-            rows=sum_row_states(division, own, partial(sum_devices, runs=placed.runs)),
+            states=sum_devices(find_states(division, shares), placed.runs),
+            rows=sum_row_states(division, shares, partial(sum_devices, runs=placed.runs)),
         )
 
-    def reduce_sent(self, division: Division, own: Layers, add: Add) -> Path:
+    def reduce_sent(self, division: Division, shares: Layers, add: Add) -> Path:
         """Return the messages of the critical path."""
         placed = expect_placed(division)
         return Path(xp.asarray(placed.messages), xp.asarray(placed.items))
@@ -113,9 +113,9 @@ def find_peaks(kept: PerLayer, gradients: PerLayer, runs: PerDevice) -> AnyArray
     kept: by layer, for the backward pass. gradients: of its input and output.
     """
 
-    def find_peak(own: AnyArray) -> AnyArray:
-        so_far = xp.cumsum(own * kept, axis=0)
-        return xp.max(own * (so_far + gradients), axis=0)
+    def find_peak(shares: AnyArray) -> AnyArray:
+        so_far = xp.cumsum(shares * kept, axis=0)
+        return xp.max(shares * (so_far + gradients), axis=0)
 
     # PE by PE: all at once would take memory for PEs x layers x cells.
     peaks: AnyArray = map_leading(find_peak, xp.asarray(runs))

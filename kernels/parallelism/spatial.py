@@ -79,7 +79,7 @@ class Spatial(Parallelism):
         layers, factors = division.layers, division.placement.factors
         return row_share(layers.extents_x, factors), row_share(layers.extents_y, factors)
 
-    def reduce_sent(self, division: Division, own: Layers, add: Add) -> Halos:
+    def reduce_sent(self, division: Division, shares: Layers, add: Add) -> Halos:
         """Sum the halos of split layers, and the gather after the last of them."""
         layers, placement = division.layers, division.placement
         split = placement.find_split(self.name)
@@ -91,7 +91,7 @@ class Spatial(Parallelism):
             stride=_find_stride(placement.factors),
             split_items=split_point(layers.y, split),
             sample=xp.asarray(layers.x)[0],
-            weights=add(own.w),
+            weights=add(shares.w),
             logged=add(split * layers.convolution),
         )
 

@@ -45,7 +45,7 @@ class Tensors(NamedTuple):
     kept: PerLayer
 
 
-class Own(NamedTuple):
+class LayerShares(NamedTuple):
     """Each layer's share on one PE: tensors, and weights and biases with their states."""
 
     tensors: Tensors
@@ -83,21 +83,21 @@ def _find_whole_peak(tensors: Tensors, recompute: Literal["none", "full"]) -> Pe
     return xp.minimum(whole, xp.sum(entries, axis=0) + xp.max(peaks, axis=0))
 
 
-def hold_runs(division: Division, own: Own, ends: Ends) -> Holding:
+def hold_runs(division: Division, shares: LayerShares, ends: Ends) -> Holding:
     """Compute the memory of each run of layers by itself."""
     return Holding(
-        kept=stage_sums(own.tensors.kept, ends),
-        peak=_find_peaks(own.tensors, ends),
-        entry=first_inputs(own.tensors.inputs, ends),
-        states=stage_sums(find_states(division, own), ends),
-        rows=sum_row_states(division, own, partial(stage_sums, ends=ends)),
+        kept=stage_sums(shares.tensors.kept, ends),
+        peak=_find_peaks(shares.tensors, ends),
+        entry=first_inputs(shares.tensors.inputs, ends),
+        states=stage_sums(find_states(division, shares), ends),
+        rows=sum_row_states(division, shares, partial(stage_sums, ends=ends)),
     )
 
 
-def hold_whole(division: Division, own: Own) -> Holding:
+def hold_whole(division: Division, shares: LayerShares) -> Holding:
     """Compute the memory of a PE that runs all layers."""
-    whole = hold_runs(division, own, _end_runs(division.layers.x, 1))
-    return replace(whole, peak=_find_whole_peak(own.tensors, division.options.recompute))
+    whole = hold_runs(division, shares, _end_runs(division.layers.x, 1))
+    return replace(whole, peak=_find_whole_peak(shares.tensors, division.options.recompute))
 
 
 def _find_peaks(tensors: Tensors, ends: Ends) -> PerStage:
@@ -129,7 +129,7 @@ def hold_row_states(rows: RowStates, batch: Cells) -> PerStage:
 
 
 def sum_row_states(
-    division: Division, own: Own, add: Callable[[PerLayer], PerStage]
+    division: Division, shares: LayerShares, add: Callable[[PerLayer], PerStage]
 ) -> RowStates | None:
     """Sum the states of looked-up rows by stage; None if all states are whole.
 
@@ -140,18 +140,18 @@ def sum_row_states(
         return None
     row_bytes = division.state_bytes - division.weight_bytes
     # `find_states` counts the drawn rows, which do not depend on the batch.
-    others = xp.where(is_table(rows), own.weights - rows.drawn, 0.0)
+    others = xp.where(is_table(rows), shares.weights - rows.drawn, 0.0)
     return RowStates(
         sample=add(row_bytes * rows.looked_up), most=add(row_bytes * xp.maximum(others, 0.0))
     )
 
 
-def find_states(division: Division, own: Own) -> PerLayer:
+def find_states(division: Division, shares: LayerShares) -> PerLayer:
     """Compute bytes of each layer's weights, gradients and optimizer states, whatever the batch.
 
     A table with a sparse gradient has gradients and states only of the drawn rows.
     """
-    weights, rows = own.weights, find_rows(division.layers)
+    weights, rows = shares.weights, find_rows(division.layers)
     whole = division.state_bytes * weights
     if rows is None:
         return whole
