@@ -14,6 +14,7 @@ from grids.reading.errors import InputError, shorten
 from grids.row_tables import Where, read_rows
 from grids.rows import Rows
 from grids.spec import Spec
+from kernels.names.parallelisms import LAYOUT_DEGREES
 
 AXIS_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 # Names that arrays of a cube, and keys of answers, have beside outputs and parameters.
@@ -112,29 +113,36 @@ def _check_column(spec: Spec, name: str, where: str) -> None:
 
 
 def keep_dividing(spec: Spec, rows: Rows, where: str) -> Rows:
-    """The rows whose group divides a PE count, and whose segments divide a batch.
+    """Return the rows whose degrees divide a PE count, and whose pieces divide a batch.
 
-    Under strong scaling segments, times accumulated passes, divide a global batch.
-    InputError: rows of neither, or none that stays.
+    Degrees: `group`, or the product of `tensor`, `context` and `pipeline`. Pieces: `micro`, and
+    `segments`, which under strong scaling are multiplied with the passes that `accumulate` adds up.
+    InputError: rows of none of these, or none that stays.
     """
     columns, axes = rows.columns, spec.axes.numeric
-    if not {"group", "segments"} & set(columns):
+    degrees = [columns[name] for name in LAYOUT_DEGREES if name in columns]
+    divisors = {"pe": [columns["group"]] if "group" in columns else [], "batch": []}
+    if degrees:
+        divisors["pe"].append(np.prod(degrees, axis=0))
+    if "segments" in columns:
+        strong = spec.scaling == "strong"
+        passes = columns.get("accumulate", 1.0) if strong else 1.0
+        divisors["batch"].append(columns["segments"] * passes)
+    if "micro" in columns:
+        divisors["batch"].append(columns["micro"])
+    if not any(divisors.values()):
         raise InputError(
-            "'divides' asks about group and segments, and neither is in the rows",
+            "'divides' compares group, degrees, segments or micro, and none is in the rows",
             where=where,
             advice="leave 'where' out",
         )
     kept = np.ones(len(rows), bool)
-    if "group" in columns:
-        kept &= _divides_any(columns["group"], axes["pe"].values)
-    if "segments" in columns:
-        pieces = columns["segments"]
-        if spec.scaling == "strong":
-            pieces = pieces * columns.get("accumulate", 1.0)
-        kept &= _divides_any(pieces, axes["batch"].values)
+    for name, listed in divisors.items():
+        for column in listed:
+            kept &= _divides_any(column, axes[name].values)
     if not kept.any():
         raise InputError(
-            "no row is left: no group divides a PE count while its segments divide a batch",
+            "no row is left: none divides both a PE count and a batch",
             where=where,
             advice="change 'product', or the values of pe and batch",
         )

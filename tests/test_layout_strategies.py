@@ -5,7 +5,9 @@ import math
 import numpy as np
 import pytest
 
+from grids.entries.parameters import PARAMETERS
 from grids.reading.errors import InputError
+from kernels.layouts.transformer import RECOMPUTE
 from sweep.cells.configuration import Configuration
 from sweep.cells.design_space import SpaceValues, make_grid
 from sweep.cells.memory_cube import compute_cells
@@ -241,3 +243,26 @@ def test_a_layout_of_one_pe_is_data_parallelism_but_for_their_conventions():
     assert layout["iterations"] == plain["iterations"]
     ratio = layout["iteration_time"] / plain["iteration_time"]
     assert math.exp(-0.7) < ratio < math.exp(0.7)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "number"),
+    [
+        ("recompute", "blocks", RECOMPUTE["blocks"]),
+        ("recompute", "core_attn+mlp", RECOMPUTE["core_attn"] + RECOMPUTE["mlp"]),
+        ("recompute", "none", 0),
+        ("sequence", "on", 1),
+        ("shard", "node", -1),
+    ],
+)
+def test_words_of_parameters_are_read_and_written(name, text, number):
+    assert PARAMETERS[name].read(text) == number
+    assert PARAMETERS[name].read(number) == number
+    assert PARAMETERS[name].write(number) == text
+
+
+def test_numbers_without_words_stay_numbers():
+    assert PARAMETERS["shard"].write(0) == 0
+    assert PARAMETERS["shard"].write(8) == 8
+    with pytest.raises(InputError, match="recompute: unknown recompute 'all'"):
+        PARAMETERS["recompute"].read("all", "recompute")

@@ -133,7 +133,7 @@ class Parameter:
         return self.scale.write(number) if self.scale else number
 
     def _read_words(self, value: object, where: str) -> object:
-        """The number of words; what is none as it is. InputError: an unknown word."""
+        """Number of a text's words; other values as they are. InputError: an unknown word."""
         if isinstance(value, bool):  # YAML's on and off
             value = "on" if value else "off"
         if not isinstance(value, str) or value.strip().lstrip("-").isdecimal():
@@ -145,11 +145,11 @@ class Parameter:
         return sum(self.words[word] for word in {*words})
 
     def _write_words(self, number: int) -> float | str:
-        """The words of a number; a number that has none as it is."""
+        """Words of a number; the number itself if it has none."""
         single = [word for word, value in self.words.items() if value == number]
         bits = [word for word, value in self.words.items() if value > 0 and number & value]
-        joined = "+".join(bits) if sum(self.words[word] for word in bits) == number else number
-        return single[0] if single else joined
+        is_whole = bool(bits) and sum(self.words[word] for word in bits) == number
+        return single[0] if single else "+".join(bits) if is_whole else number
 
     def _describe_bounds(self) -> str:
         """Describe the bounds with their unit."""

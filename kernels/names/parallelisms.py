@@ -116,11 +116,11 @@ class LayoutFacts(NamedTuple):
 # `kernels.layouts` answers for strategies that name one of these.
 TRANSFORMERS: dict[str, LayoutFacts] = {
     "tensor": LayoutFacts(
-        "transformers: matrices by columns, then by rows (Megatron)",
-        "t divides heads, features and MLPs; KV heads, or a multiple of them",
+        "transformers: columns, then rows of matrices",
+        "t divides heads, KV heads (or is a multiple), MLPs",
     ),
     "context": LayoutFacts(
-        "transformers: positions of a sequence; keys and values in a ring",
+        "transformers: positions of sequences; a ring of keys",
         "2 c divides the length of a sequence",
     ),
     "expert": LayoutFacts(
@@ -128,6 +128,8 @@ TRANSFORMERS: dict[str, LayoutFacts] = {
         "e divides experts, and t c d PEs",
     ),
 }
+# Their product and the replicas are the PEs; experts divide the same PEs again.
+LAYOUT_DEGREES = ("tensor", "context", "pipeline")
 # What such a strategy may say of its layout beside degrees.
 LAYOUT_SETTINGS = ("chunks", "micro", "recompute", "sequence", "zero", "shard", "expert_tensor")
 # Those whose words say that layouts answer: ZeRO alone does not, which other networks have, too.
@@ -169,7 +171,7 @@ def explain_conflict(names: Sequence[str]) -> str | None:
     laid = [name for name in inside if name in TRANSFORMERS]
     others = [name for name in inside if name not in (*TRANSFORMERS, "pipeline")]
     if laid:
-        reason = f"{laid[0]} divides transformers, {{}} the layers of other networks"
+        reason = f"{laid[0]} divides transformers, {{}} other networks"
         return reason.format(others[0]) if others else None
     for name in inside:
         if KINDS[name].alone and len(inside) > 1:

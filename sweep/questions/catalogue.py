@@ -113,8 +113,8 @@ def list_strategies(name: str | None = None) -> list[Row]:
         for base, meaning in MEANING.items()
     ]
     named = [
-        {"strategy": each, "meaning": f"transformers: {strategy}", "limit": "as its parts"}
-        for each, strategy in NAMED.items()
+        {"strategy": each, "meaning": _describe_named(text), "limit": "as its parts"}
+        for each, text in NAMED.items()
     ]
     rows = [*single, *named, *(_describe_pair(*pair) for pair in combinations(WRITTEN, 2))]
     if name is None:
@@ -124,6 +124,13 @@ def list_strategies(name: str | None = None) -> list[Row]:
         return [row for row in named if row["strategy"] == name]
     whole = [row for row in rows if row["strategy"] == strategy.base]
     return whole or [row for row in rows if row["strategy"] in strategy.parts]
+
+
+def _describe_named(text: str) -> str:
+    """The parts of a common strategy, and the settings that are not `best`."""
+    base, _, settings = text.partition(":")
+    stated = [setting for setting in settings.split(",") if not setting.endswith("=best")]
+    return f"transformers: {base}, {', '.join(stated)}"
 
 
 def _describe_pair(first: str, second: str) -> Row:

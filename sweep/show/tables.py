@@ -50,6 +50,7 @@ def print_table(rows: Sequence[Row], title: str = "", complete: Format = "json")
     Values that all rows share are printed once, above the table. complete: the format to recommend
     where the terminal has no room for all columns.
     """
+    rows = [_write_words(row) for row in rows]
     columns = {key: make_column(key, rows) for key in list_columns(rows)}
     shared = _find_shared(rows, columns)
     width = _measure_width()
@@ -68,6 +69,16 @@ def print_table(rows: Sequence[Row], title: str = "", complete: Format = "json")
         *_name_left_out(left_out, complete, width),
     ]
     print("\n".join([*map(escape_invisible, lines), ""]))
+
+
+def _write_words(row: Row) -> Row:
+    """Return the row with numbers of parameters as words, if these have some."""
+    return {
+        key: PARAMETERS[key].write(value)
+        if key in PARAMETERS and PARAMETERS[key].words and type(value) is int
+        else value
+        for key, value in row.items()
+    }
 
 
 def _find_shared(rows: Sequence[Row], columns: Mapping[str, Column]) -> dict[str, str]:

@@ -1,0 +1,137 @@
+"""Sweeps of layouts: cells of a store are predictions, whatever computes them."""
+
+import numpy as np
+import pytest
+import zarr
+
+from grids.grid import Grid
+from grids.reading.errors import InputError
+from grids.spec import validate_spec
+from sweep.engine import block
+from sweep.engine.run import run
+from sweep.questions.best import rank_strategies
+from sweep.questions.limits import list_limits
+from sweep.questions.predict import predict
+
+SYSTEM = "dgx-h100:precision=bf16"
+STRATEGY = "data+tensor+pipeline"
+LAYOUT = {
+    "product": {
+        "tensor": [1, 8, 3],
+        "pipeline": [1, 2],
+        "chunks": [1, 2],
+        "micro": [1, 2],
+        "recompute": ["none", "blocks"],
+        "sequence": ["off", "on"],
+        "zero": [0, 1],
+    },
+    "where": "divides",
+}
+
+
+SPEC = {
+    "axes": {
+        "model": "llama2_7b",
+        "dataset": "pile",
+        "system": SYSTEM,
+        "strategy": [STRATEGY, "data+filter:group=8"],
+        "pe": [16, 32],
+        "batch": [64, 128],
+        "layout": LAYOUT,
+    },
+    "scaling": "strong",
+}
+
+
+def make_grid(spec=SPEC):
+    return Grid.from_spec(validate_spec(spec, ""))
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    url = str(tmp_path_factory.mktemp("layouts") / "cube.zarr")
+    run(SPEC, url)
+    return url
+
+
+def test_rows_that_divide_no_pe_count_are_left_out(store):
+    del store
+    (rows,) = make_grid().rows.values()
+    assert {*rows.columns["tensor"]} == {1, 8}
+    assert len(rows) == 2 * 2**6
+
+
+def test_cells_are_predictions(store):
+    cells = zarr.open_group(store, mode="r")
+    grid = make_grid()
+    (rows,) = grid.rows.values()
+    generator = np.random.default_rng(0)
+    for row in generator.choice(len(rows), 12, replace=False):
+        values = {name: column[row] for name, column in rows.columns.items()}
+        answer = predict(
+            "llama2_7b",
+            STRATEGY,
+            32,
+            128,
+            system=SYSTEM,
+            dataset="pile",
+            parameters=values,
+            settings={"scaling": "strong"},
+        )
+        at = (0, 0, 0, 0, 1, 1, row)
+        for name in ("comp_time", "comm_time", "memory"):
+            expected = np.nan if answer[name] is None else answer[name]
+            assert cells[name][at] == pytest.approx(expected, rel=1e-7, nan_ok=True), values
+
+
+def test_programs_fill_the_same_cube_as_numpy(store, tmp_path, monkeypatch):
+    monkeypatch.setattr(block, "FEW_CELLS", 0)
+    run(SPEC, url := str(tmp_path / "cube.zarr"))
+    first, second = (zarr.open_group(place, mode="r") for place in (store, url))
+    for name in ("comp_time", "comm_time", "memory", "limit"):
+        np.testing.assert_array_equal(first[name][0, 0, 0, 0], second[name][0, 0, 0, 0])
+    statistics = "summary/statistics"
+    np.testing.assert_array_equal(first[statistics][0, 0, 0, 0], second[statistics][0, 0, 0, 0])
+
+
+def test_best_selects_by_columns_and_words(store):
+    chosen = {"strategy": STRATEGY, "tensor": 8, "recompute": "blocks"}
+    (row,) = rank_strategies(store, chosen)
+    assert row["tensor"] == 8
+    assert row["recompute"] == make_grid().parameters["recompute"].read("blocks")
+    (fastest,) = rank_strategies(store, {"strategy": STRATEGY})
+    assert fastest["epoch_time"] <= row["epoch_time"]
+    assert fastest["feasible"]
+
+
+def test_summaries_alone_name_the_same_best(store, tmp_path):
+    url = str(tmp_path / "lines.zarr")
+    run(SPEC | {"outputs": []}, url)
+    chosen = {"strategy": STRATEGY}
+    names = ("pe", "batch", "layout", "epoch_time")
+    (first,), (second,) = (rank_strategies(place, chosen) for place in (store, url))
+    assert [first[name] for name in names] == [second[name] for name in names]
+
+
+def test_limits_of_rows(store):
+    rows = list_limits(store, selection={"strategy": STRATEGY, "batch": 128})
+    assert len(rows) == 2 * 2**6
+    # Chunks need stages.
+    bad = [row for row in rows if row["chunks"] == 2 and row["pipeline"] == 1]
+    assert bad
+    assert all(row["largest_pe"] is None for row in bad)
+
+
+def test_rows_that_nothing_divides_are_refused():
+    rows = {"product": {"tensor": [3, 5]}, "where": "divides"}
+    axes = {
+        "model": "llama2_7b",
+        "dataset": "pile",
+        "system": SYSTEM,
+        "strategy": "data+tensor",
+        "pe": [16],
+        "batch": [64],
+        "layout": rows,
+    }
+    with pytest.raises(InputError, match="no row is left"):
+        make_grid({"axes": axes})
