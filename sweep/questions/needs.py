@@ -103,8 +103,8 @@ def _drop_sought(space: Space, parameter: str) -> Space:
     return replace(space, axes=kept)
 
 
-def _write_need(own: float | None, needed: float | None, reason: str | None) -> Row:
-    return {"own": own, "needed": needed, "reason": reason}
+def _write_need(present: float | None, needed: float | None, reason: str | None) -> Row:
+    return {"own": present, "needed": needed, "reason": reason}
 
 
 def _need_memory(space: Space, index: Index, cell: Cell) -> Row:
@@ -112,18 +112,18 @@ def _need_memory(space: Space, index: Index, cell: Cell) -> Row:
     fit = find_fits(space.grid, index, {name: np.array([value]) for name, value in cell.items()})
     needed = float(fit.memory.item())
     others = list_reasons(fit.limit.item() & ~Limit.MEMORY)
-    own = look_up_capacity(space.grid, index, cell)
+    present = look_up_capacity(space.grid, index, cell)
     if others:
-        return _write_need(own, None, f"never: {', '.join(others)}")
-    return _write_need(own, needed, None)
+        return _write_need(present, None, f"never: {', '.join(others)}")
+    return _write_need(present, needed, None)
 
 
 def _need_batch(space: Space, index: Index, cell: Cell) -> Row:
     """Largest batch that fits, whatever that of the cell."""
     largest = {**cell, "batch": float(MOST_BATCH)}
     batch = find_batch(space.grid, index, {name: largest[name] for name in space.grid.axes})
-    own = int(cell["batch"]) if "batch" in cell else None
-    return _write_need(own, batch, None if batch else "never: no batch fits")
+    present = int(cell["batch"]) if "batch" in cell else None
+    return _write_need(present, batch, None if batch else "never: no batch fits")
 
 
 @dataclass(frozen=True)
@@ -170,26 +170,26 @@ def _need_value(scaling: Scaling, goal: float) -> Row:
     """Value of a continuous parameter with which the efficiency reaches a goal."""
     space, cell, name = scaling.space, scaling.cell, scaling.name
     case = space.build_case(scaling.index, cell)
-    own = float(cell[name]) if name in cell else read_value(case, name)
+    present = float(cell[name]) if name in cell else read_value(case, name)
     nothing = {} if space.grid.spec.oracle == "paper" else dict.fromkeys(RANGES)
     reasons = list_reasons(int(number(answer_expected(case).limit)))
     if reasons:
-        return _write_need(own, None, f"never: {', '.join(reasons)}") | nothing
-    if not 0 < own < np.inf:
+        return _write_need(present, None, f"never: {', '.join(reasons)}") | nothing
+    if not 0 < present < np.inf:
         return _write_need(None, None, f"this system has no {name}") | nothing
-    values = span_values(name, own / FAR, own * FAR)
+    values = span_values(name, present / FAR, present * FAR)
     reached = scaling.find_efficiencies(values)
     if reached[0] > reached[-1]:  # less is better, as for a latency
         values, reached = values[::-1], reached[::-1]
     ranges = find_need_ranges(scaling.build, values, goal, cell["pe"])
     if reached[-1] < goal:
-        return _write_need(own, None, _explain_never(scaling, values, reached[-1])) | ranges
+        return _write_need(present, None, _explain_never(scaling, values, reached[-1])) | ranges
     below = np.flatnonzero(reached < goal)
     if not below.size:
-        return _write_need(own, None, "any value will do") | ranges
+        return _write_need(present, None, "any value will do") | ranges
     low, high = values[below[-1]], values[below[-1] + 1]
     needed = close_in(lambda tried: scaling.find_efficiencies(tried) >= goal, low, high, ROUNDS - 1)
-    return _write_need(own, needed, None) | ranges
+    return _write_need(present, needed, None) | ranges
 
 
 def _explain_never(scaling: Scaling, values: Floats, best: float) -> str:

@@ -60,27 +60,27 @@ def place(
     def ask(samples: int | None) -> TimedGraph:
         return choose_graph(what, machine, system, samples, dataset, optimizer)
 
-    asked = ask(batch)
-    division = divide_samples(micro_batches, asked.graph.batch)
-    posed = pose_piped(asked, division, links, ask)
-    _expect_problem(asked.graph, posed.piped.whole)
+    step = ask(batch)
+    division = divide_samples(micro_batches, step.graph.batch)
+    posed = pose_piped(step, division, links, ask)
+    _expect_problem(step.graph, posed.piped.whole)
     head = {
-        "graph": asked.graph.name,
+        "graph": step.graph.name,
         "system": machine.name,
         "devices": devices,
         "pes": list(links.pes),
-        "batch": asked.graph.batch,
+        "batch": step.graph.batch,
         "micro_batches": len(division),
         "samples": division.samples,
-        "times": asked.times,
-        "source": list(asked.graph.source),
+        "times": step.times,
+        "source": list(step.graph.source),
     }
     piped = posed.piped
     stages = place_stages(piped.whole) if piped.runs > 1 else []
     answer = solve(piped, time_limit, stages, tell)
     if answer.plan is None:
         return head | _explain_failure(piped.whole, answer, time_limit)
-    return head | _describe(asked.graph, posed, links, answer)
+    return head | _describe(step.graph, posed, links, answer)
 
 
 def _expect_limit(limit: float) -> None:
