@@ -29,7 +29,7 @@ def parameters(case: Case) -> dict[str, float | None]:
     """Parameter values that the formulas were evaluated with, in SI units."""
     run, network, pe = case.run, case.network, case.pe
     in_group, across, staged = _find_links(case)
-    return {
+    values: dict[str, float | None] = {
         "group_latency": number(in_group.alpha),
         "group_bandwidth": _read_bandwidth(in_group),
         "replica_latency": number(across.alpha),
@@ -46,18 +46,11 @@ def parameters(case: Case) -> dict[str, float | None]:
         "delta": number(run.delta),
         "segments": number(run.segments),
         "accumulate": number(run.accumulate),
-        **(
-            {"gamma": number(run.gamma)}
-            if case.options.oracle == "paper"
-            else _list_machine_parameters(case)
-        ),
     }
-
-
-def _list_machine_parameters(case: Case) -> dict[str, float | None]:
-    """Parameter values that only the machine oracle has."""
-    delta = {"gradient_delta": number(case.run.gradient_delta)}
-    return delta | {name: finite(read_value(case, name)) for name in (*OF_PE, *OTHERS)}
+    if case.options.oracle == "paper":
+        return values | {"gamma": number(run.gamma)}
+    values["gradient_delta"] = number(run.gradient_delta)
+    return values | {name: finite(read_value(case, name)) for name in (*OF_PE, *OTHERS)}
 
 
 @compiled(numpy=True)

@@ -83,7 +83,9 @@ def _pick_line(lines: Columns, others: list[str], given: list[str], objective: O
     best = {field: float(chosen[name]) for field, name in names.items()}
     if not feasible:
         place = {name: axes[name] for name in given}
-        return labels | _pick_nothing([*axes], place, _count_reasons(lines))
+        counts = {name: lines.get(f"{COUNT}{name}") for name in name_limits(FORBIDS)}
+        known = {name: int(count.sum()) for name, count in counts.items() if count is not None}
+        return labels | _pick_nothing([*axes], place, rank_reasons(known))
     trains = objective == "train_time"
     epoch = best["time"] / best["epochs"] if trains else best["time"]
     return {
@@ -176,9 +178,3 @@ def _pick_nothing(axes: list[str], given: Row, reasons: list[str]) -> Row:
     """Keys of a strategy that is infeasible with the given values of a machine's parameters."""
     nothing = (*axes, "comp_time", "comm_time", "epochs", "memory", "chosen")
     return dict.fromkeys(nothing) | given | {"limit": reasons}
-
-
-def _count_reasons(lines: Columns) -> list[str]:
-    """Names of the limits that forbid cells of lines, the most frequent first."""
-    counts = {name: lines.get(f"{COUNT}{name}") for name in name_limits(FORBIDS)}
-    return rank_reasons({name: int(n.sum()) for name, n in counts.items() if n is not None})

@@ -139,7 +139,8 @@ def _advise_on_number(axis: str, coordinate: NDArray[Any], number: float) -> str
     nearby = np.sort(coordinate[np.argsort(np.abs(coordinate - number))[:SHOWN]])
     known = ", ".join(write_value(axis, value) for value in nearby.tolist())
     nearest = write_value(axis, float(coordinate[np.abs(coordinate - number).argmin()]))
-    beyond = "" if coordinate.min() <= number <= coordinate.max() else _explain_end(nearest)
+    is_inside = coordinate.min() <= number <= coordinate.max()
+    beyond = "" if is_inside else f"the axis ends at {nearest}: extend the store to add values; "
     if coordinate.size <= SHOWN:
         return f"{beyond}the nearest is {nearest}; known: {known}"
     ends = f"{write_value(axis, coordinate.min())} to {write_value(axis, coordinate.max())}"
@@ -166,11 +167,6 @@ def write_place(axis: str, value: float) -> str:
 def look_up_parameter(axis: str) -> Parameter:
     """Parameter along an axis; an axis of rows has the number of the row."""
     return PARAMETERS.get(axis) or Parameter(axis, "1", "the number of a row", 0, whole=True)
-
-
-def _explain_end(last: str) -> str:
-    """Advice for a value beyond the end of an axis."""
-    return f"the axis ends at {last}: add values to the spec and extend the store; "
 
 
 def locate_row(grid: Grid, row: Mapping[str, Any]) -> Index:

@@ -84,18 +84,17 @@ def describe_launch(grid: Grid, case: Case, groups: Groups, predicted: Row) -> R
         # In a device mesh, ranks increase fastest along the last dimension.
         "mesh": predicted["degrees"],
         "groups": _list_groups(case, groups, system, predicted),
-        "sampler": {"num_replicas": predicted["replicas"], "rank": _write_coordinate(p2)},
+        # The replica of a rank, as a Python expression.
+        "sampler": {
+            "num_replicas": predicted["replicas"],
+            "rank": "rank" if p2 == 1 else f"rank // {p2}",
+        },
         "local_batch": predicted["batch"],
         "micro_batch": predicted["batch"] / segments,
         "micro_batches": segments * accumulate,
         "accumulate": accumulate,
         "global_batch": predicted["global_batch"],
     }
-
-
-def _write_coordinate(p2: int) -> str:
-    """Python expression for the replica of a rank."""
-    return "rank" if p2 == 1 else f"rank // {p2}"
 
 
 def _is_cut(strategy: Strategy, predicted: Row) -> bool:

@@ -128,15 +128,11 @@ def describe_largest(shares: Mapping[str, float]) -> dict[str, Any]:
     """
     binds = max(shares, key=shares.__getitem__)
     term = EVERY_TERM[binds]
+    passes = binds == "forward_backward"
+    name = "the forward and backward passes" if passes else binds.replace("_", " ")
     return {
         "binds": binds,
         "share": shares[binds],
         "kind": term.kind,
-        "sentence": f"{shares[binds]:.0%} of the time is {_write_term(binds)}: {term.why}.",
+        "sentence": f"{shares[binds]:.0%} of the time is {name}: {term.why}.",
     }
-
-
-def _write_term(term: str) -> str:
-    """Name of a term for use in a sentence."""
-    passes = term == "forward_backward"
-    return "the forward and backward passes" if passes else term.replace("_", " ")

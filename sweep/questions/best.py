@@ -60,7 +60,7 @@ def rank_strategies(
     unsure = len(rows) <= MOST_RANGES
     place = (*(PLACE[:2] if across else PLACE), *list_given(space.grid, space.grid.axes))
     ranked: list[Row] = []
-    for rivals in _split_places(rows, place):
+    for rivals in split_places(rows, place):
         ranked += _add_chances(space.grid, list(_rank_rows(rivals, aim.goal)), aim, unsure)
     explains = not reader.keeps_summary if why is None else why
     return complete_rows(space, [_add_rejection(space, row, explains) for row in ranked])
@@ -75,11 +75,10 @@ def _describe_pick(grid: Grid, pick: Row, aim: Aim) -> Row:
     trains = pick["epochs"] is not None
     cell = {name: pick[name] for name in grid.dims if name in pick}
     degrees = list_degrees(grid, cell, pick["chosen"]) if feasible else _NO_DEGREES
-    times = _list_times(pick, aim) if feasible else _list_no_times(aim)
     return {
         **cell,
         **{name: degree for name, degree in degrees.items() if name not in cell},
-        **times,
+        **_list_times(pick, aim),
         "memory": pick["memory"],
         "feasible": feasible,
         "limit": mark_batch(grid, cell, degrees["global_batch"]) if feasible else pick["limit"],
@@ -91,7 +90,13 @@ _NO_DEGREES: Row = dict.fromkeys(("replicas", "group_size", "segment_count", "gl
 
 
 def _list_times(pick: Row, aim: Aim) -> Row:
-    """Times per epoch [s], times to the target if a law is known, and their cost."""
+    """Times per epoch [s], times to the target if a law is known, and their cost; None without a
+    cell.
+    """
+    if pick["pe"] is None:
+        trains = ("epochs", "train_time") if aim.goal == "train_time" else ()
+        cost = () if aim.price is None else ("cost",)
+        return dict.fromkeys((*trains, "epoch_time", "comp_time", "comm_time", "pe_hours", *cost))
     epoch, epochs = pick["comp_time"] + pick["comm_time"], pick["epochs"]
     hours = count_hours(pick["pe"], epoch * (epochs or 1.0))
     price = look_up_price(aim.price, pick["system"])
@@ -105,14 +110,7 @@ def _list_times(pick: Row, aim: Aim) -> Row:
     }
 
 
-def _list_no_times(aim: Aim) -> Row:
-    """The keys of `_list_times`, with None as values."""
-    trains = ("epochs", "train_time") if aim.goal == "train_time" else ()
-    cost = () if aim.price is None else ("cost",)
-    return dict.fromkeys((*trains, "epoch_time", "comp_time", "comm_time", "pe_hours", *cost))
-
-
-def _split_places(rows: Iterable[Row], place: tuple[str, ...]) -> list[list[Row]]:
+def split_places(rows: Iterable[Row], place: tuple[str, ...]) -> list[list[Row]]:
     """Group rows by the values of some labels, in their order."""
     places: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:

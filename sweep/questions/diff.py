@@ -67,7 +67,10 @@ def diff(
         "same": is_whole and comparison.is_same,
         "cells": shared.cells,
         "compared": comparison.compared,
-        "inputs": _list_inputs(cubes),
+        "inputs": [
+            {"key": key, "first": mine, "second": other}
+            for key, mine, other in list_differences(cubes[0].grid, cubes[1].grid)
+        ],
         "versions": _list_versions(cubes),
         "axes": shared.differences,
         "variables": {"only_first": sorted(mine - others), "only_second": sorted(others - mine)},
@@ -228,11 +231,6 @@ def _shorten(values: Any) -> list[Any]:
     listed = values.tolist()
     rest = len(listed) - SHOWN
     return listed if rest <= 0 else [*listed[:SHOWN], f"... {rest:,} more"]
-
-
-def _list_inputs(cubes: tuple[Reader, Reader]) -> list[Row]:
-    differences = list_differences(cubes[0].grid, cubes[1].grid)
-    return [{"key": key, "first": first, "second": second} for key, first, second in differences]
 
 
 def _list_versions(cubes: tuple[Reader, Reader]) -> list[Row]:

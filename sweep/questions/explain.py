@@ -82,6 +82,8 @@ def explain_grid(grid: Grid) -> Row:
     memory = list_memory_formulas(grid, case, groups, predicted)
     written = {row["term"]: row["formula"] for row in rows}
     written |= {row["part"]: row["formula"] for row in memory}
+    # Only Table III has a factor for buffer reuse; the machine counts tensors.
+    gamma = number(case.run.gamma) if case.options.oracle == "paper" else 1.0
     return predicted | {
         "sentence": describe_largest(shares)["sentence"],
         "formulas": [row for row in rows if row not in hidden],
@@ -89,13 +91,8 @@ def explain_grid(grid: Grid) -> Row:
         "memory_formulas": memory,
         "symbols": list_symbols(written, _list_named(case, predicted), grid.spec.oracle),
         "launch": describe_launch(grid, case, groups, predicted),
-        "layers": list_layers(groups, predicted["batch"], _find_gamma(case)),
+        "layers": list_layers(groups, predicted["batch"], gamma),
     }
-
-
-def _find_gamma(case: Case) -> float:
-    """Factor for buffer reuse in Table III's memory; 1 for the machine, which counts tensors."""
-    return number(case.run.gamma) if case.options.oracle == "paper" else 1.0
 
 
 def _list_named(case: Case, predicted: Row) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from sweep.cells.selection import Selection
 from sweep.cells.source import Source, open_source
 from sweep.cells.space import list_given, open_space
 from sweep.cube.statistics import EFFICIENCY
-from sweep.questions.best import rank_strategies
+from sweep.questions.best import rank_strategies, split_places
 
 if TYPE_CHECKING:
     from grids.grid import Grid
@@ -146,13 +146,10 @@ def _regret_draws(reader: Reader, selection: Selection | None, objective: Object
         )
     ranked = rank_strategies(reader, selection, objective)
     given = [dim for dim in list_given(grid, grid.axes) if len({row[dim] for row in ranked}) > 1]
-    places: dict[tuple[Any, ...], list[Row]] = {}
-    for row in ranked:
-        places.setdefault(tuple(row[dim] for dim in (*PLACE, *given)), []).append(row)
     rows: list[Row] = []
-    for place, rivals in places.items():
+    for rivals in split_places(ranked, (*PLACE, *given)):
         if any(row["feasible"] for row in rivals):
-            labels = dict(zip((*PLACE, *given), place, strict=True))
+            labels = {dim: rivals[0][dim] for dim in (*PLACE, *given)}
             rows += _rank_draws(grid, labels, rivals, objective)
     return rows
 

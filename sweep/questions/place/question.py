@@ -116,13 +116,9 @@ def _explain_failure(problem: Problem, answer: PlacementResult, limit: float) ->
             f"{reason}: no placement was found that fits the devices' memory, nor proven that "
             "there is none; allow more time, or more devices"
         )
-    return {"feasible": False, "smallest_devices": _count_within(problem, limit)}
-
-
-def _count_within(problem: Problem, limit: float) -> int | None:
-    """Fewest devices that the graph fits; None if not found within `limit` more seconds."""
-    end = time.monotonic() + limit
-    return count_devices(problem, lambda: end - time.monotonic())
+    end = time.monotonic() + limit  # as much time again
+    fewest = count_devices(problem, lambda: end - time.monotonic())
+    return {"feasible": False, "smallest_devices": fewest}
 
 
 def _describe(whole: Graph, posed: PosedStep, links: Links, answer: PlacementResult) -> Row:
