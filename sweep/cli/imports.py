@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from sweep.cli.commands import PatientCommand
+from sweep.cli.commands import MISSED, PatientCommand, end
 from sweep.cli.shared_options import Form
 from sweep.cli.values import check_names
 from sweep.show.visible import tell
@@ -56,6 +56,28 @@ def import_model(
     write_text(network.text, output)
     show_network(network, form)
     tell(f"paradl: wrote {output}")
+
+
+@model_app.command("check")
+def check_model(
+    model: Annotated[str, typer.Argument(help="A catalogue name, or a file of your own.")],
+    weights: Annotated[
+        list[Path], typer.Argument(metavar="FILE.safetensors...", help="All parts of a checkpoint.")
+    ],
+    form: Form = "table",
+) -> None:
+    """Compare a network's parameters with those in the headers of a checkpoint."""
+    check_names({"model": model}, several=False)
+    from sweep.importing.safetensors_file import count_parameters
+    from sweep.questions.catalogue import list_models
+    from sweep.show.rows import show_one
+
+    stored = count_parameters(weights)
+    (row,) = list_models(model)
+    counted = row["parameters"]
+    show_one({"model": row["model"], "parameters": counted, "checkpoint": stored}, form)
+    if counted != stored:
+        end(f"{stored:,} parameters in the checkpoint, {counted:,} in the model", MISSED)
 
 
 @system_app.command("import", cls=PatientCommand)

@@ -10,12 +10,15 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import yaml
 
+from grids.library import find
 from grids.models.architecture import Architecture
 from grids.models.layers import LayerTable
+from grids.names import list_names
 from grids.reading.errors import InputError, shorten
 
 Sizes = tuple[int, ...]
@@ -211,6 +214,7 @@ def finish(
     if not allow:
         graph.refuse_unknown()
     data = {"name": name, "title": title, "source": source, "rank": graph.rank}
+    data |= _find_customary(graph.sample)
     architecture = Architecture.model_validate({**data, "layers": graph.steps})
     table = architecture.layers_for(graph.sample, None)
     if parameters is not None and table.parameters != parameters:
@@ -224,6 +228,14 @@ def finish(
     notes += [f"{kind}: unknown, counted as memory traffic" for kind in graph.unknown]
     text = _write(data, graph, table)
     return ImportedNetwork(text, architecture, table, tuple(notes))
+
+
+def _find_customary(sample: Sizes) -> dict[str, str]:
+    """The catalogue's data set with samples of these sizes, under its key; nothing without one."""
+    for name in list_names("dataset"):
+        if find("dataset", name, Path()).shape == sample:
+            return {"customary": name}
+    return {}
 
 
 def _write(data: Mapping[str, Any], graph: Graph, table: LayerTable) -> str:

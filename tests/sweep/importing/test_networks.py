@@ -3,6 +3,7 @@
 Skipped where the extras are not installed; docs/import.md has the table of twenty networks.
 """
 
+import json
 import math
 import warnings
 from importlib import import_module
@@ -175,3 +176,29 @@ def test_an_onnx_file(tmp_path, paradl):
     code, out, _ = paradl("model", "import", path, "-o", tmp_path / "mine.yaml")
     assert (code, out) == (2, "")
     assert not (tmp_path / "mine.yaml").exists()
+
+
+def write_header(path, header):
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text)
+    return path
+
+
+def test_a_checkpoint_is_counted_by_its_header(tmp_path, paradl):
+    shapes = {"features.weight": [25_557_032 - 10], "bias": [2, 5], "norm.running_mean": [7]}
+    header: dict[str, object] = {name: {"shape": shape} for name, shape in shapes.items()}
+    path = write_header(tmp_path / "model.safetensors", header | {"__metadata__": {"a": "b"}})
+    code, out, err = paradl("model", "check", "resnet50", path)
+    assert code == 0, err
+    assert "25,557,032" in out
+    more = write_header(tmp_path / "more.safetensors", {"head": {"shape": [3]}})
+    assert paradl("model", "check", "resnet50", path, more)[0] == 3
+    assert paradl("model", "check", "resnet50", path, path)[0] == 2
+
+
+@pytest.mark.parametrize("header", [b"[" * 10_000, b"[]", {"a": 1}, {"a": {"shape": [-1]}}, b"{"])
+def test_a_damaged_header_is_one_message(header, tmp_path, paradl):
+    path = write_header(tmp_path / "model.safetensors", header)
+    code, out, err = paradl("model", "check", "resnet50", path)
+    assert (code, out) == (2, "")
+    assert len(err.splitlines()) == 1
