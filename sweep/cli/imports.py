@@ -1,12 +1,12 @@
 """Commands that import machines and networks. As in `sweep.cli.main`, heavy imports are inside."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from sweep.cli.commands import MISSED, PatientCommand, end
-from sweep.cli.shared_options import Form
+from sweep.cli.shared_options import Form, Quiet
 from sweep.cli.values import check_names
 from sweep.show.visible import tell
 
@@ -15,6 +15,54 @@ system_app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+
+
+app = typer.Typer()
+
+Precision = Annotated[
+    Literal["fp32", "tf32", "amp", "bf16"], typer.Option(help="Precision of what is timed.")
+]
+
+
+@system_app.command()
+def probe(precision: Precision = "fp32", form: Form = "table", quiet: Quiet = False) -> None:
+    """Measure this device through JAX: products, convolutions, memory, launches."""
+    from sweep.engine.progress import report_state
+    from sweep.importing.device_times import describe_device, probe_device
+    from sweep.show.rows import show
+
+    with report_state("starting", silent=quiet) as report:
+        times = probe_device(precision, report)
+    show([time.row for time in times], form)
+    tell(f"paradl: {describe_device()}, {precision}")
+
+
+@app.command()
+def profile(
+    model: Annotated[str, typer.Argument(help="A catalogue name, or a file of your own.")],
+    dataset: Annotated[str, typer.Option(help="Its samples.")],
+    device: Annotated[str, typer.Option(help="The key of the times: 'device' of a system's pe.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE.yaml", help="Where the network goes.")
+    ],
+    batch: Annotated[int, typer.Option(min=1, help="Samples of a pass.")] = 32,
+    precision: Precision = "fp32",
+    form: Form = "table",
+    quiet: Quiet = False,
+) -> None:
+    """Time a network's layers on this device, forward and backward, and write them as a profile."""
+    check_names({"model": model, "dataset": dataset}, several=False)
+    from sweep.engine.progress import report_state
+    from sweep.importing.profile import profile_model, write_profile
+    from sweep.importing.write import expect_output
+    from sweep.show.rows import show_rows
+
+    expect_output(output, [Path(model)])
+    with report_state("starting", silent=quiet) as report:
+        profiled = profile_model(model, dataset, batch, precision, report)
+    write_profile(profiled, device, output)
+    show_rows(profiled.rows, form)
+    tell(f"paradl: {profiled.seconds:.4g} s per sample, forward and backward; wrote {output}")
 
 
 model_app = typer.Typer(

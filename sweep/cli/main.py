@@ -46,7 +46,7 @@ def _common(version: Version = False) -> None:
 # The order of `paradl --help`.
 for part in (
     *(sweep, stores, rankings, plans, report, configurations, hybrid, fit, place, catalogue),
-    *(samples, measured),
+    *(samples, measured, imports),
 ):
     app.add_typer(part.app)
 app.add_typer(pictures.app, name="plot")

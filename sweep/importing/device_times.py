@@ -1,0 +1,184 @@
+"""Times on this device, through JAX: products and convolutions by shape, memory, launches, layers.
+
+A time is the median of repeated calls behind a first one, which compiles; each call is waited for.
+"""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from grids.models.kinds import KINDS
+from grids.models.layers import LayerTable
+from grids.reading.errors import InputError
+
+TYPES = {"fp32": "float32", "tf32": "float32", "bf16": "bfloat16", "amp": "float16"}
+PATIENCE = 0.3  # [s] of repeated calls
+MOST_BYTES = 2**32  # of one tensor that is timed
+SIZES = (256, 512, 1024, 2048, 4096)
+CHANNELS = (16, 64, 256)
+
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class DeviceTime:
+    """One measurement. flops, bytes: of a call; 0 where none count."""
+
+    name: str
+    seconds: float
+    flops: float = 0.0
+    bytes: float = 0.0
+
+    @property
+    def row(self) -> dict[str, float | str | None]:
+        """The measurement as a row of an answer."""
+        return {
+            "measured": self.name,
+            "seconds": self.seconds,
+            "flops_per_second": self.flops / self.seconds if self.flops else None,
+            "bytes_per_second": self.bytes / self.seconds if self.bytes else None,
+        }
+
+
+def describe_device() -> str:
+    """The device on which JAX computes."""
+    device = jax.devices()[0]
+    return f"{device.platform}: {device.device_kind}"
+
+
+def time_calls(function: Callable[..., Any], *arguments: Any) -> float:
+    """Median seconds of a call of a function that is compiled first."""
+    compiled = jax.jit(function)
+    jax.block_until_ready(compiled(*arguments))
+    spent: list[float] = []
+    while sum(spent) < PATIENCE or len(spent) < 3:
+        start = time.perf_counter()
+        jax.block_until_ready(compiled(*arguments))
+        spent.append(time.perf_counter() - start)
+    return median(spent)
+
+
+def probe_device(precision: str, report: Report, sizes: Sequence[int] = SIZES) -> list[DeviceTime]:
+    """Times of matrix products, convolutions, a copy and a launch."""
+    kind = TYPES[precision]
+    times = []
+    for n in sizes:
+        report(f"product of {n} x {n}")
+        a = jnp.ones((n, n), kind)
+        times.append(
+            DeviceTime(f"product {n} x {n} x {n}", time_calls(jnp.matmul, a, a), 2.0 * n**3)
+        )
+    for channels in CHANNELS:
+        report(f"convolution of {channels} channels")
+        x, w = jnp.ones((8, channels, 32, 32), kind), jnp.ones((channels, channels, 3, 3), kind)
+        seconds = time_calls(lambda x, w: jax.lax.conv(x, w, (1, 1), "SAME"), x, w)
+        flops = 2.0 * 8 * 32 * 32 * 9 * channels**2
+        times.append(DeviceTime(f"convolution 3 x 3, {channels} channels", seconds, flops))
+    report("memory")
+    items = jnp.ones(2**25, "float32")  # more than caches hold
+    times.append(
+        DeviceTime("copy of 128 MiB", time_calls(lambda x: x + 1, items), bytes=8.0 * 2**25)
+    )
+    report("launch")
+    times.append(DeviceTime("launch", time_calls(lambda x: x + 1, jnp.ones(1))))
+    return times
+
+
+def time_layers(
+    table: LayerTable, batch: int, precision: str, report: Report
+) -> list[tuple[str, float]]:
+    """Seconds of each layer of a network, forward and backward, for `batch` samples.
+
+    Layers of equal shapes are timed once. InputError: a tensor that is larger than what is timed.
+    """
+    known: dict[tuple[object, ...], float] = {}
+    times = []
+    for row, name in enumerate(table.names):
+        key = (table.kinds[row], *(float(c[row]) for c in (table.x, table.y, table.w, table.flops)))
+        key += tuple(table.kernel[row]) + tuple(table.stride[row]) + (float(table.groups[row]),)
+        if key not in known:
+            report(f"layer {row + 1} of {len(table)}, {name}")
+            if 4 * batch * max(table.x[row], table.y[row]) > MOST_BYTES:
+                raise InputError(
+                    f"{name}: more than 4 GiB", where="--batch", advice="a smaller one"
+                )
+            known[key] = _time_layer(table, row, batch, TYPES[precision])
+        times.append((name, known[key]))
+    return times
+
+
+def _time_layer(table: LayerTable, row: int, batch: int, kind: str) -> float:
+    """Seconds of one layer, with the gradients of its input and its weights."""
+    layer = KINDS[table.kinds[row]]
+    if layer.convolves and table.inputs[row]:
+        function, shapes = _make_convolution(table, row, batch)
+    elif layer.multiplies:
+        width, features = int(table.channels[row]), int(table.filters[row])
+        rows = max(1, round(batch * table.flops[row] / (2 * width * features)))
+        function, shapes = jnp.matmul, ((rows, width), (width, features))
+    else:
+        # As traffic: what comes in is read, and as much is written as goes out.
+        items = int(batch * max(table.x[row], table.y[row]))
+        function, shapes = _scale, ((items,), (1,))
+
+    def learn(x: Any, w: Any) -> Any:
+        if table.inputs[row] == (-1,):  # of the sample there is no gradient
+            result, pull = jax.vjp(lambda w: function(x, w), w)
+        else:
+            result, pull = jax.vjp(function, x, w)
+        return result, pull(result)
+
+    return time_calls(learn, *(jnp.ones(shape, kind) for shape in shapes))
+
+
+def _scale(x: Any, factor: Any) -> Any:
+    return jnp.maximum(x * factor, 0)
+
+
+def _make_convolution(
+    table: LayerTable, row: int, batch: int
+) -> tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]:
+    """A convolution of a row of the table, and the shapes of what it takes."""
+    before = [int(n) for n in table.extents_x[row]]
+    after = [int(n) for n in table.extents_y[row]]
+    channels, filters, groups = (
+        int(column[row]) for column in (table.channels, table.filters, table.groups)
+    )
+    # Of a dilated kernel the table has its span: its items follow from the weights.
+    spans = [int(n) for n in table.kernel[row]]
+    items = table.w[row] * groups / (channels * filters)
+    share = (items / math.prod(spans)) ** (1 / max(1, sum(n > 1 for n in spans)))
+    kernel = [max(1, round(n * share)) for n in spans]
+    dilation = [max(1, (n - 1) // max(1, k - 1)) for n, k in zip(spans, kernel, strict=True)]
+    if before[0] == after[0] == kernel[0] == 1:
+        # Of two dimensions: AlexNet's first layer takes XLA 27 s on a CPU as one of three.
+        before, after, kernel, dilation = before[1:], after[1:], kernel[1:], dilation[1:]
+    spread = KINDS[table.kinds[row]].spreads
+    if spread:  # the gradient of a convolution from its output to its input
+        before, after = after, before
+    stride = [max(1, round(b / a)) for b, a in zip(before, after, strict=True)]
+    padding = [
+        _pad(b, a, s, d * (k - 1) + 1)
+        for b, a, s, d, k in zip(before, after, stride, dilation, kernel, strict=True)
+    ]
+    if spread:
+        channels, filters = filters, channels
+
+    def convolve(x: Any, w: Any) -> Any:
+        return jax.lax.conv_general_dilated(
+            x, w, stride, padding, rhs_dilation=dilation, feature_group_count=groups
+        )
+
+    return convolve, ((batch, channels, *before), (filters, channels // groups, *kernel))
+
+
+def _pad(before: int, after: int, stride: int, span: int) -> tuple[int, int]:
+    """Rows to add so that windows make `after` rows of `before`."""
+    more = max(0, (after - 1) * stride + span - before)
+    return more // 2, more - more // 2
