@@ -31,8 +31,8 @@ from sweep.engine.run import Where, sweep
 
 # Shares of the rate of one and of two writing threads; either is enough. CPU time bounds both: a
 # block of 4.2 million cells (14 B each) takes 21 to 42 ms to write, by a sweep as by Zarr alone,
-# and 12 to 16 ms (Table III) or 16 to 21 ms (machine oracle) to compute. Two cores that never wait
-# reach 1.35 or 1.23 of the rate of one writing thread, and 0.68 or 0.62 of two.
+# and 10 to 16 ms to compute. Two cores that never wait reach 1.4 of the rate of one writing thread,
+# and 0.7 of two.
 RAW_SHARES = {1: 1.2, 2: 0.9}
 # Values of the bandwidth axis: 48 blocks hide the time to create the store.
 BANDWIDTHS, FEWER = 256, 64
