@@ -8,6 +8,7 @@ distinct under simulated protanopia, deuteranopia and tritanopia (Machado et al.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,8 @@ LOOKS = {
 }
 # For labels that name no strategy, such as `2-way` of `paradl hybrid`.
 UNKNOWN = Look("#6E6E6E", "s")
+# Further ways to split a replica, such as layouts of transformers, by their order in the cube.
+FURTHER = (UNKNOWN, Look("#009AA8", "D"), Look("#B8860B", "^"), Look("#5B3FA0", "v"))
 # Marker, dashes and hatch of further settings of the same strategy.
 VARIANTS: tuple[tuple[str, Dash, str], ...] = (
     ("P", DOTTED, "//"),
@@ -78,11 +81,13 @@ def choose_looks(strategies: Sequence[str]) -> dict[str, Look]:
     """
     looks: dict[str, Look] = {}
     seen: dict[str, int] = {}
+    further = (base for base in map(_name_base, strategies) if base not in LOOKS)
+    known = LOOKS | dict(zip(dict.fromkeys(further), cycle(FURTHER), strict=False))
     for label in strategies:
         base = _name_base(label)
         number = seen.get(base, 0)
         seen[base] = number + 1
-        look = LOOKS.get(base, UNKNOWN)
+        look = known[base]
         if number:
             look = Look(look.colour, *VARIANTS[(number - 1) % len(VARIANTS)])
         looks[label] = look
@@ -90,12 +95,11 @@ def choose_looks(strategies: Sequence[str]) -> dict[str, Look]:
 
 
 def _name_base(label: str) -> str:
-    """Return the strategy without its settings, or an empty name if it has no look of its own."""
+    """Return the strategy without its settings, or an empty name if it is none."""
     try:
-        base = parse_strategy(label).base
+        return parse_strategy(label).base
     except InputError:
         return ""
-    return base if base in LOOKS else ""
 
 
 def measure_lightness(colour: str) -> float:

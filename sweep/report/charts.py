@@ -85,6 +85,7 @@ def _rank(strategies: Sequence[str]) -> Chart:
     columns = {
         "rank": "rank",
         "strategy": "strategy",
+        "layout": "layout",
         "pe": "PEs",
         "batch": "batch",
         "group_size": "group",

@@ -12,7 +12,7 @@ import numpy as np
 
 from grids.grid import LABELS
 from sweep.cases.rejection import look_up_capacity
-from sweep.cells.selection import Selection, locate_row
+from sweep.cells.selection import Selection, locate_row, write_value
 from sweep.cells.source import Source, open_source
 from sweep.cells.space import Space, list_given, list_row_values, open_space, thin_values
 from sweep.errors import NothingFeasibleError
@@ -148,7 +148,7 @@ def _complete_rank(space: Space, row: Row) -> Row:
 def _write_remedy(rejection: Mapping[str, Any]) -> str:
     """Write what would make a strategy feasible."""
     changes = rejection.get("changes") or {}
-    return ", ".join(f"{name}={value}" for name, value in changes.items())
+    return ", ".join(f"{name}={write_value(name, value)}" for name, value in changes.items())
 
 
 def _select_cell(space: Space, row: Row) -> Selection:

@@ -94,6 +94,9 @@ function writeTime(row) {
   return row.epoch_time_p10 == null ? `${time} ${unit}` : `${time} ${unit} (80 % interval ${low} to ${high})`;
 }
 
+// A layout of a transformer as people write it, such as tp8 pp4 dp16.
+const nameOf = (row) => row.layout || row.strategy;
+
 function answer() {
   const ranked = pick({ table: "ranking", where: {} });
   const [best, next] = ranked.filter((row) => row.rank !== null && row.epoch_time !== null);
@@ -103,14 +106,14 @@ function answer() {
   let text = `Nothing is feasible for ${place}.`;
   if (best) {
     const memory = best.capacity ? `, using ${brief(best.memory / 1e9)} of ${brief(best.capacity / 1e9)} GB per PE` : "";
-    text = `${best.strategy} on ${format(best.pe)} PEs trains an epoch of ${place} in ${writeTime(best)}${memory}.`;
+    text = `${nameOf(best)} on ${format(best.pe)} PEs trains an epoch of ${place} in ${writeTime(best)}${memory}.`;
     const sentence = pick({ table: "parts", where: { kind: "sentence" } }).find((row) => row.strategy === best.strategy);
     if (sentence) text += ` ${sentence.part}`;
   }
   if (given.length) text = `With ${given.join(", ")}: ${text}`;
   document.getElementById("answer").textContent = text;
   const parts = [];
-  if (best && next) parts.push(`The second, ${next.strategy}, takes ${brief(next.epoch_time / best.epoch_time)} times as long.`);
+  if (best && next) parts.push(`The second, ${nameOf(next)}, takes ${brief(next.epoch_time / best.epoch_time)} times as long.`);
   if (losers.length) parts.push(`Ruled out: ${losers.map((row) => `${row.strategy} (${row.reason.replaceAll("_", " ")}${row.remedy ? `; feasible with ${row.remedy}` : ""})`).join(", ")}.`);
   document.getElementById("reasons").textContent = parts.join(" ");
 }

@@ -47,9 +47,11 @@ def to_lab(colour: str, sight: str = "full") -> np.ndarray:
 
 
 def test_every_strategy_has_a_look():
-    assert {*LOOKS} == {*MEANING}
-    looks = [(each.marker, str(each.dash)) for each in LOOKS.values()]
-    assert len({*looks}) == len(looks)
+    """In one cube all of a catalogue's strategies can be told apart, by line and by colour."""
+    looks = choose_looks(list(MEANING)).values()
+    assert len({(look.marker, str(look.dash), look.colour) for look in looks}) == len(MEANING)
+    known = [(look.marker, str(look.dash)) for look in LOOKS.values()]
+    assert len({*known}) == len(known)
 
 
 def test_in_grey_strategies_differ_in_lightness():
