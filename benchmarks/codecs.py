@@ -48,7 +48,9 @@ def layouts() -> dict[str, Layout]:
         f"chunks of {_power(n)}": Layout(CODEC, n, SHARD_CELLS) for n in CHUNKS if n != CHUNK_CELLS
     }
     shards = {
-        f"shards of {_power(n)}": Layout(CODEC, CHUNK_CELLS, n) for n in SHARDS if n != SHARD_CELLS
+        f"shards of {_power(n)}": Layout(CODEC, CHUNK_CELLS, n)
+        for n in SHARDS
+        if n != SHARD_CELLS and n % CHUNK_CELLS == 0  # a shard has whole chunks
     }
     rust = {RUST: as_is} if find_spec("zarrs") else {}
     parts = {

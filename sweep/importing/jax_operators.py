@@ -15,13 +15,12 @@ GATED = {"tanh": "gelu", "gelu": "gelu", "sigmoid": "silu"}
 class JaxOperators(OperatorSteps):
     """Steps of a graph, by primitives.
 
-    scores: steps that give scores of pairs of positions. tables: steps of embeddings, by weight.
+    scores: steps that give scores of pairs of positions.
     """
 
     def __init__(self, graph: Graph) -> None:
         super().__init__(graph)
         self.scores: set[str] = set()
-        self.tables: dict[str, str] = {}
 
     def enter_weights(self, site: Site, settings: dict[str, Any]) -> bool:
         """Count the weight of a step; False: it is shared, and has been counted."""

@@ -38,6 +38,7 @@ class OperatorSteps:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
+        self.tables: dict[str, str] = {}  # steps of embeddings, by weight
 
     def weighted(
         self, word: str, settings: dict[str, Any], site: Site, x: Tensor, sizes: Sizes

@@ -6,7 +6,7 @@ are free: a tensor remembers the step that made it, and what a view makes of its
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -20,7 +20,15 @@ VIEWS = {
     *("view", "reshape", "_unsafe_view", "transpose", "t", "contiguous", "flatten", "unflatten"),
     *("squeeze", "unsqueeze", "expand", "clone", "alias", "detach", "to", "_to_copy", "movedim"),
     *("roll", "slice", "select", "narrow", "type_as", "lift_fresh_copy", "identity", "expand_as"),
-    *("permute", "repeat", "float", "_assert_tensor_metadata", "flip", "index"),
+    *(
+        "permute",
+        "repeat",
+        "repeat_interleave",
+        "float",
+        "_assert_tensor_metadata",
+        "flip",
+        "index",
+    ),
 }
 # What takes the shape of a tensor alone.
 MADE = {"new_zeros", "new_ones", "new_full", "zeros_like", "ones_like", "full_like", "empty_like"}
@@ -43,6 +51,13 @@ def trace_torch(
     """
     torch = _import_torch()
     sizes = expect_sizes(shape, "shape") if len(shape) > 1 else (1, shape[0])
+    # Before the module moves: on the meta device tied weights are apart.
+    names: dict[int, str] = {}
+    tied = {
+        name: names.setdefault(id(value), name)
+        for name, value in module.named_parameters(remove_duplicate=False)
+    }
+    sizes_of = {names[id(value)]: value.numel() for value in module.parameters()}
     module = module.eval().to("meta")
     kind = torch.float32 if len(shape) > 1 else torch.int64
     batch = torch.zeros(BATCH, *shape, device="meta", dtype=kind)
@@ -57,9 +72,8 @@ def trace_torch(
             where=type(module).__name__,
             advice="the forward pass must not depend on values",
         ) from None
-    tracer = _Tracer(Graph(sizes), exported)
+    tracer = _Tracer(Graph(sizes), exported, tied)
     tracer.run()
-    sizes_of = {name: value.numel() for name, value in module.named_parameters()}
     used = sum(size for name, size in sizes_of.items() if name in tracer.graph.counted)
     left = sum(sizes_of.values()) - used
     notes = (f"{left:,} parameters are not used in inference: not imported",) if left else ()
@@ -85,11 +99,14 @@ def _import_torch() -> Any:
 class _Tracer(Operators):
     """Walks an exported graph, operator by operator."""
 
-    def __init__(self, graph: Graph, exported: Any) -> None:
+    def __init__(self, graph: Graph, exported: Any, tied: Mapping[str, str]) -> None:
         super().__init__(graph)
         self.exported = exported
         signature = exported.graph_signature
-        self.parameters: dict[str, str] = dict(signature.inputs_to_parameters)
+        self.parameters: dict[str, str] = {
+            name: tied.get(target, target)
+            for name, target in signature.inputs_to_parameters.items()
+        }
         self.constants = {
             **signature.inputs_to_buffers,
             **signature.inputs_to_lifted_tensor_constants,

@@ -48,6 +48,12 @@ class Operators(OperatorSteps):
         if len(x.shape) == 2 and math.prod(x.sizes) == width:
             return self.weighted("fc", {"outputs": features}, site, x, (features, *ones(x)))
         x = self.fit(x, site, width)
+        weight = site.reads[1].weights
+        table = self.tables.get(weight[0][0]) if weight else None
+        if table and len(x.sizes) == 2 and len(site.reads) == 2:
+            settings = {"vocabulary": features, "shares": table}
+            sizes = (features, x.sizes[1])
+            return self.graph.add("logits", settings, f"{site.name}.logits", [x], site.shape, sizes)
         if len(x.sizes) == 2:
             return self.weighted("linear", {"features": features}, site, x, (features, x.sizes[1]))
         settings = {"filters": features, "kernel": 1}
@@ -123,7 +129,9 @@ class Operators(OperatorSteps):
         self.graph.take_weights([table])
         settings = {"vocabulary": table.shape[0], "features": table.shape[1]}
         sizes = (table.shape[1], site.items // table.shape[1])
-        return self.graph.add("embedding", settings, site.name, site.live, site.shape, sizes, -1)
+        y = self.graph.add("embedding", settings, site.name, site.live, site.shape, sizes, -1)
+        self.tables |= {name: str(y.step) for name, _ in table.weights}
+        return y
 
     def take_pad(self, site: Site) -> Tensor:
         """A copy with more rows."""

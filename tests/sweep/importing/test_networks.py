@@ -9,6 +9,7 @@ import warnings
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -140,6 +141,28 @@ def test_branches_and_groups_and_gates_cross(tmp_path):
     assert network.table.kinds == (*kinds, "transposed_conv")
     assert network.table.kernel[0].tolist() == [1, 5, 5]  # with the gaps of its dilation
     assert network.table.inputs[3] == (2, -1)
+
+
+@needs_torch
+def test_tied_weights_of_a_language_model_count_once():
+    nn: Any = import_module("torch.nn")
+
+    def forward(model, tokens):
+        return model.out(model.encoder(model.table(tokens)))
+
+    model = type("Model", (nn.Module,), {"forward": forward})()
+    model.table, model.out = nn.Embedding(100, 16), nn.Linear(16, 100, bias=False)
+    layer = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
+    model.encoder = nn.TransformerEncoder(layer, 1, enable_nested_tensor=False)
+    model.out.weight = model.table.weight
+
+    from sweep.importing.torch_module import trace_torch
+
+    table = trace_torch(model, (8,)).table
+    block = 4 * (16 + 1) * 16 + 2 * 2 * 16 + 16 * 32 + 32 + 32 * 16 + 16
+    assert table.parameters == 100 * 16 + block
+    assert table.macs == 8 * (4 * 16**2 + 2 * 16 * 32) + 2 * 8**2 * 16 + 8 * 16 * 100
+    assert table.kinds.count("matmul") == 2
 
 
 @needs_onnx
