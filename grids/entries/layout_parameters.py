@@ -1,8 +1,8 @@
 """Parameters of layouts: how PEs divide a transformer, and what they keep."""
 
 from grids.entries.quantity import MOST, Parameter
-from kernels.layouts.transformer import RECOMPUTE
 from kernels.names.parallelisms import TRANSFORMERS
+from kernels.names.recomputation import RECOMPUTE
 
 NODE = -1  # ranks of ZeRO: those of a node, as HSDP has it
 

@@ -1,23 +1,17 @@
 """Layers of a transformer, the columns of candidate layouts, and how they train."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kernels.names import recomputation
 from kernels.names.recipes import Recipe
 
 Column = NDArray[Any]
 
-MODULES = (
-    *("core_attn", "mlp", "moe", "shared_experts", "layernorm", "moe_act", "mla_up_proj"),
-    *("blocks", "full"),
-)
-# What a layout computes again, as bits of a column: Megatron's modules; whole blocks; all of a
-# stage in square-root parts (Chen et al. 2016).
-RECOMPUTE: Mapping[str, int] = {name: 1 << bit for bit, name in enumerate(MODULES)}
+RECOMPUTE = recomputation.RECOMPUTE
 
 
 class Weights(NamedTuple):

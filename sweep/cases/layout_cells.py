@@ -115,7 +115,8 @@ class LayoutCell:
     def find_ratios(self, steps: Sequence[Step]) -> Floats:
         """The time of an iteration after each step over that before [step]."""
         times = np.array([self._time({}), *(self._time({name: by}) for name, by in steps)])
-        return times[1:] / times[0]
+        ratios: Floats = times[1:] / times[0]
+        return ratios
 
     def _time(self, factors: Mapping[str, float]) -> float:
         """Seconds of an iteration with some parameters multiplied."""
@@ -126,7 +127,9 @@ class LayoutCell:
                 levels = np.array(getattr(network, field))
                 at = slice(1) if place == "intra" else slice(1, None)
                 levels[at] *= factor
-                network = replace(network, **{field: levels})
+                latency = levels if field == "latency" else network.latency
+                bandwidth = levels if field == "bandwidth" else network.bandwidth
+                network = replace(network, latency=latency, bandwidth=bandwidth)
             else:
                 given[name] = factor * self.read_parameter(name)
         rates = self.rates
@@ -145,8 +148,8 @@ def find_cell(
     space = grid.build(lay_out, index, axes, None)
     assert space is not None  # its samples fit
     given = {name: float(space.flatten(name)[0]) for name in KNOWN if name in space.values}
-    columns = (np.ravel(case.columns[name]) for name in COLUMNS)
-    layout = Layouts(*columns, batch=np.ravel(case.run.global_batch).astype(int))
+    columns = {name: np.ravel(case.columns[name]) for name in COLUMNS}
+    layout = Layouts(**columns, batch=np.ravel(case.run.global_batch).astype(int))
     system, recipe = space.system, find_recipe(space.system)
     training = make_training(
         system, space.net, space.length, space.strategy.schedule, given.get("reserved")

@@ -69,8 +69,9 @@ def find_chance(grid: Grid, first: Row, second: Row, objective: Objective = "epo
         unsure = spread_ratio(law, *(number(case.run.global_batch) for case in cases))
     first_times, second_times = map(draw_sample_times, cases)
     # What errs for all layouts alike ranks none of them.
-    if all(isinstance(case, LayoutCase) for case in cases):
-        rivals = [case.uncertainty.rival for case in cases]
+    laid = [case.uncertainty for case in cases if isinstance(case, LayoutCase)]
+    if len(laid) == len(cases):
+        rivals = [errors.rival for errors in laid if errors]
         first_times, second_times = (
             (times, rival)
             for (times, _), rival in zip((first_times, second_times), rivals, strict=True)

@@ -42,7 +42,9 @@ def find_row_cell(grid: Grid, row: Row) -> LayoutCell:
 def choose_row(grid: Grid, row: Row) -> dict[str, int]:
     """Group, degrees and segments that `best` chooses in a row's cell."""
     strategy = grid.strategies[locate_row(grid, row)[3]]
-    return read_choice(build_row_case(grid, {name: row[name] for name in grid.dims}), strategy)
+    case = build_row_case(grid, {name: row[name] for name in grid.dims})
+    assert isinstance(case, Case)  # layouts have settled their choices
+    return read_choice(case, strategy)
 
 
 def answer_expected(case: AnyCase) -> Answer:

@@ -12,6 +12,7 @@ from grids.grid import Grid
 from grids.reading.units import format_quantity
 from kernels.configuration.case import Case, Uncertainty
 from kernels.machine.software import Software
+from kernels.oracle.answer import LayoutCase
 from sweep.answers.numbers import number
 from sweep.cases.probability import draw_sample_times
 from sweep.cases.row_cases import build_row_case
@@ -30,6 +31,8 @@ def describe_draw(grid: Grid, row: Row, other: Row, draw: int) -> str:
     rows of `best`.
     """
     case, rival = (build_row_case(grid.ask_intervals(), pick) for pick in (row, other))
+    if isinstance(case, LayoutCase) or isinstance(rival, LayoutCase):
+        return "the predictions' own errors"  # layouts have no draws of parameters
     effects = _move_one_by_one(case, draw) - _move_one_by_one(rival, draw)
     effects = effects[:-1] - effects[-1]
     order = np.argsort(-effects)[:MOST]

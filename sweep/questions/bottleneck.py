@@ -7,6 +7,7 @@ import numpy as np
 
 from grids.grid import Index
 from grids.models.layers import Floats
+from kernels.configuration.case import Case
 from kernels.names.flags import FORBIDS
 from kernels.names.layout_terms import EVERY_TERM
 from sweep.answers.frames import tabulate
@@ -127,6 +128,7 @@ def _list_parts(space: Space, index: Index, row: Row) -> Row:
         parts = find_row_cell(space.grid, row).measure_parts()
         return list_degrees(space.grid, row) | {"memory_parts": parts}
     case = build_row_case(space.grid, row)
+    assert isinstance(case, Case)
     degrees = list_degrees(space.grid, row, read_choice(case, space.grid.strategies[index[3]]))
     return degrees | {"memory_parts": list_memory_parts(space.grid, case, index[2])["memory_parts"]}
 

@@ -107,7 +107,6 @@ MISFIT: dict[str, Any] = {
 
 def _describe(grid: Grid, case: AnyCase, answer: Answer) -> dict[str, Any]:
     """Answer for a case of one cell with settled choices."""
-    describe = _describe_layout if isinstance(case, LayoutCase) else _describe_group
     iterations = number(answer.iterations)
     comp, comm = number(answer.compute), number(answer.communication)
     flags = int(number(answer.limit))
@@ -131,7 +130,11 @@ def _describe(grid: Grid, case: AnyCase, answer: Answer) -> dict[str, Any]:
         "limit": name_limits(flags),
         **describe_basis(grid),
         "terms": {name: finite(number(value)) for name, value in vars(answer.terms).items()},
-        **describe(grid, case),
+        **(
+            _describe_layout(grid, case)
+            if isinstance(case, LayoutCase)
+            else _describe_group(grid, case)
+        ),
         **list_intervals(grid, answer),
     }
 

@@ -146,6 +146,7 @@ def build_stages(grid: Grid, index: Index, row: Row) -> tuple[Case, Division]:
     """Case and division of a row's cell, for both stages, with the choices of `best` settled."""
     chosen = list_degrees(grid, row)
     case = build_row_case(grid, row | chosen)
+    assert isinstance(case, Case)  # layouts have one stage
     sizes = {"group": chosen["group_size"], "segments": chosen["segment_count"] or 1}
     strategy = grid.strategies[index[3]].settle(sizes | chosen.get("degrees", {}))
     groups = grid.groups(
