@@ -9,6 +9,7 @@ from rich.cells import cell_len
 
 from grids.entries.parameters import PARAMETERS
 from grids.reading.units import PREFIXES, format_quantity
+from kernels.names.layout_terms import EVERY_TERM
 from kernels.names.terms import TERMS
 from sweep.answers.types.schemas import ANSWERS, list_answer_fields
 from sweep.show.visible import escape_invisible
@@ -21,7 +22,7 @@ COUNTS = ("intervals.epochs",)
 # Units of fields inside an answer: rows of formulas, intervals, parameters of `explain`.
 INSIDE = {
     "seconds_per_epoch": "s/epoch",
-    **dict.fromkeys(TERMS, "s/epoch"),
+    **dict.fromkeys(EVERY_TERM, "s/epoch"),
 }
 INSIDE_SCALED = {
     "seconds_per_iteration": "s",
@@ -186,4 +187,5 @@ def format_interval(low: float | None, high: float | None) -> str | None:
     """Format the ends of an 80 % interval; None if they are unknown."""
     if low is None or high is None:
         return None
-    return f"{format_cell(low)} to {format_cell(high)}"
+    # Both alike: a time that happens to be whole has no more digits than the other end.
+    return " to ".join(f"{end:,}" if isinstance(end, int) else f"{end:.4g}" for end in (low, high))
