@@ -5,7 +5,7 @@ from pathlib import Path
 
 from scipy.special import ndtr, ndtri
 
-from grids.entries.transformer_rates import SPREAD
+from grids.entries.transformer_rates import find_spread
 from grids.library import find
 from grids.reading.errors import InputError
 from grids.reading.units import parse_quantity
@@ -33,7 +33,8 @@ def list_layout_provisions(
     if not seconds > 0:
         raise InputError(f"expected more than 0 s, got {deadline}", where="deadline")
     rows: list[LayoutProvisionRow] = []
-    for pe in list_counts(find("system", system, Path()).most_pes):
+    machine = find("system", system, Path())
+    for pe in list_counts(machine.most_pes):
         answer = fit(
             model,
             pe,
@@ -44,7 +45,7 @@ def list_layout_provisions(
             tokens=tokens,
             price=price,
         )
-        rows.append(_describe(answer, seconds))
+        rows.append(_describe(answer, seconds, find_spread(machine)))
         if rows[-1]["meets"]:
             break
     return rows
@@ -74,7 +75,7 @@ def describe_fastest(answer: FitAnswer) -> tuple[FastestLayout, TimeParts | None
     return row, time
 
 
-def _describe(answer: FitAnswer, deadline: float) -> LayoutProvisionRow:
+def _describe(answer: FitAnswer, deadline: float, spread: float) -> LayoutProvisionRow:
     """The fastest layout, and how long it trains."""
     row, time = describe_fastest(answer)
     train_time = time["train_time"] if time else None
@@ -84,11 +85,11 @@ def _describe(answer: FitAnswer, deadline: float) -> LayoutProvisionRow:
         "pe_hours": time["pe_hours"] if time else None,
         "cost": time["cost"] if time else None,
         "meets": train_time is not None and train_time <= deadline,
-        "holds": None if train_time is None else _find_odds(train_time, deadline),
+        "holds": None if train_time is None else _find_odds(train_time, deadline, spread),
     }
 
 
-def _find_odds(train_time: float, deadline: float) -> float:
+def _find_odds(train_time: float, deadline: float, spread: float) -> float:
     """The probability that the deadline holds, of the interval that times have."""
-    deviation = PERCENTILES[90] * SPREAD / ndtri(0.9)
+    deviation = PERCENTILES[90] * spread / ndtri(0.9)
     return float(ndtr(log(deadline / train_time) / deviation))
