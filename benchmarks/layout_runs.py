@@ -74,30 +74,29 @@ LATENCIES = (3.4e-6, 14e-6)  # [s] NCCL, src/graph/tuning.cc: NVLink, a network
 # Software of the table that stacks are, or how theirs differs.
 MEGATRON, FSDP, DEEPSPEED = (SOFTWARE[name].layouts for name in ("megatron", "fsdp", "deepspeed"))
 EXPOSED = replace(MEGATRON, hides_gradients=False, hides_weights=False)
-OTHER = LayoutFacts(hides_weights=False, native_attention=False, is_known=False)
-STACKS: Mapping[str, tuple[str, LayoutFacts]] = {
-    "Megatron-LM 2021": ("megatron", EXPOSED),
-    "Megatron-LM 2022": ("megatron", EXPOSED),
-    "Megatron-LM on V100": ("megatron", EXPOSED),
-    "Megatron-LM on B200": ("megatron", EXPOSED),
-    "NeMo": ("megatron", MEGATRON),
-    "Megatron-Bridge 25": ("megatron", MEGATRON),
-    "Megatron-Bridge 26.02": ("megatron", MEGATRON),
-    "Megatron-Bridge 26.04": ("megatron", MEGATRON),
-    "Megatron-Bridge 26.06": ("megatron", MEGATRON),
-    "llm-foundry": ("fsdp", FSDP),
-    "torchtitan, full recomputation": ("fsdp", FSDP),
-    "torchtitan, per-op checkpoints": ("fsdp", FSDP),
-    "Megatron-DeepSpeed": ("deepspeed", DEEPSPEED),
-    "DeepSpeed 2021": ("deepspeed", DEEPSPEED),
-    "GPT-NeoX": ("deepspeed", replace(DEEPSPEED, hides_gradients=True)),
-    "JAX": ("jax", SOFTWARE["jax"].layouts),
-    "MaxText": ("jax", SOFTWARE["jax"].layouts),
-    "InternEvo": ("", OTHER),
-    "OneFlow": ("", OTHER),
-    "nanotron": ("", replace(OTHER, hides_gradients=False)),
+OTHER = LayoutFacts(hides_weights=False, native_attention=False)
+STACKS: Mapping[str, LayoutFacts] = {
+    "Megatron-LM 2021": EXPOSED,
+    "Megatron-LM 2022": EXPOSED,
+    "Megatron-LM on V100": EXPOSED,
+    "Megatron-LM on B200": EXPOSED,
+    "NeMo": MEGATRON,
+    "Megatron-Bridge 25": MEGATRON,
+    "Megatron-Bridge 26.02": MEGATRON,
+    "Megatron-Bridge 26.04": MEGATRON,
+    "Megatron-Bridge 26.06": MEGATRON,
+    "llm-foundry": FSDP,
+    "torchtitan, full recomputation": FSDP,
+    "torchtitan, per-op checkpoints": FSDP,
+    "Megatron-DeepSpeed": DEEPSPEED,
+    "DeepSpeed 2021": DEEPSPEED,
+    "GPT-NeoX": replace(DEEPSPEED, hides_gradients=True),
+    "JAX": SOFTWARE["jax"].layouts,
+    "MaxText": SOFTWARE["jax"].layouts,
+    "InternEvo": OTHER,
+    "OneFlow": OTHER,
+    "nanotron": replace(OTHER, hides_gradients=False),
 }
-NO_FACTORS: Mapping[str, float] = {}
 
 
 @dataclass(frozen=True)
@@ -165,24 +164,17 @@ def predict_memory(run: Run) -> float:
     return float(sum(part[0] for part in parts.values()))
 
 
-def predict_seconds(
-    run: Run, values: Mapping[str, float], factors: Mapping[str, float] = NO_FACTORS
-) -> float:
-    """Seconds of an iteration; factors: of software."""
-    columns = {name: np.array([value]) for name, value in values.items()}
-    return float(predict_columns(run, columns, factors)[0])
+def predict_seconds(run: Run, values: Mapping[str, float]) -> float:
+    """Seconds of an iteration."""
+    return float(predict_columns(run, {name: np.array([values[name]]) for name in values})[0])
 
 
-def predict_columns(
-    run: Run, values: Mapping[str, Logs], factors: Mapping[str, float] = NO_FACTORS
-) -> Logs:
+def predict_columns(run: Run, values: Mapping[str, Logs]) -> Logs:
     """Seconds of an iteration of several fits at once [fits]; values: of each fit [fits]."""
     device = DEVICES[run.device]
     narrow = bool(run.training.recipe.peak)
     speeds = device.peak * (1 + narrow), device.peak, device.vector, device.memory
-    software, facts = STACKS[run.stack]
-    facts = replace(facts, factor=factors.get(software, 1.0))
-    rates = make_rates(speeds, values, facts)
+    rates = make_rates(speeds, values, STACKS[run.stack])
     network = Network(
         span=np.array([device.node, 1e5]),
         latency=np.array(LATENCIES),

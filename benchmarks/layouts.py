@@ -14,8 +14,6 @@ from scipy.optimize import least_squares
 
 from benchmarks.effort import Effort
 from benchmarks.layout_runs import (
-    NO_FACTORS,
-    STACKS,
     Logs,
     Run,
     predict_columns,
@@ -24,8 +22,7 @@ from benchmarks.layout_runs import (
     read_runs,
 )
 from benchmarks.report import Report, Row
-from grids.entries.software import SOFTWARE
-from grids.entries.transformer_rates import FITTED, KNOWN_SPREAD, SPREAD
+from grids.entries.transformer_rates import FITTED, find_spread
 from kernels.names.stored import PERCENTILES
 
 
@@ -51,21 +48,9 @@ ROW_SPREAD = 0.15
 MOST_ROWS = 12  # of one stack and device that are fitted, evenly chosen: they are alike
 
 
-class Fit(NamedTuple):
-    """Values, as FITTED, and factors of software."""
-
-    values: Mapping[str, float]
-    factors: Mapping[str, float]
-
-
-# By whether software of the table ran them.
-SPREADS = {True: KNOWN_SPREAD, False: SPREAD}
-SHIPPED = Fit(FITTED, {name: facts.layouts.factor for name, facts in SOFTWARE.items()})
-
-
-def compare_times(runs: Sequence[Run], fitted: Fit) -> Logs:
+def compare_times(runs: Sequence[Run], values: Mapping[str, float]) -> Logs:
     """ln(predicted / measured) of each run."""
-    return np.log([predict_seconds(run, *fitted) / run.seconds for run in runs])
+    return np.log([predict_seconds(run, values) / run.seconds for run in runs])
 
 
 def select_timed() -> list[Run]:
@@ -107,10 +92,12 @@ def fit_values(runs: Sequence[Run], prior: Prior, known: Mapping[str, float]) ->
         """Of columns of logarithms [values, fits]."""
         fitted = {name: np.exp(row) for name, row in zip(prior.centres, logs, strict=True)}
         same = {name: np.full(logs.shape[1], value) for name, value in known.items()}
-        seconds = np.array([predict_columns(run, same | fitted) for run in runs])
-        errors = np.log(seconds / np.array([[run.seconds] for run in runs]))
-        near = (logs - centres[:, None]) / spreads[:, None]
-        return np.concatenate([weights[:, None] * np.arctan(2 * errors) / 2, near])
+        ratios = [predict_columns(run, same | fitted) / run.seconds for run in runs]
+        far = [
+            weight * np.arctan(2 * np.log(ratio)) / 2
+            for weight, ratio in zip(weights, ratios, strict=True)
+        ]
+        return np.vstack([*far, (logs - centres[:, None]) / spreads[:, None]])
 
     def slopes(logs: Logs) -> Logs:
         steps = np.eye(len(logs)) * STEP
@@ -125,25 +112,15 @@ def fit_values(runs: Sequence[Run], prior: Prior, known: Mapping[str, float]) ->
     return dict(known) | dict(zip(prior.centres, map(float, np.exp(solved.x)), strict=True))
 
 
-def fit(runs: Sequence[Run]) -> Fit:
-    """All values: those of mixtures of experts after those of dense networks; and factors."""
+def fit(runs: Sequence[Run]) -> dict[str, float]:
+    """All values: that of mixtures of experts after those of dense networks."""
     dense, mixed = ([run for run in runs if has_experts(run) == has] for has in (False, True))
     values = fit_values(choose_rows(dense), DENSE, {"expert_launch": 0.0})
     del values["expert_launch"]
-    values = fit_values(choose_rows(mixed), MIXED, values)
-    return Fit(values, fit_factors(dense, values))
+    return fit_values(choose_rows(mixed), MIXED, values)
 
 
-def fit_factors(runs: Sequence[Run], values: Mapping[str, float]) -> dict[str, float]:
-    """Measured over predicted time of each software: the mean of its stacks, and of one at 1."""
-    medians: dict[str, list[float]] = {}
-    for stack in sorted({run.stack for run in runs}):
-        logs = compare_times([run for run in runs if run.stack == stack], Fit(values, NO_FACTORS))
-        medians.setdefault(STACKS[stack][0], [0.0]).append(float(np.median(logs)))
-    return {name: float(np.exp(-np.mean(logs))) for name, logs in medians.items() if name}
-
-
-def leave_out(runs: Sequence[Run], find: Callable[[Run], str]) -> dict[str, Fit]:
+def leave_out(runs: Sequence[Run], find: Callable[[Run], str]) -> dict[str, dict[str, float]]:
     """Fits without each of what `find` names."""
     return {
         name: fit([run for run in runs if find(run) != name]) for name in sorted({*map(find, runs)})
@@ -151,7 +128,7 @@ def leave_out(runs: Sequence[Run], find: Callable[[Run], str]) -> dict[str, Fit]
 
 
 def predict_unseen(
-    runs: Sequence[Run], find: Callable[[Run], str], fits: Mapping[str, Fit]
+    runs: Sequence[Run], find: Callable[[Run], str], fits: Mapping[str, Mapping[str, float]]
 ) -> Logs:
     """ln(predicted / measured) of each run by the fit that has not seen it."""
     return np.concatenate([compare_times([run], fits[find(run)]) for run in runs])
@@ -159,7 +136,7 @@ def predict_unseen(
 
 def find_inside(runs: Sequence[Run], logs: Logs) -> NDArray[np.bool_]:
     """Whether each run's 80 % interval holds its time."""
-    spreads = [SPREADS[bool(STACKS[run.stack][0])] for run in runs]
+    spreads = [find_spread(has_experts(run)) for run in runs]
     return np.abs(logs) <= PERCENTILES[90] * np.array(spreads)
 
 
@@ -190,15 +167,12 @@ def measure(effort: Effort) -> Report:
 
 
 def _compare_shipped(timed: Sequence[Run]) -> list[Row]:
-    values, factors = fit(timed)
-    both = ((values, FITTED), (factors, SHIPPED.factors))
     return [
         *(
-            Row(name, value, "", note=f"shipped {shipped[name]:.3g}")
-            for fitted, shipped in both
-            for name, value in fitted.items()
+            Row(name, value, "", note=f"shipped {FITTED[name]:.3g}")
+            for name, value in fit(timed).items()
         ),
-        _sum_up("times, as shipped", timed, compare_times(timed, SHIPPED)),
+        _sum_up("times, as shipped", timed, compare_times(timed, FITTED)),
     ]
 
 

@@ -1,7 +1,6 @@
 """Every published run against what a fit predicts that has not seen its stack, and two baselines.
 
-`python -m benchmarks layouts` sums up the same fits; `python -m benchmarks.scoreboard >
-docs/scoreboard.md`
+`python -m benchmarks scoreboard` sums up; `python -m benchmarks.scoreboard > docs/scoreboard.md`
 writes the page. Baselines that anyone can reproduce: the median MFU of the same device's runs by
 other stacks (of all devices, where there are none), and 6 FLOPs a parameter and token at 40 % MFU.
 """
@@ -16,8 +15,6 @@ from benchmarks.effort import Effort
 from benchmarks.layout_runs import DEVICES, Logs, Run, read_runs
 from benchmarks.layout_runs import predict_seconds as predict
 from benchmarks.layouts import (
-    SPREADS,
-    Fit,
     find_device,
     find_inside,
     find_stack,
@@ -27,8 +24,7 @@ from benchmarks.layouts import (
     select_timed,
 )
 from benchmarks.report import Report, Row, at_least, at_most, tabulate
-from grids.entries.software import SOFTWARE
-from grids.entries.transformer_rates import FITTED
+from grids.entries.transformer_rates import FITTED, find_spread
 from kernels.layouts.time import count_model_flops
 from kernels.names.stored import PERCENTILES
 from sweep.cases.layout_words import list_layouts, write_layout
@@ -57,10 +53,10 @@ def select_runs() -> list[Run]:
     return [*select_timed(), *tpus]
 
 
-def forecast(runs: Sequence[Run], fits: Mapping[str, Fit]) -> list[Forecast]:
+def forecast(runs: Sequence[Run], fits: Mapping[str, Mapping[str, float]]) -> list[Forecast]:
     """Each run by the fit without its stack; no fit has TPUs."""
     return [
-        Forecast(run, predict(run, *fits[run.stack]), take_constant(run, runs), apply_rule(run))
+        Forecast(run, predict(run, fits[run.stack]), take_constant(run, runs), apply_rule(run))
         for run in runs
     ]
 
@@ -77,9 +73,14 @@ def find_mfu(run: Run) -> float:
 
 
 def take_constant(run: Run, runs: Iterable[Run]) -> float:
-    """Seconds at the median MFU of other stacks' runs, on the same device if there are any."""
-    others = [other for other in runs if other.stack != run.stack]
-    alike = [other for other in others if other.device == run.device] or others
+    """Seconds at the median MFU of other stacks' runs of such networks, dense or with experts; on
+    the same device if there are any."""
+    others = [
+        other
+        for other in runs
+        if other.stack != run.stack and has_experts(other) == has_experts(run)
+    ]
+    alike = [other for other in others if find_device(other) == find_device(run)] or others
     return run.seconds * find_mfu(run) / median(map(find_mfu, alike))
 
 
@@ -135,9 +136,8 @@ HEAD = """# Scoreboard: published runs of transformers
 
 Each run's seconds of an iteration, as published or derived from what was
 (`grids/catalogue/measured/README.md`), and as predicted by a fit that has not seen its stack:
-eleven numbers shared by all devices and networks, and a factor for each software, of its other
-stacks. No fit has TPUs. The 80 % interval is {low:.2f} to {high:.2f} times the prediction for
-software of the table, {wide_low:.2f} to {wide_high:.2f} for others.
+eleven numbers shared by all stacks, devices and networks. No fit has TPUs. The 80 % interval is
+{} times the prediction, for mixtures of experts {}.
 
 Baselines that anyone can reproduce: *constant MFU*, the median of the same device's runs by other
 software (of any device where it has no other); *6 P*, six FLOPs a parameter that a token uses
@@ -154,25 +154,17 @@ def write_page() -> str:
     """docs/scoreboard.md."""
     fits = leave_out(select_timed(), find_stack)
     forecasts = forecast(select_runs(), fits)
-    low, wide_low, high, wide_high = (
-        float(np.exp(PERCENTILES[n] * SPREADS[known])) for n in (10, 90) for known in (True, False)
-    )
-    names = [name for name in SOFTWARE if any(name in each.factors for each in fits.values())]
-    values = [
-        [stack, *(f"{fit.values[name]:.6g}" for name in FITTED)] for stack, fit in fits.items()
+    intervals = [
+        f"{np.exp(PERCENTILES[10] * spread):.2f} to {np.exp(PERCENTILES[90] * spread):.2f}"
+        for spread in map(find_spread, (False, True))
     ]
-    factors = [
-        [stack, *(f"{fit.factors.get(name, 1):.6g}" for name in names)]
-        for stack, fit in fits.items()
-    ]
+    values = [[stack, *(f"{fit[name]:.6g}" for name in FITTED)] for stack, fit in fits.items()]
     sections = [
-        HEAD.format(low=low, high=high, wide_low=wide_low, wide_high=wide_high, fixed=FIXED_MFU),
+        HEAD.format(*intervals, fixed=FIXED_MFU),
         "## By stack, device, size and precision\n",
         tabulate([SUMS, *summarise(forecasts)]),
         "\n## Fits without each stack\n",
         tabulate([["without", *FITTED], *values]),
-        "\nFactors of software, measured over predicted:\n",
-        tabulate([["without", *names], *factors]),
         "\n## Every run\n",
         tabulate([COLUMNS, *map(describe, forecasts)]),
     ]

@@ -21,16 +21,13 @@ class LayoutFacts:
 
     hides_gradients, hides_weights: whether passes run beside the exchange of gradients, and beside
     ZeRO's gathers. native_attention: whether fused attention uses the instructions of GPUs newer
-    than A100. has_pause: whether each iteration waits for the host. factor: measured over predicted
-    time, fitted to the stacks of its kind. is_known: whether it names a stack.
+    than A100. has_pause: whether each iteration waits for the host.
     """
 
     hides_gradients: bool = True
     hides_weights: bool = True
     native_attention: bool = True
     has_pause: bool = True
-    factor: float = 1.0
-    is_known: bool = True
 
 
 @dataclass(frozen=True)
@@ -61,39 +58,35 @@ SOFTWARE: dict[SoftwareName, SoftwareFacts] = {
             "layer_overhead": 3e-4,  # each layer is launched from Python (Chainer)
         },
         settled=("bucket", "overlap"),
-        layouts=LayoutFacts(hides_gradients=False, hides_weights=False, is_known=False),
+        layouts=LayoutFacts(hides_gradients=False, hides_weights=False),
     ),
     "ddp": SoftwareFacts(
         "gradients in buckets, during the backward pass (PyTorch DDP, Horovod, MXNet)",
         _BUCKETS,
         settled=("log_open",),
-        layouts=LayoutFacts(is_known=False),
     ),
     "megatron": SoftwareFacts(
         "as ddp; transformers by Megatron-LM, overlaps switched on, with cuDNN's attention",
         _BUCKETS,
         settled=("log_open",),
-        layouts=LayoutFacts(factor=0.984),
     ),
     "fsdp": SoftwareFacts(
         "as ddp; transformers by PyTorch's FSDP, with flash attention of A100's time",
         _BUCKETS,
         settled=("log_open",),
-        layouts=LayoutFacts(native_attention=False, factor=0.998),
+        layouts=LayoutFacts(native_attention=False),
     ),
     "deepspeed": SoftwareFacts(
         "as ddp; transformers by DeepSpeed's ZeRO, whose exchanges follow the passes",
         _BUCKETS,
         settled=("log_open",),
-        layouts=LayoutFacts(
-            hides_gradients=False, hides_weights=False, native_attention=False, factor=1.14
-        ),
+        layouts=LayoutFacts(hides_gradients=False, hides_weights=False, native_attention=False),
     ),
     "jax": SoftwareFacts(
         "as ddp; transformers by JAX (XLA), an iteration as one program",
         _BUCKETS,
         settled=("log_open",),
-        layouts=LayoutFacts(native_attention=False, has_pause=False, factor=1.08),
+        layouts=LayoutFacts(native_attention=False, has_pause=False),
     ),
 }
 

@@ -5,11 +5,9 @@ from pathlib import Path
 
 from scipy.special import ndtr, ndtri
 
-from grids.entries.transformer_rates import find_spread
 from grids.library import find
 from grids.reading.errors import InputError
 from grids.reading.units import parse_quantity
-from kernels.names.stored import PERCENTILES
 from sweep.answers.types.fitting import FastestLayout, FitAnswer, LayoutProvisionRow, TimeParts
 from sweep.questions.fit import fit
 
@@ -33,8 +31,7 @@ def list_layout_provisions(
     if not seconds > 0:
         raise InputError(f"expected more than 0 s, got {deadline}", where="deadline")
     rows: list[LayoutProvisionRow] = []
-    machine = find("system", system, Path())
-    for pe in list_counts(machine.most_pes):
+    for pe in list_counts(find("system", system, Path()).most_pes):
         answer = fit(
             model,
             pe,
@@ -45,7 +42,7 @@ def list_layout_provisions(
             tokens=tokens,
             price=price,
         )
-        rows.append(_describe(answer, seconds, find_spread(machine)))
+        rows.append(_describe(answer, seconds))
         if rows[-1]["meets"]:
             break
     return rows
@@ -75,7 +72,7 @@ def describe_fastest(answer: FitAnswer) -> tuple[FastestLayout, TimeParts | None
     return row, time
 
 
-def _describe(answer: FitAnswer, deadline: float, spread: float) -> LayoutProvisionRow:
+def _describe(answer: FitAnswer, deadline: float) -> LayoutProvisionRow:
     """The fastest layout, and how long it trains."""
     row, time = describe_fastest(answer)
     train_time = time["train_time"] if time else None
@@ -85,11 +82,11 @@ def _describe(answer: FitAnswer, deadline: float, spread: float) -> LayoutProvis
         "pe_hours": time["pe_hours"] if time else None,
         "cost": time["cost"] if time else None,
         "meets": train_time is not None and train_time <= deadline,
-        "holds": None if train_time is None else _find_odds(train_time, deadline, spread),
+        "holds": None if not time or train_time is None else _find_odds(time, train_time, deadline),
     }
 
 
-def _find_odds(train_time: float, deadline: float, spread: float) -> float:
+def _find_odds(time: TimeParts, train_time: float, deadline: float) -> float:
     """The probability that the deadline holds, of the interval that times have."""
-    deviation = PERCENTILES[90] * spread / ndtri(0.9)
+    deviation = log(time["iteration_time_p90"] / time["iteration_time_p10"]) / (2 * ndtri(0.9))
     return float(ndtr(log(deadline / train_time) / deviation))

@@ -38,7 +38,8 @@ class LayoutTimes:
         target: Target,
     ) -> None:
         self._net, self._training, self._target = net, training, target
-        self._rates, self._spread = read_rates(machine, precision), find_spread(machine)
+        self._rates = read_rates(machine, precision)
+        self._spread = find_spread(bool(net.experts))
         self._network = read_network(machine)
 
     def time(self, layouts: Layouts) -> Column:

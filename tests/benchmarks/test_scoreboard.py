@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from benchmarks import scoreboard
-from benchmarks.layouts import Fit
 from grids.entries.transformer_rates import FITTED
 
 PAGE = Path(__file__).parents[2] / "docs" / "scoreboard.md"
@@ -13,35 +12,18 @@ PAGE = Path(__file__).parents[2] / "docs" / "scoreboard.md"
 
 def read_tables() -> list[list[list[str]]]:
     """Cells of the page's tables, without their heads."""
-    return [table[2:] for table in read_all()]
-
-
-def read_heads() -> list[list[str]]:
-    """The heads of the page's tables."""
-    return [table[0] for table in read_all()]
-
-
-def read_all() -> list[list[list[str]]]:
-    """Cells of the page's tables."""
     blocks = [block.splitlines() for block in PAGE.read_text().split("\n\n")]
     return [
-        [[cell.strip() for cell in line.strip("|").split("|")] for line in block]
+        [[cell.strip() for cell in line.strip("|").split("|")] for line in block[2:]]
         for block in blocks
         if block[0].startswith("|")
     ]
 
 
 def test_the_page_is_what_the_stated_fits_predict() -> None:
-    _, values, factors, rows = read_tables()
-    names = read_heads()[2][1:]
-    fits = {
-        stack: Fit(
-            dict(zip(FITTED, map(float, numbers), strict=True)),
-            dict(zip(names, map(float, shares), strict=True)),
-        )
-        for (stack, *numbers), (_, *shares) in zip(values, factors, strict=True)
-    }
-    forecasts = scoreboard.forecast(scoreboard.select_runs(), fits)
+    _, fits, rows = read_tables()
+    values = {name: dict(zip(FITTED, map(float, numbers), strict=True)) for name, *numbers in fits}
+    forecasts = scoreboard.forecast(scoreboard.select_runs(), values)
     assert len(rows) == len(forecasts) == 387
     predicted = [float(row[9]) for row in rows]
     assert predicted == pytest.approx([each.seconds for each in forecasts], rel=1e-3)
@@ -51,7 +33,7 @@ def test_the_page_is_what_the_stated_fits_predict() -> None:
 
 
 def test_the_sums_are_those_of_the_rows() -> None:
-    sums, _, _, rows = read_tables()
+    sums, _, rows = read_tables()
     number = int(sums[0][1])
     dense = [float(row[10]) for row in rows[:number]]
     accuracy = sum(1 - abs(ratio - 1) for ratio in dense) / number
