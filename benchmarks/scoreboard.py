@@ -5,17 +5,26 @@ writes the page. Baselines that anyone can reproduce: the median MFU of the same
 other stacks (of all devices, where there are none), and 6 FLOPs a parameter and token at 40 % MFU.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
 import numpy as np
 
 from benchmarks.effort import Effort
-from benchmarks.layouts import DEVICES, Logs, Run, choose_rows, fit, measure_accuracy, read_runs
-from benchmarks.layouts import predict_seconds as predict
+from benchmarks.layout_runs import DEVICES, Logs, Run, read_runs
+from benchmarks.layout_runs import predict_seconds as predict
+from benchmarks.layouts import (
+    find_device,
+    find_inside,
+    find_stack,
+    has_experts,
+    leave_out,
+    measure_accuracy,
+    select_timed,
+)
 from benchmarks.report import Report, Row, at_least, at_most, tabulate
-from grids.entries.transformer_rates import FITTED, SPREAD
+from grids.entries.transformer_rates import FITTED, find_spread
 from kernels.layouts.time import count_model_flops
 from kernels.names.stored import PERCENTILES
 from sweep.cases.layout_words import list_layouts, write_layout
@@ -33,50 +42,45 @@ class Forecast:
     rule: float
 
     @property
-    def holds(self) -> bool:
-        """Whether the 80 % interval holds the measured time."""
-        return bool(abs(np.log(self.seconds / self.run.seconds)) <= PERCENTILES[90] * SPREAD)
+    def log(self) -> float:
+        """ln(predicted / measured)."""
+        return float(np.log(self.seconds / self.run.seconds))
 
 
 def select_runs() -> list[Run]:
-    """The runs with a time, dense ones first."""
-    return sorted(
-        (run for run in read_runs() if run.seconds), key=lambda run: bool(run.net.experts)
-    )
+    """The runs with a time, those on GPUs first, and of these dense networks."""
+    tpus = [run for run in read_runs() if run.seconds and find_device(run) == "tpu"]
+    return [*select_timed(), *tpus]
 
 
 def forecast(runs: Sequence[Run], fits: Mapping[str, Mapping[str, float]]) -> list[Forecast]:
-    """Each run by the fit without its stack; mixtures of experts, which none saw, as shipped."""
+    """Each run by the fit without its stack; no fit has TPUs."""
     return [
-        Forecast(
-            run,
-            predict(run, FITTED if run.net.experts else fits[run.stack]),
-            take_constant(run, runs),
-            apply_rule(run),
-        )
+        Forecast(run, predict(run, fits[run.stack]), take_constant(run, runs), apply_rule(run))
         for run in runs
     ]
 
 
-def fit_without(runs: Sequence[Run], find: Callable[[Run], str]) -> dict[str, dict[str, float]]:
-    """The values fitted to dense runs without each of what `find` names."""
-    dense = [run for run in runs if not run.net.experts]
-    return {
-        name: fit(choose_rows([run for run in dense if find(run) != name]))
-        for name in sorted({find(run) for run in dense})
-    }
+def count_peak(run: Run) -> float:
+    """The peak of all PEs, of 8 bits where products have such inputs [FLOP/s]."""
+    eight = bool(run.training.recipe.peak)
+    return DEVICES[run.device].peak * (1 + eight) * int(run.layout.pes[0])
 
 
 def find_mfu(run: Run) -> float:
     """Model FLOPs over the peak, as measured."""
-    peak = DEVICES[run.device].peak * int(run.layout.pes[0])
-    return count_model_flops(run.net, run.training) / (run.seconds * peak)
+    return count_model_flops(run.net, run.training) / (run.seconds * count_peak(run))
 
 
 def take_constant(run: Run, runs: Iterable[Run]) -> float:
-    """Seconds at the median MFU of other stacks' runs, on the same device if there are any."""
-    others = [other for other in runs if other.stack != run.stack]
-    alike = [other for other in others if other.device == run.device] or others
+    """Seconds at the median MFU of other stacks' runs of such networks, dense or with experts; on
+    the same device if there are any."""
+    others = [
+        other
+        for other in runs
+        if other.stack != run.stack and has_experts(other) == has_experts(run)
+    ]
+    alike = [other for other in others if find_device(other) == find_device(run)] or others
     return run.seconds * find_mfu(run) / median(map(find_mfu, alike))
 
 
@@ -89,7 +93,7 @@ def apply_rule(run: Run) -> float:
         if weights.is_routed
     )
     flops = 6 * (run.net.parameters - idle) * run.training.batch * run.training.length
-    return flops / (DEVICES[run.device].peak * int(run.layout.pes[0]) * FIXED_MFU)
+    return flops / (count_peak(run) * FIXED_MFU)
 
 
 def list_logs(forecasts: Iterable[Forecast], name: str = "seconds") -> Logs:
@@ -98,51 +102,32 @@ def list_logs(forecasts: Iterable[Forecast], name: str = "seconds") -> Logs:
 
 
 def measure(effort: Effort) -> Report:
-    """Accuracy and coverage with whole stacks, devices and networks left out, and of baselines."""
+    """Accuracy and coverage with whole stacks left out, and of baselines."""
     runs = select_runs()
-    forecasts = forecast(runs, fit_without(runs, find_stack))
-    dense = [each for each in forecasts if not each.run.net.experts]
+    forecasts = forecast(runs, leave_out(select_timed(), find_stack))
+    dense = [each for each in forecasts if is_dense(each.run)]
+    accuracy, inside = measure_accuracy(list_logs(dense)), hold(dense)
     rows = [
-        _sum_accuracy("stacks left out", dense),
-        _sum_coverage("stacks left out", dense),
+        Row("stacks left out", accuracy, "", goals=(at_least(accuracy, 0.9),)),
+        Row(
+            *("stacks left out: 80 % intervals hold", inside, ""),
+            goals=(at_least(inside, 0.75), at_most(inside, 0.88, "")),
+        ),
     ]
-    for what, find in (("devices", find_device), ("sizes of networks", find_size)):
-        fits = fit_without(runs, find)
-        logs = np.log(
-            [predict(each.run, fits[find(each.run)]) / each.run.seconds for each in dense]
-        )
-        inside = float(np.mean(np.abs(logs) <= PERCENTILES[90] * SPREAD))
-        note = f"80 % intervals hold {inside:.0%}"
-        rows.append(Row(f"{what} left out", measure_accuracy(logs), "", note=note))
     for name, what in (("constant", "median MFU of the device"), ("rule", "6 P at 40 % MFU")):
         rows.append(Row(what, measure_accuracy(list_logs(dense, name)), ""))
     return Report("scoreboard", "published runs of transformers, unseen", tuple(rows))
 
 
-def _sum_accuracy(what: str, forecasts: Sequence[Forecast]) -> Row:
-    accuracy = measure_accuracy(list_logs(forecasts))
-    return Row(what, accuracy, "", goals=(at_least(accuracy, 0.9),))
+def is_dense(run: Run) -> bool:
+    """Whether it is a run of a dense network on GPUs."""
+    return not has_experts(run) and find_device(run) != "tpu"
 
 
-def _sum_coverage(what: str, forecasts: Sequence[Forecast]) -> Row:
-    inside = float(np.mean([each.holds for each in forecasts]))
-    goals = at_least(inside, 0.75), at_most(inside, 0.88, "")
-    return Row(f"{what}: 80 % intervals hold", inside, "", goals=goals)
-
-
-def find_stack(run: Run) -> str:
-    """The software that ran it."""
-    return run.stack
-
-
-def find_device(run: Run) -> str:
-    """The device, whatever its memory or cluster: a100-80gb is an a100."""
-    return run.device.partition("-")[0]
-
-
-def find_size(run: Run) -> str:
-    """The parameters of its network, by powers of the square root of ten."""
-    return str(int(2 * np.log10(run.net.parameters)))
+def hold(forecasts: Sequence[Forecast]) -> float:
+    """The share of runs whose time the 80 % interval holds."""
+    logs = np.array([each.log for each in forecasts])
+    return float(np.mean(find_inside([each.run for each in forecasts], logs)))
 
 
 HEAD = """# Scoreboard: published runs of transformers
@@ -150,9 +135,9 @@ HEAD = """# Scoreboard: published runs of transformers
 <!-- python -m benchmarks.scoreboard -->
 
 Each run's seconds of an iteration, as published or derived from what was
-(`grids/catalogue/measured/README.md`), and as predicted by a fit that has not seen its software:
-five numbers shared by all devices and networks. Mixtures of experts are in no fit. The 80 %
-interval is {low:.2f} to {high:.2f} times the prediction.
+(`grids/catalogue/measured/README.md`), and as predicted by a fit that has not seen its stack:
+eleven numbers shared by all stacks, devices and networks. No fit has TPUs. The 80 % interval is
+{} times the prediction, for mixtures of experts {}.
 
 Baselines that anyone can reproduce: *constant MFU*, the median of the same device's runs by other
 software (of any device where it has no other); *6 P*, six FLOPs a parameter that a token uses
@@ -161,22 +146,24 @@ software (of any device where it has no other); *6 P*, six FLOPs a parameter tha
 
 Others state, on runs of their choice: Calculon 96.35 % on 8 rows of one paper; SimuMax 94.4 % on 43
 rows of one machine that it had measured; learned operator models 95.0 and 90.6 % on two machines
-(arXiv 2509.22832). None of these is of runs left out by software: the figures do not compare.
+(arXiv 2509.22832). None of these is of runs left out by stack: the figures do not compare.
 """
 
 
 def write_page() -> str:
     """docs/scoreboard.md."""
-    runs = select_runs()
-    fits = fit_without(runs, find_stack)
-    forecasts = forecast(runs, fits)
-    low, high = (float(np.exp(PERCENTILES[n] * SPREAD)) for n in (10, 90))
-    values = [[name, *(f"{value:.6g}" for value in fits[name].values())] for name in fits]
+    fits = leave_out(select_timed(), find_stack)
+    forecasts = forecast(select_runs(), fits)
+    intervals = [
+        f"{np.exp(PERCENTILES[10] * spread):.2f} to {np.exp(PERCENTILES[90] * spread):.2f}"
+        for spread in map(find_spread, (False, True))
+    ]
+    values = [[stack, *(f"{fit[name]:.6g}" for name in FITTED)] for stack, fit in fits.items()]
     sections = [
-        HEAD.format(low=low, high=high, fixed=FIXED_MFU),
-        "## By software, device and size\n",
+        HEAD.format(*intervals, fixed=FIXED_MFU),
+        "## By stack, device, size and precision\n",
         tabulate([SUMS, *summarise(forecasts)]),
-        "\n## Fits without each software\n",
+        "\n## Fits without each stack\n",
         tabulate([["without", *FITTED], *values]),
         "\n## Every run\n",
         tabulate([COLUMNS, *map(describe, forecasts)]),
@@ -189,30 +176,37 @@ SUMS = (
     *("constant MFU", "6 P"),
 )
 COLUMNS = (
-    *("software", "network", "device", "PEs", "layout", "sequences", "tokens"),
+    *("stack", "network", "device", "PEs", "precision", "layout", "sequences", "tokens"),
     *("measured s", "predicted s", "ratio", "constant MFU", "6 P", "source"),
 )
 
 
 def summarise(forecasts: Sequence[Forecast]) -> Iterator[list[str]]:
-    """Lines of SUMS: all dense runs, by software, by device, mixtures of experts."""
-    dense = [each for each in forecasts if not each.run.net.experts]
-    yield _sum_up("all dense", dense)
+    """Lines of SUMS: dense runs on GPUs, by stack, device, size and precision; others."""
+    dense = [each for each in forecasts if is_dense(each.run)]
+    yield _sum_up("all dense, on GPUs", dense)
     for find in (find_stack, find_device):
         for name in sorted({find(each.run) for each in dense}):
             yield _sum_up(name, [each for each in dense if find(each.run) == name])
     for low, high in ((0, 1e9), (1e9, 1e10), (1e10, 1e11), (1e11, 1e13)):
         some = [each for each in dense if low <= each.run.net.parameters < high]
         yield _sum_up(f"{low / 1e9:g} to {high / 1e9:,g} billion parameters", some)
-    yield _sum_up("mixtures of experts", [each for each in forecasts if each.run.net.experts])
+    for eight, what in ((False, "16 bits"), (True, "fp8")):
+        some = [each for each in dense if bool(each.run.training.recipe.peak) == eight]
+        yield _sum_up(what, some)
+    mixed = [each for each in forecasts if has_experts(each.run)]
+    for stack in sorted({each.run.stack for each in mixed}):
+        some = [each for each in mixed if each.run.stack == stack]
+        yield _sum_up(f"mixtures of experts, {stack}", some)
+    yield _sum_up("mixtures of experts", mixed)
+    yield _sum_up("TPUs", [each for each in forecasts if find_device(each.run) == "tpu"])
 
 
 def _sum_up(what: str, some: Sequence[Forecast]) -> list[str]:
-    inside = float(np.mean([each.holds for each in some]))
     logs = list_logs(some)
     baselines = (measure_accuracy(list_logs(some, name)) for name in ("constant", "rule"))
     return [
-        *(what, str(len(some)), f"{measure_accuracy(logs):.1%}", f"{inside:.0%}"),
+        *(what, str(len(some)), f"{measure_accuracy(logs):.1%}", f"{hold(some):.0%}"),
         f"{np.exp(np.median(logs)):.2f}",
         *(f"{accuracy:.1%}" for accuracy in baselines),
     ]
@@ -224,7 +218,8 @@ def describe(each: Forecast) -> list[str]:
     (columns,) = list_layouts(run.layout)
     ratios = (value / run.seconds for value in (each.seconds, each.constant, each.rule))
     return [
-        *(run.stack, run.model, run.device, str(int(run.layout.pes[0])), write_layout(columns)),
+        *(run.stack, run.model, run.device, str(int(run.layout.pes[0]))),
+        *(run.training.recipe.peak or "16 bits", write_layout(columns)),
         *(str(run.training.batch), str(run.training.length)),
         *(f"{run.seconds:.4g}", f"{each.seconds:.4g}", *(f"{ratio:.2f}" for ratio in ratios)),
         run.source,

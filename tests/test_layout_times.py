@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference_transformers_layouts import MARKS, Place, limits
 
-from kernels.layouts.time import Rates, time_iteration
+from kernels.layouts.rates import Rates
+from kernels.layouts.time import time_iteration
 from kernels.machine.network import Network
 from tests.test_layouts import (
     build_layouts,
@@ -22,7 +23,7 @@ from tests.test_layouts import (
     trainings,
 )
 
-PLAIN = hand.Rates(1e14, 1e12, 1.0, 0.0, 0.7, 1.0)
+PLAIN = hand.Rates(1e14, 1e14, 1e13, 1e12, 1.0, 0.0, 0.7, 1.0, 1.0)
 GPT = scalar.Network(4, 1024, 16, 4096, 12800, 512)
 MACHINE = reference_network.Network(
     pes_per_node=4, links_per_node=2, levels=[(4, 2e-6, 2e11), (4096, 5e-6, 2e10)]
@@ -45,15 +46,21 @@ def rates(draw):
     share = st.sampled_from([0.0, 0.5, 1.0])
     return hand.Rates(
         peak=draw(st.sampled_from([1e12, 1e15])),
+        wide_peak=draw(st.sampled_from([5e11, 1e15])),
+        vector_peak=1e11,
         bandwidth=draw(st.sampled_from([1e11, 3e12])),
         reach=draw(st.sampled_from([0.5, 0.7])),
         half_width=draw(st.sampled_from([0.0, 280.0])),
         attention=draw(st.sampled_from([0.3, 0.7])),
         passes=draw(st.sampled_from([0.0, 2.0])),
+        score_passes=draw(st.sampled_from([0.0, 9.0])),
         rail=draw(st.sampled_from([0.6, 1.0])),
         hidden_gradients=draw(share),
         hidden_weights=draw(share),
         launch=draw(st.sampled_from([0.0, 1e-5])),
+        expert_launch=draw(st.sampled_from([0.0, 1e-3])),
+        pause=draw(st.sampled_from([0.0, 0.1])),
+        straggling=draw(st.sampled_from([0.0, 0.01])),
     )
 
 
@@ -182,3 +189,45 @@ def test_experts_computed_again_route_again():
     found = time_layouts(net, [layout])["recomputation"][0]
     routed = 2 * 512 * 1024 * (4 + 2 * 2 * 1024)
     assert found == pytest.approx(8 * 4 * routed / PLAIN.peak)
+
+
+@pytest.mark.parametrize(("width", "peak"), [(64, PLAIN.wide_peak), (60, PLAIN.vector_peak)])
+def test_unfused_attention_of_odd_heads_does_without_tensor_cores(width, peak):
+    """Rows of 60 items are no multiple of 16 bytes; BLOOM's trials of 128 heads took 1.4 times."""
+    net = replace(GPT, head=width)
+    layout = scalar.Layout(batch=1, fused_attention=False)
+    found = time_layouts(net, [layout])["attention"][0]
+    assert found == pytest.approx(3 * 4 * 4 * 512**2 * 16 * width / peak)
+
+
+def test_narrow_inputs_are_cast():
+    """Read in 2 bytes, written twice in 1; gradients likewise: 8 bytes an item more than bf16."""
+    narrow, wide = (
+        time_layouts(GPT, [scalar.Layout(batch=1, precision=name)])["elementwise"][0]
+        for name in ("fp8", "bf16")
+    )
+    items = 4 * 512 * (3 * 1024 + 4096)  # norms' two, the projection's, the second matrix's
+    assert narrow - wide == pytest.approx(items * 8 / PLAIN.bandwidth)
+
+
+def test_groups_that_share_states_gather_inside():
+    """HSDP: weights are gathered over `shard` ranks, whose sums are reduced across groups."""
+    whole = scalar.Layout(data=16, batch=16, zero=1)
+    parted = replace(whole, node_shards=4)
+    machine = replace(MACHINE, links_per_node=1)
+    all_of, some = (time_layouts(GPT, [each], machine=machine) for each in (whole, parted))
+    over = reference_network.ring(machine, 16, 4, 1)
+    held = scalar.held_parameters(GPT, parted, 0)
+    size = 2 * (held.tensor + held.replicated)
+    assert some["weight_gather"][0] == pytest.approx(
+        reference_network.all_gather("auto", over, size)
+    )
+    assert some["weight_gather"][0] < all_of["weight_gather"][0]
+
+
+@pytest.mark.parametrize("pes", [1, 8])
+def test_stragglers_slow_down_each_doubling(pes):
+    speeds = replace(PLAIN, pause=0.5, straggling=0.01)
+    found = time_layouts(GPT, [scalar.Layout(data=pes, batch=pes)], speeds)
+    busy = sum(seconds[0] for name, seconds in found.items() if name != "waiting")
+    assert found["waiting"][0] == pytest.approx(0.5 + 0.01 * np.log2(pes) * busy)

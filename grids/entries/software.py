@@ -1,22 +1,38 @@
-"""Software: how a framework sends gradients; a setting of a system, like its precision.
+"""Software: how a framework trains; a setting of a system, like its precision.
 
-A row lists what is known about the parameters that depend on it. Their priors are for PyTorch's
-DistributedDataParallel (Li et al., VLDB 2020, arXiv 2006.15704).
+A row lists what is known about the parameters that depend on it, whose priors are for PyTorch's
+DistributedDataParallel (Li et al., VLDB 2020, arXiv 2006.15704), and about transformers by layout
+(`python -m benchmarks layouts`).
 """
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from grids.entries.entry import expect_one_of
 
-SoftwareName = Literal["plain", "ddp"]
+SoftwareName = Literal["plain", "ddp", "megatron", "fsdp", "deepspeed", "jax"]
+
+
+@dataclass(frozen=True)
+class LayoutFacts:
+    """How software trains transformers by layout.
+
+    hides_gradients, hides_weights: whether passes run beside the exchange of gradients, and beside
+    ZeRO's gathers. native_attention: whether fused attention uses the instructions of GPUs newer
+    than A100. has_pause: whether each iteration waits for the host.
+    """
+
+    hides_gradients: bool = True
+    hides_weights: bool = True
+    native_attention: bool = True
+    has_pause: bool = True
 
 
 @dataclass(frozen=True)
 class SoftwareFacts:
-    """A way of sending gradients.
+    """Software that trains.
 
     parameters: values that replace the medians of priors. settled: those among them that are
     certain.
@@ -25,7 +41,11 @@ class SoftwareFacts:
     meaning: str
     parameters: Mapping[str, float]
     settled: tuple[str, ...] = ()
+    layouts: LayoutFacts = field(default_factory=LayoutFacts)
 
+
+# Gradients in buckets, while the backward pass runs.
+_BUCKETS: Mapping[str, float] = {"log_open": 0.0}
 
 SOFTWARE: dict[SoftwareName, SoftwareFacts] = {
     "plain": SoftwareFacts(
@@ -38,11 +58,35 @@ SOFTWARE: dict[SoftwareName, SoftwareFacts] = {
             "layer_overhead": 3e-4,  # each layer is launched from Python (Chainer)
         },
         settled=("bucket", "overlap"),
+        layouts=LayoutFacts(hides_gradients=False, hides_weights=False),
     ),
     "ddp": SoftwareFacts(
         "gradients in buckets, during the backward pass (PyTorch DDP, Horovod, MXNet)",
-        {"log_open": 0.0},
+        _BUCKETS,
         settled=("log_open",),
+    ),
+    "megatron": SoftwareFacts(
+        "as ddp; transformers by Megatron-LM, overlaps switched on, with cuDNN's attention",
+        _BUCKETS,
+        settled=("log_open",),
+    ),
+    "fsdp": SoftwareFacts(
+        "as ddp; transformers by PyTorch's FSDP, with flash attention of A100's time",
+        _BUCKETS,
+        settled=("log_open",),
+        layouts=LayoutFacts(native_attention=False),
+    ),
+    "deepspeed": SoftwareFacts(
+        "as ddp; transformers by DeepSpeed's ZeRO, whose exchanges follow the passes",
+        _BUCKETS,
+        settled=("log_open",),
+        layouts=LayoutFacts(hides_gradients=False, hides_weights=False, native_attention=False),
+    ),
+    "jax": SoftwareFacts(
+        "as ddp; transformers by JAX (XLA), an iteration as one program",
+        _BUCKETS,
+        settled=("log_open",),
+        layouts=LayoutFacts(native_attention=False, has_pause=False),
     ),
 }
 

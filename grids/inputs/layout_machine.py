@@ -6,10 +6,11 @@ import numpy as np
 
 from grids.entries.parameters import PARAMETERS
 from grids.entries.precision import RECIPES
+from grids.entries.software import SOFTWARE
 from grids.entries.systems import System
 from grids.entries.transformer_rates import FITTED, make_rates, read_rates
 from grids.reading.errors import InputError
-from kernels.layouts.time import Rates
+from kernels.layouts.rates import Rates
 from kernels.layouts.transformer import Training, Transformer
 from kernels.machine.network import Network
 
@@ -39,7 +40,9 @@ def read_machine(system: System, precision: str, given: Mapping[str, float]) -> 
     if not {"peak_flops", "memory_bandwidth"} & {*given}:
         return rates
     peak = given.get("peak_flops", rates.peak)
-    return make_rates(peak, given.get("memory_bandwidth", rates.bandwidth), FITTED)
+    wide, vector = (value * peak / rates.peak for value in (rates.wide_peak, rates.vector_peak))
+    speeds = peak, wide, vector, given.get("memory_bandwidth", rates.bandwidth)
+    return make_rates(speeds, FITTED, SOFTWARE[system.software].layouts)
 
 
 def read_network(system: System, given: Mapping[str, float] | None = None) -> Network:

@@ -18,7 +18,7 @@ from grids.entries.layout_parameters import NODE
 from grids.entries.parameters import DEFAULTS
 from grids.entries.strategies import Strategy
 from grids.entries.systems import System
-from grids.entries.transformer_rates import RIVAL_SPREAD, SPREAD
+from grids.entries.transformer_rates import RIVAL_SPREAD, find_spread
 from grids.inputs.layout_machine import (
     KNOWN,
     find_recipe,
@@ -248,7 +248,8 @@ def _make_case(
     with use_numpy():
         reached = training.count_epochs(run.global_batch) if training else None
         apart = training.spread_epochs(run.global_batch) if training else None
-    spread = np.full((1,) * rank, SPREAD) if space.settings.draws else None
+    error = find_spread(bool(space.net.experts))
+    spread = np.full((1,) * rank, error) if space.settings.draws else None
     group = layouts.tensor * layouts.context * layouts.pipeline
     compute, communication = add_seconds(seconds)
     answer = Answer(
@@ -268,7 +269,7 @@ def _make_case(
         epochs_spread=apart,
         train_spread=None if spread is None or apart is None else np.hypot(spread, apart),
     )
-    unsure = LayoutErrors(np.asarray(SPREAD), np.asarray(RIVAL_SPREAD))
+    unsure = LayoutErrors(np.asarray(error), np.asarray(RIVAL_SPREAD))
     return LayoutCase(
         answer=answer,
         run=run,

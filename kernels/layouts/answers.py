@@ -6,7 +6,8 @@ import numpy as np
 
 from kernels.layouts.enumerate import find_reasons
 from kernels.layouts.memory import measure_memory
-from kernels.layouts.time import TERMS, Rates, time_iteration
+from kernels.layouts.rates import Rates
+from kernels.layouts.time import TERMS, time_iteration
 from kernels.layouts.transformer import Column, Layouts, Training, Transformer
 from kernels.machine.network import Network
 from kernels.names.flags import Limit

@@ -88,14 +88,18 @@ class Exchanges:
         inside = layouts.etp * layouts.expert
         ranks = layouts.context * layouts.data
         gradients, weights = 0 * self.one, 0 * self.one
-        for number, degree, stride in (
-            (held.dense, ranks, layouts.tensor),
-            (held.experts, layouts.tensor * ranks / inside, inside),
+        for number, degree, stride, shards in (
+            (held.dense, ranks, layouts.tensor, layouts.shards),
+            (held.experts, layouts.tensor * ranks / inside, inside, layouts.expert_shards),
         ):
-            scattered = self.gather(degree, stride, recipe.gradients * number)
+            # Ranks beyond those that share states (HSDP) have the same: these reduce what is left.
+            shards = np.minimum(shards, degree)
+            beyond = recipe.gradients * number / shards
+            scattered = self.gather(shards, stride, recipe.gradients * number)
+            scattered += self.reduce(degree / shards, stride * shards, beyond)
             reduced = self.reduce(degree, stride, recipe.gradients * number)
             gradients += np.where(number > 0, np.where(layouts.zero > 0, scattered, reduced), 0)
-            gathered = self.gather(degree, stride, recipe.weights * number)
+            gathered = self.gather(shards, stride, recipe.weights * number)
             weights += np.where((number > 0) & (layouts.zero > 0), gathered, 0)
         # ZeRO 3: of each micro-batch, and weights both forward and backward.
         times = np.where(layouts.zero == 3, self.training.count_micro_batches(layouts), 1)

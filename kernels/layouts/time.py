@@ -6,22 +6,24 @@ tokens of a micro-batch on a PE, m micro-batches; degrees t, c, e, p, d; v chunk
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Self
 
 import numpy as np
 
 from kernels.layouts.exchanges import Exchanges
-from kernels.layouts.memory import Blocks, hold_parameters, measure_blocks, sum_tensors
+from kernels.layouts.memory import Blocks, hold_parameters, measure_blocks, measure_tensor
 from kernels.layouts.parameters import Parameters, pad_vocabulary
+from kernels.layouts.rates import Rates
 from kernels.layouts.schedules import count_bubbles, count_stage_blocks, find_ends
 from kernels.layouts.transformer import (
     RECOMPUTE,
     Block,
     Column,
     Layouts,
+    Tensor,
     Training,
     Transformer,
     Weights,
@@ -34,37 +36,19 @@ TERMS = (
     *(*COMPUTING, "launch_wait"),
     *("tensor_exchange", "context_exchange", "expert_exchange"),
     *("pipeline_bubble", "stage_exchange", "gradient_exchange", "weight_gather", "optimizer"),
+    "waiting",
 )
 # FLOPs of a backward pass over those of a forward one; fused attention computes its scores again.
 BACKWARD = 2.0
 FUSED_BACKWARD = 2.5
 CAUSAL = 0.5  # of all pairs of positions, which fused kernels leave out
+# Of the crossings of a tensor, those forward: a write and a read beside a read, a write and a read.
+FORWARD = 0.4
+# Items of a row that tensor cores read at once: matrices with other rows do without them.
+# NVIDIA, "Matrix Multiplication Background User's Guide": 16 bytes.
+ALIGNED = 8
 
 Terms = dict[str, Column]
-
-
-@dataclass(frozen=True)
-class Rates:
-    """What kernels, links and overlaps reach.
-
-    peak [FLOP/s], bandwidth [B/s]: of a PE. reach: the share of the peak of products whose
-    dimensions are all large. half_width: the smallest dimension with which they reach half of that.
-    attention: the share of the peak of fused attention. passes: times that what the backward pass
-    reads crosses the memory. rail: the share of a link's bandwidth. hidden_gradients,
-    hidden_weights: the share of the passes beside them that hides their exchange. launch [s]: the
-    host's time to launch a layer, forward and backward.
-    """
-
-    peak: float
-    bandwidth: float
-    reach: float
-    half_width: float
-    attention: float
-    passes: float
-    rail: float = 1.0
-    hidden_gradients: float = 0.0
-    hidden_weights: float = 0.0
-    launch: float = 0.0
 
 
 def time_iteration(
@@ -74,12 +58,29 @@ def time_iteration(
     with use_numpy():
         iteration = _Iteration(net, layouts, training, rates, network)
         terms = np.zeros((len(TERMS), len(layouts)))
-        for stage in range(layouts.pipeline.max(initial=0)):
-            rows = np.flatnonzero(layouts.pipeline > stage)
-            of_stage = iteration.select(rows).time_stage(stage)
+        for rows, parts in list_stages(net, layouts, training):
+            of_stage = iteration.select(rows).time_stage(parts)
             longer = of_stage.sum(axis=0) > terms[:, rows].sum(axis=0)
             terms[:, rows[longer]] = of_stage[:, longer]
     return dict(zip(TERMS, terms, strict=True))
+
+
+def list_stages(
+    net: Transformer, layouts: Layouts, training: Training
+) -> Iterator[tuple[Column, Column]]:
+    """Rows of layouts, and what a stage of them has [kinds + 2, rows]: blocks of each kind, and
+    whether it has the network's first and last layers; not twice the same one after the other."""
+    pairs = layouts.pipeline * (layouts.chunks.max(initial=0) + 1) + layouts.chunks
+    _, firsts, shapes = np.unique(pairs, return_index=True, return_inverse=True)
+    some = layouts.select(firsts)
+    before = np.full((len(net.kinds) + 2, len(some)), -1)
+    for stage in range(layouts.pipeline.max(initial=0)):
+        ends = find_ends(some, training, stage)
+        parts = np.vstack([count_stage_blocks(net, some, training, stage), *ends])
+        differs = np.any(parts != before, axis=0) & (some.pipeline > stage)
+        rows, before = np.flatnonzero(differs[shapes]), parts
+        if len(rows):
+            yield rows, parts[:, shapes[rows]]
 
 
 class _Iteration:
@@ -96,6 +97,8 @@ class _Iteration:
         self.net, self.layouts, self.training, self.rates = net, layouts, training, rates
         self.exchanges = Exchanges(net, layouts, training, network, rates.rail)
         self.tokens = training.count_tokens(layouts)
+        recipe = training.recipe
+        self.wide = replace(training, recipe=recipe._replace(read=recipe.item))
         self.held: Blocks = measure_blocks(net, layouts, training)
         self.blocks = [self.time_block(block) for block in net.kinds]
 
@@ -110,11 +113,9 @@ class _Iteration:
         ]
         return some
 
-    def time_stage(self, stage: int) -> Column:
-        """Seconds of an iteration [terms, layouts], if this stage is the slowest."""
-        layouts = self.layouts
-        counts = count_stage_blocks(self.net, layouts, self.training, stage)
-        first, last = find_ends(layouts, self.training, stage)
+    def time_stage(self, parts: Column) -> Column:
+        """Seconds of an iteration [terms, layouts], if the slowest stage has these parts."""
+        layouts, counts, (first, last) = self.layouts, parts[:-2], parts[-2:] > 0
         terms = dict.fromkeys(TERMS, np.zeros(len(layouts)))
         for name in self.blocks[0]:
             terms[name] = sum_kinds(counts, (block[name] for block in self.blocks))
@@ -127,22 +128,37 @@ class _Iteration:
         terms["pipeline_bubble"] = count_bubbles(layouts, self.training) * a_pass
         terms["stage_exchange"] = self.exchanges.exchange_stages()
         held = hold_parameters(self.net, layouts, self.held, counts, first, last)
-        return np.stack([*(terms | self.update(held, a_pass)).values()])
+        terms |= self.update(held, a_pass)
+        lost = self.rates.straggling * np.log2(layouts.pes)
+        terms["waiting"] = self.rates.pause + lost * add(terms.values())
+        return np.stack([*terms.values()])
 
     def time_block(self, block: Block) -> Terms:
         """Seconds of a micro-batch, forward and backward, by term."""
         products, attention = self.time_products(block.weights), self.time_attention(block)
         backward = FUSED_BACKWARD if self.training.fused_attention else BACKWARD
-        read = add(sum_tensors(block.tensors, self.layouts, self.training))
         return {
             "products": (1 + BACKWARD) * add(seconds for _, seconds in products),
             "attention": (1 + backward) * attention,
-            "elementwise": self.rates.passes * read / self.rates.bandwidth,
+            "elementwise": self.move_tensors(block.tensors),
             "recomputation": self.compute_again([*products, (ATTENTION, attention)]),
             "tensor_exchange": self.exchanges.count_tensor(block) * self.exchanges.reduce_tensor(),
             "context_exchange": self.exchanges.exchange_context((1 + backward) * attention),
             "expert_exchange": self.exchanges.exchange_experts(block),
         }
+
+    def move_tensors(self, tensors: Iterable[Tensor]) -> Column:
+        """Seconds in which what the backward pass reads crosses the memory, forward again where it
+        is computed again, and inputs of a byte, and their gradients, are cast from 16 bits."""
+        recipe, total = self.training.recipe, np.zeros(len(self.layouts))
+        for tensor in tensors:
+            again = (self.layouts.recompute & tensor.modules) > 0
+            size = measure_tensor(tensor, self.layouts, self.wide)
+            passes = self.rates.score_passes if tensor.size == "scores" else self.rates.passes
+            total += passes * (1 + FORWARD * again) * size
+            if tensor.size in ("read", "context") and recipe.read < recipe.item:
+                total += 2 * (1 + 2 * recipe.read / recipe.item) * size
+        return total / self.rates.bandwidth
 
     def time_products(self, matrices: Iterable[Weights]) -> list[tuple[int, Column]]:
         """Of each matrix the modules that compute it again, and its seconds forward."""
@@ -158,25 +174,27 @@ class _Iteration:
             # The tokens of one expert come from all PEs that share its replicas.
             tokens = self.tokens * weights.used * layouts.etp * layouts.expert / t
             own = width / sum(self.net.experts) / layouts.etp
-            return self.multiply(self.tokens * weights.matrix * weights.used / t, tokens, own)
+            used = self.tokens * weights.matrix * weights.used / t
+            return self.multiply(used, tokens, own, self.rates.peak)
         parts = np.minimum(t, weights.parts) if weights.parts else np.ones_like(t)
         used = self.tokens * weights.matrix * weights.used
-        return self.multiply(used / parts, tokens, width / parts)
+        return self.multiply(used / parts, tokens, width / parts, self.rates.peak)
 
-    def multiply(self, products: Column, tokens: Column, width: Column) -> Column:
+    def multiply(self, products: Column, tokens: Column, width: Column, peak: float) -> Column:
         """Seconds of n multiply-accumulates: 2 n (1 + x0/x) / (P R), x the least dimension."""
         smallest = np.minimum(np.minimum(tokens, width), self.net.hidden)
-        widened = 1 + self.rates.half_width / smallest
-        seconds: Column = 2 * products * widened / (self.rates.peak * self.rates.reach)
+        half_width = self.rates.half_width * peak / self.rates.wide_peak
+        seconds: Column = 2 * products * (1 + half_width / smallest) / (peak * self.rates.reach)
         return seconds
 
     def time_attention(self, block: Block) -> Column:
         """Seconds forward of products of positions with each other."""
-        pairs = self.tokens * self.training.length
-        flops = block.scores * pairs / np.minimum(self.layouts.tensor, max(self.net.heads))
+        pairs, rates, heads = self.tokens * self.training.length, self.rates, max(self.net.heads)
+        flops = block.scores * pairs / np.minimum(self.layouts.tensor, heads)
         if self.training.fused_attention:
-            return CAUSAL * flops / (self.rates.peak * self.rates.attention)
-        return flops / (self.rates.peak * self.rates.reach)
+            return CAUSAL * flops / (rates.wide_peak * rates.attention)
+        aligned = block.scores / (4 * heads) % ALIGNED == 0
+        return flops / (rates.wide_peak * rates.reach if aligned else rates.vector_peak)
 
     def compute_again(self, forward: Iterable[tuple[int, Column]]) -> Column:
         """Seconds of what the layout computes again."""
@@ -184,14 +202,25 @@ class _Iteration:
 
     def time_logits(self) -> Column:
         """Seconds of the last matrix, forward and backward."""
+        if not self.net.vocabulary:
+            return np.zeros(len(self.layouts))
         width = pad_vocabulary(self.net, self.layouts) / self.layouts.tensor
         products = self.tokens * self.net.hidden * width
-        return (1 + BACKWARD) * self.multiply(products, self.tokens, width)
+        return (1 + BACKWARD) * self.multiply(products, self.tokens, width, self.rates.wide_peak)
 
     def wait_for_launches(self, counts: Column, device: Column) -> Column:
         """Seconds that launches add to a micro-batch, as in docs/machine.md, Launches."""
-        layers = sum_kinds(counts, (len(block.tensors) for block in self.net.kinds))
-        seconds: Column = (device**4 + (self.rates.launch * layers) ** 4) ** 0.25 - device
+        host = sum_kinds(counts, (self.launch(block) for block in self.net.kinds))
+        seconds: Column = (device**4 + host**4) ** 0.25 - device
+        return seconds
+
+    def launch(self, block: Block) -> Column:
+        """Seconds in which the host launches a block, and the kernels of a PE's experts."""
+        routed = any(weights.is_routed for weights in block.weights)
+        experts = routed * sum(self.net.experts) / self.layouts.expert
+        seconds: Column = (
+            self.rates.launch * len(block.tensors) + self.rates.expert_launch * experts
+        )
         return seconds
 
     def update(self, held: Parameters, a_pass: Column) -> Terms:

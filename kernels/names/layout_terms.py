@@ -33,7 +33,7 @@ LAYOUT_TERMS: dict[str, Term] = {
         "work",
         "time of norms, activations and sums, which wait for memory",
         "norms, activations and sums read and write all that the backward pass reads",
-        "m passes x bytes kept / memory bandwidth",
+        "m passes x bytes read backward / memory bandwidth",
     ),
     "logits": _make(
         "compute",
@@ -105,6 +105,13 @@ LAYOUT_TERMS: dict[str, Term] = {
         "time of the optimizer",
         "each rank updates its part of the states, however few samples it has",
         "W/ranks (g + 2 states + w) / memory bandwidth",
+    ),
+    "waiting": _make(
+        "communication",
+        "limitation",
+        "time of waiting for the host and for the slowest PE",
+        "synchronous PEs wait for the slowest of them in every iteration",
+        "pause + straggling log2(n) x all other terms",
     ),
 }
 

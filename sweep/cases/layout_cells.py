@@ -20,7 +20,7 @@ from grids.models.layers import Floats
 from kernels.layouts.answers import add_seconds, answer_layouts
 from kernels.layouts.enumerate import find_reasons
 from kernels.layouts.memory import measure_memory
-from kernels.layouts.time import Rates
+from kernels.layouts.rates import Rates
 from kernels.layouts.transformer import COLUMNS, Layouts, Training
 from kernels.machine.network import Network
 from kernels.names.flags import FORBIDS

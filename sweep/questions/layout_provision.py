@@ -5,11 +5,9 @@ from pathlib import Path
 
 from scipy.special import ndtr, ndtri
 
-from grids.entries.transformer_rates import SPREAD
 from grids.library import find
 from grids.reading.errors import InputError
 from grids.reading.units import parse_quantity
-from kernels.names.stored import PERCENTILES
 from sweep.answers.types.fitting import FastestLayout, FitAnswer, LayoutProvisionRow, TimeParts
 from sweep.questions.fit import fit
 
@@ -84,11 +82,11 @@ def _describe(answer: FitAnswer, deadline: float) -> LayoutProvisionRow:
         "pe_hours": time["pe_hours"] if time else None,
         "cost": time["cost"] if time else None,
         "meets": train_time is not None and train_time <= deadline,
-        "holds": None if train_time is None else _find_odds(train_time, deadline),
+        "holds": None if not time or train_time is None else _find_odds(time, train_time, deadline),
     }
 
 
-def _find_odds(train_time: float, deadline: float) -> float:
+def _find_odds(time: TimeParts, train_time: float, deadline: float) -> float:
     """The probability that the deadline holds, of the interval that times have."""
-    deviation = PERCENTILES[90] * SPREAD / ndtri(0.9)
+    deviation = log(time["iteration_time_p90"] / time["iteration_time_p10"]) / (2 * ndtri(0.9))
     return float(ndtr(log(deadline / train_time) / deviation))

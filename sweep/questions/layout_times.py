@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from grids.entries.systems import System
-from grids.entries.transformer_rates import RIVAL_SPREAD, SPREAD, read_rates
+from grids.entries.transformer_rates import RIVAL_SPREAD, find_spread, read_rates
 from grids.inputs.layout_machine import read_network
 from kernels.layouts.answers import add_seconds, time_layouts
 from kernels.layouts.time import TERMS, count_model_flops, count_recomputed_flops
@@ -39,6 +39,7 @@ class LayoutTimes:
     ) -> None:
         self._net, self._training, self._target = net, training, target
         self._rates = read_rates(machine, precision)
+        self._spread = find_spread(bool(net.experts))
         self._network = read_network(machine)
 
     def time(self, layouts: Layouts) -> Column:
@@ -48,7 +49,7 @@ class LayoutTimes:
     def describe(self, layout: Layouts, terms: Column) -> TimeParts:
         """The time of one layout by TERMS [terms], and what follows from it."""
         seconds, pes = float(sum(add_seconds(terms))), int(layout.pes[0])
-        low, high = (float(np.exp(PERCENTILES[n] * SPREAD)) for n in (10, 90))
+        low, high = (float(np.exp(PERCENTILES[n] * self._spread)) for n in (10, 90))
         tokens = self._training.batch * self._training.length / seconds
         flops = count_model_flops(self._net, self._training)
         again = float(count_recomputed_flops(self._net, layout, self._training)[0])

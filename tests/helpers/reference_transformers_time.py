@@ -10,14 +10,18 @@ an iteration. Where the formulas leave room:
   `rail` divides bytes, as elsewhere, and no start-up.
 - zb1p leaves a third of 1F1B's bubble, zbv none (Qi 2023, table 1).
 - Weights that a PE does not have (routed experts) are not exchanged.
+- A tensor crosses the memory with the 16-bit items that its layer writes; a cast reads each input
+  of a product and writes it, and its transpose, narrow; so of its gradient.
+- Experts' replicas share states among `shards`, or all of them if these are fewer.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reference_network import Network as Machine
 from reference_network import Ring, all_gather, all_reduce, crowded_path, path, ring, top_level
 from reference_transformers import (
+    READ,
     RECIPES,
     Layout,
     Network,
@@ -37,15 +41,21 @@ class Rates:
     """What a PE, its links and the overlaps reach."""
 
     peak: float
+    wide_peak: float
+    vector_peak: float
     bandwidth: float
     reach: float
     half_width: float
     attention: float
     passes: float
+    score_passes: float
     rail: float = 1.0
     hidden_gradients: float = 0.0
     hidden_weights: float = 0.0
     launch: float = 0.0
+    expert_launch: float = 0.0
+    pause: float = 0.0
+    straggling: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -136,23 +146,25 @@ def matrices(net: Network, block: int) -> list[Matrix]:
     return attention_matrices(net) + mlp_matrices(net, block)
 
 
-def product_seconds(case: Case, flops: float, least: float) -> float:
+def product_seconds(case: Case, flops: float, least: float, peak: float) -> float:
     """Of FLOPs whose smallest dimension is `least`."""
     rates = case.rates
-    return flops * (1 + rates.half_width / least) / (rates.peak * rates.reach)
+    half = rates.half_width * peak / rates.wide_peak
+    return flops * (1 + half / least) / (peak * rates.reach)
 
 
 def matrix_seconds(case: Case, matrix: Matrix) -> float:
     """Forward, of a micro-batch."""
-    net, layout, h = case.net, case.layout, case.net.hidden
+    net, layout, h, peak = case.net, case.layout, case.net.hidden, case.rates.peak
     if not matrix.routed:
         q = min(layout.tensor, matrix.parts)
         least = min(case.tokens, h, matrix.weights / h / q)
-        return product_seconds(case, 2 * case.tokens * matrix.weights / q, least)
+        return product_seconds(case, 2 * case.tokens * matrix.weights / q, least, peak)
     active = net.top_k / net.experts
     tokens = case.tokens * active * layout.etp * layout.expert / layout.tensor
     least = min(tokens, h, net.expert_ffn / layout.etp)
-    return product_seconds(case, 2 * case.tokens * active * matrix.weights / layout.tensor, least)
+    flops = 2 * case.tokens * active * matrix.weights / layout.tensor
+    return product_seconds(case, flops, least, peak)
 
 
 def attention_seconds(case: Case) -> float:
@@ -163,8 +175,9 @@ def attention_seconds(case: Case) -> float:
         widths = net.heads * (net.latent.nope + net.latent.rope + net.latent.value)
     flops = 2 * widths * case.tokens * net.sequence / min(layout.tensor, net.heads)
     if layout.fused_attention:
-        return flops / 2 / (rates.peak * rates.attention)
-    return flops / (rates.peak * rates.reach)
+        return flops / 2 / (rates.wide_peak * rates.attention)
+    odd = widths % (2 * net.heads * 8) > 0
+    return flops / (rates.vector_peak if odd else rates.wide_peak * rates.reach)
 
 
 def attention_both(case: Case) -> float:
@@ -185,7 +198,34 @@ def again_seconds(case: Case, block: int) -> float:
 def logits_seconds(case: Case) -> float:
     wide = padded_vocabulary(case.net, case.layout) / case.layout.tensor
     flops = 2 * case.tokens * case.net.hidden * wide
-    return 3 * product_seconds(case, flops, min(case.tokens, wide, case.net.hidden))
+    least = min(case.tokens, wide, case.net.hidden)
+    return 3 * product_seconds(case, flops, least, case.rates.wide_peak)
+
+
+def moved_bytes(case: Case, block: int) -> float:
+    """Bytes of a block that cross the memory."""
+    rates, narrow = case.rates, READ.get(case.layout.precision)
+    layout = replace(case.layout, precision="bf16") if narrow else case.layout
+    total = 0.0
+    for each in block_tensors(case.net, layout, block):
+        passes = rates.score_passes if each.module == "core_attention" else rates.passes
+        again = bool(each.dropped_by & layout.recompute)
+        total += each.bytes * passes * (1.4 if again else 1)
+    return total + (2 * (2 + 2 * narrow) * cast_items(case, block) if narrow else 0)
+
+
+def cast_items(case: Case, block: int) -> float:
+    """Items of the inputs of a block's products."""
+    net, layout, h = case.net, case.layout, case.net.hidden
+    t, sigma = layout.tensor, layout.sigma
+    width = net.latent.value if net.latent else net.head_size
+    latents = net.latent.q_rank + net.latent.kv_rank if net.latent else 0
+    items = 2 * h / sigma + net.heads * width / t + latents / sigma
+    if net.has_experts(block):
+        items += net.top_k * (h * layout.etp + net.expert_ffn) / t + net.shared_ffn / t
+    else:
+        items += net.ffn / t
+    return case.tokens * items
 
 
 def launches(case: Case, block: int) -> int:
@@ -207,16 +247,17 @@ def launches(case: Case, block: int) -> int:
 def compute_terms(case: Case, stage: int) -> dict[str, float]:
     net, layout, rates = case.net, case.layout, case.rates
     blocks = stage_blocks(net, layout, stage)
-    read = sum(each.bytes for block in blocks for each in block_tensors(net, layout, block))
     found = {
         "products": 3 * sum(matrix_seconds(case, m) for n in blocks for m in matrices(net, n)),
         "attention": len(blocks) * attention_both(case),
-        "elementwise": rates.passes * read / rates.bandwidth,
+        "elementwise": sum(moved_bytes(case, block) for block in blocks) / rates.bandwidth,
         "logits": logits_seconds(case) * has_ends(layout, stage)[1],
         "recomputation": sum(again_seconds(case, block) for block in blocks),
     }
     device = sum(found.values())
     host = rates.launch * sum(launches(case, block) for block in blocks)
+    routed = sum(net.has_experts(block) for block in blocks)
+    host += routed * rates.expert_launch * net.experts / layout.expert
     return found | {"launch_wait": math.hypot(device**2, host**2) ** 0.5 - device}
 
 
@@ -266,15 +307,21 @@ def shared_exchange(case: Case, stage: int) -> tuple[float, float]:
     layout = case.layout
     held = held_parameters(case.net, layout, stage)
     folded = layout.etp * layout.expert
+    replicas = layout.tensor * layout.context * layout.data / folded
     rings = [
-        (layout.data * layout.context, layout.tensor, held.tensor + held.replicated),
-        (layout.tensor * layout.context * layout.data / folded, folded, held.experts),
+        (layout.data * layout.context, layout.tensor, layout.shards, held.tensor + held.replicated),
+        (replicas, folded, layout.expert_shards, held.experts),
     ]
     weight, gradient, _ = RECIPES[layout.precision]
-    reduce = case.gather if layout.zero else case.reduce
-    gradients = sum(reduce(q, stride, gradient * size) for q, stride, size in rings if size)
-    weights = sum(case.gather(q, stride, weight * size) for q, stride, size in rings if size)
-    return gradients, weights * (layout.zero > 0)
+    gradients = weights = 0.0
+    for q, stride, shards, size in rings:
+        if size and layout.zero:
+            gradients += case.gather(shards, stride, gradient * size)
+            gradients += case.reduce(q / shards, stride * shards, gradient * size / shards)
+            weights += case.gather(shards, stride, weight * size)
+        elif size:
+            gradients += case.reduce(q, stride, gradient * size)
+    return gradients, weights
 
 
 def iteration_of_stage(case: Case, stage: int) -> dict[str, float]:
@@ -293,13 +340,16 @@ def iteration_of_stage(case: Case, stage: int) -> dict[str, float]:
     size = case.tokens * net.hidden * case.item / layout.sigma
     far = layout.tensor * layout.context * layout.data
     moved = (dense + experts) * (gradient + 2 * states + weight)
-    return {name: m * seconds for name, seconds in all_micro.items()} | {
+    found = {name: m * seconds for name, seconds in all_micro.items()} | {
         "pipeline_bubble": (p - 1) * BUBBLES.get(layout.schedule, 1 / layout.chunks) * one,
         "stage_exchange": 2 * (p - 1) * case.send(p, far, size) if p > 1 else 0.0,
         "gradient_exchange": max(0.0, gradients - rates.hidden_gradients * 2 / 3 * beside),
         "weight_gather": max(0.0, weights - rates.hidden_weights * behind),
         "optimizer": moved / rates.bandwidth,
     }
+    doublings = math.log2(layout.pes)
+    slower = rates.straggling * doublings * sum(found.values())
+    return found | {"waiting": rates.pause + slower}
 
 
 def iterations(
