@@ -73,7 +73,7 @@ def find_chance(grid: Grid, first: Row, second: Row, objective: Objective = "epo
     if len(laid) == len(cases):
         rivals = [errors.rival for errors in laid if errors]
         times = [(seconds, rival) for (seconds, _), rival in zip(times, rivals, strict=True)]
-    return _find_chance(*times, unsure)
+    return _find_chance(times[0], times[1], unsure)
 
 
 def draw_seconds(grid: Grid, row: Row, objective: Objective) -> NDArray[np.float64]:
