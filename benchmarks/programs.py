@@ -40,7 +40,7 @@ def _make_case(strategy: str, pes: int) -> Case:
         "pe": {"range": [1, pes]} if pes > 1 else 64,
         "batch": 32,
     }
-    case = read_grid({"axes": axes}).ask_intervals().case((0, 0, 0, 0))
+    case: Case | None = read_grid({"axes": axes}).ask_intervals().case((0, 0, 0, 0))
     assert case is not None  # ImageNet fits
     return case
 

@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from grids.inputs.groups import Groups
     from grids.inputs.values import Settings
     from kernels.options import Options
-    from kernels.oracle.answer import AnyCase
 
 LABELS = ("model", "dataset", "system", "strategy")
 
@@ -276,7 +275,7 @@ class Grid:
         index: Index,
         axes: Mapping[str, Floats] | None = None,
         strategy: Strategy | None = None,
-    ) -> "AnyCase | None":
+    ) -> Any:
         """Return the kernels' case of one (model, dataset, system, strategy); None: not possible.
 
         axes: a block's part of the numeric axes; by default all. strategy: replaces the grid's.

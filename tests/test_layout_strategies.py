@@ -1,6 +1,7 @@
 """Layouts as strategies: every question has the answer of `fit`, and what cannot be is refused."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -55,7 +56,7 @@ def predict_strong(strategy, network="llama2_7b", pe=16, batch=256, **more):
 @pytest.mark.parametrize(("strategy", "network", "layout"), LAYOUTS)
 def test_predict_is_fit_to_the_last_bit(strategy, network, layout):
     answer = predict_strong(strategy, network)
-    row = fit(network, 16, system="dgx-h100", global_batch=256, layout=layout, by="time")[
+    row: Any = fit(network, 16, system="dgx-h100", global_batch=256, layout=layout, by="time")[
         "smallest"
     ]
     assert answer["memory"] == row["memory"]
@@ -104,7 +105,9 @@ def test_the_best_of_everything_is_the_fastest_layout_that_fits():
     settings = ",".join(f"{name}=best" for name in (*names, "sequence", "zero", "expert_tensor"))
     strategy = f"data+tensor+context+expert+pipeline:{settings}"
     answer = predict_strong(strategy, "mixtral_8x7b")
-    fastest = fit("mixtral_8x7b", 16, system="dgx-h100", global_batch=256, by="time")["layouts"][0]
+    fastest: Any = fit("mixtral_8x7b", 16, system="dgx-h100", global_batch=256, by="time")[
+        "layouts"
+    ][0]
     assert answer["feasible"]
     assert answer["iteration_time"] == fastest["time"]["iteration_time"]
     assert answer["layout"] == fastest["layout"]

@@ -1,5 +1,7 @@
 """Sweeps of layouts: cells of a store are predictions, whatever computes them."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import zarr
@@ -62,7 +64,7 @@ def test_rows_that_divide_no_pe_count_are_left_out(store):
 
 
 def test_cells_are_predictions(store):
-    cells = zarr.open_group(store, mode="r")
+    cells: Any = zarr.open_group(store, mode="r")
     grid = make_grid()
     (rows,) = grid.rows.values()
     generator = np.random.default_rng(0)
@@ -87,7 +89,8 @@ def test_cells_are_predictions(store):
 def test_programs_fill_the_same_cube_as_numpy(store, tmp_path, monkeypatch):
     monkeypatch.setattr(block, "FEW_CELLS", 0)
     run(SPEC, url := str(tmp_path / "cube.zarr"))
-    first, second = (zarr.open_group(place, mode="r") for place in (store, url))
+    stores: Any = [zarr.open_group(place, mode="r") for place in (store, url)]
+    first, second = stores
     for name in ("comp_time", "comm_time", "memory", "limit"):
         np.testing.assert_array_equal(first[name][0, 0, 0, 0], second[name][0, 0, 0, 0])
     statistics = "summary/statistics"

@@ -17,6 +17,7 @@ from grids.inputs.case import Workload, build_case, distinguish_groups
 from grids.inputs.divisions import take_at_cells
 from grids.inputs.values import Settings
 from grids.models.layers import Floats
+from kernels.configuration.case import Case
 from kernels.oracle.points import Points
 from kernels.work.group import Placement
 
@@ -37,6 +38,7 @@ def build_table(
     for each point.
     """
     case = build_case(workload, strategy, axes, settings)
+    assert isinstance(case, Case)  # samples have no layouts
     shape, choices = tuple(values.size for values in axes.values()), len(strategy.choices)
     table = Points(_flatten(case, shape, choices))
     if not layered:

@@ -107,7 +107,6 @@ class LayoutCase:
 
 
 AnyCase = Case | LayoutCase
-Settled = TypeVar("Settled", Case, LayoutCase)
 
 
 @jax.tree_util.register_dataclass
@@ -161,7 +160,7 @@ def answer_case(case: AnyCase) -> Answer:
     return fetch(_evaluate(case))
 
 
-def settle_choices(case: Settled) -> Settled:
+def settle_choices(case: Any) -> Any:
     """Replace each cell's choices by the best one."""
     if isinstance(case, LayoutCase) or not case.choices:
         return case

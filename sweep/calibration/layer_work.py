@@ -12,6 +12,7 @@ import numpy as np
 
 from grids.models.layers import Floats
 from kernels.arrays import Cells
+from kernels.configuration.case import Case
 from kernels.work.group import GroupWork
 from sweep.cells.configuration import ONLY
 from sweep.measured.runs import MeasuredRun
@@ -58,7 +59,7 @@ def _reduce_roofline(run: MeasuredRun, conditions: "Conditions") -> GroupWork:
     """Return the work of the run's group, with times by the roofline."""
     configuration = conditions.make_case(run)
     settings = {**(configuration.settings or {}), "times": "roofline"}
-    case = replace(configuration, settings=settings).grid().case(ONLY)
+    case: Case | None = replace(configuration, settings=settings).grid().case(ONLY)
     assert case is not None  # observations are of configurations that exist
     return case.machine_work
 

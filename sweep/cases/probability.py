@@ -67,16 +67,13 @@ def find_chance(grid: Grid, first: Row, second: Row, objective: Objective = "epo
     else:
         law = grid.convergences[first["model"], first["dataset"]].law
         unsure = spread_ratio(law, *(number(case.run.global_batch) for case in cases))
-    first_times, second_times = map(draw_sample_times, cases)
+    times: list[Any] = [draw_sample_times(case) for case in cases]
     # What errs for all layouts alike ranks none of them.
     laid = [case.uncertainty for case in cases if isinstance(case, LayoutCase)]
     if len(laid) == len(cases):
         rivals = [errors.rival for errors in laid if errors]
-        first_times, second_times = (
-            (times, rival)
-            for (times, _), rival in zip((first_times, second_times), rivals, strict=True)
-        )
-    return _find_chance(first_times, second_times, unsure)
+        times = [(seconds, rival) for (seconds, _), rival in zip(times, rivals, strict=True)]
+    return _find_chance(times[0], times[1], unsure)
 
 
 def draw_seconds(grid: Grid, row: Row, objective: Objective) -> NDArray[np.float64]:

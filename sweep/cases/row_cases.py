@@ -28,7 +28,8 @@ def build_row_case(grid: Grid, row: Row) -> AnyCase:
     axes = {name: np.array([row[name]], float) for name in grid.axes}
     case = grid.case(index, axes, _settle_known(grid.strategies[index[3]], row))
     assert case is not None  # a row describes a cell of the cube
-    return settle_choices(case)
+    settled: AnyCase = settle_choices(case)
+    return settled
 
 
 def find_row_cell(grid: Grid, row: Row) -> LayoutCell:

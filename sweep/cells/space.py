@@ -66,7 +66,7 @@ class Space:
         # Axes are in the order of the table of parameters, even if the grid lacks them; rows last.
         known = self.grid.parameters
         axes = {name: np.atleast_1d(values[name]) for name in known if name in values}
-        case = self.grid.case(index, axes, strategy)
+        case: Case | None = self.grid.case(index, axes, strategy)
         assert case is not None  # its samples fit
         return case
 

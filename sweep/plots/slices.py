@@ -68,7 +68,7 @@ def build_case(grid: Grid, cells: "xr.Dataset", strategy: Strategy | None = None
     keep_programs()
     index = locate_row(grid, {dim: str(cells[dim].item()) for dim in LABELS})
     axes = {name: np.atleast_1d(cells[name].values.astype(float)) for name in grid.axes}
-    case = grid.case(index, axes, strategy)
+    case: Case | None = grid.case(index, axes, strategy)
     assert case is not None  # pictures show cells that exist
     return case
 

@@ -133,7 +133,7 @@ class Run:
     gradients: Algorithm | None = None  # of those that exchange gradients; None: as all others
     phi: float | None = None  # of the gradient exchange, beside the flows that are counted
     zero: int = 0  # Rajbhandari's stage: who shares optimizer states, gradients, weights
-    schedule: Literal["gpipe", "1f1b"] = "gpipe"
+    schedule: Literal["gpipe", "1f1b", "zb1p", "zbv"] = "gpipe"
 
     @property
     def p(self) -> int:

@@ -75,7 +75,7 @@ def time_strategies(grid: Grid, most: int) -> dict[str, ContenderTimes]:
 
 def _time_strategy(grid: Grid, position: int, most: int) -> ContenderTimes:
     def build(counts: Floats) -> Case:
-        case = grid.case((0, 0, 0, position), {**grid.axes, "pe": counts})
+        case: Case | None = grid.case((0, 0, 0, position), {**grid.axes, "pe": counts})
         assert case is not None  # build_grid has checked that the samples fit
         return case
 

@@ -32,7 +32,9 @@ def case(
     strategy="data", pe=(64,), batch=(32,), scaling="weak", of=WORKLOAD, axes=None, **fixed
 ) -> Case:
     axes = {"pe": np.array(pe, float), "batch": np.array(batch, float)} | (axes or {})
-    return build_case(of, parse_strategy(strategy), axes, Settings(fixed, scaling))
+    built = build_case(of, parse_strategy(strategy), axes, Settings(fixed, scaling))
+    assert isinstance(built, Case)
+    return built
 
 
 def layers(of: Workload) -> Layers:
