@@ -33,8 +33,10 @@ def test_every_block_gets_the_times_of_its_cells(kept, small, monkeypatch):
         for system, values in enumerate(times, region[2].start):
             index = (region[0].start, region[1].start, system, 0)
             one = axes | {"pe": np.ones(1)}
-            alone = evaluate(grid, index, one, ("comp_time",), Strategy("serial"))["comp_time"]
-            np.testing.assert_array_equal(values, np.broadcast_to(alone[0], values.shape))
+            alone = evaluate(grid, index, one, ("comp_time",), Strategy("serial"))
+            assert alone is not None
+            expected = np.broadcast_to(alone["comp_time"][0], values.shape)
+            np.testing.assert_array_equal(values, expected)
 
 
 def test_blocks_that_differ_in_strategy_and_pes_share_them(small):
