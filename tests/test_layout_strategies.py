@@ -7,16 +7,21 @@ import numpy as np
 import pytest
 
 from grids.entries.parameters import PARAMETERS
+from grids.grid import Grid
 from grids.reading.errors import InputError
+from grids.spec import validate_spec
 from kernels.layouts.transformer import RECOMPUTE
 from sweep.cells.configuration import Configuration
 from sweep.cells.design_space import SpaceValues, make_grid
 from sweep.cells.memory_cube import compute_cells
+from sweep.engine.run import run
 from sweep.questions.best import rank_strategies
 from sweep.questions.bottleneck import list_bottlenecks
+from sweep.questions.crossovers import list_crossovers
 from sweep.questions.explain import explain
 from sweep.questions.fit import fit
 from sweep.questions.limits import list_limits
+from sweep.questions.needs import list_needs
 from sweep.questions.predict import predict
 from sweep.questions.sensitivity import list_sensitivities
 
@@ -269,3 +274,45 @@ def test_numbers_without_words_stay_numbers():
     assert PARAMETERS["shard"].write(8) == 8
     with pytest.raises(InputError, match="recompute: unknown recompute 'all'"):
         PARAMETERS["recompute"].read("all", "recompute")
+
+
+def make_pair(**axes: Any) -> Grid:
+    """Two layouts of Llama-2-7B, on 64 PEs."""
+    strategies = ["data+tensor:tensor=2,micro=1", "data+tensor:tensor=8,micro=1"]
+    named = {"model": "llama2_7b", "dataset": "pile:length=4096", "system": "dgx-h100"}
+    given = {**named, "strategy": strategies, "pe": 64, "batch": 64, **axes}
+    return Grid.from_spec(validate_spec({"axes": given}, ""))
+
+
+def test_a_need_is_met_by_what_it_names():
+    """With the bandwidth that an efficiency needs, a prediction has that efficiency."""
+    space = make_pair(strategy=["data+tensor:tensor=2,micro=1"])
+    (row,) = list_needs(space, "inter_bandwidth", efficiency=0.9)
+    given = {"inter_bandwidth": row["needed"]}
+    times = [
+        predict(
+            "llama2_7b",
+            strategy,
+            pe,
+            64,
+            dataset="pile:length=4096",
+            system="dgx-h100",
+            parameters=given,
+        )["epoch_time"]
+        for strategy, pe in (("serial", 1), ("data+tensor:tensor=2,micro=1", 64))
+    ]
+    assert times[0] / times[1] / 64 == pytest.approx(0.9, rel=1e-6)
+
+
+def test_layouts_cross_where_their_times_do():
+    rows = list_crossovers(make_pair(), "inter_bandwidth")
+    assert {row["strategy"] for row in rows} == {*make_pair().labels["strategy"]}
+
+
+def test_terms_that_layouts_lack_are_nothing(tmp_path):
+    axes = {"model": "llama2_7b", "dataset": "pile:length=4096", "system": "dgx-h100"}
+    axes |= {"strategy": "data+tensor:tensor=2,micro=1", "pe": "8", "batch": "64"}
+    outputs = ["comp_time", "comm_time", "memory", "limit", "halo_exchange", "launch_wait"]
+    cube = run({"scaling": "strong", "axes": axes, "outputs": outputs}, tmp_path / "cube.zarr")
+    assert cube["halo_exchange"].values.item() == 0
+    assert cube["launch_wait"].values.item() > 0

@@ -45,7 +45,7 @@ def _describe_other(model: Architecture | NetModel) -> InputError:
     return InputError(
         f"model {model.name} has no blocks of attention that a layout divides",
         advice="take a transformer of the catalogue, a config.json of Hugging Face, or layers of "
-        "your own with attention in residual steps",
+        "your own with attention in residual steps; 'data:zero=3' shards any network",
     )
 
 

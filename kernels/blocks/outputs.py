@@ -11,6 +11,7 @@ from kernels.arrays import LIMITS, AnyArray, Cells
 from kernels.compiled import compiled
 from kernels.derivatives.output_slopes import find_output_slopes
 from kernels.names.stored import STORED, split_elasticity
+from kernels.names.terms import TERMS
 from kernels.namespace import xp
 from kernels.oracle.answer import Answer, AnyCase, Invariants, evaluate
 from kernels.oracle.uncertainty import quantile
@@ -52,6 +53,8 @@ def read_output(answer: Answer, name: str) -> Cells:
     """One of the cube's variables out of an answer, which elasticities are not in."""
     if percentile := _split_percentile(name):
         return _percentile(answer, *percentile)
+    if name in TERMS and not hasattr(answer.terms, name):
+        return xp.zeros_like(answer.compute)  # layouts have no halo exchange, and the like
     value: Cells = attrgetter(STORED[name])(answer)
     return value
 

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grids.entries.parameters import DEFAULTS, PARAMETERS
+from grids.entries.strategies import Strategy
 from grids.grid import Index
 from grids.inputs.draws import DRAWS
 from grids.models.layers import Floats
@@ -144,7 +145,9 @@ class Curves:
             return float(spec.parameters[self.along])
         value = DEFAULTS.get(self.along, np.nan)
         if self.along in UPGRADABLE:
-            value = read_value(self.space.build_case(index, self.cell), self.along)
+            # The machine has one value, whatever the strategy; layouts keep none of it.
+            alone = self.space.build_case(index, self.cell, Strategy("serial"))
+            value = read_value(alone, self.along)
         if not 0 < value < np.inf:
             raise InputError(
                 f"this system has no {self.along} to start from",

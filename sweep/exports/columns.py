@@ -15,11 +15,12 @@ from sweep.cube.dimensions import AXES
 from sweep.cube.variables import DERIVED, VARIABLES
 
 # SQL reserves LIMIT and GROUP everywhere, SYSTEM in the standard (since SQL:1999) and in MySQL,
-# FILTER in DuckDB.
+# FILTER and SEQUENCE in DuckDB.
 RENAMED = {
     "system": "system_name",
     "group": "group_asked",
     "filter": "filter_degree",
+    "sequence": "sequence_parallel",
     "limit": "limit_flags",
 }
 DEFINED, FEASIBLE, LIMIT_NAMES, EPOCH_TIME = "defined", "feasible", "limit_names", "epoch_time"

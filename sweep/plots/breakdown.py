@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from itertools import cycle
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -14,7 +15,8 @@ from numpy.typing import NDArray
 from grids.entries.strategies import parse_strategy
 from grids.grid import LABELS
 from grids.models.layers import Floats
-from kernels.names.terms import list_terms
+from kernels.names.layout_terms import EVERY_TERM, LAYOUT_TERMS
+from kernels.names.terms import TERMS, Term, list_terms
 from kernels.oracle.answer import answer_case
 from sweep.cells.selection import Selection
 from sweep.cells.source import Source
@@ -86,8 +88,9 @@ def describe_breakdown(source: Source, selection: Selection | None = None) -> Br
 
 def _holds_terms(line: "xr.Dataset") -> bool:
     """Return whether the cube has all terms, and can count replicas and so iterations."""
-    counted = "replicas" in line or parse_strategy(str(line["strategy"].item())).group != "best"
-    return counted and all(name in line for name in SUMMED)
+    strategy = parse_strategy(str(line["strategy"].item()))
+    counted = "replicas" in line or strategy.group != "best"
+    return counted and not strategy.laid and all(name in line for name in SUMMED)
 
 
 def _read_terms(line: "xr.Dataset") -> dict[str, Floats]:
@@ -105,7 +108,11 @@ def _compute_terms(line: "xr.Dataset") -> dict[str, Floats]:
         return np.broadcast_to(np.asarray(values, float), shape).reshape(-1)
 
     iterations = spread(answer.iterations)
-    return {name: spread(getattr(answer.terms, name)) / iterations for name in SUMMED}
+    return {
+        name: spread(seconds) / iterations
+        for name, seconds in vars(answer.terms).items()
+        if EVERY_TERM[name].part != "hidden"
+    }
 
 
 # Compute is blue and plain, communication orange and hatched, as in pictures of accuracy. Light and
@@ -113,12 +120,24 @@ def _compute_terms(line: "xr.Dataset") -> dict[str, Floats]:
 BLUES = (BLUE, "#8CC4E6", "#00476F", "#5FA9D3", "#B9DDF1", "#2E8BC0", "#DCEEF8", "#1A5F8A")
 ORANGES = (ORANGE, "#FBE0A8", "#A87300", "#F2C45A", "#FFF0D0", "#C98B00", "#7A5400", "#F7D086")
 HATCHES = ("//", "..", "\\\\", "xx", "--", "++", "oo", "||")
-LOOKS: Mapping[str, Mapping[str, Any]] = {
-    name: {"facecolor": colour} for name, colour in zip(list_terms("compute"), BLUES, strict=True)
-} | {
-    name: {"facecolor": colour, "hatch": hatch}
-    for name, colour, hatch in zip(list_terms("communication"), ORANGES, HATCHES, strict=True)
-}
+
+
+def _choose_looks(terms: Mapping[str, Term]) -> dict[str, dict[str, Any]]:
+    """Choose the look of each term, of computing and of communicating in turn."""
+    computing = (name for name, term in terms.items() if term.part == "compute")
+    others = (name for name, term in terms.items() if term.part == "communication")
+    oranges = zip(cycle(ORANGES), cycle(HATCHES), strict=False)
+    return {
+        name: {"facecolor": colour} for name, colour in zip(computing, cycle(BLUES), strict=False)
+    } | {
+        name: {"facecolor": colour, "hatch": hatch}
+        for name, (colour, hatch) in zip(others, oranges, strict=False)
+    }
+
+
+Looks: TypeAlias = Mapping[str, Mapping[str, Any]]
+LOOKS: Looks = _choose_looks(TERMS)
+LAYOUT_LOOKS: Looks = _choose_looks(LAYOUT_TERMS)
 EDGE: Mapping[str, Any] = {"edgecolor": "black", "linewidth": 0.4}
 MOST_BARS = 14
 LEAST = 0.002  # of the highest stack: a term that is always thinner would be only a line
@@ -133,23 +152,24 @@ def draw_breakdown(breakdown: Breakdown, size: Size = "page") -> Figure:
             size, f"{breakdown.strategy}: {breakdown.title}", _write_note(breakdown, stacks)
         )
         draw = _draw_bars if len(breakdown.pe) <= MOST_BARS else _draw_areas
-        draw(axes, breakdown.pe, stacks)
+        looks = LOOKS if {*breakdown.terms} <= {*LOOKS} else LAYOUT_LOOKS
+        draw(axes, breakdown.pe, stacks, looks)
         axes.set_ylim(0, 1.03 * float(breakdown.total.max()))
         axes.set_ylabel("time of an iteration")
         axes.yaxis.set_major_formatter(EngFormatter("s"))
         # In the order of the stack, the last on top.
         names = reversed(list(stacks))
-        keys = [Patch(label=name.replace("_", " "), **LOOKS[name], **EDGE) for name in names]
+        keys = [Patch(label=name.replace("_", " "), **looks[name], **EDGE) for name in names]
         add_legend(figure, keys)
     return figure
 
 
-def _draw_bars(axes: Axes, pe: Floats, stacks: Mapping[str, Floats]) -> None:
+def _draw_bars(axes: Axes, pe: Floats, stacks: Mapping[str, Floats], looks: Looks) -> None:
     """Draw one stacked bar per PE count."""
     # The last bar is at 0, which always gets a tick, so that its PE count is always named.
     positions, below = np.arange(1 - len(pe), 1), np.zeros(len(pe))
     for name, stack in stacks.items():
-        axes.bar(positions, stack, 0.75, below, **LOOKS[name], **EDGE)
+        axes.bar(positions, stack, 0.75, below, **looks[name], **EDGE)
         below = below + stack
     names = {float(at): f"{count:,.0f}" for at, count in zip(positions, pe, strict=True)}
     axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
@@ -158,10 +178,10 @@ def _draw_bars(axes: Axes, pe: Floats, stacks: Mapping[str, Floats]) -> None:
     axes.set_xlabel("PEs, p")
 
 
-def _draw_areas(axes: Axes, pe: Floats, stacks: Mapping[str, Floats]) -> None:
+def _draw_areas(axes: Axes, pe: Floats, stacks: Mapping[str, Floats], looks: Looks) -> None:
     below = np.zeros(len(pe))
     for name, stack in stacks.items():
-        axes.fill_between(pe, below, below + stack, **LOOKS[name], **EDGE)
+        axes.fill_between(pe, below, below + stack, **looks[name], **EDGE)
         below = below + stack
     scale_counts(axes, pe)
     axes.set_xlim(pe[0], pe[-1])

@@ -9,14 +9,15 @@ from matplotlib.axes import Axes
 from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import EngFormatter
+from matplotlib.ticker import EngFormatter, MaxNLocator
 
 from grids.grid import LABELS, Grid
 from grids.reading.units import format_quantity
 from kernels.names.flags import FORBIDS, Limit
 from kernels.oracle.answer import settle_choices
-from sweep.answers.numbers import number
 from sweep.cases.memory_parts import list_memory_parts
+from sweep.cases.rejection import look_up_capacity
+from sweep.cases.row_cases import find_row_cell
 from sweep.cells.selection import Selection, locate_row
 from sweep.cells.source import Source
 from sweep.cube.derived_quantities import Paradl
@@ -119,11 +120,29 @@ def _name_bar(cell: "xr.Dataset", by: str) -> str:
 
 
 def _make_bar(grid: Grid, name: str, cell: "xr.Dataset") -> Bar:
-    case = settle_choices(build_case(grid, cell))
-    system = locate_row(grid, {dim: str(cell[dim].item()) for dim in LABELS})[2]
-    parts = list_memory_parts(grid, case, system)["memory_parts"]
+    row = {dim: str(cell[dim].item()) for dim in LABELS}
+    index = locate_row(grid, row)
+    axes = {axis: float(cell[axis].item()) for axis in grid.axes}
+    if grid.strategies[index[3]].laid:
+        parts = find_row_cell(grid, row | axes).measure_parts()
+    else:
+        case = settle_choices(build_case(grid, cell))
+        parts = list_memory_parts(grid, case, index[2])["memory_parts"]
     fits = not int(cell["limit"].item()) & Limit.MEMORY
-    return Bar(name, parts, number(case.pe.memory_capacity), fits)
+    return Bar(name, parts, look_up_capacity(grid, index, axes), fits)
+
+
+LONGEST = 30  # letters in a line of a bar's name: settings of layouts would leave no room for bars
+
+
+def _wrap_name(name: str) -> str:
+    """Break a long name of a strategy between its settings."""
+    lines = [""]
+    for part in name.replace(":", ":\0").replace(",", ",\0").split("\0"):
+        if lines[-1] and len(lines[-1]) + len(part) > LONGEST:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(lines)
 
 
 # Greys and hatches, since colours mean strategies.
@@ -133,6 +152,12 @@ LOOKS: Mapping[str, Mapping[str, Any]] = {
     "weights": {"facecolor": "#8A8A8A"},
     "gradients": {"facecolor": "#B8B8B8", "hatch": "/////"},
     "optimizer": {"facecolor": "#DEDEDE", "hatch": "....."},
+    # Of layouts of transformers alone.
+    "states": {"facecolor": "#DEDEDE", "hatch": "ooooo"},
+    "recomputed": {"facecolor": "#606060", "hatch": "\\\\\\\\\\"},
+    "gathered": {"facecolor": "#A0A0A0", "hatch": "xxxxx"},
+    "embedding": {"facecolor": "#C8C8C8"},
+    "logits": {"facecolor": "#F0F0F0", "hatch": "-----"},
     "reserved": {"facecolor": "#FFFFFF"},
 }
 EDGE: Mapping[str, Any] = {"edgecolor": "black", "linewidth": 0.5}
@@ -148,9 +173,10 @@ def draw_memory(memory: MemoryBars, size: Size = "page") -> Figure:
         height = SCALES[size].measure_rows(BAR * max(len(bars), FEWEST))
         figure, axes = make_axes(size, title, _write_note(memory), height)
         keys: list[Any] = [*_draw_parts(axes, bars), _draw_capacity(axes, bars[0].capacity)]
-        axes.set_yticks(range(len(bars)), [bar.name for bar in bars])
+        axes.set_yticks(range(len(bars)), [_wrap_name(bar.name) for bar in bars])
         axes.set_ylim(len(bars) - 0.4, -0.6)
         axes.xaxis.set_major_formatter(EngFormatter("B"))
+        axes.xaxis.set_major_locator(MaxNLocator(5))  # room for "350 GB" each
         axes.set_xlabel("memory per PE")
         _write_totals(axes, bars)
         add_legend(figure, keys)

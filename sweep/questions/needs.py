@@ -19,7 +19,7 @@ from grids.reading.errors import InputError
 from grids.reading.units import format_quantity
 from kernels.configuration.case import Case
 from kernels.names.flags import Limit
-from kernels.names.terms import list_terms
+from kernels.names.layout_terms import EVERY_TERM
 from kernels.oracle.answer import Answer
 from sweep.answers.frames import tabulate
 from sweep.answers.numbers import name_percentiles, name_range, number, pick_range
@@ -158,11 +158,10 @@ class Scaling:
 
     def list_last_terms(self, values: Floats) -> dict[str, float]:
         """The terms at the last value [s], but for the work itself."""
-        terms = self.answer(values).terms
         return {
-            term: float(np.broadcast_to(np.ravel(getattr(terms, term)), values.shape)[-1])
-            for term in (*list_terms("compute"), *list_terms("communication"))
-            if term != "forward_backward"
+            term: float(np.broadcast_to(np.ravel(seconds), values.shape)[-1])
+            for term, seconds in vars(self.answer(values).terms).items()
+            if EVERY_TERM[term].part != "hidden" and EVERY_TERM[term].kind != "work"
         }
 
 
@@ -170,7 +169,9 @@ def _need_value(scaling: Scaling, goal: float) -> Row:
     """Value of a continuous parameter with which the efficiency reaches a goal."""
     space, cell, name = scaling.space, scaling.cell, scaling.name
     case = space.build_case(scaling.index, cell)
-    present = float(cell[name]) if name in cell else read_value(case, name)
+    # The machine has one value, whatever the strategy; layouts of transformers keep none of it.
+    alone = space.build_case(scaling.index, cell, Strategy("serial"))
+    present = float(cell[name]) if name in cell else read_value(alone, name)
     nothing = {} if space.grid.spec.oracle == "paper" else dict.fromkeys(RANGES)
     reasons = list_reasons(int(number(answer_expected(case).limit)))
     if reasons:

@@ -18,6 +18,7 @@ from tornado.ioloop import IOLoop
 from tornado.web import Application, HTTPError, RequestHandler
 
 from grids.entries.parameters import PARAMETERS
+from grids.entries.strategies import Strategy
 from grids.grid import LABELS, Grid
 from grids.reading.errors import InputError
 from sweep.cases.case_numbers import read_value
@@ -69,7 +70,7 @@ class Explorer:
             position = index[2]
             if position not in done:
                 done.add(position)
-                case = space.build_case(index, next(space.list_cells()))
+                case = space.build_case(index, next(space.list_cells()), Strategy("serial"))
                 for name in free:
                     values[name][space.grid.labels["system"][position]] = read_value(case, name)
         return values

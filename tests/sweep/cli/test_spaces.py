@@ -109,6 +109,7 @@ def test_one_optimizer_needs_more_memory(paradl):
 @pytest.mark.parametrize(
     ("name", "words"),
     [
+        # fsdp is a layout of transformers; VGG-16 is none.
         *((name, "'data:zero=3'") for name in ("fsdp", "data+fsdp2", "zero-3")),
         ("data+megatron", "megatron"),
     ],

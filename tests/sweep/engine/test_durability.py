@@ -104,7 +104,7 @@ def test_ctrl_c_says_how_to_go_on(options, slow_spec, tmp_path):
     assert run.returncode == 130
     assert out == ""
     assert err.splitlines()[-1] == (
-        "paradl: interrupted; finished blocks are kept: run the same command to resume"
+        "paradl: interrupted; finished blocks are kept: rerun the same command to resume"
     )
     assert "Traceback" not in err
     assert not running_in(run.pid)

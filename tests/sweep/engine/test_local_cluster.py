@@ -126,7 +126,9 @@ def test_an_interrupt_while_workers_start_is_heard(spec_file, small, tmp_path):
     os.killpg(run.pid, signal.SIGINT)  # as a terminal does: workers get it, too
     _, said = run.communicate(timeout=60)
     assert run.returncode == 130
-    assert said == "paradl: interrupted; finished blocks are kept: run the same command to resume\n"
+    assert (
+        said == "paradl: interrupted; finished blocks are kept: rerun the same command to resume\n"
+    )
     assert not store.exists()
 
 

@@ -93,7 +93,7 @@ def test_ink_is_read_on_every_colour():
         assert (lighter + 0.05) / (darker + 0.05) > 4.5  # WCAG 2.1, contrast of text
 
 
-@pytest.mark.parametrize("looks", [breakdown.LOOKS, memory.LOOKS])
+@pytest.mark.parametrize("looks", [breakdown.LOOKS, breakdown.LAYOUT_LOOKS, memory.LOOKS])
 def test_parts_are_told_apart_in_grey(looks):
     told = {(each["facecolor"], each.get("hatch")) for each in looks.values()}
     # The paper's parameters and the machine's weights are never in one picture.
