@@ -176,7 +176,8 @@ def draw_memory(memory: MemoryBars, size: Size = "page") -> Figure:
         axes.set_yticks(range(len(bars)), [_wrap_name(bar.name) for bar in bars])
         axes.set_ylim(len(bars) - 0.4, -0.6)
         axes.xaxis.set_major_formatter(EngFormatter("B"))
-        axes.xaxis.set_major_locator(MaxNLocator(5))  # room for "350 GB" each
+        if max(len(bar.name) for bar in bars) > LONGEST:
+            axes.xaxis.set_major_locator(MaxNLocator(5))  # names leave less room than it assumes
         axes.set_xlabel("memory per PE")
         _write_totals(axes, bars)
         add_legend(figure, keys)
