@@ -4,6 +4,7 @@ from importlib import import_module
 from pathlib import Path
 
 from grids.reading.errors import InputError, shorten
+from sweep.errors import expect_libraries
 from sweep.importing.graph import ImportedNetwork
 
 EXAMPLE = "such as torchvision.models:resnet18 --shape 3,224,224"
@@ -27,6 +28,7 @@ def import_network(source: str, shape: str | None, name: str, allow: bool) -> Im
         )
     if shape is None:
         raise InputError("the shape of a sample is not given", where="--shape", advice=EXAMPLE)
+    expect_libraries("networks of PyTorch", ("torch",), "torch")
     from sweep.importing.torch_module import trace_torch
 
     try:
