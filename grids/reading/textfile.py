@@ -47,3 +47,31 @@ def _read_bytes(path: Path, most: int) -> bytes:
 def digest_text(text: str) -> str:
     """Return the first 16 hexadecimal digits of the text's SHA-256, a network's fingerprint."""
     return sha256(text.encode()).hexdigest()[:16]
+
+
+def expect_folder(path: Path) -> None:
+    """Check that a file can be written. InputError: its folder is missing, or it is a folder."""
+    if not path.parent.is_dir():
+        raise InputError(f"no folder {str(path.parent)!r}", where=str(path), advice="make it first")
+    if path.is_dir():
+        raise InputError("expected a file, got a folder", where=str(path), advice="name the file")
+
+
+def expect_another(path: Path, measured: Path) -> None:
+    """Check that the output is not the input. InputError: it would replace the measured runs."""
+    # Links and other spellings may lead to the same file.
+    if path.exists() and measured.exists() and path.samefile(measured):
+        raise InputError(
+            "this file holds the measured runs", where=str(path), advice="name another output file"
+        )
+
+
+def write_text(text: str, path: Path) -> None:
+    """Write, or overwrite, a file at once: it is never there in half."""
+    part = path.with_name(f".{path.name}.part")
+    try:
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise InputError(f"cannot be written: {error.strerror}", where=str(path)) from None

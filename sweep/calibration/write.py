@@ -9,7 +9,7 @@ from typing import Any
 
 from grids.entries.calibration import CalibrationFile, list_priors
 from grids.entries.yamltext import format_entry
-from grids.reading.errors import InputError
+from grids.reading.textfile import write_text
 
 HEAD = (
     "Parameters of this machine, fitted to measured runs. Written by `paradl calibrate`, which "
@@ -19,29 +19,9 @@ HEAD = (
 FINE = ("value", "factor", "profile_factor", "profile_spread", "roofline_factor", "roofline_spread")
 
 
-def expect_folder(path: Path) -> None:
-    """Check that a file can be written. InputError: its folder is missing, or it is a folder."""
-    if not path.parent.is_dir():
-        raise InputError(f"no folder {str(path.parent)!r}", where=str(path), advice="make it first")
-    if path.is_dir():
-        raise InputError("expected a file, got a folder", where=str(path), advice="name the file")
-
-
-def expect_another(path: Path, measured: Path) -> None:
-    """Check that the output is not the input. InputError: it would replace the measured runs."""
-    # Links and other spellings may lead to the same file.
-    if path.exists() and measured.exists() and path.samefile(measured):
-        raise InputError(
-            "this file holds the measured runs", where=str(path), advice="name another output file"
-        )
-
-
 def write(file: CalibrationFile, path: Path) -> None:
     """Write or overwrite a file. InputError: it cannot be written."""
-    try:
-        path.write_text(format_file(file), encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot write: {error.strerror}", where=str(path)) from None
+    write_text(format_file(file), path)
 
 
 def format_file(file: CalibrationFile) -> str:

@@ -95,8 +95,9 @@ def import_model(
     form: Form = "table",
 ) -> None:
     """Write a network as a model's file, with its parameters and operations checked."""
+    from grids.reading.textfile import write_text
     from sweep.importing.networks import import_network
-    from sweep.importing.write import expect_output, write_text
+    from sweep.importing.write import expect_output
     from sweep.show.imports import show_network
 
     expect_output(output, [Path(source)])

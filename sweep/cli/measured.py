@@ -74,8 +74,9 @@ def calibrate(
 ) -> None:
     """Fit a machine's parameters to measured runs, with their uncertainty and accuracy."""
     check_names({"system": system}, several=False)
+    from grids.reading.textfile import expect_another, expect_folder
     from sweep.calibration.calibrate import calibrate as ask
-    from sweep.calibration.write import expect_another, expect_folder, write
+    from sweep.calibration.write import write
     from sweep.show.comparison import show_calibration
 
     expect_folder(output)  # a fit takes minutes

@@ -22,7 +22,7 @@ def report(
     output: Annotated[Path, typer.Option("--output", "-o", help="Such as report.html.")],
 ) -> None:
     """Write the answers of a cube, or of a design space, as one HTML page to send."""
-    from sweep.calibration.write import expect_folder
+    from grids.reading.textfile import expect_folder
 
     expect_folder(output)
     subject: Subject = context.obj.read()

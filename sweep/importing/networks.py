@@ -4,7 +4,6 @@ from importlib import import_module
 from pathlib import Path
 
 from grids.reading.errors import InputError, shorten
-from sweep.errors import expect_libraries
 from sweep.importing.graph import ImportedNetwork
 
 EXAMPLE = "such as torchvision.models:resnet18 --shape 3,224,224"
@@ -28,7 +27,6 @@ def import_network(source: str, shape: str | None, name: str, allow: bool) -> Im
         )
     if shape is None:
         raise InputError("the shape of a sample is not given", where="--shape", advice=EXAMPLE)
-    expect_libraries("networks of PyTorch", ("torch",), "torch")
     from sweep.importing.torch_module import trace_torch
 
     try:
@@ -36,7 +34,8 @@ def import_network(source: str, shape: str | None, name: str, allow: bool) -> Im
     except Exception as error:
         reason = (str(error).splitlines() or [""])[0][:200]
         raise InputError(
-            f"{source} does not run: {type(error).__name__}: {reason}", advice=EXAMPLE
+            f"{source} does not run: {type(error).__name__}: {reason}",
+            advice="install it" if isinstance(error, ModuleNotFoundError) else EXAMPLE,
         ) from None
     return trace_torch(module, _read_shape(shape), name=name, allow_unknown=allow)
 

@@ -11,8 +11,8 @@ from grids.library import find
 from grids.models.architecture import Architecture
 from grids.models.profiles import Profile
 from grids.reading.errors import InputError
+from grids.reading.textfile import write_text
 from sweep.importing.device_times import describe_device, time_layers
-from sweep.importing.write import write_text
 
 
 @dataclass(frozen=True)

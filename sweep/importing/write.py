@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from grids.entries.yamltext import format_entry
-from grids.reading.errors import InputError
-from sweep.calibration.write import expect_another, expect_folder
+from grids.reading.textfile import expect_another, expect_folder, write_text
 from sweep.importing.machine import ImportedMachine
 
 HEAD = (
@@ -19,17 +18,6 @@ def expect_output(path: Path, inputs: Sequence[Path]) -> None:
     expect_folder(path)
     for source in inputs:
         expect_another(path, source)
-
-
-def write_text(text: str, path: Path) -> None:
-    """Write, or overwrite, a file at once: it is never there in half."""
-    part = path.with_name(f".{path.name}.part")
-    try:
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise InputError(f"cannot be written: {error.strerror}", where=str(path)) from None
 
 
 def write_system(imported: ImportedMachine, path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 from jinja2 import Environment
 
-from grids.reading.errors import InputError
+from grids.reading.textfile import write_text
 from sweep.report.charts import make_charts
 from sweep.report.contents import Report, Row
 
@@ -34,14 +34,7 @@ HERE = Path(__file__).parent
 
 def write_page(report: Report, path: Path, command: str) -> None:
     """Write the page of a report. InputError: the file cannot be written."""
-    text = render_page(report, command)
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(path)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise InputError(f"cannot be written: {error.strerror}", where=str(path)) from None
+    write_text(render_page(report, command), path)
 
 
 def render_page(report: Report, command: str, live: Live | None = None) -> str:
