@@ -161,3 +161,11 @@ def thin_values(values: Floats, most: int) -> Floats:
         return values
     at = np.unique(np.linspace(0, values.size - 1, most).round().astype(int))
     return np.asarray(values[at], float)
+
+
+def thin_axis(values: Floats, most: int) -> Floats:
+    """Thin the values of an axis evenly; of many, keep powers of two if there are enough."""
+    if values.size <= most:
+        return values
+    powers = values[np.log2(np.maximum(values, 1e-300)) % 1 == 0]
+    return np.asarray(thin_values(powers if powers.size > 2 else values, most), float)

@@ -19,7 +19,7 @@ from sweep.cases.memory_parts import list_memory_parts
 from sweep.cases.row_cases import answer_expected, build_row_case, find_row_cell, read_choice
 from sweep.cells.selection import Selection
 from sweep.cells.source import Source
-from sweep.cells.space import Space, open_space, take_cell, thin_values, write_cell
+from sweep.cells.space import Space, open_space, take_cell, thin_axis, write_cell
 from sweep.cube.variables import name_limits
 from sweep.explanation.time_formulas import describe_largest
 
@@ -52,7 +52,7 @@ bottleneck = tabulate("bottleneck", list_bottlenecks)
 def _list_rows(space: Space, index: Index) -> list[Row]:
     """Rows of a strategy, for cells that can exist."""
     axes = {
-        name: _thin(values, COUNTS if name == "pe" else OTHERS)
+        name: thin_axis(values, COUNTS if name == "pe" else OTHERS)
         for name, values in space.axes.items()
     }
     case = space.build_case(index, axes)
@@ -131,11 +131,3 @@ def _list_parts(space: Space, index: Index, row: Row) -> Row:
     assert isinstance(case, Case)
     degrees = list_degrees(space.grid, row, read_choice(case, space.grid.strategies[index[3]]))
     return degrees | {"memory_parts": list_memory_parts(space.grid, case, index[2])["memory_parts"]}
-
-
-def _thin(values: Floats, most: int) -> Floats:
-    """Thin the values of an axis evenly; of many, keep powers of two if there are enough."""
-    if values.size <= most:
-        return values
-    powers = values[np.log2(np.maximum(values, 1e-300)) % 1 == 0]
-    return np.asarray(thin_values(powers if powers.size > 2 else values, most), float)

@@ -9,7 +9,7 @@ from grids.grid import LABELS
 from grids.models.layers import Floats
 from sweep.answers.objectives import HOUR
 from sweep.cells.selection import Selection
-from sweep.cells.space import thin_values
+from sweep.cells.space import thin_axis
 from sweep.cube.derived_quantities import Paradl
 from sweep.cube.variables import find_allowed, name_limits
 
@@ -43,7 +43,7 @@ def list_points(
         notes.append("no curves: this store keeps the answers of a search, not its cells")
         return []
     values = reader.list_values(selection)
-    shown = {name: _thin(values[name], most) for name, most in _limit_values(choices)}
+    shown = {name: thin_axis(values[name], most) for name, most in _limit_values(choices)}
     for name, kept in shown.items():
         if len(kept) < len(values[name]):
             notes.append(f"curves show {len(kept)} of {len(values[name]):,} values of {name}")
@@ -63,14 +63,6 @@ def _limit_values(choices: list[str]) -> Iterator[tuple[str, int]]:
     yield "pe", MOST_COUNTS
     for name in choices:
         yield name, MOST_VALUES
-
-
-def _thin(values: Floats, most: int) -> Floats:
-    """Choose all of few values; else the powers of two, or even steps of the logarithm."""
-    if len(values) <= most:
-        return values
-    powers = values[np.log2(values) % 1 == 0]
-    return powers if 1 < len(powers) <= most else thin_values(values, most)
 
 
 def _make_points(
