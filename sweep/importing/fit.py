@@ -6,7 +6,7 @@ one more has to lower the residual by a quarter.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -15,10 +15,10 @@ from scipy.optimize import least_squares
 
 from grids.entries.connections import Collectives, Connection
 from grids.entries.systems import System
+from grids.inputs.layout_machine import read_network
 from grids.inputs.machine import build_lines
 from grids.models.layers import Floats
 from kernels.machine.library_collectives import gather_costs, reduce_costs, time_fastest
-from kernels.machine.network import Network
 from kernels.machine.rings import Ring
 from kernels.namespace import use_numpy
 from sweep.importing.measurements import STEPS, Measurement
@@ -51,19 +51,8 @@ class Fitted:
 def predict(system: System, measurement: Measurement) -> Floats:
     """Seconds of each row of a measurement, as the oracle predicts them of the system."""
     levels = system.levels
-    network = Network(
-        span=np.array([level.pes for level in levels], float),
-        latency=np.array([level.latency for level in levels]),
-        bandwidth=np.array([level.bandwidth for level in levels]),
-        pes_per_node=float(system.pes_per_node),
-        links_per_node=float(system.links_per_node),
-        staging_latency=0.0,
-        staging_bandwidth=np.inf,
-        phi_halo=1.0,
-        phi_gather=1.0,
-        oversubscription=np.array([level.oversubscription for level in levels]),
-        measured=build_lines(levels, len(levels)),
-    )
+    lines = build_lines(levels, len(levels))
+    network = replace(read_network(system), measured=lines)
     pes = np.float64(measurement.pes)
     sizes = np.array([row.size for row in measurement.samples])
     costs = reduce_costs if measurement.collective == "all_reduce" else gather_costs
