@@ -60,4 +60,8 @@ class Collectives(Record):
     """
 
     all_reduce: Lines | None = Field(default=None, description="of gradients")
-    all_gather: Lines | None = Field(default=None, description="and reduce-scatter")
+    all_gather: Lines | None = Field(
+        default=None, description="and reduce-scatter, where that is not measured"
+    )
+    reduce_scatter: Lines | None = Field(default=None, description="of sharded gradients")
+    all_to_all: Lines | None = Field(default=None, description="of experts")

@@ -93,6 +93,11 @@ class Level(Connection):
         default=None, description="measured collectives; without them, rings at its bandwidth"
     )
 
+    @property
+    def has_measurements(self) -> bool:
+        """True if any collective was measured."""
+        return self.collectives not in (None, Collectives())
+
 
 class Contention(Record):
     """phi >= 1 of flows inside a group, a factor on beta."""
@@ -183,7 +188,7 @@ class System(Entry):
         return frozenset(
             [
                 *(["node_reduce"] if node.all_reduce else []),
-                *(["node_collective"] if node.all_gather else []),
+                *(["node_collective"] if node.all_gather or node.reduce_scatter else []),
                 *(
                     ["rail", "flow", "startup"]
                     if others and all(o.all_reduce for o in others)

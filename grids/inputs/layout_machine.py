@@ -1,18 +1,19 @@
 """A machine as layouts take it: rates of a PE, links, bytes; and how a transformer trains on it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from grids.entries.parameters import PARAMETERS
 from grids.entries.precision import RECIPES
 from grids.entries.software import SOFTWARE
-from grids.entries.systems import System
+from grids.entries.systems import Level, System
 from grids.entries.transformer_rates import FITTED, make_rates, read_rates
+from grids.inputs.machine import build_lines, find_reached
 from grids.reading.errors import InputError
 from kernels.layouts.rates import Rates
 from kernels.layouts.transformer import Training, Transformer
-from kernels.machine.network import Network
+from kernels.machine.network import MeasuredLines, Network
 
 # Parameters of a machine that times of layouts know; others leave these as they are.
 KNOWN = (
@@ -51,6 +52,7 @@ def read_network(system: System, given: Mapping[str, float] | None = None) -> Ne
     places = ["intra", *["inter"] * (len(system.levels) - 1)]
     levels = [*zip(places, system.levels, strict=True)]
     return Network(
+        measured=_build_measured(system.levels),
         span=np.array([level.pes for level in system.levels], float),
         latency=np.array([known.get(f"{at}_latency", level.latency) for at, level in levels]),
         bandwidth=np.array([known.get(f"{at}_bandwidth", level.bandwidth) for at, level in levels]),
@@ -62,6 +64,18 @@ def read_network(system: System, given: Mapping[str, float] | None = None) -> Ne
         phi_gather=1.0,
         oversubscription=np.array([level.oversubscription for level in system.levels]),
     )
+
+
+def _build_measured(levels: Sequence[Level]) -> dict[str, MeasuredLines] | None:
+    """Lines of factors by measured collective, and of messages (`send`); None: none is.
+
+    Kernels divide by `rail`, the share that unmeasured bandwidths reach: measured ones are not
+    reduced by it.
+    """
+    lines = build_lines(levels, len(levels), FITTED["rail"])
+    if lines is None:
+        return None
+    return {**lines, "send": ((np.ones(len(levels)), 1 / find_reached(levels, FITTED["rail"])),)}
 
 
 def find_reserved(system: System) -> float:

@@ -147,17 +147,22 @@ def build_network(machine: Machine, values: Values, oracle: OracleName) -> Netwo
     )
 
 
-def build_lines(levels: Sequence[Level], depth: int) -> dict[str, MeasuredLines] | None:
+def build_lines(
+    levels: Sequence[Level], depth: int, share: float = 1.0
+) -> dict[str, MeasuredLines] | None:
     """Lines of factors on latencies and bandwidths, by measured collective; None: none is.
 
     Factors [depth], so that an axis of bandwidths moves measured collectives as well; 1 of levels
-    that the machine does not have.
+    that the machine does not have. share: of bandwidths, what kernels take messages to reach; what
+    was measured is reached whole.
     """
-    lines = {name: _find_factors(levels, name, depth) for name in Collectives.model_fields}
+    lines = {name: _find_factors(levels, name, depth, share) for name in Collectives.model_fields}
     return {name: factors for name, factors in lines.items() if factors} or None
 
 
-def _find_factors(levels: Sequence[Level], collective: str, depth: int) -> MeasuredLines:
+def _find_factors(
+    levels: Sequence[Level], collective: str, depth: int, share: float
+) -> MeasuredLines:
     """The same of one collective; a level beyond the node of fewer lines has its last one again."""
     measured = [getattr(level.collectives, collective, None) for level in levels]
     if not any(measured):
@@ -173,7 +178,7 @@ def _find_factors(levels: Sequence[Level], collective: str, depth: int) -> Measu
     outside = [*zip(*padded, strict=True)] or [()]
     rows = [(inside, *others) for inside in node for others in outside]
     latency = np.array([level.latency for level in levels])
-    bandwidth = np.array([level.bandwidth for level in levels])
+    bandwidth = np.array([level.bandwidth for level in levels]) * find_reached(levels, share)
     more = np.ones(depth - len(levels))
     return tuple(
         (
@@ -183,3 +188,8 @@ def _find_factors(levels: Sequence[Level], collective: str, depth: int) -> Measu
         )
         for ways in rows
     )
+
+
+def find_reached(levels: Sequence[Level], share: float) -> Floats:
+    """Share of bandwidths of levels where any collective was measured; 1 for others [levels]."""
+    return np.array([share if level.has_measurements else 1.0 for level in levels])

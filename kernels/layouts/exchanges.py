@@ -12,9 +12,15 @@ import numpy as np
 
 from kernels.layouts.parameters import Parameters
 from kernels.layouts.transformer import RECOMPUTE, Block, Column, Layouts, Training, Transformer
-from kernels.machine.library_collectives import Costs, gather_costs, reduce_costs, time_fastest
+from kernels.machine.library_collectives import (
+    Costs,
+    gather_costs,
+    reduce_costs,
+    time_all_to_all,
+    time_fastest,
+)
 from kernels.machine.network import Network
-from kernels.machine.rings import Ring, SpanningRing, count_in_node, find_path
+from kernels.machine.rings import Ring, find_path
 
 
 @dataclass(frozen=True)
@@ -50,7 +56,8 @@ class Exchanges:
     def reduce_tensor(self) -> Column:
         """One all-reduce over tensor; with sequence parallelism a reduce-scatter and a gather."""
         t = self.layouts.tensor
-        gathered = 2 * self.gather(t, self.one, self.activations)
+        gathered = self.gather(t, self.one, self.activations)
+        gathered += self.scatter(t, self.one, self.activations)
         reduced = self.reduce(t, self.one, self.activations)
         return np.where(self.layouts.sequence > 0, gathered, reduced)
 
@@ -63,7 +70,8 @@ class Exchanges:
             exposed = np.maximum(3 * self.send(c, t, keys) - attention / c, 0)
             return (c - 1) * exposed
         if self.training.context_by == "all_gather":
-            return 3 * self.gather(c, t, c * keys)
+            # Forward, again backward, and the gradients.
+            return 2 * self.gather(c, t, c * keys) + self.scatter(c, t, c * keys)
         queries = 2 * self.activations / t
         return 2 * self.exchange_all(c, t, queries + keys, 2 * self.one)
 
@@ -95,7 +103,7 @@ class Exchanges:
             # Ranks beyond those that share states (HSDP) have the same: these reduce what is left.
             shards = np.minimum(shards, degree)
             beyond = recipe.gradients * number / shards
-            scattered = self.gather(shards, stride, recipe.gradients * number)
+            scattered = self.scatter(shards, stride, recipe.gradients * number)
             scattered += self.reduce(degree / shards, stride * shards, beyond)
             reduced = self.reduce(degree, stride, recipe.gradients * number)
             gradients += np.where(number > 0, np.where(layouts.zero > 0, scattered, reduced), 0)
@@ -106,28 +114,39 @@ class Exchanges:
         return times * gradients, np.where(layouts.zero == 3, 2, 1) * times * weights
 
     def gather(self, degree: Column, stride: Column, m: Column) -> Column:
-        """An all-gather, or reduce-scatter, of m bytes."""
-        return self._time(gather_costs(self.network, self._ring(degree, stride), "auto"), m)
+        """An all-gather of m bytes."""
+        network = self._find_network("all_gather", "reduce_scatter")
+        return self._time(gather_costs(network, self._ring(degree, stride), "auto"), m)
+
+    def scatter(self, degree: Column, stride: Column, m: Column) -> Column:
+        """A reduce-scatter of m bytes: as an all-gather, unless it was measured by itself."""
+        if "reduce_scatter" not in (self.network.measured or {}):
+            return self.gather(degree, stride, m)
+        ring = self._ring(degree, stride)
+        return self._time(gather_costs(self.network, ring, "auto", "reduce_scatter"), m)
 
     def reduce(self, degree: Column, stride: Column, m: Column) -> Column:
         """An all-reduce of m bytes."""
-        return self._time(reduce_costs(self.network, self._ring(degree, stride), "auto"), m)
+        network = self._find_network("all_reduce")
+        return self._time(reduce_costs(network, self._ring(degree, stride), "auto"), m)
 
     def send(self, degree: Column, stride: Column, m: Column) -> Column:
         """m bytes to the next PE of a ring."""
-        path = find_path(self.network, self._ring(degree, stride))
+        path = find_path(self._find_network(), self._ring(degree, stride))
         return np.asarray(path.alpha + m * path.beta / self.rail)
 
     def exchange_all(self, degree: Column, stride: Column, m: Column, messages: Column) -> Column:
         """All-to-alls of m bytes a PE: inside nodes, and between them over all of their links."""
-        network, ring = self.network, self._ring(degree, stride)
-        q, h = ring.degree, count_in_node(network, ring)
-        latency = find_path(network, ring).alpha
-        # All PEs of a node leave it at once.
-        crowded = find_path(network, SpanningRing(q, ring.p, ring.p, ring.span)).beta
-        inside = messages * network.latency[0] + m / q / network.bandwidth[0] / self.rail
-        between = (np.ceil(q / h) - 1) * messages * latency
-        return np.asarray((h - 1) * inside + between + (q - h) / q * m * crowded / self.rail)
+        network, ring = self._find_network("all_to_all"), self._ring(degree, stride)
+        return np.asarray(time_all_to_all(network, ring, m, messages, self.rail))
+
+    def _find_network(self, *collectives: str) -> Network:
+        """The network, whose measured lines of these collectives count; where a machine's others
+        alone were measured, as its messages are."""
+        measured = self.network.measured
+        if not measured or any(name in measured for name in collectives):
+            return self.network
+        return self.network.list_lines("send")[0]
 
     def _time(self, costs: Costs, m: Column) -> Column:
         return np.asarray(time_fastest(costs, m / self.rail, self.one))

@@ -12,7 +12,7 @@ import jax
 
 from kernels.arrays import Cells, Flags
 from kernels.machine.network import Link, Network
-from kernels.machine.rings import Ring, count_chains, count_in_node, find_path
+from kernels.machine.rings import Ring, SpanningRing, count_chains, count_in_node, find_path
 from kernels.namespace import xp
 from kernels.options import Algorithm
 
@@ -57,14 +57,23 @@ def limit_to_first(costs: Costs, limited: Flags | bool) -> Costs:
     )
 
 
-def gather_costs(network: Network, ring: Ring, algorithm: Algorithm) -> Costs:
-    """List costs of an all-gather or reduce-scatter of `m` bytes, gathered size."""
+def gather_costs(
+    network: Network,
+    ring: Ring,
+    algorithm: Algorithm,
+    collective: str = "all_gather",
+) -> Costs:
+    """List costs of an all-gather or reduce-scatter of `m` bytes, gathered size.
+
+    Where only the other one was measured, its lines count: both take a ring's steps.
+    """
     by_ring, in_levels = _gather_by_ring(network, ring), _gather_in_levels(network, ring)
     match algorithm:
         case "two-level":
             return (in_levels,)
         case "auto":
-            lines = network.list_lines("all_gather")
+            names = sorted(("all_gather", "reduce_scatter"), key=lambda name: name != collective)
+            lines = next(filter(None, map(network.list_lines, names)), ())
             return tuple(_gather_as_measured(line, ring) for line in lines) or (by_ring, in_levels)
         case _:  # gathers have no tree
             return (by_ring,)
@@ -90,6 +99,28 @@ def _gather_as_measured(line: Network, ring: Ring) -> Cost:
 def _reduce_as_measured(line: Network, ring: Ring) -> Cost:
     """Return twice a ring's cost per byte with a tree's start-ups."""
     return Cost(_reduce_by_tree(line, ring).startup, 2 * _gather_by_ring(line, ring).beta)
+
+
+def time_all_to_all(
+    network: Network, ring: Ring, m: Cells, messages: Cells, share: Cells = 1.0
+) -> Cells:
+    """Compute seconds of `messages` all-to-alls of m bytes per PE in total.
+
+    Each PE sends to h-1 others in its node one by one, and to those beyond it over all links of the
+    node, which its PEs use at once. share: of the bandwidths, what messages reach.
+    """
+    lines = network.list_lines("all_to_all") or (network,)
+    return reduce(xp.minimum, (_send_to_all(line, ring, m, messages, share) for line in lines))
+
+
+def _send_to_all(network: Network, ring: Ring, m: Cells, messages: Cells, share: Cells) -> Cells:
+    """Compute (h-1)(alpha_0 + m/q beta_0) + (n-1) alpha + (q-h)/q m beta of all PEs of a node."""
+    q, h = ring.degree, count_in_node(network, ring)
+    latency = find_path(network, ring).alpha
+    crowded = find_path(network, SpanningRing(q, ring.p, ring.p, ring.span)).beta
+    inside = messages * network.latency[0] + m / q / network.bandwidth[0] / share
+    between = (xp.ceil(q / h) - 1) * messages * latency
+    return (h - 1) * inside + between + (q - h) / q * m * crowded / share
 
 
 def tree_costs(network: Network, ring: Ring, algorithm: Algorithm) -> Costs:

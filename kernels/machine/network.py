@@ -44,7 +44,8 @@ class Network:
     [samples/s]: per node. oversubscription [level]: bandwidth of its nodes' links over the
     bandwidth that leaves it. flow: largest share of a node's links that one flow can use. size:
     PEs of the machine. whole_gradients: gradients leave as one message, by rings. measured: lines
-    of `all_reduce` and `all_gather`; the fastest counts. Table III uses none of the fields from
+    by collective (`all_reduce`, `all_gather`, `reduce_scatter`, `all_to_all`), of which the fastest
+    counts; for layouts, of messages (`send`) as well. Table III uses none of the fields from
     input_rate on.
     """
 

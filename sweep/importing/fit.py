@@ -18,7 +18,12 @@ from grids.entries.systems import System
 from grids.inputs.layout_machine import read_network
 from grids.inputs.machine import build_lines
 from grids.models.layers import Floats
-from kernels.machine.library_collectives import gather_costs, reduce_costs, time_fastest
+from kernels.machine.library_collectives import (
+    gather_costs,
+    reduce_costs,
+    time_all_to_all,
+    time_fastest,
+)
 from kernels.machine.rings import Ring
 from kernels.namespace import use_numpy
 from sweep.importing.measurements import STEPS, Measurement
@@ -55,10 +60,16 @@ def predict(system: System, measurement: Measurement) -> Floats:
     network = replace(read_network(system), measured=lines)
     pes = np.float64(measurement.pes)
     sizes = np.array([row.size for row in measurement.samples])
-    costs = reduce_costs if measurement.collective == "all_reduce" else gather_costs
+    ring, one = Ring(pes, np.float64(1), pes), np.float64(1)
     with use_numpy():
-        found = costs(network, Ring(pes, np.float64(1), pes), "auto")
-        return np.asarray(time_fastest(found, sizes, np.float64(1)))
+        match measurement.collective:
+            case "all_to_all":
+                return np.asarray(time_all_to_all(network, ring, sizes, one))
+            case "all_reduce":
+                costs = reduce_costs(network, ring, "auto")
+            case name:
+                costs = gather_costs(network, ring, "auto", name)
+        return np.asarray(time_fastest(costs, sizes, one))
 
 
 def find_errors(system: System, measurement: Measurement) -> Floats:
@@ -195,8 +206,7 @@ def rate_run(system: System, run: Measurement) -> dict[str, Any]:
     errors = np.abs(find_errors(system, run))
     large = errors[np.array([row.size >= LARGE for row in run.samples])]
     level = system.levels[0 if run.pes <= system.pes_per_node else 1]
-    name = "all_reduce" if run.collective == "all_reduce" else "all_gather"
-    lines = getattr(level.collectives, name)
+    lines = getattr(level.collectives, run.collective)
     return {
         "log": run.where,
         "collective": run.collective,

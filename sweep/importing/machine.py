@@ -16,8 +16,9 @@ from sweep.importing.fit import fit_lines, rate_run, with_lines
 from sweep.importing.measurements import STEPS, Measurement, find_bus_factor
 from sweep.importing.topology import Topology
 
-# Collectives of a level, and the measured ones that each is fitted to.
-FITTED = {"all_reduce": ("all_reduce",), "all_gather": ("all_gather", "reduce_scatter")}
+# Whose lines stand for messages from PE to PE, the first that there is. An all-reduce comes last:
+# switches that reduce carry more than a link.
+AS_MESSAGES = ("all_gather", "reduce_scatter", "all_to_all", "all_reduce")
 # Stands in for a level until it is fitted.
 BLANK = Connection(latency=1e-6, bandwidth=1e9)
 MISSING = (
@@ -183,7 +184,7 @@ class _Builder:
             apart = "" if all(run.tool == "nccl-tests" for run in runs) else "; assumed: two nodes"
             self.tags[key] = f"measured: {', '.join(said)}{apart}"
             return _measure_plain(runs)
-        if any(self.list_runs(name, level, pes) for name in FITTED):
+        if any(self.list_runs(name, level, pes) for name in STEPS):
             return BLANK
         if len(like.levels) > level and self.given.like is not None:
             self.tags[key] = f"assumed: as {like.name}"
@@ -201,16 +202,14 @@ class _Builder:
     def is_lone(self, run: Measurement, pes: int) -> bool:
         """True if a run shows the path of one PE: a message, or a ring of one PE in each node."""
         alone = run.nodes > 1 and run.pes == run.nodes and pes > 1
-        return run.collective == "send" or (
-            alone and run.collective in ("all_reduce", "all_gather")
-        )
+        return run.collective == "send" or (alone and run.collective in STEPS)
 
     def list_runs(self, name: str, level: int, pes: int) -> list[Measurement]:
         """The runs that a collective of a level is fitted to."""
         return [
             run
             for run in self.evidence.runs
-            if run.collective in FITTED[name]
+            if run.collective == name
             and run.pes > 1
             and not self.is_lone(run, pes)
             and self.is_beyond(run, pes) == (level == 1)
@@ -220,7 +219,7 @@ class _Builder:
         """The system with its measured collectives, from the node up."""
         pes = system.pes_per_node
         for level, stated in enumerate(system.levels):
-            for name in FITTED:
+            for name in STEPS:
                 runs = self.list_runs(name, level, pes)
                 if not runs:
                     continue
@@ -243,8 +242,9 @@ class _Builder:
         levels = [*system.levels]
         collectives = levels[level].collectives
         assert collectives is not None  # what was left blank had runs to fit
-        name = "all_gather" if collectives.all_gather else "all_reduce"
-        lines = collectives.all_gather or collectives.all_reduce or ()
+        measured = collectives.model_dump()
+        name = next(name for name in AS_MESSAGES if measured[name])
+        lines = getattr(collectives, name)
         plain = {
             "latency": min(line.latency for line in lines),
             "bandwidth": max(line.bandwidth for line in lines),

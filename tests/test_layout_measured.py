@@ -1,0 +1,154 @@
+"""Layouts on a machine whose collectives were measured, against times written out by hand.
+
+Two levels: nodes of 8 PEs with 8 links. Of q PEs at stride s a ring's step takes alpha + m/q beta;
+beyond a node the 8 links serve as many rings as the stride has.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sweep
+from grids.entries.precision import RECIPES
+from grids.entries.systems import System
+from grids.entries.transformer_rates import FITTED
+from grids.entries.yamltext import format_entry
+from grids.inputs.layout_machine import read_network
+from grids.library import find
+from grids.models.transformers import read_transformer
+from kernels.layouts.exchanges import Exchanges
+from kernels.layouts.transformer import Training
+from kernels.namespace import use_numpy
+from sweep.cases.layout_words import parse_layout
+
+US, GB = 1e-6, 1e9
+M = 2.0**26
+SIZE, ONE = np.array([M]), np.array([1.0])
+RAIL = FITTED["rail"]  # the share of bandwidths that is reached where none was measured
+
+
+def line(latency, bandwidth):
+    return {"latency": latency * US, "bandwidth": bandwidth * GB}
+
+
+NODE = line(5, 400) | {
+    "name": "node",
+    "pes": 8,
+    "collectives": {
+        "all_reduce": [line(1, 480)],
+        "all_gather": [line(2, 360), line(1, 100)],
+        "reduce_scatter": [line(3, 300)],
+        "all_to_all": [line(4, 250)],
+    },
+}
+BEYOND = line(10, 40) | {
+    "name": "network",
+    "pes": 64,
+    "collectives": {
+        "all_reduce": [line(20, 45)],
+        "all_gather": [line(30, 40)],
+        "reduce_scatter": [line(35, 32)],
+        "all_to_all": [line(15, 20)],
+    },
+}
+
+
+@pytest.fixture(autouse=True)
+def in_numpy():
+    with use_numpy():
+        yield
+
+
+def make_system(*levels) -> System:
+    definition = find("system", "dgx-h100", Path()).definition()
+    changes = {"name": "measured", "levels": levels, "size": 64, "links_per_node": 8}
+    return System.from_definition(definition | changes)
+
+
+def make_exchanges(system: System) -> Exchanges:
+    """Of a run on 64 PEs: 8 in a node, 8 nodes."""
+    net = find("model", "llama2_7b", Path())
+    data = find("dataset", "pile", Path())
+    network, transformer = read_network(system), read_transformer(net, data)
+    training = Training(64, 2048, RECIPES["bf16"])
+    return Exchanges(transformer, parse_layout("tp8 dp8 mb1", 64), training, network, RAIL)
+
+
+@pytest.mark.parametrize(
+    ("name", "degree", "stride", "expected"),
+    [
+        ("gather", 8, 1, min(7 * (2 * US + M / 8 / 360e9), 7 * (1 * US + M / 8 / 100e9))),
+        # Two nodes by levels: (n-1) and (h-1) start-ups; 8 links of 40 GB/s carry one ring.
+        ("gather", 16, 1, 30 * US + 7 * 2 * US + 15 / 16 * M / 320e9),
+        ("scatter", 8, 1, 7 * (3 * US + M / 8 / 300e9)),
+        ("scatter", 4, 8, 3 * (35 * US + M / 4 / 32e9)),
+        # A tree's start-ups: 2 (h-1) in a node, 2 ceil(log2 n) beyond it.
+        ("reduce", 8, 1, 2 * 7 * (1 * US + M / 8 / 480e9)),
+        ("reduce", 4, 8, 2 * 2 * 20 * US + 2 * 3 / 4 * M / 45e9),
+        ("reduce", 64, 1, 2 * (7 * US + 3 * 20 * US) + 2 * 63 / 64 * M / 360e9),
+        # What messages reach was measured: no share of it is left out.
+        ("send", 2, 1, 5 * US + M / 400e9),
+        ("send", 2, 8, 10 * US + M / 40e9),
+    ],
+)
+def test_measured_lines_count(name, degree, stride, expected):
+    exchanges = make_exchanges(make_system(NODE, BEYOND))
+    columns = (np.array([value]) for value in (degree, stride, M))
+    assert getattr(exchanges, name)(*columns) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("degree", "expected"),
+    [
+        (8, 7 * (4 * US + M / 8 / 250e9)),
+        (16, 7 * (4 * US + M / 16 / 250e9) + 15 * US + 8 / 16 * M / 20e9),
+    ],
+)
+def test_all_to_all_by_its_lines(degree, expected):
+    exchanges = make_exchanges(make_system(NODE, BEYOND))
+    found = exchanges.exchange_all(np.array([degree]), np.array([1]), SIZE, ONE)
+    assert found == pytest.approx(expected, rel=1e-12)
+
+
+def test_levels_without_measurements_reach_a_share():
+    plain = {key: value for key, value in BEYOND.items() if key != "collectives"}
+    exchanges = make_exchanges(make_system(NODE, plain))
+    two, eight = np.array([2]), np.array([8])
+    assert exchanges.send(two, ONE, SIZE) == pytest.approx(5 * US + M / 400e9, rel=1e-12)
+    assert exchanges.send(two, eight, SIZE) == pytest.approx(10 * US + M / (40e9 * RAIL), rel=1e-12)
+    gathered = 7 * (10 * US + M / 8 / (40e9 * RAIL))
+    assert exchanges.gather(eight, eight, SIZE) == pytest.approx(gathered, rel=1e-12)
+
+
+def test_what_was_not_measured_runs_as_messages():
+    """Without lines of its own, an all-gather takes the level's latency and bandwidth."""
+    node = NODE | {"collectives": {"all_reduce": [line(1, 480)]}}
+    exchanges = make_exchanges(make_system(node, BEYOND))
+    eight = np.array([8])
+    expected = 7 * (5 * US + M / 8 / 400e9)
+    assert exchanges.gather(eight, ONE, SIZE) == pytest.approx(expected, rel=1e-12)
+    assert exchanges.scatter(eight, ONE, SIZE) == pytest.approx(expected, rel=1e-12)
+    assert exchanges.exchange_all(eight, ONE, SIZE, ONE) == pytest.approx(expected, rel=1e-12)
+
+
+def test_fit_takes_the_measured_lines(tmp_path):
+    """Tensor parallelism of Llama 2 7B: in each of 32 blocks two gathers and two scatters."""
+    path = tmp_path / "measured.yaml"
+    path.write_text(format_entry(make_system(NODE, BEYOND), "of a test"))
+    answer = sweep.fit(
+        "llama2_7b",
+        32,
+        system=str(path),
+        global_batch=32,
+        length=2048,
+        layout="tp8 dp4 mb1 sp",
+        by="time",
+    )
+    m = 2048 * 4096 * 2  # bytes of a sequence's activations
+    gather, scatter = 7 * (2 * US + m / 8 / 360e9), 7 * (3 * US + m / 8 / 300e9)
+    (layout,) = answer["layouts"]
+    times = layout["time"]
+    assert times is not None
+    expected = 8 * 32 * 4 * (gather + scatter)  # micro-batches, blocks, two forward, two backward
+    assert times["terms"]["tensor_exchange"] == pytest.approx(expected, rel=1e-9)
