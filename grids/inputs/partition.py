@@ -19,6 +19,8 @@ Flags = NDArray[np.bool_]
 
 # Sums of the same layers differ by rounding only; no physical difference is this small.
 SLACK = 1 + 1e-9
+# Far above what rounds: no bound is left out.
+MARGIN = 1 + 1e-6
 # Longest stage over the least possible one, if cuts then carry less.
 BALANCE = 1.05
 # Partitions kept, in int16: 0.5 MB each for 514 layers.
@@ -54,9 +56,12 @@ def _find_stage_ends(
 
 
 def _find_least_bounds(prefix: Floats, stages: Integers) -> Floats:
-    """Find the least bound for each number of stages, by one binary search over all sums."""
-    # The least bound is one of G (G + 1) / 2 sums: 132,355 for 514 layers, searched in 18 steps.
-    sums = np.unique((prefix[None, :] - prefix[:, None])[np.triu_indices(prefix.size, k=1)])
+    """Find the least bound for each number of stages, by one binary search over sums of layers."""
+    # Of the G (G + 1) / 2 sums, a bound is at least an equal share, and at most that and the
+    # longest layer: of 132,355 sums for 514 layers in four stages, 1 % to sort.
+    sums = prefix[None, :] - prefix[:, None]
+    least, most = prefix[-1] / stages.max(), prefix[-1] / stages.min() + np.diff(prefix).max()
+    sums = np.unique(sums[(sums >= least / MARGIN) & (sums <= most * MARGIN)])
     least = _find_first(sums.size, stages.size, lambda number: _fits(prefix, sums[number], stages))
     return np.asarray(sums[least])
 

@@ -82,7 +82,7 @@ def _flatten(tree: Tree, shape: tuple[int, ...], choices: int) -> Tree:
         if array.ndim < rank:  # one value per level, for all cells
             return array.reshape(*array.shape, *[1] * (choices + 1))
         leading, cells = array.shape[: array.ndim - rank], array.shape[array.ndim - rank :]
-        if math.prod(cells) > 1:
+        if cells != shape and math.prod(cells) > 1:
             array = np.broadcast_to(array, leading + shape)
         return array.reshape(*leading, math.prod(array.shape[len(leading) :]))
 

@@ -104,19 +104,24 @@ FEATURES: dict[str, Feature] = {**FACTS, **INPUTS, **STRATEGY, **OUTER_LINKS, **
 
 def describe_rows(grid: Grid, problem: "Problem", strategy: int, draw: "Draw") -> dict[str, Floats]:
     """Return all features [slice] under one strategy, by name."""
-    case = draw.tables.points[strategy].case
-    varying = {
-        "pe": draw.columns["pe"],
-        **_describe_inputs(case, draw),
-        **_describe_strategy(grid.strategies[strategy], case, draw),
-    }
+    varying = describe_slices(grid, strategy, draw)
     constant = {
-        name: np.full(len(draw), value) for name, value in _describe_problem(grid, problem).items()
+        name: np.full(len(draw), value) for name, value in describe_problem(grid, problem).items()
     }
     return {name: constant[name] if name in constant else varying[name] for name in FEATURES}
 
 
-def _describe_problem(grid: Grid, problem: "Problem") -> dict[str, float]:
+def describe_slices(grid: Grid, strategy: int, draw: "Draw") -> dict[str, Floats]:
+    """Return the features [slice] that differ within a problem, under one strategy."""
+    case = draw.tables.points[strategy].case
+    return {
+        "pe": draw.columns["pe"],
+        **_describe_inputs(case, draw),
+        **_describe_strategy(grid.strategies[strategy], case, draw),
+    }
+
+
+def describe_problem(grid: Grid, problem: "Problem") -> dict[str, float]:
     """Return the features that are equal in all slices of a problem."""
     model, dataset, system = problem
     workload = grid.workload(model, dataset, system)

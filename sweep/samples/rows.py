@@ -16,7 +16,7 @@ from sweep.cube.variables import find_allowed, join_limits
 from sweep.samples.columns import name_slope
 from sweep.samples.draw import Draw, draw_slices, make_tables
 from sweep.samples.edges import Shares, move_to_edges
-from sweep.samples.features import describe_rows
+from sweep.samples.features import describe_problem, describe_slices
 from sweep.samples.space import Problem, SampleSpace
 from sweep.samples.splits import name_label
 
@@ -74,7 +74,7 @@ def make_rows(space: SampleSpace, chunk: Chunk, request: Request) -> Columns:
     drawn = draw_slices(space, tables, problem, seed, chunk.first, chunk.size)
     draw, origin = move_to_edges(space, drawn, problem, (seed, chunk.first), request.shares)
     parts = [
-        _label_strategy(space, problem, strategy, points, draw, request) | {"origin": origin}
+        _label_strategy(space, strategy, points, draw, request) | {"origin": origin}
         for strategy, points in enumerate(tables.points)
     ]
     numbers = np.repeat(chunk.number + chunk.first + np.arange(chunk.size), len(parts))
@@ -82,18 +82,25 @@ def make_rows(space: SampleSpace, chunk: Chunk, request: Request) -> Columns:
     # In the very last slice some strategies may exceed the requested number of rows.
     kept = within & (numbers * len(parts) + np.arange(numbers.size) % len(parts) < request.rows)
     columns = {name: np.stack([part[name] for part in parts], 1).ravel() for name in parts[0]}
-    return {name: column[kept] for name, column in ({"slice": numbers} | columns).items()}
+    rows = {name: column[kept] for name, column in ({"slice": numbers} | columns).items()}
+    # More than half of the columns: made once, not under every strategy.
+    constant = _label_problem(space, problem) | describe_problem(space.grid, problem)
+    return rows | {name: np.full(len(rows["slice"]), value) for name, value in constant.items()}
+
+
+def _label_problem(space: SampleSpace, problem: Problem) -> dict[str, str]:
+    labels = zip(space.grid.labels.items(), problem, strict=False)
+    return {name_label(dim): names[index] for (dim, names), index in labels}
 
 
 def _label_strategy(
     space: SampleSpace,
-    problem: Problem,
     strategy: int,
     points: Points,
     draw: Draw,
     request: Request,
 ) -> Columns:
-    """Make the columns of all slices under one strategy."""
+    """Make the columns of all slices under one strategy that differ within the problem."""
     parameters = space.inputs if request.gradients else ()
     answers, slopes, kinks = fetch(
         label_points(
@@ -105,10 +112,9 @@ def _label_strategy(
             marked=request.marked and request.gradients,
         )
     )
-    labels = zip(space.grid.labels.items(), (*problem, strategy), strict=True)
     return {
-        **{name_label(dim): np.full(len(draw), names[index]) for (dim, names), index in labels},
-        **describe_rows(space.grid, problem, strategy, draw),
+        "strategy": np.full(len(draw), space.grid.labels["strategy"][strategy]),
+        **describe_slices(space.grid, strategy, draw),
         **_read_answers(answers),
         **{
             name_slope(target, parameter): np.asarray(slope, np.float32)

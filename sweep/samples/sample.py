@@ -29,6 +29,9 @@ LEAVE_OUT: dict[str, Callable[[Columns], Any]] = {
     "kinks": lambda rows: rows["near_kink"],
 }
 MOST_ROWS = 10**10
+# Rows that are divided among files at once: 510 chunks of 98 rows each took 36.6 instead
+# of 25.0 s of CPU for 50,000 rows.
+JOINED = 2**13
 # Called with the number of new rows.
 Advance = Callable[[int], None]
 
@@ -123,7 +126,7 @@ def _write(
     listed = [column.facts for column in columns]
     texts = write_texts({f"paradl_{key}": fact for key, fact in facts.items()})
     texts["paradl_columns"] = json.dumps(listed)
-    kept = (_leave_rows_out(rows, leave_out) for rows in chunks)
+    kept = (_leave_rows_out(rows, leave_out) for rows in _join(chunks))
     divided = (rows | splits.divide(rows) for rows in kept)
     summary = write_rows(folder / "data", divided, columns, texts, splits.names)
     if not summary.rows:
@@ -161,6 +164,23 @@ def _describe(
         "versions": list_versions(),
         "spec": space.describe(),
     }
+
+
+def _join(chunks: Iterator[Columns]) -> Iterator[Columns]:
+    """Yield the same rows in chunks of at least `JOINED`; the last one may have fewer."""
+    waiting, count = list[Columns](), 0
+    for rows in chunks:
+        waiting.append(rows)
+        count += len(rows["slice"])
+        if count >= JOINED:
+            yield _concatenate(waiting)
+            waiting, count = [], 0
+    if waiting:
+        yield _concatenate(waiting)
+
+
+def _concatenate(chunks: Sequence[Columns]) -> Columns:
+    return {name: np.concatenate([rows[name] for rows in chunks]) for name in chunks[0]}
 
 
 def _leave_rows_out(rows: Columns, kinds: Sequence[str]) -> Columns:
