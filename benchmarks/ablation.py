@@ -14,14 +14,13 @@ from scipy.stats import t as student
 
 from benchmarks.effort import Effort
 from benchmarks.report import Report, Row, at_least
-from grids.entries.calibration import CALIBRATED
+from grids.entries.calibration import ASSUMED, CALIBRATED
 from grids.models.layers import Floats
 from grids.names import CATALOGUE
 from kernels.machine.software import Software
 from sweep.calibration.cross_validation import LARGEST, SERIES, leave_out, predict_fitted
 from sweep.calibration.fit import FREEDOM
 from sweep.calibration.model_error import (
-    DEFAULT,
     Residuals,
     find_model_error,
     find_residuals,
@@ -110,7 +109,7 @@ def leave_all_out(
     residuals = find_residuals(observations, leave_out(observations, schemes, frozen))
     error = find_model_error(residuals)
     all_runs = np.ones(len(observations), bool)
-    fitted = calibrate_machine(observations, all_runs, DEFAULT, frozen=frozen)
+    fitted = calibrate_machine(observations, all_runs, ASSUMED, frozen=frozen)
     fit_residuals = find_residuals(observations, predict_fitted(observations, fitted))
     judged = residuals.select(np.isin(residuals.schemes, JUDGED))
     counted = observations.counted[:, judged.rows]

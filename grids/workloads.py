@@ -35,7 +35,7 @@ def make_workload(
     seconds = _look_up_seconds(spec, model, data, system)
     profile = None if seconds is None else find_profile(spec, model, data, system)
     calibrated = None
-    if calibration is not None:
+    if calibration is not None and calibration.parameters:  # else it has layouts only
         # For a model without runs, a profile is more certain than the roofline.
         measured, kinds = seconds is not None, table.multipliers
         calibrated = Calibrated(
@@ -51,6 +51,7 @@ def make_workload(
         profile,
         convergence=law,
         origin=(model, data),
+        layout_time=calibration.layouts if calibration else None,
     )
 
 

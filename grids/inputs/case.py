@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grids.convergence.entry import Convergence
+from grids.entries.calibration import LayoutTime
 from grids.entries.datasets import Dataset
 from grids.entries.precision import PRECISIONS
 from grids.entries.strategies import Strategy
@@ -58,7 +59,7 @@ class Workload:
     layers that a group splits, None for each strategy's default. calibrated: fit to the machine's
     runs, if any. profile: how `seconds` were measured; None for Table III, which ignores batch.
     convergence: epochs to a target. placed: groups whose layers were placed on devices. origin:
-    the network and the data set themselves.
+    the network and the data set themselves. layout_time: a calibration of transformers' layouts.
     """
 
     table: LayerTable
@@ -71,6 +72,7 @@ class Workload:
     convergence: Convergence | None = None
     placed: PlacedGroups = NO_GROUPS
     origin: tuple[Any, Dataset] | None = None
+    layout_time: LayoutTime | None = None
 
     @cached_property
     def transformer(self) -> Transformer:
@@ -168,7 +170,8 @@ def lay_out(
     assert workload.origin
     samples, values = workload.origin[1], _look_up(strategy, axes, settings)
     net, system = workload.transformer, workload.system
-    return LayoutSpace(net, samples, system, strategy, values, settings)
+    slowdown = workload.layout_time.factor if workload.layout_time else 1.0
+    return LayoutSpace(net, samples, system, strategy, values, settings, slowdown)
 
 
 def build_groups(

@@ -34,6 +34,7 @@ from kernels.batches import global_batch, iterations
 from kernels.configuration.run import Run
 from kernels.layouts.answers import LayoutAnswers, add_seconds, answer_layouts
 from kernels.layouts.enumerate import list_candidates
+from kernels.layouts.rates import Rates
 from kernels.layouts.transformer import COLUMNS, Layouts, Transformer
 from kernels.names.flags import FORBIDS, Limit
 from kernels.names.parallelisms import TRANSFORMERS
@@ -57,6 +58,7 @@ class LayoutSpace:
     strategy: Strategy
     values: Values
     settings: Settings
+    slowdown: float = 1.0
 
     @property
     def length(self) -> int:
@@ -177,8 +179,13 @@ class LayoutSpace:
         training = make_training(
             self.system, self.net, self.length, self.strategy.schedule, given.get("reserved")
         )
+        rates, network = self.read_rates(given), read_network(self.system, given)
+        return answer_layouts(self.net, layouts, training, rates, network)
+
+    def read_rates(self, given: Mapping[str, float]) -> Rates:
+        """The calibrated rates of a PE with some parameters in the place of the system's."""
         rates = read_machine(self.system, find_recipe(self.system), given)
-        return answer_layouts(self.net, layouts, training, rates, read_network(self.system, given))
+        return replace(rates, slowdown=self.slowdown)
 
     def flag(
         self, answers: LayoutAnswers, layouts: Layouts, cell: Numbers, exists: NDArray[np.bool_]

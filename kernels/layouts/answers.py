@@ -59,7 +59,7 @@ def time_layouts(
     # No single one: numpy adds the terms of a column alone in another order than those of many.
     rows = np.zeros(2, int) if len(layouts) == 1 else np.arange(len(layouts))
     terms = time_iteration(net, layouts.select(rows), training, rates, network)
-    return np.stack([terms[name][: len(layouts)] for name in TERMS])
+    return np.stack([terms[name][: len(layouts)] for name in TERMS]) * rates.slowdown
 
 
 def add_seconds(seconds: Column) -> tuple[Column, Column]:

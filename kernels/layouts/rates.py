@@ -15,7 +15,8 @@ class Rates:
     rail: share of a link's bandwidth. hidden_gradients, hidden_weights: share of the passes that
     may hide these. launch, expert_launch [s]: the host's time to launch a layer, and an expert's
     kernels, forward and backward. pause [s]: of an iteration. straggling: share by which each
-    doubling of the PEs slows an iteration down.
+    doubling of the PEs slows an iteration down. slowdown: measured times over those of all other
+    rates, by a calibration.
     """
 
     peak: float
@@ -34,3 +35,4 @@ class Rates:
     expert_launch: float = 0.0
     pause: float = 0.0
     straggling: float = 0.0
+    slowdown: float = 1.0

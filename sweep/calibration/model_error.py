@@ -18,7 +18,7 @@ from jax import Array
 from numpy.typing import NDArray
 from scipy.optimize import Bounds, minimize
 
-from grids.entries.calibration import ModelError
+from grids.entries.calibration import ASSUMED, ModelError
 from grids.models.layers import Floats
 from kernels.compiled import compiled
 from kernels.configuration.case import Case
@@ -31,14 +31,10 @@ from sweep.calibration.fit import FREEDOM, log_times
 from sweep.calibration.observations import Mask, Observations
 from sweep.measured.runs import PARTS
 
-# Medians and spreads of the priors; a machine without left-out runs keeps the medians.
-PRIOR = {
-    "serial": (0.04, 0.5),
-    "group": (0.12, 0.5),
-    "reduce": (0.12, 0.5),
-    "exchange": (0.2, 0.5),
-    "unseen": (0.7, 0.6),
-    "distance": (0.2, 0.8),
+# Spreads of the priors, whose medians are `ASSUMED`; a machine without left-out runs keeps these.
+SPREADS = dict.fromkeys(("serial", "group", "reduce", "exchange"), 0.5) | {
+    "unseen": 0.6,
+    "distance": 0.8,
 }
 SCALES = ("serial", "group", "reduce", "exchange")
 ERRORS = ("whole", "group", "reduce", "exchange")  # the names of SCALES in an uncertainty
@@ -60,7 +56,6 @@ WIDENED = {
     "largest scales": ("distance",),
     "all but one scale": ("distance",),
 }
-DEFAULT = ModelError(**{name: median for name, (median, _) in PRIOR.items()})
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +168,8 @@ def _find_share(within: Floats) -> float:
 
 
 def _find_most_probable(residuals: Residuals) -> ModelError:
-    median, width = np.array(list(PRIOR.values())).T
+    width = np.array(list(SPREADS.values()))
+    median = np.array([getattr(ASSUMED, name) for name in SPREADS])
     measured = np.isfinite(residuals.off)
     # A run that several schemes leave out must not count several times.
     times = (residuals.rows.size / max(1, np.unique(residuals.rows).size)) ** 0.5
@@ -184,7 +180,7 @@ def _find_most_probable(residuals: Residuals) -> ModelError:
         student = (FREEDOM + 1) / 2 * away + np.log(scale)
         return float(np.sum(np.square((at - np.log(median)) / width)) / 2 + student.sum() / times)
 
-    low, high = np.log(np.outer(BOUNDS, np.ones(len(PRIOR))))
+    low, high = np.log(np.outer(BOUNDS, np.ones(len(SPREADS))))
     # Powell needs no slopes: with finite differences, TNC stopped a few percent off the mode.
     best = minimize(
         surprise,
@@ -197,7 +193,7 @@ def _find_most_probable(residuals: Residuals) -> ModelError:
 
 
 def _name_scales(logs: Floats) -> ModelError:
-    return ModelError(**dict(zip(PRIOR, np.exp(logs).tolist(), strict=True)))
+    return ModelError(**dict(zip(SPREADS, np.exp(logs).tolist(), strict=True)))
 
 
 def _vary_errors(case: Case) -> list[Case]:

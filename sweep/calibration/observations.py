@@ -122,7 +122,7 @@ def observe(runs: Sequence[MeasuredRun], system: str) -> Observations:
         if identify_case(run) not in known:
             known[identify_case(run)] = _evaluate_run(run, conditions)
     rows = [known[identify_case(run)] for run in runs]
-    _expect_one_system(runs, [row.system.name for row in rows])
+    expect_one_system(runs, [row.system.name for row in rows])
     _expect_one_network(runs, [row.model for row in rows])
     return Observations(
         system=rows[0].system,
@@ -157,7 +157,8 @@ def apply_parameters(
     )
 
 
-def _expect_one_system(runs: Sequence[MeasuredRun], systems: list[str]) -> None:
+def expect_one_system(runs: Sequence[MeasuredRun], systems: Sequence[str]) -> None:
+    """Raise InputError if a run's system, by its name, is another than the first's."""
     for run, system in zip(runs, systems, strict=True):
         if system != systems[0]:
             raise InputError(

@@ -17,6 +17,11 @@ HEAD = (
 )
 # These numbers have four significant digits, all others three.
 FINE = ("value", "factor", "profile_factor", "profile_spread", "roofline_factor", "roofline_spread")
+# Keys of a file whose runs were all of layouts.
+WITHOUT_PARAMETERS = (
+    *("name", "title", "source", "system", "oracle", "precision", "software"),
+    *("layouts", "accuracy"),
+)
 
 
 def write(file: CalibrationFile, path: Path) -> None:
@@ -27,11 +32,15 @@ def write(file: CalibrationFile, path: Path) -> None:
 def format_file(file: CalibrationFile) -> str:
     """Return the file's text."""
     values = {key: _round(key, part) for key, part in file.definition().items()}
-    for parameter in values["parameters"].values():
-        if parameter["determined"]:
-            del parameter["determined"]
-    # Adding 0 turns -0 into 0.
-    values["correlation"] = [[round(number, 2) + 0.0 for number in row] for row in file.correlation]
+    if not file.parameters:  # runs of layouts alone say nothing about the rest
+        values = {key: value for key, value in values.items() if key in WITHOUT_PARAMETERS}
+    else:
+        # Adding 0 turns -0 into 0.
+        lines = [[round(number, 2) + 0.0 for number in row] for row in file.correlation]
+        values["correlation"] = lines
+        for parameter in values["parameters"].values():
+            if parameter["determined"]:
+                del parameter["determined"]
     return format_entry(file, HEAD, values, dict(_explain_parameters(file)))
 
 

@@ -18,6 +18,9 @@ def list_intervals(grid: Grid, answer: Answer) -> dict[str, Any]:
     if answer.spread is None:
         return {"calibration": None, "intervals": None, "extrapolation": []}
     calibration = grid.calibrations.get(grid.systems[0].name)
+    laid = grid.strategies[0].laid
+    if calibration and not (calibration.layouts if laid else calibration.parameters):
+        calibration = None  # its runs were of the other kind
     compute, communication = answer.compute, answer.communication
     times = {
         "iteration_time": (compute + communication, answer.spread.total),

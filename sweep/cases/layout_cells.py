@@ -10,9 +10,7 @@ from grids.grid import Grid, Index
 from grids.inputs.case import lay_out
 from grids.inputs.layout_machine import (
     KNOWN,
-    find_recipe,
     make_training,
-    read_machine,
     read_network,
 )
 from grids.inputs.layouts import LayoutSpace
@@ -135,8 +133,7 @@ class LayoutCell:
         rates = self.rates
         if given:
             both = {name: self.read_parameter(name) for name in ("peak_flops", "memory_bandwidth")}
-            system = self.space.system
-            rates = read_machine(system, find_recipe(system), both | given)
+            rates = self.space.read_rates(both | given)
         answers = answer_layouts(self.space.net, self.layout, self.training, rates, network)
         return float(answers.seconds.sum())
 
@@ -150,11 +147,11 @@ def find_cell(
     given = {name: float(space.flatten(name)[0]) for name in KNOWN if name in space.values}
     columns = {name: np.ravel(case.columns[name]) for name in COLUMNS}
     layout = Layouts(**columns, batch=np.ravel(case.run.global_batch).astype(int))
-    system, recipe = space.system, find_recipe(space.system)
+    system = space.system
     training = make_training(
         system, space.net, space.length, space.strategy.schedule, given.get("reserved")
     )
     training = replace(training, batch=int(layout.batch[0]) if layout.batch is not None else 0)
-    rates = read_machine(system, recipe, given)
+    rates = space.read_rates(given)
     limit = int(np.ravel(case.answer.limit)[0])
     return LayoutCell(space, layout, training, rates, read_network(system, given), limit)

@@ -13,8 +13,9 @@ import numpy as np
 
 from grids.reading.units import format_quantity
 from kernels.machine.software import LARGE_MESSAGE
+from kernels.names.layout_terms import EVERY_TERM
 from kernels.names.parallelisms import KINDS
-from kernels.names.terms import TERMS, Part
+from kernels.names.terms import Part
 from sweep.cells.configuration import ONLY
 from sweep.measured.deviations import Deviation, compare_part, find_deviation
 from sweep.measured.predicted_runs import PredictedRun
@@ -56,7 +57,7 @@ def _select_terms(run: PredictedRun, part: str) -> dict[str, float]:
     return {
         name: value or 0.0
         for name, value in run.answer["terms"].items()
-        if TERMS[name].part in PARTS[part]
+        if EVERY_TERM[name].part in PARTS[part]
     }
 
 
@@ -124,8 +125,9 @@ def _find_split(run: PredictedRun) -> Literal["rows", "weights"] | None:
     With a split, compute may shrink by less than p2, and messages of the group pass through host
     memory (docs/accuracy.md).
     """
-    parts = run.grid.strategies[0].parts
-    return KINDS[parts[0]].splits if len(parts) == 1 else None
+    strategy = run.grid.strategies[0]
+    divided = len(strategy.parts) == 1 and not strategy.laid
+    return KINDS[strategy.parts[0]].splits if divided else None
 
 
 def _suspect_division(run: PredictedRun, deviation: Deviation, group: int) -> str:
@@ -177,7 +179,9 @@ def _suspect_communication(
 def _suspect_log_files(run: PredictedRun) -> str | None:
     """Blame log files if they are a good part of the predicted communication."""
     # Checked before congestion, since both grow with PEs; log files do so inside groups only.
-    share = _select_terms(run, "comm")["log_files"] / (run.answer["comm_time"] or math.inf)
+    # Layouts have no such term.
+    opened = _select_terms(run, "comm").get("log_files", 0.0)
+    share = opened / (run.answer["comm_time"] or math.inf)
     if share < LOGGED:
         return None
     return (

@@ -116,7 +116,8 @@ def _print_calibration(calibration: CalibrationFile, parameters: list[dict[str, 
         for scheme, accuracy in calibration.accuracy.items()
     ]
     print_table(accuracies, "Accuracy, and share within 80% intervals, of runs left out")
-    print_table(parameters, "Parameters: value and spread of its logarithm")
+    if parameters:
+        print_table(parameters, "Parameters: value and spread of its logarithm")
 
 
 def _list_parameters(calibration: CalibrationFile) -> list[dict[str, Any]]:

@@ -8,10 +8,9 @@ import pytest
 from measured_runs import predict_rows
 
 import sweep
-from grids.entries.calibration import STAGED, CalibrationFile, list_priors
+from grids.entries.calibration import ASSUMED, STAGED, CalibrationFile, list_priors
 from grids.library import find
 from grids.reading.errors import InputError
-from sweep.calibration import model_error
 from sweep.calibration.write import format_file
 from sweep.cli.main import main as run_command
 from sweep.show.comparison import show_calibration
@@ -77,7 +76,7 @@ def test_it_says_what_it_was_made_of(calibrated) -> None:
 
 
 def test_without_cross_validation_errors_are_assumed(calibrated, capsys) -> None:
-    assert calibrated.error == model_error.DEFAULT
+    assert calibrated.error == ASSUMED
     show_calibration(calibrated, "table")
     shown = capsys.readouterr().out
     assert "nothing (fit)" in shown

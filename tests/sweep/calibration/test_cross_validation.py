@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import sweep
-from grids.entries.calibration import CalibrationFile
+from grids.entries.calibration import ASSUMED, CalibrationFile
 from kernels.names.stored import PERCENTILES
 from sweep.calibration.cross_validation import FITTED, leave_out, list_folds, predict_fitted
-from sweep.calibration.model_error import DEFAULT, find_residuals, rate_schemes
+from sweep.calibration.model_error import find_residuals, rate_schemes
 from sweep.calibration.posterior import calibrate_machine
 from sweep.measured.accuracy import rate_prediction
 from sweep.measured.runs import PARTS
@@ -15,7 +15,7 @@ from sweep.measured.runs import PARTS
 
 @pytest.fixture(scope="module")
 def calibrated(observed, dozen) -> CalibrationFile:
-    return calibrate_machine(observed(dozen), np.ones(12, bool), DEFAULT)
+    return calibrate_machine(observed(dozen), np.ones(12, bool), ASSUMED)
 
 
 def list_held(observations, scheme) -> list[list[str]]:
@@ -87,20 +87,20 @@ def test_what_is_joined_is_told_apart(observed, dozen, calibrated) -> None:
         alone = find_residuals(observations, one)
         part = both.select(both.schemes == scheme)
         np.testing.assert_allclose(part.off, alone.off)
-        np.testing.assert_allclose(part.spread(DEFAULT), alone.spread(DEFAULT))
+        np.testing.assert_allclose(part.spread(ASSUMED), alone.spread(ASSUMED))
 
 
 def rate_fit(observations) -> dict[str, float]:
     """Accuracies of a calibration of all runs."""
-    file = calibrate_machine(observations, np.ones(len(observations), bool), DEFAULT)
+    file = calibrate_machine(observations, np.ones(len(observations), bool), ASSUMED)
     residuals = find_residuals(observations, predict_fitted(observations, file))
-    return rate_schemes(residuals, DEFAULT)[FITTED]
+    return rate_schemes(residuals, ASSUMED)[FITTED]
 
 
 def test_accuracy_is_as_compare_counts_it(observed, dozen, calibrated) -> None:
     observations = observed(dozen)
     residuals = find_residuals(observations, predict_fitted(observations, calibrated))
-    table = rate_schemes(residuals, DEFAULT)[FITTED]
+    table = rate_schemes(residuals, ASSUMED)[FITTED]
     predicted = observations.seconds / np.exp(residuals.off)
     for part, ours, seconds in zip(PARTS, predicted, observations.seconds, strict=True):
         each = [
@@ -120,7 +120,7 @@ def test_spreads_of_left_out_runs_are_those_of_predictions(observed, dozen, cali
     """A fitted calibration's, as `predict` tells them: 12 runs at once are as one by one."""
     observations = observed(dozen)
     residuals = find_residuals(observations, predict_fitted(observations, calibrated))
-    sigma = residuals.spread(DEFAULT)
+    sigma = residuals.spread(ASSUMED)
     for n, run in enumerate(observations.runs):
         told = sweep.predict(
             run.model,

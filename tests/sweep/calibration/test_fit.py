@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 from measured_runs import predict_rows, set_parameters
 
-from grids.entries.calibration import CALIBRATED, CalibrationFile, SerialTime, list_priors
+from grids.entries.calibration import ASSUMED, CALIBRATED, CalibrationFile, SerialTime, list_priors
 from kernels.compiled import compiled
 from sweep.calibration.fit import PROFILE, fit, log_times
-from sweep.calibration.model_error import DEFAULT
 from sweep.calibration.observations import Mask, Observations, apply_parameters
 from sweep.calibration.posterior import calibrate_machine
 from sweep.errors import RunError
@@ -86,7 +85,7 @@ def sixty() -> list[dict[str, str]]:
 def calibrated(observed, sixty) -> CalibrationFile:
     """The calibration by all of them."""
     observations = observed(sixty)
-    return calibrate_machine(observations, use_all(observations), DEFAULT)
+    return calibrate_machine(observations, use_all(observations), ASSUMED)
 
 
 def test_sixty_runs_tell_all_parameters(calibrated) -> None:
@@ -106,7 +105,7 @@ def test_seven_runs_tell_what_they_can(observed, sixty) -> None:
     """And predict themselves, with the priors' word for the rest."""
     observations = observed(sixty)
     train = np.array([each in SEVEN for each in SIXTY])
-    file = calibrate_machine(observations, train, DEFAULT)
+    file = calibrate_machine(observations, train, ASSUMED)
     for name, each in file.parameters.items():
         assert abs(math.log(each.value / TRUE[name])) < 1.5 * each.spread, name
         assert each.spread <= PRIORS[name].spread * 1.001, name
@@ -119,7 +118,7 @@ def test_seven_runs_tell_what_they_can(observed, sixty) -> None:
 
 def test_what_no_run_tells_stays_at_its_prior(observed, data_only) -> None:
     observations = observed(data_only)
-    file = calibrate_machine(observations, use_all(observations), DEFAULT)
+    file = calibrate_machine(observations, use_all(observations), ASSUMED)
     assert file.parameters["flow"].determined
     for name, prior in PRIORS.items():
         if name not in DATA_TELLS:
@@ -132,7 +131,7 @@ def test_what_no_run_tells_stays_at_its_prior(observed, data_only) -> None:
 def test_totals_alone_are_enough(observed, sixty) -> None:
     """A serial time is then told apart from the communication by its growth with p."""
     observations = observed([row | {"comp_s": "", "comm_s": ""} for row in sixty])
-    file = calibrate_machine(observations, use_all(observations), DEFAULT)
+    file = calibrate_machine(observations, use_all(observations), ASSUMED)
     np.testing.assert_allclose(
         predict_totals(observations, file), observations.seconds[0], rtol=0.03
     )
@@ -142,7 +141,7 @@ def test_totals_alone_are_enough(observed, sixty) -> None:
 def test_one_run_moves_little(observed, dozen) -> None:
     observations = observed(dozen)
     only = np.arange(len(observations)) == 0
-    file = calibrate_machine(observations, only, DEFAULT)
+    file = calibrate_machine(observations, only, ASSUMED)
     assert list(file.serial) == ["resnet50"]
     assert file.serial["resnet50"].spread < PROFILE
     assert [each.strategy for each in file.series] == ["data"]
@@ -188,7 +187,7 @@ def test_a_frozen_parameter_is_known(observed, sixty, calibrated) -> None:
     """The runs say nothing of it; all else is what makes them most probable then."""
     observations = observed(sixty)
     frozen = {"rail": 0.5, "host_jitter": 1e-15, "flow": 1e15}
-    file = calibrate_machine(observations, use_all(observations), DEFAULT, 1, frozen)
+    file = calibrate_machine(observations, use_all(observations), ASSUMED, 1, frozen)
     for name, value in frozen.items():
         assert file.parameters[name].value == pytest.approx(value)
         assert file.parameters[name].spread == 0

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from grids.entries.calibration import ModelError
+from grids.entries.calibration import ASSUMED, ModelError
 from kernels.names.stored import PERCENTILES
 from sweep.calibration.cross_validation import NEAR
-from sweep.calibration.model_error import DEFAULT, LEVEL, SCALES, Residuals, find_model_error
+from sweep.calibration.model_error import LEVEL, SCALES, Residuals, find_model_error
 
 RUNS = 400
 TRUE = ModelError(serial=0.02, group=0.1, reduce=0.1, exchange=0.3, unseen=1.0, distance=0.5)
@@ -128,7 +128,7 @@ def test_outliers_of_communication_widen_it_alone() -> None:
 
 def test_without_runs_the_errors_are_the_assumed_ones() -> None:
     nothing = replace(make_residuals(), off=np.full((3, RUNS), np.nan))
-    assert vars(find_model_error(nothing)) == pytest.approx(vars(DEFAULT), rel=1e-3)
+    assert vars(find_model_error(nothing)) == pytest.approx(vars(ASSUMED), rel=1e-3)
 
 
 def test_some_are_selected() -> None:

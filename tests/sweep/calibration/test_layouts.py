@@ -1,0 +1,119 @@
+"""Runs of transformers' layouts: compared with predictions, and calibrated by one factor."""
+
+import math
+from pathlib import Path
+
+import pytest
+
+import sweep
+from grids.entries.calibration import CalibrationFile
+from grids.reading.errors import InputError
+from sweep.calibration.write import format_file
+
+SYSTEM = "dgx-a100:precision=bf16,software=megatron"
+HEAD = "model,dataset,system,strategy,p,samples_per_replica,total_s"
+RUNS = (
+    ("data+tensor:tensor=2,micro=1,zero=1", 64, 4),
+    ("data+tensor:tensor=8,micro=1,zero=1", 256, 8),
+    ("megatron:tensor=2,pipeline=2,micro=1", 32, 8),
+    ("fsdp:micro=1", 64, 2),
+)
+NOTHING = (0.0,) * len(RUNS)
+
+
+def ask(strategy: str, p: int, batch: int, calibration: str = "none"):
+    return sweep.predict(
+        *("llama2_7b", strategy, p, batch),
+        dataset="pile:length=4096",
+        system=SYSTEM,
+        settings={"calibration": calibration},
+    )
+
+
+@pytest.fixture(scope="module")
+def write(tmp_path_factory):
+    """Write runs that took `factor` times the predicted time, each off by its own share."""
+
+    def write(factor: float, off=NOTHING, more: str = "") -> Path:
+        path = tmp_path_factory.mktemp("runs") / "runs.csv"
+        rows = [
+            f'llama2_7b,pile:length=4096,"{SYSTEM}","{strategy}",{p},{batch},'
+            f"{ask(strategy, p, batch)['iteration_time'] * factor * math.exp(share):.17g}"
+            for (strategy, p, batch), share in zip(RUNS, off, strict=True)
+        ]
+        path.write_text("\n".join([HEAD, *rows]) + "\n" + more)
+        return path
+
+    return write
+
+
+@pytest.fixture(scope="module")
+def calibrated(write) -> CalibrationFile:
+    return sweep.calibrate(write(1.3, (0.05, -0.02, 0.03, -0.06)))
+
+
+def test_the_factor_is_the_mean_of_runs_drawn_to_one(calibrated) -> None:
+    # By hand: a prior of spread 0.08 around 1, and four runs of spread 0.115.
+    precision = 4 / 0.115**2
+    expected = math.exp(math.log(1.3) * precision / (1 / 0.08**2 + precision))
+    assert calibrated.layouts
+    assert calibrated.layouts.factor == pytest.approx(expected, rel=1e-9)
+    assert calibrated.layouts.runs == 4
+
+
+def test_a_file_moves_predictions_of_layouts_and_of_nothing_else(calibrated, tmp_path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(format_file(calibrated))
+    before, after = ask(*RUNS[0]), ask(*RUNS[0], str(path))
+    factor = after["iteration_time"] / before["iteration_time"]
+    assert factor == pytest.approx(calibrated.layouts.factor, rel=1e-3)
+    for time in ("p10", "p50", "p90"):
+        ratio = (answer["intervals"]["iteration_time"][time] for answer in (after, before))
+        assert math.prod((next(ratio), 1 / next(ratio))) == pytest.approx(factor)
+    assert sum(after["terms"].values()) == pytest.approx(after["epoch_time"])
+    assert (before["calibration"], after["calibration"]) == (None, SYSTEM)
+
+    def ask_network(calibration: str):
+        other = {"dataset": "imagenet", "system": SYSTEM}
+        other |= {"settings": {"calibration": calibration}}
+        return sweep.predict("resnet50", "data", 16, 32, **other)
+
+    assert ask_network(str(path)) == ask_network("none")
+
+
+def test_left_out_runs_are_met_better_than_without(calibrated) -> None:
+    rated = calibrated.accuracy
+    assert rated["layouts, run"]["total"] > rated["layouts, uncalibrated"]["total"]
+    assert rated["layouts, fit"]["total"] >= rated["layouts, run"]["total"]
+
+
+def test_both_kinds_of_runs_make_one_file(write) -> None:
+    network = f'resnet50,imagenet,"{SYSTEM}",data,8,32,0.04\n'
+    file = sweep.calibrate(write(1.3, more=network), cross_validation=False)
+    assert file.parameters
+    assert file.layouts
+    assert file.layouts.runs == len(RUNS)
+    assert {"fit", "layouts, fit"} <= file.accuracy.keys()
+
+
+@pytest.mark.parametrize(
+    ("row", "why"),
+    [
+        ("llama2_7b,pile,dgx-h100,fsdp:micro=1,64,2,1.0", "dgx-h100"),
+        (f'llama2_7b,pile,"{SYSTEM}",data+tensor:tensor=3,64,2,1.0', "does_not_divide"),
+        (f'resnet50,imagenet,"{SYSTEM}",data+tensor:tensor=2,64,2,1.0', "resnet50"),
+        (f"resnet50,imagenet,{'dgx-h100'},data,8,32,0.04", "dgx-h100"),
+    ],
+)
+def test_runs_that_do_not_belong_are_refused_with_their_line(write, row: str, why: str) -> None:
+    with pytest.raises(InputError, match=why) as refused:
+        sweep.calibrate(write(1.0, more=row + "\n"))
+    assert "runs.csv:6" in str(refused.value)
+
+
+def test_a_run_far_from_its_prediction_stands_out(write) -> None:
+    compared = sweep.compare(write(1.0, (0.0, 0.0, 1.2, 0.0)))
+    anomalies = [row["anomaly"] for row in compared["rows"]]
+    assert [bool(anomaly) for anomaly in anomalies] == [False, False, True, False]
+    assert anomalies[2]["term"] in compared["rows"][2]["anomaly"]["what"]
+    assert compared["rows"][0]["accuracy_total"] == pytest.approx(1.0)
