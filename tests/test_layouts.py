@@ -197,7 +197,7 @@ def test_as_the_scalar_reference(net, case):
     reasons = find_reasons(mine, layouts, training)
     marks = find_marks(mine, layouts, training, pes_per_node=2)
     for row, layout in enumerate(scalars):
-        found = {name for name, mask in (reasons | marks).items() if np.atleast_1d(mask)[row]}
+        found = {name for name, mask in (reasons | marks).items() if mask[row]}
         place = Place(layout.pes, per_node=2)
         assert found == limits(net, layout, place)
     # Memory of what exists, and is not starved of micro-batches.

@@ -12,8 +12,8 @@ from grids.entries.precision import RECIPES
 from grids.entries.software import SOFTWARE, LayoutFacts
 from grids.entries.systems import System
 from grids.reading.errors import InputError
+from kernels.layouts.columns import Column
 from kernels.layouts.rates import Rates
-from kernels.layouts.transformer import Column
 
 # decline: the share of the peak that products reach falls as the peak's power (above A100's): newer
 # GPUs run at lower clocks under load. ridges: half width of products in ridge points of the

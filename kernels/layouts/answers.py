@@ -4,11 +4,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kernels.layouts.columns import Column, add, find_any
 from kernels.layouts.enumerate import find_reasons
 from kernels.layouts.memory import measure_memory
 from kernels.layouts.rates import Rates
 from kernels.layouts.time import TERMS, time_iteration
-from kernels.layouts.transformer import Column, Layouts, Training, Transformer
+from kernels.layouts.transformer import Layouts, Training, Transformer
 from kernels.machine.network import Network
 from kernels.names.flags import Limit
 from kernels.names.layout_terms import LAYOUT_TERMS
@@ -56,10 +57,8 @@ def time_layouts(
     net: Transformer, layouts: Layouts, training: Training, rates: Rates, network: Network
 ) -> Column:
     """Seconds of an iteration by TERMS [terms, layouts]."""
-    # No single one: numpy adds the terms of a column alone in another order than those of many.
-    rows = np.zeros(2, int) if len(layouts) == 1 else np.arange(len(layouts))
-    terms = time_iteration(net, layouts.select(rows), training, rates, network)
-    return np.stack([terms[name][: len(layouts)] for name in TERMS]) * rates.slowdown
+    terms = time_iteration(net, layouts, training, rates, network)
+    return np.stack([terms[name] for name in TERMS]) * rates.slowdown
 
 
 def add_seconds(seconds: Column) -> tuple[Column, Column]:
@@ -73,7 +72,7 @@ def find_limits(net: Transformer, layouts: Layouts, training: Training) -> Colum
     reasons = find_reasons(net, layouts, training)
     too_many = reasons.pop("more_stages_than_blocks")
     too_small = training.find_batch(layouts) < layouts.data * layouts.micro
-    indivisible = np.any([*reasons.values()], axis=0) & ~too_small
+    indivisible = find_any(reasons.values()) & ~too_small
     uneven = net.blocks % (layouts.pipeline * layouts.chunks) > 0
     flags = (
         (too_many, Limit.TOO_MANY_PES),
@@ -81,4 +80,4 @@ def find_limits(net: Transformer, layouts: Layouts, training: Training) -> Colum
         (indivisible, Limit.DOES_NOT_DIVIDE),
         (uneven, Limit.UNEVEN),
     )
-    return np.asarray(np.sum([mask * int(flag) for mask, flag in flags], axis=0))
+    return add(mask * int(flag) for mask, flag in flags)

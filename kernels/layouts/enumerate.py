@@ -10,9 +10,10 @@ from math import gcd, isqrt
 
 import numpy as np
 
+from kernels.layouts.columns import Column, find_any
 from kernels.layouts.memory import find_idle_modules
 from kernels.layouts.schedules import INTERLEAVES
-from kernels.layouts.transformer import RECOMPUTE, Column, Layouts, Training, Transformer
+from kernels.layouts.transformer import RECOMPUTE, Layouts, Training, Transformer
 
 # What chunks are tried where nobody says.
 CHUNKS = (1, 2, 4)
@@ -105,8 +106,7 @@ def find_repeated(layouts: Layouts, stated: Collection[str] = ()) -> Column:
         "shard": (layouts.shard > 0)
         & ((layouts.zero == 0) | (layouts.shard == layouts.data * layouts.context)),
     }
-    found = [mask for name, mask in repeats.items() if name not in stated]
-    return np.asarray(np.any(found, axis=0))
+    return find_any(mask for name, mask in repeats.items() if name not in stated)
 
 
 def find_reasons(net: Transformer, layouts: Layouts, training: Training) -> dict[str, Column]:
@@ -118,7 +118,7 @@ def find_reasons(net: Transformer, layouts: Layouts, training: Training) -> dict
     parts = np.where(c > 1, 2 * c, 1) if not by_heads else c
     return {
         "heads": _leave(net.heads, t),
-        "kv_heads": np.any([np.maximum(n, t) % np.minimum(n, t) for n in net.kv_heads], axis=0),
+        "kv_heads": find_any(np.maximum(n, t) % np.minimum(n, t) > 0 for n in net.kv_heads),
         "hidden": net.hidden % t > 0,
         "ffn": _leave(net.ffn, t) | _leave(net.expert_ffn, layouts.etp),
         "batch": training.find_batch(layouts) % (layouts.data * layouts.micro) > 0,
@@ -136,8 +136,7 @@ def find_reasons(net: Transformer, layouts: Layouts, training: Training) -> dict
 
 def _leave(numbers: Iterable[int], degree: Column) -> Column:
     """Whether a degree does not divide all of the numbers [layouts]."""
-    rests = [np.zeros_like(degree), *(number % degree for number in numbers)]
-    return np.asarray(np.any(rests, axis=0))
+    return find_any(number % degree > 0 for number in numbers)
 
 
 def _cannot_interleave(layouts: Layouts, training: Training) -> Column:
@@ -162,5 +161,5 @@ def find_marks(
         "zero_with_pipeline": (p > 1) & (layouts.zero > 1),
         "beyond_node": layouts.tensor > pes_per_node,
         "idle_recompute": (layouts.recompute & find_idle_modules(net, training)) > 0,
-        "longer": np.full(len(layouts), 0 < net.longest < training.length),
+        "longer": np.full(p.shape, 0 < net.longest < training.length),
     }

@@ -7,11 +7,14 @@ context, data, pipeline; experts have etp, e and replicas of the same PEs. Secon
 """
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
+from kernels.layouts.columns import Column
 from kernels.layouts.parameters import Parameters
-from kernels.layouts.transformer import RECOMPUTE, Block, Column, Layouts, Training, Transformer
+from kernels.layouts.transformer import RECOMPUTE, Block, Layouts, Training, Transformer
 from kernels.machine.library_collectives import (
     Costs,
     gather_costs,
@@ -21,6 +24,20 @@ from kernels.machine.library_collectives import (
 )
 from kernels.machine.network import Network
 from kernels.machine.rings import Ring, find_path
+
+
+class StateCosts(NamedTuple):
+    """Costs of exchanges of the parameters that some ranks share.
+
+    shards: how many of these ranks ZeRO divides over; gather, scatter: over these; beyond: a sum
+    over ranks that have the same shard (HSDP); whole: over all ranks, without ZeRO.
+    """
+
+    shards: Column
+    gather: Costs
+    scatter: Costs
+    beyond: Costs
+    whole: Costs
 
 
 @dataclass(frozen=True)
@@ -33,12 +50,7 @@ class Exchanges:
     network: Network
     rail: float
 
-    @property
-    def one(self) -> Column:
-        """A message of each layout."""
-        return np.ones(len(self.layouts))
-
-    @property
+    @cached_property
     def activations(self) -> Column:
         """Bytes of a micro-batch between two blocks, u h."""
         tokens = self.training.count_tokens(self.layouts)
@@ -53,13 +65,17 @@ class Exchanges:
         whole = (self.layouts.recompute & (RECOMPUTE["blocks"] | RECOMPUTE["full"])) > 0
         return rows * (2 + whole)
 
-    def reduce_tensor(self) -> Column:
+    @cached_property
+    def tensor(self) -> Column:
         """One all-reduce over tensor; with sequence parallelism a reduce-scatter and a gather."""
         t = self.layouts.tensor
-        gathered = self.gather(t, self.one, self.activations)
-        gathered += self.scatter(t, self.one, self.activations)
-        reduced = self.reduce(t, self.one, self.activations)
+        gathered = self.gather(t, 1, self.activations) + self.scatter(t, 1, self.activations)
+        reduced = self.reduce(t, 1, self.activations)
         return np.where(self.layouts.sequence > 0, gathered, reduced)
+
+    def exchange_tensor(self, block: Block) -> Column:
+        """All of a block's and micro-batch's over tensor."""
+        return self.count_tensor(block) * self.tensor
 
     def exchange_context(self, attention: Column) -> Column:
         """Keys and values of a micro-batch and block, forward and backward, as far as a ring's are
@@ -73,15 +89,15 @@ class Exchanges:
             # Forward, again backward, and the gradients.
             return 2 * self.gather(c, t, c * keys) + self.scatter(c, t, c * keys)
         queries = 2 * self.activations / t
-        return 2 * self.exchange_all(c, t, queries + keys, 2 * self.one)
+        return 2 * self.exchange_all(c, t, queries + keys, 2)
 
     def exchange_experts(self, block: Block) -> Column:
         """Dispatch and combine of a micro-batch, forward and backward."""
         used = next((weights.used for weights in block.weights if weights.is_routed), 0)
         if not used:
-            return 0 * self.one
+            return np.zeros(1)
         sent = used * sum(self.net.experts) * self.activations / self.layouts.tensor
-        return 4 * self.exchange_all(self.layouts.expert, self.layouts.etp, sent, self.one)
+        return 4 * self.exchange_all(self.layouts.expert, self.layouts.etp, sent, 1)
 
     def exchange_stages(self) -> Column:
         """What fills and empties a pipeline in an iteration; computing hides the rest."""
@@ -90,52 +106,78 @@ class Exchanges:
         sent = self.activations / layouts.sigma
         return 2 * (layouts.pipeline - 1) * self.send(layouts.pipeline, stride, sent)
 
+    @cached_property
+    def states(self) -> list[StateCosts]:
+        """Costs of exchanges of what all ranks share, and of routed experts if there are any."""
+        layouts = self.layouts
+        inside = layouts.etp * layouts.expert
+        ranks = layouts.context * layouts.data
+        costs = [self._cost_states(ranks, layouts.tensor, layouts.shards)]
+        if self.net.experts:
+            replicas = layouts.tensor * ranks / inside
+            costs.append(self._cost_states(replicas, inside, layouts.expert_shards))
+        return costs
+
+    def _cost_states(self, degree: Column, stride: Column, shards: Column) -> StateCosts:
+        shards = np.minimum(shards, degree)
+        return StateCosts(
+            shards,
+            self._cost_gather(shards, stride),
+            self._cost_scatter(shards, stride),
+            self._cost_reduce(degree / shards, stride * shards),
+            self._cost_reduce(degree, stride),
+        )
+
     def exchange_states(self, held: Parameters) -> tuple[Column, Column]:
         """Gradients that are reduced in an iteration, and weights that are gathered."""
         layouts, recipe = self.layouts, self.training.recipe
-        inside = layouts.etp * layouts.expert
-        ranks = layouts.context * layouts.data
-        gradients, weights = 0 * self.one, 0 * self.one
-        for number, degree, stride, shards in (
-            (held.dense, ranks, layouts.tensor, layouts.shards),
-            (held.experts, layouts.tensor * ranks / inside, inside, layouts.expert_shards),
-        ):
-            # Ranks beyond those that share states (HSDP) have the same: these reduce what is left.
-            shards = np.minimum(shards, degree)
-            beyond = recipe.gradients * number / shards
-            scattered = self.scatter(shards, stride, recipe.gradients * number)
-            scattered += self.reduce(degree / shards, stride * shards, beyond)
-            reduced = self.reduce(degree, stride, recipe.gradients * number)
-            gradients += np.where(number > 0, np.where(layouts.zero > 0, scattered, reduced), 0)
-            gathered = self.gather(shards, stride, recipe.weights * number)
-            weights += np.where((number > 0) & (layouts.zero > 0), gathered, 0)
+        gradients, weights = np.zeros(1), np.zeros(1)
+        for number, costs in zip(held, self.states, strict=False):
+            beyond = recipe.gradients * number / costs.shards
+            scattered = self._time(costs.scatter, recipe.gradients * number)
+            scattered = scattered + self._time(costs.beyond, beyond)
+            reduced = self._time(costs.whole, recipe.gradients * number)
+            gradients = gradients + np.where(
+                number > 0, np.where(layouts.zero > 0, scattered, reduced), 0
+            )
+            gathered = self._time(costs.gather, recipe.weights * number)
+            weights = weights + np.where((number > 0) & (layouts.zero > 0), gathered, 0)
         # ZeRO 3: of each micro-batch, and weights both forward and backward.
         times = np.where(layouts.zero == 3, self.training.count_micro_batches(layouts), 1)
         return times * gradients, np.where(layouts.zero == 3, 2, 1) * times * weights
 
-    def gather(self, degree: Column, stride: Column, m: Column) -> Column:
+    def gather(self, degree: Column, stride: Column | int, m: Column) -> Column:
         """An all-gather of m bytes."""
-        network = self._find_network("all_gather", "reduce_scatter")
-        return self._time(gather_costs(network, self._ring(degree, stride), "auto"), m)
+        return self._time(self._cost_gather(degree, stride), m)
 
-    def scatter(self, degree: Column, stride: Column, m: Column) -> Column:
-        """A reduce-scatter of m bytes: as an all-gather, unless it was measured by itself."""
-        if "reduce_scatter" not in (self.network.measured or {}):
-            return self.gather(degree, stride, m)
-        ring = self._ring(degree, stride)
-        return self._time(gather_costs(self.network, ring, "auto", "reduce_scatter"), m)
+    def scatter(self, degree: Column, stride: Column | int, m: Column) -> Column:
+        """A reduce-scatter of m bytes."""
+        return self._time(self._cost_scatter(degree, stride), m)
 
-    def reduce(self, degree: Column, stride: Column, m: Column) -> Column:
+    def reduce(self, degree: Column, stride: Column | int, m: Column) -> Column:
         """An all-reduce of m bytes."""
+        return self._time(self._cost_reduce(degree, stride), m)
+
+    def _cost_gather(self, degree: Column, stride: Column | int) -> Costs:
+        network = self._find_network("all_gather", "reduce_scatter")
+        return gather_costs(network, self._ring(degree, stride), "auto")
+
+    def _cost_scatter(self, degree: Column, stride: Column | int) -> Costs:
+        """As an all-gather, unless it was measured by itself."""
+        if "reduce_scatter" not in (self.network.measured or {}):
+            return self._cost_gather(degree, stride)
+        return gather_costs(self.network, self._ring(degree, stride), "auto", "reduce_scatter")
+
+    def _cost_reduce(self, degree: Column, stride: Column | int) -> Costs:
         network = self._find_network("all_reduce")
-        return self._time(reduce_costs(network, self._ring(degree, stride), "auto"), m)
+        return reduce_costs(network, self._ring(degree, stride), "auto")
 
     def send(self, degree: Column, stride: Column, m: Column) -> Column:
         """m bytes to the next PE of a ring."""
         path = find_path(self._find_network(), self._ring(degree, stride))
         return np.asarray(path.alpha + m * path.beta / self.rail)
 
-    def exchange_all(self, degree: Column, stride: Column, m: Column, messages: Column) -> Column:
+    def exchange_all(self, degree: Column, stride: Column, m: Column, messages: int) -> Column:
         """All-to-alls of m bytes a PE: inside nodes, and between them over all of their links."""
         network, ring = self._find_network("all_to_all"), self._ring(degree, stride)
         return np.asarray(time_all_to_all(network, ring, m, messages, self.rail))
@@ -149,7 +191,7 @@ class Exchanges:
         return self.network.list_lines("send")[0]
 
     def _time(self, costs: Costs, m: Column) -> Column:
-        return np.asarray(time_fastest(costs, m / self.rail, self.one))
+        return np.asarray(time_fastest(costs, m / self.rail, 1.0))
 
-    def _ring(self, degree: Column, stride: Column) -> Ring:
+    def _ring(self, degree: Column, stride: Column | int) -> Ring:
         return Ring(*(np.asarray(each, float) for each in (degree, stride, self.layouts.pes)))

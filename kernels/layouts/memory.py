@@ -6,19 +6,15 @@ block keeps. Rajbhandari et al. 2020, "ZeRO": shares of weights, gradients and s
 average of tokens; what the backward pass reads of logits is there of one micro-batch.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from kernels.layouts.columns import Column, add, find_any, find_most, keep_largest, sum_kinds
 from kernels.layouts.parameters import Parameters, count_block, count_tables
-from kernels.layouts.schedules import (
-    SCHEDULES,
-    count_in_flight,
-    count_stage_blocks,
-    find_ends,
-)
-from kernels.layouts.transformer import RECOMPUTE, Column, Layouts, Tensor, Training, Transformer
+from kernels.layouts.schedules import SCHEDULES, Stage, count_in_flight, list_stages
+from kernels.layouts.transformer import RECOMPUTE, Layouts, Tensor, Training, Transformer
 
 PARTS = (
     *("weights", "gradients", "states", "gathered"),
@@ -27,52 +23,55 @@ PARTS = (
 
 
 class Blocks(NamedTuple):
-    """Of each kind of block: parameters on a PE, and bytes of a micro-batch [kinds, layouts]."""
+    """Of each kind of block: parameters on a PE, and bytes of a micro-batch [layouts]."""
 
-    parameters: Parameters
-    kept: Column
-    dropped: Column
-
-    def select(self, rows: Column) -> "Blocks":
-        """Those of some layouts."""
-        held = Parameters(*(each[:, rows] for each in self.parameters))
-        return Blocks(held, self.kept[:, rows], self.dropped[:, rows])
+    parameters: list[Parameters]
+    kept: list[Column]
+    dropped: list[Column]
 
 
 def measure_memory(
     net: Transformer, layouts: Layouts, training: Training
 ) -> tuple[dict[str, Column], Column]:
     """Bytes of each part of PARTS [layouts] on the fullest stage, and its number [layouts]."""
-    blocks = measure_blocks(net, layouts, training)
-    parts = np.zeros((len(PARTS), len(layouts)))
-    fullest = np.zeros(len(layouts), int)
-    for stage in range(layouts.pipeline.max(initial=0)):
-        rows = np.flatnonzero(layouts.pipeline > stage)
-        found = measure_stage(net, layouts.select(rows), training, blocks.select(rows), stage)
-        fuller = found.sum(axis=0) > parts[:, rows].sum(axis=0)
-        parts[:, rows[fuller]] = found[:, fuller]
-        fullest[rows[fuller]] = stage
+    stages = list_stages(net, layouts, training)
+    measured = measure_stages(net, layouts, training, stages)
+    answers = (
+        ([*parts, stage.number], size)
+        for stage, (parts, size) in zip(stages, measured, strict=True)
+    )
+    *parts, fullest = keep_largest(answers, layouts.shape)
     return dict(zip(PARTS, parts, strict=True)), fullest
+
+
+def measure_stages(
+    net: Transformer, layouts: Layouts, training: Training, stages: Iterable[Stage]
+) -> Iterator[tuple[list[Column], Column]]:
+    """Bytes on a PE of each stage [layouts]: by PARTS, and their sum."""
+    blocks = measure_blocks(net, layouts, training)
+    ends = [sum_tensors(end.tensors, layouts, training)[0] for end in (net.front, net.back)]
+    for stage in stages:
+        parts = measure_stage(net, layouts, training, blocks, ends, stage)
+        yield parts, add(parts)
 
 
 def measure_blocks(net: Transformer, layouts: Layouts, training: Training) -> Blocks:
     """What blocks of each kind hold, keep and compute again."""
     held = [count_block(block, layouts) for block in net.kinds]
     sums = [sum_tensors(block.tensors, layouts, training) for block in net.kinds]
-    kept, dropped = map(np.stack, zip(*sums, strict=True))
-    return Blocks(Parameters(*map(np.stack, zip(*held, strict=True))), kept, dropped)
+    return Blocks(held, *map(list, zip(*sums, strict=True)))
 
 
 def sum_tensors(
     tensors: Iterable[Tensor], layouts: Layouts, training: Training
 ) -> tuple[Column, Column]:
     """Bytes that are kept of a micro-batch, and that are computed again [layouts]."""
-    kept, dropped = np.zeros(len(layouts)), np.zeros(len(layouts))
+    kept, dropped = np.zeros(1), np.zeros(1)
     for tensor in tensors:
         again = (layouts.recompute & tensor.modules) > 0
         size = measure_tensor(tensor, layouts, training)
-        kept += np.where(again, 0, size)
-        dropped += np.where(again, size, 0)
+        kept = kept + np.where(again, 0, size)
+        dropped = dropped + np.where(again, size, 0)
     return kept, dropped
 
 
@@ -128,45 +127,47 @@ DIVISORS: Mapping[str, Callable[[Layouts, int], Column | float]] = {
 
 
 def measure_stage(
-    net: Transformer, layouts: Layouts, training: Training, blocks: Blocks, stage: int
-) -> Column:
-    """Bytes of each part of PARTS on a PE of a stage [parts, layouts]."""
-    counts = count_stage_blocks(net, layouts, training, stage)
-    first, last = find_ends(layouts, training, stage)
-    flying = count_in_flight(layouts, training, stage)
+    net: Transformer,
+    layouts: Layouts,
+    training: Training,
+    blocks: Blocks,
+    ends: Sequence[Column],
+    stage: Stage,
+) -> list[Column]:
+    """Bytes of each part of PARTS on a PE of a stage. ends: what front and back keep."""
+    flying = count_in_flight(layouts, training, stage.number)
     late = SCHEDULES[training.schedule].is_late
     scored = training.count_micro_batches(layouts) if late else 1
-    front, back = (sum_tensors(end.tensors, layouts, training)[0] for end in (net.front, net.back))
-    kept, again = measure_activations(counts, layouts, blocks, flying)
+    front, back = ends
+    kept, again = measure_activations(stage.counts, layouts, blocks, flying)
     if net.memory:
-        reads = find_blocks(counts, [block.reads_memory for block in net.kinds])
+        reads = find_blocks(stage.counts, [block.reads_memory for block in net.kinds])
         kept = kept + reads * flying * measure_tensor(net.memory, layouts, training)
-    held = hold_parameters(net, layouts, blocks, counts, first, last)
-    parts = [
+    held = hold_parameters(net, layouts, blocks.parameters, stage)
+    return [
         *share_states(held, layouts, training),
-        measure_gathered(counts, layouts, training, blocks.parameters),
-        *(kept, again, first * flying * front, last * scored * back),
-        np.full(len(layouts), training.reserved),
+        measure_gathered(stage.counts, layouts, training, blocks.parameters),
+        *(kept, again, stage.first * flying * front, stage.last * scored * back),
+        np.asarray(training.reserved),
     ]
-    return np.stack(parts)
 
 
 def hold_parameters(
-    net: Transformer, layouts: Layouts, blocks: Blocks, counts: Column, first: Column, last: Column
+    net: Transformer, layouts: Layouts, blocks: Sequence[Parameters], stage: Stage
 ) -> Parameters:
     """Parameters on a PE of a stage [layouts], with the network's ends where it has them."""
-    held = Parameters(*((counts * each).sum(axis=0) for each in blocks.parameters))
+    counts, first, last = stage.counts, stage.first, stage.last
+    dense, experts = (sum_kinds(counts, of_kinds) for of_kinds in zip(*blocks, strict=True))
     front, back = (count_block(end, layouts).dense for end in (net.front, net.back))
     inside = find_blocks(counts, [block.looks_up for block in net.kinds])
     reads = first & net.front.looks_up | inside
     tables = count_tables(net, layouts, reads, last & net.back.looks_up)
-    return held._replace(dense=held.dense + tables + first * front + last * back)
+    return Parameters(dense + tables + first * front + last * back, experts)
 
 
 def find_blocks(counts: Column, kinds: Sequence[bool]) -> Column:
     """Whether a stage has blocks of these kinds [layouts]."""
-    found: Column = (counts * np.array(kinds)[:, None]).any(axis=0)
-    return found
+    return find_any((n > 0) & has for n, has in zip(counts, kinds, strict=True))
 
 
 def share_states(held: Parameters, layouts: Layouts, training: Training) -> list[Column]:
@@ -178,10 +179,10 @@ def share_states(held: Parameters, layouts: Layouts, training: Training) -> list
 
 
 def measure_gathered(
-    counts: Column, layouts: Layouts, training: Training, blocks: Parameters
+    counts: Column, layouts: Layouts, training: Training, blocks: Sequence[Parameters]
 ) -> Column:
     """Bytes of two of the largest blocks' weights, where ZeRO's third stage gathers them."""
-    largest = np.where(counts > 0, blocks.dense + blocks.experts, 0).max(axis=0)
+    largest = find_largest(counts, (held.dense + held.experts for held in blocks))
     return np.where(layouts.zero >= 3, 2 * largest * training.recipe.weights, 0)
 
 
@@ -193,11 +194,16 @@ def measure_activations(
     Full recomputation keeps every r-th block's input, and has r blocks at a time, r the square root
     of their number (Chen et al. 2016).
     """
-    number, there = counts.sum(axis=0), counts > 0
-    again = np.where(there, blocks.dropped, 0).max(axis=0)
-    largest = np.where(there, blocks.kept, 0).max(axis=0)
+    number = counts.sum(axis=0)
+    again, largest = find_largest(counts, blocks.dropped), find_largest(counts, blocks.kept)
     r = np.maximum(np.ceil(np.sqrt(number)), 1)
     full = (layouts.recompute & RECOMPUTE["full"]) > 0
     fewer = np.where(full, np.ceil(number / r) / np.maximum(number, 1), 1)
-    kept = (counts * blocks.kept).sum(axis=0) * fewer * flying
+    kept = sum_kinds(counts, blocks.kept) * fewer * flying
     return kept, np.where(full, r * (again + largest) - largest, again)
+
+
+def find_largest(counts: Column, of_kinds: Iterable[Column]) -> Column:
+    """The largest of the numbers of those kinds of blocks that a stage has [layouts]."""
+    there = (np.where(n > 0, each, 0) for n, each in zip(counts, of_kinds, strict=True))
+    return find_most(there)

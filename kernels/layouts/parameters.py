@@ -4,11 +4,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kernels.layouts.transformer import Block, Column, Layouts, Transformer, Weights
+from kernels.layouts.columns import Column
+from kernels.layouts.transformer import Block, Layouts, Transformer, Weights
 
 
 class Parameters(NamedTuple):
-    """Parameters on a PE [..., layouts]: those that all its ranks share, and routed experts."""
+    """Parameters on a PE [layouts]: those that all its ranks share, and routed experts."""
 
     dense: Column
     experts: Column
@@ -26,9 +27,9 @@ def count_weights(weights: Weights, layouts: Layouts) -> Column:
 
 def count_block(block: Block, layouts: Layouts) -> Parameters:
     """Parameters of a block on a PE [layouts], without tables of words."""
-    held = {False: np.zeros(len(layouts)), True: np.zeros(len(layouts))}
+    held: dict[bool, Column] = {False: np.zeros(1), True: np.zeros(1)}
     for weights in block.weights:
-        held[weights.is_routed] += count_weights(weights, layouts)
+        held[weights.is_routed] = held[weights.is_routed] + count_weights(weights, layouts)
     return Parameters(held[False], held[True])
 
 

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kernels.layouts.transformer import Column, Layouts, Training, Transformer
+from kernels.layouts.columns import Column
+from kernels.layouts.transformer import Layouts, Training, Transformer
 
 
 class Schedule(NamedTuple):
@@ -22,7 +23,7 @@ class Schedule(NamedTuple):
     pipeline whose stages pass forward and backward in turn.
     """
 
-    in_flight: Callable[[Column, int, Column, Column, Column], Column]
+    in_flight: Callable[[Column, Column | int, Column, Column, Column], Column]
     is_late: bool = False
     is_folded: bool = False
     bubble: float = 1.0
@@ -43,7 +44,46 @@ INTERLEAVES = "1f1b"
 PLAIN = tuple(name for name in SCHEDULES if name != "interleaved")
 
 
-def count_in_flight(layouts: Layouts, training: Training, stage: int) -> Column:
+class Stage(NamedTuple):
+    """A stage of each layout: its number [layouts], its blocks of each kind [kinds, layouts], and
+    whether it has the embedding, and the output layer [layouts]."""
+
+    number: Column
+    counts: Column
+    first: Column
+    last: Column
+
+
+def list_stages(net: Transformer, layouts: Layouts, training: Training) -> list[Stage]:
+    """The stages one of which is the fullest, and one the slowest; layouts of few have some twice.
+
+    The first of those that have the same blocks and ends has the most micro-batches in flight. The
+    embedding of the first stage adds parameters alone, so that it stands for others, too.
+    """
+    p, v = np.broadcast_arrays(layouts.pipeline, layouts.chunks)
+    shapes, place = np.unique(np.stack([p.ravel(), v.ravel()]), axis=1, return_inverse=True)
+    columns, place = np.arange(shapes.shape[1]), place.reshape(p.shape)
+    numbers = np.arange(p.max(initial=1))[:, None]
+    stage = make_stage(net, shapes[0], shapes[1], training, numbers)
+    parts = np.concatenate([stage.counts, stage.last[None]])
+    is_same = np.all(parts[:, :, None] == parts[:, None], axis=0)  # [stages, stages, shapes]
+    is_earlier = (numbers > numbers[:, 0])[:, :, None]
+    is_new = ~np.any(is_same & is_earlier, axis=1) & (numbers < shapes[0])
+    order = np.argsort(~is_new, axis=0, kind="stable")[: is_new.sum(axis=0).max(initial=1)]
+    chosen = np.where(np.take_along_axis(is_new, order, axis=0), order, 0)
+    return [Stage(*(each[..., number, columns][..., place] for each in stage)) for number in chosen]
+
+
+def make_stage(
+    net: Transformer, pipeline: Column, chunks: Column, training: Training, number: Column | int
+) -> Stage:
+    """The stage of a number of pipelines of so many stages and chunks; arrays that broadcast."""
+    number, *_ = np.broadcast_arrays(number, pipeline)
+    counts = count_stage_blocks(net, pipeline, chunks, training, number)
+    return Stage(number, counts, *find_ends(pipeline, training, number))
+
+
+def count_in_flight(layouts: Layouts, training: Training, stage: Column | int) -> Column:
     """Micro-batches of a whole stage in flight [layouts]; a chunk's pass counts 1/v."""
     p, v, m = layouts.pipeline, layouts.chunks, training.count_micro_batches(layouts)
     plain, interleaved = (
@@ -54,20 +94,20 @@ def count_in_flight(layouts: Layouts, training: Training, stage: int) -> Column:
 
 
 def count_stage_blocks(
-    net: Transformer, layouts: Layouts, training: Training, stage: int
+    net: Transformer, pipeline: Column, chunks: Column, training: Training, number: Column
 ) -> Column:
-    """Blocks of each kind of a stage [kinds, layouts].
+    """Blocks of each kind of a stage [kinds, ...].
 
     Chunk c of stage i is the (c p + i)-th part of the network, in a V the i-th and the last but i.
     Parts are even; the first ones have one block more if they cannot be.
     """
-    p, folded = layouts.pipeline, SCHEDULES[training.schedule].is_folded
-    parts = p * (2 if folded else layouts.chunks)
+    folded = SCHEDULES[training.schedule].is_folded
+    parts = pipeline * (2 if folded else chunks)
     least, more = np.divmod(net.blocks, parts)
     kinds = np.arange(len(net.kinds))[:, None] == np.array(net.order)
     before = np.pad(np.cumsum(kinds, axis=1), ((0, 0), (1, 0)))  # each block [kinds, blocks + 1]
-    counts = np.zeros((len(kinds), len(layouts)), int)
-    for part, is_there in _list_parts(layouts, parts, folded, stage):
+    counts = np.zeros((len(kinds), *number.shape), int)
+    for part, is_there in _list_parts(pipeline, chunks, folded, number):
         # Of layouts with fewer chunks or stages: an empty part.
         first = np.clip(part * least + np.minimum(part, more), 0, net.blocks)
         last = np.where(is_there, np.minimum(first + least + (part < more), net.blocks), first)
@@ -76,23 +116,22 @@ def count_stage_blocks(
 
 
 def _list_parts(
-    layouts: Layouts, parts: Column, folded: bool, stage: int
+    pipeline: Column, chunks: Column, folded: bool, number: Column
 ) -> Iterator[tuple[Column, Column]]:
     """The numbers of a stage's parts, and whether each layout has it."""
-    p = layouts.pipeline
     if folded:
-        yield np.full_like(p, stage), p > stage
-        yield parts - 1 - stage, p > stage
+        yield number, pipeline > number
+        yield 2 * pipeline - 1 - number, pipeline > number
         return
-    for chunk in range(layouts.chunks.max(initial=1)):
-        yield chunk * p + stage, layouts.chunks > chunk
+    for chunk in range(chunks.max(initial=1)):
+        yield chunk * pipeline + number, chunks > chunk
 
 
-def find_ends(layouts: Layouts, training: Training, stage: int) -> tuple[Column, Column]:
-    """Whether a stage has the embedding, and the output layer [layouts]."""
-    first = np.full(len(layouts), stage == 0)
+def find_ends(pipeline: Column, training: Training, number: Column) -> tuple[Column, Column]:
+    """Whether a stage has the embedding, and the output layer."""
+    first = number == 0
     folded = SCHEDULES[training.schedule].is_folded
-    return first, first if folded else layouts.pipeline == stage + 1
+    return first, first if folded else pipeline == number + 1
 
 
 def count_bubbles(layouts: Layouts, training: Training) -> Column:

@@ -7,21 +7,19 @@ tokens of a micro-batch on a PE, m micro-batches; degrees t, c, e, p, d; v chunk
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from copy import copy
 from dataclasses import replace
-from typing import Self
 
 import numpy as np
 
+from kernels.layouts.columns import Column, add, keep_largest, sum_kinds
 from kernels.layouts.exchanges import Exchanges
-from kernels.layouts.memory import Blocks, hold_parameters, measure_blocks, measure_tensor
-from kernels.layouts.parameters import Parameters, pad_vocabulary
+from kernels.layouts.memory import hold_parameters, measure_tensor
+from kernels.layouts.parameters import Parameters, count_block, pad_vocabulary
 from kernels.layouts.rates import Rates
-from kernels.layouts.schedules import count_bubbles, count_stage_blocks, find_ends
+from kernels.layouts.schedules import Stage, count_bubbles, list_stages
 from kernels.layouts.transformer import (
     RECOMPUTE,
     Block,
-    Column,
     Layouts,
     Tensor,
     Training,
@@ -56,31 +54,24 @@ def time_iteration(
 ) -> Terms:
     """Seconds of an iteration by TERMS [layouts], of the stage that takes longest."""
     with use_numpy():
-        iteration = _Iteration(net, layouts, training, rates, network)
-        terms = np.zeros((len(TERMS), len(layouts)))
-        for rows, parts in list_stages(net, layouts, training):
-            of_stage = iteration.select(rows).time_stage(parts)
-            longer = of_stage.sum(axis=0) > terms[:, rows].sum(axis=0)
-            terms[:, rows[longer]] = of_stage[:, longer]
+        stages = list_stages(net, layouts, training)
+        timed = time_stages(net, layouts, training, rates, network, stages)
+        terms = keep_largest(timed, layouts.shape)
     return dict(zip(TERMS, terms, strict=True))
 
 
-def list_stages(
-    net: Transformer, layouts: Layouts, training: Training
-) -> Iterator[tuple[Column, Column]]:
-    """Rows of layouts, and what a stage of them has [kinds + 2, rows]: blocks of each kind, and
-    whether it has the network's first and last layers; not twice the same one after the other."""
-    pairs = layouts.pipeline * (layouts.chunks.max(initial=0) + 1) + layouts.chunks
-    _, firsts, shapes = np.unique(pairs, return_index=True, return_inverse=True)
-    some = layouts.select(firsts)
-    before = np.full((len(net.kinds) + 2, len(some)), -1)
-    for stage in range(layouts.pipeline.max(initial=0)):
-        ends = find_ends(some, training, stage)
-        parts = np.vstack([count_stage_blocks(net, some, training, stage), *ends])
-        differs = np.any(parts != before, axis=0) & (some.pipeline > stage)
-        rows, before = np.flatnonzero(differs[shapes]), parts
-        if len(rows):
-            yield rows, parts[:, shapes[rows]]
+def time_stages(
+    net: Transformer,
+    layouts: Layouts,
+    training: Training,
+    rates: Rates,
+    network: Network,
+    stages: Iterable[Stage],
+) -> Iterator[tuple[list[Column], Column]]:
+    """Seconds of an iteration, if each of the stages is the slowest [layouts]: by TERMS, and their
+    sum. To be asked for in numpy (`kernels.namespace`)."""
+    iteration = _Iteration(net, layouts, training, rates, network)
+    return map(iteration.time_stage, stages)
 
 
 class _Iteration:
@@ -99,39 +90,34 @@ class _Iteration:
         self.tokens = training.count_tokens(layouts)
         recipe = training.recipe
         self.wide = replace(training, recipe=recipe._replace(read=recipe.item))
-        self.held: Blocks = measure_blocks(net, layouts, training)
+        self.held = [count_block(block, layouts) for block in net.kinds]
         self.blocks = [self.time_block(block) for block in net.kinds]
+        self.stage_exchange = self.exchanges.exchange_stages()
+        self.logits = self.time_logits()
 
-    def select(self, rows: Column) -> Self:
-        """The same of some layouts."""
-        some = copy(self)
-        some.layouts, some.tokens = self.layouts.select(rows), self.tokens[rows]
-        some.exchanges = replace(self.exchanges, layouts=some.layouts)
-        some.held = self.held.select(rows)
-        some.blocks = [
-            {name: seconds[rows] for name, seconds in block.items()} for block in self.blocks
+    def time_stage(self, stage: Stage) -> tuple[list[Column], Column]:
+        """Seconds of an iteration by TERMS, if this stage is the slowest; and their sum."""
+        layouts, m = self.layouts, self.training.count_micro_batches(self.layouts)
+        blocks = {
+            name: sum_kinds(stage.counts, (block[name] for block in self.blocks))
+            for name in self.blocks[0]
+        }
+        blocks["logits"] = stage.last * self.logits
+        computed = add(blocks[name] for name in COMPUTING)
+        blocks["launch_wait"] = self.wait_for_launches(stage.counts, computed)
+        of_pass = [blocks[name] for name in TERMS if name in blocks]
+        a_pass = add(of_pass)
+        held = hold_parameters(self.net, layouts, self.held, stage)
+        terms = [
+            *(m * seconds for seconds in of_pass),
+            count_bubbles(layouts, self.training) * a_pass,
+            self.stage_exchange,
+            *self.update(held, a_pass),
         ]
-        return some
-
-    def time_stage(self, parts: Column) -> Column:
-        """Seconds of an iteration [terms, layouts], if the slowest stage has these parts."""
-        layouts, counts, (first, last) = self.layouts, parts[:-2], parts[-2:] > 0
-        terms = dict.fromkeys(TERMS, np.zeros(len(layouts)))
-        for name in self.blocks[0]:
-            terms[name] = sum_kinds(counts, (block[name] for block in self.blocks))
-        terms["logits"] = last * self.time_logits()
-        terms["launch_wait"] = self.wait_for_launches(
-            counts, add(terms[name] for name in COMPUTING)
-        )
-        a_pass = np.sum([*terms.values()], axis=0)
-        terms = {name: self.training.count_micro_batches(layouts) * terms[name] for name in TERMS}
-        terms["pipeline_bubble"] = count_bubbles(layouts, self.training) * a_pass
-        terms["stage_exchange"] = self.exchanges.exchange_stages()
-        held = hold_parameters(self.net, layouts, self.held, counts, first, last)
-        terms |= self.update(held, a_pass)
+        busy = add(terms)
         lost = self.rates.straggling * np.log2(layouts.pes)
-        terms["waiting"] = self.rates.pause + lost * add(terms.values())
-        return np.stack([*terms.values()])
+        waiting = self.rates.pause + lost * busy
+        return [*terms, waiting], busy + waiting
 
     def time_block(self, block: Block) -> Terms:
         """Seconds of a micro-batch, forward and backward, by term."""
@@ -142,7 +128,7 @@ class _Iteration:
             "attention": (1 + backward) * attention,
             "elementwise": self.move_tensors(block.tensors),
             "recomputation": self.compute_again([*products, (ATTENTION, attention)]),
-            "tensor_exchange": self.exchanges.count_tensor(block) * self.exchanges.reduce_tensor(),
+            "tensor_exchange": self.exchanges.exchange_tensor(block),
             "context_exchange": self.exchanges.exchange_context((1 + backward) * attention),
             "expert_exchange": self.exchanges.exchange_experts(block),
         }
@@ -150,14 +136,14 @@ class _Iteration:
     def move_tensors(self, tensors: Iterable[Tensor]) -> Column:
         """Seconds in which what the backward pass reads crosses the memory, forward again where it
         is computed again, and inputs of a byte, and their gradients, are cast from 16 bits."""
-        recipe, total = self.training.recipe, np.zeros(len(self.layouts))
+        recipe, total = self.training.recipe, np.zeros(1)
         for tensor in tensors:
             again = (self.layouts.recompute & tensor.modules) > 0
             size = measure_tensor(tensor, self.layouts, self.wide)
             passes = self.rates.score_passes if tensor.size == "scores" else self.rates.passes
-            total += passes * (1 + FORWARD * again) * size
+            total = total + passes * (1 + FORWARD * again) * size
             if tensor.size in ("read", "context") and recipe.read < recipe.item:
-                total += 2 * (1 + 2 * recipe.read / recipe.item) * size
+                total = total + 2 * (1 + 2 * recipe.read / recipe.item) * size
         return total / self.rates.bandwidth
 
     def time_products(self, matrices: Iterable[Weights]) -> list[tuple[int, Column]]:
@@ -203,7 +189,7 @@ class _Iteration:
     def time_logits(self) -> Column:
         """Seconds of the last matrix, forward and backward."""
         if not self.net.vocabulary:
-            return np.zeros(len(self.layouts))
+            return np.zeros(1)
         width = pad_vocabulary(self.net, self.layouts) / self.layouts.tensor
         products = self.tokens * self.net.hidden * width
         return (1 + BACKWARD) * self.multiply(products, self.tokens, width, self.rates.wide_peak)
@@ -223,8 +209,9 @@ class _Iteration:
         )
         return seconds
 
-    def update(self, held: Parameters, a_pass: Column) -> Terms:
-        """Seconds of gradients and weights that passes do not hide, and of the optimizer.
+    def update(self, held: Parameters, a_pass: Column) -> tuple[Column, Column, Column]:
+        """Seconds of gradients and weights that passes do not hide, and of the optimizer: the last
+        of TERMS but waiting.
 
         Without ZeRO 3 the last backward pass hides gradients, and the first forward pass weights;
         with it all passes do.
@@ -238,27 +225,14 @@ class _Iteration:
         shards = (np.where(layouts.zero > 0, n, 1) for n in (layouts.shards, layouts.expert_shards))
         updated = add(each / n for each, n in zip(held, shards, strict=True))
         moved = recipe.gradients + 2 * recipe.states + recipe.weights
-        return {
-            "gradient_exchange": np.maximum(
-                gradients - rates.hidden_gradients * beside_gradients, 0
-            ),
-            "weight_gather": np.maximum(weights - rates.hidden_weights * beside_weights, 0),
-            "optimizer": updated * moved / rates.bandwidth,
-        }
+        return (
+            np.maximum(gradients - rates.hidden_gradients * beside_gradients, 0),
+            np.maximum(weights - rates.hidden_weights * beside_weights, 0),
+            updated * moved / rates.bandwidth,
+        )
 
 
 ATTENTION = RECOMPUTE["core_attn"] | RECOMPUTE["blocks"] | RECOMPUTE["full"]
-
-
-def sum_kinds(counts: Column, of_kinds: Iterable[Column | float]) -> Column:
-    """The sum over a stage's blocks [layouts], of a number of each kind."""
-    return add(n * each for n, each in zip(counts, of_kinds, strict=True))
-
-
-def add(columns: Iterable[Column]) -> Column:
-    """The sum of columns [layouts]."""
-    total: Column = np.sum([*columns], axis=0)
-    return total
 
 
 def count_recomputed_flops(net: Transformer, layouts: Layouts, training: Training) -> Column:

@@ -1,15 +1,13 @@
 """Layers of a transformer, the columns of candidate layouts, and how they train."""
 
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kernels.layouts.columns import Column
 from kernels.names import recomputation
 from kernels.names.recipes import Recipe
-
-Column = NDArray[Any]
 
 RECOMPUTE = recomputation.RECOMPUTE
 
@@ -96,7 +94,7 @@ class Transformer:
 
 @dataclass(frozen=True)
 class Layouts:
-    """Candidate layouts, a column of whole numbers [layouts] each.
+    """Candidate layouts, a column of whole numbers each: [layouts], or arrays that broadcast.
 
     PEs are tensor x context x pipeline x data; experts divide tensor x context x data again, in
     expert_tensor x expert x replicas. chunks: v of a stage; micro: b, sequences of a micro-batch;
@@ -138,6 +136,11 @@ class Layouts:
         """The layouts of a mask, or of numbers of rows."""
         columns = {name: getattr(self, name)[rows] for name in COLUMNS}
         return type(self)(**columns, batch=None if self.batch is None else self.batch[rows])
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape that columns broadcast to."""
+        return np.broadcast_shapes(*(getattr(self, name).shape for name in COLUMNS))
 
     @property
     def pes(self) -> Column:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from kernels.layouts.columns import Column
 from kernels.layouts.memory import (
     PARTS,
     hold_parameters,
@@ -11,7 +12,7 @@ from kernels.layouts.memory import (
     measure_memory,
     sum_tensors,
 )
-from kernels.layouts.schedules import count_in_flight, count_stage_blocks, find_ends
+from kernels.layouts.schedules import Stage, count_in_flight, make_stage
 from kernels.layouts.transformer import RECOMPUTE, Layouts, Training, Transformer
 from sweep.answers.types.fitting import PartRow
 
@@ -28,7 +29,7 @@ WORDS = {
 def explain_memory(net: Transformer, layout: Layouts, training: Training) -> list[PartRow]:
     """Each part of a layout's fullest stage that there is, as a product of numbers."""
     parts, stages = measure_memory(net, layout, training)
-    stage = int(stages[0])
+    stage = make_stage(net, layout.pipeline, layout.chunks, training, stages)
     explained = _explain_states(net, layout, training, stage)
     explained |= _explain_activations(net, layout, training, stage)
     rows = ((name, float(parts[name][0])) for name in PARTS)
@@ -46,13 +47,11 @@ def write(number: float) -> str:
 
 
 def _explain_states(
-    net: Transformer, layout: Layouts, training: Training, stage: int
+    net: Transformer, layout: Layouts, training: Training, stage: Stage
 ) -> dict[str, tuple[str, str]]:
     """Bytes of a parameter times parameters, those of experts apart where shares differ."""
     blocks = measure_blocks(net, layout, training)
-    counts = count_stage_blocks(net, layout, training, stage)
-    ends = find_ends(layout, training, stage)
-    held = hold_parameters(net, layout, blocks, counts, *ends)
+    held = hold_parameters(net, layout, blocks.parameters, stage)
     dense, experts = float(held.dense[0]), float(held.experts[0])
     found = {}
     for name, size in zip(SHARDED, training.recipe[:3], strict=True):
@@ -67,16 +66,15 @@ def _explain_states(
 
 
 def _explain_activations(
-    net: Transformer, layout: Layouts, training: Training, stage: int
+    net: Transformer, layout: Layouts, training: Training, stage: Stage
 ) -> dict[str, tuple[str, str]]:
     """Micro-batches in flight times what blocks and embeddings keep of one."""
-    flying = write(float(count_in_flight(layout, training, stage)[0]))
+    flying = write(float(count_in_flight(layout, training, stage.number)[0]))
     front = sum_tensors(net.front.tensors, layout, training)[0]
     found = {"embedding": (WORDS["embedding"], f"{flying} x {write(float(front[0]))}")}
     if layout.recompute[0] & RECOMPUTE["full"]:
         return found
-    counts = count_stage_blocks(net, layout, training, stage)[:, 0]
-    kept = measure_blocks(net, layout, training).kept[:, 0]
+    counts, kept = stage.counts[:, 0], measure_blocks(net, layout, training).kept
     terms = [*_list_terms(counts, kept)]
     if net.memory:
         reads = np.array([block.reads_memory for block in net.kinds])
@@ -86,7 +84,7 @@ def _explain_activations(
     return found | {"activations": (formula, f"{flying} x ({' + '.join(terms)})")}
 
 
-def _list_terms(counts: np.ndarray, kept: np.ndarray) -> Iterator[str]:
-    for number, size in zip(counts.tolist(), kept.tolist(), strict=True):
+def _list_terms(counts: Column, kept: list[Column]) -> Iterator[str]:
+    for number, size in zip(counts.tolist(), kept, strict=True):
         if number:
-            yield f"{number} x {write(size)}"
+            yield f"{number} x {write(float(size[0]))}"

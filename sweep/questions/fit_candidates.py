@@ -5,10 +5,11 @@ from functools import cached_property
 import numpy as np
 
 from grids.entries.systems import System
+from kernels.layouts.columns import Column
 from kernels.layouts.enumerate import find_marks, find_reasons
 from kernels.layouts.memory import measure_memory
 from kernels.layouts.time import TERMS
-from kernels.layouts.transformer import COLUMNS, Column, Layouts, Training, Transformer
+from kernels.layouts.transformer import COLUMNS, Layouts, Training, Transformer
 from sweep.answers.types.fitting import LayoutRow, LoserRow, TimeParts
 from sweep.cases.layout_reasons import find_remedy
 from sweep.cases.layout_words import list_layouts, name_recompute, write_layout

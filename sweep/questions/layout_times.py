@@ -9,8 +9,9 @@ from grids.entries.systems import System
 from grids.entries.transformer_rates import RIVAL_SPREAD, find_spread, read_rates
 from grids.inputs.layout_machine import read_network
 from kernels.layouts.answers import add_seconds, time_layouts
+from kernels.layouts.columns import Column
 from kernels.layouts.time import TERMS, count_model_flops, count_recomputed_flops
-from kernels.layouts.transformer import Column, Layouts, Training, Transformer
+from kernels.layouts.transformer import Layouts, Training, Transformer
 from kernels.names.stored import PERCENTILES
 from sweep.answers.types.fitting import TimeParts
 
