@@ -233,6 +233,10 @@ class _Builder:
         for run in self.evidence.runs:
             if run.cut:
                 self.notes.append(f"{run.where}: the log lacks its last line: is it cut off?")
+            if run.wrong:
+                self.notes.append(
+                    f"{run.where}: {run.wrong} figures of runs with wrong results (#wrong)"
+                )
             if run not in self.fitted and not self.is_lone(run, pes):
                 self.notes.append(f"{run.where}: not used: {run.described}")
         return system

@@ -39,7 +39,7 @@ class Measurement:
 
     collective: of `NAMES`. pes: PEs that took part. nodes: 0 where the log does not state them.
     device: the PE's name where the log has it. tool: the program that wrote it. cut: whether the
-    log ends without the last line of its tool.
+    log ends without the last line of its tool. wrong: figures of runs with wrong results.
     """
 
     where: str
@@ -50,6 +50,7 @@ class Measurement:
     samples: tuple[Sample, ...]
     device: str = ""
     cut: bool = False
+    wrong: int = 0
 
     @property
     def described(self) -> str:

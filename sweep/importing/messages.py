@@ -3,7 +3,8 @@
 OSU: `# OSU MPI-CUDA Bandwidth Test v7.4`, `# Size      Bandwidth (MB/s)`, and rows of two columns,
 or of more with `-f`; MB is 1e6 bytes. A collective's size is what a PE sends, and the log does not
 state how many took part. perftest: a header `#bytes #iterations BW peak[MB/sec] BW average[MB/sec]
-MsgRate[Mpps]`, where MB is 2^20 bytes (perftest's parameters: MBS), or `t_min[usec] ...`.
+MsgRate[Mpps]`, where MB is 2^20 bytes (perftest's parameters: MBS), or `t_min[usec] ...`. Tests in
+both directions state the sum of both.
 """
 
 import re
@@ -15,9 +16,17 @@ from grids.reading.errors import InputError, shorten
 from sweep.importing.loglines import MOST_ROWS, parse_figure, read_lines
 from sweep.importing.measurements import STEPS, Measurement, Sample, find_collective
 
-OSU_TITLE = re.compile(r"#\s*OSU (.*?)\s+(Latency|Bandwidth|Bibandwidth)?\s*(?:Test)?\s*v[\d.]+")
-OSU_UNITS = {"(us)": 1e-6, "(mb/s)": 1e6}
+OSU_TITLE = re.compile(r"#\s*OSU (.*?)\s+(?:Test\s+)?v[\d.]+")
+OSU_UNITS = {"us": 1e-6, "mb/s": 1e6}
 PERFTEST_UNITS = {"usec": 1e-6, "mb/sec": 2.0**20, "mib/sec": 2.0**20, "gb/sec": 0.125e9}
+# A column: `#bytes`, `BW average[MB/sec]`, `Avg Latency(us)`, `MB/s`; its unit stands in brackets.
+COLUMN = re.compile(
+    r"#?\s*size|#\w+|[\w.%]+(?: [\w.%]+){0,2} ?[\[(]([^\])]*)[\])]|(MB/s)|\S+", re.I
+)
+# Which figure counts, the first that the header has: an average, but the typical latency.
+FIGURES = ("bw average", "t_typical", "t_avg", "avg latency", "latency", "bandwidth", "mb/s")
+BIDIRECTIONAL = re.compile(r"bi-?directional|bibandwidth", re.I)
+ROW = re.compile(r"\s*\d+\s")
 
 
 @dataclass
@@ -38,46 +47,47 @@ def read_messages(path: Path, pes: int | None) -> Iterator[Measurement]:
     """The runs of a log. pes: those of OSU's collectives. InputError: what is wrong."""
     run: _Run | None = None
     title, rows = "", 0
-    for where, line in read_lines(path, marks=b"#0123456789"):
+    for where, line in read_lines(path):
         if named := OSU_TITLE.match(line):
-            title = " ".join(filter(None, named.groups()))
+            title = named[1]
+        elif BIDIRECTIONAL.search(line) and not ROW.match(line):
+            title = line.strip()
         started = _start_run(line, where, title)
         if started:
             if run and run.samples:
                 yield _finish(run, pes)
             run = started
-        elif run and re.match(r"\s*\d+\s", line):
+        elif run and ROW.match(line):
             _read_row(run, line.split(), where)
             rows += 1
             if rows > MOST_ROWS:
                 raise InputError(f"more than {MOST_ROWS:,} rows", where=str(path))
+        elif run and run.samples and line.startswith("----"):
+            title = ""  # perftest ends a run with a rule
     if run and run.samples:
         yield _finish(run, pes)
 
 
 def _start_run(line: str, where: str, title: str) -> _Run | None:
     """The run that a header begins."""
-    folded = line.lower()
-    if folded.lstrip("# ").startswith("size"):
-        names = re.findall(r"(?:avg |min |max |p\d+ )?[a-z]+ ?(?:\([^)]*\))?", folded.strip("# "))
-        figure = next((n for n, name in enumerate(names) if n and "(" in name), 0)
-        unit = "".join(re.findall(r"\([^)]*\)", names[figure]))
-        if unit not in OSU_UNITS:
-            raise InputError(
-                f"expected a column in (us) or (MB/s), got {shorten(line.strip())}", where=where
-            )
-        return _Run(where, "osu", title, 0, figure, OSU_UNITS[unit], rate=unit == "(mb/s)")
-    if folded.lstrip().startswith("#bytes"):
-        units = re.findall(r"\[([^\]]*)\]", folded)
-        if not units or units[0] not in PERFTEST_UNITS:
-            raise InputError(
-                f"expected columns in usec, MB/sec or Gb/sec, got {shorten(line.strip())}",
-                where=where,
-            )
-        rate = units[0] != "usec"
-        # Bandwidth: average behind peak; latency: typical behind least and most.
-        return _Run(where, "perftest", "", 0, 3 if rate else 4, PERFTEST_UNITS[units[0]], rate)
-    return None
+    folded = line.lower().strip()
+    is_osu = folded.startswith("#") and folded.lstrip("# ").startswith("size")
+    if not is_osu and not folded.startswith("#bytes"):
+        return None
+    columns = [*COLUMN.finditer(line.strip())]
+    names = [match[0].strip("# ").lower() for match in columns]
+    at = next((n for word in FIGURES for n, name in enumerate(names) if word in name), 0)
+    unit = (columns[at][1] or columns[at][2] or "").lower()
+    units = OSU_UNITS if is_osu else PERFTEST_UNITS
+    if unit not in units:
+        raise InputError(
+            f"expected a column in {', '.join(units)}, got {shorten(line.strip())}", where=where
+        )
+    factor = units[unit]
+    if unit.endswith(("/s", "/sec")) and BIDIRECTIONAL.search(title):
+        factor /= 2  # the sum of both ways
+    tool = "osu" if is_osu else "perftest"
+    return _Run(where, tool, title, 0, at, factor, rate="/s" in unit)
 
 
 def _read_row(run: _Run, words: list[str], where: str) -> None:

@@ -2,8 +2,8 @@
 
 The format is that of nccl-tests' src/common.cu: lines of `# Rank`, a header of three lines with
 names and units, and rows of size, count, type, redop, root, and time, algbw, busbw, #wrong out of
-place and in place. A new header begins a new run. CSV has the same columns by name; rccl-tests
-writes it with `-Z csv`.
+place and in place. A new header begins a new run; rows without one have the usual columns, which
+their own figures confirm. CSV has the same columns by name; rccl-tests writes it with `-Z csv`.
 """
 
 import csv
@@ -25,9 +25,14 @@ from sweep.importing.measurements import (
 )
 
 HOST = re.compile(r"#\s+Rank\s+\d+ .*\bon\s+(\S+)\s+device\s+\d+\s*(?:\[[^\]]*\])?\s*(.*)")
-# What mpirun --tag-output and srun --label write in front of a line.
-TAG = re.compile(r"^(?:\[[\d,]+\]<std\w+>:|\s*\d+: )")
-STARTING = re.compile(r"#\s*Collective test starting:\s*(\S+)")
+# The program, as it names itself, or in a command that a shell echoes.
+PROGRAM = re.compile(r"#\s*Collective test starting:\s*(\S+)|^[^#]*\b(\w+)_perf\b")
+TYPES = ("float", "half", "bfloat16", "double", "u?int", "char", "f8", "fp8")
+ROW = re.compile(rf"(?:^|\s)\d+\s+\d+\s+(?:{'|'.join(TYPES)})\w*\s.*")
+# Bytes that lines of the benchmark have, and few others; each takes a second of CPU for 2 GB.
+WANTED = (b"#", b"_perf", b"float", b"half", b"double", b"int8", b"int32", b"int64", b"8e")
+FIGURES = ("time", "algbw", "busbw", "#wrong")
+USUAL = ["size", "count", "type", "redop", "root", *FIGURES, *FIGURES]
 UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "gb/s": 1e9, "mb/s": 1e6, "b": 1.0}
 # Columns that a table of rows needs, and other names of them.
 SYNONYMS = {"size(b)": "size", "bytes": "size", "algobw": "algbw", "ranks": "pes", "gpus": "pes"}
@@ -36,7 +41,7 @@ DIGIT = 0.0051e9
 
 
 @dataclass
-class _Run:
+class Run:
     """A run as far as it is read. hosts: of its ranks. factors: bus bandwidth over algbw."""
 
     where: str
@@ -48,18 +53,20 @@ class _Run:
     samples: list[Sample] = field(default_factory=list)
     factors: list[float] = field(default_factory=list)
     redops: set[str] = field(default_factory=set)
+    wrong: int = 0
     pes: int = 0
+    nodes: int = 0
     ended: bool = False
 
 
 def read_nccl(path: Path, pes: int | None) -> Iterator[Measurement]:
     """The runs of a log. pes: those of runs that do not state theirs. InputError: what is wrong."""
     _, first = next(read_lines(path), ("", ""))
-    separator = _find_separator(TAG.sub("", first))
+    separator = _find_separator(first)
     runs = (
         _split_table(read_lines(path), separator)
         if separator
-        else _split_text(read_lines(path, marks=b"#[0123456789"))
+        else _split_text(read_lines(path, WANTED))
     )
     rows = 0
     for run in runs:
@@ -67,75 +74,94 @@ def read_nccl(path: Path, pes: int | None) -> Iterator[Measurement]:
         if rows > MOST_ROWS:
             raise InputError(f"more than {MOST_ROWS:,} rows", where=str(path))
         if run.samples:
-            yield _finish(run, path, pes)
+            yield finish(run, path, pes)
 
 
 def _find_separator(line: str) -> str:
     """The separator of a table's first line, nothing of a text's."""
-    return next((mark for mark in ",;\t" if not line.startswith("#") and mark in line), "")
+    is_table = "size" in line.lower() and "time" in line.lower() and not line.startswith("#")
+    return next((mark for mark in ",;\t" if is_table and mark in line), "")
 
 
-def _split_text(lines: Iterator[tuple[str, str]]) -> Iterator[_Run]:
+def _split_text(lines: Iterator[tuple[str, str]]) -> Iterator[Run]:
     """The runs of a text."""
-    run = _Run("")
-    for where, tagged in lines:
-        line = TAG.sub("", tagged)
+    run = Run("")
+    for where, text in lines:
+        # A comment may follow what another program left without an end of line.
+        line = text[text.index("#") :] if "#" in text else text
         words = line.strip("# ").split()
         if host := HOST.match(line):
             if run.samples:
                 yield run
-                run = _Run(where)
+                run = Run(where)
             run.hosts.append(host[1])
             run.device = host[2].strip()
-        elif starting := STARTING.match(line):
+        elif program := PROGRAM.match(text if text == line else line):
             if run.samples:
                 yield run
-                run = _Run(where)
-            run.collective = find_collective(starting[1]) or ""
+                run = Run(where)
+            run.collective = find_collective(program[1] or program[2]) or run.collective
         elif words[:1] == ["size"] and "algbw" in words:
             if run.samples:  # of the same ranks
                 yield run
-                run = replace(run, samples=[], factors=[], redops=set(), ended=False)
+                run = replace(run, samples=[], factors=[], redops=set(), wrong=0, ended=False)
             run.where, run.columns, run.units = where, words, {}
         elif run.columns and not run.units and line.startswith("#"):
             run.units = _read_units(run, line, where)
         elif line.startswith("# Avg bus bandwidth"):
             run.ended = True
-        elif run.units and re.match(r"\s*\d+\s", line):
-            _read_row(run, words, where)
+        elif row := ROW.search(line):
+            if not run.columns:
+                run.where, run.columns = where, USUAL
+                run.units = {n: 1e-6 if USUAL[n] == "time" else 1e9 for n in _find_figures(USUAL)}
+            if run.units:
+                _read_row(run, row[0].split(), where)
     yield run
 
 
-def _read_units(run: _Run, line: str, where: str) -> dict[int, float]:
+def _find_figures(columns: list[str]) -> list[int]:
+    """Positions of columns with units."""
+    return [n for n, name in enumerate(columns) if name in ("time", "algbw", "busbw")]
+
+
+def _read_units(run: Run, line: str, where: str) -> dict[int, float]:
     """Factors of the columns that have units, by position."""
     units = re.findall(r"\(([^)]*)\)", line)
-    named = [n for n, name in enumerate(run.columns) if name in ("time", "algbw", "busbw")]
+    figures = _find_figures(run.columns)
     factors = [UNITS.get(unit.lower()) for unit in units if unit not in ("B", "elements")]
-    if len(factors) != len(named) or None in factors:
+    if len(factors) != len(figures) or None in factors:
         raise InputError(
-            f"expected the units of {len(named)} columns, got {shorten(line.strip())}", where=where
+            f"expected the units of {len(figures)} columns, got {shorten(line.strip())}",
+            where=where,
         )
-    return {n: factor for n, factor in zip(named, factors, strict=True) if factor is not None}
+    return {n: factor for n, factor in zip(figures, factors, strict=True) if factor is not None}
 
 
-def _read_row(run: _Run, words: list[str], where: str) -> None:
+def _read_row(run: Run, words: list[str], where: str) -> None:
     """Add the samples of a row, out of place and in place."""
-    if len(words) != len(run.columns):
+    columns = [name for name in run.columns if name != "timestamp"]  # which has a blank in it
+    times = [n for n, name in enumerate(columns) if name == "time"]
+    # Some collectives have no figures in place.
+    short = len(times) == 2 and len(words) == times[1]
+    if not short and (len(words) < len(columns) or len(words) > len(columns) + 2):
         raise InputError(
-            f"the row is cut off: expected {len(run.columns)} columns, got {len(words)}",
+            f"the row is cut off: expected {len(columns)} columns, got {len(words)}",
             where=where,
             advice="delete it, or run the benchmark again",
         )
     size = parse_figure(words[0], where)
-    if "redop" in run.columns:
-        run.redops.add(words[run.columns.index("redop")])
-    times = [n for n, name in enumerate(run.columns) if name == "time"]
-    for n in times:
+    if "redop" in columns:
+        run.redops.add(words[columns.index("redop")])
+    for n in times[: 1 if short else None]:
+        if "N/A" in words[n : n + 3]:
+            continue
         figures = [parse_figure(words[n + k], where) * run.units[n + k] for k in range(3)]
-        _add_sample(run, size, figures, where)
+        add_sample(run, size, figures, where)
+        wrong = words[n + 3 : n + 4]
+        run.wrong += columns[n + 3 : n + 4] == ["#wrong"] and wrong not in (["0"], ["N/A"])
 
 
-def _add_sample(run: _Run, size: float, figures: list[float], where: str) -> None:
+def add_sample(run: Run, size: float, figures: list[float], where: str) -> None:
     """Add a sample, of its time, algbw and busbw."""
     seconds, algbw, busbw = figures
     if size == 0 or seconds == 0:  # a PE with nothing to send
@@ -146,11 +172,11 @@ def _add_sample(run: _Run, size: float, figures: list[float], where: str) -> Non
         run.factors.append(busbw / algbw)
 
 
-def _split_table(lines: Iterator[tuple[str, str]], separator: str) -> Iterator[_Run]:
+def _split_table(lines: Iterator[tuple[str, str]], separator: str) -> Iterator[Run]:
     """The runs of a table with a header: rows of one collective and number of PEs each."""
     where, head = next(lines)
     columns, units = _read_header(next(csv.reader([head], delimiter=separator)), where)
-    runs: dict[tuple[str, str], _Run] = {}
+    runs: dict[tuple[str, str], Run] = {}
     for where, line in lines:
         if not line:
             continue
@@ -163,7 +189,7 @@ def _split_table(lines: Iterator[tuple[str, str]], separator: str) -> Iterator[_
             )
         row = dict(zip(columns, fields, strict=True))
         key = row.get("collective", ""), row.get("pes", "")
-        run = runs.setdefault(key, _Run(where, find_collective(key[0]) or "", ended=True))
+        run = runs.setdefault(key, Run(where, find_collective(key[0]) or "", ended=True))
         run.pes = int(parse_figure(key[1], where)) if key[1] else 0
         run.redops.add(row.get("redop", ""))
         if sum(len(run.samples) for run in runs.values()) > MOST_ROWS:
@@ -172,7 +198,7 @@ def _split_table(lines: Iterator[tuple[str, str]], separator: str) -> Iterator[_
             if f"{prefix}time" in row:
                 names = (f"{prefix}{name}" for name in ("time", "algbw", "busbw"))
                 figures = [parse_figure(row[name], where) * units[name] for name in names]
-                _add_sample(run, parse_figure(row["size"], where), figures, where)
+                add_sample(run, parse_figure(row["size"], where), figures, where)
     yield from runs.values()
 
 
@@ -208,7 +234,7 @@ def _read_header(names: list[str], where: str) -> tuple[list[str], dict[str, flo
     return columns, units
 
 
-def _finish(run: _Run, path: Path, pes: int | None) -> Measurement:
+def finish(run: Run, path: Path, pes: int | None) -> Measurement:
     """The measurement of a run, with its collective and its PEs."""
     factor = median(run.factors) if run.factors else 0.0
     collective = run.collective or find_collective(path.stem) or _guess(run, factor)
@@ -233,12 +259,20 @@ def _finish(run: _Run, path: Path, pes: int | None) -> Measurement:
             where=run.where,
             advice="does the file's name state another collective, or --pe another number?",
         )
-    nodes = len(set(run.hosts))
-    samples, cut = tuple(run.samples), not run.ended
-    return Measurement(run.where, "nccl-tests", collective, count, nodes, samples, run.device, cut)
+    return Measurement(
+        run.where,
+        "nccl-tests",
+        collective,
+        count,
+        run.nodes or len(set(run.hosts)),
+        tuple(run.samples),
+        run.device,
+        cut=not run.ended,
+        wrong=run.wrong,
+    )
 
 
-def _guess(run: _Run, factor: float) -> str:
+def _guess(run: Run, factor: float) -> str:
     """The collective that the figures tell: only an all-reduce moves more than its size."""
     if factor > 1.02 or (factor and len(run.hosts) == 2 and run.redops - {"none", ""}):
         return "all_reduce"

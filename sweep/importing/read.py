@@ -1,5 +1,6 @@
 """Files of a machine, told apart by what they hold."""
 
+import re
 from itertools import islice
 from pathlib import Path
 
@@ -8,11 +9,14 @@ from sweep.importing.devices import read_devices
 from sweep.importing.loglines import read_lines
 from sweep.importing.machine import Evidence
 from sweep.importing.messages import read_messages
-from sweep.importing.nccl import read_nccl
+from sweep.importing.nccl import ROW, WANTED, read_nccl
+from sweep.importing.nccl_json import read_json
 from sweep.importing.topology import read_topology
 
-# Lines within which a log shows its kind: launchers write some before it.
-BEFORE = 2000
+READERS = {"nccl": read_nccl, "json": read_json, "messages": read_messages}
+OSU_HEADER = re.compile(r"#\s*size\s+.*(latency|bandwidth|mb/s)")
+# Lines that may be a benchmark's within which a log shows its kind: others come before it.
+BEFORE = 100_000
 
 
 def read_evidence(paths: list[Path], pes: int | None) -> Evidence:
@@ -25,7 +29,7 @@ def read_evidence(paths: list[Path], pes: int | None) -> Evidence:
         elif kind == "devices":
             evidence.devices.append(read_devices(path))
         else:
-            runs = [*(read_nccl if kind == "nccl" else read_messages)(path, pes)]
+            runs = [*READERS[kind](path, pes)]
             if not runs:
                 raise InputError(
                     "expected rows behind the header, got none",
@@ -37,23 +41,27 @@ def read_evidence(paths: list[Path], pes: int | None) -> Evidence:
 
 
 def _find_kind(path: Path) -> str:
-    """topology, devices, nccl or messages; InputError: none of them."""
-    for number, (_, line) in enumerate(islice(read_lines(path), BEFORE)):
+    """topology, devices, json, nccl or messages; InputError: none of them."""
+    first = next((line for _, line in read_lines(path) if line), "")
+    folded = first.lower().strip()
+    if folded.startswith(("<system", "<?xml", "<!doctype")):
+        return "topology"
+    names = [name.strip() for name in folded.split(",")]
+    if "name" in names and "size" not in names:
+        return "devices"
+    if folded.startswith("{") or folded in ("[", "[]") or folded.startswith("[{"):
+        return "json"
+    if "size" in folded and "time" in folded:
+        return "nccl"
+    for _, line in islice(read_lines(path, WANTED), BEFORE):
         folded = line.lower().strip()
-        if folded.startswith(("<system", "<?xml", "<!doctype")):
-            return "topology"
-        if number == 0 and "name" in folded.split(",") and "memory.total" in folded:
-            return "devices"
-        if number == 0 and folded.startswith("name,"):
-            return "devices"
-        table = number == 0 and "size" in folded and "time" in folded
-        if table or "busbw" in folded or "# nthread" in folded:
+        if "busbw" in folded or "# nthread" in folded or ROW.search(line):
             return "nccl"
-        if folded.startswith(("# osu ", "#bytes")):
+        if folded.startswith(("# osu ", "#bytes")) or OSU_HEADER.match(folded):
             return "messages"
     raise InputError(
         "no format that is known",
         where=str(path),
-        advice="known: nccl-tests (text, CSV), OSU micro-benchmarks, perftest, NCCL's topology, "
-        "the CSV of nvidia-smi",
+        advice="known: nccl-tests (text, CSV, JSON), OSU micro-benchmarks, perftest, NCCL's "
+        "topology, the CSV of nvidia-smi",
     )
