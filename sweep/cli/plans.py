@@ -15,6 +15,7 @@ from sweep.cli.fit import (
     refuse_given,
 )
 from sweep.cli.objectives import PriceOption, parse_price
+from sweep.cli.pages import PageOption, expect_page, write_page_of
 from sweep.cli.shared_options import All, Form
 from sweep.cli.spaces import SpaceCommand
 from sweep.cli.subjects import Rows, Subject
@@ -90,6 +91,7 @@ def provision(
     global_batch: GlobalBatchOption = None,
     tokens: TokensOption = None,
     price: PriceOption = None,
+    page: PageOption = None,
     every: All = False,
     form: Form = "table",
 ) -> None:
@@ -99,7 +101,7 @@ def provision(
     """
     if sequence is not None:
         given = {"epochs": epochs, "holds": holds, "need": need, "efficiency": efficiency}
-        refuse_given(given, "layouts do not have it", "leave it out")
+        refuse_given({**given, "report": page}, "layouts do not have it", "leave it out")
         provision_layouts(context.obj, sequence, global_batch, deadline, tokens, price, every, form)
         return
     of_layouts = {"global-batch": global_batch, "tokens": tokens}
@@ -113,10 +115,12 @@ def provision(
         )
     if need is not None and holds is not None:
         raise InputError("belongs to --deadline", where="--holds", advice="leave it out")
+    expect_page(page)
     subject: Subject = context.obj.read()
     if deadline is None:
         assert need is not None  # one of both is given
         _show_needs(subject, need, efficiency, every, form)
+        write_page_of(subject, page)
         return
     from sweep.questions.provision import list_provisions as ask
     from sweep.show.planning import show_provisions
@@ -136,6 +140,7 @@ def provision(
     show_provisions(rows, form, every)
     if not any(row["pe"] is not None for row in rows):
         end("no strategy meets the deadline with these PE counts", NOTHING_FEASIBLE)
+    write_page_of(subject, page)
 
 
 def _show_needs(

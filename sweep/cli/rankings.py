@@ -22,6 +22,7 @@ from sweep.cli.objectives import (
     TimeOption,
     parse_price,
 )
+from sweep.cli.pages import PageOption, expect_page, write_page_of
 from sweep.cli.shared_options import All, Form
 from sweep.cli.spaces import SpaceCommand
 from sweep.cli.subjects import Subject
@@ -57,6 +58,7 @@ def limits(
     ] = False,
     sequence: SequenceOption = None,
     global_batch: GlobalBatchOption = None,
+    page: PageOption = None,
     every: All = False,
     form: Form = "table",
 ) -> None:
@@ -65,15 +67,17 @@ def limits(
     With --sequence: how far a transformer scales, at the fastest layout of 1, 2, 4 ... PEs.
     """
     if sequence is not None:
-        given = {"price": price, "crossovers": along}
+        given = {"price": price, "crossovers": along, "report": page}
         refuse_given(given, "layouts do not have it", "leave it out")
         limit_layouts(context.obj, sequence, global_batch, efficiency, every, form)
         return
     of_layouts = {"global-batch": global_batch}
     refuse_given(of_layouts, "strategies have none", "give --sequence for layouts")
+    expect_page(page)
     subject: Subject = context.obj.read(objective)
     if along is not None:
         _show_crossovers(subject, along, objective, price, every, form)
+        write_page_of(subject, page, objective, price)
         return
     from sweep.questions.limits import add_ranges, expects_intervals
     from sweep.questions.limits import list_limits as ask
@@ -94,6 +98,7 @@ def limits(
     rows = subject.ask(answer, form)
     show_limits(rows, form, every)
     subject.end_if_empty(rows)
+    write_page_of(subject, page, objective)
 
 
 def _expect_time(objective: str) -> "Objective":
@@ -156,6 +161,7 @@ def best(
     sequence: SequenceOption = None,
     global_batch: GlobalBatchOption = None,
     tokens: TokensOption = None,
+    page: PageOption = None,
     every: All = False,
     form: Form = "table",
 ) -> None:
@@ -164,10 +170,12 @@ def best(
     With --sequence: the layouts of a transformer that fit, the fastest first, as fit --by time.
     """
     if sequence is not None:
+        refuse_given({"report": page}, "layouts do not have it", "leave it out")
         rank_layouts(context.obj, sequence, global_batch, tokens, price, every, form)
         return
     of_layouts = {"global-batch": global_batch, "tokens": tokens}
     refuse_given(of_layouts, "strategies have none", "give --sequence for layouts")
+    expect_page(page)
     subject: Subject = context.obj.read(objective)
     from sweep.questions.best import rank_strategies as ask
     from sweep.show.ranking import describe_losers, show_ranking
@@ -187,6 +195,7 @@ def best(
     show_ranking(rows, form, OBJECTIVES[objective], every)
     if not any(row["feasible"] for row in rows):
         end(f"nothing in this slice is feasible{describe_losers(rows)}", NOTHING_FEASIBLE)
+    write_page_of(subject, page, objective, price)
 
 
 @app.command(cls=SpaceCommand)
@@ -197,10 +206,12 @@ def pareto(
     ] = "pe-hours",
     price: PriceOption = None,
     objective: TimeOption = "epoch-time",
+    page: PageOption = None,
     every: All = False,
     form: Form = "table",
 ) -> None:
     """Configurations that no other beats in both time and another quantity."""
+    expect_page(page)
     subject: Subject = context.obj.read(objective)
     from sweep.questions.pareto import pareto as ask
     from sweep.show.rows import show_rows
@@ -213,6 +224,7 @@ def pareto(
     show_rows(rows, form, every)
     if not rows:
         end("nothing in this slice is feasible", NOTHING_FEASIBLE)
+    write_page_of(subject, page, objective)
 
 
 @app.command(cls=SpaceCommand)

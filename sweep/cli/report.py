@@ -1,7 +1,5 @@
 """Commands that make a page. As in `sweep.cli.main`, heavy imports are inside them."""
 
-import shlex
-import sys
 import webbrowser
 from pathlib import Path
 from typing import Annotated
@@ -9,6 +7,8 @@ from typing import Annotated
 import typer
 
 from sweep.cli.commands import NOTHING_FEASIBLE, end
+from sweep.cli.objectives import ObjectiveOption, PriceOption
+from sweep.cli.pages import expect_page, write_page_of
 from sweep.cli.spaces import SpaceCommand
 from sweep.cli.subjects import Subject
 from sweep.errors import NothingFeasibleError
@@ -20,21 +20,12 @@ app = typer.Typer()
 def report(
     context: typer.Context,
     output: Annotated[Path, typer.Option("--output", "-o", help="Such as report.html.")],
+    objective: ObjectiveOption = "epoch-time",
+    price: PriceOption = None,
 ) -> None:
     """Write the answers of a cube, or of a design space, as one HTML page to send."""
-    from grids.reading.textfile import expect_folder
-
-    expect_folder(output)
-    subject: Subject = context.obj.read()
-    from sweep.report.contents import collect_report
-    from sweep.report.page import write_page
-
-    try:
-        contents = collect_report(subject.source, subject.selection, subject.max_global_batch)
-    except NothingFeasibleError as error:
-        end(str(error), NOTHING_FEASIBLE)
-    contents.notes.extend(subject.notes)
-    write_page(contents, output, shlex.join(["paradl", *sys.argv[1:]]))
+    expect_page(output)
+    write_page_of(context.obj.read(objective), output, objective, price)
 
 
 class ServingCommand(SpaceCommand):

@@ -5,23 +5,54 @@ have the colours of all other pictures.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import altair as alt
 
+from sweep.answers.objectives import Goal
 from sweep.plots.looks import choose_ink, choose_looks
+from sweep.report.contents import Report
 
-SECONDS = "time of an epoch [s]"
-AMOUNTS = alt.Axis(format="~s")
+# Ticks of times that people count in, of which Vega shows those that have room.
+MINUTE, HOUR, DAY = 60, 3600, 86400
+TICKS = (
+    *(step * 10.0**power for power in range(-6, 0) for step in (1, 2, 5)),
+    *(1, 2, 5, 10, 20, 30),
+    *(count * MINUTE for count in (1, 2, 5, 10, 20, 30)),
+    *(count * HOUR for count in (1, 2, 3, 6, 12)),
+    *(count * DAY for count in (1, 2, 3, 4, 5, 7, 10, 14, 20, 30, 60, 100, 200, 365)),
+    *(count * 365 * DAY for count in (2, 5, 10, 100, 1000)),
+)
+WRITE_TIME = (
+    "datum.value < 0.001 ? format(datum.value * 1e6, '~r') + ' us' :"
+    " datum.value < 1 ? format(datum.value * 1000, '~r') + ' ms' :"
+    " datum.value < 60 ? datum.value + ' s' :"
+    " datum.value < 3600 ? datum.value / 60 + ' min' :"
+    " datum.value < 86400 ? datum.value / 3600 + ' h' : format(datum.value / 86400, ',') + ' d'"
+)
+TIMES = alt.Axis(values=list(TICKS), labelExpr=WRITE_TIME, labelOverlap="greedy")
+NUMBERS = alt.Axis(format="~s", labelOverlap="greedy")
+BYTES = alt.Axis(labelExpr="format(datum.value / 1e9, ',~r') + ' GB'", labelOverlap="greedy")
+
+# What each objective is called on an axis, and how it is written there.
+GOALS: dict[Goal, tuple[str, alt.Axis]] = {
+    "epoch_time": ("time of an epoch", TIMES),
+    "train_time": ("time to the target", TIMES),
+    "pe_hours": ("PE-hours", NUMBERS),
+    "cost": ("cost", NUMBERS),
+}
+EPOCH = GOALS["epoch_time"][0]
+ROWS = alt.NamedData("rows")
 
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart, and the table behind it.
+    """A chart, and the table behind it; without a specification a table alone.
 
-    table: of the report. where: the value that a field of the table must have. columns: fields of
-    the table's rows that are listed below the chart, with their heads.
+    table: of the report. columns: fields of the table's rows that are listed below the chart, with
+    their heads. where: the value that a field of the table must have. height: in pixels; of a chart
+    with a band for each value of the field `bands`, that of one band.
     """
 
     name: str
@@ -29,19 +60,23 @@ class Chart:
     meaning: str
     table: str
     columns: dict[str, str]
-    spec: dict[str, Any]
-    where: dict[str, str]
+    spec: dict[str, Any] | None = None
+    where: dict[str, Any] = field(default_factory=dict)
+    height: int = 0
+    bands: str = ""
 
 
-def make_charts(strategies: Sequence[str], choices: Sequence[str]) -> list[Chart]:
-    """Make the charts of a report, in the order of the page.
-
-    choices: axes along which a strategy may choose, such as batch.
-    """
+def make_charts(report: Report) -> list[Chart]:
+    """Make the charts and tables of a report, in the order of the page."""
+    strategies, ranking = report.strategies, report.ranking
+    ranged = any(row["value_p10"] is not None for row in ranking)
+    counts = sorted({row["pe"] for row in report.points})
     return [
-        _rank(strategies),
-        _scale(strategies),
-        _map(strategies, choices),
+        _rank(strategies, report.goal, ranged),
+        _list_losers(),
+        _scale(strategies, counts),
+        _limit(),
+        _map(strategies, report.choices),
         _break_down(),
         _fill(),
         _upgrade(),
@@ -56,65 +91,79 @@ def _colour(strategies: Sequence[str]) -> alt.Color:
     return alt.Color("strategy:N", scale=scale, legend=alt.Legend(title=None, orient="bottom"))
 
 
-def _finish(chart: Any, height: int | alt.Step) -> dict[str, Any]:
-    """Complete a chart: as wide as the page, without data of its own."""
+def _finish(chart: Any, title: str, meaning: str) -> dict[str, Any]:
+    """Complete a chart: as wide as the page, without data of its own; the page sets its height."""
     fit = alt.AutoSizeParams(type="fit-x", contains="padding")
-    sized = chart.properties(width="container", height=height, autosize=fit)
-    spec: dict[str, Any] = sized.to_dict()
+    described = chart.properties(width="container", autosize=fit, description=f"{title}. {meaning}")
+    spec: dict[str, Any] = described.to_dict()
     return spec
 
 
-ROWS = alt.NamedData("rows")
+HEADS = {"name": "configuration", "pe": "PEs", "written": "amount", "pe_hours": "PE-hours"}
 
 
-def _rank(strategies: Sequence[str]) -> Chart:
-    """Time of each strategy at its best, with its interval."""
-    base = alt.Chart(ROWS).transform_filter("isValid(datum.epoch_time)")
+def _hover(*names: str) -> list[alt.Tooltip]:
+    """Show fields of what is under the pointer, if they are there."""
+    return [
+        alt.Tooltip(f"{name}:N", title=HEADS.get(name, name.replace("_", " "))) for name in names
+    ]
+
+
+def _rank(strategies: Sequence[str], goal: Goal, ranged: bool) -> Chart:
+    """Objective of each strategy at its best; ranged: with intervals."""
+    title, meaning = "Strategies, each at its best", "Lines: the 80 % interval." if ranged else ""
+    words, axis = GOALS[goal]
+    base = alt.Chart(ROWS).transform_filter("isValid(datum.value)")
     y = alt.Y("strategy:N", sort=alt.EncodingSortField("rank", op="min"), title=None)
-    hover = ["strategy:N", "pe:Q", "batch:Q", alt.Tooltip("epoch_time:Q", format=".4s")]
     scale = alt.Scale(type="log", nice=False, padding=12)
     dots = base.mark_point(filled=True, size=90, opacity=1).encode(
-        x=alt.X("epoch_time:Q", title=SECONDS, scale=scale, axis=AMOUNTS),
+        x=alt.X("value:Q", title=words, scale=scale, axis=axis),
         y=y,
         color=_colour(strategies).legend(None),
-        tooltip=hover,
+        tooltip=_hover("name", "pe", "batch", "written"),
     )
-    whiskers = base.mark_rule(color="gray", strokeWidth=3).encode(
-        x=alt.X("epoch_time_p10:Q", scale=scale), x2="epoch_time_p90:Q", y=y
+    # Without the values of intervals, Vega would warn of a scale without an extent.
+    whiskers = base.mark_rule(color="gray", strokeWidth=3, aria=False).encode(
+        x=alt.X("value_p10:Q", scale=scale), x2="value_p90:Q", y=y
     )
     columns = {
         "rank": "rank",
-        "strategy": "strategy",
-        "layout": "layout",
+        "name": "configuration",
         "pe": "PEs",
         "batch": "batch",
+        "global_batch": "global batch",
         "group_size": "group",
         "segment_count": "segments",
+        **({} if goal == "epoch_time" else {"value": words}),
         "epoch_time": "s per epoch",
         "epoch_time_p10": "p10",
         "epoch_time_p90": "p90",
         "memory": "bytes per PE",
-        "reason": "infeasible because of",
-        "remedy": "feasible with",
+        "pe_hours": "PE-hours",
     }
-    return Chart(
-        "ranking",
-        "Strategies, each at its best",
-        "Time of an epoch; lines: the 80 % interval.",
-        "ranking",
-        columns,
-        _finish(whiskers + dots, alt.Step(24)),
-        {},
-    )
+    chart = whiskers + dots if ranged else dots
+    spec = _finish(chart, title, f"{words}. {meaning}")
+    where = {"feasible": True}
+    return Chart("ranking", title, meaning, "ranking", columns, spec, where, 24, "strategy")
 
 
-def _scale(strategies: Sequence[str]) -> Chart:
-    """Time over PE counts."""
-    hover = ["strategy:N", "pe:Q", "choice:N", alt.Tooltip("time:Q", format=".4s")]
+def _list_losers() -> Chart:
+    """Strategies that are infeasible, with what would let them in."""
+    columns = {"strategy": "strategy", "reason": "because", "remedy": "feasible with"}
+    title, meaning = "What is ruled out", "Strategies without a feasible configuration here."
+    return Chart("losers", title, meaning, "ranking", columns, where={"feasible": False})
+
+
+def _scale(strategies: Sequence[str], counts: Sequence[float]) -> Chart:
+    """Time over PE counts; counts: those that have a tick."""
+    title = "How far each strategy scales"
+    meaning = "Time of an epoch over the number of PEs; dashed: a single replica."
     base = alt.Chart(ROWS).transform_filter("isValid(datum.time)")
-    lines = base.mark_line(point={"size": 40}, strokeWidth=2).encode(
-        x=alt.X("pe:Q", scale=alt.Scale(type="log", base=2, nice=False), title="PEs"),
-        y=alt.Y("time:Q", scale=alt.Scale(type="log", nice=False), title=SECONDS, axis=AMOUNTS),
+    ticks = alt.Axis(values=list(counts), format=",", labelOverlap="greedy")
+    scale = alt.Scale(type="log", base=2, nice=False)
+    lines = base.mark_line(point={"size": 40}, strokeWidth=2, aria=False).encode(
+        x=alt.X("pe:Q", scale=scale, title="PEs", axis=ticks),
+        y=alt.Y("time:Q", scale=alt.Scale(type="log", nice=False), title=EPOCH, axis=TIMES),
         color=_colour(strategies),
         strokeDash=alt.condition(
             "indexof(datum.strategy, '+') > 0 || datum.strategy == 'data'",
@@ -122,33 +171,42 @@ def _scale(strategies: Sequence[str]) -> Chart:
             alt.value([6, 3]),
         ),
         detail="strategy:N",
-        tooltip=hover,
+        tooltip=_hover("name", "pe", "choice", "written"),
     )
-    return Chart(
-        "scaling",
-        "How far each strategy scales",
-        "Time of an epoch over the number of PEs; dashed: a single replica.",
-        "points",
-        {
-            "strategy": "strategy",
-            "pe": "PEs",
-            "choice": "choice",
-            "time": "s per epoch",
-            "memory": "bytes per PE",
-            "pe_hours": "PE-hours",
-            "reason": "infeasible because of",
-        },
-        _finish(lines, 380),
-        {},
-    )
+    columns = {
+        "name": "configuration",
+        "pe": "PEs",
+        "choice": "choice",
+        "time": "s per epoch",
+        "memory": "bytes per PE",
+        "pe_hours": "PE-hours",
+        "reason": "infeasible because",
+    }
+    spec = _finish(lines, title, meaning)
+    return Chart("scaling", title, meaning, "points", columns, spec, {"choice": "chosen"}, 380)
+
+
+def _limit() -> Chart:
+    """How far strategies scale, and what stops them."""
+    columns = {
+        "name": "configuration",
+        "batch": "batch",
+        "largest_pe": "feasible up to PEs",
+        "stop": "then",
+        "efficient_pe": "at least 50 % efficient up to",
+    }
+    title, meaning = "Where scaling ends", "Of each strategy's best batch and other choices."
+    return Chart("limits", title, meaning, "ranking", columns, where={"feasible": True})
 
 
 def _map(strategies: Sequence[str], choices: Sequence[str]) -> Chart:
-    """The fastest strategy at each PE count and choice."""
+    """The fastest configuration at each PE count and choice."""
+    title = "What wins where"
+    meaning = "The fastest configuration at each number of PEs, for each batch or other choice."
     order = alt.EncodingSortField(choices[0], op="min") if choices else None
     winners = (
         alt.Chart(ROWS)
-        .transform_filter("isValid(datum.time) && datum.choice != 'best'")
+        .transform_filter("isValid(datum.time)")
         .transform_window(
             place="row_number()", sort=[alt.SortField("time")], groupby=["pe", "choice"]
         )
@@ -156,24 +214,20 @@ def _map(strategies: Sequence[str], choices: Sequence[str]) -> Chart:
         .encode(
             x=alt.X("pe:O", title="PEs", axis=alt.Axis(labelAngle=0, labelOverlap=True)),
             y=alt.Y("choice:N", title=None, sort=order),
-            tooltip=["strategy:N", "pe:Q", "choice:N", alt.Tooltip("time:Q", format=".4s")],
+            tooltip=_hover("name", "pe", "choice", "written"),
         )
     )
     inks = {name: choose_ink(look.colour) for name, look in choose_looks(strategies).items()}
     ink = alt.Scale(domain=list(inks), range=list(inks.values()))
-    names = winners.mark_text(fontSize=9, limit=48).encode(
-        text="strategy:N", color=alt.Color("strategy:N", scale=ink, legend=None)
-    )
+    fitted = alt.expr("bandwidth('x') - 4")
+    # The page breaks a name into lines that fit a cell, and makes the cells as high.
+    names = winners.mark_text(
+        fontSize=10, lineHeight=12, limit=fitted, lineBreak="\n", aria=False
+    ).encode(text="cell:N", color=alt.Color("strategy:N", scale=ink, legend=None))
     tiles = winners.mark_rect(stroke="white").encode(color=_colour(strategies))
-    return Chart(
-        "map",
-        "Which strategy wins where",
-        "The fastest strategy at each number of PEs, for each batch or other choice.",
-        "points",
-        {},
-        _finish((tiles + names).resolve_scale(color="independent"), alt.Step(26)),
-        {"choice": "*"},
-    )
+    spec = _finish((tiles + names).resolve_scale(color="independent"), title, meaning)
+    where = {"choice": "each" if choices else "best"}
+    return Chart("map", title, meaning, "points", {}, spec, where, 26, "choice")
 
 
 def _break_down() -> Chart:
@@ -189,18 +243,23 @@ def _break_down() -> Chart:
 
 def _fill() -> Chart:
     """Parts of the memory of each strategy, against the capacity."""
+    capacity = alt.Chart(ROWS).transform_aggregate(capacity="max(capacity)")
+    line = capacity.mark_rule(strokeWidth=2, strokeDash=[5, 3], aria=False)
+    name = capacity.transform_calculate(
+        label="'capacity ' + format(datum.capacity / 1e9, ',.3~r') + ' GB'"
+    ).mark_text(align="right", dx=-4, dy=-8, baseline="bottom", aria=False)
     return _stack(
         "memory",
         "What fills the memory",
         "Bytes per PE, of each strategy at its best; the line is the capacity.",
-        alt.X("amount:Q", title="bytes per PE", axis=AMOUNTS),
+        alt.X("amount:Q", title="memory per PE", axis=BYTES),
         "bytes per PE",
-        alt.Chart(ROWS).mark_rule(strokeWidth=2, strokeDash=[5, 3]).encode(x="max(capacity):Q"),
+        line.encode(x="capacity:Q") + name.encode(x="capacity:Q", y=alt.value(0), text="label:N"),
     )
 
 
 def _stack(
-    kind: str, title: str, meaning: str, x: alt.X, unit: str, line: alt.Chart | None = None
+    kind: str, title: str, meaning: str, x: alt.X, unit: str, line: alt.LayerChart | None = None
 ) -> Chart:
     """Stacked bars of parts, one for each strategy."""
     bars = (
@@ -215,22 +274,18 @@ def _stack(
                 scale=alt.Scale(scheme="tableau20"),
                 legend=alt.Legend(title=None, orient="bottom"),
             ),
-            tooltip=["strategy:N", "part:N", alt.Tooltip("amount:Q", format=".4s")],
+            tooltip=_hover("name", "part", "written"),
         )
     )
-    return Chart(
-        kind,
-        title,
-        meaning,
-        "parts",
-        {"strategy": "strategy", "part": "part", "amount": unit},
-        _finish(bars if line is None else bars + line, alt.Step(26)),
-        {"kind": kind},
-    )
+    columns = {"name": "configuration", "part": "part", "amount": unit}
+    spec = _finish(bars if line is None else bars + line, title, meaning)
+    return Chart(kind, title, meaning, "parts", columns, spec, {"kind": kind}, 26, "strategy")
 
 
 def _upgrade() -> Chart:
     """Upgrades of the machine that would pay most, for the best strategy."""
+    title = "What to buy"
+    meaning = "Change of the best strategy's time if one parameter of the machine were better."
     bars = (
         alt.Chart(ROWS)
         .mark_bar(height=14, color="#0072B2")
@@ -241,57 +296,50 @@ def _upgrade() -> Chart:
         )
         .transform_calculate(what="replace(datum.parameter, /_/g, ' ') + ', ' + datum.upgrade")
     )
-    return Chart(
-        "upgrades",
-        "What to buy",
-        "Change of the best strategy's time if one parameter of the machine were better.",
-        "upgrades",
-        {
-            "parameter": "parameter",
-            "value": "today [SI]",
-            "upgrade": "upgrade",
-            "elasticity": "elasticity",
-            "change": "change of time",
-        },
-        _finish(bars, alt.Step(22)),
-        {},
-    )
+    columns = {
+        "parameter": "parameter",
+        "value": "today [SI]",
+        "upgrade": "upgrade",
+        "elasticity": "elasticity",
+        "change": "change of time",
+    }
+    spec = _finish(bars, title, meaning)
+    return Chart("upgrades", title, meaning, "upgrades", columns, spec, {}, 22, "parameter")
 
 
 def _trade(strategies: Sequence[str]) -> Chart:
     """Time against PE-hours; the front, and its knee."""
-    x = alt.X("pe_hours:Q", scale=alt.Scale(type="log", nice=False), title="PE-hours of an epoch")
-    y = alt.Y("time:Q", scale=alt.Scale(type="log", nice=False), title=SECONDS, axis=AMOUNTS)
+    title = "Time against cost"
+    meaning = (
+        "Configurations at each number of PEs; the line joins those that none beats in both, "
+        "the ring is its knee."
+    )
+    scale = alt.Scale(type="log", nice=False)
+    x = alt.X("pe_hours:Q", scale=scale, title="PE-hours of an epoch", axis=NUMBERS)
+    y = alt.Y("time:Q", scale=scale, title=EPOCH, axis=TIMES)
     base = alt.Chart(ROWS).transform_filter("isValid(datum.time)")
     points = base.mark_point(filled=True, opacity=0.7, size=45).encode(
         x=x,
         y=y,
         color=_colour(strategies),
-        tooltip=["strategy:N", "pe:Q", "batch:Q", "time:Q", "pe_hours:Q"],
+        tooltip=_hover("name", "pe", "batch", "written", "pe_hours"),
     )
     front = (
         base.transform_filter("isValid(datum.front)")
-        .mark_line(color="gray", interpolate="step-after")
+        .mark_line(color="gray", interpolate="step-after", aria=False)
         .encode(x=x, y=y, order="time:Q")
     )
     knee = (
         base.transform_filter("datum.front == 'knee'")
-        .transform_calculate(label="'knee: ' + datum.strategy + ', ' + datum.pe + ' PEs'")
-        .mark_text(align="left", dx=9, dy=-9, fontWeight="bold")
-        .encode(x=x, y=y, text="label:N")
+        .mark_point(size=260, strokeWidth=2.5, color="black", aria=False)
+        .encode(x=x, y=y)
     )
-    return Chart(
-        "trade",
-        "Time against cost",
-        "Configurations at each number of PEs; the line joins those that none beats in both.",
-        "points",
-        {
-            "strategy": "strategy",
-            "pe": "PEs",
-            "time": "s per epoch",
-            "pe_hours": "PE-hours",
-            "front": "",
-        },
-        _finish(front + points + knee, 340),
-        {"choice": "best"},
-    )
+    columns = {
+        "name": "configuration",
+        "pe": "PEs",
+        "time": "s per epoch",
+        "pe_hours": "PE-hours",
+        "front": "front",
+    }
+    spec = _finish(front + points + knee, title, meaning)
+    return Chart("trade", title, meaning, "points", columns, spec, {"choice": "best"}, 340)

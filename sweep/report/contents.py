@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from grids.grid import LABELS
+from grids.entries.systems import System
+from grids.grid import LABELS, Grid
+from sweep.answers.objectives import Goal, Price
 from sweep.cases.rejection import look_up_capacity
 from sweep.cells.selection import Selection, locate_row, write_value
 from sweep.cells.source import Source, open_source
@@ -18,7 +20,9 @@ from sweep.cells.space import Space, list_given, list_row_values, open_space, th
 from sweep.errors import NothingFeasibleError
 from sweep.questions.best import rank_strategies
 from sweep.questions.bottleneck import list_bottlenecks
+from sweep.questions.limits import END, list_limits
 from sweep.questions.sensitivity import list_sensitivities
+from sweep.report.names import ROWS_OF_LAYOUTS, name_cell, write_reasons
 from sweep.report.points import list_points
 
 if TYPE_CHECKING:
@@ -37,15 +41,18 @@ PLACE = ("model", "dataset", "system")
 class Report:
     """Rows of each table of the page.
 
-    selectors: the values of each label of a place, by which the page selects. choices: axes along
-    which a strategy may choose. ranking: strategies of each place, the best first, with the reason
-    and the remedy of those that are infeasible. parts: terms of time and parts of memory of each
-    ranked strategy. upgrades: elasticities of each place's winner. points: cells of curves, whose
-    `choice` is "best" or names the values of `choices`. spec: as it was swept. notes: what the page
-    leaves out.
+    goal: what the ranking minimises. axes: labels and axes that name a cell. selectors: the values
+    of each label of a place, by which the page selects. choices: axes along which a strategy may
+    choose, and a curve may be fixed. ranking: strategies of each place, the best first, with how
+    far they scale, and with the reason and the remedy of those that are infeasible. parts: terms of
+    time and parts of memory of each ranked strategy. upgrades: elasticities of each place's winner.
+    points: cells of curves, whose `choice` is "best" or names the values of `choices`. spec: as it
+    was swept. notes: what the page leaves out.
     """
 
     title: str
+    goal: Goal
+    axes: list[str]
     selectors: dict[str, list[Any]]
     choices: list[str]
     ranking: list[Row]
@@ -59,25 +66,35 @@ class Report:
 
 
 def collect_report(
-    source: Source, selection: Selection | None = None, max_global_batch: int | None = None
+    source: Source,
+    selection: Selection | None = None,
+    max_global_batch: int | None = None,
+    objective: Goal = "epoch_time",
+    price: Price = None,
 ) -> Report:
     """Collect the rows of a report on a cube, or on a slice of one; of at most 24 places.
 
-    InputError: an unknown axis or value. NothingFeasibleError: no configuration is feasible.
+    objective, price: as for `best`. InputError: an unknown axis or value. NothingFeasibleError: no
+    configuration is feasible.
     """
     reader, notes = open_source(source), list[str]()
     selectors = _thin_places(list_places(reader, selection or {}), notes)
     chosen = {**(selection or {}), **selectors}
-    ranking = rank_strategies(reader, chosen, max_global_batch=max_global_batch, why=True)
+    ranking = rank_strategies(
+        reader, chosen, objective, price=price, max_global_batch=max_global_batch, why=True
+    )
     winners = [row for row in ranking if row.get("rank") == 1]
     if not winners:
         raise NothingFeasibleError("nothing in this slice is feasible; why: paradl best")
     space = open_space(reader, chosen, max_global_batch).ask_intervals()
-    choices = [name for name in space.axes if name not in (*selectors, "pe")]
+    choices = [name for name in space.axes if name not in (*selectors, "pe", ROWS_OF_LAYOUTS)]
     spec = space.grid.spec
-    ranking = [_complete_rank(space, row) for row in ranking]
+    limits = _find_limits(reader, chosen, max_global_batch, space)
+    ranking = [_complete_rank(space, row, objective, limits) for row in ranking]
     return Report(
-        title=f"{' and '.join(_list_names(winners, 'model'))}: how to train at scale",
+        title=f"{_join(_list_names(winners, 'model'))}: how to train at scale",
+        goal=objective,
+        axes=[*LABELS, *space.axes],
         selectors=selectors,
         choices=choices,
         ranking=ranking,
@@ -89,6 +106,11 @@ def collect_report(
         strategies=list(space.grid.labels["strategy"]),
         notes=notes,
     )
+
+
+def _join(names: list[str]) -> str:
+    """Join names as a sentence does."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def list_places(reader: "Reader", selection: Selection) -> dict[str, list[Any]]:
@@ -129,19 +151,46 @@ def _thin_places(places: dict[str, list[Any]], notes: list[str]) -> dict[str, li
     return thinned
 
 
-def _complete_rank(space: Space, row: Row) -> Row:
-    """A ranked strategy with the capacity of its PEs, and reasons as text."""
-    capacity = None
+def _find_limits(
+    reader: "Reader", chosen: Selection, max_global_batch: int | None, space: Space
+) -> dict[tuple[Any, ...], Row]:
+    """Find how far the strategies scale, by the labels and axes of a line of PE counts."""
+    if "pe" in chosen and len(space.axes["pe"]) < 2:
+        return {}  # one PE count has no scaling
+    rows = list_limits(reader, selection=chosen, max_global_batch=max_global_batch, intervals=False)
+    return {_locate_line(space, row): row for row in rows}
+
+
+def _locate_line(space: Space, row: Row) -> tuple[Any, ...]:
+    """Labels and axes of a row without its PE count."""
+    return tuple(row[name] for name in (*LABELS, *space.axes) if name != "pe")
+
+
+def _complete_rank(
+    space: Space, row: Row, objective: Goal, limits: Mapping[tuple[Any, ...], Row]
+) -> Row:
+    """Complete a ranked strategy: its name, the capacity of its PEs, reasons, how far it scales.
+
+    `value` is what the ranking minimises, with its 10th and 90th percentiles.
+    """
+    completed: Row = {"capacity": None, "name": row["strategy"]}
     if row["feasible"]:
         values = list_row_values(space.grid, row)
         cell = {name: value for name, value in values.items() if value is not None}
-        capacity = look_up_capacity(space.grid, locate_row(space.grid, row), cell)
-    rejection = row.get("rejection") or {}
+        completed = {
+            "capacity": look_up_capacity(space.grid, locate_row(space.grid, row), cell),
+            "name": name_cell(space.grid, row, row),
+        }
+    limit = limits.get(_locate_line(space, row), {}) if row["feasible"] else {}
+    stop = limit.get("forbidden_by")
     return {
         **{key: value for key, value in row.items() if not isinstance(value, dict | list)},
-        "capacity": capacity,
-        "reason": ", ".join(row["limit"]),
-        "remedy": _write_remedy(rejection),
+        **completed,
+        **{f"value{end}": row.get(f"{objective}{end}") for end in ("", "_p10", "_p90")},
+        **{name: limit.get(name) for name in ("largest_pe", "efficient_pe")},
+        "stop": stop if stop in (None, END) else write_reasons(stop.split(", ")),
+        "reason": write_reasons(row["limit"]),
+        "remedy": _write_remedy(row.get("rejection") or {}),
     }
 
 
@@ -160,7 +209,7 @@ def _select_cell(space: Space, row: Row) -> Selection:
 def _list_parts(space: Space, rows: Iterable[Row]) -> Iterator[Row]:
     """List the terms [s per epoch] and the memory [bytes] of strategies at their best cells."""
     for row in rows:
-        kept = _keep(space, row) | {"rank": row["rank"], "capacity": row["capacity"]}
+        kept = _keep(space, row) | {name: row[name] for name in ("name", "rank", "capacity")}
         for answer in list_bottlenecks(space.grid, _select_cell(space, row)):
             terms = {term: share * row["epoch_time"] for term, share in answer["shares"].items()}
             for kind, parts in (("time", terms), ("memory", answer["memory_parts"])):
@@ -188,15 +237,36 @@ def _keep(space: Space, row: Row) -> Row:
 
 def _describe_basis(reader: "Reader", space: Space) -> dict[str, str]:
     """Describe what the numbers rest on."""
-    spec = space.grid.spec
+    grid, spec = space.grid, space.grid.spec
     versions = ", ".join(f"{name} {version}" for name, version in reader.versions.items())
     systems = "; ".join(
         f"{system.name}: {system.precision}, software {system.software}" for system in space.systems
     )
-    meaning = {"weak": "samples per replica", "strong": "samples of a whole mini-batch"}
-    return {
-        "oracle": "ParaDL's Table III" if spec.oracle == "paper" else "machine (docs/machine.md)",
+    batch = {"weak": "samples per replica", "strong": "samples of a whole mini-batch"}
+    # Layouts of transformers have Adam's states, whatever the spec says (docs/transformers.md).
+    laid = all(strategy.laid for strategy in grid.strategies)
+    training = [] if laid else [f"optimizer {spec.optimizer}"]
+    training += ["the forward pass is run again"] if spec.recompute == "full" else []
+    fixed = (f"{name} = {write_value(name, value)}" for name, value in spec.parameters.items())
+    basis = {
+        "oracle": "ParaDL's Table III, without intervals"
+        if spec.oracle == "paper"
+        else "machine (docs/machine.md); intervals hold 80 % of its draws",
+        "calibration": ", ".join(_describe_calibration(grid, system) for system in space.systems)
+        if spec.oracle == "machine"
+        else "",
         "machines": systems,
-        "batch": meaning[spec.scaling],
-        **({"versions": versions} if versions else {}),
+        "batch": batch[spec.scaling],
+        "training": ", ".join(training),
+        "parameters": ", ".join(fixed),
+        "versions": versions,
     }
+    return {name: text for name, text in basis.items() if text}
+
+
+def _describe_calibration(grid: Grid, system: System) -> str:
+    """Name the calibration of a system, and how well it predicts runs that it was not fitted to."""
+    calibration = grid.calibrations.get(system.name)
+    if calibration is None:
+        return f"{system.name}: none, so intervals are those of any machine"
+    return f"{system.name}: {calibration.name}"

@@ -18,8 +18,12 @@ function unpack(table) {
 const unpackAll = (packed) => Object.fromEntries(Object.entries(packed).map(([name, table]) => [name, unpack(table)]));
 let tables = unpackAll(content.tables);
 
+const BEST = "best";
 const selectors = Object.entries(content.selectors);
-if (content.choices.length) selectors.push(["choice", [...new Set(tables.points.map((row) => row.choice))]]);
+for (const name of content.choices) {
+  const values = [...new Set(tables.points.filter((row) => row.choice !== BEST).map((row) => row[name]))];
+  selectors.push([name, [BEST, ...values.sort((one, other) => one - other)]]);
+}
 const sliders = {};  // parameters of the machine that the reader moved
 const state = Object.fromEntries(selectors.map(([name, values]) => [name, values[0]]));
 
@@ -31,15 +35,17 @@ function readFragment() {
   }
 }
 
+const inWords = (name) => name.replaceAll("_", " ");
+
 function makeSelectors() {
   const form = document.getElementById("selectors");
   for (const [name, values] of selectors) {
     if (values.length < 2) continue;
     const label = form.appendChild(document.createElement("label"));
-    label.append(name === "choice" ? `${content.choices.join(", ")} of curves`.replaceAll("_", " ") : name.replaceAll("_", " "));
+    label.append(content.choices.includes(name) ? `${inWords(name)} of curves` : inWords(name));
     const select = label.appendChild(document.createElement("select"));
     select.name = name;
-    for (const value of values) select.add(new Option(value, value, false, value === state[name]));
+    for (const value of values) select.add(new Option(format(value), value, false, value === state[name]));
     select.addEventListener("change", () => {
       state[name] = values[select.selectedIndex];
       history.replaceState(null, "", "#" + new URLSearchParams(state));
@@ -48,11 +54,28 @@ function makeSelectors() {
   }
 }
 
-// Rows of the chosen place; of the chart's own values, where "*" stands for all.
+// Rows of the chosen place and of the chart's own values. A chart whose choice is "chosen" follows
+// the selectors of choices; one whose choice is "each" has all choices but the best.
 function pick(chart) {
-  const where = { ...state, ...chart.where };
-  return tables[chart.table].filter((row) =>
-    Object.entries(where).every(([name, value]) => value === "*" || !(name in row) || row[name] === value));
+  const { choice, ...where } = chart.where;
+  for (const name of Object.keys(content.selectors)) where[name] = state[name];
+  const fixed = choice === "chosen" ? content.choices.filter((name) => state[name] !== BEST) : [];
+  const isChosen = (row) =>
+    choice === undefined || (choice === "each" || fixed.length ? row.choice !== BEST : row.choice === BEST);
+  const rows = tables[chart.table].filter((row) => isChosen(row)
+    && Object.entries(where).every(([name, value]) => !(name in row) || row[name] === value)
+    && fixed.every((name) => row[name] === state[name]));
+  return fixed.length ? takeFastest(rows) : rows;
+}
+
+// The fastest of the choices that are left open.
+function takeFastest(rows) {
+  const fastest = new Map();
+  for (const row of rows) {
+    const key = JSON.stringify([row.strategy, row.pe]);
+    if (!fastest.has(key) || row.time < fastest.get(key).time) fastest.set(key, row);
+  }
+  return [...fastest.values()];
 }
 
 const format = (value) => {
@@ -78,65 +101,152 @@ function fill(table, columns, rows) {
     const line = body.insertRow();
     for (const [name] of kept) {
       const cell = line.insertCell();
-      cell.textContent = format(row[name]);
+      if (name === "name" && isExplained(row)) cell.append(makeButton(row));
+      else cell.textContent = format(row[name]);
       if (isText(name)) cell.className = "text";
     }
   }
+}
+
+const isExplained = (row) => content.live && row.strategy && row.pe;
+
+// What a click on a chart does, for the keyboard.
+function makeButton(row) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.textContent = row.name || row.strategy;
+  button.title = "explain this configuration";
+  button.addEventListener("click", () => explain(row));
+  return button;
 }
 
 const brief = (value) => Number(value.toPrecision(2)).toLocaleString("en");
 const UNITS = [[86400, "days"], [3600, "h"], [60, "min"], [1, "s"], [0.001, "ms"]];
 
 // A time with two digits, and its interval in the same unit.
-function writeTime(row) {
-  const [size, unit] = UNITS.find(([size]) => row.epoch_time >= size) || UNITS.at(-1);
-  const [time, low, high] = [row.epoch_time, row.epoch_time_p10, row.epoch_time_p90].map((seconds) => brief(seconds / size));
-  return row.epoch_time_p10 == null ? `${time} ${unit}` : `${time} ${unit} (80 % interval ${low} to ${high})`;
+function writeTime(time, low, high) {
+  const [size, unit] = UNITS.find(([size]) => time >= size) || UNITS.at(-1);
+  const [middle, from, to] = [time, low, high].map((seconds) => brief(seconds / size));
+  return low == null ? `${middle} ${unit}` : `${middle} ${unit} (80 % interval ${from} to ${to})`;
 }
 
-// A layout of a transformer as people write it, such as tp8 pp4 dp16.
-const nameOf = (row) => row.layout || row.strategy;
+// What the ranking minimises, in a sentence about training a model.
+const GOALS = {
+  epoch_time: (row) => `trains an epoch of ${row.model} in ${writeTime(row.value, row.value_p10, row.value_p90)}`,
+  train_time: (row) => `trains ${row.model} to its target in ${writeTime(row.value, row.value_p10, row.value_p90)}`,
+  pe_hours: (row) => `trains ${row.model} with ${brief(row.value)} PE-hours${row.epochs ? "" : " per epoch"}`,
+  cost: (row) => `trains ${row.model} for ${brief(row.value)}${row.epochs ? "" : " per epoch"}`,
+};
+
+function writeConfiguration(row) {
+  const isGroup = row.strategy.includes("+") && row.name.startsWith(row.strategy.split(":")[0]);
+  const name = isGroup && row.group_size > 1 ? `${row.strategy.split(":")[0]} in groups of ${row.group_size}` : row.name;
+  const batch = row.batch ? `, batch ${format(row.batch)},` : "";
+  return `${name} on ${format(row.pe)} PE${row.pe === 1 ? "" : "s"} of ${row.system}${batch}`;
+}
 
 function answer() {
-  const ranked = pick({ table: "ranking", where: {} });
-  const [best, next] = ranked.filter((row) => row.rank !== null && row.epoch_time !== null);
-  const losers = ranked.filter((row) => row.reason && row.epoch_time === null);
-  const place = `${best ? best.model : state.model} on ${state.system}`;
-  const given = Object.keys(content.selectors).slice(3).map((name) => `${name.replaceAll("_", " ")} ${format(state[name])}`);
-  let text = `Nothing is feasible for ${place}.`;
+  const [best] = pick({ table: "ranking", where: { feasible: true } });
+  const given = Object.keys(content.selectors).slice(3).map((name) => `${inWords(name)} ${format(state[name])}`);
+  let text = `Nothing is feasible for ${state.model} on ${state.system}.`;
   if (best) {
     const memory = best.capacity ? `, using ${brief(best.memory / 1e9)} of ${brief(best.capacity / 1e9)} GB per PE` : "";
-    text = `${nameOf(best)} on ${format(best.pe)} PEs trains an epoch of ${place} in ${writeTime(best)}${memory}.`;
+    text = `${writeConfiguration(best)} ${GOALS[content.goal](best)}${memory}.`;
     const sentence = pick({ table: "parts", where: { kind: "sentence" } }).find((row) => row.strategy === best.strategy);
     if (sentence) text += ` ${sentence.part}`;
   }
+  const losers = Map.groupBy(pick({ table: "ranking", where: { feasible: false } }), (row) => row.reason);
+  for (const [reason, rows] of losers) text += ` Ruled out (${reason}): ${rows.map((row) => row.strategy).join(", ")}.`;
   if (given.length) text = `With ${given.join(", ")}: ${text}`;
   document.getElementById("answer").textContent = text;
-  const parts = [];
-  if (best && next) parts.push(`The second, ${nameOf(next)}, takes ${brief(next.epoch_time / best.epoch_time)} times as long.`);
-  if (losers.length) parts.push(`Ruled out: ${losers.map((row) => `${row.strategy} (${row.reason.replaceAll("_", " ")}${row.remedy ? `; feasible with ${row.remedy}` : ""})`).join(", ")}.`);
-  document.getElementById("reasons").textContent = parts.join(" ");
+}
+
+const WORSE = {
+  epoch_time: ["takes", "long"], train_time: ["takes", "long"], pe_hours: ["needs", "many PE-hours"], cost: ["costs", "much"],
+};
+
+function compare(best, next) {
+  const [verb, what] = WORSE[content.goal];
+  const ratio = next.value / best.value;
+  return `The second, ${next.name}, ${verb} ${ratio < 1.05 ? "about" : `${brief(ratio)} times`} as ${what}.`;
+}
+
+// What a chart shows, in a sentence.
+const FINDINGS = {
+  ranking: ([best, next]) => (next ? compare(best, next) : ""),
+  upgrades: (rows) => {
+    const best = rows.reduce((one, other) => (other.change < one.change ? other : one));
+    return best.change < 0 ? `With ${inWords(best.parameter)} ${best.upgrade} it takes ${brief(-100 * best.change)} % less time.` : "";
+  },
+  trade: (rows) => {
+    const knee = rows.find((row) => row.front === "knee");
+    return knee ? `Knee: ${knee.name} on ${format(knee.pe)} PEs, ${writeTime(knee.time)} and ${brief(knee.pe_hours)} PE-hours.` : "";
+  },
+};
+
+// Rows with their time or memory in words, for charts to show.
+function complete(rows) {
+  return rows.map((row) => {
+    const written = row.amount === undefined || row.kind === "time" ? row.time ?? row.epoch_time ?? row.amount : null;
+    return { ...row, written: written != null ? writeTime(written) : row.amount != null ? `${brief(row.amount / 1e9)} GB` : "" };
+  });
 }
 
 async function update() {
   answer();
   for (const chart of content.charts) {
-    const rows = pick(chart);
+    const rows = complete(pick(chart));
     const section = document.querySelector(`[data-chart="${chart.name}"]`);
-    section.hidden = rows.length === 0;
+    // One PE count is no curve.
+    section.hidden = rows.length === 0 || (chart.name === "scaling" && new Set(rows.map((row) => row.pe)).size < 2);
     if (section.hidden) continue;
-    views[chart.name] ??= await draw(chart, rows);
-    views[chart.name].data("rows", structuredClone(rows)).runAsync();
+    section.querySelector(".finding").textContent = FINDINGS[chart.name]?.(rows) ?? "";
+    if (chart.spec) await show(chart, rows);
     if (Object.keys(chart.columns).length) fill(document.getElementById(`${chart.name}-table`), chart.columns, rows);
   }
 }
 
-async function draw(chart, rows) {
+async function show(chart, rows) {
+  const lines = chart.name === "map" ? writeCells(rows) : 1;
+  const bands = chart.bands ? new Set(rows.map((row) => row[chart.bands])).size : 1;
+  const height = (chart.height + 12 * (lines - 1)) * bands;
+  views[chart.name] ??= await draw(chart, rows, height);
+  await views[chart.name].data("rows", structuredClone(rows)).height(height).resize().runAsync();
+}
+
+const LETTER = 5.6;  // pixels of a letter in a cell of the map, on average
+const BREAKS = /(?<=[ :,+])/;  // names of configurations break after these
+
+// Break the names in the map's cells into lines that fit; the most lines of a cell.
+function writeCells(rows) {
+  const width = document.getElementById("map").clientWidth - 90;
+  const letters = Math.floor(width / new Set(rows.map((row) => row.pe)).size / LETTER);
+  let most = 1;
+  for (const row of rows) {
+    const lines = [""];
+    for (const word of row.name.split(BREAKS)) {
+      if (lines.at(-1) && (lines.at(-1) + word).trim().length > letters) lines.push("");
+      lines[lines.length - 1] += word;
+    }
+    // Where not even a word fits, colours must do.
+    if (lines.some((line) => line.trim().length > letters + 1)) row.cell = "";
+    else {
+      row.cell = lines.map((line) => line.trim()).join("\n");
+      most = Math.max(most, lines.length);
+    }
+  }
+  return most;
+}
+
+async function draw(chart, rows, height) {
   const element = document.getElementById(chart.name);
-  const spec = { ...chart.spec, datasets: { rows: structuredClone(rows) } };
-  const legend = { columns: Math.max(1, Math.floor(element.clientWidth / 150)) };
-  const config = { font: "system-ui, sans-serif", legend };
-  const { view } = await vegaEmbed(element, structuredClone(spec), { actions: false, renderer: "svg", config });
+  const spec = { ...structuredClone(chart.spec), height, datasets: { rows: structuredClone(rows) } };
+  const width = element.clientWidth;
+  const legend = { columns: Math.max(1, Math.floor((width - (chart.bands ? 130 : 50)) / 140)) };
+  const axisY = { labelLimit: Math.max(130, width / 4) };  // a phone would have no room for bars
+  const config = { font: "system-ui, sans-serif", background: "transparent", legend, axisY };
+  const tooltip = { theme: matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light" };
+  const { view } = await vegaEmbed(element, spec, { actions: false, renderer: "svg", config, tooltip });
   if (content.live) view.addEventListener("click", (_, item) => explain(item?.datum));
   return view;
 }
@@ -159,18 +269,21 @@ async function refresh() {
     if (answered === null || mine !== asked) return;  // a later choice has overtaken this one
     tables = unpackAll(answered.tables);
   }
+  document.querySelector("main").setAttribute("aria-busy", true);
   await update();
+  document.querySelector("main").setAttribute("aria-busy", false);
 }
 
 async function explain(row) {
-  if (!row?.strategy || !row.pe) return;
-  const axes = [...Object.keys(content.selectors), "strategy", "pe", ...content.choices];
-  const answered = await ask("explain", Object.fromEntries(axes.filter((name) => row[name] != null).map((name) => [name, row[name]])));
+  if (!row || !isExplained(row)) return;
+  const cell = Object.fromEntries(content.axes.filter((name) => row[name] != null).map((name) => [name, row[name]]));
+  const answered = await ask("explain", cell);
   if (answered === null) return;
   const columns = { term: "term", formula: "formula", numbers: "numbers", seconds_per_iteration: "s per iteration", part: "part" };
-  document.getElementById("explained").textContent = `${row.strategy} on ${format(row.pe)} PEs: ${answered.sentence}`;
+  document.getElementById("explained").textContent = `${row.name} on ${format(row.pe)} PEs: ${answered.sentence}`;
   fill(document.getElementById("terms"), columns, answered.formulas);
   document.getElementById("explanation").hidden = false;
+  document.getElementById("explanation-title").focus();
 }
 
 function makeSliders() {
@@ -180,7 +293,7 @@ function makeSliders() {
     const text = label.appendChild(document.createElement("span"));
     const slider = label.appendChild(document.createElement("input"));
     Object.assign(slider, { type: "range", min: -1, max: 1, step: 0.05, value: 0 });
-    const write = () => (text.textContent = `${name.replaceAll("_", " ")} x ${brief(10 ** slider.value)}`);
+    const write = () => (text.textContent = `${inWords(name)} x ${brief(10 ** slider.value)}`);
     write();
     slider.addEventListener("input", write);
     slider.addEventListener("change", () => {

@@ -5,13 +5,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from grids.grid import LABELS
+from grids.grid import LABELS, Grid
 from grids.models.layers import Floats
+from kernels.names.flags import FORBIDS
 from sweep.answers.objectives import HOUR
+from sweep.cells.reader import CHOSEN
 from sweep.cells.selection import Selection
 from sweep.cells.space import thin_axis
 from sweep.cube.derived_quantities import Paradl
 from sweep.cube.variables import find_allowed, name_limits
+from sweep.report.names import ROWS_OF_LAYOUTS, name_cell, write_reasons
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -50,12 +53,21 @@ def list_points(
     # The best choice is that of all values, so that curves agree with the ranking.
     chosen = {**selection, "pe": [float(count) for count in shown.pop("pe")]}
     cells = reader.read_cells(chosen, max_global_batch).load()
-    points = list(_make_points(cells, ["strategy", *places, "pe"], shown))
+    if ROWS_OF_LAYOUTS in cells.dims:
+        cells = take_best(cells, ROWS_OF_LAYOUTS)
+    points = list(_make_points(reader.grid, cells, ["strategy", *places, "pe"], shown))
     if len(points) > MOST_POINTS:
         points = [point for point in points if point["choice"] == BEST]
         notes.append("curves show the best choice at each PE count, and no others")
     _mark_fronts(points, places)
     return points
+
+
+def take_best(cells: "xr.Dataset", axis: str) -> "xr.Dataset":
+    """Take the fastest allowed position along an axis, which stays a coordinate; else the first."""
+    allowed = (cells["limit"] & FORBIDS) == 0
+    times = Paradl(cells).epoch_time.where(allowed).fillna(np.inf)
+    return cells.isel({axis: times.argmin(axis)})
 
 
 def _limit_values(choices: list[str]) -> Iterator[tuple[str, int]]:
@@ -66,19 +78,26 @@ def _limit_values(choices: list[str]) -> Iterator[tuple[str, int]]:
 
 
 def _make_points(
-    cells: "xr.Dataset", outer: list[str], shown: Mapping[str, Floats]
+    grid: Grid, cells: "xr.Dataset", outer: list[str], shown: Mapping[str, Floats]
 ) -> Iterator[Row]:
     """Make a row of each allowed cell with values to be shown, and one of each best choice.
 
     Where no choice is allowed, the row of the best one has the reasons.
     """
-    cells = cells.assign(time=Paradl(cells).epoch_time).transpose(*outer, *shown, ...)
+    dims = (*outer, *shown)
+    cells = cells.assign(time=Paradl(cells).epoch_time).transpose(*dims, ...)
     labels = {
         dim: [str(value) if dim in LABELS else float(value) for value in cells[dim].values]
-        for dim in (*outer, *shown)
+        for dim in dims
     }
     time, limit = cells["time"].values.astype(float), cells["limit"].values
-    memory = cells["memory"].transpose(*outer, *shown).values
+    # What names a configuration, beside its place: the group of `best`, the row of a layout.
+    named = {
+        name: cells[name].broadcast_like(cells["limit"]).transpose(*dims).values
+        for name in (*CHOSEN.values(), ROWS_OF_LAYOUTS)
+        if name in cells
+    }
+    memory = cells["memory"].transpose(*dims).values
     time = np.where(find_allowed(limit) & np.isfinite(time), time, np.inf)
     kept = np.ones(time.shape[len(outer) :], bool)
     for axis, (name, wanted) in enumerate(shown.items()):
@@ -93,10 +112,13 @@ def _make_points(
             values: Row = {
                 name: labels[name][position] for name, position in zip(shown, choice, strict=True)
             }
+            chosen = {name: float(array[cell]) for name, array in named.items()}
             text = ", ".join(f"{name} {value:g}" for name, value in values.items())
+            layout = {name: chosen[name] for name in (ROWS_OF_LAYOUTS,) if name in chosen}
+            row = place | values | layout
             yield {
-                **place,
-                **values,
+                **row,
+                "name": name_cell(grid, row, chosen) if time[cell] < np.inf else "",
                 "choice": BEST if choice is fastest else text,
                 **_measure(float(time[cell]), float(memory[cell]), place["pe"], int(limit[cell])),
             }
@@ -105,7 +127,7 @@ def _make_points(
 def _measure(time: float, memory: float, pe: float, limit: int) -> Row:
     """Time [s], memory [B] and PE-hours of a cell; None, and the reasons, where it is forbidden."""
     if not np.isfinite(time):
-        reason = ", ".join(name_limits(limit))
+        reason = write_reasons(name_limits(limit))
         return {"time": None, "memory": None, "pe_hours": None, "reason": reason}
     return {"time": time, "memory": memory, "pe_hours": time * pe / HOUR, "reason": ""}
 

@@ -42,7 +42,7 @@ def test_each_argument_has_a_name_and_a_type(name):
 
 def test_help_shows_the_functions():
     text = pydoc.plain(pydoc.render_doc(sweep))
-    assert len(FUNCTIONS) == 31
+    assert len(FUNCTIONS) == 32
     for name in FUNCTIONS:
         assert f"\n    {name}(" in text
 

@@ -1,0 +1,49 @@
+"""Names of configurations and of limits, as a page's reader would write them."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from grids.grid import Grid
+from sweep.cells.reader import CHOSEN
+from sweep.cells.selection import locate_row
+
+# The axis of layouts as rows. Their numbers mean nothing to a reader, so a page shows the best
+# layout of each place, in words.
+ROWS_OF_LAYOUTS = "layout"
+
+REASONS = {
+    "memory": "does not fit the memory",
+    "too_many_pes": "more PEs than it can use",
+    "batch_too_small": "batch too small",
+    "incompatible": "samples do not fit the network",
+    "group_does_not_divide": "groups do not divide the PEs",
+    "uneven": "parts of unequal size",
+    "batch_exceeds_dataset": "batch larger than the data set",
+    "machine_too_small": "machine too small",
+    "no_convergence": "batch too large to converge",
+    "does_not_divide": "degrees do not divide the network or the batch",
+}
+
+
+def write_reasons(limits: Iterable[str]) -> str:
+    """Write the names of limits in words."""
+    return ", ".join(REASONS[name] for name in limits)
+
+
+def name_cell(grid: Grid, row: Mapping[str, Any], chosen: Mapping[str, Any]) -> str:
+    """Name a cell's configuration: `data+filter:group=4`, or `tp8 pp4 dp16` of a transformer.
+
+    chosen: group_size, degrees and segment_count where a strategy takes the best.
+    """
+    strategy = grid.strategies[locate_row(grid, row)[3]]
+    if strategy.laid:
+        from sweep.cases.row_cases import find_row_cell  # late: imports JAX
+
+        return find_row_cell(grid, row).words
+    degrees = chosen.get("degrees") or {}
+    known = {
+        name: chosen.get(CHOSEN.get(name, name), degrees.get(name)) for name in strategy.choices
+    }
+    if None in known.values():
+        return strategy.label
+    return strategy.settle({name: int(size) for name, size in known.items()}).label
