@@ -40,6 +40,8 @@ class Device:
 def read_devices(path: Path) -> Device:
     """The GPUs in the CSV of `nvidia-smi --query-gpu=name,memory.total --format=csv`."""
     rows = [row for row in csv.reader(read_text(path).splitlines(), skipinitialspace=True) if row]
+    if rows and len(rows[0]) == 2 and re.fullmatch(r"\d+ MiB", rows[0][1]):
+        rows = [["name", "memory.total"], *rows]  # --format=csv,noheader
     head = [name.strip().lower() for name in rows[0]] if rows else []
     if "name" not in head or len(rows) < 2:
         raise InputError(

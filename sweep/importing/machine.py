@@ -156,7 +156,7 @@ class _Builder:
     def find_links(self) -> tuple[int, str] | None:
         """Adapters of a node."""
         counts = [
-            (len(t.adapters), f"measured: {t.path}") for t in self.evidence.topologies if t.adapters
+            (len(t.links), f"measured: {t.path}") for t in self.evidence.topologies if t.links
         ]
         return counts[0] if counts else None
 

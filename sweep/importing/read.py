@@ -47,7 +47,7 @@ def _find_kind(path: Path) -> str:
     if folded.startswith(("<system", "<?xml", "<!doctype")):
         return "topology"
     names = [name.strip() for name in folded.split(",")]
-    if "name" in names and "size" not in names:
+    if ("name" in names and "size" not in names) or re.fullmatch(r"[^,]+, *\d+ mib", folded):
         return "devices"
     if folded.startswith("{") or folded in ("[", "[]") or folded.startswith("[{"):
         return "json"

@@ -31,6 +31,12 @@ class Topology:
     adapters: dict[str, float] = field(default_factory=dict)
 
     @property
+    def links(self) -> list[float]:
+        """[B/s] of the adapters that PEs use: the fastest ones; others are for storage and ssh."""
+        fastest = max(self.adapters.values(), default=0.0)
+        return [speed for speed in self.adapters.values() if speed == fastest]
+
+    @property
     def nvlink_bandwidth(self) -> float:
         """[B/s] that a GPU's NVLinks carry in one direction by the data sheet; 0 without them."""
         known = [speed for capability, speed in NVLINKS.items() if capability <= self.capability]
@@ -40,10 +46,12 @@ class Topology:
     def described(self) -> str:
         """The node in words."""
         links = format_quantity(self.nvlink_bandwidth, "B/s", 3)
-        adapters = [format_quantity(speed, "B/s", 3) for speed in self.adapters.values()]
+        adapters = [format_quantity(speed, "B/s", 3) for speed in self.links]
+        slower = len(self.adapters) - len(adapters)
         return (
             f"{self.path}: {self.gpus} GPUs, {self.nvlinks} NVLinks each, which carry {links} one "
             f"way; {len(adapters)} adapters{f' of {adapters[0]}' if adapters else ''}"
+            f"{f'; {slower} slower ones, not counted' if slower else ''}"
         )
 
 

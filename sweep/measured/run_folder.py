@@ -1,16 +1,17 @@
-"""A folder of measured runs in the words of other programs, with a mapping of them to ours.
+"""A folder of measured runs in other programs' words, with a mapping of their words to ours.
 
     # mapping.yaml
-    files: "*.csv"                    # which files of the folder; the default: all others
+    files: "*.csv"                    # which files of the folder; all others by default
     columns: {p: world_size, total_s: step_time, global_batch: batch_size}   # ours: theirs
     units: {total_s: ms}              # of theirs, where they are not SI
-    values: {model: resnet50, dataset: imagenet, strategy: data, replicas: 64}   # the same in all
-    per_file: {small.csv: {p: 8, replicas: 8}}                                   # or in one
-    skip: 5                           # first steps of each file
-    tokens_per_pe: 8192               # of a step, for torchtitan's rates
+    values: {model: resnet50, dataset: imagenet, strategy: data, replicas: 64}   # same in all files
+    per_file: {small.csv: {p: 8, replicas: 8}}                                   # in one file
+    skip: 5                           # first steps of each configuration: they warm up
+    tokens_per_pe: 8192               # tokens of one PE per step, for torchtitan's rates
 
 Files are tables (CSV, as Weights & Biases or MLflow export them; MLflow's long form has `key` and
-`value`), traces (.json) or logs. Steps of one configuration are one run: of their median.
+`value`), traces (.json, .json.gz) or logs. Steps of one configuration make one run, of the median
+of their times.
 """
 
 from collections.abc import Iterator
@@ -39,7 +40,7 @@ Values = dict[str, Value]
 
 
 class RunMapping(Entry):
-    """What the files of a folder say, in our words."""
+    """How the files of a folder are read, and what they do not state."""
 
     files: str = "*"
     columns: dict[str, str] = Field(default_factory=dict)
@@ -51,7 +52,7 @@ class RunMapping(Entry):
 
 
 def read_folder(folder: Path) -> Iterator[tuple[str, Record]]:
-    """One record for each configuration of the folder's files, with its place."""
+    """Yield a record for each configuration in the folder's files, with its place (file:line)."""
     mapping = _read_mapping(folder / NAME)
     paths = sorted(p for p in folder.glob(mapping.files) if p.is_file() and p.name != NAME)
     if not paths or len(paths) > MOST_FILES:
@@ -87,7 +88,7 @@ def _read_mapping(path: Path) -> RunMapping:
 
 
 def _read_file(path: Path, mapping: RunMapping) -> Iterator[tuple[str, Record]]:
-    """The runs of a file, each of the median of its steps."""
+    """Yield a run for each configuration in a file, of the median of its steps."""
     stated = {**mapping.values, **mapping.per_file.get(path.name, {})}
     fixed = {name: str(value) for name, value in stated.items()}
     runs: dict[tuple[str, ...], list[Row]] = {}
@@ -100,35 +101,33 @@ def _read_file(path: Path, mapping: RunMapping) -> Iterator[tuple[str, Record]]:
         runs.setdefault(key, []).append(row)
     if not runs:
         raise InputError("expected steps of a run, got none", where=str(path))
-    for key, rows in runs.items():
-        if len(rows) <= mapping.skip:
-            raise InputError(
-                f"has {len(rows)} steps, of which {mapping.skip} are skipped", where=places[key]
-            )
-        kept = rows[mapping.skip :]
-        medians = {name: _find_median([r[name] for r in kept if name in r]) for name in MEASURED}
-        yield (
-            places[key],
-            {
-                "source": path.name,
-                **kept[0],
-                **{name: value for name, value in medians.items() if value},
-            },
+    # A batch that ramps up has short-lived configurations, which end before they are warm.
+    warm = {key: rows[mapping.skip :] for key, rows in runs.items() if len(rows) > mapping.skip}
+    if not warm:
+        most = max(map(len, runs.values()))
+        raise InputError(
+            f"has {most} steps of a configuration, of which {mapping.skip} are skipped",
+            where=str(path),
         )
+    for key, rows in warm.items():
+        yield places[key], {"source": path.name, **rows[0], **_find_medians(rows, places[key])}
 
 
-def _find_median(values: list[str]) -> str:
-    """The median of numbers, or of quantities with a unit, as text; nothing of none."""
-    if not values:
-        return ""
-    if any(character.isalpha() and character != "e" for value in values for character in value):
-        return values[len(values) // 2]
-    return repr(median(float(value) for value in values))
+def _find_medians(rows: list[Row], where: str) -> Row:
+    """Return the median of each measured column, of the memory the maximum, in SI units."""
+    found = Row()
+    for name, unit in MEASURED.items():
+        numbers = [
+            parse_quantity(row[name], unit, f"{where}: {name}") for row in rows if name in row
+        ]
+        if numbers:
+            found[name] = repr(max(numbers) if name == "memory" else median(numbers))
+    return found
 
 
 def _read_steps(path: Path, mapping: RunMapping) -> Iterator[tuple[int, Row]]:
-    """The steps of a file in our columns."""
-    if path.suffix == ".json":
+    """Yield the steps of a file in our columns, each with its line number."""
+    if path.name.endswith((".json", ".json.gz")):
         yield from read_trace(path)
     elif path.suffix == ".csv":
         yield from _read_table(path, mapping)
@@ -137,40 +136,51 @@ def _read_steps(path: Path, mapping: RunMapping) -> Iterator[tuple[int, Row]]:
 
 
 def _read_table(path: Path, mapping: RunMapping) -> Iterator[tuple[int, Row]]:
-    """The rows of a table; of MLflow's long form, those of the metric that is total_s."""
+    """Yield the rows of a table with a time; of MLflow's long form, those of that metric."""
     theirs = mapping.columns
+    first_run: str | None = None
     for where, record in read_records(path, (), None):
         number = int(where.rpartition(":")[2])
         if {"key", "value"} <= record.keys():
-            if record["key"] == theirs.get("total_s"):
-                yield number, {"total_s": _convert(record["value"], "total_s", mapping, where)}
+            if record["key"] != theirs.get("total_s"):
+                continue
+            run = record.get("run_id", "")
+            first_run = run if first_run is None else first_run
+            if run != first_run:
+                raise InputError(
+                    f"expected one run, got {shorten(first_run)} and {shorten(run)}",
+                    where=where,
+                    advice="write a file for each run",
+                )
+            yield number, {"total_s": _convert(record["value"], "total_s", mapping, where)}
             continue
         row = Row()
         for ours, name in theirs.items():
-            column = _find_column(name, record, where)
-            if record[column]:
-                row[ours] = _convert(record[column], ours, mapping, where)
+            text = record[_find_column(name, record, where)]
+            if text and text.lower() != "nan":
+                row[ours] = _convert(text, ours, mapping, where)
         row |= {n: v for n, v in record.items() if n in COLUMNS and n not in row and v}
         if "total_s" in row:  # rows of other metrics have none
             yield number, row
 
 
 def _find_column(name: str, record: Record, where: str) -> str:
-    """The column of a name; Weights & Biases writes `RUN - NAME`."""
+    """Return the column of a name: Weights & Biases writes `RUN - NAME`, MLflow `metrics.NAME`."""
     if name in record:
         return name
-    ends = [column for column in record if column.endswith(f" - {name}")]
-    if len(ends) != 1:
+    ends = (f" - {name}", f"metrics.{name}", f"params.{name}")
+    found = [column for column in record if column.endswith(ends)]
+    if len(found) != 1:
         raise InputError(
-            f"no column {shorten(name)}" if not ends else f"several columns of {shorten(name)}",
+            f"no column {shorten(name)}" if not found else f"several columns of {shorten(name)}",
             where=where,
-            advice=suggest_name(name, record),
+            advice="write a file for each run" if found else suggest_name(name, record),
         )
-    return ends[0]
+    return found[0]
 
 
 def _convert(text: str, name: str, mapping: RunMapping, where: str) -> str:
-    """A value in SI units."""
+    """Return a value in SI units."""
     unit = mapping.units.get(name)
     if unit is None or name not in MEASURED:
         return text
@@ -179,11 +189,11 @@ def _convert(text: str, name: str, mapping: RunMapping, where: str) -> str:
 
 
 def _complete(row: Row, where: str) -> Row:
-    """The row with the samples of a replica, from the global batch and the replicas."""
+    """Return the row with samples per replica, if need be from global batch and replicas."""
     if "samples_per_replica" not in row and "global_batch" in row:
         if "replicas" not in row:
             raise InputError(
-                "a global batch takes 'replicas' for the samples of one",
+                "a global batch needs 'replicas' to become samples per replica",
                 where=where,
                 advice="write it, or 'samples_per_replica', into the mapping file",
             )

@@ -1,13 +1,15 @@
-"""Steps of a training run, as trainers and profilers log them: seconds, memory, communication.
+"""Steps of a training run as trainers and profilers write them: seconds, memory, communication.
 
-Lines of Megatron-LM (`elapsed time per iteration (ms): 252.1 | ... global batch size: 256`), of
-nanotron (`elapsed_time_per_iteration_ms: 252`), of torchtitan (`step: 10 ... memory: 20.31GiB(25%)
-tps: 3,012`, tokens a second of a PE), and PyTorch profiler's Chrome trace (`ProfilerStep#3`, and
-kernels whose names have `nccl`).
+Lines of Megatron-LM (`elapsed time per iteration (ms): 252.1 | ... global batch size: 256`),
+nanotron (`elapsed_time_per_iteration_ms: 1.2K`) and torchtitan (`step: 10 ... memory:
+20.31GiB(25%)  tps: 3,012`: tokens per second of one PE), and PyTorch profiler's Chrome trace
+(spans `ProfilerStep#3`, and kernels with `nccl` in their names).
 """
 
+import gzip
 import json
 import re
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,72 +17,101 @@ from typing import Any
 from grids.reading.errors import InputError
 from grids.reading.textfile import read_text
 
-Row = dict[str, str]  # by our columns
+Row = dict[str, str]  # fields by our columns, as text
 
-MOST_LINE = 2**16
+MOST_LINE = 2**16  # [B] longer lines are read in pieces
 MOST_STEPS = 1_000_000
-MOST_TRACE = 2**29  # [B] of a trace, which is read at once
-MEGATRON = re.compile(r"elapsed time per iteration \(ms\): *([\d.]+)")
-NANOTRON = re.compile(r"elapsed_time_per_iteration_ms: *([\d.]+)([KM]?)")
-TORCHTITAN = re.compile(r"\bstep: *\d+ .*?\btps: *([\d,]+)")
-BATCH = re.compile(r"global[ _]batch[ _]size: *(\d+)\b")
-MEMORY = re.compile(r"\bmemory: *([\d.]+) *GiB")
-SIZES = {"": 1.0, "K": 1e3, "M": 1e6}
-COLOURS = re.compile(r"\x1b\[[\d;]*m")
+MOST_TRACE = 2**29  # [B] of a trace, which is parsed as a whole
+NUMBER = r"(\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)"
+MEGATRON = re.compile(rf"elapsed time per iteration \(ms\): *{NUMBER}")
+NANOTRON = re.compile(rf"elapsed_time_per_iteration_ms: *{NUMBER}([KM]?)")
+TORCHTITAN = re.compile(r"\bstep: *\d+ .*?\btps: *(\d[\d,]*)")
+SUFFIXES = {"": 1.0, "K": 1e3, "M": 1e6}
+# nanotron rounds 1,024 to 1.02K: such a batch is not exact, and has to be given.
+BATCH = re.compile(r"global[ _]batch[ _]size: *(\d+)(?![\d.]*[\dKMB])")
+# torchtitan's and nanotron's peaks have units; Megatron's MB are 2^20 bytes.
+MEMORY = re.compile(
+    rf"(?:\bmemory: *{NUMBER} *GiB|\bpeak reserved: *{NUMBER} *MiB|\bmax reserved: *{NUMBER})", re.I
+)
+MEMORY_UNITS = (2**30, 2**20, 2**20)
+# Bytes that lines with a step or with memory have.
+WANTED = (b"elapsed", b"tps:", b"reserved")
+COLOURS = re.compile(r"\x1b\[[\d;?]*[A-Za-z]")
+# The rank that wrote a line: torchrun's `[rank3]:` or `[default3]:`, srun's `3: `.
+RANK = re.compile(r"\[(?:rank ?|default)\d+\]|^ *\d+: ")
 
 
 def read_log(path: Path, tokens: float | None) -> Iterator[tuple[int, Row]]:
-    """The lines of a log that report a step, with their numbers.
+    """Yield the steps that a log reports, each with its line number.
 
-    tokens: those of a PE in a step, of which torchtitan's rate makes seconds.
+    tokens: tokens of one PE per step, which turn torchtitan's rate into seconds.
     """
-    steps = 0
+    steps, number = 0, 0
+    first_rank = ""
+    memory: str | None = None
     with path.open("rb") as file:
-        number = 0
         while raw := file.readline(MOST_LINE):
             number += raw.endswith(b"\n")
-            # Bytes first: of a log of gigabytes few lines report a step.
-            if b"elapsed" not in raw and b"tps:" not in raw:
+            # Before decoding: of a log of gigabytes, few lines report a step.
+            if not any(word in raw for word in WANTED):
                 continue
-            row = _read_step(raw.decode("utf-8", "replace"), f"{path}:{number}", tokens)
-            if row:
-                steps += 1
-                if steps > MOST_STEPS:
-                    raise InputError(f"more than {MOST_STEPS:,} steps", where=str(path))
-                yield number, row
+            line = COLOURS.sub("", raw.decode("utf-8", "replace"))
+            memory = _read_memory(line) or memory
+            row = _read_step(line, f"{path}:{number}", tokens)
+            rank = match[0] if (match := RANK.search(line)) else ""
+            # Where all ranks report, each step counts once.
+            if not row or rank != (first_rank := first_rank or rank):
+                continue
+            steps += 1
+            if steps > MOST_STEPS:
+                raise InputError(f"more than {MOST_STEPS:,} steps", where=str(path))
+            yield number, row | ({"memory": memory} if memory else {})
 
 
-def _read_step(coloured: str, where: str, tokens: float | None) -> Row:
-    """The columns that a line states; none where it reports no step."""
-    line, row = COLOURS.sub("", coloured), Row()
+def _read_memory(line: str) -> str | None:
+    """Return the peak memory that a line states [B], as text."""
+    if not (match := MEMORY.search(line)):
+        return None
+    return next(
+        repr(float(text) * unit)
+        for text, unit in zip(match.groups(), MEMORY_UNITS, strict=True)
+        if text
+    )
+
+
+def _read_step(line: str, where: str, tokens: float | None) -> Row:
+    """Return the columns of a line's step; empty if it reports none."""
     if match := MEGATRON.search(line):
-        row["total_s"] = repr(float(match[1]) / 1e3)
+        row = {"total_s": repr(float(match[1]) / 1e3)}
     elif match := NANOTRON.search(line):
-        row["total_s"] = repr(float(match[1]) * SIZES[match[2]] / 1e3)
+        row = {"total_s": repr(float(match[1]) * SUFFIXES[match[2]] / 1e3)}
     elif match := TORCHTITAN.search(line):
-        if tokens is None:
-            raise InputError(
-                "a rate of tokens takes 'tokens_per_pe' for seconds",
-                where=where,
-                advice="write the tokens of a PE in a step into the mapping file",
-            )
-        rate = float(match[1].replace(",", ""))
-        if rate <= 0:
-            raise InputError("expected tokens per second above 0", where=where)
-        row["total_s"] = repr(tokens / rate)
+        row = {"total_s": repr(_find_seconds(match[1], where, tokens))}
     else:
-        return row
-    if match := BATCH.search(line):
-        row["global_batch"] = match[1]
-    if match := MEMORY.search(line):
-        row["memory"] = f"{match[1]} GiB"
-    return row
+        return {}
+    return row | ({"global_batch": match[1]} if (match := BATCH.search(line)) else {})
+
+
+def _find_seconds(rate: str, where: str, tokens: float | None) -> float:
+    """Return seconds per step from tokens per second of one PE."""
+    if tokens is None:
+        raise InputError(
+            "a rate of tokens needs 'tokens_per_pe' to become seconds",
+            where=where,
+            advice="write the tokens of one PE per step into the mapping file",
+        )
+    per_second = float(rate.replace(",", ""))
+    if per_second <= 0:
+        raise InputError("expected tokens per second above 0", where=where)
+    return tokens / per_second
 
 
 def read_trace(path: Path) -> Iterator[tuple[int, Row]]:
-    """The steps of a Chrome trace: seconds, and those in which only NCCL's kernels run."""
+    """Yield the steps of a Chrome trace: seconds, and those in which only NCCL's kernels run."""
     try:
-        trace = json.loads(read_text(path, MOST_TRACE))
+        trace = json.loads(
+            _read_gzip(path) if path.suffix == ".gz" else read_text(path, MOST_TRACE)
+        )
     except (ValueError, RecursionError) as error:
         if isinstance(error, InputError):
             raise
@@ -91,24 +122,42 @@ def read_trace(path: Path) -> Iterator[tuple[int, Row]]:
     spans = [span for event in events if (span := _read_span(event))]
     kernels = [span for span in spans if span[3] == "kernel"]
     for name, start, end, kind in spans:
-        if not name.startswith("ProfilerStep") or kind.startswith("gpu"):
+        # The GPU's copy of a step's span overlaps with those of the steps around it.
+        if not name.startswith("ProfilerStep") or kind.startswith("gpu") or end <= start:
             continue
-        inside = [k for k in kernels if k[2] > start and k[1] < end]
-        both = _measure([(max(a, start), min(b, end)) for _, a, b, _ in inside])
-        own = _measure(
-            [(max(a, start), min(b, end)) for n, a, b, _ in inside if "nccl" not in n.lower()]
-        )
+        inside = [
+            (name, max(first, start), min(last, end))
+            for name, first, last, _ in kernels
+            if last > start and first < end
+        ]
         row = {"total_s": repr((end - start) / 1e6)}
         if inside:
+            busy = _measure_union([span[1:] for span in inside])
+            computing = _measure_union(
+                [span[1:] for span in inside if "nccl" not in span[0].lower()]
+            )
+            exposed = busy - computing
             row |= {
-                "comm_s": repr((both - own) / 1e6),
-                "comp_s": repr((end - start - both + own) / 1e6),
+                "comm_s": repr(exposed / 1e6),
+                "comp_s": repr((end - start - exposed) / 1e6),
             }
         yield 1, row
 
 
+def _read_gzip(path: Path) -> bytes:
+    """Return the bytes of a compressed trace; InputError: damaged, or too large unpacked."""
+    try:
+        with gzip.open(path) as file:
+            data = file.read(MOST_TRACE + 1)
+    except (OSError, EOFError, zlib.error):
+        raise InputError("not gzip, or cut off", where=str(path)) from None
+    if len(data) > MOST_TRACE:
+        raise InputError(f"more than {MOST_TRACE >> 20} MiB unpacked", where=str(path))
+    return data
+
+
 def _read_span(event: Any) -> tuple[str, float, float, str] | None:
-    """Name, start and end [us], and category of an event that lasts; None: it is another."""
+    """Return name, start and end [us], and category of an event with a duration; else None."""
     if not isinstance(event, dict) or event.get("ph") != "X":
         return None
     start, lasts = event.get("ts"), event.get("dur")
@@ -117,8 +166,8 @@ def _read_span(event: Any) -> tuple[str, float, float, str] | None:
     return str(event.get("name")), start, start + lasts, str(event.get("cat", "")).lower()
 
 
-def _measure(spans: list[tuple[float, float]]) -> float:
-    """Length of the union of spans."""
+def _measure_union(spans: list[tuple[float, float]]) -> float:
+    """Return the length of the union of spans."""
     total, reached = 0.0, float("-inf")
     for start, end in sorted(spans):
         total += max(0.0, end - max(start, reached))

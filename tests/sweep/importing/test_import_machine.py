@@ -15,6 +15,7 @@ from grids.library import find
 from sweep.importing.fit import predict
 from sweep.importing.messages import read_messages
 from sweep.importing.nccl import read_nccl
+from sweep.importing.read import read_evidence
 from sweep.importing.topology import read_topology
 
 DATA = Path(__file__).parent / "data"
@@ -63,6 +64,21 @@ def test_a_topology_counts_links_and_adapters():
     assert (topology.gpus, topology.nvlinks, len(topology.adapters)) == (2, 18, 2)
     assert topology.nvlink_bandwidth == pytest.approx(450e9)
     assert topology.adapters["mlx5_0:1"] == pytest.approx(50e9)
+
+
+def test_adapters_for_storage_are_not_counted(tmp_path):
+    text = (DATA / "topology.xml").read_text().replace('speed="400000"', 'speed="25000"', 1)
+    (tmp_path / "topology.xml").write_text(text)
+    assert read_topology(tmp_path / "topology.xml").links == [50e9]
+
+
+@pytest.mark.parametrize("head", ["", "index, name, memory.total [MiB]\n"])
+def test_devices_with_other_heads_or_none(head, tmp_path):
+    rows = [f"{f'{n}, ' if head else ''}NVIDIA H100 80GB HBM3, 81559 MiB\n" for n in range(8)]
+    (tmp_path / "smi.csv").write_text(head + "".join(rows))
+    (device,) = read_evidence([tmp_path / "smi.csv"], None).devices
+    assert (device.name, device.count) == ("NVIDIA H100 80GB HBM3", 8)
+    assert device.memory == 81559 * 2**20
 
 
 def test_a_machine_predicts_the_collectives_of_its_logs(paradl, tmp_path):

@@ -4,6 +4,7 @@ Lines are written as the programs print them: Megatron-LM's training_log, nanotr
 torchtitan's loggers, exports of Weights & Biases and MLflow, PyTorch profiler's traces.
 """
 
+import gzip
 import json
 
 import pytest
@@ -62,6 +63,15 @@ def test_a_rate_of_tokens_takes_their_number(folder):
         read_runs(folder(values, run_log=text))
 
 
+@pytest.mark.parametrize(
+    "table", ["run_id,key,value\na,t,1\nb,t,2\n", "Step,a - t,b - t\n1,2,3\n", "t\n0,25\n"]
+)
+def test_tables_of_several_runs_and_with_decimal_commas(table, folder):
+    mapping = f"columns: {{total_s: t}}\n{VALUES.replace('replicas', 'samples_per_replica')}"
+    with pytest.raises(InputError, match=r"runs\.csv:[123]"):
+        read_runs(folder(mapping, runs_csv=table))
+
+
 def test_a_table_with_columns_of_its_own(folder):
     mapping = (
         "columns: {p: world_size, total_s: step_time, samples_per_replica: batch}\n"
@@ -96,6 +106,90 @@ def test_a_trace_has_exposed_communication(folder):
     assert run.measured.total == pytest.approx(0.1)
     assert run.measured.comm == pytest.approx(0.01)
     assert run.measured.comp == pytest.approx(0.09)
+
+
+def test_ranks_that_all_report_count_once(folder):
+    """torchrun interleaves eight ranks; a bar is drawn over; the first two steps warm up."""
+    lines = [
+        TITAN.replace("[rank0]", f"[rank{rank}]").format(n=n, tps=1024 if n < 2 else 4096 + rank)
+        for n in range(5)
+        for rank in (3, 0, 1)
+    ]
+    text = "".join(f"\r 10%|#   | {line}\n" for line in lines)
+    values = VALUES.replace("replicas: 8", "samples_per_replica: 4")
+    (run,) = read_runs(folder(f"{values}\nskip: 2\ntokens_per_pe: 4099", run_log=text))
+    assert run.measured.total == pytest.approx(1.0)
+
+
+def test_a_megatron_run_that_ramped_up_and_was_restarted(folder):
+    """Memory is the peak that ranks state; a loss of nan changes nothing; 5.0E+02 is a number."""
+    start = "building GPT model ...\n (min, max) time across ranks (ms):\n"
+    memory = (
+        "[Rank {}] (after {} iterations) memory (MB) | allocated: 9000.0 | max allocated: 20000.5 |"
+        " reserved: 30000.0 | max reserved: {}\n"
+    )
+    ramp = log(MEGATRON.replace("batch size:   256", "batch size:    64"), (900.0, 130.0))
+    first = log(MEGATRON, ("900.0", "500.0", "5.0E+02")).replace("7.1E+00", "nan")
+    again = log(MEGATRON, ("9000.0", "500.0", "510.0", "490.0"))
+    text = f"{start}{ramp}\n{memory.format(0, 2, 40960.0)}{first}\n{start}{again}\n"
+    (run,) = read_runs(folder(f"{VALUES}\nskip: 2", run_log=text))
+    assert run.samples_per_replica == 32
+    assert run.measured.total == pytest.approx(0.5)
+    assert run.memory == 40960 * 2**20
+
+
+def test_rounded_batches_of_nanotron_are_not_taken(folder):
+    text = log(NANOTRON, ("1.2K",)).replace("global_batch_size: 256", "global_batch_size: 1.02K")
+    with pytest.raises(InputError, match="samples_per_replica"):
+        read_runs(folder(VALUES, run_log=text))
+    (run,) = read_runs(folder(VALUES.replace("p: 8", "p: 8, global_batch: 1024"), run_log=text))
+    assert (run.measured.total, run.samples_per_replica) == (1.2, 128)
+
+
+def test_exports_of_trackers(folder):
+    """MLflow's table of runs, and the chart of Weights & Biases with its bounds and gaps."""
+    values = "values: {model: resnet50, dataset: imagenet, strategy: data}"
+    columns = "columns: {total_s: step_time, p: world_size, samples_per_replica: batch}"
+    runs = (
+        "run_id,status,metrics.loss,metrics.step_time,params.world_size,params.batch\n"
+        "a,FINISHED,7,0.25,8,32\nb,FINISHED,7,0.27,16,32\n"
+    )
+    small, large = read_runs(folder(f"{columns}\n{values}", runs_csv=runs))
+    assert (small.p, small.measured.total, large.p) == (8, 0.25, 16)
+    chart = (
+        '"Step","fast-fox-7 - step_time","fast-fox-7 - step_time__MIN","fast-fox-7 - '
+        'step_time__MAX"\n"0","0.25","0.25","0.25"\n"1","NaN","",""\n"2","0.27","0.27","0.27"\n'
+    )
+    mapping = (
+        f"columns: {{total_s: step_time}}\n{VALUES.replace('replicas', 'samples_per_replica')}"
+    )
+    (run,) = read_runs(folder(mapping, runs_csv=chart))
+    assert run.measured.total == pytest.approx(0.26)
+
+
+def test_a_packed_trace_of_steps_on_both_sides(folder):
+    """tensorboard_trace_handler packs traces; steps stand once more on the GPU's side."""
+    events = [
+        {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#5", "ts": 1e9, "dur": 2e5},
+        {"ph": "X", "cat": "gpu_user_annotation", "name": "ProfilerStep#5", "ts": 1e9, "dur": 9e5},
+        {"ph": "X", "cat": "kernel", "name": "ampere_gemm", "ts": 1e9, "dur": 1.2e5, "args": {}},
+        {
+            "ph": "X",
+            "cat": "kernel",
+            "name": "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevComm*, unsigned long)",
+            "ts": 1e9 + 1e5,
+            "dur": 5e4,
+        },
+        {"ph": "i", "s": "t", "name": "[memory]", "ts": 1e9},
+    ]
+    path = folder(VALUES.replace("replicas", "samples_per_replica"))
+    packed = gzip.compress(json.dumps({"schemaVersion": 1, "traceEvents": events}).encode())
+    (path / "host_7.1.pt.trace.json.gz").write_bytes(packed)
+    (run,) = read_runs(path)
+    assert (run.measured.total, run.measured.comm) == pytest.approx((0.2, 0.03))
+    (path / "host_7.1.pt.trace.json.gz").write_bytes(packed[:50])
+    with pytest.raises(InputError, match="gzip"):
+        read_runs(path)
 
 
 def test_values_of_one_file(folder):
