@@ -27,7 +27,7 @@ def write_layout(columns: Mapping[str, int]) -> str:
     words = [
         f"{word}{columns[name]}" for word, name in WORDS.items() if columns[name] != LEAST.get(word)
     ]
-    words += ["sp"] if columns["sequence"] else []
+    words += ["sp"] if columns["sequence"] and columns["tensor"] > 1 else []
     again = name_recompute(columns["recompute"])
     return " ".join([*words, f"recompute={again}"] if again != "none" else words)
 

@@ -30,12 +30,14 @@ Row = dict[str, Any]
 def list_chances(grid: Grid, ranked: list[Row], aim: Aim) -> list[Row]:
     """10th and 90th percentiles of each row's time [s], and `faster_than_next` of the first row.
 
-    The time is that to the target if the rows have one, else that per epoch.
+    It is the probability of taking less time than the next rank. Times are those to the target if
+    the rows have one, else those per epoch.
     """
     unsure = grid.ask_intervals()
     trains = any(row["trains"] for row in ranked)
     objective: Objective = "train_time" if trains else "epoch_time"
-    rivals = [row for row in ranked[:2] if row["feasible"]]
+    allowed = [row for row in ranked if row["feasible"]]
+    rivals = allowed[:1] + [row for row in allowed if row["rank"] != allowed[0]["rank"]][:1]
     by_time = len(rivals) == 2 and aim.summarised is not None
     first = find_chance(grid, rivals[0], rivals[1], objective) if by_time else None
     return [

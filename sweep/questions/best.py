@@ -43,7 +43,7 @@ def rank_strategies(
     or cost with a known convergence law, also epochs, train_time [s], and pe_hours to the target;
     with `price` the cost. The machine oracle adds epoch_time_p10 and epoch_time_p90 (or
     train_time_p10 ...), and in the first row `faster_than_next`: the probability of taking less
-    time than the second; None beyond 1,000 rows.
+    time than the next rank; None beyond 1,000 rows. Strategies of one layout share a rank.
 
     `limit` is empty, or marks a global batch that exceeds the data set. A strategy that is allowed
     nowhere has no rank; `limit` lists the reasons, the most frequent first, and `rejection` the
@@ -122,8 +122,11 @@ def _rank_rows(rows: Iterable[Row], goal: Goal) -> Iterator[Row]:
     """Yield the rows of one place with their rank, the best first."""
     # Sorting is stable, so infeasible strategies stay in the cube's order.
     in_order = sorted(rows, key=lambda row: float("inf") if row[goal] is None else row[goal])
+    ranks: dict[object, int] = {}
     for rank, row in enumerate(in_order, 1):
-        yield {"rank": rank if row["feasible"] else None} | row
+        # Strategies of transformers may choose the same layout, and then share a rank.
+        layout = (row["layout"], row["pe"], row["batch"]) if row.get("layout") else rank
+        yield {"rank": ranks.setdefault(layout, rank) if row["feasible"] else None} | row
 
 
 def _add_chances(grid: Grid, ranked: list[Row], aim: Aim, unsure: bool) -> list[Row]:

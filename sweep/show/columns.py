@@ -137,11 +137,17 @@ def format_cell(value: object, unit: str | None = None) -> str:
     if unit is not None and isinstance(value, int | float):
         return format_quantity(value, unit)
     if isinstance(value, float) and not value.is_integer():
-        return f"{value:.4g}"
+        return format_digits(value)
     if isinstance(value, int | float):
         # Larger ones are not exact to the last digit: float64 counts to 2**53, 9e15.
         return f"{value:,.0f}" if abs(value) < 1e15 else f"{value:.4g}"
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def format_digits(value: float) -> str:
+    """Format a number with four digits; up to a billion without an exponent."""
+    text = f"{value:.4g}"
+    return f"{float(text):,.0f}" if 1e4 <= abs(value) < 1e9 else text
 
 
 def format_alone(key: str, value: object) -> str:
@@ -192,4 +198,6 @@ def format_interval(low: float | None, high: float | None) -> str | None:
     if low is None or high is None:
         return None
     # Both alike: a time that happens to be whole has no more digits than the other end.
-    return " to ".join(f"{end:,}" if isinstance(end, int) else f"{end:.4g}" for end in (low, high))
+    return " to ".join(
+        f"{end:,}" if isinstance(end, int) else format_digits(end) for end in (low, high)
+    )

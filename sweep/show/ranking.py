@@ -43,8 +43,9 @@ def show_ranking(rows: Sequence[Row], form: Format, goal: str, every: bool = Tru
     kept = allowed if whole else [row for row in allowed if row["rank"] == 1][:SCREENFUL]
     if kept:
         print_table([_describe_winner(row, goal) for row in kept])
-        for row, second in itertools.pairwise(rows) if whole else ():
+        for number, row in enumerate(rows if whole else ()):
             if row.get("faster_than_next") is not None:
+                second = next(other for other in rows[number:] if other["rank"] != row["rank"])
                 print(_describe_chance(row, second, given))
         tell_more(len(allowed) - len(kept))
     _show_losers([row for row in rows if not row["feasible"]], whole)
