@@ -7,8 +7,9 @@ from typing import Any
 from grids.convergence.entry import Convergence
 from grids.entries.datasets import Dataset
 from grids.entries.entry import Record
+from grids.entries.layout_parameters import TAKEN
 from grids.entries.oracles import OracleName
-from grids.entries.parameters import DEGREES
+from grids.entries.parameters import DEGREES, PARAMETERS
 from grids.entries.strategies import Strategy, parse_strategy
 from grids.entries.systems import System
 from grids.library import Model, find_catalogued
@@ -75,9 +76,16 @@ def list_unused_choices(strategies: Sequence[Strategy], spec: Spec) -> Iterator[
             for name in LAYOUT_SETTINGS
         },
     }
+    given = (*spec.parameters, *spec.axes.swept)
     for name, (is_used, kind) in takers.items():
-        if name in (*spec.parameters, *spec.axes.swept) and not is_used:
+        if name in given and not is_used:
             yield f"{name} is not used: no strategy is a {kind} whose label does not set {name}"
+    if all(strategy.laid for strategy in strategies):
+        instead = {"accumulate": "'micro' says into how many micro-batches samples are cut"}
+        rates = "rates of transformers are their own (docs/transformers.md)"
+        for name in given:
+            if name in PARAMETERS and name not in {*takers, *TAKEN}:
+                yield f"{name} is not used by layouts: {instead.get(name, rates)}"
 
 
 def _list_open(strategy: Strategy) -> list[str]:

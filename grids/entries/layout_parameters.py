@@ -5,6 +5,11 @@ from kernels.names.parallelisms import TRANSFORMERS
 from kernels.names.recomputation import RECOMPUTE
 
 NODE = -1  # ranks of ZeRO: those of a node, as HSDP has it
+# Parameters of a machine that times and memory of layouts depend on.
+KNOWN = (
+    *("intra_bandwidth", "inter_bandwidth", "intra_latency", "inter_latency"),
+    *("peak_flops", "memory_bandwidth", "reserved"),
+)
 
 
 def _count(
@@ -58,3 +63,10 @@ LAYOUT = (
         "expert_tensor", "PEs that share each matrix of an expert; 0: as tensor", 0, default=0.0
     ),
 )
+
+# All that layouts take.
+TAKEN = {
+    *("pe", "batch", "memory_capacity", "max_global_batch", "pipeline"),
+    *KNOWN,
+    *(row.name for row in LAYOUT),
+}

@@ -15,11 +15,6 @@ from kernels.layouts.rates import Rates
 from kernels.layouts.transformer import Training, Transformer
 from kernels.machine.network import MeasuredLines, Network
 
-# Parameters of a machine that times of layouts know; others leave these as they are.
-KNOWN = (
-    *("intra_bandwidth", "inter_bandwidth", "intra_latency", "inter_latency"),
-    *("peak_flops", "memory_bandwidth", "reserved"),
-)
 # The recipe of bytes a parameter of a system's precision.
 OF_PRECISION = {"bf16": "bf16", "amp": "fp16", "fp32": "fp32"}
 

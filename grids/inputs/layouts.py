@@ -14,13 +14,12 @@ from numpy.typing import NDArray
 
 from grids.convergence.entry import Convergence
 from grids.entries.datasets import Dataset
-from grids.entries.layout_parameters import NODE
+from grids.entries.layout_parameters import KNOWN, NODE
 from grids.entries.parameters import DEFAULTS
 from grids.entries.strategies import Strategy
 from grids.entries.systems import System
 from grids.entries.transformer_rates import RIVAL_SPREAD, find_spread
 from grids.inputs.layout_machine import (
-    KNOWN,
     find_recipe,
     make_training,
     read_machine,

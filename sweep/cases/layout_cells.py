@@ -6,10 +6,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from grids.entries.layout_parameters import KNOWN
 from grids.grid import Grid, Index
 from grids.inputs.case import lay_out
 from grids.inputs.layout_machine import (
-    KNOWN,
     make_training,
     read_network,
 )

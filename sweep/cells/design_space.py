@@ -21,6 +21,7 @@ from grids.names import split_labels
 from grids.outputs import MAIN_OUTPUTS
 from grids.reading.errors import InputError
 from grids.spec import validate_spec
+from kernels.names.parallelisms import TRANSFORMERS
 
 # Outputs in addition to those of every cube: how PEs divide.
 DEGREES = ("replicas", "group_size", "segment_count")
@@ -77,8 +78,7 @@ def make_grid(options: SpaceValues, base: Path = Path()) -> Grid:
     written = {"axes": axes, "parameters": fixed, **outputs, **options.settings}
     grid = Grid.from_spec(validate_spec(written, ""), base)
     if options.strategy is None and (experts := _find_experts(grid)) is not None:
-        layouts = (*LAYOUTS, *(OF_EXPERTS if experts else ()))
-        axes["strategy"] = [_open_settings(label, parameters) for label in layouts]
+        axes["strategy"] = _list_layouts(experts, parameters)
         grid = Grid.from_spec(validate_spec(written, ""), base)
     if options.pe is None:
         most = max(system.most_pes for system in grid.systems)
@@ -126,6 +126,13 @@ def _find_experts(grid: Grid) -> bool | None:
     except InputError:
         return None
     return all(network.experts for network in networks)
+
+
+def _list_layouts(experts: bool, parameters: Mapping[str, object]) -> list[str]:
+    """Labels of layouts that have all degrees given."""
+    given = {name for name in (*TRANSFORMERS, "pipeline") if name in parameters}
+    labels = (*LAYOUTS, *(OF_EXPERTS if experts else ()))
+    return [_open_settings(label, parameters) for label in labels if given <= {*label.split("+")}]
 
 
 def _open_settings(label: str, parameters: Mapping[str, object]) -> str:

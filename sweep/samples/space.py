@@ -152,6 +152,13 @@ def _make_space(
     largest = {axis: Axis(drawn.form, np.array([drawn.high])) for axis, drawn in ranges.items()}
     axes = spec.axes.model_copy(update=largest)
     grid = Grid.from_spec(spec.model_copy(update={"axes": axes}), base, where)
+    for strategy in grid.strategies:
+        if strategy.laid:
+            raise InputError(
+                f"samples do not describe layouts of transformers: {shorten(strategy.label)}",
+                where=where(("axes", "strategy")),
+                advice="sweep them, and export the cube: 'paradl export'",
+            )
     if not grid.fitting:
         raise InputError("none of its data sets fits any of its models", where=name)
     known = [place for place in PLACES if PARAMETERS[place].oracle in (None, spec.oracle)]

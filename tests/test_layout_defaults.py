@@ -1,0 +1,83 @@
+"""Transformers where no strategy is named: layouts are ranked, and nothing is ignored unsaid."""
+
+import pytest
+
+from grids.reading.errors import InputError
+from sweep.cells.design_space import SpaceValues, make_grid
+from sweep.questions.best import rank_strategies
+from sweep.samples.sample import sample
+
+PLACE = {"dataset": "pile", "system": "dgx-h100", "pe": 16, "batch": 4}
+
+
+def rank(model: str, **more):
+    return rank_strategies(make_grid(SpaceValues(model, **(PLACE | more))))
+
+
+def test_the_best_strategies_of_a_transformer_are_its_layouts() -> None:
+    rows = rank("llama2_7b")
+    assert all(row["layout"] for row in rows if row["feasible"])
+    assert not any("filter" in row["strategy"] for row in rows)
+    times = [row["epoch_time"] for row in rows if row["feasible"]]
+    assert times == sorted(times)
+    stated = rank("llama2_7b", strategy="fsdp:micro=1")
+    assert times[0] <= stated[0]["epoch_time"]
+
+
+def test_strategies_that_choose_one_layout_share_a_rank() -> None:
+    rows = [row for row in rank("llama2_70b", pe=64, batch=16) if row["feasible"]]
+    ranks: dict[str, set[int]] = {}
+    for row in rows:
+        ranks.setdefault(row["layout"], set()).add(row["rank"])
+    assert len(ranks) < len(rows)
+    assert all(len(numbers) == 1 for numbers in ranks.values())
+    times = {row["rank"]: row["epoch_time"] for row in rows}
+    first, second = sorted(times)[:2]
+    chance = rows[0]["faster_than_next"]
+    assert times[first] < times[second]
+    assert chance > 0.5
+
+
+def test_mixtures_of_experts_divide_experts_too() -> None:
+    assert any("expert" in row["strategy"] for row in rank("mixtral_8x7b", pe=64))
+
+
+def test_a_degree_that_is_given_leaves_the_strategies_that_have_it() -> None:
+    rows = rank("llama2_7b", parameters={"tensor": 2})
+    assert rows
+    assert all("tensor" in row["strategy"] for row in rows)
+    assert all("tp2" in row["layout"] for row in rows if row["feasible"])
+
+
+@pytest.mark.parametrize(
+    ("model", "more"),
+    [("resnet50", {"dataset": "imagenet"}), ("llama2_7b", {"settings": {"oracle": "paper"}})],
+)
+def test_other_networks_and_table_iii_keep_their_ten(model: str, more) -> None:
+    assert len(make_grid(SpaceValues(model, **(PLACE | more))).strategies) == 10
+
+
+def test_a_parameter_that_layouts_do_not_take_is_named() -> None:
+    options = SpaceValues("llama2_7b", strategy="fsdp:micro=1", **PLACE)
+    warnings = make_grid(
+        SpaceValues(**(vars(options) | {"parameters": {"rail": 0.5, "accumulate": 2}}))
+    ).warnings
+    assert any(text.startswith("rail ") for text in warnings)
+    assert any(text.startswith("accumulate ") for text in warnings)
+
+
+def test_samples_of_layouts_are_refused(tmp_path) -> None:
+    spec = {
+        "axes": {
+            "model": "llama2_7b",
+            "dataset": "pile",
+            "system": "dgx-h100",
+            "strategy": ["data", "fsdp:micro=1"],
+            "pe": [8],
+            "batch": [4],
+            "inter_bandwidth": {"loguniform": [1e9, 1e11]},
+        }
+    }
+    with pytest.raises(InputError, match=r"axes\.strategy"):
+        sample(spec, tmp_path / "rows", rows=10)
+    assert not any(tmp_path.iterdir())
