@@ -46,7 +46,7 @@ def explore(
 
     explorer = Explorer(subject.source, subject.selection, subject.max_global_batch)
     try:
-        explorer.render()  # its first answer, or why there is none
+        _ = explorer.page  # its first answer, or why there is none
     except NothingFeasibleError as error:
         end(str(error), NOTHING_FEASIBLE)
     url, run = serve(explorer, port)

@@ -4,8 +4,8 @@ Every row has the labels of its place (model, data set, system, and each paramet
 that was swept), by which the page selects. Times are in seconds per epoch, memory in bytes per PE.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,9 +19,7 @@ from sweep.cells.source import Source, open_source
 from sweep.cells.space import Space, list_given, list_row_values, open_space, thin_values
 from sweep.errors import NothingFeasibleError
 from sweep.questions.best import rank_strategies
-from sweep.questions.bottleneck import list_bottlenecks
-from sweep.questions.limits import END, list_limits
-from sweep.questions.sensitivity import list_sensitivities
+from sweep.report.details import find_limits, list_parts, list_upgrades, locate_line
 from sweep.report.names import ROWS_OF_LAYOUTS, name_cell, write_reasons
 from sweep.report.points import list_points
 
@@ -31,7 +29,6 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 MOST_PLACES = 24  # models x data sets x systems x given parameters that a page has
-LEAST_CHANGE = 0.001  # of a time, for an upgrade to be listed
 
 # What a place consists of, beside the parameters of the machine that are swept.
 PLACE = ("model", "dataset", "system")
@@ -77,6 +74,19 @@ def collect_report(
     objective, price: as for `best`. InputError: an unknown axis or value. NothingFeasibleError: no
     configuration is feasible.
     """
+    reader = open_source(source)
+    report = rank_places(reader, selection, max_global_batch, objective, price)
+    return add_details(report, reader, selection, max_global_batch)
+
+
+def rank_places(
+    source: Source,
+    selection: Selection | None,
+    max_global_batch: int | None,
+    objective: Goal = "epoch_time",
+    price: Price = None,
+) -> Report:
+    """Collect the ranking and the curves of a report; arguments and errors as `collect_report`."""
     reader, notes = open_source(source), list[str]()
     selectors = _thin_places(list_places(reader, selection or {}), notes)
     chosen = {**(selection or {}), **selectors}
@@ -89,22 +99,36 @@ def collect_report(
     space = open_space(reader, chosen, max_global_batch).ask_intervals()
     choices = [name for name in space.axes if name not in (*selectors, "pe", ROWS_OF_LAYOUTS)]
     spec = space.grid.spec
-    limits = _find_limits(reader, chosen, max_global_batch, space)
-    ranking = [_complete_rank(space, row, objective, limits) for row in ranking]
     return Report(
         title=f"{_join(_list_names(winners, 'model'))}: how to train at scale",
         goal=objective,
         axes=[*LABELS, *space.axes],
         selectors=selectors,
         choices=choices,
-        ranking=ranking,
-        parts=list(_list_parts(space, [row for row in ranking if row["feasible"]])),
-        upgrades=list(_list_upgrades(space, winners)),
+        ranking=[_complete_rank(space, row, objective) for row in ranking],
+        parts=[],
+        upgrades=[],
         points=list_points(reader, chosen, max_global_batch, list(selectors), choices, notes),
         basis=_describe_basis(reader, space),
         spec=spec.model_dump(mode="json", exclude_defaults=True),
         strategies=list(space.grid.labels["strategy"]),
         notes=notes,
+    )
+
+
+def add_details(
+    report: Report, reader: "Reader", selection: Selection | None, max_global_batch: int | None
+) -> Report:
+    """Add how far strategies scale, the parts of their time and memory, and upgrades."""
+    chosen = {**(selection or {}), **report.selectors}
+    space = open_space(reader, chosen, max_global_batch).ask_intervals()
+    allowed = [row for row in report.ranking if row["feasible"]]
+    limits = find_limits(reader, chosen, max_global_batch, space)
+    return replace(
+        report,
+        ranking=[row | limits.get(locate_line(space, row), {}) for row in report.ranking],
+        parts=list(list_parts(space, allowed)),
+        upgrades=list(list_upgrades(space, [row for row in allowed if row["rank"] == 1])),
     )
 
 
@@ -151,25 +175,8 @@ def _thin_places(places: dict[str, list[Any]], notes: list[str]) -> dict[str, li
     return thinned
 
 
-def _find_limits(
-    reader: "Reader", chosen: Selection, max_global_batch: int | None, space: Space
-) -> dict[tuple[Any, ...], Row]:
-    """Find how far the strategies scale, by the labels and axes of a line of PE counts."""
-    if "pe" in chosen and len(space.axes["pe"]) < 2:
-        return {}  # one PE count has no scaling
-    rows = list_limits(reader, selection=chosen, max_global_batch=max_global_batch, intervals=False)
-    return {_locate_line(space, row): row for row in rows}
-
-
-def _locate_line(space: Space, row: Row) -> tuple[Any, ...]:
-    """Labels and axes of a row without its PE count."""
-    return tuple(row[name] for name in (*LABELS, *space.axes) if name != "pe")
-
-
-def _complete_rank(
-    space: Space, row: Row, objective: Goal, limits: Mapping[tuple[Any, ...], Row]
-) -> Row:
-    """Complete a ranked strategy: its name, the capacity of its PEs, reasons, how far it scales.
+def _complete_rank(space: Space, row: Row, objective: Goal) -> Row:
+    """Complete a ranked strategy: its name, the capacity of its PEs, and reasons in words.
 
     `value` is what the ranking minimises, with its 10th and 90th percentiles.
     """
@@ -181,14 +188,10 @@ def _complete_rank(
             "capacity": look_up_capacity(space.grid, locate_row(space.grid, row), cell),
             "name": name_cell(space.grid, row, row),
         }
-    limit = limits.get(_locate_line(space, row), {}) if row["feasible"] else {}
-    stop = limit.get("forbidden_by")
     return {
         **{key: value for key, value in row.items() if not isinstance(value, dict | list)},
         **completed,
         **{f"value{end}": row.get(f"{objective}{end}") for end in ("", "_p10", "_p90")},
-        **{name: limit.get(name) for name in ("largest_pe", "efficient_pe")},
-        "stop": stop if stop in (None, END) else write_reasons(stop.split(", ")),
         "reason": write_reasons(row["limit"]),
         "remedy": _write_remedy(row.get("rejection") or {}),
     }
@@ -198,41 +201,6 @@ def _write_remedy(rejection: Mapping[str, Any]) -> str:
     """Write what would make a strategy feasible."""
     changes = rejection.get("changes") or {}
     return ", ".join(f"{name}={write_value(name, value)}" for name, value in changes.items())
-
-
-def _select_cell(space: Space, row: Row) -> Selection:
-    """Select the one cell of a ranked strategy."""
-    names = (*LABELS, *space.axes)
-    return {name: [row[name]] for name in names if row.get(name) is not None}
-
-
-def _list_parts(space: Space, rows: Iterable[Row]) -> Iterator[Row]:
-    """List the terms [s per epoch] and the memory [bytes] of strategies at their best cells."""
-    for row in rows:
-        kept = _keep(space, row) | {name: row[name] for name in ("name", "rank", "capacity")}
-        for answer in list_bottlenecks(space.grid, _select_cell(space, row)):
-            terms = {term: share * row["epoch_time"] for term, share in answer["shares"].items()}
-            for kind, parts in (("time", terms), ("memory", answer["memory_parts"])):
-                for part, amount in parts.items():
-                    if amount > 0:
-                        text = part.replace("_", " ")
-                        yield kept | {"kind": kind, "part": text, "amount": amount}
-            yield kept | {"kind": "sentence", "part": answer["sentence"]}
-
-
-def _list_upgrades(space: Space, winners: Iterable[Row]) -> Iterator[Row]:
-    """List the upgrades of each place's winner, with the change of its time."""
-    for row in winners:
-        for answer in list_sensitivities(space.grid, _select_cell(space, row)):
-            change = answer["change"]
-            if change is not None and abs(change) >= LEAST_CHANGE:
-                names = ("parameter", "value", "upgrade", "elasticity", "change")
-                yield _keep(space, row) | {name: answer[name] for name in names}
-
-
-def _keep(space: Space, row: Row) -> Row:
-    """Keep the labels and axes of a row."""
-    return {name: row[name] for name in (*LABELS, *space.axes) if name in row}
 
 
 def _describe_basis(reader: "Reader", space: Space) -> dict[str, str]:

@@ -4,11 +4,10 @@ A cube of any size opens at once, because only the place that is shown is read. 
 no axis can be moved: the kernels then evaluate the place anew.
 """
 
-import copy
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from socket import create_server
 from typing import Any
 
@@ -17,17 +16,18 @@ from tornado.httpserver import HTTPServer
 from tornado.ioloop import IOLoop
 from tornado.web import Application, HTTPError, RequestHandler
 
-from grids.entries.parameters import PARAMETERS
 from grids.entries.strategies import Strategy
 from grids.grid import LABELS, Grid
 from grids.reading.errors import InputError
 from sweep.cases.case_numbers import read_value
-from sweep.cells.selection import Selection, locate_label
+from sweep.cells.reader import Reader
+from sweep.cells.selection import Selection
 from sweep.cells.source import Source, open_source
 from sweep.cells.space import open_space
 from sweep.errors import NothingFeasibleError
 from sweep.questions.explain import explain_grid
-from sweep.report.contents import Report, collect_report, list_places
+from sweep.report.contents import Report, add_details, list_places, rank_places
+from sweep.report.narrow import narrow_grid
 from sweep.report.page import Live, pack_tables, render_page, write_json
 
 # Parameters of the machine that a reader may move; those that are axes have selectors.
@@ -52,12 +52,14 @@ class Explorer:
         self.selection, self.max_global_batch = selection, max_global_batch
         self.places = list_places(self.reader, selection)
         self.token = secrets.token_urlsafe(16)
-        self.collect = lru_cache(RECENT)(self._collect)
+        self.rank = lru_cache(RECENT)(self._rank)
+        self.add_details = lru_cache(RECENT)(self._add_details)
 
-    def render(self) -> str:
-        """Render the page, with the rows of the first place that has any."""
+    @cached_property
+    def page(self) -> str:
+        """The page, with the rows of the first place."""
         first = {name: values[0] for name, values in self.places.items()}
-        report = self.collect(tuple(first.items()), ())
+        report = self.add_details(tuple(first.items()), ())
         report = replace(report, selectors=self.places, title="How to train at scale")
         return render_page(report, "paradl explore", Live(self.token, self._list_sliders()))
 
@@ -75,12 +77,20 @@ class Explorer:
                     values[name][space.grid.labels["system"][position]] = read_value(case, name)
         return values
 
-    def _collect(self, place: Place, moved: Place) -> Report:
-        """Collect the rows of a place; moved: parameters of the machine with other values."""
-        chosen = {name: [value] for name, value in place}
-        source = self._move(place, moved) if moved else self.reader
-        selection = {} if moved else {**self.selection, **chosen}
-        return collect_report(source, selection, self.max_global_batch)
+    def _open(self, place: Place, moved: Place) -> tuple[Reader, Selection]:
+        """Open a place; moved: parameters of the machine with other values."""
+        if moved:
+            return open_source(self._move(place, moved)), {}
+        return self.reader, {**self.selection, **{name: [value] for name, value in place}}
+
+    def _rank(self, place: Place, moved: Place) -> Report:
+        """Collect the ranking and the curves of a place."""
+        return rank_places(*self._open(place, moved), self.max_global_batch)
+
+    def _add_details(self, place: Place, moved: Place) -> Report:
+        """Collect all rows of a place."""
+        reader, selection = self._open(place, moved)
+        return add_details(self.rank(place, moved), reader, selection, self.max_global_batch)
 
     def explain(self, cell: Place, moved: Place) -> dict[str, Any]:
         """Explain one configuration: its bottleneck, and the formula of each term."""
@@ -88,19 +98,13 @@ class Explorer:
         return {"sentence": answer["sentence"], "formulas": answer["formulas"]}
 
     def _move(self, place: Place, moved: Place) -> Grid:
-        """Build the design space of a place, or a cell, with other parameters of the machine."""
-        grid = self.reader.grid
-        definition: dict[str, Any] = copy.deepcopy(grid.definition())
-        for name, value in place:
-            if name in LABELS:
-                definition["axes"][name] = [
-                    definition["axes"][name][locate_label(grid, name, value)]
-                ]
-            else:
-                whole = PARAMETERS[name].whole if name in PARAMETERS else False
-                definition["axes"][name] = [int(value) if whole else value]
-        definition["parameters"] = {**(definition.get("parameters") or {}), **dict(moved)}
-        return Grid.from_definition(definition)
+        """Narrow the design space to a place, or a cell, with other parameters of the machine.
+
+        InputError: a label or a value that the cube lacks.
+        """
+        chosen = {name: [value] for name, value in place}
+        self.reader.locate(chosen)
+        return narrow_grid(self.reader.grid, chosen, dict(moved))
 
     def read_place(self, given: Mapping[str, str]) -> Place:
         """Read the labels and values of a request. InputError: an unknown one."""
@@ -124,6 +128,16 @@ def read_number(text: str) -> float:
     return value
 
 
+def read_change(name: str, text: str) -> tuple[str, float]:
+    """Read a parameter of the machine that was moved. InputError: no such slider, or no value."""
+    value = read_number(text)
+    if name not in SLIDERS:
+        raise InputError.unknown("slider", name, SLIDERS)
+    if value <= 0:
+        raise InputError(f"expected more than 0, got {value:g}", where=name)
+    return name, value
+
+
 class Page(RequestHandler):
     """Answers requests that carry the token, from pages of this server alone."""
 
@@ -143,21 +157,17 @@ class Page(RequestHandler):
         self.set_header("Referrer-Policy", "no-referrer")
 
     def get(self, what: str) -> None:
-        """Answer with the page, the rows of a place, or the explanation of a cell."""
+        """Answer with the page, rows of a place, all of its rows, or the explanation of a cell."""
         if not what:
-            self.finish(self.explorer.render())
+            self.finish(self.explorer.page)
             return
         given = {name: self.get_query_argument(name) for name in self.request.query_arguments}
         moved = {name: given.pop(name) for name in list(given) if name.startswith(SET)}
         given.pop("token")
         try:
             place = self.explorer.read_place(given)
-            changes = tuple((name[len(SET) :], read_number(text)) for name, text in moved.items())
-            answer = (
-                pack_tables(self.explorer.collect(place, changes))
-                if what == "rows"
-                else self.explorer.explain(place, changes)
-            )
+            changes = tuple(read_change(name[len(SET) :], text) for name, text in moved.items())
+            answer = getattr(self, f"_answer_{what}")(place, changes)
         except (InputError, NothingFeasibleError) as error:
             self.set_status(400)
             self.set_header("Content-Type", "text/plain; charset=utf-8")
@@ -165,6 +175,15 @@ class Page(RequestHandler):
             return
         self.set_header("Content-Type", "application/json")
         self.finish(write_json(answer))
+
+    def _answer_rows(self, place: Place, moved: Place) -> dict[str, Any]:
+        return pack_tables(self.explorer.rank(place, moved))
+
+    def _answer_details(self, place: Place, moved: Place) -> dict[str, Any]:
+        return pack_tables(self.explorer.add_details(place, moved))
+
+    def _answer_explain(self, place: Place, moved: Place) -> dict[str, Any]:
+        return self.explorer.explain(place, moved)
 
     def log_exception(self, *_: object) -> None:
         """Leave refused requests out of the terminal."""
@@ -181,7 +200,7 @@ def serve(explorer: Explorer, port: int) -> tuple[str, Callable[[], None]]:
         raise InputError(
             f"port {port} cannot be used: {error.strerror}", where="--port", advice="choose another"
         ) from None
-    routes = [(r"/(|rows|explain)", Page, {"explorer": explorer})]
+    routes = [(r"/(|rows|details|explain)", Page, {"explorer": explorer})]
     # No request is logged: its address has the token.
     server = HTTPServer(Application(routes, log_function=lambda _: None))
     socket.setblocking(False)

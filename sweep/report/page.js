@@ -192,11 +192,17 @@ function complete(rows) {
   });
 }
 
-async function update() {
+// Tables that a server answers later than the ranking: their charts are faint until then.
+const LATER = ["parts", "upgrades"];
+
+async function update(isPartial) {
   answer();
   for (const chart of content.charts) {
-    const rows = complete(pick(chart));
     const section = document.querySelector(`[data-chart="${chart.name}"]`);
+    const isWaiting = isPartial && (LATER.includes(chart.table) || chart.name === "limits");
+    section.classList.toggle("waiting", Boolean(isWaiting));
+    if (isWaiting) continue;
+    const rows = complete(pick(chart));
     // One PE count is no curve.
     section.hidden = rows.length === 0 || (chart.name === "scaling" && new Set(rows.map((row) => row.pe)).size < 2);
     if (section.hidden) continue;
@@ -260,17 +266,22 @@ async function ask(what, values) {
   return null;
 }
 
-let asked = 0;
+let latest = 0;
 async function refresh() {
-  const mine = ++asked;
-  if (content.live) {
-    const places = Object.fromEntries(Object.keys(content.selectors).map((name) => [name, state[name]]));
-    const answered = await ask("rows", places);
-    if (answered === null || mine !== asked) return;  // a later choice has overtaken this one
-    tables = unpackAll(answered.tables);
-  }
+  const mine = ++latest;
   document.querySelector("main").setAttribute("aria-busy", true);
-  await update();
+  // The page came with the rows of the first place.
+  const isFirst = mine === 1 && Object.entries(content.selectors).every(([name, values]) => state[name] === values[0]);
+  if (content.live && !isFirst) {
+    const place = Object.fromEntries(Object.keys(content.selectors).map((name) => [name, state[name]]));
+    for (const what of ["rows", "details"]) {
+      const answered = await ask(what, place);
+      if (mine !== latest) return;  // a later choice has overtaken this one
+      if (answered === null) break;
+      tables = unpackAll(answered.tables);
+      await update(what === "rows");
+    }
+  } else await update();
   document.querySelector("main").setAttribute("aria-busy", false);
 }
 

@@ -18,6 +18,7 @@ from sweep.cells.selection import Selection
 from sweep.cells.source import Source
 from sweep.report.charts import make_charts
 from sweep.report.contents import Report, Row, collect_report
+from sweep.report.library import read_library
 
 
 @dataclass(frozen=True)
@@ -68,8 +69,6 @@ def write_page(report: Report, path: Path, command: str) -> None:
 
 def render_page(report: Report, command: str, live: Live | None = None) -> str:
     """Render the page of a report; command: what makes it again; live: where a server answers."""
-    from vl_convert import javascript_bundle  # 30 MB, which nothing but a page needs
-
     charts = make_charts(report)
     data = {
         "goal": report.goal,
@@ -90,9 +89,7 @@ def render_page(report: Report, command: str, live: Live | None = None) -> str:
         spec=yaml.safe_dump(report.spec, sort_keys=False, allow_unicode=True),
         style=_read("page.css"),
         script=_read("page.js"),
-        library=javascript_bundle("window.vegaEmbed = vegaEmbed;").replace(
-            "</script", "<\\/script"
-        ),
+        library=read_library(),
         data=write_json(data).replace("<", "\\u003c"),
     )
 

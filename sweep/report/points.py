@@ -15,6 +15,7 @@ from sweep.cells.space import thin_axis
 from sweep.cube.derived_quantities import Paradl
 from sweep.cube.variables import find_allowed, name_limits
 from sweep.report.names import ROWS_OF_LAYOUTS, name_cell, write_reasons
+from sweep.report.narrow import read_curves
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -52,7 +53,7 @@ def list_points(
             notes.append(f"curves show {len(kept)} of {len(values[name]):,} values of {name}")
     # The best choice is that of all values, so that curves agree with the ranking.
     chosen = {**selection, "pe": [float(count) for count in shown.pop("pe")]}
-    cells = reader.read_cells(chosen, max_global_batch).load()
+    cells = read_curves(reader, chosen, max_global_batch)
     if ROWS_OF_LAYOUTS in cells.dims:
         cells = take_best(cells, ROWS_OF_LAYOUTS)
     points = list(_make_points(reader.grid, cells, ["strategy", *places, "pe"], shown))

@@ -14,6 +14,7 @@ import pytest
 from cubes import COMMAND
 
 import sweep
+from sweep.report.explorer import Explorer
 
 PLACE = {"model": "alexnet", "dataset": "imagenet", "system": "abci"}
 
@@ -21,7 +22,7 @@ PLACE = {"model": "alexnet", "dataset": "imagenet", "system": "abci"}
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> str:
     url = str(tmp_path_factory.mktemp("explore") / "cube.zarr")
-    axes = {name: [value] for name, value in PLACE.items()}
+    axes = {name: [value] for name, value in PLACE.items()} | {"system": ["abci", "dgx-h100"]}
     strategies = ["data", "data+filter:group=4"]
     sweep.run({"axes": {**axes, "strategy": strategies, "pe": [4, 8], "batch": [32, 64]}}, url)
     return url
@@ -64,7 +65,7 @@ def test_rows(address, url):
     """The ranking of a place is that of `best`."""
     status, text = request(address, "/rows", PLACE)
     assert status == 200
-    expected = sweep.best(url)["epoch_time"].tolist()
+    expected = sweep.best(url, {"system": ["abci"]})["epoch_time"].tolist()
     assert read_times(text) == pytest.approx(expected, rel=1e-4)
 
 
@@ -87,6 +88,45 @@ def test_explain(address):
     assert json.loads(text)["sentence"] == answer["sentence"]
 
 
+def test_another_system(address):
+    """Only one of the cube's systems has a calibration: the other is explained, too."""
+    place = PLACE | {"system": "dgx-h100"}
+    assert (
+        request(address, "/explain", {**place, "strategy": "data", "pe": 8, "batch": 32})[0] == 200
+    )
+    assert request(address, "/rows", {**place, "set.intra_bandwidth": 1e9})[0] == 200
+
+
+def test_details(address):
+    """Details add the parts of the ranked strategies to the rows of the place."""
+    rows, details = (request(address, f"/{what}", PLACE)[1] for what in ("rows", "details"))
+    assert json.loads(rows)["tables"]["parts"]["length"] == 0
+    assert json.loads(details)["tables"]["parts"]["length"] > 0
+    assert read_times(rows) == read_times(details)
+
+
+def test_a_layout(tmp_path):
+    """A row of a layout axis is explained by its words."""
+    rows = {"tensor": [1, 8], "pipeline": [1, 2]}
+    axes = {"model": "llama3_8b", "dataset": "pile:length=4096", "system": "dgx-h100"}
+    space = {**axes, "strategy": "data+tensor+pipeline", "pe": 16, "batch": 64}
+    url = str(tmp_path / "cube.zarr")
+    sweep.run({"axes": space | {"layout": {"product": rows}}, "scaling": "strong"}, url)
+    explorer = Explorer(url, {}, None)
+    cell = {**axes, "strategy": "data+tensor+pipeline", "pe": 16.0, "batch": 64.0, "layout": 3.0}
+    answer = explorer.explain(tuple(cell.items()), ())
+    expected = sweep.explain(
+        "llama3_8b",
+        "data+tensor+pipeline:tensor=8,pipeline=2",
+        16,
+        64,
+        dataset="pile:length=4096",
+        system="dgx-h100",
+        settings={"scaling": "strong"},
+    )
+    assert answer["sentence"] == expected["sentence"]
+
+
 def test_page(address):
     """It may ask its own server, and no other."""
     status, text = request(address, "/", {})
@@ -103,6 +143,7 @@ def test_page(address):
         ({"colour": "red"}, 400),
         ({"set.inter_bandwidth": "nan"}, 400),
         ({"set.no_such": "1"}, 400),
+        ({"set.inter_bandwidth": "1e9", "dataset": "no-such"}, 400),
         ({"set.inter_bandwidth": "-1"}, 400),
     ],
 )

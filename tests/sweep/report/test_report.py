@@ -8,6 +8,8 @@ import pytest
 from browser import Browser, find_violations, needs_browser, open_browser
 
 import sweep
+from sweep.cells.store_reader import StoreReader
+from sweep.report import narrow
 from sweep.report.contents import Report, collect_report
 from sweep.report.page import render_page, write_page
 
@@ -64,6 +66,13 @@ def test_curves_end_at_the_ranking(report):
             and all(point[name] == row[name] for name in (*report.selectors, "strategy"))
         ]
         assert min(curve) == pytest.approx(row["epoch_time"])
+
+
+def test_computed_curves(url, report, monkeypatch):
+    """Curves of a large cube, which are computed and not read, are the cube's to the last bit."""
+    monkeypatch.setattr(narrow, "MOST_CELLS_READ", 0)
+    monkeypatch.setattr(StoreReader, "read_cells", None)
+    assert collect_report(url).points == report.points
 
 
 def test_front(report):
