@@ -156,7 +156,17 @@ class Grid:
             *list_unused(self.models, self.datasets, self.systems, laws, self.spec),
             *list_unused_choices(self.strategies, self.spec),
             *self._list_misfits(),
+            *self._list_mixed(),
         ]
+
+    def _list_mixed(self) -> Iterator[str]:
+        """Yield a note if layouts are compared with other strategies."""
+        others = [strategy.label for strategy in self.strategies if not strategy.laid]
+        if 0 < len(others) < len(self.strategies):
+            yield (
+                f"times of {others[0]} and of layouts rest on different rates "
+                "(docs/transformers.md); write 'data:micro=1' to compare like with like"
+            )
 
     def _list_misfits(self) -> Iterator[str]:
         """Yield the reasons why a model takes the samples of none of the data sets."""

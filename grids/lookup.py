@@ -16,6 +16,7 @@ from grids.entries.oracles import OracleName
 from grids.entries.strategies import Strategy, parse_strategy
 from grids.entries.systems import System
 from grids.library import Model, find
+from grids.models.architecture import Architecture
 from grids.names import is_path, list_names
 from grids.outputs import list_sloped
 from grids.reading.errors import InputError, shorten
@@ -25,6 +26,8 @@ from kernels.names.parallelisms import DATA, TRANSFORMERS, WRITTEN
 
 # Properties that data sets of one name must share.
 SAMPLES = ("shape", "samples", "targets")
+# A data set for networks of each rank.
+EXAMPLES = {1: "pile", 2: "imagenet", 3: "cosmoflow-256"}
 
 Where = Callable[[KeyPath], str]
 References = tuple[Reference, ...]
@@ -151,10 +154,11 @@ def look_up_datasets(
     # A catalogued model takes any samples of its rank, so the user has to name them.
     for model in models:
         if model.own_dataset is None:
+            assert isinstance(model, Architecture)  # other files come with theirs
             raise InputError(
                 f"no dataset is given, and model {model.name!r} does not come with one",
                 where=where(("axes", "dataset")),
-                advice="name one, such as 'dataset: imagenet'",
+                advice=f"name one, such as 'dataset: {EXAMPLES[model.rank]}'",
             )
     # By name: the authors' files for VGG16, AlexNet and ResNet-50 share ImageNet, with different
     # sources.

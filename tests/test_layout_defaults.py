@@ -81,3 +81,12 @@ def test_samples_of_layouts_are_refused(tmp_path) -> None:
     with pytest.raises(InputError, match=r"axes\.strategy"):
         sample(spec, tmp_path / "rows", rows=10)
     assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("strategies", "mixed"),
+    [("data,fsdp:micro=1", True), ("data:micro=1,fsdp:micro=1", False), ("data,pipeline", False)],
+)
+def test_strategies_that_rest_on_different_rates_are_noted(strategies: str, mixed: bool) -> None:
+    warnings = make_grid(SpaceValues("llama2_7b", strategy=strategies, **PLACE)).warnings
+    assert any("data:micro=1" in text for text in warnings) == mixed
