@@ -1,6 +1,7 @@
 """Users' files as text: regular files of a plausible size."""
 
 import stat
+from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 
@@ -68,9 +69,14 @@ def expect_another(path: Path, measured: Path) -> None:
 
 def write_text(text: str, path: Path) -> None:
     """Write, or overwrite, a file at once: it is never there in half."""
-    part = path.with_name(f".{path.name}.part")
+    write_whole(lambda part: part.write_text(text, encoding="utf-8"), path)
+
+
+def write_whole(write: Callable[[Path], object], path: Path) -> None:
+    """Let `write` fill a file beside the path, which then takes its place, with its suffix."""
+    part = path.with_name(f".{path.stem}.part{path.suffix}")
     try:
-        part.write_text(text, encoding="utf-8")
+        write(part)
         part.replace(path)
     except OSError as error:
         part.unlink(missing_ok=True)

@@ -1,105 +1,132 @@
 """Commands that draw pictures."""
 
-from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from sweep.cli.commands import NOTHING_FEASIBLE, PatientCommand, end
 from sweep.cli.measured import Measured, SystemOfRows, compare_runs
-from sweep.cli.shared_options import AllReduceOrNone, Calibration, Oracle, Selection, Store
-from sweep.cli.subjects import tell_missing
-from sweep.cli.values import parse_selection
+from sweep.cli.shared_options import AllReduceOrNone, Calibration, Oracle
+from sweep.cli.spaces import SpaceCommand, SpaceOptions
 from sweep.errors import NothingFeasibleError
-
-if TYPE_CHECKING:
-    from sweep.plots.plots import Plots
 
 app = typer.Typer(no_args_is_help=True, help="Pictures of cubes and of measured runs.")
 
-Picture = Annotated[Path, typer.Option("--output", "-o", help="File to write: .png, .svg or .pdf.")]
+Output = Annotated[Path, typer.Option("--output", "-o", help="File to write: .png, .svg or .pdf.")]
 Size = Annotated[
     Literal["paper", "page", "slide"],
     typer.Option(
         "--size", help="Width: a paper's column (3.3 in), page (6.6 in) or slide (10 in)."
     ),
 ]
+Dark = Annotated[bool, typer.Option("--dark", help="Draw on a black background.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PictureOptions(SpaceOptions):
+    """Options of a picture of a store, or of a design space."""
+
+    output: Output
+    size: Size = "page"
+    dark: Dark = False
+
+
+class PictureCommand(SpaceCommand):
+    """A command that draws a store, or a design space."""
+
+    shared = PictureOptions
 
 
 @app.command(cls=PatientCommand)
 def accuracy(
     measured: Measured,
-    output: Picture,
+    output: Output,
     oracle: Oracle = "machine",
     calibration: Calibration = "auto",
     system: SystemOfRows = "abci",
     allreduce: AllReduceOrNone = None,
+    size: Size = "page",
+    dark: Dark = False,
 ) -> None:
-    """Predicted and measured times side by side, one panel per model and strategy."""
+    """Predicted over measured time of each run, by model and strategy, over p."""
     comparison = compare_runs(measured, calibration, system, oracle, allreduce)
     from sweep.plots.accuracy import draw_accuracy
     from sweep.plots.figures import save_figure
 
-    save_figure(draw_accuracy(comparison["rows"]), output)
+    save_figure(draw_accuracy(comparison["rows"], size, dark), output)
 
 
-@app.command(cls=PatientCommand)
+@app.command(cls=PictureCommand)
 def scaling(
-    store: Store,
-    output: Picture,
-    selection: Selection = None,
+    context: typer.Context,
     quantity: Annotated[
         Literal["time", "throughput", "efficiency"], typer.Option(help="Quantity to plot over p.")
     ] = "time",
-    size: Size = "page",
 ) -> None:
     """Time, throughput or efficiency over p: where each strategy ends, and why."""
-    _draw(store, output, lambda plots: plots.scaling(quantity, parse_selection(selection), size))
+    _draw(context, "scaling", quantity=quantity)
 
 
-@app.command("map", cls=PatientCommand)
+@app.command("map", cls=PictureCommand)
 def draw_map(
-    store: Store,
-    output: Picture,
-    selection: Selection = None,
+    context: typer.Context,
     over: Annotated[
         str | None, typer.Option(metavar="AXIS", help="The vertical axis, such as inter_bandwidth.")
     ] = None,
-    size: Size = "page",
 ) -> None:
-    """The fastest strategy over p and the batch or another axis."""
-    _draw(store, output, lambda plots: plots.map(over, parse_selection(selection), size))
+    """The fastest strategy, or layout, over p and the batch or another axis."""
+    _draw(context, "map", over=over)
 
 
-@app.command(cls=PatientCommand)
-def memory(store: Store, output: Picture, selection: Selection = None, size: Size = "page") -> None:
-    """Memory by part, for several strategies or PE counts, against the capacity of a PE."""
-    _draw(store, output, lambda plots: plots.memory(parse_selection(selection), size))
+@app.command(cls=PictureCommand)
+def memory(context: typer.Context) -> None:
+    """Memory by part, for strategies, PE counts or layouts, against the capacity of a PE."""
+    _draw(context, "memory")
 
 
-@app.command(cls=PatientCommand)
-def breakdown(
-    store: Store, output: Picture, selection: Selection = None, size: Size = "page"
-) -> None:
+@app.command(cls=PictureCommand)
+def breakdown(context: typer.Context) -> None:
     """The terms of an iteration's time over p, for one strategy."""
-    _draw(store, output, lambda plots: plots.breakdown(parse_selection(selection), size))
+    _draw(context, "breakdown")
 
 
-def _draw(store: str, output: Path, draw: "Callable[[Plots], Any]") -> None:
-    """Draw a cube into a file; stderr says if its sweep is unfinished."""
-    from sweep.engine.verification import tell_damage
+@app.command(cls=PictureCommand)
+def pareto(
+    context: typer.Context,
+    against: Annotated[
+        Literal["pe-hours", "memory"], typer.Option(help="What time is traded for.")
+    ] = "pe-hours",
+) -> None:
+    """The front of time against PE-hours or memory, its knee, and each strategy's front."""
+    _draw(context, "pareto", against=against)
+
+
+@app.command(cls=PictureCommand)
+def sensitivity(context: typer.Context) -> None:
+    """How much each parameter of the machine matters to one configuration, as a tornado."""
+    _draw(context, "sensitivity")
+
+
+@app.command(cls=PictureCommand)
+def timeline(context: typer.Context) -> None:
+    """The schedule of a pipeline: what its stages do in an iteration of one configuration."""
+    _draw(context, "timeline")
+
+
+def _draw(context: typer.Context, kind: str, **options: object) -> None:
+    """Draw a picture into a file; stderr says if the store's sweep is unfinished."""
+    given: PictureOptions = context.obj
+    subject = given.read()
     from sweep.plots.figures import expect_format, save_figure
     from sweep.plots.plots import Plots
-    from sweep.questions.status import count_blocks
 
-    expect_format(output)
-    with tell_damage(store):
-        # Counted before drawing: blocks that a running sweep adds meanwhile may be missing.
-        done, blocks = count_blocks(store)
-        try:
-            figure = draw(Plots(store))
-        except NothingFeasibleError as error:
-            end(str(error), NOTHING_FEASIBLE)
-    save_figure(figure, output)
-    tell_missing(done, blocks)
+    expect_format(given.output)
+    draw = partial(getattr(Plots(subject.source), kind), selection=subject.selection, **options)
+    try:
+        (row,) = subject.ask(lambda: [{"figure": draw(size=given.size, dark=given.dark)}], "table")
+    except NothingFeasibleError as error:
+        end(str(error), NOTHING_FEASIBLE)
+    save_figure(row["figure"], given.output)

@@ -4,7 +4,7 @@ With a store, options named after its axes select a slice, as `--sel` does.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import typer
 
@@ -174,7 +174,7 @@ class SpaceOptions:
 class SpaceCommand(PatientCommand):
     """A command about a store, or a design space."""
 
-    shared = SpaceOptions
+    shared: ClassVar[type[SpaceOptions]] = SpaceOptions
 
 
 def _locate_values(store: str, selection: "cells.Selection", nearest: bool) -> "cells.Selection":

@@ -1,29 +1,37 @@
 """Breakdown: the terms of one strategy's iteration time, stacked over p."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import cycle
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch
-from matplotlib.ticker import EngFormatter, FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
 from grids.entries.strategies import parse_strategy
 from grids.grid import LABELS
 from grids.models.layers import Floats
-from kernels.names.layout_terms import EVERY_TERM, LAYOUT_TERMS
-from kernels.names.terms import TERMS, Term, list_terms
+from grids.reading.units import format_quantity
+from kernels.names.layout_terms import EVERY_TERM
+from kernels.names.terms import list_terms
 from kernels.oracle.answer import answer_case
 from sweep.cells.selection import Selection
 from sweep.cells.source import Source
 from sweep.cube.derived_quantities import Paradl
 from sweep.cube.variables import find_allowed
-from sweep.plots.figures import Size, add_legend, make_axes, scale_counts, use_style
-from sweep.plots.looks import BLUE, ORANGE
+from sweep.plots.bars import (
+    EDGE,
+    LAYOUT_LOOKS,
+    MOST_BARS,
+    TERM_LOOKS,
+    Looks,
+    draw_bars,
+    make_keys,
+    split_parts,
+    write_totals,
+)
+from sweep.plots.figures import add_legend, make_axes, scale_counts, scale_unit, styled
 from sweep.plots.slices import (
     BEYOND,
     build_case,
@@ -115,83 +123,53 @@ def _compute_terms(line: "xr.Dataset") -> dict[str, Floats]:
     }
 
 
-# Compute is blue and plain, communication orange and hatched, as in pictures of accuracy. Light and
-# dark alternate, so that neighbours in a stack differ.
-BLUES = (BLUE, "#8CC4E6", "#00476F", "#5FA9D3", "#B9DDF1", "#2E8BC0", "#DCEEF8", "#1A5F8A")
-ORANGES = (ORANGE, "#FBE0A8", "#A87300", "#F2C45A", "#FFF0D0", "#C98B00", "#7A5400", "#F7D086")
-HATCHES = ("//", "..", "\\\\", "xx", "--", "++", "oo", "||")
+QUANTITY = ("time of an iteration", "s")
 
 
-def _choose_looks(terms: Mapping[str, Term]) -> dict[str, dict[str, Any]]:
-    """Choose the look of each term, of computing and of communicating in turn."""
-    computing = (name for name, term in terms.items() if term.part == "compute")
-    others = (name for name, term in terms.items() if term.part == "communication")
-    oranges = zip(cycle(ORANGES), cycle(HATCHES), strict=False)
-    return {
-        name: {"facecolor": colour} for name, colour in zip(computing, cycle(BLUES), strict=False)
-    } | {
-        name: {"facecolor": colour, "hatch": hatch}
-        for name, (colour, hatch) in zip(others, oranges, strict=False)
-    }
-
-
-Looks: TypeAlias = Mapping[str, Mapping[str, Any]]
-LOOKS: Looks = _choose_looks(TERMS)
-LAYOUT_LOOKS: Looks = _choose_looks(LAYOUT_TERMS)
-EDGE: Mapping[str, Any] = {"edgecolor": "black", "linewidth": 0.4}
-MOST_BARS = 14
-LEAST = 0.002  # of the highest stack: a term that is always thinner would be only a line
-
-
-def draw_breakdown(breakdown: Breakdown, size: Size = "page") -> Figure:
-    """Draw one strategy's terms: bars for few PE counts, areas for many."""
-    least = LEAST * float(breakdown.total.max())
-    stacks = {name: times for name, times in breakdown.terms.items() if times.max() > least}
-    with use_style(size):
-        figure, axes = make_axes(
-            size, f"{breakdown.strategy}: {breakdown.title}", _write_note(breakdown, stacks)
-        )
-        draw = _draw_bars if len(breakdown.pe) <= MOST_BARS else _draw_areas
-        looks = LOOKS if {*breakdown.terms} <= {*LOOKS} else LAYOUT_LOOKS
-        draw(axes, breakdown.pe, stacks, looks)
-        axes.set_ylim(0, 1.03 * float(breakdown.total.max()))
-        axes.set_ylabel("time of an iteration")
-        axes.yaxis.set_major_formatter(EngFormatter("s"))
+@styled
+def draw_breakdown(breakdown: Breakdown) -> Figure:
+    """Draw one strategy's terms: a bar for each of few PE counts, areas for many."""
+    terms, thin = split_parts(breakdown.terms)
+    title = f"time of an iteration: {breakdown.strategy}, {breakdown.title}"
+    note = _write_note(breakdown, thin)
+    looks = TERM_LOOKS if {*breakdown.terms} <= {*TERM_LOOKS} else LAYOUT_LOOKS
+    if len(breakdown.pe) > MOST_BARS:
+        figure, axes = make_axes(title, note)
+        _draw_areas(axes, breakdown, terms, looks)
         # In the order of the stack, the last on top.
-        names = reversed(list(stacks))
-        keys = [Patch(label=name.replace("_", " "), **looks[name], **EDGE) for name in names]
-        add_legend(figure, keys)
+        add_legend(figure, make_keys([*terms][::-1], looks))
+        return figure
+    counts = [f"{count:,.0f}" for count in breakdown.pe]
+    figure, axes = draw_bars(title, note, counts, terms, looks, QUANTITY)
+    axes.set_ylabel("PEs, p")
+    write_totals(axes, [*_write_totals(breakdown)])
+    add_legend(figure, make_keys(terms, looks))
     return figure
 
 
-def _draw_bars(axes: Axes, pe: Floats, stacks: Mapping[str, Floats], looks: Looks) -> None:
-    """Draw one stacked bar per PE count."""
-    # The last bar is at 0, which always gets a tick, so that its PE count is always named.
-    positions, below = np.arange(1 - len(pe), 1), np.zeros(len(pe))
-    for name, stack in stacks.items():
-        axes.bar(positions, stack, 0.75, below, **looks[name], **EDGE)
-        below = below + stack
-    names = {float(at): f"{count:,.0f}" for at, count in zip(positions, pe, strict=True)}
-    axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda at, _: names.get(at, "")))
-    axes.set_xlim(-len(pe) + 0.4, 0.6)
-    axes.set_xlabel("PEs, p")
+def _write_totals(breakdown: Breakdown) -> Iterator[str]:
+    """Write the time at each PE count, and how much of it is communication."""
+    communication = np.zeros(len(breakdown.pe))
+    for name, seconds in breakdown.terms.items():
+        communication = communication + seconds * (EVERY_TERM[name].part == "communication")
+    for seconds, waiting in zip(breakdown.total, communication, strict=True):
+        yield f"{format_quantity(seconds, 's', digits=3)}, {waiting / seconds:.0%} comm."
 
 
-def _draw_areas(axes: Axes, pe: Floats, stacks: Mapping[str, Floats], looks: Looks) -> None:
-    below = np.zeros(len(pe))
-    for name, stack in stacks.items():
-        axes.fill_between(pe, below, below + stack, **looks[name], **EDGE)
-        below = below + stack
-    scale_counts(axes, pe)
-    axes.set_xlim(pe[0], pe[-1])
+def _draw_areas(
+    axes: Axes, breakdown: Breakdown, terms: Mapping[str, Floats], looks: Looks
+) -> None:
+    below = np.zeros(len(breakdown.pe))
+    for name, seconds in terms.items():
+        axes.fill_between(breakdown.pe, below, below + seconds, **looks[name], **EDGE)
+        below = below + seconds
+    scale_counts(axes, breakdown.pe)
+    axes.set(xlim=breakdown.pe[[0, -1]], ylim=(0, 1.03 * below.max()))
+    scale_unit(axes.yaxis, QUANTITY[0], float(below.max()), QUANTITY[1])
 
 
-def _write_note(breakdown: Breakdown, shown: Mapping[str, Floats]) -> str:
-    rest = [name.replace("_", " ") for name in breakdown.terms if name not in shown]
+def _write_note(breakdown: Breakdown, thin: Sequence[str]) -> str:
     parts = [f"ends at {breakdown.pe[-1]:,.0f}: {breakdown.cause}"] if breakdown.cause else []
     if breakdown.beyond.any():
         parts.append(f"{BEYOND} from {breakdown.pe[breakdown.beyond][0]:,.0f}")
-    if rest:
-        parts.append(f"too small to see: {', '.join(rest)}")
-    return "; ".join(parts)
+    return "; ".join([*parts, *([f"too small to see: {', '.join(thin)}"] if thin else [])])

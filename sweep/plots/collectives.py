@@ -5,24 +5,34 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter
 
-from sweep.plots.figures import Size, make_axes, use_style
+from sweep.plots.figures import add_legend, make_axes, styled
+
+MARKERS = "osDv^<>pPXh*"
 
 
-def draw_collectives(rows: Sequence[dict[str, Any]], size: Size = "page") -> Figure:
-    """The figure: points are rows of logs, lines are the fit; m / time over message sizes m."""
-    with use_style(size):
-        figure, axes = make_axes(
-            size, "Collectives: points as measured, lines as fitted", "size over time, by size"
-        )
-        for number, row in enumerate(rows):
-            order = np.argsort(row["sizes"])
-            sizes = np.array(row["sizes"])[order]
-            color, label = f"C{number % 10}", f"{row['collective']}, {row['pes']} PEs"
-            measured = sizes / np.array(row["measured"])[order]
-            axes.plot(sizes, measured, "o", color=color, label=label)
-            axes.plot(sizes, sizes / np.array(row["predicted"])[order], "-", color=color)
-        axes.set(xscale="log", yscale="log", xlabel="size [B]", ylabel="size / time [B/s]")
-        axes.grid(True)
-        axes.legend()
+@styled
+def draw_collectives(rows: Sequence[dict[str, Any]]) -> Figure:
+    """Draw the rows of logs as points, and the fit as lines: m / time over message sizes m."""
+    figure, axes = make_axes(
+        "bandwidth of collectives: points as measured, lines as fitted", "size over time, by size"
+    )
+    keys = []
+    for number, row in enumerate(rows):
+        order = np.argsort(row["sizes"])
+        sizes = np.array(row["sizes"])[order]
+        style: dict[str, Any] = {
+            "color": f"C{number % 10}",
+            "marker": MARKERS[number % len(MARKERS)],
+        }
+        label = f"{row['collective']},\n{row['pes']} PEs"
+        measured = sizes / np.array(row["measured"])[order]
+        keys += axes.plot(sizes, measured, linestyle="", label=label, **style)
+        axes.plot(sizes, sizes / np.array(row["predicted"])[order], color=style["color"])
+    axes.set(xscale="log", yscale="log", xlabel="message size", ylabel="size / time")
+    axes.xaxis.set_major_formatter(EngFormatter("B"))
+    axes.yaxis.set_major_formatter(EngFormatter("B/s"))
+    axes.grid()
+    add_legend(figure, keys)
     return figure

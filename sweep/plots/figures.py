@@ -4,22 +4,26 @@ matplotlib's constrained layout makes room for all of them, so that no text over
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Protocol, TypeVar, get_args
 
 import matplotlib as mpl
+import matplotlib.style
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.container import Container
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
+from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from grids.models.layers import Floats
 from grids.reading.errors import InputError, shorten, suggest_name
+from grids.reading.textfile import write_whole
+from grids.reading.units import PREFIXES
 from sweep.show.visible import escape_invisible
 
 Size = Literal["paper", "page", "slide"]
@@ -38,10 +42,6 @@ class FigureSize:
     marker: float
     dots: int = 150
 
-    def measure_rows(self, rows: float) -> float:
-        """Return the height [inch] of a figure whose axes hold `rows` lines of small text."""
-        return (rows + ROWS_AROUND) * LINE * self.small / 72
-
 
 # A column of a two-column paper; the width of a page; a slide that the last row can read.
 SCALES: dict[str, FigureSize] = {
@@ -49,93 +49,151 @@ SCALES: dict[str, FigureSize] = {
     "page": FigureSize(6.6, 4.2, 8, 9, 1.4, 4.0),
     "slide": FigureSize(10.0, 5.6, 13, 15, 2.2, 7.0),
 }
+NARROW = 5  # [inch] A legend beside the axes of a narrower figure would leave them no room.
 MARGIN = 0.01  # left of title and note, as a share of the width
 LINE = 1.35  # line spacing, in text sizes
 ROWS_AROUND = 6  # lines above and below the axes: title, ticks, label, note
 
 
-def use_style(size: Size) -> AbstractContextManager[None]:
+def use_style(size: Size, dark: bool = False) -> AbstractContextManager[None]:
     """Return a context that sets up matplotlib for a size. InputError: an unknown size."""
     if size not in SCALES:
         raise InputError(
             f"unknown size {shorten(size)}", where="size", advice=suggest_name(str(size), SIZES)
         )
     scale = SCALES[size]
-    return mpl.rc_context(
-        {
-            "figure.dpi": scale.dots,
-            "figure.constrained_layout.use": True,
-            "figure.titlesize": scale.normal,
-            "figure.labelsize": scale.small,
-            "font.size": scale.small,
-            "axes.titlesize": scale.normal,
-            "axes.labelsize": scale.small,
-            "axes.labelpad": 2,
-            "axes.linewidth": 0.6,
-            "axes.spines.top": False,
-            "axes.spines.right": False,
-            "grid.alpha": 0.25,
-            "grid.linewidth": 0.5,
-            "hatch.linewidth": 0.5,
-            "legend.fontsize": scale.small,
-            "legend.frameon": False,
-            "lines.linewidth": scale.line,
-            "lines.markersize": scale.marker,
-            # A dollar in a name is no formula.
-            "text.parse_math": False,
-        }
-    )
+    settings = {
+        "figure.figsize": (scale.width, scale.height),
+        "figure.dpi": scale.dots,
+        "figure.constrained_layout.use": True,
+        "figure.titlesize": scale.normal,
+        "figure.labelsize": scale.small,
+        "font.size": scale.small,
+        "axes.titlesize": scale.small,
+        "axes.labelsize": scale.small,
+        "axes.labelpad": 2,
+        "axes.linewidth": 0.6,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.axisbelow": True,
+        "grid.alpha": 0.25,
+        "grid.linewidth": 0.5,
+        "hatch.linewidth": 0.5,
+        "legend.fontsize": scale.small,
+        "legend.frameon": False,
+        "lines.linewidth": scale.line,
+        "lines.markersize": scale.marker,
+        # A dollar in a name is no formula.
+        "text.parse_math": False,
+    }
+    return mpl.style.context(["dark_background", settings] if dark else settings)
 
 
-def make_axes(
-    size: Size, title: str, note: str = "", height: float = 0, width: float = 0
-) -> tuple[Figure, Axes]:
-    """Make a figure with a single axes, a title above and a note below, within `use_style`.
+Data = TypeVar("Data")
+Contra = TypeVar("Contra", contravariant=True)
 
-    height, width: of the figure [inch]; 0: as the size says.
+
+def styled(draw: Callable[[Data], Figure]) -> "Picture[Data]":
+    """Let a function that draws with the current style take a size, and a dark background."""
+
+    @wraps(draw)
+    def draw_styled(data: Data, size: Size = "page", dark: bool = False) -> Figure:
+        with use_style(size, dark):
+            return draw(data)
+
+    return draw_styled
+
+
+class Picture(Protocol[Contra]):
+    """A function that draws data in a size, light or dark."""
+
+    def __call__(self, data: Contra, size: Size = "page", dark: bool = False) -> Figure: ...
+
+
+def make_axes(title: str, note: str = "", rows: float = 0) -> tuple[Figure, Axes]:
+    """Make a figure of the current style with an axes, a title above and a note below.
+
+    rows: lines of text that the axes or a legend beside them hold, for which it is as high.
     """
-    scale = SCALES[size]
-    figure = Figure(figsize=(width or scale.width, height or scale.height))
-    # matplotlib measures wrapped text as a formula even if it draws it as plain text. So dollars
-    # are escaped, and parse_math is on to undo the escapes.
-    style: dict[str, Any] = {"x": MARGIN, "ha": "left", "wrap": True, "parse_math": True}
-    figure.suptitle(_keep_together(title), **style)
-    if note:
-        figure.supxlabel(_keep_together(note), color="0.25", **style)
+    figure = make_figure(title, note, rows)
     axes = figure.add_subplot()
-    set_tick_sizes(axes, size)
+    set_tick_sizes(axes)
     return figure, axes
 
 
-def set_tick_sizes(axes: Axes, size: Size) -> None:
-    """Set the sizes of ticks."""
-    # Ticks are created when drawn, which is after `use_style` has ended.
-    small = SCALES[size].small
-    axes.tick_params(labelsize=small, length=0.25 * small, width=0.5)
+def make_figure(title: str, note: str = "", rows: float = 0, exactly: bool = False) -> Figure:
+    """Make a figure without axes. exactly: no higher than rows, even if the size is."""
+    width, height = mpl.rcParams["figure.figsize"]
+    needed = (rows + ROWS_AROUND) * LINE * mpl.rcParams["font.size"] / 72
+    figure = Figure(figsize=(width, needed if exactly else max(height, needed)))
+    # matplotlib measures wrapped text as a formula even if it draws it as plain text. So dollars
+    # are escaped, and parse_math is on to undo the escapes.
+    style: dict[str, Any] = {"x": MARGIN, "ha": "left", "wrap": True, "parse_math": True}
+    # The legend takes the place of the note in a narrow figure.
+    lines = [title] if width > NARROW or not note else [title, note]
+    figure.suptitle("\n".join(map(_keep_together, lines)), **style)
+    if note and width > NARROW:
+        figure.supxlabel(_keep_together(note), alpha=0.75, **style)
+    return figure
+
+
+def set_tick_sizes(axes: Axes) -> None:
+    """Set the sizes and colours of ticks, which are made when drawn, after the style has ended."""
+    small, colour = mpl.rcParams["font.size"], mpl.rcParams["text.color"]
+    axes.tick_params(labelsize=small, length=0.25 * small, width=0.5, colors=colour)
 
 
 def _keep_together(text: str) -> str:
-    """Make the text visible, and keep it from breaking around `=` and before units."""
+    """Make the text visible; let it break between settings, not around `=` and before units."""
     return re.sub(
         r" = |(?<=\d) (?=[kMGTPmun]?(?:B|s|FLOP))",
         lambda blanks: blanks[0].replace(" ", "\N{NO-BREAK SPACE}"),
-        escape_invisible(text).replace("$", r"\$"),
+        re.sub(r",(?=[a-z])", ", ", escape_invisible(text)).replace("$", r"\$"),
     )
 
 
-def add_legend(figure: Figure, handles: Sequence[Artist | Container]) -> None:
-    """Draw the legend to the right of the axes."""
-    figure.legend(handles=handles, loc="outside right center")
+def add_legend(figure: Figure, handles: Sequence[Artist]) -> None:
+    """Draw the legend to the right of the axes, or below those of a narrow figure."""
+    width, height = figure.get_size_inches()
+    if width > NARROW:
+        figure.legend(handles=handles, loc="outside right center")
+        return
+    lines = [str(key.get_label()).count("\n") + 1 for key in handles]
+    rows = max(sum(lines[: -(-len(lines) // 2)]), sum(lines[-(-len(lines) // 2) :]))
+    figure.set_size_inches(width, height + (rows + 0.5) * LINE * mpl.rcParams["font.size"] / 72)
+    figure.legend(handles=handles, loc="outside lower center", ncols=2)
 
 
-def scale_counts(axes: Axes, counts: Floats) -> None:
-    """Scale the x axis for PE counts: base 2, with plain numbers at its ticks."""
+LONGEST = 30  # letters in a line of a name: layouts would leave no room for bars
+
+
+def wrap_name(name: str) -> str:
+    """Break a long name of a strategy or layout between its settings."""
+    return "\n".join(_break_lines(name))
+
+
+def _break_lines(name: str) -> Iterator[str]:
+    line = ""
+    for part in re.split(r"(?<=[: ])|(?<=,)(?=[a-z])", name):
+        if line and len(line) + len(part) > LONGEST:
+            yield line
+            line = ""
+        line += part
+    yield line
+
+
+MOST_TICKS = 7  # of an axis of PE counts
+
+
+def scale_counts(axes: Axes, counts: Floats, most: int = MOST_TICKS) -> None:
+    """Scale the x axis for PE counts: base 2, with plain numbers at no more than `most` ticks."""
     axes.set_xscale("log", base=2)
     low, high = float(np.min(counts)), float(np.max(counts))
-    if np.floor(np.log2(high)) > np.ceil(np.log2(low)):
-        axes.xaxis.set_major_locator(LogLocator(base=2))
-    else:  # the range has fewer than two powers of two
-        axes.set_xticks(sorted({low, high}))
+    first, last = int(np.ceil(np.log2(low))), int(np.floor(np.log2(high)))
+    step = -(-(last - first + 1) // most)
+    # Less than two powers of two: the ends.
+    ticks = [2.0**power for power in range(first, last + 1) if power % step == 0]
+    axes.set_xticks(ticks if last > first else sorted({low, high}))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xlabel("PEs, p")
@@ -145,9 +203,22 @@ def scale_amounts(axes: Axes, low: float, high: float) -> None:
     """Scale the y axis logarithmically, with plain numbers at its ticks."""
     axes.set_yscale("log")
     axes.set_ylim(low / 1.25, high * 1.25)
-    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 100 * low else (1,)))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: format_tick(value)))
-    axes.yaxis.set_minor_formatter(NullFormatter())
+    set_ticks(axes.yaxis, low, high)
+
+
+def set_ticks(axis: Axis, low: float, high: float, unit: str = "") -> None:
+    """Set plain numbers at the ticks of a logarithmic axis; with a unit, prefixes."""
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 100 * low else (1,)))
+    plain = FuncFormatter(lambda value, _: format_tick(value))
+    axis.set_major_formatter(EngFormatter(unit) if unit else plain)
+    axis.set_minor_formatter(NullFormatter())
+
+
+def scale_unit(axis: Axis, label: str, high: float, unit: str) -> None:
+    """Label an axis, with its unit in the prefix that suits its highest value."""
+    size, prefix = next(step for step in PREFIXES if high >= step[0] or step is PREFIXES[-1])
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / size:,.6g}"))
+    axis.set_label_text(f"{label} [{prefix}{unit}]")
 
 
 def format_tick(value: float) -> str:
@@ -172,12 +243,6 @@ def expect_format(path: Path) -> None:
 
 
 def save_figure(figure: Figure, path: Path) -> None:
-    """Write the figure in the format of the suffix. InputError: it cannot be written."""
+    """Write the figure at once in the format of the suffix. InputError: it cannot be written."""
     expect_format(path)
-    try:
-        figure.savefig(path, dpi=figure.dpi)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise InputError(
-            f"cannot write the picture: {reason}", where=str(path), advice="choose another path"
-        ) from None
+    write_whole(lambda part: figure.savefig(part, dpi=figure.dpi), path)

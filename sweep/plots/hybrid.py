@@ -1,7 +1,7 @@
 """Speed-up of the whole training over PEs: data parallelism, hybrids, and their crossovers.
 
 After the figures of Pal et al., IEEE Micro 2019. Bands are 80 % intervals; hollow markers mean that
-the global batch lies beyond the measured ones.
+the global batch lies outside the measured ones.
 """
 
 from collections.abc import Mapping
@@ -12,26 +12,30 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from sweep.plots.figures import SCALES, format_tick, make_axes, scale_counts, use_style
+from sweep.plots.figures import add_legend, format_tick, make_axes, scale_counts, styled, wrap_name
 from sweep.plots.looks import Look, choose_looks, draw_curve, make_hollow_key
 
 Row = Mapping[str, Any]
 
 
+@styled
 def draw_hybrid(answer: Mapping[str, Any]) -> Figure:
     """Draw the answer of `hybrid`: one curve per strategy, its crossover in the legend."""
     names = list(dict.fromkeys(row["strategy"] for row in answer["rows"]))
     looks = choose_looks(names)
-    with use_style("page"):
-        height = SCALES["page"].height + SCALES["page"].measure_rows(len(names)) / 2
-        figure, axes = make_axes("page", _make_title(answer), height=height)
-        lines = {name: _draw_line(axes, answer, name, looks[name]) for name in names}
-        for crossover in answer["crossovers"]:
-            if crossover["against"] == "same" and crossover["pe"] is not None:
-                _mark_crossover(axes, crossover, lines[crossover["strategy"]])
-        _scale_axes(axes, answer)
-        keys = [*lines.values(), make_hollow_key("batch beyond the measured ones")]
-        figure.legend(handles=keys, loc="outside lower left", ncols=2)
+    where = f" on {answer['system']}" if answer["system"] else ""
+    run = f"{answer['model']}, {answer['dataset']}{where}, b = {answer['batch']:,}"
+    title, rows = f"speed-up of training: {run}", 3 * len(names) + 1
+    figure, axes = make_axes(title, "bands: 80 % intervals", rows)
+    lines = {name: _draw_line(axes, answer, name, looks[name]) for name in names}
+    for crossover in answer["crossovers"]:
+        if crossover["against"] == "same" and crossover["pe"] is not None:
+            _mark_crossover(axes, crossover, lines[crossover["strategy"]])
+    _scale_axes(axes, answer)
+    keys = [*lines.values()]
+    if any(row["extrapolated"] for row in answer["rows"]):
+        keys.append(make_hollow_key("batch outside\nthe measured range"))
+    add_legend(figure, keys)
     return figure
 
 
@@ -42,7 +46,7 @@ def _draw_line(axes: Axes, answer: Mapping[str, Any], name: str, look: Look) -> 
     )
     hollow = np.array([row["extrapolated"] for row in rows], bool)
     line = draw_curve(axes, look, pe, values, hollow, (low, high))
-    line.set_label(name)
+    line.set_label(wrap_name(name))
     return line
 
 
@@ -50,7 +54,7 @@ def _mark_crossover(axes: Axes, crossover: Row, line: Line2D) -> None:
     """Draw a vertical line where the hybrid begins to win, and add its PE count to the legend."""
     pe = crossover["pe"]
     axes.vlines(pe, 0, crossover["speedup"], color=line.get_color(), linestyle=":", zorder=2)
-    line.set_label(f"{crossover['strategy']}\nwins from {pe:,}")
+    line.set_label(f"{line.get_label()}\nwins from {pe:,}")
 
 
 def _scale_axes(axes: Axes, answer: Mapping[str, Any]) -> None:
@@ -59,9 +63,3 @@ def _scale_axes(axes: Axes, answer: Mapping[str, Any]) -> None:
     axes.yaxis.set_major_formatter(lambda value, _: format_tick(value))
     axes.set_ylabel("speed-up to the target over one PE")
     axes.grid()
-
-
-def _make_title(answer: Mapping[str, Any]) -> str:
-    where = f" on {answer['system']}" if answer["system"] else ""
-    run = f"{answer['model']}, {answer['dataset']}{where}, b = {answer['batch']:,}"
-    return f"{run}; bands: 80 % intervals"

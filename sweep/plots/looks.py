@@ -4,15 +4,18 @@ Hues are those of Okabe and Ito (Color Universal Design, 2008), one for each way
 blue spatial, vermilion pipeline, purple channel, green filter, yellow placement; dark alone, bright
 with data. Their lightness differs by at least 6.5 of L*, so that they survive grey print and stay
 distinct under simulated protanopia, deuteranopia and tritanopia (Machado et al., 2009; the tests).
+On a dark background lightness is mirrored (L* becomes 100 - 0.86 L*), and hues stay.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import cycle
 from typing import Any
 
+import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
@@ -25,9 +28,13 @@ Dash = str | tuple[int, tuple[float, ...]]
 
 @dataclass(frozen=True)
 class Look:
-    """A colour, with marker, dashes and hatch to tell strategies apart where colours cannot."""
+    """A colour, on a white and on a black background, with marker, dashes and hatch.
+
+    Dashes mark a strategy alone, and solid lines its hybrid with data; a hatch is denser alone.
+    """
 
     colour: str
+    dark: str
     marker: str
     dash: Dash = "-"
     hatch: str = ""
@@ -36,6 +43,12 @@ class Look:
     def line(self) -> dict[str, Any]:
         """Settings for a matplotlib line."""
         return {"color": self.colour, "marker": self.marker, "linestyle": self.dash}
+
+    @property
+    def area(self) -> dict[str, Any]:
+        """Settings for an area, pale so that text on it is legible."""
+        edge = mpl.rcParams["text.color"]
+        return {"facecolor": mix(self.colour), "hatch": self.hatch, "edgecolor": edge}
 
 
 # Okabe and Ito's, for compute and communication, or forward and backward.
@@ -46,36 +59,53 @@ DASHED: Dash = (0, (4, 1.5))
 BROKEN: Dash = (0, (5, 1.2, 1, 1.2))
 
 LOOKS = {
-    "serial": Look("#C8C8C8", "*", DOTTED),
-    "data": Look("#000000", "o"),
-    "spatial": Look("#023661", "s", DASHED),
-    "pipeline": Look("#753000", "v", DASHED),
-    "filter": Look("#07744E", "D", DASHED),
-    "channel": Look("#922D6A", "^", DASHED),
-    "data+spatial": Look("#097FBD", "s"),
-    "data+pipeline": Look("#E56506", "v"),
-    "data+filter": Look("#19CC8C", "D"),
-    "data+channel": Look("#E879C2", "^"),
-    "placement": Look("#2B2400", "p", DASHED),
-    "data+placement": Look("#F0E442", "p"),
+    "serial": Look("#C8C8C8", "#484848", "*", DOTTED),
+    "data": Look("#000000", "#FFFFFF", "o"),
+    "spatial": Look("#023661", "#AECAFF", "s", DASHED, "///"),
+    "pipeline": Look("#753000", "#FFA26C", "v", DASHED, "\\\\\\"),
+    "filter": Look("#07744E", "#1FAD78", "D", DASHED, "..."),
+    "channel": Look("#922D6A", "#FF7BC5", "^", DASHED, "xxx"),
+    "data+spatial": Look("#097FBD", "#028FD5", "s", hatch="/"),
+    "data+pipeline": Look("#E56506", "#C55502", "v", hatch="\\"),
+    "data+filter": Look("#19CC8C", "#016542", "D", hatch="."),
+    "data+channel": Look("#E879C2", "#BA2191", "^", hatch="x"),
+    "placement": Look("#2B2400", "#ECDBA8", "p", DASHED, "oo"),
+    "data+placement": Look("#F0E442", "#3C3901", "p", hatch="o"),
 }
 # For labels that name no strategy, such as `2-way` of `paradl hybrid`.
-UNKNOWN = Look("#6E6E6E", "s")
+UNKNOWN = Look("#6E6E6E", "#919191", "s")
 # Further ways to split a replica, such as layouts of transformers, by their order in the cube.
-FURTHER = (UNKNOWN, Look("#009AA8", "D"), Look("#B8860B", "^"), Look("#5B3FA0", "v"))
-# Marker, dashes and hatch of further settings of the same strategy.
+FURTHER = (
+    UNKNOWN,
+    Look("#009AA8", "#038490", "D"),
+    Look("#B8860B", "#986D03", "^"),
+    Look("#5B3FA0", "#BD9AFE", "v"),
+)
+# Marker, dashes and further hatch of further settings of the same strategy; every other is paler.
 VARIANTS: tuple[tuple[str, Dash, str], ...] = (
-    ("P", DOTTED, "//"),
-    ("X", BROKEN, "\\\\"),
-    ("<", DASHED, ".."),
-    (">", DOTTED, "xx"),
-    ("p", BROKEN, "--"),
-    ("h", DASHED, "||"),
+    ("P", DOTTED, "--"),
+    ("X", BROKEN, "||"),
+    ("<", DASHED, "++"),
+    (">", DOTTED, "OO"),
+    ("p", BROKEN, "**"),
+    ("h", DASHED, "---"),
 )
 
 
+def mix(colour: str, share: float = 0.65) -> str:
+    """Mix a colour with a share of the background's."""
+    own, paper = np.array(to_rgb(colour)), np.array(to_rgb(mpl.rcParams["axes.facecolor"]))
+    red, green, blue = (1 - share) * own + share * paper
+    return to_hex((red, green, blue))
+
+
+def is_dark() -> bool:
+    """Return whether the current style draws on a dark background."""
+    return sum(to_rgb(mpl.rcParams["axes.facecolor"])) < 1.5
+
+
 def choose_looks(strategies: Sequence[str]) -> dict[str, Look]:
-    """Choose the look of each strategy; its settings do not change the colour.
+    """Choose the look of each strategy in the current style; its settings do not change the hue.
 
     strategies: all of the cube's, in its order, so that all of its pictures agree.
     """
@@ -88,8 +118,11 @@ def choose_looks(strategies: Sequence[str]) -> dict[str, Look]:
         number = seen.get(base, 0)
         seen[base] = number + 1
         look = known[base]
+        look = replace(look, colour=look.dark) if is_dark() else look
         if number:
-            look = Look(look.colour, *VARIANTS[(number - 1) % len(VARIANTS)])
+            marker, dash, hatch = VARIANTS[(number - 1) % len(VARIANTS)]
+            colour = mix(look.colour, 0.4) if number % 2 else look.colour
+            look = Look(colour, colour, marker, dash, look.hatch + hatch)
         looks[label] = look
     return looks
 
@@ -135,11 +168,11 @@ def draw_curve(
     shared: dict[str, Any] = {"zorder": 3, "clip_on": False, "markevery": marked}
     (line,) = axes.plot(pe, values, **look.line, **shared)
     if hollow.any():
-        marks = look.line | {"linestyle": "", "markerfacecolor": "white"}
+        marks = look.line | {"linestyle": "", "markerfacecolor": mpl.rcParams["axes.facecolor"]}
         axes.plot(pe[hollow], values[hollow], **marks, **shared)
     return line
 
 
 def make_hollow_key(meaning: str) -> Line2D:
     """Make the legend entry for hollow markers."""
-    return Line2D([], [], color="grey", marker="o", mfc="white", linestyle="", label=meaning)
+    return Line2D([], [], color="grey", marker="o", mfc="none", linestyle="", label=meaning)

@@ -1,15 +1,15 @@
 """Memory of the fullest PE by part, against the capacity of a PE."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
+import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import EngFormatter, MaxNLocator
+from numpy.typing import NDArray
 
 from grids.grid import LABELS, Grid
 from grids.reading.units import format_quantity
@@ -20,8 +20,17 @@ from sweep.cases.rejection import look_up_capacity
 from sweep.cases.row_cases import find_row_cell
 from sweep.cells.selection import Selection, locate_row
 from sweep.cells.source import Source
+from sweep.cells.space import thin_axis
 from sweep.cube.derived_quantities import Paradl
-from sweep.plots.figures import SCALES, Size, add_legend, make_axes, use_style
+from sweep.plots.bars import (
+    MEMORY_LOOKS,
+    MOST_BARS,
+    draw_bars,
+    make_keys,
+    split_parts,
+    write_totals,
+)
+from sweep.plots.figures import add_legend, styled
 from sweep.plots.slices import (
     BEYOND,
     build_case,
@@ -30,19 +39,21 @@ from sweep.plots.slices import (
     list_by_cause,
     name_reasons,
     open_slice,
+    read_row,
     read_slice,
+    write_choice,
     write_title,
 )
 
 if TYPE_CHECKING:
     import xarray as xr
 
-MOST_BARS = 20
+MOST_LAYOUTS = 12  # bars of rows of parameters, whose names take two lines
 
 
 @dataclass(frozen=True)
 class Bar:
-    """Memory of the fullest PE by part, for a strategy or a PE count; capacity: of a PE [B]."""
+    """Memory of the fullest PE by part, for one value of an axis; capacity: of a PE [B]."""
 
     name: str
     parts: Mapping[str, float]
@@ -57,10 +68,10 @@ class Bar:
 
 @dataclass(frozen=True)
 class MemoryBars:
-    """Bars of strategies (by: strategy) or of PE counts (by: pe).
+    """Bars of strategies, or of the values of another axis.
 
     forbidden: names without a bar, with the reason; what only lacks memory has a bar. beyond: bars
-    whose global batch is larger than the data set.
+    whose global batch is larger than the data set. note: which of many values have a bar.
     """
 
     title: str
@@ -68,63 +79,64 @@ class MemoryBars:
     bars: tuple[Bar, ...]
     forbidden: Mapping[str, str] = field(default_factory=dict)
     beyond: tuple[str, ...] = ()
+    note: str = ""
 
 
 def describe_memory(source: Source, selection: Selection | None = None) -> MemoryBars:
-    """Compute the bars of a slice with several strategies, or with several PE counts.
+    """Compute the bars of a slice along its one axis with several values, or of strategies.
 
-    More than 20 PE counts are thinned out on a logarithmic scale. InputError: another axis has
-    several values. NothingFeasibleError: no bar, however large the memory.
+    Many values are thinned out; of many layouts the fastest have a bar. InputError: another axis
+    has several values. NothingFeasibleError: no bar, however large the memory.
     """
     cells = open_slice(source, selection)
-    by: Literal["strategy", "pe"] = "strategy" if cells.sizes["strategy"] > 1 else "pe"
-    cells = read_slice(cells, (by,))
-    single = (cells.isel({by: [position]}) for position in _spread_positions(cells, by))
-    named = {_name_bar(cell, by): cell for cell in single}
-    existing = {name: cell for name, cell in named.items() if _exists(cell)}
-    expect_any(existing, name_reasons(cells["limit"].values))
-    grid = Paradl(cells).grid
+    wide = [str(dim) for dim in cells.dims if cells.sizes[dim] > 1]
+    by = wide[0] if len(wide) == 1 else "strategy" if "strategy" in wide else "pe"
+    cells, grid = read_slice(cells, (by,)), Paradl(cells).grid
+    limit = cells["limit"].values.reshape(-1)
+    exists = (limit & np.uint16(FORBIDS & ~Limit.MEMORY)) == 0
+    kept, note = _choose_positions(cells, by, exists)
+    expect_any(kept, name_reasons(limit))
+    names = {at: _name_bar(grid, cells.isel({by: [at]}), by) for at in kept}
     return MemoryBars(
         write_title(cells, shown=(by,)),
         by,
-        tuple(_make_bar(grid, name, cell) for name, cell in existing.items()),
-        {
-            name: name_reasons(cell["limit"].values)
-            for name, cell in named.items()
-            if name not in existing
+        tuple(_make_bar(grid, name, cells.isel({by: [at]})) for at, name in names.items()),
+        {}
+        if note
+        else {
+            _name_bar(grid, cells.isel({by: [at]}), by): name_reasons(limit[at])
+            for at in np.flatnonzero(~exists)
         },
-        tuple(name for name, cell in existing.items() if find_beyond(cell["limit"].values).any()),
+        tuple(name for at, name in names.items() if find_beyond(limit[at])),
+        note,
     )
 
 
-def _exists(cell: "xr.Dataset") -> bool:
-    """Return whether nothing but memory forbids a cell."""
-    return not int(cell["limit"].item()) & FORBIDS & ~Limit.MEMORY
+def _choose_positions(
+    cells: "xr.Dataset", by: str, exists: NDArray[np.bool_]
+) -> tuple[list[int], str]:
+    """Choose positions along an axis, and say which they are if they are not all."""
+    at = np.flatnonzero(exists)
+    if by in Paradl(cells).grid.rows and at.size > MOST_LAYOUTS:
+        times = Paradl(cells).epoch_time.values.reshape(-1)[at]
+        fastest = at[np.argsort(times, kind="stable")[:MOST_LAYOUTS]]
+        return fastest.tolist(), f"the {MOST_LAYOUTS} fastest of {at.size:,} {by}s"
+    if by == "strategy" or at.size <= MOST_BARS:
+        return at.tolist(), ""
+    values = cells[by].values[at].astype(float)
+    shown = thin_axis(values, MOST_BARS)
+    return at[np.isin(values, shown)].tolist(), f"{shown.size} of {at.size:,} values of {by}"
 
 
-def _spread_positions(cells: "xr.Dataset", by: str) -> list[int]:
-    """Choose all positions, or PE counts evenly spread on a logarithmic scale."""
-    if by == "strategy" or cells.sizes["pe"] <= MOST_BARS:
-        return list(range(cells.sizes[by]))
-    flags = cells["limit"].values.reshape(-1) & np.uint16(FORBIDS & ~Limit.MEMORY)
-    existing = np.flatnonzero(flags == 0)
-    if not existing.size:
-        return [0]
-    logs = np.log(cells["pe"].values[existing].astype(float))
-    nearest = np.abs(logs - np.linspace(logs[0], logs[-1], MOST_BARS)[:, None]).argmin(axis=1)
-    return sorted(set(existing[nearest].tolist()))
-
-
-def _name_bar(cell: "xr.Dataset", by: str) -> str:
-    return str(cell["strategy"].item()) if by == "strategy" else f"p = {cell['pe'].item():,.0f}"
+def _name_bar(grid: Grid, cell: "xr.Dataset", by: str) -> str:
+    return str(cell[by].item()) if by in LABELS else write_choice(grid, read_row(grid, cell), [by])
 
 
 def _make_bar(grid: Grid, name: str, cell: "xr.Dataset") -> Bar:
-    row = {dim: str(cell[dim].item()) for dim in LABELS}
-    index = locate_row(grid, row)
-    axes = {axis: float(cell[axis].item()) for axis in grid.axes}
+    row = read_row(grid, cell)
+    index, axes = locate_row(grid, row), {axis: row[axis] for axis in grid.axes}
     if grid.strategies[index[3]].laid:
-        parts = find_row_cell(grid, row | axes).measure_parts()
+        parts = find_row_cell(grid, row).measure_parts()
     else:
         case = settle_choices(build_case(grid, cell))
         parts = list_memory_parts(grid, case, index[2])["memory_parts"]
@@ -132,90 +144,38 @@ def _make_bar(grid: Grid, name: str, cell: "xr.Dataset") -> Bar:
     return Bar(name, parts, look_up_capacity(grid, index, axes), fits)
 
 
-LONGEST = 30  # letters in a line of a bar's name: settings of layouts would leave no room for bars
-
-
-def _wrap_name(name: str) -> str:
-    """Break a long name of a strategy between its settings."""
-    lines = [""]
-    for part in name.replace(":", ":\0").replace(",", ",\0").split("\0"):
-        if lines[-1] and len(lines[-1]) + len(part) > LONGEST:
-            lines.append("")
-        lines[-1] += part
-    return "\n".join(lines)
-
-
-# Greys and hatches, since colours mean strategies.
-LOOKS: Mapping[str, Mapping[str, Any]] = {
-    "activations": {"facecolor": "#404040"},
-    "parameters": {"facecolor": "#8A8A8A"},
-    "weights": {"facecolor": "#8A8A8A"},
-    "gradients": {"facecolor": "#B8B8B8", "hatch": "/////"},
-    "optimizer": {"facecolor": "#DEDEDE", "hatch": "....."},
-    # Of layouts of transformers alone.
-    "states": {"facecolor": "#DEDEDE", "hatch": "ooooo"},
-    "recomputed": {"facecolor": "#606060", "hatch": "\\\\\\\\\\"},
-    "gathered": {"facecolor": "#A0A0A0", "hatch": "xxxxx"},
-    "embedding": {"facecolor": "#C8C8C8"},
-    "logits": {"facecolor": "#F0F0F0", "hatch": "-----"},
-    "reserved": {"facecolor": "#FFFFFF"},
-}
-EDGE: Mapping[str, Any] = {"edgecolor": "black", "linewidth": 0.5}
-BAR = 1.3  # height of a bar with its gap, in lines of text
-FEWEST = 6  # bars; the figure is not lower for fewer, since the legend needs the height
-
-
-def draw_memory(memory: MemoryBars, size: Size = "page") -> Figure:
+@styled
+def draw_memory(memory: MemoryBars) -> Figure:
     """Draw bars, the first at the top, with their totals on the right."""
     bars = memory.bars
-    with use_style(size):
-        title = f"memory of the fullest PE: {memory.title}"
-        height = SCALES[size].measure_rows(BAR * max(len(bars), FEWEST))
-        figure, axes = make_axes(size, title, _write_note(memory), height)
-        keys: list[Any] = [*_draw_parts(axes, bars), _draw_capacity(axes, bars[0].capacity)]
-        axes.set_yticks(range(len(bars)), [_wrap_name(bar.name) for bar in bars])
-        axes.set_ylim(len(bars) - 0.4, -0.6)
-        axes.xaxis.set_major_formatter(EngFormatter("B"))
-        if max(len(bar.name) for bar in bars) > LONGEST:
-            axes.xaxis.set_major_locator(MaxNLocator(5))  # names leave less room than it assumes
-        axes.set_xlabel("memory per PE")
-        _write_totals(axes, bars)
-        add_legend(figure, keys)
+    parts = {
+        name: np.array([bar.parts.get(name, 0.0) for bar in bars])
+        for name in MEMORY_LOOKS
+        if any(name in bar.parts for bar in bars)
+    }
+    shown, thin = split_parts(parts)
+    title = f"memory of the fullest PE: {memory.title}"
+    names = [bar.name for bar in bars]
+    quantity = ("memory per PE", "B")
+    note = _write_note(memory, thin)
+    figure, axes = draw_bars(title, note, names, shown, MEMORY_LOOKS, quantity)
+    totals = [format_quantity(bar.total, "B", digits=3) for bar in bars]
+    write_totals(axes, totals, [row for row, bar in enumerate(bars) if not bar.fits])
+    add_legend(figure, [*make_keys(shown, MEMORY_LOOKS), _draw_capacity(axes, bars[0].capacity)])
     return figure
 
 
-def _draw_parts(axes: Axes, bars: Sequence[Bar]) -> Iterator[BarContainer]:
-    """Draw the parts of bars side by side; yield each part for the legend."""
-    left = np.zeros(len(bars))
-    for name, look in LOOKS.items():
-        sizes = np.array([bar.parts.get(name, 0.0) for bar in bars])
-        if sizes.any():
-            yield axes.barh(range(len(bars)), sizes, 0.7, left, label=name, **EDGE, **look)
-            left = left + sizes
-
-
-def _write_note(memory: MemoryBars) -> str:
+def _write_note(memory: MemoryBars, thin: Sequence[str]) -> str:
     parts = [f"not drawn: {list_by_cause(memory.forbidden)}"] if memory.forbidden else []
+    parts += [memory.note] if memory.note else []
     if memory.beyond:
         parts.append(f"{BEYOND}: {', '.join(memory.beyond)}")
-    return "; ".join(parts)
+    return "; ".join([*parts, *([f"too small to see: {', '.join(thin)}"] if thin else [])])
 
 
 def _draw_capacity(axes: Axes, capacity: float) -> Line2D:
-    axes.axvline(capacity, color="white", zorder=3)  # sets the black line off from dark bars
-    label = f"capacity\n{_format_bytes(capacity)}"
-    return axes.axvline(capacity, color="black", linestyle=(0, (3, 1.5)), label=label, zorder=3)
-
-
-def _write_totals(axes: Axes, bars: Sequence[Bar]) -> None:
-    """Write the total of each bar, in bold if it exceeds the capacity."""
-    totals = axes.secondary_yaxis("right")
-    totals.set_yticks(range(len(bars)), [_format_bytes(bar.total) for bar in bars])
-    totals.spines[:].set_visible(False)
-    totals.tick_params(length=0, labelsize=axes.yaxis.label.get_fontsize())
-    for label, bar in zip(totals.get_yticklabels(), bars, strict=True):
-        label.set_fontweight("normal" if bar.fits else "bold")
-
-
-def _format_bytes(size: float) -> str:
-    return format_quantity(size, "B", digits=3)
+    ink, paper = mpl.rcParams["text.color"], mpl.rcParams["axes.facecolor"]
+    axes.set_xlim(right=max(axes.get_xlim()[1], 1.05 * capacity))
+    axes.axvline(capacity, color=paper, zorder=3)  # sets the line off from bars
+    label = f"capacity\n{format_quantity(capacity, 'B', digits=3)}"
+    return axes.axvline(capacity, color=ink, linestyle=(0, (3, 1.5)), label=label, zorder=3)

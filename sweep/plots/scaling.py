@@ -1,9 +1,10 @@
 """Scaling: time, throughput or efficiency over p, one curve per strategy."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -20,15 +21,7 @@ from sweep.cells.selection import Selection
 from sweep.cells.source import Source
 from sweep.cube.derived_quantities import Paradl
 from sweep.cube.variables import find_allowed
-from sweep.plots.figures import (
-    SCALES,
-    Size,
-    add_legend,
-    make_axes,
-    scale_amounts,
-    scale_counts,
-    use_style,
-)
+from sweep.plots.figures import add_legend, make_axes, scale_amounts, scale_counts, styled
 from sweep.plots.looks import Look, choose_looks, draw_curve, make_hollow_key
 from sweep.plots.slices import (
     BEYOND_KEY,
@@ -47,11 +40,11 @@ if TYPE_CHECKING:
     import xarray as xr
 
 Quantity = Literal["time", "throughput", "efficiency"]
-# Name of the quantity in `ds.paradl`, and label of its axis.
+# Name of the quantity in `ds.paradl`, the label of its axis, and its power of p where it is ideal.
 QUANTITIES = {
-    "time": ("epoch_time", "time of an epoch [s]"),
-    "throughput": ("throughput", "samples per second"),
-    "efficiency": ("efficiency", "parallel efficiency"),
+    "time": ("epoch_time", "time of an epoch [s]", -1),
+    "throughput": ("throughput", "throughput [samples/s]", 1),
+    "efficiency": ("efficiency", "parallel efficiency", 0),
 }
 ENDS = ("epoch_time_p10", "epoch_time_p90")
 Band = tuple[Floats, Floats]
@@ -84,7 +77,8 @@ class ScalingCurve:
 class ScalingCurves:
     """Curves in the order of the cube. forbidden: strategies without one, with the reason.
 
-    known: all strategies of the cube, so that its pictures agree in colours.
+    known: all strategies of the cube, so that its pictures agree in colours. serial: the value on
+    one PE, from which ideal scaling starts; NaN if unknown.
     """
 
     quantity: Quantity
@@ -92,6 +86,7 @@ class ScalingCurves:
     curves: tuple[ScalingCurve, ...]
     known: tuple[str, ...]
     forbidden: Mapping[str, str] = field(default_factory=dict)
+    serial: float = np.nan
 
 
 def describe_scaling(
@@ -122,7 +117,10 @@ def describe_scaling(
             forbidden[strategy] = name_reasons(line["limit"].values)
     expect_any(curves, "; ".join(dict.fromkeys(forbidden.values())))
     title = write_title(cells, shown=("strategy", "pe"))
-    return ScalingCurves(quantity, title, tuple(curves), derived.grid.labels["strategy"], forbidden)
+    known = derived.grid.labels["strategy"]
+    seconds, samples = cells["serial_time"].item(), float((lines["value"] * lines["time"]).max())
+    serial = {"time": seconds, "throughput": samples / seconds, "efficiency": 1.0}[quantity]
+    return ScalingCurves(quantity, title, tuple(curves), known, forbidden, serial)
 
 
 def _flatten(line: "xr.Dataset") -> "xr.Dataset":
@@ -180,27 +178,34 @@ def _draw_efficiencies(line: "xr.Dataset") -> Band | None:
 MOST_BANDS = 6  # more bands hide each other
 
 
-def draw_scaling(scaling: ScalingCurves, size: Size = "page") -> Figure:
-    """Draw curves; the legend has the order of their ends.
+@styled
+def draw_scaling(scaling: ScalingCurves) -> Figure:
+    """Draw curves, and ideal scaling; the legend has the order of their ends.
 
     A cross ends a curve that a limit stops; the legend gives the limit below the name.
     """
     curves = sorted(scaling.curves, key=lambda curve: -curve.values[-1])
-    if len(curves) > MOST_BANDS:
-        curves = [replace(curve, band=None) for curve in curves]
+    note = [f"not drawn: {list_by_cause(scaling.forbidden)}"] if scaling.forbidden else []
+    if any(curve.band for curve in curves):
+        if len(curves) > MOST_BANDS:
+            curves = [replace(curve, band=None) for curve in curves]
+            note.append(f"no intervals drawn: more than {MOST_BANDS} curves")
+        else:
+            note.append("bands: 80 % intervals")
     looks = choose_looks(scaling.known)
     hollow = any(curve.beyond.any() for curve in curves)
-    rows = len(curves) + sum(curve.is_stopped for curve in curves) + 2 * hollow
-    with use_style(size):
-        height = max(SCALES[size].height, SCALES[size].measure_rows(rows))
-        bands = "; bands: 80 % intervals" if any(curve.band for curve in curves) else ""
-        note = f"not drawn: {list_by_cause(scaling.forbidden)}" if scaling.forbidden else ""
-        figure, axes = make_axes(size, scaling.title + bands, note, height)
-        lines = [_draw_curve(axes, curve, looks[curve.strategy]) for curve in curves]
-        if hollow:
-            lines.append(make_hollow_key(BEYOND_KEY))
-        _scale_axes(axes, curves, scaling.quantity)
-        add_legend(figure, lines)
+    rows = 1 + len(curves) + sum(curve.is_stopped for curve in curves) + 2 * hollow
+    counts = np.unique(np.concatenate([curve.pe for curve in curves]))
+    label = QUANTITIES[scaling.quantity][1]
+    title = f"{label.partition(' [')[0]}: {scaling.title}"
+    figure, axes = make_axes(title, "; ".join(note), rows)
+    lines = [_draw_curve(axes, curve, looks[curve.strategy]) for curve in curves]
+    if np.isfinite(scaling.serial):
+        lines.append(_draw_ideal(axes, scaling, counts))
+    if hollow:
+        lines.append(make_hollow_key(BEYOND_KEY))
+    _scale_axes(axes, scaling.quantity, counts)
+    add_legend(figure, lines)
     return figure
 
 
@@ -209,19 +214,25 @@ def _draw_curve(axes: Axes, curve: ScalingCurve, look: Look) -> Line2D:
     line.set_label(curve.strategy)
     if curve.is_stopped:
         end, size = (curve.pe[-1:], curve.values[-1:]), 1.5 * line.get_markersize()
-        style: Any = {"color": "black", "markersize": size, "mew": line.get_linewidth()}
-        axes.plot(*end, "x", **style, zorder=4, clip_on=False)
+        style: Any = {"markersize": size, "mew": line.get_linewidth()}
+        axes.plot(*end, "x", color=mpl.rcParams["text.color"], **style, zorder=4, clip_on=False)
         line.set_label(f"{curve.strategy}\nto {curve.pe[-1]:,.0f}: {curve.cause}")
     return line
 
 
-def _scale_axes(axes: Axes, curves: Sequence[ScalingCurve], quantity: Quantity) -> None:
-    drawn = [values for curve in curves for values in (curve.values, *(curve.band or ()))]
-    low, high = min(map(np.min, drawn)), max(map(np.max, drawn))
+def _draw_ideal(axes: Axes, scaling: ScalingCurves, counts: Floats) -> Line2D:
+    """Draw a speed-up of p; return its legend key."""
+    values = scaling.serial * counts ** QUANTITIES[scaling.quantity][2]
+    (line,) = axes.plot(counts, values, ":", color="grey", zorder=1, label="ideal")
+    return line
+
+
+def _scale_axes(axes: Axes, quantity: Quantity, counts: Floats) -> None:
+    _, low, _, high = axes.dataLim.extents
     if quantity == "efficiency":
         axes.set_ylim(0, 1.05 * max(1.0, high))
     else:
         scale_amounts(axes, low, high)
     axes.set_ylabel(QUANTITIES[quantity][1])
-    scale_counts(axes, np.concatenate([curve.pe for curve in curves]))
+    scale_counts(axes, counts)
     axes.grid()

@@ -13,6 +13,7 @@ from grids.reading.units import format_quantity
 from kernels.configuration.case import Case
 from kernels.names.flags import STOPS, Limit
 from sweep.answers.reasons import rank_limits
+from sweep.cases.row_cases import find_row_cell
 from sweep.cells.selection import (
     SHOWN,
     Selection,
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 BEYOND = "global batch larger than the data set"
 BEYOND_KEY = "global batch larger\nthan the data set"
 
+PLACES = {"intra": "in a node", "inter": "between nodes"}
+
 
 def open_slice(
     source: Source, selection: Selection | None, extra: Collection[str] = ()
@@ -48,6 +51,12 @@ def open_slice(
 
 def read_slice(cells: "xr.Dataset", kept: Collection[str]) -> "xr.Dataset":
     """Read the cells. InputError: an axis not in `kept` has several values."""
+    expect_single(cells, kept)
+    return cells.load()
+
+
+def expect_single(cells: "xr.Dataset", kept: Collection[str]) -> None:
+    """Check that axes not in `kept` have one value. InputError: they have several."""
     several = [str(dim) for dim in cells.dims if dim not in kept and cells.sizes[dim] > 1]
     if several:
         todo = " ".join(_list_choices(cells, several))
@@ -57,7 +66,6 @@ def read_slice(cells: "xr.Dataset", kept: Collection[str]) -> "xr.Dataset":
             where="selection",
             advice=f"add such as {todo} (known: {known})",
         )
-    return cells.load()
 
 
 def build_case(grid: Grid, cells: "xr.Dataset", strategy: Strategy | None = None) -> Case:
@@ -114,12 +122,12 @@ def write_title(cells: "xr.Dataset", shown: Collection[str] = ()) -> str:
 
     shown: axes that the picture itself shows.
     """
-    names = {"batch": "b" if Paradl(cells).grid.spec.scaling == "weak" else "B", "pe": "p"}
+    grid = Paradl(cells).grid
     single = [str(dim) for dim in cells.dims if cells.sizes[dim] == 1 and dim not in shown]
     labels = {dim: str(cells[dim].values[0]) for dim in single if dim in LABELS}
     where = f" on {labels.pop('system')}" if "system" in labels else ""
     numbers = [
-        f"{names.get(dim, write_axis(dim))} = {format_number(dim, cells[dim].values[0])}"
+        f"{name_axis(grid, dim)} = {format_number(dim, cells[dim].values[0])}"
         for dim in single
         if dim not in LABELS
     ]
@@ -131,9 +139,17 @@ def write_title(cells: "xr.Dataset", shown: Collection[str] = ()) -> str:
     return ", ".join([", ".join(labels.values()) + where, *numbers])
 
 
+def name_axis(grid: Grid, axis: str) -> str:
+    """Name an axis in short: p, b, B, or its words."""
+    symbols = {"batch": "b" if grid.spec.scaling == "weak" else "B", "pe": "p"}
+    return symbols.get(axis, write_axis(axis))
+
+
 def write_axis(axis: str) -> str:
-    """Write the name of an axis in words."""
-    return axis.replace("_", " ")
+    """Write the name of an axis in words, such as `bandwidth between nodes`."""
+    place, _, quantity = axis.partition("_")
+    words = f"{quantity} {PLACES[place]}" if place in PLACES else axis
+    return words.replace("_", " ")
 
 
 def format_number(axis: str, value: float) -> str:
@@ -142,16 +158,36 @@ def format_number(axis: str, value: float) -> str:
     return f"{value:,.10g}" if unit == "1" else format_quantity(float(value), unit)
 
 
+def write_choice(grid: Grid, row: Mapping[str, Any], axes: Iterable[str]) -> str:
+    """Write what a cell chooses along some axes; of a layout's rows, its words."""
+    laid = grid.strategies[locate_row(grid, row)[3]].laid
+    values = [
+        f"{name_axis(grid, axis)} = {format_number(axis, row[axis])}"
+        for axis in axes
+        if not (laid and axis in grid.rows)
+    ]
+    cell = {dim: row[dim] for dim in grid.dims}
+    return ", ".join([*values, *([find_row_cell(grid, cell).words] if laid else [])])
+
+
+def read_row(grid: Grid, cell: "xr.Dataset") -> dict[str, Any]:
+    """Return the labels and axes of a single cell."""
+    labels = {dim: str(cell[dim].item()) for dim in LABELS}
+    return labels | {axis: float(cell[axis].item()) for axis in grid.axes}
+
+
 def find_beyond(limit: NDArray[Any]) -> NDArray[np.bool_]:
     """Find the cells whose global batch is larger than their data set."""
     return np.asarray((limit & np.uint16(Limit.BATCH_EXCEEDS_DATASET)) > 0)
 
 
 def name_stop(limit: NDArray[Any], last: int) -> str | None:
-    """Name the limit that stops a curve after position `last`; None: the axis ends."""
+    """Name the limit that stops a curve after position `last`; None: the axis or machine ends."""
     # A group that does not divide a count stops no curve: the next count may be a multiple.
-    beyond = [int(flags) for flags in limit[last + 1 :] if int(flags) & STOPS]
-    return _write_words(name_limits(beyond[0] & STOPS)) if beyond else None
+    beyond = [int(flags) & STOPS for flags in limit[last + 1 :] if int(flags) & STOPS]
+    if not beyond or beyond[0] & Limit.MACHINE_TOO_SMALL:
+        return None
+    return _write_words(name_limits(beyond[0]))
 
 
 def name_reasons(limit: NDArray[Any]) -> str:

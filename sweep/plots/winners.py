@@ -1,75 +1,76 @@
-"""Map: the fastest strategy over p and another axis, as coloured regions with borders."""
+"""Map: the fastest strategy in each cell of two axes, and what it chooses there."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
+import matplotlib as mpl
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import NullLocator
 from numpy.typing import NDArray
-from scipy.ndimage import minimum_filter
 
 from grids.grid import LABELS
 from grids.models.layers import Floats
 from grids.reading.errors import InputError, suggest_name
-from sweep.cells.selection import Selection
+from grids.reading.units import format_quantity
+from sweep.cells.selection import Selection, look_up_parameter
 from sweep.cells.source import Source
-from sweep.cells.space import list_given
+from sweep.cells.space import list_given, thin_axis
 from sweep.cube.derived_quantities import Paradl
 from sweep.cube.variables import find_allowed
-from sweep.plots.figures import Size, add_legend, make_axes, scale_counts, use_style
-from sweep.plots.looks import Look, choose_ink, choose_looks
-from sweep.plots.regions import NOBODY, POINTS, is_logarithmic, refine_winners, spread_points
+from sweep.plots.figures import LINE, add_legend, make_axes, styled
+from sweep.plots.looks import Look, choose_looks
 from sweep.plots.slices import (
     BEYOND_KEY,
     expect_any,
     find_beyond,
-    format_number,
+    name_axis,
     name_reasons,
     open_slice,
+    read_row,
     read_slice,
     write_axis,
+    write_choice,
     write_title,
 )
 
 if TYPE_CHECKING:
     import xarray as xr
 
-# More PE counts are thinned out: hybrids exist only at multiples of their group, so a map of all
-# counts would be striped.
-MOST_COLUMNS = 40
-COLUMNS_PER_DOUBLING = 2  # of the PE count, where it is thinned out
+MOST_CELLS = 16  # along an axis: of more values, powers of two are shown
+NOBODY = -1
 
 
 @dataclass(frozen=True)
 class Map:
-    """Times [s per epoch] of strategies [strategy, axis, pe], inf where forbidden.
+    """Times [s per epoch] of strategies [strategy, y, x], inf where forbidden.
 
-    axis, values: the y axis. counts: PE counts of the slice, of which `pe` are shown. known: all
-    strategies of the cube, so that its pictures agree in colours. beyond [axis, pe]: where the
-    winner's global batch is larger than the data set. given: whether the y axis is a parameter of
-    the machine. chosen: axes along which each strategy takes its best value.
+    x, y: the axes, with `labels` and values, columns and rows. words [y, x]: what the winner
+    chooses. known: all strategies of the cube, so that its pictures agree in colours. beyond
+    [y, x]: where the winner's global batch is larger than the data set. note: what each strategy
+    chooses, and how many values are shown.
     """
 
     title: str
-    axis: str
-    pe: Floats
-    values: Floats
+    x: str
+    y: str
+    columns: Floats
+    rows: Floats
+    labels: tuple[str, str]
     strategies: tuple[str, ...]
     times: Floats
-    counts: int
+    words: NDArray[np.str_]
     known: tuple[str, ...]
     beyond: NDArray[np.bool_]
-    given: bool = False
-    chosen: tuple[str, ...] = ()
+    note: str = ""
 
     @property
     def winners(self) -> NDArray[np.int64]:
-        """Position of the fastest strategy [axis, pe]; NOBODY where nothing is feasible."""
+        """Position of the fastest strategy [y, x]; NOBODY where nothing is feasible."""
         fastest = np.asarray(self.times.argmin(axis=0))
         return np.where(np.isfinite(self.times).any(axis=0), fastest, NOBODY)
 
@@ -77,19 +78,26 @@ class Map:
 def describe_map(
     source: Source, selection: Selection | None = None, over: str | None = None
 ) -> Map:
-    """Compute the map of a slice over p and `over`, by default the first axis with several values.
+    """Compute the map of a slice over p, or its first axis with several values, and `over`.
 
-    Along other axes that a user may choose (batch, group, segments, accumulate), each strategy
-    takes its best value; a parameter of the machine must have a single one. InputError: it has
-    several, or p is the only axis. NothingFeasibleError: nothing is feasible.
+    over: by default the next axis. Along other axes that a user may choose (batch, group, layout),
+    each strategy takes its best value; a parameter of the machine must have a single one.
+    InputError: it has several, or there is only one axis. NothingFeasibleError: nothing feasible.
     """
     cells = open_slice(source, selection)
-    axis = _choose_upright(cells, over)
-    grid, others = Paradl(cells).grid, [dim for dim in _list_wide(cells) if dim not in ("pe", axis)]
-    free = [dim for dim in others if not list_given(grid, [dim])]
-    cells = read_slice(cells, ("strategy", "pe", axis, *free))
-    ordered = cells.transpose(*LABELS, axis, "pe", ...)
-    shape = [*(ordered.sizes[dim] for dim in ("strategy", axis, "pe")), -1]
+    x, y, others = _choose_axes(cells, over)
+    grid = Paradl(cells).grid
+    given = list_given(grid, [x, y, *others])
+    free = [dim for dim in others if dim not in given or dim in grid.rows]
+    shown = {dim: thin_axis(cells[dim].values.astype(float), MOST_CELLS) for dim in (x, y)}
+    thinned = [
+        f"{shown[dim].size} of {cells.sizes[dim]:,} values of {name_axis(grid, dim)}"
+        for dim in (x, y)
+        if shown[dim].size < cells.sizes[dim]
+    ]
+    cells = read_slice(cells.sel(shown), ("strategy", x, y, *free))
+    ordered = cells.transpose(*LABELS, y, x, *free, ...)
+    shape = [*(ordered.sizes[dim] for dim in ("strategy", y, x)), -1]
     limit = ordered["limit"].values.reshape(shape)
     seconds = Paradl(ordered).epoch_time.values.astype(float).reshape(shape)
     # Infinite, since argmin counts NaN as the smallest.
@@ -97,154 +105,128 @@ def describe_map(
     expect_any(np.flatnonzero(np.isfinite(seconds)), name_reasons(limit.reshape(-1)))
     best = seconds.argmin(axis=-1, keepdims=True)
     times = np.take_along_axis(seconds, best, -1)[..., 0]
-    beyond = find_beyond(np.take_along_axis(limit, best, -1)[..., 0])
-    pe = cells["pe"].values.astype(float)
-    columns = _choose_columns(pe, np.isfinite(times).sum(axis=(0, 1)))
-    times, beyond = times[:, :, columns], beyond[:, :, columns]
     fastest = times.argmin(axis=0)[None]
+    best_limit = np.take_along_axis(np.take_along_axis(limit, best, -1)[..., 0], fastest, 0)[0]
+    feasible = np.isfinite(times).any(axis=0)
+    words = np.full(feasible.shape, "", dtype=object)
+    for at in zip(*np.nonzero(feasible), strict=True) if free else ():
+        strategy = fastest[0][at]
+        place = np.unravel_index(best[strategy, *at, 0], [ordered.sizes[dim] for dim in free])
+        chosen = dict(zip(free, place, strict=True))
+        cell = ordered.isel({"strategy": strategy, y: at[0], x: at[1], **chosen}).squeeze()
+        words[at] = write_choice(grid, read_row(grid, cell), free)
+    named = [*(f"each {write_axis(dim)} is another machine" for dim in (x, y) if dim in given)]
+    if free:
+        named.append(f"each strategy at its best {' and '.join(map(write_axis, free))}")
+        if len({*words[feasible]}) == 1:
+            named[-1] += f", everywhere {words[feasible][0]}"
+            words[:] = ""
     return Map(
-        title=write_title(cells, shown=("strategy", "pe", axis)),
-        axis=axis,
-        pe=pe[columns],
-        values=cells[axis].values.astype(float),
+        title=write_title(cells, shown=("strategy", x, y)),
+        x=x,
+        y=y,
+        columns=shown[x],
+        rows=shown[y],
+        labels=(_label_axis(cells, x), _label_axis(cells, y)),
         strategies=tuple(map(str, cells["strategy"].values)),
         times=times,
-        counts=len(pe),
+        words=words.astype(str),
         known=grid.labels["strategy"],
-        beyond=np.take_along_axis(beyond, fastest, 0)[0] & np.isfinite(times).any(axis=0),
-        given=bool(list_given(grid, [axis])),
-        chosen=tuple(free),
+        beyond=find_beyond(best_limit) & feasible,
+        note="; ".join([*named, *thinned]),
     )
 
 
-def _list_wide(cells: "xr.Dataset") -> list[str]:
-    """List the numeric axes with several values."""
-    return [str(dim) for dim in cells.dims if dim not in LABELS and cells.sizes[dim] > 1]
-
-
-def _choose_upright(cells: "xr.Dataset", over: str | None) -> str:
-    wide = _list_wide(cells)
-    others = [dim for dim in wide if dim != "pe"]
-    if "pe" not in wide or not others:
+def _choose_axes(cells: "xr.Dataset", over: str | None) -> tuple[str, str, list[str]]:
+    """Choose the horizontal axis and the vertical one; return those left, too."""
+    wide = [str(dim) for dim in cells.dims if dim not in LABELS and cells.sizes[dim] > 1]
+    rows = Paradl(cells).grid.rows
+    plain = sorted((dim for dim in wide if dim not in rows), key=lambda dim: dim != "pe")
+    if len(plain) < 2:
         raise InputError(
-            "a map needs several PE counts and several values of another axis; this slice has "
-            f"several values of {', '.join(wide) or 'no axis'}",
+            "a map needs two axes with several values; this slice has several values of "
+            f"{', '.join(wide) or 'no axis'}",
             where="selection",
-            advice="select more of pe and batch, or sweep over both",
+            advice="select more, such as several PE counts and batches, or sweep over both",
         )
-    if over is not None and over not in others:
+    if over is not None and over not in plain:
         raise InputError(
             f"no axis {over!r} with several values in this slice",
             where="over",
-            advice=suggest_name(over, others),
+            advice=suggest_name(over, plain),
         )
-    return over or others[0]
+    x = next(dim for dim in plain if dim != over)
+    y = over or plain[1]
+    return x, y, [dim for dim in wide if dim not in (x, y)]
 
 
-def _choose_columns(pe: Floats, candidates: NDArray[np.int64]) -> list[int]:
-    """Choose the positions of the PE counts to show: all, or the one with the most feasible cells
-    in each logarithmic step.
-    """
-    if len(pe) <= MOST_COLUMNS:
-        return list(range(len(pe)))
-    # The small addend keeps rounding from moving a power of two into the step before it.
-    steps = np.floor(np.log2(pe) * COLUMNS_PER_DOUBLING + 1e-9)
-    groups = (np.flatnonzero(steps == step) for step in np.unique(steps))
-    return [int(group[candidates[group].argmax()]) for group in groups]
+def _write_ticks(axis: str, values: Floats) -> tuple[str, ...]:
+    unit = look_up_parameter(axis).unit
+    return tuple(
+        f"{value:,.6g}" if unit == "1" else format_quantity(value, unit, digits=3)
+        for value in values.tolist()
+    )
+
+
+def _label_axis(cells: "xr.Dataset", axis: str) -> str:
+    weak = Paradl(cells).grid.spec.scaling == "weak"
+    batch = "samples per replica, b" if weak else "global batch, B"
+    return {"pe": "PEs, p", "batch": batch}.get(axis, write_axis(axis))
 
 
 INFEASIBLE = "nothing feasible"
-HATCH: dict[str, Any] = {"facecolor": "white", "edgecolor": "0.6", "hatch": "////"}
-MOST_TICKS = 10
 
 
-def draw_map(shown: Map, size: Size = "page") -> Figure:
-    """Draw a region for each winner, with its name inside where there is room."""
+@styled
+def draw_map(shown: Map) -> Figure:
+    """Draw a tile in the colour of the winner for each cell, with its choice where that fits."""
     looks = choose_looks(shown.known)
-    x, y = spread_points(shown.pe), spread_points(shown.values)
-    regions = _find_regions(shown, x, y)
-    with use_style(size):
-        figure, axes = make_axes(size, f"fastest strategy: {shown.title}", _write_note(shown))
-        axes.patch.set(**HATCH)
-        _scale_axes(axes, shown, x, y)
-        keys: list[Artist] = [
-            _draw_region(axes, x, y, region, name, looks[name]) for name, region in regions.items()
-        ]
-        if (shown.winners == NOBODY).any():
-            keys.append(Patch(label=INFEASIBLE, **HATCH))
-        if shown.beyond.any():
-            keys.append(_mark_beyond(axes, shown))
-        add_legend(figure, keys)
-        figure.draw_without_rendering()  # gives texts their sizes
-        for name, region in regions.items():
-            _write_inside(axes, x, y, region, name, looks[name])
+    title = f"fastest strategy: {shown.title}"
+    figure, axes = make_axes(title, shown.note, rows=1.4 * len(shown.rows))
+    winners = shown.winners
+    numbers, counts = np.unique(winners[winners != NOBODY], return_counts=True)
+    names = [shown.strategies[number] for number in numbers[np.argsort(-counts, kind="stable")]]
+    keys: list[Artist] = [_draw_tiles(axes, shown, name, looks[name]) for name in names]
+    if (winners == NOBODY).any():
+        keys.append(Patch(label=INFEASIBLE, facecolor="none", edgecolor="grey", linewidth=0.4))
+    if shown.beyond.any():
+        keys += axes.plot(*np.nonzero(shown.beyond)[::-1], "o", **_DOTS, label=BEYOND_KEY)
+    axes.set_yticks(range(len(shown.rows)), _write_ticks(shown.y, shown.rows))
+    axes.set(xlabel=shown.labels[0], ylabel=shown.labels[1])
+    axes.set(xlim=(-0.5, len(shown.columns) - 0.5), ylim=(-0.5, len(shown.rows) - 0.5))
+    axes.tick_params(length=0)
+    add_legend(figure, keys)
+    _fill_cells(figure, axes, shown, looks)
     return figure
 
 
-def _find_regions(shown: Map, x: Floats, y: Floats) -> dict[str, NDArray[np.bool_]]:
-    """Return where each strategy wins [y, x], the one that wins the most cells first."""
-    won = shown.winners[shown.winners != NOBODY]
-    counts = np.bincount(won, minlength=len(shown.strategies))
-    fine = refine_winners(shown.times, (shown.values, y), (shown.pe, x))
-    order = [number for number in np.argsort(-counts, kind="stable") if counts[number]]
-    return {shown.strategies[number]: fine == number for number in order}
+_DOTS: dict[str, Any] = {"mfc": "white", "mec": "black", "mew": 0.4}
 
 
-def _write_note(shown: Map) -> str:
-    parts = []
-    if shown.given:
-        parts.append(f"each {write_axis(shown.axis)} is another machine")
-    if shown.chosen:
-        parts.append(f"each strategy at its best {' and '.join(map(write_axis, shown.chosen))}")
-    if shown.counts != len(shown.pe):
-        parts.append(f"{len(shown.pe)} of {shown.counts:,} PE counts shown")
-    return "; ".join(parts)
+def _draw_tiles(axes: Axes, shown: Map, name: str, look: Look) -> Artist:
+    """Draw the cells that a strategy wins; return their legend key."""
+    rows, columns = np.nonzero(shown.winners == shown.strategies.index(name))
+    axes.barh(rows, 1, 1, columns - 0.5, linewidth=0.3, **look.area)
+    return Patch(label=name, linewidth=0.4, **look.area)
 
 
-def _mark_beyond(axes: Axes, shown: Map) -> Line2D:
-    """Draw dots where the winner's global batch is larger than the data set; return their key."""
-    rows, columns = np.nonzero(shown.beyond)
-    style: Any = {"color": "white", "markeredgecolor": "black", "markeredgewidth": 0.4}
-    (dots,) = axes.plot(shown.pe[columns], shown.values[rows], "o", label=BEYOND_KEY, **style)
-    return dots
+LETTER = 0.62  # width of a letter, in text sizes
 
 
-def _scale_axes(axes: Axes, shown: Map, x: Floats, y: Floats) -> None:
-    scale_counts(axes, shown.pe)
-    if is_logarithmic(shown.values):
-        axes.set_yscale("log", base=2)
-    ticks = shown.values[:: -(-len(shown.values) // MOST_TICKS)]
-    axes.set_yticks(ticks, [format_number(shown.axis, value) for value in ticks])
-    axes.yaxis.set_minor_locator(NullLocator())
-    axes.set_ylabel("samples per replica, b" if shown.axis == "batch" else write_axis(shown.axis))
-    axes.set(xlim=(x[0], x[-1]), ylim=(y[0], y[-1]))
-
-
-def _draw_region(
-    axes: Axes, x: Floats, y: Floats, region: NDArray[np.bool_], name: str, look: Look
-) -> Patch:
-    """Fill the region of a strategy, with a white border; return its legend key."""
-    won = region.astype(float)
-    filled = axes.contourf(x, y, won, [0.5, 1.5], colors=[look.colour], hatches=[look.hatch])
-    filled.set(edgecolor="white", linewidth=0, zorder=1)  # the edge has the colour of the hatch
-    axes.contour(x, y, won, [0.5], colors="white", zorder=2)
-    return Patch(fc=look.colour, ec="white", hatch=look.hatch, linewidth=0, label=name)
-
-
-def _write_inside(
-    axes: Axes, x: Floats, y: Floats, region: NDArray[np.bool_], name: str, look: Look
-) -> None:
-    """Write a winner's name into its region, as close to the middle as it fits."""
-    text = axes.text(x[0], y[0], name, ha="center", va="center", zorder=4)
-    text.set(color=choose_ink(look.colour), backgroundcolor=look.colour if look.hatch else "none")
-    room, box = text.get_window_extent(), axes.get_window_extent()
-    free = room.height  # half of it on each side of the text
-    height, width = (room.height + free) / box.height, (room.width + free) / box.width
-    needed = [int(POINTS * share) + 1 for share in (height, width)]
-    fits = np.argwhere(minimum_filter(region, needed, mode="constant"))
-    if not len(fits):
-        text.remove()
+def _fill_cells(figure: Figure, axes: Axes, shown: Map, looks: Mapping[str, Look]) -> None:
+    """Write what the winners choose, if all cells have room for it; thin out names of columns."""
+    figure.draw_without_rendering()  # makes the layout
+    box, small = axes.get_window_extent(), mpl.rcParams["font.size"] * figure.dpi / 72
+    letters = int(box.width / len(shown.columns) / small / LETTER)
+    lines = int(box.height / len(shown.rows) / small / LINE)
+    ticks = _write_ticks(shown.x, shown.columns)
+    step = -(-(max(map(len, ticks)) + 1) // max(letters, 1))
+    axes.set_xticks(range(0, len(ticks), step), ticks[::step])
+    wrapped = {at: wrap(str(text), max(letters, 1)) for at, text in np.ndenumerate(shown.words)}
+    if any(len(text) > lines for text in wrapped.values()):
         return
-    middle = np.argwhere(region).mean(axis=0)
-    row, column = fits[np.abs(fits - middle).sum(axis=1).argmin()]
-    text.set_position((x[column], y[row]))
+    for (row, column), text in wrapped.items():
+        if text:
+            name = shown.strategies[shown.winners[row, column]]
+            label = {"facecolor": looks[name].area["facecolor"], "linewidth": 0, "pad": 1}
+            axes.text(column, row, "\n".join(text), ha="center", va="center", bbox=label)

@@ -1,6 +1,6 @@
 """Pareto: the configurations that no other one beats in both time and cost."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, Literal, get_args
 
@@ -79,6 +79,13 @@ def merge_fronts(front: Arrays | None, cells: Arrays) -> Arrays:
     least_before = np.concatenate([[np.inf], np.minimum.accumulate(costs)[:-1]])
     kept = order[costs < least_before]
     return {name: values[kept] for name, values in both.items()}
+
+
+def find_knee(times: Sequence[float], costs: Sequence[float]) -> int:
+    """Position of a front's knee: farthest below the line between its ends, in logarithms."""
+    x, y = np.log(times), np.log(costs)
+    below = (y[0] - y) * (x[-1] - x[0]) - (y[0] - y[-1]) * (x - x[0])
+    return int(below.argmax())
 
 
 def _list_places(part: Part, given: list[str]) -> Iterator[dict[str, int]]:

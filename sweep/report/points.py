@@ -14,6 +14,7 @@ from sweep.cells.selection import Selection
 from sweep.cells.space import thin_axis
 from sweep.cube.derived_quantities import Paradl
 from sweep.cube.variables import find_allowed, name_limits
+from sweep.questions.pareto import find_knee
 from sweep.report.names import ROWS_OF_LAYOUTS, name_cell, write_reasons
 from sweep.report.narrow import read_curves
 
@@ -134,10 +135,7 @@ def _measure(time: float, memory: float, pe: float, limit: int) -> Row:
 
 
 def _mark_fronts(points: list[Row], places: list[str]) -> None:
-    """Mark the points of each place that no other beats in both time and PE-hours, and the knee.
-
-    The knee lies farthest below the line between the front's ends, in logarithms.
-    """
+    """Mark the points of each place that no other beats in both time and PE-hours, and the knee."""
     fronts: dict[tuple[Any, ...], list[Row]] = {}
     feasible = [point for point in points if point["choice"] == BEST and point["time"]]
     for point in sorted(feasible, key=lambda point: (point["time"], point["pe_hours"])):
@@ -145,8 +143,7 @@ def _mark_fronts(points: list[Row], places: list[str]) -> None:
         if not front or point["pe_hours"] < front[-1]["pe_hours"]:
             front.append(point)
     for front in fronts.values():
-        x, y = (np.log([point[name] for point in front]) for name in ("time", "pe_hours"))
-        below = (y[0] - y) * (x[-1] - x[0]) - (y[0] - y[-1]) * (x - x[0])
         for point in front:
             point["front"] = "front"
-        front[int(below.argmax())]["front"] = "knee"
+        times, hours = ([point[name] for point in front] for name in ("time", "pe_hours"))
+        front[find_knee(times, hours)]["front"] = "knee"

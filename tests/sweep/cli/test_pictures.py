@@ -58,7 +58,7 @@ def test_a_dataset_and_its_slices_draw(small_url):
     cube = sweep.open_dataset(small_url)
     part = cube.sel(model="alexnet", dataset="imagenet", batch=16)
     figure = part.paradl.plot.scaling("throughput")
-    assert figure.axes[0].get_ylabel() == "samples per second"
+    assert figure.axes[0].get_ylabel() == "throughput [samples/s]"
     assert cube.paradl.plot.map(selection={"model": "alexnet"}).axes
     with pytest.raises(sweep.InputError, match="unknown size"):
         part.paradl.plot.scaling(size="papyrus")

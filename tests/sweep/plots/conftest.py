@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 import sweep
+from grids.grid import Grid
+from sweep.engine.run import read_grid
 
 
 @pytest.fixture(scope="session")
@@ -24,6 +26,29 @@ def machine_url(tmp_path_factory: pytest.TempPathFactory) -> str:
     return url
 
 
+@pytest.fixture(scope="session")
+def many_counts() -> Grid:
+    """A design space of one strategy at 40 PE counts."""
+    axes = {"model": "alexnet", "dataset": "imagenet", "system": "abci", "strategy": "data"}
+    return read_grid({"oracle": "paper", "axes": {**axes, "pe": {"range": [1, 40]}, "batch": 8}})
+
+
+@pytest.fixture(scope="session")
+def layouts() -> Grid:
+    """A design space of one transformer on 64 and 128 PEs, in 24 layouts."""
+    rows = {"tensor": [1, 2, 4, 8], "pipeline": [1, 2, 4], "micro": [1, 2]}
+    axes = {
+        "model": "llama2_7b",
+        "dataset": "pile:length=4096",
+        "system": "dgx-h100:precision=bf16",
+        "strategy": "data+tensor+pipeline",
+        "pe": [64, 128],
+        "batch": [128, 256],
+        "layout": {"product": rows},
+    }
+    return read_grid({"scaling": "strong", "axes": axes})
+
+
 @pytest.fixture
 def expect_legible() -> Callable[[Any], list[str]]:
     """Checks a figure; gives its texts."""
@@ -37,8 +62,12 @@ def check_texts(figure: Any) -> list[str]:
     figure.draw_without_rendering()
     shown = [each for each in figure.findobj(Text) if each.get_visible() and each.get_text()]
     # Ticks beyond the ends of an axis are there, and not drawn.
-    axes = figure.axes[0]
-    hidden = {label for axis in (axes.xaxis, axes.yaxis) for label in _list_beyond(axes, axis)}
+    hidden = {
+        label
+        for axes in figure.axes
+        for axis in (axes.xaxis, axes.yaxis)
+        for label in _list_beyond(axis)
+    } | {text for axes in figure.axes if not axes.get_visible() for text in axes.findobj(Text)}
     shown = [each for each in shown if each not in hidden]
     boxes = [each.get_window_extent().extents for each in shown]
     width, height = figure.bbox.size
@@ -55,7 +84,7 @@ def check_texts(figure: Any) -> list[str]:
     return [each.get_text() for each in shown]
 
 
-def _list_beyond(axes: Any, axis: Any) -> list[Any]:
+def _list_beyond(axis: Any) -> list[Any]:
     """Labels of ticks outside of what the axis shows."""
     low, high = sorted(axis.get_view_interval())
     ticks = [*axis.get_major_ticks(), *axis.get_minor_ticks()]

@@ -8,7 +8,7 @@ import xarray as xr
 
 import sweep
 from grids.reading.errors import InputError
-from sweep.plots.accuracy import SLOTS_PER_LINE, draw_accuracy, make_panels
+from sweep.plots.accuracy import draw_accuracy
 from sweep.plots.figures import save_figure
 
 # What figures are made of is typed too widely to be asked about.
@@ -50,44 +50,53 @@ ROWS = [
 ]
 
 
-def test_a_panel_for_each_model_and_strategy():
-    titles = [panel.title for panel in make_panels(ROWS)]
-    assert titles == [
-        "alexnet, imagenet\ndata, b = 32",
-        "alexnet, imagenet\nfilter, b = 32",
-        "vgg16, imagenet\ndata, b = 32",
+def test_a_panel_for_each_model_and_data_set():
+    panels = draw(ROWS).axes
+    titles = [axes.get_title(loc="left") for axes in panels]
+    assert titles == ["alexnet\nimagenet", "vgg16\nimagenet"]
+    assert panels[0].get_ylim() == panels[1].get_ylim()
+
+
+def test_points_are_predicted_over_measured_times():
+    axes = draw(ROWS).axes[0]
+    points = {
+        (x, round(y, 9))
+        for line in axes.get_lines()
+        for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)
+    }
+    assert points == {(8, 0.75), (4, 0.75), (1, 0.75)}  # 6 has no prediction
+    segments = [part for group in axes.collections for part in group.get_segments()]
+    (interval,) = [part for part in segments if part.size]
+    assert interval[:, 1].tolist() == pytest.approx([0.25 / 0.4, 0.36 / 0.4])
+
+
+@pytest.mark.parametrize("size", ["paper", "page", "slide"])
+@pytest.mark.parametrize("panels", [1, 2, 5])
+def test_texts_are_legible(panels, size, expect_legible):
+    rows = [
+        row(p=2**n, model=f"model {k}", p10=0.2, p90=0.5) for k in range(panels) for n in range(11)
     ]
-    assert [each["p"] for each in make_panels(ROWS)[0].rows] == [1, 4, 8]
+    figure = draw(rows, size)
+    texts = expect_legible(figure)
+    assert f"{75}% on average of {len(rows)} runs" in figure.get_suptitle()
+    assert {
+        "data",
+        "80 % interval",
+        "within 10 %",
+        "predicted / measured time of an iteration",
+    } <= {*texts}
+    # Each column of panels names its PE counts.
+    named = [axes for axes in figure.axes if axes.get_visible() and axes.get_xlabel()]
+    assert len(named) == min(panels, 3)
 
 
-def heights(axes) -> list[float]:
-    return [bar.get_height() for bar in axes.patches]
-
-
-def test_bars_are_stacked_and_accuracies_written():
-    data, split, _ = draw(ROWS).axes
-    assert heights(data) == pytest.approx([0.2, 0.1, 0.2, 0.2, 0.2, 0.1, 0.4, 0.2, 0.1, 0.2, 0.2])
-    assert [text.get_text() for text in data.texts] == ["75%", "75%", "75%"]
-    assert [text.get_text() for text in data.get_xticklabels()] == ["1", "4", "8"]
-    assert heights(split) == pytest.approx([0.2, 0.2, 0.2, 0.1, 0.2, 0.2])
-    assert [text.get_text() for text in split.texts] == ["-", "75%"]
-    assert len(split.containers) > len(split.patches)  # the interval is a container, too
-
-
-def test_the_legend_tells_what_is_there():
+def test_the_legend_has_what_is_drawn():
     def legend(rows):
         return [text.get_text() for text in draw(rows).legends[0].get_texts()]
 
-    assert "measured in total only" in legend(ROWS)
-    assert "80 % interval" in legend(ROWS)
-    assert len(legend([row()])) == 5
-
-
-def test_many_runs_take_several_lines():
-    axes = draw([row(strategy, p) for strategy in ("data", "filter") for p in range(20)]).axes
-    first, second = (each.get_window_extent() for each in axes)
-    assert first.y0 > second.y1
-    assert SLOTS_PER_LINE < 40
+    assert legend(ROWS) == ["data", "filter", "serial", "80 % interval", "within 10 %"]
+    assert legend([row()]) == ["data", "within 10 %"]
+    assert "1 run" in draw(ROWS).get_supxlabel()
 
 
 @pytest.mark.parametrize(

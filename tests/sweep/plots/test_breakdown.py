@@ -8,17 +8,10 @@ import pytest
 import sweep
 from grids.reading.errors import InputError
 from kernels.names.layout_terms import EVERY_TERM
-from kernels.names.terms import TERMS
+from kernels.names.terms import TERMS, list_terms
 from sweep.errors import NothingFeasibleError
-from sweep.plots.breakdown import (
-    LAYOUT_LOOKS,
-    LOOKS,
-    MOST_BARS,
-    SUMMED,
-    Breakdown,
-    describe_breakdown,
-    draw_breakdown,
-)
+from sweep.plots.bars import LAYOUT_LOOKS, MOST_BARS, TERM_LOOKS
+from sweep.plots.breakdown import SUMMED, Breakdown, describe_breakdown, draw_breakdown
 
 ALEXNET: dict[str, Any] = {"model": "alexnet", "inter_bandwidth": "1 GB/s", "batch": 8}
 
@@ -68,6 +61,8 @@ def test_an_empty_picture_is_refused(mixed):
         describe_breakdown(mixed, ALEXNET | {"strategy": "serial", "pe": [8, 12]})
 
 
+COMMUNICATION = list_terms("communication")
+
 # What figures are made of is typed too widely to be asked about.
 draw: Any = draw_breakdown
 
@@ -86,24 +81,33 @@ def make_breakdown(counts: int, terms: int = len(SUMMED), scale: float = 0.01) -
 @pytest.mark.parametrize("terms", [1, len(SUMMED)])
 def test_texts_are_legible(terms, counts, size, expect_legible):
     texts = expect_legible(draw(make_breakdown(counts, terms), size))
-    assert "forward backward" in texts
+    assert "forward and backward" in texts
     assert any("memory" in text for text in texts)
 
 
 def test_every_term_has_a_look():
-    assert {*LOOKS} == {*SUMMED}
-    assert {*EVERY_TERM} - {*LOOKS, *LAYOUT_LOOKS} == {"hidden_communication"}  # no part of the sum
+    assert {*TERM_LOOKS} == {*SUMMED}
+    assert {*EVERY_TERM} - {*TERM_LOOKS, *LAYOUT_LOOKS} == {
+        "hidden_communication"
+    }  # no part of the sum
 
 
-def test_bars_are_stacked():
-    breakdown = make_breakdown(4, 3)
-    axes = draw(breakdown).axes[0]
-    tops: dict[float, float] = {}
-    for bar in axes.patches:
-        tops[bar.get_x()] = tops.get(bar.get_x(), 0) + bar.get_height()
-    expected = breakdown.total - breakdown.terms["weight_update"]
-    np.testing.assert_allclose([*tops.values()], expected)
-    assert axes.yaxis.get_major_formatter()(0.05) == "50 ms"
+def test_each_count_has_a_bar_with_its_total():
+    breakdown = make_breakdown(11, 3)
+    figure = draw(breakdown)
+    axes = figure.axes[0]
+    ends = np.array([bar.get_x() + bar.get_width() for bar in axes.patches]).reshape(-1, 11)
+    seen = breakdown.total - breakdown.terms["weight_update"]
+    np.testing.assert_allclose(ends.max(axis=0), seen)
+    labels = [text.get_text() for text in axes.get_yticklabels()]
+    assert labels == [f"{count:,.0f}" for count in breakdown.pe]
+    (totals,) = axes.child_axes
+    shares = [text.get_text() for text in totals.get_yticklabels()]
+    waiting = sum(breakdown.terms[name] for name in breakdown.terms if name in COMMUNICATION)
+    assert [text.split(", ")[1] for text in shares] == [
+        f"{share:.0%} comm." for share in waiting / breakdown.total
+    ]
+    assert axes.get_xlabel() == "time of an iteration [ms]"
 
 
 def test_many_counts_are_areas():

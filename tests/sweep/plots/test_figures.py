@@ -1,9 +1,20 @@
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
+from matplotlib.text import Text
 
-from sweep.plots.figures import format_tick, make_axes, scale_counts, use_style
+from grids.reading.errors import InputError
+from sweep.plots.figures import (
+    add_legend,
+    format_tick,
+    make_axes,
+    save_figure,
+    scale_counts,
+    use_style,
+)
 
 
 @pytest.mark.parametrize(
@@ -13,7 +24,7 @@ from sweep.plots.figures import format_tick, make_axes, scale_counts, use_style
 @pytest.mark.parametrize("size", ["paper", "page", "slide"])
 def test_ticks_are_powers_of_two_or_the_ends(counts, ends, size, expect_legible):
     with use_style(size):
-        figure, axes = make_axes(size, "")
+        figure, axes = make_axes("")
         axes.plot(counts, [1, 2])
         scale_counts(axes, np.array(counts, float))
     texts = expect_legible(figure)
@@ -27,6 +38,46 @@ def test_ticks_are_powers_of_two_or_the_ends(counts, ends, size, expect_legible)
         assert (np.log2(shown) % 1 == 0).all()
 
 
+@pytest.mark.parametrize("name", ["picture.png", "picture.svg"])
+def test_a_picture_is_written_at_once(name, tmp_path, monkeypatch):
+    """A failure while drawing leaves what was there before, and nothing else."""
+    with use_style("paper"):
+        figure, _ = make_axes("")
+    save_figure(figure, tmp_path / name)
+    before = (tmp_path / name).read_bytes()
+    monkeypatch.setattr(figure, "savefig", partial(_fail, figure.savefig))
+    with pytest.raises(InputError, match=name):
+        save_figure(figure, tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert (tmp_path / name).read_bytes() == before
+
+
+def _fail(save: Any, path: Any, **settings: Any) -> None:
+    save(path, **settings)
+    raise OSError(28, "No space left on device")
+
+
+def test_a_legend_is_beside_the_axes_or_below_narrow_ones(expect_legible):
+    for size in ("paper", "page", "slide"):
+        with use_style(size):
+            figure, axes = make_axes("title", "a note")
+            lines = [axes.plot([1, 2], label=f"name {n}\nbelow")[0] for n in range(5)]
+            add_legend(figure, lines)
+        texts = expect_legible(figure)
+        assert {line.get_label() for line in lines} <= {*texts}
+        box, inside = figure.legends[0].get_window_extent(), axes.get_window_extent()
+        assert box.y1 < inside.y0 if size == "paper" else box.x0 > inside.x1
+
+
+def test_a_dark_picture_is_light_on_black():
+    with use_style("page", dark=True):
+        figure, axes = make_axes("title")
+    assert to_hex(figure.get_facecolor()) == to_hex("black")
+    figure.draw_without_rendering()
+    texts: Any = [*figure.findobj(Text), *axes.get_xticklabels()]
+    assert {to_hex(text.get_color()) for text in texts} == {to_hex("white")}
+
+
 @pytest.mark.parametrize(
     ("value", "text"), [(1000, "1,000"), (1, "1"), (0.05, "0.05"), (2e7, "2e+07")]
 )
@@ -38,7 +89,7 @@ def test_numbers_are_plain(value, text):
 def test_lines_break_at_no_equals_sign_and_no_unit(letters, expect_legible):
     title = "x" * letters * 4 + " on abci, inter bandwidth = 12.5 GB/s, p = 64, b = 8"
     with use_style("paper"):
-        figure, _ = make_axes("paper", title, "not drawn: serial")
+        figure, _ = make_axes(title, "not drawn: serial")
     expect_legible(figure)
     suptitle: Any = figure.get_suptitle()
     kept = suptitle.split(" ")

@@ -30,8 +30,15 @@ def test_a_line_for_each_contender_with_its_band(expect_legible):
         assert list(lines[name].get_xdata()) == [row["pe"] for row in rows]
         assert list(lines[name].get_ydata()) == [row["speedup"] for row in rows]
     texts = [text.get_text().partition("\n")[0] for text in figure.legends[0].get_texts()]
-    assert texts == ["data", "2-way", "4-way", "batch beyond the measured ones"]
+    assert texts == ["data", "2-way", "4-way"]
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+
+
+def test_batches_that_were_not_measured_are_hollow(expect_legible):
+    answer = ask()
+    answer["rows"][0]["extrapolated"] = True
+    texts = expect_legible(draw(answer))
+    assert texts[-1].startswith("batch outside")
 
 
 def test_crossovers_are_told_and_marked():

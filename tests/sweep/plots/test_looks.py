@@ -4,9 +4,11 @@ from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 
 from grids.entries.strategy_names import MEANING
-from sweep.plots import breakdown, memory
+from sweep.plots.bars import LAYOUT_LOOKS, MEMORY_LOOKS, TERM_LOOKS
+from sweep.plots.figures import use_style
 from sweep.plots.looks import LOOKS, VARIANTS, choose_ink, choose_looks, measure_lightness
 
 # Linear RGB to what is seen of it: Machado, Oliveira and Fernandes, "A Physiologically-based Model
@@ -54,34 +56,54 @@ def test_every_strategy_has_a_look():
     assert len({*known}) == len(known)
 
 
-def test_in_grey_strategies_differ_in_lightness():
-    steps = np.diff(sorted(to_lab(each.colour)[0] for each in LOOKS.values()))
-    assert steps.min() > 6.5
-    # From black to what still stands out on white.
-    assert to_lab("#000000")[0] == 0
-    assert max(to_lab(each.colour)[0] for each in LOOKS.values()) < 90
+# Colours on white, and on black.
+GROUNDS = ([look.colour for look in LOOKS.values()], [look.dark for look in LOOKS.values()])
+
+
+@pytest.mark.parametrize("colours", GROUNDS)
+def test_in_grey_strategies_differ_in_lightness(colours):
+    steps = np.diff(sorted(to_lab(each)[0] for each in colours))
+    assert steps.min() > 5.5
+    # From the ink to what still stands out on the background.
+    lightest, darkest = (choose([to_lab(each)[0] for each in colours]) for choose in (max, min))
+    assert (darkest == 0 and lightest < 90) or (darkest > 20 and lightest == pytest.approx(100))
 
 
 @pytest.mark.parametrize("sight", SIGHTS)
-def test_the_colour_blind_tell_strategies_apart(sight):
-    labs = [to_lab(each.colour, sight) for each in LOOKS.values()]
+@pytest.mark.parametrize("colours", GROUNDS)
+def test_the_colour_blind_tell_strategies_apart(colours, sight):
+    labs = [to_lab(each, sight) for each in colours]
     # 2.3 is the least difference that is seen at all (Mahy et al., 1994).
-    assert min(np.linalg.norm(one - other) for one, other in combinations(labs, 2)) > 9
+    assert min(np.linalg.norm(one - other) for one, other in combinations(labs, 2)) > 5.5
 
 
-def test_a_colour_is_a_strategy_whatever_its_settings():
+def test_areas_differ_in_their_hatches():
+    hatches = [look.hatch for name, look in LOOKS.items() if look.hatch]
+    assert len({*hatches}) == len(hatches) == len(LOOKS) - 2  # all but serial and data
+
+
+def test_the_hue_is_a_strategy_whatever_its_settings():
     labels = ["data", *(f"data+filter:group={group}" for group in (2, 4, 8, 16, 32, 64, 128))]
     looks = choose_looks(labels)
-    assert {looks[label].colour for label in labels[1:]} == {LOOKS["data+filter"].colour}
+    for label in labels[1:]:
+        # A paler one is on the way from the strategy's colour to white.
+        towards = np.array(to_rgb(looks[label].colour)) - to_rgb(LOOKS["data+filter"].colour)
+        white = np.array([1.0, 1, 1]) - to_rgb(LOOKS["data+filter"].colour)
+        assert np.linalg.norm(np.cross(towards, white)) < 0.01
     told = {(looks[label].marker, str(looks[label].dash)) for label in labels}
     assert len(told) == len(labels)
     assert len({looks[label].hatch for label in labels[1:]}) == len(labels) - 1
     assert len(VARIANTS) == 6
 
 
+def test_the_style_chooses_the_colours_of_its_background():
+    with use_style("page", dark=True):
+        looks = choose_looks([*LOOKS])
+    assert [look.colour for look in looks.values()] == [look.dark for look in LOOKS.values()]
+
+
 def test_what_is_no_strategy_has_a_look_of_its_own():
     looks = choose_looks(["data", "2-way", "4-way"])
-    assert looks["2-way"].colour == looks["4-way"].colour
     assert looks["2-way"] != looks["4-way"]
     assert looks["2-way"].colour not in {each.colour for each in LOOKS.values()}
 
@@ -93,11 +115,11 @@ def test_ink_is_read_on_every_colour():
         assert (lighter + 0.05) / (darker + 0.05) > 4.5  # WCAG 2.1, contrast of text
 
 
-@pytest.mark.parametrize("looks", [breakdown.LOOKS, breakdown.LAYOUT_LOOKS, memory.LOOKS])
+@pytest.mark.parametrize("looks", [TERM_LOOKS, LAYOUT_LOOKS, MEMORY_LOOKS])
 def test_parts_are_told_apart_in_grey(looks):
     told = {(each["facecolor"], each.get("hatch")) for each in looks.values()}
     # The paper's parameters and the machine's weights are never in one picture.
     assert len(told) == len({*looks} - {"parameters"})
-    plain = [each["facecolor"] for each in looks.values() if "hatch" not in each]
+    plain = [each["facecolor"] for each in looks.values() if not each["hatch"]]
     for one, other in pairwise(dict.fromkeys(plain)):
         assert abs(to_lab(one)[0] - to_lab(other)[0]) > 8

@@ -8,14 +8,9 @@ import pytest
 import sweep
 from grids.reading.errors import InputError
 from sweep.errors import NothingFeasibleError
-from sweep.plots.memory import (
-    MOST_BARS,
-    Bar,
-    MemoryBars,
-    _spread_positions,
-    describe_memory,
-    draw_memory,
-)
+from sweep.plots.bars import MOST_BARS
+from sweep.plots.memory import MOST_LAYOUTS, Bar, MemoryBars, describe_memory, draw_memory
+from sweep.plots.slices import open_slice
 
 ALEXNET: dict[str, Any] = {"model": "alexnet", "inter_bandwidth": "1 GB/s", "batch": 8}
 
@@ -60,16 +55,26 @@ def test_parts_of_the_machine_oracle_add_up(machine_url):
     assert all({*bar.parts} == parts for bar in memory.bars)
 
 
-def test_of_many_counts_some_are_shown(mixed):
-    import xarray as xr
+def test_of_many_counts_some_are_shown(many_counts):
+    memory = describe_memory(many_counts)
+    counts = [float(bar.name.removeprefix("p = ")) for bar in memory.bars]
+    assert counts[0] == 1
+    assert len(counts) <= MOST_BARS
+    assert str(len(counts)) in memory.note
 
-    limit = np.zeros((1, 1, 1, 1, 500), np.uint16)
-    dims = ("model", "dataset", "system", "strategy", "pe")
-    cells = xr.Dataset({"limit": (dims, limit)}, coords={"pe": np.arange(1, 501)})
-    chosen = _spread_positions(cells, "pe")
-    assert chosen[0] == 0
-    assert chosen[-1] == 499
-    assert len(chosen) <= MOST_BARS
+
+def test_of_many_layouts_the_fastest_are_shown(layouts):
+    chosen: dict[str, Any] = {"pe": 64, "batch": 128}
+    memory = describe_memory(layouts, chosen)
+    assert memory.by == "layout"
+    assert len(memory.bars) == MOST_LAYOUTS
+    cells = open_slice(layouts, chosen)
+    times = cells.paradl.epoch_time.values.reshape(-1)
+    fastest = np.argsort(times)[:MOST_LAYOUTS]  # NaN, of those that cannot be, comes last
+    stored = cells["memory"].values.reshape(-1)[fastest]
+    np.testing.assert_allclose([bar.total for bar in memory.bars], stored, rtol=1e-6)
+    assert all("tp" in bar.name and "dp" in bar.name for bar in memory.bars)
+    assert all(bar.fits == (bar.total <= bar.capacity) for bar in memory.bars)
 
 
 def test_strategies_or_counts_but_not_both(mixed):
@@ -123,8 +128,17 @@ def test_any_size_has_room(most, expect_legible):
 def test_bars_are_the_parts():
     memory = make_memory(2)
     axes = draw(memory).axes[0]
-    drawn = [bar.get_width() for bar in axes.patches]
-    assert drawn == pytest.approx([bar.parts[name] for name in PARTS for bar in memory.bars])
-    assert axes.xaxis.get_major_formatter()(5e9) == "5 GB"
+    drawn = sorted(bar.get_width() for bar in axes.patches)
+    assert drawn == pytest.approx(sorted(bar.parts[name] for name in PARTS for bar in memory.bars))
+    assert axes.get_xlabel() == "memory per PE [GB]"
+    assert axes.xaxis.get_major_formatter()(5e9) == "5"
     # The first bar is at the top.
     assert axes.get_ylim()[0] > axes.get_ylim()[1]
+
+
+def test_a_part_that_cannot_be_seen_is_named():
+    bar = Bar("data", {"activations": 1e10, "optimizer": 1e5}, 16e9, fits=True)
+    figure = draw(MemoryBars("here", "strategy", (bar,)))
+    texts = [key.get_text() for key in figure.legends[0].get_texts()]
+    assert texts == ["activations", "capacity\n16 GB"]
+    assert "optimizer" in figure.get_supxlabel()

@@ -8,6 +8,7 @@ import pytest
 import sweep
 from grids.entries.strategy_names import MEANING
 from grids.reading.errors import InputError
+from kernels.names.flags import Limit
 from sweep.errors import NothingFeasibleError
 from sweep.plots.looks import choose_looks
 from sweep.plots.scaling import (
@@ -17,6 +18,7 @@ from sweep.plots.scaling import (
     describe_scaling,
     draw_scaling,
 )
+from sweep.plots.slices import name_stop
 
 ALEXNET: dict[str, Any] = {"model": "alexnet", "inter_bandwidth": "12.5 GB/s", "batch": 8}
 WRONG: Any = "throughputs"
@@ -67,7 +69,9 @@ def test_a_store_a_dataset_and_a_slice_say_the_same(mixed, mixed_url):
         for mine, theirs in zip(stored.curves, other.curves, strict=True):
             assert (mine.strategy, mine.cause) == (theirs.strategy, theirs.cause)
             np.testing.assert_array_equal(mine.values, theirs.values)
-    assert stored.title == "alexnet, imagenet-226 on abci, b = 8, inter bandwidth = 12.5 GB/s"
+    assert (
+        stored.title == "alexnet, imagenet-226 on abci, b = 8, bandwidth between nodes = 12.5 GB/s"
+    )
 
 
 def test_colours_go_by_all_strategies_of_the_cube(mixed):
@@ -155,9 +159,9 @@ def test_texts_are_legible(count, size, expect_legible):
     texts = expect_legible(figure)
     named = {text.partition("\n")[0] for text in texts}
     assert {curve.strategy for curve in scaling.curves} <= named
-    # Names stand beside the axes, and so over no data.
-    box = figure.legends[0].get_window_extent()
-    assert box.x0 > figure.axes[0].get_window_extent().x1
+    # Names stand beside or below the axes, and so over no data.
+    box, inside = figure.legends[0].get_window_extent(), figure.axes[0].get_window_extent()
+    assert box.x0 > inside.x1 or box.y1 < inside.y0
 
 
 @pytest.mark.parametrize("count", [4, 20])
@@ -183,9 +187,29 @@ def test_curves_look_as_their_strategies(expect_legible):
         np.testing.assert_array_equal(line.get_ydata(), curve.values)
 
 
+@pytest.mark.parametrize(
+    ("quantity", "expected"), [("time", [8, 2]), ("throughput", [8, 32]), ("efficiency", [8, 8])]
+)
+def test_the_ideal_is_a_speed_up_of_p(quantity, expected):
+    curve = ScalingCurve("data", np.array([1.0, 4]), np.array([9.0, 8]), np.zeros(2, bool))
+    figure = draw(ScalingCurves(quantity, "here", (curve,), ("data",), {}, 8.0))
+    (ideal,) = (line for line in figure.axes[0].get_lines() if line.get_label() == "ideal")
+    assert list(ideal.get_ydata()) == expected
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["data", "ideal"]
+
+
+def test_the_ideal_starts_on_one_pe(mixed):
+    for quantity in ("time", "throughput", "efficiency"):
+        scaling = describe_scaling(mixed, ALEXNET, quantity)
+        curves = {curve.strategy: curve for curve in scaling.curves}
+        assert scaling.serial == pytest.approx(curves["serial"].values[0], rel=1e-6)
+
+
 def test_bands_are_drawn_as_long_as_they_can_be_told_apart():
     assert len(draw(make_scaling(4)).axes[0].collections) == 4
-    assert not draw(make_scaling(MOST_BANDS + 1)).axes[0].collections
+    many = draw(make_scaling(MOST_BANDS + 1))
+    assert not many.axes[0].collections
+    assert f"more than {MOST_BANDS} curves" in many.get_supxlabel()
     assert not draw(make_scaling(4, banded=False)).axes[0].collections
     figure = draw(make_scaling(4))
     low, high = figure.axes[0].get_ylim()
@@ -196,13 +220,20 @@ def test_bands_are_drawn_as_long_as_they_can_be_told_apart():
 
 @pytest.mark.parametrize(
     ("quantity", "unit"),
-    [("time", "[s]"), ("throughput", "samples per second"), ("efficiency", "efficiency")],
+    [("time", "[s]"), ("throughput", "[samples/s]"), ("efficiency", "efficiency")],
 )
 def test_axes_have_units_and_plain_numbers(quantity, unit):
     axes = draw(make_scaling(4, quantity)).axes[0]
     assert unit in axes.get_ylabel()
     assert (axes.get_xscale(), axes.xaxis.get_transform().base) == ("log", 2)
     assert axes.xaxis.get_major_formatter()(1024) == "1,024"
+
+
+def test_where_the_machine_ends_no_limit_stops_a_curve():
+    limit = np.array([0, 0, Limit.MACHINE_TOO_SMALL], np.uint16)
+    assert name_stop(limit, 1) is None
+    assert name_stop(limit | np.array([0, 0, Limit.MEMORY], np.uint16), 1) is None
+    assert name_stop(np.array([0, Limit.MEMORY], np.uint16), 0) == "memory"
 
 
 def test_a_name_is_no_formula(tmp_path):

@@ -54,6 +54,18 @@ def test_what_computes_for_a_part_of_a_character_is_pale():
     assert "░" in line or "▒" in line
 
 
+def test_the_picture_has_a_lane_for_each_device():
+    axes = draw_placement(answer()).axes[0]
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["PE 0", "PE 5"]
+    spans = {
+        tuple(path.get_extents().intervalx.round(9))
+        for group in axes.collections
+        for path in group.get_paths()
+    }
+    assert {(0, 4), (4, 8), (1, 2), (6, 7)} <= spans  # and a message
+    assert axes.get_xlabel() == "time since the iteration began [s]"
+
+
 def test_the_picture_is_written(tmp_path):
     path = tmp_path / "placement.png"
     save_figure(draw_placement(answer()), path)

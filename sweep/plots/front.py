@@ -1,0 +1,127 @@
+"""Pareto: time against PE-hours or memory, its front and knee, and the front of each strategy."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from grids.models.layers import Floats
+from sweep.cells.selection import Selection
+from sweep.cells.source import Source, open_source
+from sweep.cells.space import list_given
+from sweep.plots.figures import add_legend, make_axes, scale_amounts, set_ticks, styled, wrap_name
+from sweep.plots.looks import Look, choose_looks
+from sweep.plots.slices import (
+    expect_any,
+    expect_single,
+    open_slice,
+    write_choice,
+    write_title,
+)
+from sweep.questions.pareto import PLACE, find_knee, pareto
+
+Against = Literal["pe-hours", "memory"]
+# Key of a row, and label of the axis.
+COSTS = {
+    "pe-hours": ("pe_hours", "PE-hours of an epoch"),
+    "memory": ("memory", "memory per PE"),
+}
+
+
+@dataclass(frozen=True)
+class Front:
+    """Time [s per epoch] and cost of the configurations that no other beats in both.
+
+    strategies: the front of each strategy alone, as times and costs. known: all strategies of the
+    cube, so that its pictures agree in colours. knee: position in the front, and its words.
+    """
+
+    title: str
+    against: Against
+    times: Floats
+    costs: Floats
+    strategies: Mapping[str, tuple[Floats, Floats]]
+    known: tuple[str, ...]
+    knee: int
+    words: str
+
+
+def describe_front(
+    source: Source, selection: Selection | None = None, against: Against = "pe-hours"
+) -> Front:
+    """Find the front of a slice, and that of each strategy.
+
+    InputError: several models, data sets, or values of a parameter of the machine.
+    NothingFeasibleError: no configuration.
+    """
+    reader, chosen = open_source(source), selection or {}
+    cells, grid = open_slice(reader, chosen), reader.grid
+    given = [*PLACE, *(axis for axis in list_given(grid, grid.axes) if axis not in grid.rows)]
+    free = [str(dim) for dim in cells.dims if dim not in given]
+    expect_single(cells, free)
+    chosen = {**chosen, **{dim: [cells[dim].values[0]] for dim in PLACE}}
+    rows = pareto(reader, chosen, against=against)
+    expect_any(rows, "no configuration")
+    alone = {
+        strategy: pareto(reader, {**chosen, "strategy": [strategy]}, against=against)
+        for strategy in map(str, cells["strategy"].values)
+    }
+    times, costs = _read_points(rows, against)
+    knee = find_knee(times.tolist(), costs.tolist())
+    best = rows[knee]
+    axes = [axis for axis in grid.axes if axis in free and cells.sizes[axis] > 1]
+    names = [best[dim] for dim in ("system", "strategy") if cells.sizes[dim] > 1]
+    return Front(
+        write_title(cells, shown=[dim for dim in free if cells.sizes[dim] > 1]),
+        against,
+        times,
+        costs,
+        {name: _read_points(own, against) for name, own in alone.items() if own},
+        grid.labels["strategy"],
+        knee,
+        ", ".join([*names, write_choice(grid, best, axes)]),
+    )
+
+
+def _read_points(rows: Sequence[Mapping[str, Any]], against: Against) -> tuple[Floats, Floats]:
+    times, costs = (
+        np.array([row[key] for row in rows], float) for key in ("epoch_time", COSTS[against][0])
+    )
+    return times, costs
+
+
+@styled
+def draw_front(front: Front) -> Figure:
+    """Draw points of each strategy's front, the front of all as a line, and a ring at the knee."""
+    label = COSTS[front.against][1]
+    title = f"time against {label}: {front.title}"
+    note = "points: configurations that no other of their strategy beats in both"
+    figure, axes = make_axes(title, note, len(front.strategies) + 5)
+    looks = choose_looks(front.known)
+    keys = [_draw_points(axes, looks[name], name, own) for name, own in front.strategies.items()]
+    ink = mpl.rcParams["text.color"]
+    (line,) = axes.step(
+        front.costs[::-1], front.times[::-1], where="post", color="grey", zorder=1, label="front"
+    )
+    knee = front.costs[front.knee], front.times[front.knee]
+    style: Any = {"mfc": "none", "mec": ink, "markersize": 2.5 * mpl.rcParams["lines.markersize"]}
+    (ring,) = axes.plot(*knee, "o", **style, zorder=4, label=wrap_name(f"knee: {front.words}"))
+    axes.set_xscale("log")
+    (left, right), (low, high) = axes.dataLim.intervalx, axes.dataLim.intervaly
+    scale_amounts(axes, low, high)
+    set_ticks(axes.xaxis, left, right, "B" if front.against == "memory" else "")
+    axes.set(xlabel=label, ylabel="time of an epoch [s]")
+    axes.grid()
+    add_legend(figure, [*keys, line, ring])
+    return figure
+
+
+def _draw_points(axes: Axes, look: Look, name: str, points: tuple[Floats, Floats]) -> Line2D:
+    times, costs = points
+    (line,) = axes.plot(costs, times, **look.line | {"linestyle": ""}, label=name)
+    return line

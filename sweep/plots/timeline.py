@@ -1,0 +1,193 @@
+"""Timeline: what each stage of a pipeline, or each device of a placement, does in an iteration."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import matplotlib as mpl
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from grids.entries.strategies import Strategy
+from grids.grid import Grid
+from grids.reading.errors import InputError
+from grids.reading.units import format_quantity
+from kernels.layouts.schedules import SCHEDULES
+from kernels.layouts.time import BACKWARD as BACKWARD_SHARE
+from kernels.layouts.time import TERMS
+from sweep.cases.degrees import list_degrees
+from sweep.cases.row_cases import find_row_cell
+from sweep.cells.selection import Selection, locate_row
+from sweep.cells.source import Source
+from sweep.cube.derived_quantities import Paradl
+from sweep.plots.breakdown import describe_breakdown
+from sweep.plots.figures import add_legend, make_figure, scale_unit, set_tick_sizes, styled
+from sweep.plots.looks import BLUE, ORANGE, mix
+from sweep.plots.passes import BACKWARD, FORWARD, WEIGHTS, Pipeline, list_passes
+from sweep.plots.slices import open_slice, read_row, read_slice, write_title
+from sweep.show.columns import format_percent
+
+REST = "exchanges, optimizer, waiting"
+LOOKS: dict[str, dict[str, Any]] = {
+    FORWARD: {"facecolor": BLUE},
+    BACKWARD: {"facecolor": ORANGE},
+    WEIGHTS: {"facecolor": "#CC79A7"},
+    REST: {"facecolor": "#DEDEDE", "hatch": "///"},
+}
+MOST_PASSES = 4096  # of micro-batches through chunks, in all stages
+LANE = 2.2  # height in lines of text
+BAR = 0.7  # of a lane
+MOST_LINES = 400  # messages; more lines would hide the operators
+MESSAGE = "#D55E00"  # Okabe and Ito's vermilion
+
+
+class Span(NamedTuple):
+    """What a lane does from start to end [s]. shade: 0 to 1, of how pale it is; text: inside."""
+
+    lane: int
+    kind: str
+    start: float
+    end: float
+    shade: float = 0.0
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """Spans of lanes until `end` [s]; messages: their start and end, each a time and a lane."""
+
+    title: str
+    lanes: Sequence[str]
+    spans: Sequence[Span]
+    end: float
+    note: str = ""
+    messages: Sequence[tuple[tuple[float, int], tuple[float, int]]] = ()
+
+
+def describe_timeline(source: Source, selection: Selection | None = None) -> Timeline:
+    """Compute when each stage of one pipeline runs its passes, as long as the predicted ones.
+
+    InputError: an axis has several values, or the strategy has no pipeline, or one that is not
+    drawn. NothingFeasibleError: the cell is forbidden.
+    """
+    cells = read_slice(open_slice(source, selection), ())
+    grid = Paradl(cells).grid
+    row = read_row(grid, cells)
+    strategy = grid.strategies[locate_row(grid, row)[3]]
+    terms = {
+        name: float(seconds[0])
+        for name, seconds in describe_breakdown(source, selection).terms.items()
+    }
+    pipeline, busy = _find_pipeline(grid, row, strategy, terms)
+    title = f"{strategy.label}: {write_title(cells, shown=('strategy',))}"
+    if strategy.laid:
+        place = write_title(cells, shown=("strategy", *grid.rows))
+        title = f"{strategy.base}: {place}, {find_row_cell(grid, row).words}"
+    passes = [*list_passes(pipeline)]
+    chunks = max(pipeline.chunks - 1, 1)
+    spans = [
+        Span(each.stage, each.kind, each.start, each.end, 0.5 * each.chunk / chunks, f"{number}")
+        for each in passes
+        for number in [each.micro_batch + 1]
+    ]
+    end, total = max(each.end for each in passes), sum(terms.values())
+    rest = [Span(stage, REST, end, total) for stage in range(pipeline.stages) if total > end]
+    idle = 1 - busy / end
+    return Timeline(
+        f"an iteration of {format_quantity(total, 's')}, {title}",
+        [f"stage {stage}" for stage in range(pipeline.stages)],
+        [*spans, *rest],
+        max(end, total),
+        f"{pipeline.schedule}, {pipeline.micro_batches} micro-batches: stages wait "
+        f"{format_percent(idle)} of the passes" + ("; pale: later chunks" * (pipeline.chunks > 1)),
+    )
+
+
+def _find_pipeline(
+    grid: Grid, row: Mapping[str, Any], strategy: Strategy, terms: Mapping[str, float]
+) -> tuple[Pipeline, float]:
+    """Find a cell's pipeline, and the seconds in which its slowest stage is busy."""
+    degrees, names = list_degrees(grid, row), ["forward_backward"]
+    sizes = degrees.get("degrees") or dict.fromkeys(strategy.parts, degrees["group_size"])
+    stages, number = sizes.get("pipeline", 1), degrees["segment_count"] or 1
+    chunks, follow, schedule = 1, 0, str(strategy.schedule)
+    if strategy.laid:
+        cell = find_row_cell(grid, row)
+        chunks, follow = int(cell.layout.chunks[0]), int(cell.layout.passes[0])
+        schedule, names = cell.training.schedule, list(TERMS[: TERMS.index("pipeline_bubble")])
+    busy, again = sum(terms.get(name, 0.0) for name in names), terms.get("recomputation", 0.0)
+    where, most = "selection", MOST_PASSES // (stages * chunks)
+    if stages == 1:
+        raise InputError(
+            f"{strategy.label} has no pipeline here",
+            where=where,
+            advice="choose one of several stages",
+        )
+    if SCHEDULES[schedule].is_folded or number > most:
+        reason = f"{number:,} micro-batches" if number > most else f"the schedule {schedule}"
+        raise InputError(
+            f"{reason} cannot be drawn",
+            where=where,
+            advice=f"at most {most:,}, of another schedule",
+        )
+    forward = (busy - again) / (1 + BACKWARD_SHARE) / number
+    backward = busy / number - forward
+    return Pipeline(schedule, stages, number, forward, backward, chunks, follow), busy
+
+
+@styled
+def draw_timeline(timeline: Timeline) -> Figure:
+    """Draw a lane for each stage or device, the first on top."""
+    figure = make_figure(timeline.title, timeline.note, LANE * len(timeline.lanes), exactly=True)
+    axes = figure.add_subplot()
+    set_tick_sizes(axes)
+    axes.set(xlim=(0, timeline.end), ylim=(len(timeline.lanes) - 0.5, -0.5))
+    axes.set_yticks(range(len(timeline.lanes)), timeline.lanes)
+    scale_unit(axes.xaxis, "time since the iteration began", timeline.end, "s")
+    kinds = {span.kind for span in timeline.spans}
+    keys: list[Artist] = [
+        Patch(label=kind, **look) for kind, look in LOOKS.items() if kind in kinds
+    ]
+    for span, group in groupby(sorted(timeline.spans, key=_look), _look):
+        lane, kind, shade = span
+        look = LOOKS[kind] | {"facecolor": mix(LOOKS[kind]["facecolor"], shade)}
+        bars = [(one.start, one.end - one.start) for one in group]
+        axes.broken_barh(bars, (lane - BAR / 2, BAR), linewidth=0.2, edgecolor="white", **look)
+    if 0 < len(timeline.messages) <= MOST_LINES:
+        keys.append(_draw_messages(axes, timeline))
+    axes.spines["left"].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    add_legend(figure, keys)
+    _write_texts(figure, axes, timeline.spans)
+    return figure
+
+
+def _look(span: Span) -> tuple[int, str, float]:
+    return span.lane, span.kind, span.shade
+
+
+def _draw_messages(axes: Axes, timeline: Timeline) -> Line2D:
+    """Draw a line per message, from the edge of a lane to that of another; return their key."""
+    lines = []
+    for (sent, sender), (come, receiver) in timeline.messages:
+        side = BAR / 2 if receiver > sender else -BAR / 2
+        lines.append([(sent, sender + side), (come, receiver - side)])
+    axes.add_collection(LineCollection(lines, colors=MESSAGE, linewidths=0.7, zorder=3))
+    return Line2D([], [], color=MESSAGE, linewidth=0.7, label="messages")
+
+
+def _write_texts(figure: Figure, axes: Axes, spans: Sequence[Span]) -> None:
+    """Write texts into spans, if all have room for theirs."""
+    figure.draw_without_rendering()  # makes the layout
+    written = [span for span in spans if span.text]
+    small = mpl.rcParams["font.size"] * figure.dpi / 72
+    per_second = axes.get_window_extent().width / axes.get_xlim()[1]
+    if all((one.end - one.start) * per_second > 0.8 * small * len(one.text) for one in written):
+        for one in written:
+            middle = (one.start + one.end) / 2, one.lane
+            axes.text(*middle, one.text, ha="center", va="center", color="black", size="x-small")

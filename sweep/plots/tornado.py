@@ -1,0 +1,80 @@
+"""Tornado: by how much each parameter of the machine changes the time of one configuration."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from sweep.cells.selection import Selection
+from sweep.cells.source import Source
+from sweep.plots.bars import draw_bars, make_keys, write_totals
+from sweep.plots.figures import add_legend, styled
+from sweep.plots.looks import BLUE, ORANGE
+from sweep.plots.slices import expect_any, expect_single, open_slice, write_axis, write_title
+from sweep.questions.sensitivity import list_sensitivities
+
+MOST_BARS = 12
+LEAST = 0.001  # of an elasticity that is drawn
+
+
+@dataclass(frozen=True)
+class Slope:
+    """The elasticity d log T / d log x of a parameter; effect: of the upgrade that was tried."""
+
+    name: str
+    elasticity: float
+    effect: str = ""
+
+
+@dataclass(frozen=True)
+class Tornado:
+    """Slopes, the steepest first. thin: parameters whose elasticity is too small to be drawn."""
+
+    title: str
+    slopes: tuple[Slope, ...]
+    thin: tuple[str, ...] = ()
+
+
+def describe_tornado(source: Source, selection: Selection | None = None) -> Tornado:
+    """Find the elasticities of one configuration's time.
+
+    InputError: an axis has several values. NothingFeasibleError: the configuration is forbidden.
+    """
+    cells = open_slice(source, selection)
+    expect_single(cells, ())
+    rows = list_sensitivities(source, selection)
+    expect_any(rows, "no allowed configuration; why: paradl explain")
+    rows = sorted(rows, key=lambda row: -abs(row["elasticity"]))
+    shown = [row for row in rows if abs(row["elasticity"]) >= LEAST][:MOST_BARS]
+    slopes = (
+        Slope(
+            write_axis(row["parameter"]),
+            row["elasticity"],
+            "" if row["change"] is None else f"{row['upgrade']}: {row['change']:+.1%}",
+        )
+        for row in shown
+    )
+    thin = tuple(write_axis(row["parameter"]) for row in rows[len(shown) :])
+    return Tornado(write_title(cells), tuple(slopes), thin)
+
+
+MORE, LESS = "more is better", "less is better"
+LOOKS = {MORE: {"facecolor": BLUE}, LESS: {"facecolor": ORANGE, "hatch": "//"}}
+
+
+@styled
+def draw_tornado(tornado: Tornado) -> Figure:
+    """Draw a bar for each parameter, and on the right what its upgrade would change."""
+    values = np.array([slope.elasticity for slope in tornado.slopes])
+    parts = {MORE: np.minimum(values, 0), LESS: np.maximum(values, 0)}
+    parts = {name: sizes for name, sizes in parts.items() if sizes.any()}
+    title = f"sensitivity of the time of an epoch: {tornado.title}"
+    note = "elasticity: % of time for 1 % more of a parameter; right: time if halved or doubled"
+    if tornado.thin:
+        note += f"; less than {LEAST:g}: {len(tornado.thin)} parameters"
+    names = [slope.name for slope in tornado.slopes]
+    figure, axes = draw_bars(title, note, names, parts, LOOKS, ("elasticity", ""))
+    axes.axvline(0, color="grey", linewidth=0.6, zorder=0)
+    write_totals(axes, [slope.effect for slope in tornado.slopes])
+    add_legend(figure, make_keys(parts, LOOKS))
+    return figure

@@ -1,0 +1,61 @@
+"""Passes of pipelines: in the papers' order, and as long as the kernels' formula of bubbles."""
+
+from itertools import pairwise
+
+import pytest
+
+from kernels.layouts.schedules import SCHEDULES
+from sweep.plots.passes import BACKWARD, FORWARD, WEIGHTS, Pipeline, list_passes
+
+PIPELINES = [
+    ("gpipe", 4, 8, 1),
+    ("1f1b", 4, 8, 1),
+    ("1f1b", 8, 8, 1),
+    ("1f1b", 4, 2, 1),
+    ("1f1b", 4, 8, 2),
+    ("1f1b", 2, 16, 5),
+    ("zb1p", 4, 8, 1),
+    ("zb1p", 8, 32, 1),
+]
+
+
+@pytest.mark.parametrize(("schedule", "stages", "number", "chunks"), PIPELINES)
+def test_the_last_pass_ends_as_the_formula_says(schedule, stages, number, chunks):
+    passes = [*list_passes(Pipeline(schedule, stages, number, 1.0, 2.0, chunks, stages))]
+    bubble = 1 / chunks if chunks > 1 else SCHEDULES[schedule].bubble
+    assert max(each.end for each in passes) == pytest.approx(3 * (number + bubble * (stages - 1)))
+
+
+@pytest.mark.parametrize(("schedule", "stages", "number", "chunks"), PIPELINES)
+def test_passes_wait_for_each_other(schedule, stages, number, chunks):
+    passes = [*list_passes(Pipeline(schedule, stages, number, 1.0, 2.0, chunks, stages))]
+    kinds = 3 if schedule == "zb1p" else 2
+    assert len(passes) == kinds * stages * number * chunks
+    for stage in range(stages):
+        mine = [each for each in passes if each.stage == stage]
+        assert all(after.start >= before.end for before, after in pairwise(mine))
+    ends = {
+        (each.kind, each.chunk * stages + each.stage, each.micro_batch): each.end for each in passes
+    }
+    for kind, part, _, micro_batch, start in (
+        (each.kind, each.chunk * stages + each.stage, 0, each.micro_batch, each.start)
+        for each in passes
+    ):
+        before = {
+            FORWARD: (FORWARD, part - 1, micro_batch),
+            BACKWARD: (BACKWARD, part + 1, micro_batch),
+            WEIGHTS: (BACKWARD, part, micro_batch),
+        }[kind]
+        assert start >= ends.get(before, 0.0)
+        assert kind == FORWARD or start >= ends[FORWARD, part, micro_batch]
+
+
+def test_a_stage_keeps_no_more_than_its_schedule():
+    """1F1B: of p - i micro-batches at most (Narayanan et al. 2019)."""
+    for stage in range(4):
+        kept = most = 0
+        for each in list_passes(Pipeline("1f1b", 4, 8, 1.0, 2.0)):
+            if each.stage == stage:
+                kept += 1 if each.kind == FORWARD else -1
+                most = max(most, kept)
+        assert most == 4 - stage

@@ -1,0 +1,59 @@
+"""The tornado has the elasticities of `sensitivity`, the steepest first."""
+
+from typing import Any
+
+import pytest
+
+import sweep
+from grids.reading.errors import InputError
+from sweep.errors import NothingFeasibleError
+from sweep.plots.tornado import (
+    LESS,
+    MORE,
+    MOST_BARS,
+    Slope,
+    Tornado,
+    describe_tornado,
+    draw_tornado,
+)
+
+# What figures are made of is typed too widely to be asked about.
+draw: Any = draw_tornado
+
+
+def test_bars_are_the_elasticities(machine_url):
+    chosen: dict[str, Any] = {"pe": 4}
+    rows = sweep.sensitivity(machine_url, chosen).to_dict("records")
+    tornado = describe_tornado(machine_url, chosen)
+    steepest = sorted((abs(row["elasticity"]) for row in rows), reverse=True)
+    drawn = [abs(slope.elasticity) for slope in tornado.slopes]
+    assert drawn == pytest.approx(steepest[: len(drawn)])
+    assert len(tornado.slopes) + len(tornado.thin) == len(rows)
+    bars = [bar for bar in draw(tornado).axes[0].patches if bar.get_width()]
+    widths = {round(bar.get_y() + 0.35): bar.get_width() for bar in bars}
+    assert [widths[n] for n in range(len(drawn))] == pytest.approx(
+        [slope.elasticity for slope in tornado.slopes]
+    )
+
+
+def test_one_configuration_alone(mixed, machine_url):
+    with pytest.raises(InputError, match="pe"):
+        describe_tornado(machine_url)
+    place = {"model": "alexnet", "inter_bandwidth": "1 GB/s", "batch": 8}
+    with pytest.raises(NothingFeasibleError):
+        describe_tornado(mixed, place | {"strategy": "serial", "pe": 8})
+
+
+@pytest.mark.parametrize("size", ["paper", "page", "slide"])
+@pytest.mark.parametrize("count", [1, 4, MOST_BARS])
+def test_texts_are_legible(count, size, expect_legible):
+    slopes = [
+        Slope(f"bandwidth of memory {n}", (-1) ** n / (n + 1), "doubled: -41.3%")
+        for n in range(count)
+    ]
+    figure = draw(Tornado("vgg16, imagenet, data on abci, p = 64, b = 32", tuple(slopes)), size)
+    texts = expect_legible(figure)
+    assert {slope.name for slope in slopes} <= {*texts}
+    keys = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert keys == ([LESS] if count == 1 else [MORE, LESS])
+    assert figure.axes[0].get_xlabel() == "elasticity"
