@@ -22,7 +22,7 @@ from grids.entries.entry import define_once
 from grids.entries.oracles import add_former_choices
 from grids.entries.parameters import PARAMETERS
 from grids.entries.quantity import Parameter
-from grids.entries.strategies import Strategy
+from grids.entries.strategies import Strategy, parse_strategy
 from grids.entries.systems import System
 from grids.inputs.draws import DRAWS
 from grids.library import Model
@@ -53,6 +53,9 @@ if TYPE_CHECKING:
     from kernels.options import Options
 
 LABELS = ("model", "dataset", "system", "strategy")
+
+# A transformer on one PE, at its fastest micro-batch.
+ALONE = "data:micro=best,recompute=none,sequence=off,zero=0"
 
 Built = TypeVar("Built")
 Index = tuple[int, int, int, int]  # a position along each labelled dimension
@@ -193,6 +196,13 @@ class Grid:
     def parameters(self) -> dict[str, Parameter]:
         """Everything that may be an axis of this grid: the oracle's parameters, and rows."""
         return PARAMETERS | {name: rows.describe(name) for name, rows in self.rows.items()}
+
+    @property
+    def alone(self) -> Strategy:
+        """The strategy of one PE, whose time is what speedups and efficiencies divide by."""
+        # Rates of layouts differ from those of other strategies, so they need one of their own.
+        laid = all(strategy.laid for strategy in self.strategies)
+        return parse_strategy(ALONE) if laid else Strategy("serial")
 
     @property
     def dims(self) -> tuple[str, ...]:

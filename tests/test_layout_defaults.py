@@ -1,10 +1,13 @@
 """Transformers where no strategy is named: layouts are ranked, and nothing is ignored unsaid."""
 
+import numpy as np
 import pytest
 
 from grids.reading.errors import InputError
 from sweep.cells.design_space import SpaceValues, make_grid
+from sweep.cells.memory_cube import compute_cells
 from sweep.questions.best import rank_strategies
+from sweep.questions.predict import predict
 from sweep.samples.sample import sample
 
 PLACE = {"dataset": "pile", "system": "dgx-h100", "pe": 16, "batch": 4}
@@ -90,3 +93,17 @@ def test_samples_of_layouts_are_refused(tmp_path) -> None:
 def test_strategies_that_rest_on_different_rates_are_noted(strategies: str, mixed: bool) -> None:
     warnings = make_grid(SpaceValues("llama2_7b", strategy=strategies, **PLACE)).warnings
     assert any("data:micro=1" in text for text in warnings) == mixed
+
+
+def test_efficiency_of_layouts_divides_by_a_layout_of_one_pe() -> None:
+    values = {"model": "llama2_7b", "dataset": "pile", "system": "dgx-h100", "batch": 2}
+    grid = make_grid(SpaceValues(**values, strategy="data:micro=best,recompute=blocks", pe="1,8"))
+    cube = compute_cells(grid)
+    alone = predict("llama2_7b", "data:micro=best", 1, 2, dataset="pile", system="dgx-h100")
+    times = cube.paradl.epoch_time.values.squeeze()
+    efficiency = cube.paradl.efficiency.values.squeeze()
+    np.testing.assert_allclose(
+        efficiency, alone["epoch_time"] / times / np.array([1, 8]), rtol=1e-6
+    )
+    # Recomputation is what one PE does without.
+    assert 0.7 < efficiency[0] < 1

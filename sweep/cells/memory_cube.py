@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grids.entries.strategies import Strategy
 from grids.entries.systems import System
 from grids.grid import LABELS, Grid
 from grids.reading.errors import InputError
@@ -98,7 +97,7 @@ def compute_part(grid: Grid) -> Part:
 def _compute_arrays(grid: Grid) -> Arrays:
     """Compute every output for all cells, and the time on one PE. InputError: too many cells."""
     from sweep.engine.compile_cache import keep_programs
-    from sweep.engine.evaluation import evaluate
+    from sweep.engine.evaluation import evaluate, time_alone
 
     if prod(grid.shape) > MOST_CELLS:
         raise InputError(
@@ -113,14 +112,10 @@ def _compute_arrays(grid: Grid) -> Arrays:
     }
     sizes = zip(grid.dims, shape, strict=True)
     serial = np.full([size for dim, size in sizes if dim not in NOT_SERIAL], np.nan, np.float32)
-    one = grid.axes | {"pe": np.ones(1)}
     for model, dataset, system in product(*map(range, shape[: len(LABELS) - 1])):
         if grid.table(model, dataset) is None:
             continue
-        # evaluate replaces the strategy of the index by "serial".
-        alone = evaluate(grid, (model, dataset, system, 0), one, ("comp_time",), Strategy("serial"))
-        assert alone is not None  # the samples fit
-        serial[model, dataset, system] = alone["comp_time"][0]
+        serial[model, dataset, system] = time_alone(grid, (model, dataset, system, 0), grid.axes)
     # One block at a time: the kernels answer in double precision, the arrays take half of that.
     plan = plan_cube(grid)
     for region in map(plan.find_region, range(plan.blocks)):

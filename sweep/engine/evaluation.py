@@ -39,6 +39,18 @@ def evaluate(
     return {name: np.asarray(value) for name, value in values.items()}
 
 
+def time_alone(grid: Grid, index: Index, axes: Mapping[str, Floats]) -> NDArray[Any]:
+    """Seconds of an epoch on one PE [numeric dims but pe] of an index, whatever its strategy.
+
+    The samples have to fit the model.
+    """
+    one = {**axes, "pe": np.ones(1)}
+    outputs = evaluate(grid, index, one, ("comp_time", "comm_time"), grid.alone)
+    assert outputs is not None
+    # Even one PE's layout waits between iterations, which counts as communication.
+    return np.asarray((outputs["comp_time"] + outputs["comm_time"])[0])
+
+
 def fill(
     buffers: Buffers,
     place: int,

@@ -10,12 +10,11 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.entries.strategies import Strategy
 from grids.grid import LABELS, Grid
 from grids.models.layers import Floats
 from sweep.cube.layout import NOT_SERIAL
 from sweep.cube.plan import Plan, Region
-from sweep.engine.evaluation import evaluate
+from sweep.engine.evaluation import time_alone
 
 Times = NDArray[np.float32]
 
@@ -45,16 +44,11 @@ class SerialTimes:
 
 
 def _time_serial(grid: Grid, axes: Mapping[str, Floats], region: Region) -> Times:
-    one = {**axes, "pe": np.ones(1)}
     model, dataset, systems, _ = region[: len(LABELS)]
     others = [values.size for name, values in axes.items() if name != "pe"]
     times = np.empty((systems.stop - systems.start, *others), np.float32)
     for n, system in enumerate(range(systems.start, systems.stop)):
-        # Strategy 0 only fills the index: `evaluate` is given the serial one.
-        index = (model.start, dataset.start, system, 0)
-        outputs = evaluate(grid, index, one, ("comp_time",), Strategy("serial"))
-        assert outputs is not None
-        times[n] = outputs["comp_time"][0]
+        times[n] = time_alone(grid, (model.start, dataset.start, system, 0), axes)
     return times
 
 

@@ -135,20 +135,19 @@ class Scaling:
     cell: Cell
     name: str
 
-    def build(self, values: Floats, strategy: Strategy | None = None) -> Case:
-        """The case with each value of the parameter; of one PE alone with a serial strategy."""
-        alone = {} if strategy is None else {"pe": 1.0}
-        return self.space.build_case(
-            self.index, {**self.cell, self.name: values, **alone}, strategy
-        )
+    def build(self, values: Floats, alone: bool = False) -> Case:
+        """The case with each value of the parameter; alone: of one PE."""
+        pe = {"pe": 1.0} if alone else {}
+        strategy = self.space.grid.alone if alone else None
+        return self.space.build_case(self.index, {**self.cell, self.name: values, **pe}, strategy)
 
-    def answer(self, values: Floats, strategy: Strategy | None = None) -> Answer:
+    def answer(self, values: Floats, alone: bool = False) -> Answer:
         """The oracle's answer with each value."""
-        return answer_expected(self.build(values, strategy))
+        return answer_expected(self.build(values, alone))
 
     def find_efficiencies(self, values: Floats) -> Floats:
         """The parallel efficiency with each value."""
-        answers = self.answer(values, Strategy("serial")), self.answer(values)
+        answers = self.answer(values, alone=True), self.answer(values)
         serial, parallel = (
             np.broadcast_to(np.ravel(answer.compute + answer.communication), values.shape)
             for answer in answers
@@ -209,7 +208,7 @@ def _explain_never(scaling: Scaling, values: Floats, best: float) -> str:
 def find_need_ranges(build: Callable[..., Case], values: Floats, goal: float, pe: float) -> Row:
     """Find the RANGES over draws of uncertain parameters; empty for Table III.
 
-    build: makes the case for values of the parameter, and for another strategy if given. values:
+    build: makes the case for values of the parameter, or that of one PE. values:
     from the worst to the best. pe: PEs of the cell.
     """
     if build(values[:1]).uncertainty is None:
@@ -234,7 +233,7 @@ def find_need_ranges(build: Callable[..., Case], values: Floats, goal: float, pe
 
 def _draw_efficiencies(build: Callable[..., Case], values: Floats, pe: float) -> Floats:
     """Parallel efficiency [value, draw]."""
-    parallel, serial = draw_times(build(values)), draw_times(build(values, Strategy("serial")))
+    parallel, serial = draw_times(build(values)), draw_times(build(values, alone=True))
     shape = (values.size, parallel.shape[-1])
     serial, parallel = (
         np.broadcast_to(times.reshape(-1, times.shape[-1]), shape) for times in (serial, parallel)
