@@ -233,8 +233,10 @@ def _describe_basis(reader: "Reader", space: Space) -> dict[str, str]:
 
 
 def _describe_calibration(grid: Grid, system: System) -> str:
-    """Name the calibration of a system, and how well it predicts runs that it was not fitted to."""
+    """Name the calibration of a system."""
     calibration = grid.calibrations.get(system.name)
     if calibration is None:
         return f"{system.name}: none, so intervals are those of any machine"
-    return f"{system.name}: {calibration.name}"
+    return (
+        f"{system.name}: '{calibration.name}', fitted to {len(calibration.series)} series of runs"
+    )

@@ -35,6 +35,8 @@ function readFragment() {
   }
 }
 
+// A value of a label or an axis, with its unit.
+const writeValue = (name, value) => content.texts[name]?.[content.selectors[name].indexOf(value)] ?? format(value);
 const inWords = (name) => name.replaceAll("_", " ");
 
 function makeSelectors() {
@@ -45,7 +47,7 @@ function makeSelectors() {
     label.append(content.choices.includes(name) ? `${inWords(name)} of curves` : inWords(name));
     const select = label.appendChild(document.createElement("select"));
     select.name = name;
-    for (const value of values) select.add(new Option(format(value), value, false, value === state[name]));
+    for (const value of values) select.add(new Option(writeValue(name, value), value, false, value === state[name]));
     select.addEventListener("change", () => {
       state[name] = values[select.selectedIndex];
       history.replaceState(null, "", "#" + new URLSearchParams(state));
@@ -147,7 +149,7 @@ function writeConfiguration(row) {
 
 function answer() {
   const [best] = pick({ table: "ranking", where: { feasible: true } });
-  const given = Object.keys(content.selectors).slice(3).map((name) => `${inWords(name)} ${format(state[name])}`);
+  const given = Object.keys(content.selectors).slice(3).map((name) => `${inWords(name)} ${writeValue(name, state[name])}`);
   let text = `Nothing is feasible for ${state.model} on ${state.system}.`;
   if (best) {
     const memory = best.capacity ? `, using ${brief(best.memory / 1e9)} of ${brief(best.capacity / 1e9)} GB per PE` : "";
@@ -226,7 +228,7 @@ const BREAKS = /(?<=[ :,+])/;  // names of configurations break after these
 // Break the names in the map's cells into lines that fit; the most lines of a cell.
 function writeCells(rows) {
   const width = document.getElementById("map").clientWidth - 90;
-  const letters = Math.floor(width / new Set(rows.map((row) => row.pe)).size / LETTER);
+  const letters = Math.floor((width / new Set(rows.map((row) => row.pe)).size - 4) / LETTER);
   let most = 1;
   for (const row of rows) {
     const lines = [""];
@@ -235,7 +237,7 @@ function writeCells(rows) {
       lines[lines.length - 1] += word;
     }
     // Where not even a word fits, colours must do.
-    if (lines.some((line) => line.trim().length > letters + 1)) row.cell = "";
+    if (lines.some((line) => line.trim().length > letters)) row.cell = "";
     else {
       row.cell = lines.map((line) => line.trim()).join("\n");
       most = Math.max(most, lines.length);

@@ -12,9 +12,10 @@ from typing import Any
 import yaml
 from jinja2 import Environment
 
+from grids.grid import LABELS
 from grids.reading.textfile import expect_folder, write_text
 from sweep.answers.objectives import Goal, Price
-from sweep.cells.selection import Selection
+from sweep.cells.selection import Selection, write_value
 from sweep.cells.source import Source
 from sweep.report.charts import make_charts
 from sweep.report.contents import Report, Row, collect_report
@@ -75,6 +76,11 @@ def render_page(report: Report, command: str, live: Live | None = None) -> str:
         "selectors": report.selectors,
         "choices": report.choices,
         "axes": report.axes,
+        "texts": {
+            name: [write_value(name, value) for value in values]
+            for name, values in report.selectors.items()
+            if name not in LABELS
+        },
         "charts": [asdict(chart) for chart in charts],
         "live": live and asdict(live),
         **pack_tables(report),
