@@ -22,7 +22,7 @@ class Free(LayerSettings):
     """Forward operations per sample, weights, and items in and out per sample.
 
     inputs: by default all incoming items. outputs: their number, or C x extents; by default the
-    input's sizes.
+    input's sizes. A sequence may become an image, as some attention does between its layers.
     """
 
     flops: Amount
@@ -38,13 +38,14 @@ class Free(LayerSettings):
         return Passage(x, y, counts=counts)
 
     def _find_output(self, layer: str, x: Shape, targets: int | None) -> Shape:
-        """Return the output, of the input's rank."""
+        """Return the output, of the input's rank unless a sequence becomes an image."""
         if self.outputs is None:
             return x
         if self.outputs == "targets" or isinstance(self.outputs, int):
             channels = count_outputs(layer, self.outputs, targets)
             return Shape(channels, x.flat.extents)
-        if len(self.outputs) != len(x.sizes):
+        is_folded = len(x.extents) == 1 and len(self.outputs) > len(x.sizes)
+        if len(self.outputs) != len(x.sizes) and not is_folded:
             raise InputError(
                 f"outputs: expected a number, or C and {len(x.extents)} extents, "
                 f"got {len(self.outputs)} numbers",

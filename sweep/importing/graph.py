@@ -49,6 +49,11 @@ class Tensor:
         return math.prod(self.shape) // BATCH
 
     @property
+    def parameters(self) -> int:
+        """Parameters that it is made of."""
+        return sum(size for _, size in self.weights)
+
+    @property
     def is_weight(self) -> bool:
         """True if it is the same for all samples."""
         return self.step is None

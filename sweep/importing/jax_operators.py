@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from grids.reading.errors import InputError, shorten
+from grids.reading.errors import InputError
 from sweep.importing.graph import Graph, Sizes, Tensor
 from sweep.importing.operator_steps import OperatorSteps, Site, ones, short, view
 
@@ -36,8 +36,18 @@ class JaxOperators(OperatorSteps):
         params, x, weight = site.args[0], site.live[0], site.reads[-1]
         dims = params["dimension_numbers"]
         kernel = [weight.shape[n] for n in dims.rhs_spec[2:]]
+        known = any(name in self.graph.counted for name, _ in weight.weights)
+        if len(kernel) == 1 or not weight.weights or known:
+            # Along a sequence, or with the weights of another one: only its counts.
+            taken = math.prod(kernel) * weight.shape[dims.rhs_spec[1]]
+            return self.count(
+                site, flops=2.0 * site.items * taken, weights=self.graph.take_weights([weight])
+            )
         sizes = tuple(site.shape[n] for n in (dims.out_spec[1], *dims.out_spec[2:]))
         before = [x.shape[n] for n in dims.lhs_spec[2:]]
+        image = (x.shape[dims.lhs_spec[1]], *before)
+        if x.sizes != image:
+            x = self.graph.count("copy", [x], x.shape, image, channel=dims.lhs_spec[1])
         settings: dict[str, Any] = {"filters": sizes[0], "kernel": short(kernel)}
         if any(n != 1 for n in params["lhs_dilation"]):
             stride = params["lhs_dilation"]
@@ -56,11 +66,7 @@ class JaxOperators(OperatorSteps):
         groups = params["feature_group_count"]
         if groups > 1:
             settings["groups"] = "channels" if groups == x.sizes[0] else groups
-        if x.sizes[1:] != tuple(before) or not self.enter_weights(site, settings):
-            raise InputError(
-                f"a convolution of {shorten(x.shape)} with shared weights, or of a sequence",
-                advice="describe the network by hand",
-            )
+        self.enter_weights(site, settings)
         return self.graph.add(word, settings, "conv", [x], site.shape, sizes, dims.out_spec[1])
 
     def take_dot_general(self, site: Site) -> Tensor:
@@ -78,8 +84,10 @@ class JaxOperators(OperatorSteps):
             settings = {"vocabulary": features, "shares": table}
             sizes: Sizes = (features, x.sizes[1])
             return self.graph.add("logits", settings, "logits", [x], site.shape, sizes, -1)
-        if not weight.weights or not self.enter_weights(site, settings):
-            return self.count(site, flops=2.0 * site.items * width)
+        if batched or not weight.weights or not self.enter_weights(site, settings):
+            # A matrix for each of several parts, such as experts, or one that was there before.
+            weights = self.graph.take_weights([weight])
+            return self.count(site, flops=2.0 * site.items * width, weights=weights)
         if len(x.shape) == 2 and math.prod(x.sizes) == width:
             settings["outputs"] = features
             sizes = (features, *ones(x))

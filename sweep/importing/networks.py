@@ -1,5 +1,8 @@
-"""A network by a name on the command line: an ONNX file, or a function of an installed package."""
+"""A network by a name on the command line: an ONNX file, or a function of a Python file."""
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 
@@ -30,7 +33,11 @@ def import_network(source: str, shape: str | None, name: str, allow: bool) -> Im
     from sweep.importing.torch_module import trace_torch
 
     try:
-        module = getattr(import_module(package), function)()
+        # Files of the folder, which a script's own path does not have.
+        with _search(Path.cwd()):
+            found = getattr(import_module(package.removesuffix(".py")), function)
+            is_module = hasattr(found, "state_dict") and not isinstance(found, type)
+            module = found if is_module else found()
     except Exception as error:
         reason = (str(error).splitlines() or [""])[0][:200]
         raise InputError(
@@ -38,6 +45,16 @@ def import_network(source: str, shape: str | None, name: str, allow: bool) -> Im
             advice="install it" if isinstance(error, ModuleNotFoundError) else EXAMPLE,
         ) from None
     return trace_torch(module, _read_shape(shape), name=name, allow_unknown=allow)
+
+
+@contextmanager
+def _search(folder: Path) -> Iterator[None]:
+    """Let imports find the Python files of a folder."""
+    sys.path.insert(0, str(folder))
+    try:
+        yield
+    finally:
+        sys.path.remove(str(folder))
 
 
 def _read_shape(text: str) -> list[int]:

@@ -7,7 +7,6 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-from grids.reading.errors import InputError, shorten
 from sweep.importing.graph import BATCH, Graph, Sizes, Tensor
 
 
@@ -47,10 +46,27 @@ class OperatorSteps:
         weights = [tensor for tensor in site.reads if tensor.is_weight]
         if any(name in self.graph.counted for t in weights for name, _ in t.weights):
             return self.product(site, 0)  # shared: its weights stand once
-        self.graph.take_weights(weights)
-        if len(weights) < 2:
+        matrix = max(weights, key=lambda tensor: len(tensor.shape))
+        biases = [tensor for tensor in weights if tensor is not matrix]
+        if matrix.parameters < math.prod(matrix.shape):
+            return self.product(site, 0)  # repeated, or made of constants
+        # A weight may be made of more parameters than it has items, such as a norm of its own; a
+        # bias of fewer, where keys have none: those stand in a step behind.
+        self.graph.take_weights(b for b in biases if b.parameters == math.prod(b.shape))
+        if not biases or biases[0].parameters != math.prod(biases[0].shape):
             settings["bias"] = False
-        return self.graph.add(word, settings, site.name, [x], site.shape, sizes, _channel(x, site))
+        self.graph.take_weights([matrix])
+        rest = matrix.parameters - math.prod(matrix.shape)
+        y = self.graph.add(word, settings, site.name, [x], site.shape, sizes, _channel(x, site))
+        return self.add_rest(site, y, rest)
+
+    def add_rest(self, site: Site, y: Tensor, rest: float = 0.0) -> Tensor:
+        """The tensor behind a step that has the parameters of an operator that no step has yet."""
+        rest += self.graph.take_weights(tensor for tensor in site.reads if tensor.is_weight)
+        if not rest or y.is_weight:
+            return y
+        name = f"{site.name}.parameters"
+        return self.graph.count(name, [y], y.shape, y.sizes, weights=rest, channel=y.channel)
 
     def word(self, site: Site, word: str) -> Tensor:
         """An operator of each item by itself."""
@@ -88,11 +104,6 @@ class OperatorSteps:
         """The tensor as an image of the sizes that it has here: a copy, where its step's differ."""
         if x.sizes == x.shape[1:]:
             return x
-        if len(x.sizes) != len(x.shape) - 1:
-            raise InputError(
-                f"{site.name}: an image of {shorten(x.shape[1:])} is made of a sequence",
-                advice="windows behind sequences have no step; describe the network by hand",
-            )
         return self.graph.count(f"{site.name}.copy", [x], x.shape, x.shape[1:])
 
     def fit(self, x: Tensor, site: Site, width: int) -> Tensor:

@@ -4,10 +4,13 @@ Operators are those of ATen before any decomposition, so that a batch normalisat
 are free: a tensor remembers the step that made it, and what a view makes of its shape.
 """
 
+import logging
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from importlib import import_module
+from io import StringIO
 from typing import Any
 
 from grids.models.kinds import KIND_OF_STEP
@@ -16,29 +19,44 @@ from sweep.importing.graph import BATCH, Graph, ImportedNetwork, Tensor, expect_
 from sweep.importing.operator_steps import Site, view
 from sweep.importing.torch_operators import NORMS, Operators
 
-VIEWS = {
-    *("view", "reshape", "_unsafe_view", "transpose", "t", "contiguous", "flatten", "unflatten"),
-    *("squeeze", "unsqueeze", "expand", "clone", "alias", "detach", "to", "_to_copy", "movedim"),
-    *("roll", "slice", "select", "narrow", "type_as", "lift_fresh_copy", "identity", "expand_as"),
-    *(
-        "permute",
-        "repeat",
-        "repeat_interleave",
-        "float",
-        "_assert_tensor_metadata",
-        "flip",
-        "index",
-    ),
+# Names of ATen, by what they do. Views move nothing: a framework may copy, but need not. Shapes
+# take only the shape of a tensor. Parts are views of several. Scalars go item by item, by a number
+# or alone, fused with what they follow. Traffic moves memory, and computes next to nothing.
+NAMES = """
+views: view reshape _unsafe_view view_as reshape_as transpose t contiguous flatten unflatten
+squeeze unsqueeze expand expand_as broadcast_to clone alias detach to _to_copy movedim swapaxes
+swapdims roll slice select narrow type_as lift_fresh_copy identity permute repeat
+repeat_interleave float half bfloat16 int long bool flip index unfold diagonal view_as_complex
+view_as_real real imag tril triu _assert_tensor_metadata
+
+shapes: new_zeros new_ones new_full new_empty zeros_like ones_like full_like empty_like rand_like
+randn_like
+
+parts: chunk split split_with_sizes unbind tensor_split unsafe_chunk
+
+scalars: add sub mul div rsub neg pow clamp clamp_min clamp_max sqrt rsqrt exp expm1 log log1p abs
+reciprocal sin cos tan tanh erf floor ceil round sign square softplus selu celu logsigmoid
+log_sigmoid hardshrink softshrink threshold bitwise_not logical_not eq ne lt le gt ge isnan isinf
+remainder fmod floor_divide __and__ bitwise_and where masked_fill nan_to_num
+
+traffic: upsample_bilinear2d upsample_nearest2d upsample_bicubic2d upsample_nearest1d
+upsample_nearest3d upsample_trilinear3d upsample_linear1d _upsample_nearest_exact2d grid_sampler
+grid_sampler_2d pixel_shuffle pixel_unshuffle channel_shuffle im2col col2im stack hstack vstack
+sum prod amax amin max min maximum minimum argmax argmin logsumexp linalg_vector_norm norm cumsum
+cumprod topk sort gather index_select take_along_dim index_put scatter scatter_add where
+masked_fill addcmul addcdiv lerp prelu glu max_pool1d avg_pool1d adaptive_avg_pool1d
+adaptive_max_pool2d max_pool2d_with_indices max_unpool2d one_hot outer atan2 logical_and
+logical_or bitwise_and bitwise_or eq ne lt le gt ge pow tile
+"""
+KINDS = {
+    kind.strip(): frozenset(names.split())
+    for kind, _, names in (part.partition(":") for part in NAMES.split("\n\n"))
 }
-# What takes the shape of a tensor alone.
-MADE = {"new_zeros", "new_ones", "new_full", "zeros_like", "ones_like", "full_like", "empty_like"}
-PARTS = {"chunk", "split", "split_with_sizes", "unbind", "tensor_split"}
-# By a number, or of one tensor without a word of its own: fused with what they follow.
-SCALAR = {"add", "sub", "mul", "div", "rsub", "neg", "pow", "clamp", "sqrt", "rsqrt", "exp", "abs"}
 WORDS = {
     **{word: word for word in KIND_OF_STEP if KIND_OF_STEP[word].elementwise},
     "softmax": "softmax",
     "_softmax": "softmax",
+    "log_softmax": "softmax",
 }
 
 
@@ -61,9 +79,11 @@ def trace_torch(
     module = module.eval().to("meta")
     kind = torch.float32 if len(shape) > 1 else torch.int64
     batch = torch.zeros(BATCH, *shape, device="meta", dtype=kind)
+    # Keys and values of earlier tokens are for generation; export does not know their type.
+    if getattr(getattr(module, "config", None), "use_cache", False):
+        module.config.use_cache = False
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with _silence():
             exported = torch.export.export(module, (batch,))
     except Exception as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
@@ -87,6 +107,18 @@ def trace_torch(
         allow_unknown,
         notes,
     )
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Keep PyTorch's warnings and half-traced graphs from the terminal."""
+    logging.disable()
+    try:
+        with warnings.catch_warnings(), redirect_stderr(StringIO()), redirect_stdout(StringIO()):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(logging.NOTSET)
 
 
 def _import_torch() -> Any:
@@ -137,7 +169,9 @@ class _Tracer(Operators):
         if "getitem" in target:
             parts = self.tensors[node.args[0]]
             return parts[node.args[1]] if isinstance(parts, tuple) else parts
-        kind = target.removeprefix("aten.").partition(".")[0].removesuffix("_")
+        # Operators of other libraries keep the name of theirs.
+        kind = target.rpartition(".")[0].removeprefix("aten.") or target
+        kind = kind.removesuffix("_") if not kind.startswith("_") else kind
         value = node.meta.get("val")
         if isinstance(value, list | tuple):
             shapes = [tuple(part.shape) for part in value if part is not None]
@@ -146,24 +180,31 @@ class _Tracer(Operators):
         args = [self._look_up(arg) for arg in (*node.args, *node.kwargs.values())]
         reads = [arg for arg in _flatten(args) if isinstance(arg, Tensor)]
         live = [tensor for tensor in reads if not tensor.is_weight]
-        if not live or kind in MADE or (kind in ("copy", "fill") and reads[0].is_weight):
+        if not live or kind in KINDS["shapes"] or (kind in ("copy", "fill") and reads[0].is_weight):
             merged = tuple(dict.fromkeys(pair for tensor in reads for pair in tensor.weights))
             made = tuple(Tensor(shape, weights=merged) for shape in shapes)
             return made if isinstance(value, list | tuple) else made[0]
-        if kind in PARTS:
+        if kind in KINDS["parts"]:
             return tuple(view(live[0], shape) for shape in shapes)
-        operator: Callable[..., Any] | None = getattr(self, f"take_{kind}", None)
         site = Site(kind, self._name(node, kind, reads), shapes[0], args, reads, live)
+        made = self.take(site, shapes)
+        return made if isinstance(made, tuple) else self.add_rest(site, made)
+
+    def take(self, site: Site, shapes: Sequence[Any]) -> Any:
+        """The output of an operator on activations, or several."""
+        operator: Callable[..., Any] | None = getattr(self, f"take_{site.kind}", None)
         if operator is not None:
             return operator(site)
-        if kind in NORMS:
+        if site.kind in NORMS:
             return self._normalise(site)
-        if kind in WORDS:
-            return self.word(site, WORDS[kind])
-        if kind in VIEWS or (kind in SCALAR and len(reads) == 1):
-            return view(live[0], shapes[0])
-        self.graph.unknown[kind] += math.prod(shapes[0][1:])
-        return self.count(site)
+        if site.kind in WORDS:
+            return self.word(site, WORDS[site.kind])
+        if site.kind in KINDS["views"] or (site.kind in KINDS["scalars"] and len(site.reads) == 1):
+            return view(site.live[0], site.shape)
+        if site.kind not in KINDS["traffic"]:
+            self.graph.unknown[site.kind] += math.prod(site.shape[1:])
+        y = self.count(site)
+        return y if len(shapes) == 1 else tuple(view(y, shape) for shape in shapes)
 
     def _look_up(self, arg: Any) -> Any:
         """An argument, with nodes as the tensors that they gave."""

@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from sweep.importing.graph import BATCH, Tensor
+from sweep.importing.graph import BATCH, Graph, Tensor
 from sweep.importing.operator_steps import OperatorSteps, Site, ones, short, unusual, view
 
 NORMS = {"batch_norm": "batchnorm", "layer_norm": "layernorm", "group_norm": "groupnorm"}
@@ -11,7 +11,14 @@ NORMS |= {"instance_norm": "instancenorm", "rms_norm": "rmsnorm"}
 
 
 class Operators(OperatorSteps):
-    """Steps of a graph, by operators."""
+    """Steps of a graph, by operators.
+
+    normalised: steps whose output has been divided by a statistic of it.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        super().__init__(graph)
+        self.normalised: set[str] = set()
 
     def take_conv2d(self, site: Site) -> Tensor:
         """A convolution: stride, padding, dilation, groups."""
@@ -39,17 +46,27 @@ class Operators(OperatorSteps):
         return self.weighted("transposed_conv", settings, site, x, site.shape[1:])
 
     take_conv_transpose3d = take_conv_transpose2d
+    take_conv3d = take_conv2d
+
+    def take_conv1d(self, site: Site) -> Tensor:
+        """A convolution along a sequence, or along channels: only its counts."""
+        weight = site.reads[1]
+        return self.product(site, 2.0 * site.items * math.prod(weight.shape[1:]))
 
     def take_linear(self, site: Site) -> Tensor:
         """A matrix: for all items, for each position, or for each place of an image."""
-        x, (features, width) = site.live[0], site.reads[1].shape
-        if not site.reads[1].is_weight:
+        if not site.reads[1].is_weight or len(site.reads[1].shape) != 2:
             return self.product(site, 0)
+        return self._multiply(site, site.live[0], site.reads[1])
+
+    def _multiply(self, site: Site, x: Tensor, matrix: Tensor) -> Tensor:
+        """A matrix of C x F items, in whichever order."""
+        features = site.shape[-1]
+        width = math.prod(matrix.shape) // features
         if len(x.shape) == 2 and math.prod(x.sizes) == width:
             return self.weighted("fc", {"outputs": features}, site, x, (features, *ones(x)))
         x = self.fit(x, site, width)
-        weight = site.reads[1].weights
-        table = self.tables.get(weight[0][0]) if weight else None
+        table = self.tables.get(matrix.weights[0][0]) if matrix.weights else None
         if table and len(x.sizes) == 2 and len(site.reads) == 2:
             settings = {"vocabulary": features, "shares": table}
             sizes = (features, x.sizes[1])
@@ -61,16 +78,17 @@ class Operators(OperatorSteps):
 
     def take_addmm(self, site: Site) -> Tensor:
         """bias + x w."""
-        x = site.live[0]
-        features = site.shape[1]
-        return self.weighted("fc", {"outputs": features}, site, x, (features, *ones(x)))
+        bias, x, matrix = site.reads[:3]
+        if bias.is_weight and matrix.is_weight and not x.is_weight:
+            return self._multiply(site, x, matrix)
+        return self.product(site, 0)
 
     def _normalise(self, site: Site) -> Tensor:
         """A normalisation with a scale and a shift a channel, or with none."""
         x = site.live[0]
         weights = self.graph.take_weights(t for t in site.reads if t.is_weight)
-        channels = x.shape[x.channel if site.kind != "layer_norm" else -1]
-        fits = site.kind in ("batch_norm", "group_norm", "instance_norm") or channels == x.sizes[0]
+        by_channel = site.kind in ("batch_norm", "group_norm", "instance_norm")
+        fits = x.shape[1 if by_channel else -1] == x.sizes[0]
         per = 1 if site.kind == "rms_norm" else 2
         if not fits or weights != per * x.sizes[0]:
             return self.count(site, weights=weights)
@@ -89,10 +107,14 @@ class Operators(OperatorSteps):
         kernel, stride, padding, _, ceil = site.fill(1, None, [], [0], [1], False)
         return self._pool("maxpool", site, x, kernel, stride, padding, ceil)
 
+    take_max_pool3d = take_max_pool2d
+
     def take_avg_pool2d(self, site: Site) -> Tensor:
         x = self.fit_image(site.live[0], site)
         kernel, stride, padding, ceil = site.fill(1, None, [], [0], False)[:4]
         return self._pool("avgpool", site, x, kernel, stride, padding, ceil)
+
+    take_avg_pool3d = take_avg_pool2d
 
     def _pool(
         self, word: str, site: Site, x: Tensor, kernel: Any, stride: Any, padding: Any, ceil: Any
@@ -115,14 +137,33 @@ class Operators(OperatorSteps):
     take_adaptive_avg_pool3d = take_adaptive_avg_pool2d
 
     def take_mean(self, site: Site) -> Tensor:
-        """The mean of all places of an image; of positions, traffic."""
+        """The mean of all places of an image; of its own features, a statistic; else traffic."""
         x = site.live[0]
+        if self._is_statistic(site):
+            return view(x, site.shape)
         if len(x.sizes) > 2 and site.items == x.sizes[0]:
             sizes = (x.sizes[0], *ones(x))
             return self.graph.add(
                 "adaptive_avgpool", {"extent": 1}, site.name, [x], site.shape, sizes
             )
         return self.count(site)
+
+    def _is_statistic(self, site: Site) -> bool:
+        """True if features alone are reduced, as a written-out normalisation does."""
+        x = site.live[0]
+        at = 2 if "norm" in site.kind else 1  # behind the order of a norm
+        dims = site.args[at] if len(site.args) > at else None
+        dims = dims if isinstance(dims, list | tuple) else [dims]
+        if len(dims) != 1 or not isinstance(dims[0], int):
+            return False
+        last = len(x.shape) - 1
+        return dims[0] % len(x.shape) == last == x.channel % len(x.shape)
+
+    def take_var(self, site: Site) -> Tensor:
+        """A statistic of features, or traffic."""
+        return view(site.live[0], site.shape) if self._is_statistic(site) else self.count(site)
+
+    take_std = take_linalg_vector_norm = take_norm = take_var
 
     def take_embedding(self, site: Site) -> Tensor:
         table = site.reads[0]
@@ -174,12 +215,22 @@ class Operators(OperatorSteps):
             x = site.live[0]
             if not weights:
                 return view(x, site.shape)
-            if word == "residual" and len(x.sizes) == 2 and weights == math.prod(x.sizes):
-                return self.graph.add(
-                    "positions", {}, site.name, [x], site.shape, x.sizes, x.channel
-                )
+            if len(x.sizes) == 2 and word == "residual" and weights % x.sizes[0] == 0:
+                length = weights // x.sizes[0]  # of a table, of which a sample may use a part
+                settings = {} if length == x.sizes[1] else {"length": length}
+                if length >= x.sizes[1]:
+                    return self.graph.add(
+                        "positions", settings, site.name, [x], site.shape, x.sizes, x.channel
+                    )
+            if word == "multiply" and weights == x.sizes[0] and x.step in self.normalised:
+                return self.graph.add("rmsnorm", {}, site.name, [x], site.shape, x.sizes, x.channel)
             return self.count(site, weights=weights)
         one, other = site.live[:2]
+        if one.step == other.step and 1 in (one.shape[-1], other.shape[-1]):
+            # By a statistic of its own: a normalisation that is written out.
+            x = max(one, other, key=lambda tensor: tensor.items)
+            self.normalised.add(str(x.step))
+            return view(x, site.shape)
         same = one.sizes == other.sizes
         gate = len(one.sizes) == len(other.sizes) and all(
             a == b or 1 in (a, b) for a, b in zip(one.sizes, other.sizes, strict=True)
@@ -193,7 +244,7 @@ class Operators(OperatorSteps):
         """Softmax of queries times keys, times values, as a product of both."""
         queries, keys, values = site.live[:3]
         flops = 4 * queries.items * keys.shape[-2]
-        if len(queries.shape) != 4 or len(site.live) > 3 or len(queries.sizes) != 2:
+        if len(queries.shape) != 4 or any(len(tensor.sizes) != 2 for tensor in site.live):
             return self.product(site, flops)
         heads = queries.shape[1] if queries.shape[0] == BATCH else 0
         parts = [queries, keys, values]
@@ -216,4 +267,49 @@ class Operators(OperatorSteps):
     def take_matmul(self, site: Site) -> Tensor:
         return self.product(site, 0)
 
-    take_mm = take_bmm = take_baddbmm = take_matmul
+    take_bmm = take_baddbmm = take_matmul
+
+    def take_mm(self, site: Site) -> Tensor:
+        """x w, or the product of two tensors."""
+        x, matrix = site.reads[:2]
+        if matrix.is_weight and not x.is_weight and len(matrix.shape) == 2:
+            return self._multiply(site, x, matrix)
+        return self.product(site, 0)
+
+    def take_einsum(self, site: Site) -> Tensor:
+        """A sum of products: a multiply-accumulate for each combination of its letters."""
+        letters = str(site.args[0]).replace(" ", "").partition("->")[0].split(",")
+        if len(letters) != len(site.reads) or "." in site.args[0]:
+            self.graph.unknown["einsum"] += site.items
+            return self.count(site)
+        sizes: dict[str, int] = {}
+        for text, tensor in zip(letters, site.reads, strict=True):
+            sizes |= zip(text, tensor.shape, strict=True)
+        return self.product(site, 2.0 * math.prod(sizes.values()) / BATCH)
+
+    def take_lstm(self, site: Site) -> Any:
+        """A recurrent layer: states of all positions, and the last ones."""
+        weights = [tensor for tensor in site.reads if tensor.is_weight and tensor.weights]
+        biases, layers, _, _, both = site.args[3:8]
+        x = site.live[0]
+        hidden = weights[0].shape[0] // 4
+        settings = {"hidden": hidden, "layers": layers, "bidirectional": both}
+        settings |= {"biases": 2 if biases else 0}
+        projected = site.shape[-1] // (1 + both)
+        if projected != hidden:
+            settings["projection"] = projected
+        x = self.fit(x, site, x.shape[-1])
+        self.graph.take_weights(weights)
+        sizes = (site.shape[-1], x.sizes[1])
+        y = self.graph.add("lstm", settings, site.name, [x], site.shape, sizes, -1)
+        return y, y, y
+
+    def take_gru(self, site: Site) -> Any:
+        """Another recurrent layer: each matrix once for each position."""
+        matrices = [tensor for tensor in site.reads if tensor.is_weight and len(tensor.shape) == 2]
+        positions = math.prod(site.live[0].shape[:2]) // BATCH
+        flops = 2.0 * positions * sum(math.prod(tensor.shape) for tensor in matrices)
+        y = self.product(site, flops)
+        return y, y
+
+    take_rnn_tanh = take_rnn_relu = take_gru

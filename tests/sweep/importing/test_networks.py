@@ -19,7 +19,8 @@ from grids.reading.errors import InputError
 from sweep.importing.graph import Graph, finish
 from sweep.importing.networks import import_network
 
-needs_torch = pytest.mark.skipif(
+needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
+needs_torchvision = pytest.mark.skipif(
     find_spec("torchvision") is None, reason="torch and torchvision are not installed"
 )
 needs_onnx = pytest.mark.skipif(find_spec("onnx") is None, reason="the extra 'onnx' is missing")
@@ -99,7 +100,7 @@ def count_macs(name):
     return counter.get_total_flops() / 2, sum(value.numel() for value in module.parameters())
 
 
-@needs_torch
+@needs_torchvision
 @pytest.mark.parametrize("name", ["resnet18", "squeezenet1_1", "mobilenet_v2", "vit_b_16"])
 def test_parameters_and_operations_are_those_of_the_module(name):
     network = import_torchvision(name)
@@ -108,7 +109,7 @@ def test_parameters_and_operations_are_those_of_the_module(name):
     assert network.table.macs == pytest.approx(macs, rel=0.01)
 
 
-@needs_torch
+@needs_torchvision
 @pytest.mark.parametrize("name", ["mobilenet_v2", "vit_b_16"])
 def test_layers_are_those_of_the_catalogue(name):
     imported = import_torchvision(name).table
