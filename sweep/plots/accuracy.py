@@ -97,7 +97,7 @@ def _scale_ratios(axes: Axes) -> None:
 def _make_keys(runs: Sequence[Row], looks: Mapping[str, Look]) -> list[Artist]:
     drawn = {row["strategy"] for row in runs}
     keys: list[Artist] = [
-        Line2D([], [], label=name, **look.line | {"linestyle": ""})
+        Line2D([], [], label=look.name, **look.line | {"linestyle": ""})
         for name, look in looks.items()
         if name in drawn
     ]

@@ -103,7 +103,7 @@ def draw_front(front: Front) -> Figure:
     note = "points: configurations that no other of their strategy beats in both"
     figure, axes = make_axes(title, note, len(front.strategies) + 5)
     looks = choose_looks(front.known)
-    keys = [_draw_points(axes, looks[name], name, own) for name, own in front.strategies.items()]
+    keys = [_draw_points(axes, looks[name], own) for name, own in front.strategies.items()]
     ink = mpl.rcParams["text.color"]
     (line,) = axes.step(
         front.costs[::-1], front.times[::-1], where="post", color="grey", zorder=1, label="front"
@@ -121,7 +121,7 @@ def draw_front(front: Front) -> Figure:
     return figure
 
 
-def _draw_points(axes: Axes, look: Look, name: str, points: tuple[Floats, Floats]) -> Line2D:
+def _draw_points(axes: Axes, look: Look, points: tuple[Floats, Floats]) -> Line2D:
     times, costs = points
-    (line,) = axes.plot(costs, times, **look.line | {"linestyle": ""}, label=name)
+    (line,) = axes.plot(costs, times, **look.line | {"linestyle": ""}, label=look.name)
     return line

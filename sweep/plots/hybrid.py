@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from sweep.plots.figures import add_legend, format_tick, make_axes, scale_counts, styled, wrap_name
+from sweep.plots.figures import add_legend, format_tick, make_axes, scale_counts, styled
 from sweep.plots.looks import Look, choose_looks, draw_curve, make_hollow_key
 
 Row = Mapping[str, Any]
@@ -46,7 +46,7 @@ def _draw_line(axes: Axes, answer: Mapping[str, Any], name: str, look: Look) -> 
     )
     hollow = np.array([row["extrapolated"] for row in rows], bool)
     line = draw_curve(axes, look, pe, values, hollow, (low, high))
-    line.set_label(wrap_name(name))
+    line.set_label(look.name)
     return line
 
 

@@ -7,6 +7,7 @@ distinct under simulated protanopia, deuteranopia and tritanopia (Machado et al.
 On a dark background lightness is mirrored (L* becomes 100 - 0.86 L*), and hues stay.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import cycle
@@ -22,13 +23,14 @@ from numpy.typing import NDArray
 from grids.entries.strategies import parse_strategy
 from grids.models.layers import Floats
 from grids.reading.errors import InputError
+from sweep.plots.figures import wrap_name
 
 Dash = str | tuple[int, tuple[float, ...]]
 
 
 @dataclass(frozen=True)
 class Look:
-    """A colour, on a white and on a black background, with marker, dashes and hatch.
+    """A colour, on a white and on a black background, with marker, dashes, hatch and name.
 
     Dashes mark a strategy alone, and solid lines its hybrid with data; a hatch is denser alone.
     """
@@ -38,6 +40,7 @@ class Look:
     marker: str
     dash: Dash = "-"
     hatch: str = ""
+    name: str = ""
 
     @property
     def line(self) -> dict[str, Any]:
@@ -111,6 +114,7 @@ def choose_looks(strategies: Sequence[str]) -> dict[str, Look]:
     """
     looks: dict[str, Look] = {}
     seen: dict[str, int] = {}
+    names = shorten_names(strategies)
     further = (base for base in map(_name_base, strategies) if base not in LOOKS)
     known = LOOKS | dict(zip(dict.fromkeys(further), cycle(FURTHER), strict=False))
     for label in strategies:
@@ -123,8 +127,22 @@ def choose_looks(strategies: Sequence[str]) -> dict[str, Look]:
             marker, dash, hatch = VARIANTS[(number - 1) % len(VARIANTS)]
             colour = mix(look.colour, 0.4) if number % 2 else look.colour
             look = Look(colour, colour, marker, dash, look.hatch + hatch)
-        looks[label] = look
+        looks[label] = replace(look, name=wrap_name(names[label]))
     return looks
+
+
+def shorten_names(strategies: Sequence[str]) -> dict[str, str]:
+    """Shorten labels by what is searched, such as `group=best`, unless two became the same."""
+    short = {label: _drop_best(label) for label in strategies}
+    counts = Counter(short.values())
+    return {label: name if counts[name] == 1 else label for label, name in short.items()}
+
+
+def _drop_best(label: str) -> str:
+    """Return the label without settings that are searched, such as `group=best`."""
+    base, _, settings = label.partition(":")
+    kept = [setting for setting in settings.split(",") if setting and "=best" not in setting]
+    return ":".join([base, *([",".join(kept)] if kept else [])])
 
 
 def _name_base(label: str) -> str:

@@ -31,6 +31,7 @@ from sweep.plots.bars import (
     write_totals,
 )
 from sweep.plots.figures import add_legend, styled
+from sweep.plots.looks import shorten_names
 from sweep.plots.slices import (
     BEYOND,
     build_case,
@@ -155,7 +156,7 @@ def draw_memory(memory: MemoryBars) -> Figure:
     }
     shown, thin = split_parts(parts)
     title = f"memory of the fullest PE: {memory.title}"
-    names = [bar.name for bar in bars]
+    names = [*shorten_names([bar.name for bar in bars]).values()]
     quantity = ("memory per PE", "B")
     note = _write_note(memory, thin)
     figure, axes = draw_bars(title, note, names, shown, MEMORY_LOOKS, quantity)

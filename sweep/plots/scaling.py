@@ -211,12 +211,12 @@ def draw_scaling(scaling: ScalingCurves) -> Figure:
 
 def _draw_curve(axes: Axes, curve: ScalingCurve, look: Look) -> Line2D:
     line = draw_curve(axes, look, curve.pe, curve.values, curve.beyond, curve.band)
-    line.set_label(curve.strategy)
+    line.set_label(look.name)
     if curve.is_stopped:
         end, size = (curve.pe[-1:], curve.values[-1:]), 1.5 * line.get_markersize()
         style: Any = {"markersize": size, "mew": line.get_linewidth()}
         axes.plot(*end, "x", color=mpl.rcParams["text.color"], **style, zorder=4, clip_on=False)
-        line.set_label(f"{curve.strategy}\nto {curve.pe[-1]:,.0f}: {curve.cause}")
+        line.set_label(f"{look.name}\nto {curve.pe[-1]:,.0f}: {curve.cause}")
     return line
 
 

@@ -109,7 +109,8 @@ def describe_map(
     best_limit = np.take_along_axis(np.take_along_axis(limit, best, -1)[..., 0], fastest, 0)[0]
     feasible = np.isfinite(times).any(axis=0)
     words = np.full(feasible.shape, "", dtype=object)
-    for at in zip(*np.nonzero(feasible), strict=True) if free else ():
+    has_choices = bool(free) or any(strategy.laid for strategy in grid.strategies)
+    for at in zip(*np.nonzero(feasible & has_choices), strict=True):
         strategy = fastest[0][at]
         place = np.unravel_index(best[strategy, *at, 0], [ordered.sizes[dim] for dim in free])
         chosen = dict(zip(free, place, strict=True))
@@ -118,9 +119,9 @@ def describe_map(
     named = [*(f"each {write_axis(dim)} is another machine" for dim in (x, y) if dim in given)]
     if free:
         named.append(f"each strategy at its best {' and '.join(map(write_axis, free))}")
-        if len({*words[feasible]}) == 1:
-            named[-1] += f", everywhere {words[feasible][0]}"
-            words[:] = ""
+    if has_choices and len({*words[feasible]}) == 1:
+        named.append(f"everywhere {words[feasible][0]}")
+        words[:] = ""
     return Map(
         title=write_title(cells, shown=("strategy", x, y)),
         x=x,
@@ -207,7 +208,7 @@ def _draw_tiles(axes: Axes, shown: Map, name: str, look: Look) -> Artist:
     """Draw the cells that a strategy wins; return their legend key."""
     rows, columns = np.nonzero(shown.winners == shown.strategies.index(name))
     axes.barh(rows, 1, 1, columns - 0.5, linewidth=0.3, **look.area)
-    return Patch(label=name, linewidth=0.4, **look.area)
+    return Patch(label=look.name, linewidth=0.4, **look.area)
 
 
 LETTER = 0.62  # width of a letter, in text sizes

@@ -102,6 +102,17 @@ def test_the_style_chooses_the_colours_of_its_background():
     assert [look.colour for look in looks.values()] == [look.dark for look in LOOKS.values()]
 
 
+def test_names_leave_out_what_is_searched():
+    looks = choose_looks(["data", "data+filter:group=best", "data+pipeline:group=4,segments=best"])
+    assert [look.name for look in looks.values()] == [
+        "data",
+        "data+filter",
+        "data+pipeline:group=4",
+    ]
+    alike = choose_looks(["data+filter", "data+filter:group=best"])
+    assert [look.name for look in alike.values()] == [*alike]
+
+
 def test_what_is_no_strategy_has_a_look_of_its_own():
     looks = choose_looks(["data", "2-way", "4-way"])
     assert looks["2-way"] != looks["4-way"]
