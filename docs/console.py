@@ -1,7 +1,9 @@
 """Console blocks of a page, run anew: python docs/console.py [--check] docs/tutorial.md.
 
 A block has lines that begin with `$ `, each followed by what the command prints. The page's YAML
-block, if any, is the file `space.yaml` of the folder in which they run.
+block, if any, is the file `space.yaml` of the folder in which they run, where the repository's
+`examples` and `grids` are, too. Pictures that they draw replace those of the folder named after the
+page, in few colours.
 """
 
 import os
@@ -12,12 +14,16 @@ import tempfile
 from difflib import unified_diff
 from pathlib import Path
 
+from PIL import Image
+
 
 def run_blocks(text: str, folder: Path) -> str:
     """Return the page with the output of each command as it is now.
 
     CalledProcessError: a command failed.
     """
+    for name in ("examples", "grids"):
+        (folder / name).symlink_to(Path(__file__).parents[1] / name)
     spec = re.search(r"```yaml\n(.*?)```", text, re.S)
     if spec is not None:
         (folder / "space.yaml").write_text(spec[1])
@@ -45,6 +51,17 @@ def run_commands(block: str, folder: Path) -> list[str]:
     return lines
 
 
+COLOURS = 64  # a page's pictures stay below 60 kB
+
+
+def keep_pictures(folder: Path, page: Path) -> None:
+    """Keep the pictures of a folder beside the page, as palettes."""
+    for picture in sorted(folder.glob("*.png")):
+        with Image.open(picture) as drawn:
+            small = drawn.convert("RGB").quantize(COLOURS)
+        small.save(page.with_suffix("") / picture.name, optimize=True)
+
+
 def main() -> None:
     """Rewrite pages, or with --check fail where one is out of date."""
     check, pages = "--check" in sys.argv, [Path(name) for name in sys.argv[1:] if name != "--check"]
@@ -52,6 +69,8 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as temporary:
             before = page.read_text()
             after = run_blocks(before, Path(temporary))
+            if not check:
+                keep_pictures(Path(temporary), page)
         if check:
             sys.stdout.writelines(unified_diff(before.splitlines(True), after.splitlines(True)))
             if after != before:
