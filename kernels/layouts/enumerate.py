@@ -4,9 +4,9 @@ Rules of Megatron-LM (arguments.py, parallel_state.py) and of the papers named a
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from itertools import product
-from math import gcd, isqrt
+from dataclasses import dataclass, replace
+from math import gcd, isqrt, prod
+from typing import Self
 
 import numpy as np
 
@@ -18,38 +18,75 @@ from kernels.layouts.transformer import RECOMPUTE, Layouts, Training, Transforme
 # What chunks are tried where nobody says.
 CHUNKS = (1, 2, 4)
 DEGREES = ("tensor", "context", "pipeline")
+# Values of what a product is not given.
+DEFAULTS: Mapping[str, Sequence[int]] = {
+    **{"chunks": (1,), "micro": (1,), "recompute": (0,), "zero": (0,), "sequence": (0, 1)},
+    **{"expert": (1,), "expert_tensor": (0,), "group": (0,), "shard": (0,)},
+}
 
 
-def enumerate_layouts(
-    pes: int,
-    expert: Iterable[int] = (1,),
-    chunks: Iterable[int] = (1,),
-    micro: Iterable[int] = (1,),
-    recompute: Iterable[int] = (0,),
-    zero: Iterable[int] = (0,),
-    sequence: Iterable[int] = (0, 1),
-    expert_tensor: Iterable[int] = (0,),
-    group: Iterable[int] = (0,),
-    shard: Iterable[int] = (0,),
-    **degrees: Iterable[int],
-) -> Layouts:
+# Settings that have an axis of their own in a product: few formulas read these. All others, and
+# degrees, share the last axis. Rules bind them to each other, so that much of it falls away, and it
+# is long, as inner loops should be.
+SETTINGS = ("zero", "recompute", "expert_tensor", "group", "shard")
+SHARED = ("degrees", "chunks", "sequence", "expert", "micro")
+
+
+@dataclass(frozen=True)
+class Space:
+    """Layouts to choose from: a product of settings, or a list.
+
+    sizes: how many values each of SHARED has. most: sequences that replicas share at most; None:
+    all layouts are candidates. stated: settings of one value, which repeat nothing.
+    """
+
+    layouts: Layouts
+    sizes: tuple[int, ...]
+    most: int | None = None
+    stated: frozenset[str] = frozenset()
+
+    @classmethod
+    def from_list(cls, layouts: Layouts) -> Self:
+        """The space of the layouts of a list."""
+        return cls(layouts, (len(layouts), 1, 1, 1, 1))
+
+    def find_candidates(self, layouts: Layouts) -> Column:
+        """Which of some layouts make sense, and are none of the others again."""
+        if self.most is None:
+            return np.ones(layouts.shape, bool)
+        # Nobody asks for a larger micro-batch than a replica's part of the batch, nor for more
+        # parts of experts than there are ranks.
+        sensible = layouts.micro * layouts.data <= self.most
+        ranks = layouts.tensor * layouts.shards
+        sensible = sensible & (ranks % (layouts.etp * layouts.expert) == 0)
+        sensible = sensible & ~find_repeated(layouts, self.stated)
+        return np.broadcast_to(sensible, layouts.shape)
+
+
+def enumerate_layouts(pes: int, **lists: Iterable[int]) -> Layouts:
     """All candidates of so many PEs: tensor x context x pipeline x data, with every setting.
 
-    degrees: those of DEGREES that may have some values alone.
+    lists: values of some columns, of degrees and of settings.
     """
-    divided = np.array([*factorise(pes, 4)])
-    for column, name in enumerate(DEGREES):
-        if name in degrees:
-            divided = divided[np.isin(divided[:, column], [*degrees[name]])]
-    lists = (expert, chunks, micro, recompute, zero, sequence, expert_tensor, group, shard)
-    settings = np.array([*product(*lists)])
-    rows = (np.repeat(divided, len(settings), axis=0), np.tile(settings, (len(divided), 1)))
-    return Layouts.from_rows(np.hstack(rows))
+    return list_product(multiply(pes, lists).layouts)
 
 
 def list_candidates(
     net: Transformer, pes: int, most: int, lists: Mapping[str, Sequence[int]]
 ) -> Layouts:
+    """The candidates of `make_space` as a list."""
+    space = make_space(net, pes, most, lists)
+    return list_product(space.layouts, space.find_candidates(space.layouts))
+
+
+def list_product(layouts: Layouts, mask: Column | None = None) -> Layouts:
+    """The list of a product's layouts, as far as a mask has them, in the order of their columns."""
+    numbers = np.arange(prod(layouts.shape)) if mask is None else np.flatnonzero(mask)
+    listed = layouts.list_rows(numbers)
+    return listed.select(np.lexsort(listed.to_rows().T[::-1]))
+
+
+def make_space(net: Transformer, pes: int, most: int, lists: Mapping[str, Sequence[int]]) -> Space:
     """The layouts of so many PEs that make sense, none of which is another one again.
 
     most: sequences that replicas share at most. lists: the values of some columns, in the place of
@@ -64,15 +101,29 @@ def list_candidates(
         "expert_tensor": (0, 1) if net.experts else (0,),
         **lists,
     }
-    layouts = enumerate_layouts(pes, **usual)
-    # Nobody asks for a larger micro-batch than a replica's part of the batch, nor for more parts of
-    # experts than there are ranks.
-    sensible = layouts.micro * layouts.data <= most
-    sensible &= layouts.tensor * layouts.shards % (layouts.etp * layouts.expert) == 0
+    space = multiply(pes, usual)
     # One chunk a stage has no groups.
-    layouts = replace(layouts, group=np.where(layouts.chunks > 1, layouts.group, 0))
-    stated = {name for name, values in lists.items() if len(values) == 1}
-    return layouts.select(sensible & ~find_repeated(layouts, stated))
+    group = np.where(space.layouts.chunks > 1, space.layouts.group, 0)
+    stated = frozenset(name for name, values in lists.items() if len(values) == 1)
+    layouts = replace(space.layouts, group=group)
+    return replace(space, layouts=layouts, most=most, stated=stated)
+
+
+def multiply(pes: int, lists: Mapping[str, Iterable[int]]) -> Space:
+    """The product of degrees and settings on so many PEs; DEFAULTS: of what is not given."""
+    values = {name: [*lists.get(name, default)] for name, default in DEFAULTS.items()}
+    degrees = np.array([*factorise(pes, 4)])
+    for column, name in enumerate(DEGREES):
+        if name in lists:
+            degrees = degrees[np.isin(degrees[:, column], [*lists[name]])]
+    # Pipelines of as many stages are neighbours: a part of the product has few other stages.
+    degrees = degrees[np.argsort(degrees[:, DEGREES.index("pipeline")], kind="stable")]
+    sizes = (len(degrees), *(len(values[name]) for name in SHARED[1:]))
+    *settings, number = np.ix_(*(values[name] for name in SETTINGS), np.arange(prod(sizes)))
+    row, *at = np.unravel_index(number, sizes)
+    columns = dict(zip((*DEGREES, "data"), (each[row] for each in degrees.T), strict=True))
+    columns |= {name: np.array(values[name])[n] for name, n in zip(SHARED[1:], at, strict=True)}
+    return Space(Layouts(**columns, **dict(zip(SETTINGS, settings, strict=True))), sizes)
 
 
 def factorise(number: int, parts: int) -> Iterator[tuple[int, ...]]:

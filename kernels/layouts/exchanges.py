@@ -6,16 +6,18 @@ Rajbhandari et al. 2020 (ZeRO): gradients and weights. From the inside out a nod
 context, data, pipeline; experts have etp, e and replicas of the same PEs. Seconds [layouts].
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from kernels.layouts.columns import Column
+from kernels.layouts.columns import Column, find_distinct
 from kernels.layouts.parameters import Parameters
 from kernels.layouts.transformer import RECOMPUTE, Block, Layouts, Training, Transformer
 from kernels.machine.library_collectives import (
+    Cost,
     Costs,
     gather_costs,
     reduce_costs,
@@ -114,7 +116,7 @@ class Exchanges:
         ranks = layouts.context * layouts.data
         costs = [self._cost_states(ranks, layouts.tensor, layouts.shards)]
         if self.net.experts:
-            replicas = layouts.tensor * ranks / inside
+            replicas = layouts.tensor * ranks // inside
             costs.append(self._cost_states(replicas, inside, layouts.expert_shards))
         return costs
 
@@ -124,7 +126,7 @@ class Exchanges:
             shards,
             self._cost_gather(shards, stride),
             self._cost_scatter(shards, stride),
-            self._cost_reduce(degree / shards, stride * shards),
+            self._cost_reduce(degree // shards, stride * shards),
             self._cost_reduce(degree, stride),
         )
 
@@ -160,22 +162,25 @@ class Exchanges:
 
     def _cost_gather(self, degree: Column, stride: Column | int) -> Costs:
         network = self._find_network("all_gather", "reduce_scatter")
-        return gather_costs(network, self._ring(degree, stride), "auto")
+        return self._cost(lambda ring: gather_costs(network, ring, "auto"), degree, stride)
 
     def _cost_scatter(self, degree: Column, stride: Column | int) -> Costs:
         """As an all-gather, unless it was measured by itself."""
         if "reduce_scatter" not in (self.network.measured or {}):
             return self._cost_gather(degree, stride)
-        return gather_costs(self.network, self._ring(degree, stride), "auto", "reduce_scatter")
+        return self._cost(
+            lambda ring: gather_costs(self.network, ring, "auto", "reduce_scatter"), degree, stride
+        )
 
     def _cost_reduce(self, degree: Column, stride: Column | int) -> Costs:
         network = self._find_network("all_reduce")
-        return reduce_costs(network, self._ring(degree, stride), "auto")
+        return self._cost(lambda ring: reduce_costs(network, ring, "auto"), degree, stride)
 
     def send(self, degree: Column, stride: Column, m: Column) -> Column:
         """m bytes to the next PE of a ring."""
-        path = find_path(self._find_network(), self._ring(degree, stride))
-        return np.asarray(path.alpha + m * path.beta / self.rail)
+        network = self._find_network()
+        (path,) = self._cost(lambda ring: (_cost_path(network, ring),), degree, stride)
+        return np.asarray(path.startup + m * path.beta / self.rail)
 
     def exchange_all(self, degree: Column, stride: Column, m: Column, messages: int) -> Column:
         """All-to-alls of m bytes a PE: inside nodes, and between them over all of their links."""
@@ -193,5 +198,16 @@ class Exchanges:
     def _time(self, costs: Costs, m: Column) -> Column:
         return np.asarray(time_fastest(costs, m / self.rail, 1.0))
 
+    def _cost(self, find: Callable[[Ring], Costs], degree: Column, stride: Column | int) -> Costs:
+        """Costs of rings, found once for all that are alike: of a product of layouts nearly all."""
+        sizes, place = find_distinct(np.asarray(degree), np.asarray(stride), self.layouts.pes)
+        costs = find(Ring(*(size.astype(float) for size in sizes)))
+        return tuple(Cost(cost.startup[place], cost.beta[place]) for cost in costs)
+
     def _ring(self, degree: Column, stride: Column | int) -> Ring:
         return Ring(*(np.asarray(each, float) for each in (degree, stride, self.layouts.pes)))
+
+
+def _cost_path(network: Network, ring: Ring) -> Cost:
+    path = find_path(network, ring)
+    return Cost(path.alpha, path.beta)

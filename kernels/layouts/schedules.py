@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kernels.layouts.columns import Column
+from kernels.layouts.columns import Column, find_distinct
 from kernels.layouts.transformer import Layouts, Training, Transformer
 
 
@@ -60,15 +60,13 @@ def list_stages(net: Transformer, layouts: Layouts, training: Training) -> list[
     The first of those that have the same blocks and ends has the most micro-batches in flight. The
     embedding of the first stage adds parameters alone, so that it stands for others, too.
     """
-    p, v = np.broadcast_arrays(layouts.pipeline, layouts.chunks)
-    shapes, place = np.unique(np.stack([p.ravel(), v.ravel()]), axis=1, return_inverse=True)
-    columns, place = np.arange(shapes.shape[1]), place.reshape(p.shape)
-    numbers = np.arange(p.max(initial=1))[:, None]
-    stage = make_stage(net, shapes[0], shapes[1], training, numbers)
+    (p, v), place = find_distinct(layouts.pipeline, layouts.chunks)
+    columns, numbers = np.arange(len(p)), np.arange(p.max(initial=1))[:, None]
+    stage = make_stage(net, p, v, training, numbers)
     parts = np.concatenate([stage.counts, stage.last[None]])
     is_same = np.all(parts[:, :, None] == parts[:, None], axis=0)  # [stages, stages, shapes]
     is_earlier = (numbers > numbers[:, 0])[:, :, None]
-    is_new = ~np.any(is_same & is_earlier, axis=1) & (numbers < shapes[0])
+    is_new = ~np.any(is_same & is_earlier, axis=1) & (numbers < p)
     order = np.argsort(~is_new, axis=0, kind="stable")[: is_new.sum(axis=0).max(initial=1)]
     chosen = np.where(np.take_along_axis(is_new, order, axis=0), order, 0)
     return [Stage(*(each[..., number, columns][..., place] for each in stage)) for number in chosen]

@@ -1,5 +1,6 @@
 """Layers of a transformer, the columns of candidate layouts, and how they train."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import NamedTuple, Self
 
@@ -133,9 +134,24 @@ class Layouts:
         return np.stack([getattr(self, name) for name in COLUMNS], axis=1)
 
     def select(self, rows: Column) -> Self:
-        """The layouts of a mask, or of numbers of rows."""
-        columns = {name: getattr(self, name)[rows] for name in COLUMNS}
-        return type(self)(**columns, batch=None if self.batch is None else self.batch[rows])
+        """The layouts of a mask, or of numbers of rows, of a list."""
+        return self.map_columns(lambda column: column[rows])
+
+    def take(self, rows: Column | slice, axis: int) -> Self:
+        """A product with some of an axis's places."""
+        at = (*([slice(None)] * axis), rows)
+        return self.map_columns(lambda column: column if column.shape[axis] == 1 else column[at])
+
+    def list_rows(self, numbers: Column) -> Self:
+        """The list of a product's layouts of these numbers, in which the last axis runs fastest."""
+        shape = self.shape
+        at = np.unravel_index(numbers, shape)
+        return self.map_columns(lambda column: np.broadcast_to(column, shape)[at])
+
+    def map_columns(self, change: Callable[[Column], Column]) -> Self:
+        """The layouts with each column changed."""
+        columns = {name: change(getattr(self, name)) for name in COLUMNS}
+        return type(self)(**columns, batch=None if self.batch is None else change(self.batch))
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -1,0 +1,220 @@
+"""Search: the best layouts of a space, how many fit, and what stops the others.
+
+A space is looked at in blocks, by several threads: numpy runs side by side. One byte of each layout
+is kept, and the best ones; everything else is gone with its block.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import inf, prod
+from typing import NamedTuple
+
+import numpy as np
+
+from kernels.layouts.columns import Column, add, find_most
+from kernels.layouts.enumerate import Space, find_marks, find_reasons
+from kernels.layouts.memory import measure_stages
+from kernels.layouts.rates import Rates
+from kernels.layouts.schedules import list_stages
+from kernels.layouts.time import time_stages
+from kernels.layouts.transformer import COLUMNS, Layouts, Training, Transformer
+from kernels.machine.network import Network
+from kernels.namespace import use_numpy
+
+# Layouts of a block, of which a part is left to evaluate.
+BLOCK = 2**20
+# What became of a layout: no candidate, one that does not divide, is too large, or fits.
+FORBIDDEN, LARGE, FITS = 1, 2, 3
+# A score of a layout without time: first its remarks, then in how many parts it divides.
+REMARK = 2.0**32
+
+
+class Ranked(NamedTuple):
+    """A list of layouts, with what ranks them, and memory on the fullest PE [B]."""
+
+    layouts: Layouts
+    score: Column
+    memory: Column
+
+    def select(self, rows: Column) -> "Ranked":
+        """Those of numbers of rows."""
+        return Ranked(self.layouts.select(rows), self.score[rows], self.memory[rows])
+
+
+class Part(NamedTuple):
+    """What a block has: layouts that a reason forbids, and that it forbids alone; the candidate of
+    least memory; the least memory that is too much [B]; and layouts that may be among the best."""
+
+    reasons: Counter[str]
+    alone: Counter[str]
+    smallest: Ranked
+    least_large: float
+    best: Ranked
+
+
+@dataclass(frozen=True)
+class Search:
+    """A question about a space.
+
+    capacity: memory of a PE [B]. speeds: of a PE and of the network, where the fastest layouts are
+    the best ones; None: those with few remarks, then the least divided. most: layouts to find, each
+    at its best micro-batch; None: all.
+    """
+
+    net: Transformer
+    space: Space
+    training: Training
+    capacity: float
+    pes_per_node: int
+    speeds: tuple[Rates, Network] | None = None
+    most: int | None = None
+    threads: int = 2
+    # The score above which layouts are none of the best: what others have reached.
+    bar: list[float] = field(default_factory=lambda: [inf])
+
+    @cached_property
+    def outcomes(self) -> Column:
+        """What became of each layout of the space, when `run` is done [product]."""
+        return np.zeros(self.space.layouts.shape, np.uint8)
+
+    def run(self) -> Part:
+        """Look at the whole space; the best layouts stand in their order."""
+        waiting: list[Part] = []
+        with ThreadPoolExecutor(self.threads) as pool:
+            for part in pool.map(self.look_at, self._list_blocks()):
+                waiting.append(part)
+                if sum(len(one.best.layouts) for one in waiting) > 4 * self._limit:
+                    waiting = [self._join(waiting)]
+        return self._join(waiting)
+
+    @property
+    def _limit(self) -> float:
+        """So many of a block suffice: of the best layouts all micro-batches."""
+        return inf if self.most is None else self.most * self.space.sizes[-1]
+
+    def _list_blocks(self) -> Iterator[slice]:
+        *settings, length = self.space.layouts.shape
+        micro = self.space.sizes[-1]
+        step = max(BLOCK // prod(settings) // micro, 1) * micro
+        return (slice(start, min(start + step, length)) for start in range(0, max(length, 1), step))
+
+    def look_at(self, block: slice) -> Part:
+        """What a part of the last axis has; its outcomes are noted."""
+        with use_numpy():
+            axis = len(self.space.layouts.shape) - 1
+            layouts = self.space.layouts.take(block, axis)
+            candidates = self.space.find_candidates(layouts)
+            masks = find_reasons(self.net, layouts, self.training)
+            number = add(mask.astype(np.uint8) for mask in masks.values())
+            divides, alone = candidates & (number == 0), candidates & (number == 1)
+            outcomes = self.outcomes[..., block]
+            outcomes[...] = candidates
+            rows = find_rows(divides)
+            layouts, divides = layouts.take(rows, axis), divides[..., rows]
+            memory = self.measure(layouts)
+            smallest = np.min(memory, where=divides, initial=inf)
+            fits = divides & (memory <= self.capacity)
+            large = divides & ~fits
+            outcomes[..., rows] += large + 2 * fits.astype(np.uint8)
+            counted = [
+                Counter({name: np.count_nonzero(mask & of) for name, mask in masks.items()})
+                for of in (candidates, alone)
+            ]
+            return Part(
+                *counted,
+                pick(layouts, divides & (memory == smallest), memory, memory),
+                float(np.min(memory, where=large, initial=inf)),
+                self._find_best(layouts, fits, memory),
+            )
+
+    def measure(self, layouts: Layouts) -> Column:
+        """Memory on the fullest PE [B]."""
+        stages = list_stages(self.net, layouts, self.training)
+        measured = measure_stages(self.net, layouts, self.training, stages)
+        return np.broadcast_to(find_most(size for _, size in measured), layouts.shape)
+
+    def score(self, layouts: Layouts) -> Column:
+        """What ranks layouts: seconds of an iteration, or remarks and parts."""
+        if self.speeds is None:
+            marks = find_marks(self.net, layouts, self.training, self.pes_per_node)
+            divided = layouts.tensor * layouts.context * layouts.pipeline
+            score = REMARK * add(marks.values()) + divided
+        else:
+            rates, network = self.speeds
+            stages = list_stages(self.net, layouts, self.training)
+            timed = time_stages(self.net, layouts, self.training, rates, network, stages)
+            score = find_most(seconds for _, seconds in timed) * rates.slowdown
+        return np.broadcast_to(score, layouts.shape)
+
+    def _find_best(self, layouts: Layouts, fits: Column, memory: Column) -> Ranked:
+        """Layouts that may be among the best."""
+        rows = find_rows(fits)
+        layouts, fits, memory = (
+            layouts.take(rows, fits.ndim - 1),
+            fits[..., rows],
+            memory[..., rows],
+        )
+        score = self.score(layouts)
+        good = fits & (score <= self.bar[0])
+        scores = score[good]
+        if len(scores) > self._limit:
+            good &= score <= np.partition(scores, int(self._limit) - 1)[int(self._limit) - 1]
+        return pick(layouts, good, score, memory)
+
+    def _join(self, parts: list[Part]) -> Part:
+        """What several blocks have."""
+        best = self._rank(join(part.best for part in parts))
+        if self.most and len(best.score) == self.most:
+            self.bar[0] = float(best.score[-1])
+        smallest = join(part.smallest for part in parts)
+        order = np.lexsort((*smallest.layouts.to_rows().T[::-1], smallest.memory))
+        return Part(
+            sum((part.reasons for part in parts), Counter()),
+            sum((part.alone for part in parts), Counter()),
+            smallest.select(order[:1]),
+            min(part.least_large for part in parts),
+            best,
+        )
+
+    def _rank(self, found: Ranked) -> Ranked:
+        """The best layouts in their order, each at its best micro-batch; ties have one order, too.
+
+        Of layouts without time the largest micro-batch is best, unless it has more remarks: it may
+        starve a pipeline.
+        """
+        layouts, rows = found.layouts, found.layouts.to_rows()
+        marks = add(find_marks(self.net, layouts, self.training, self.pes_per_node).values())
+        divided = layouts.tensor * layouts.context * layouts.pipeline
+        simple = (marks, divided, layouts.expert, layouts.recompute, layouts.zero)
+        if self.speeds is None:
+            ordered = np.lexsort((-layouts.micro, marks))
+            keys = (*simple, found.memory, *rows.T)
+        else:
+            keys = (found.score, *simple, *rows.T)
+            ordered = np.lexsort(keys[::-1])
+        others = rows[ordered][:, [name != "micro" for name in COLUMNS]]
+        _, first = np.unique(others, axis=0, return_index=True)
+        chosen = ordered[np.sort(first)]
+        if self.speeds is None:
+            chosen = chosen[np.lexsort([key[chosen] for key in keys[::-1]])]
+        return found.select(chosen[: self.most])
+
+
+def find_rows(mask: Column) -> Column:
+    """The places of the last axis where any of a mask is true."""
+    return np.flatnonzero(mask.any(axis=tuple(range(mask.ndim - 1))))
+
+
+def pick(layouts: Layouts, mask: Column, score: Column, memory: Column) -> Ranked:
+    """The list of a product's layouts that a mask has."""
+    return Ranked(layouts.list_rows(np.flatnonzero(mask)), score[mask], memory[mask])
+
+
+def join(lists: Iterable[Ranked]) -> Ranked:
+    """One list of several."""
+    layouts, *others = zip(*lists, strict=True)
+    rows = np.concatenate([one.to_rows() for one in layouts])
+    return Ranked(Layouts.from_rows(rows), *map(np.concatenate, others))
