@@ -50,9 +50,14 @@ class Space:
         """The space of the layouts of a list."""
         return cls(layouts, (len(layouts), 1, 1, 1, 1))
 
+    @property
+    def is_product(self) -> bool:
+        """True if it has an axis for each setting."""
+        return self.most is not None
+
     def find_candidates(self, layouts: Layouts) -> Column:
         """Which of some layouts make sense, and are none of the others again."""
-        if self.most is None:
+        if self.most is None:  # a list
             return np.ones(layouts.shape, bool)
         # Nobody asks for a larger micro-batch than a replica's part of the batch, nor for more
         # parts of experts than there are ranks.
@@ -119,7 +124,9 @@ def multiply(pes: int, lists: Mapping[str, Iterable[int]]) -> Space:
     # Pipelines of as many stages are neighbours: a part of the product has few other stages.
     degrees = degrees[np.argsort(degrees[:, DEGREES.index("pipeline")], kind="stable")]
     sizes = (len(degrees), *(len(values[name]) for name in SHARED[1:]))
-    *settings, number = np.ix_(*(values[name] for name in SETTINGS), np.arange(prod(sizes)))
+    *settings, number = np.ix_(
+        *(np.array(values[name]) for name in SETTINGS), np.arange(prod(sizes))
+    )
     row, *at = np.unravel_index(number, sizes)
     columns = dict(zip((*DEGREES, "data"), (each[row] for each in degrees.T), strict=True))
     columns |= {name: np.array(values[name])[n] for name, n in zip(SHARED[1:], at, strict=True)}

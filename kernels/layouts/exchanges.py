@@ -200,9 +200,13 @@ class Exchanges:
 
     def _cost(self, find: Callable[[Ring], Costs], degree: Column, stride: Column | int) -> Costs:
         """Costs of rings, found once for all that are alike: of a product of layouts nearly all."""
-        sizes, place = find_distinct(np.asarray(degree), np.asarray(stride), self.layouts.pes)
-        costs = find(Ring(*(size.astype(float) for size in sizes)))
-        return tuple(Cost(cost.startup[place], cost.beta[place]) for cost in costs)
+        degrees, strides = (np.asarray(each, int) for each in (degree, stride))
+        sizes, place = find_distinct(degrees, strides, self.layouts.pes)
+        ring = Ring(*(size.astype(float) for size in sizes))
+        costs = ((cost.startup, cost.beta) for cost in find(ring))
+        return tuple(
+            Cost(*(np.broadcast_to(part, sizes[0].shape)[place] for part in cost)) for cost in costs
+        )
 
     def _ring(self, degree: Column, stride: Column | int) -> Ring:
         return Ring(*(np.asarray(each, float) for each in (degree, stride, self.layouts.pes)))

@@ -14,8 +14,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kernels.layouts.columns import Column, add, find_most
-from kernels.layouts.enumerate import Space, find_marks, find_reasons
+from kernels.layouts.columns import Column, add, find_distinct, find_most
+from kernels.layouts.enumerate import (
+    DEGREES,
+    SETTINGS,
+    SHARED,
+    Space,
+    find_marks,
+    find_reasons,
+)
 from kernels.layouts.memory import measure_stages
 from kernels.layouts.rates import Rates
 from kernels.layouts.schedules import list_stages
@@ -119,16 +126,44 @@ class Search:
             fits = divides & (memory <= self.capacity)
             large = divides & ~fits
             outcomes[..., rows] += large + 2 * fits.astype(np.uint8)
-            counted = [
-                Counter({name: np.count_nonzero(mask & of) for name, mask in masks.items()})
-                for of in (candidates, alone)
-            ]
             return Part(
-                *counted,
+                Counter({name: count(mask & candidates) for name, mask in masks.items()}),
+                Counter({name: count(mask & alone) for name, mask in masks.items()}),
                 pick(layouts, divides & (memory == smallest), memory, memory),
                 float(np.min(memory, where=large, initial=inf)),
                 self._find_best(layouts, fits, memory),
             )
+
+    def count_helped(self, *columns: str) -> int:
+        """How many layouts that are too large would fit with other values of these columns: one of
+        a product's, or a degree and data."""
+        product = self.outcomes.reshape(*self.outcomes.shape[:-1], *self.space.sizes)
+        fits, axis = product == FITS, len(SETTINGS)
+        if len(columns) == 1:
+            axis = (*SETTINGS, *SHARED).index(columns[0])
+            return count(fits.any(axis=axis, keepdims=True) & (product == LARGE))
+        # Degrees that have the same others are neighbours in an order, and helped by any of these.
+        others = [name for name in DEGREES if name not in columns]
+        degrees = (getattr(self.space.layouts, name).reshape(self.space.sizes) for name in others)
+        _, place = find_distinct(*(column[:, 0, 0, 0, 0] for column in degrees))
+        order = np.argsort(place, kind="stable")
+        starts = np.flatnonzero(np.diff(place[order], prepend=-1))
+        helped = np.logical_or.reduceat(fits.take(order, axis), starts, axis=axis)
+        return count(helped.take(place, axis) & (product == LARGE))
+
+    def count_recomputing(self) -> dict[int, int]:
+        """How many layouts that are too large would fit if they computed each set of modules again,
+        by its bits."""
+        helped = {}
+        for number, bits in enumerate(self.space.layouts.recompute.ravel().tolist()):
+            fits = self.outcomes[:, number : number + 1] == FITS
+            helped[bits] = count(fits & (self.outcomes == LARGE))
+        return helped
+
+    def count_ranked(self) -> int:
+        """How many layouts fit, whatever their micro-batch."""
+        fits = (self.outcomes == FITS).reshape(-1, self.space.sizes[-1])
+        return count(fits.any(axis=1))
 
     def measure(self, layouts: Layouts) -> Column:
         """Memory on the fullest PE [B]."""
@@ -139,15 +174,19 @@ class Search:
     def score(self, layouts: Layouts) -> Column:
         """What ranks layouts: seconds of an iteration, or remarks and parts."""
         if self.speeds is None:
-            marks = find_marks(self.net, layouts, self.training, self.pes_per_node)
             divided = layouts.tensor * layouts.context * layouts.pipeline
-            score = REMARK * add(marks.values()) + divided
+            score = REMARK * self._count_marks(layouts) + divided
         else:
             rates, network = self.speeds
             stages = list_stages(self.net, layouts, self.training)
             timed = time_stages(self.net, layouts, self.training, rates, network, stages)
             score = find_most(seconds for _, seconds in timed) * rates.slowdown
         return np.broadcast_to(score, layouts.shape)
+
+    def _count_marks(self, layouts: Layouts) -> Column:
+        """How many remarks there are on layouts."""
+        marks = find_marks(self.net, layouts, self.training, self.pes_per_node)
+        return add(mask.astype(int) for mask in marks.values())
 
     def _find_best(self, layouts: Layouts, fits: Column, memory: Column) -> Ranked:
         """Layouts that may be among the best."""
@@ -186,7 +225,7 @@ class Search:
         starve a pipeline.
         """
         layouts, rows = found.layouts, found.layouts.to_rows()
-        marks = add(find_marks(self.net, layouts, self.training, self.pes_per_node).values())
+        marks = self._count_marks(layouts)
         divided = layouts.tensor * layouts.context * layouts.pipeline
         simple = (marks, divided, layouts.expert, layouts.recompute, layouts.zero)
         if self.speeds is None:
@@ -201,6 +240,11 @@ class Search:
         if self.speeds is None:
             chosen = chosen[np.lexsort([key[chosen] for key in keys[::-1]])]
         return found.select(chosen[: self.most])
+
+
+def count(mask: Column) -> int:
+    """How often a mask is true."""
+    return int(np.count_nonzero(mask))
 
 
 def find_rows(mask: Column) -> Column:

@@ -96,8 +96,8 @@ def fit(
 ) -> None:
     """List the layouts of a transformer that fit in memory, and say why others do not."""
     check_names({"model": model, "system": system}, several=False)
+    from sweep.questions.fit import MOST_LISTED, read_shard
     from sweep.questions.fit import fit as ask
-    from sweep.questions.fit import read_shard
     from sweep.show.fit import show_fit
 
     answer = ask(
@@ -119,6 +119,7 @@ def fit(
         tokens=tokens,
         price=price,
         launch=launch,
+        most=None if every else MOST_LISTED,
     )
     show_fit(answer, form, every)
     if not answer["feasible"]:

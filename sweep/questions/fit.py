@@ -15,7 +15,7 @@ from grids.inputs.layout_machine import find_reserved
 from grids.library import Model, find
 from grids.models.transformers import read_transformer
 from grids.reading.errors import InputError, shorten
-from kernels.layouts.enumerate import CHUNKS, find_reasons, find_repeated, list_candidates
+from kernels.layouts.enumerate import CHUNKS, Space, find_reasons, make_space
 from kernels.layouts.schedules import INTERLEAVES, PLAIN
 from kernels.layouts.transformer import Layouts, Training, Transformer
 from kernels.names.recipes import Recipe
@@ -29,6 +29,7 @@ from sweep.questions.fit_candidates import Candidates
 from sweep.questions.layout_times import LayoutTimes, Target
 
 LEAST_BATCH = 1024  # sequences: about what GPT-3 and Llama 2 were trained with
+MOST_LISTED = 1000  # layouts of an answer: a search keeps no more
 MOST_BATCH, MOST_LENGTH = 2**20, 2**24
 LOSS_PARTS = 8  # of a chunked loss, as torchtune has it
 Loss = Literal["whole", "plain", "chunked", "fused"]
@@ -57,6 +58,7 @@ def fit(
     tokens: float | None = None,
     price: float | None = None,
     launch: str | None = None,
+    most: int | None = MOST_LISTED,
 ) -> FitAnswer:
     """Which layouts of a transformer on so many PEs fit, at their largest micro-batch.
 
@@ -71,7 +73,8 @@ def fit(
     shard: ranks that ZeRO divides over; None: all. by: what ranks layouts; time: the predicted
     seconds of an iteration, of each layout at its fastest micro-batch. tokens: to train on, and
     price: of a PE-hour, with times alone. layout: the only one to look at, with its memory
-    explained. launch: a stack to write the launch lines of, for the first layout that fits.
+    explained. launch: a stack to write the launch lines of, for the first layout that fits. most:
+    layouts to list; None: all.
     InputError: bad input, a network without blocks.
     """
     machine, network = find("system", system, Path()), find("model", model, Path())
@@ -91,16 +94,16 @@ def fit(
         reserved=find_reserved(machine),
     )
     if layout is None:
-        candidates = _list_candidates(net, pe, training, recompute, group or 0)
-        candidates = _shard(candidates, shard, machine)
+        space = _make_space(net, pe, training, recompute, group or 0)
+        space = _shard(space, shard, machine)
     else:
         if (recompute, shard, group) != (None, None, None):
             raise InputError("recompute, shard and group stand in it", where="layout")
-        candidates = parse_layout(layout, pe)
-        _expect_divisible(net, candidates, training)
+        space = Space.from_list(parse_layout(layout, pe))
+        _expect_divisible(net, space.layouts, training)
     target = _read_target(by, tokens, price)
     times = LayoutTimes(net, training, machine, precision, target) if by == "time" else None
-    answer = Candidates(net, candidates, training, machine, times)
+    answer = Candidates(net, space, training, machine, times, most)
     found: FitAnswer = {
         "model": network.name,
         "system": machine.name,
@@ -115,7 +118,7 @@ def fit(
         "parameters": net.parameters,
         "capacity": machine.pe.memory_capacity,
         **answer.describe(),  # type: ignore[typeddict-item]
-        "parts": explain_memory(net, candidates, training) if layout else [],
+        "parts": explain_memory(net, space.layouts, training) if layout else [],
         "changes": answer.list_changes() if layout else [],
         "launch": [],
     }
@@ -188,9 +191,9 @@ def _find_length(net: Transformer, length: int | None) -> int:
     return net.length
 
 
-def _list_candidates(
+def _make_space(
     net: Transformer, pe: int, training: Training, recompute: Sequence[str] | None, group: int
-) -> Layouts:
+) -> Space:
     """The layouts that are looked at: none is another one again."""
     # Fused attention keeps no scores that it would help to compute again.
     usual = ("none", *(() if training.fused_attention else ("core_attn",)), "blocks")
@@ -199,7 +202,7 @@ def _list_candidates(
         "recompute": sorted({parse_recompute(text) for text in recompute or usual}),
         "group": (group,),
     }
-    return list_candidates(net, pe, training.batch, lists)
+    return make_space(net, pe, training.batch, lists)
 
 
 def read_shard(text: str | None) -> int | Literal["node"] | None:
@@ -211,17 +214,18 @@ def read_shard(text: str | None) -> int | Literal["node"] | None:
     return "node"
 
 
-def _shard(layouts: Layouts, ranks: int | Literal["node"] | None, machine: System) -> Layouts:
+def _shard(space: Space, ranks: int | Literal["node"] | None, machine: System) -> Space:
     """The layouts with ZeRO over so many ranks, or over those of a node: HSDP."""
     if ranks is None:
-        return layouts
+        return space
+    layouts = space.layouts
     whole = layouts.data * layouts.context
     if ranks == "node":
         apart = np.gcd(whole, np.maximum(machine.pes_per_node // layouts.tensor, 1))
     else:
         apart = np.full_like(whole, _expect_count("shard", ranks, MOST_BATCH))
-    layouts = replace(layouts, shard=np.where((layouts.zero > 0) & (apart != whole), apart, 0))
-    return layouts.select(~find_repeated(layouts))
+    shards = np.where((layouts.zero > 0) & (apart != whole), apart, 0)
+    return replace(space, layouts=replace(layouts, shard=shards))
 
 
 def _expect_divisible(net: Transformer, layouts: Layouts, training: Training) -> None:

@@ -39,22 +39,23 @@ class LayoutTimes:
         target: Target,
     ) -> None:
         self._net, self._training, self._target = net, training, target
-        self._rates = read_rates(machine, precision)
+        self.speeds = read_rates(machine, precision), read_network(machine)
         self._spread = find_spread(bool(net.experts))
-        self._network = read_network(machine)
 
-    def time(self, layouts: Layouts) -> Column:
-        """Seconds of an iteration by TERMS [terms, layouts]."""
-        return time_layouts(self._net, layouts, self._training, self._rates, self._network)
+    def describe(self, layouts: Layouts) -> list[TimeParts]:
+        """The time of each layout, and what follows from it."""
+        terms = time_layouts(self._net, layouts, self._training, *self.speeds)
+        again = count_recomputed_flops(self._net, layouts, self._training).tolist()
+        rows = zip(terms.T, layouts.pes.tolist(), again, strict=True)
+        return [self._describe(*row) for row in rows]
 
-    def describe(self, layout: Layouts, terms: Column) -> TimeParts:
-        """The time of one layout by TERMS [terms], and what follows from it."""
-        seconds, pes = float(sum(add_seconds(terms))), int(layout.pes[0])
+    def _describe(self, terms: Column, pes: int, again: float) -> TimeParts:
+        """The time by TERMS [terms] of a layout that computes so many FLOPs again."""
+        seconds = float(sum(add_seconds(terms)))
         low, high = (float(np.exp(PERCENTILES[n] * self._spread)) for n in (10, 90))
         tokens = self._training.batch * self._training.length / seconds
         flops = count_model_flops(self._net, self._training)
-        again = float(count_recomputed_flops(self._net, layout, self._training)[0])
-        peak = seconds * pes * self._rates.peak
+        peak = seconds * pes * self.speeds[0].peak
         train_time = self._target.tokens and self._target.tokens / tokens
         hours = train_time and train_time * pes / 3600
         price = self._target.price

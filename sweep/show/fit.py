@@ -40,7 +40,7 @@ def _print_layouts(answer: FitAnswer, every: bool) -> None:
     rows = answer["layouts"] if every else answer["layouts"][:SCREENFUL]
     if rows:
         print_table([_describe_layout(row) for row in rows], "Layouts that fit", complete="csv")
-        tell_more(len(answer["layouts"]) - len(rows))
+        tell_more(answer["ranked"] - sum(1 + len(row["same"]) for row in rows))
     if answer["losers"]:
         print_table(answer["losers"], "Why others do not, and what would let them fit")
 
@@ -115,15 +115,13 @@ def _describe_rates(time: TimeParts) -> dict[str, str]:
 
 
 def _describe_layout(row: LayoutRow) -> dict[str, Any]:
-    """A line for a layout: its memory by part [GB], of which few have a column of their own."""
-    parts = dict(row["memory_parts"])
-    columns = {
-        "memory": row["memory"],
-        "weights": parts.pop("weights") + parts.pop("gathered"),
-        **{name: parts.pop(name) for name in ("gradients", "states", "activations")},
-        "others": sum(parts.values()),
-    }
-    time = row["time"]
+    """A line for a layout: its time if there is one, else its memory by part [GB]."""
+    columns, time = {"memory": row["memory"]}, row["time"]
+    if time is None:  # else a terminal has no room for both
+        parts = dict(row["memory_parts"])
+        columns["weights"] = parts.pop("weights") + parts.pop("gathered")
+        columns |= {name: parts.pop(name) for name in ("gradients", "states", "activations")}
+        columns["others"] = sum(parts.values())
     return {
         "layout": row["layout"],
         **({"iteration s": f"{time['iteration_time']:.4g}"} if time else {}),
@@ -131,8 +129,14 @@ def _describe_layout(row: LayoutRow) -> dict[str, Any]:
         **(_describe_rates(time) if time else {}),
         **{f"{name} GB": f"{size / 1e9:.1f}" for name, size in columns.items()},
         "used": format_percent(row["capacity_used"]),
-        "remarks": ", ".join(row["remarks"]),
+        "remarks": ", ".join([*row["remarks"], *_count_ties(row)]),
     }
+
+
+def _count_ties(row: LayoutRow) -> Iterator[str]:
+    """How many layouts have the same time and memory, if any."""
+    if row["same"]:
+        yield f"{len(row['same'])} ties"
 
 
 def show_layout_provisions(

@@ -46,6 +46,7 @@ class LayoutRow(TypedDict):
     memory_parts: Annotated[dict[str, float], Fact(PARTS_MEANING, "B", scaled=True)]
     stage: Annotated[int, Fact("the fullest stage, from 0")]
     remarks: Annotated[list[str], Fact("what is odd about it, and forbids nothing")]
+    same: Annotated[list[str], Fact("layouts of the same time and memory, which divide more")]
     time: Annotated[TimeParts, Fact("how long it takes, where layouts are ranked by time")] | None
 
 
@@ -91,6 +92,7 @@ class FitAnswer(TypedDict):
     capacity: Annotated[float, Fact("memory of a PE", "B", scaled=True)]
     candidates: Annotated[int, Fact("layouts that were looked at")]
     fitting: Annotated[int, Fact("candidates that fit, at any micro-batch")]
+    ranked: Annotated[int, Fact("layouts that fit at some micro-batch: `layouts` has the first")]
     feasible: Feasible
     smallest: Annotated[LayoutRow, Fact("of what divides, the one of least memory")] | None
     faster_than_next: (

@@ -83,7 +83,7 @@ def test_losers_say_what_would_let_them_fit(config, paradl):
     assert answer["global_batch"] == 24 * 43
     assert losers["heads"]["remedy"] == "a tensor degree that divides 32 heads"
     assert losers["memory"]["alone"] == losers["memory"]["layouts"] > 0
-    assert "a smaller micro-batch (" in losers["memory"]["remedy"]
+    assert "more pipeline (38)" in losers["memory"]["remedy"]
     assert [row["layouts"] for row in answer["losers"]] == sorted(
         (row["layouts"] for row in answer["losers"]), reverse=True
     )

@@ -1,0 +1,177 @@
+"""Searches of layouts against the evaluation of each layout by itself, to the last bit."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from grids.entries.precision import RECIPES
+from grids.entries.transformer_rates import read_rates
+from grids.inputs.layout_machine import read_network
+from grids.library import find
+from grids.models.transformers import read_transformer
+from kernels.layouts import search
+from kernels.layouts.answers import time_layouts
+from kernels.layouts.columns import add
+from kernels.layouts.enumerate import (
+    Space,
+    enumerate_layouts,
+    find_marks,
+    find_reasons,
+    find_repeated,
+    make_space,
+)
+from kernels.layouts.memory import measure_memory
+from kernels.layouts.search import Search
+from kernels.layouts.transformer import COLUMNS, RECOMPUTE, Training
+
+MACHINE = find("system", "dgx-h100", Path())
+BATCH = 96
+RECOMPUTED = (0, RECOMPUTE["mlp"], RECOMPUTE["blocks"], RECOMPUTE["full"])
+# A network, PEs, the schedule, and the memory of a PE, which some layouts of each exceed.
+CASES = [
+    ("llama2_7b", 24, "1f1b", 40e9),
+    ("mixtral_8x7b", 8, "1f1b", 150e9),
+    ("deepseek_v3", 8, "1f1b", 3e12),
+    ("t5_11b", 8, "zbv", 60e9),
+    ("gpt3_175b", 32, "gpipe", 120e9),
+]
+
+
+def make_search(case, speeds=True, most=None):
+    name, pes, schedule, capacity = case
+    net = read_transformer(find("model", name, Path()))
+    training = Training(BATCH, 2048, RECIPES["bf16"], schedule, reserved=1e9)
+    chunks = (1, 2, 3) if schedule == "1f1b" else (1,)
+    lists = {"recompute": RECOMPUTED, "chunks": chunks, "group": (0,)}
+    return Search(
+        net,
+        make_space(net, pes, BATCH, lists),
+        training,
+        capacity,
+        MACHINE.pes_per_node,
+        (read_rates(MACHINE, "bf16"), read_network(MACHINE)) if speeds else None,
+        most,
+    )
+
+
+@pytest.fixture(params=CASES, ids=lambda case: case[0])
+def case(request):
+    return request.param
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    """Several blocks, so that what they have is joined."""
+    monkeypatch.setattr(search, "BLOCK", 2**13)
+
+
+def list_directly(asked):
+    """The candidates of a search one by one: rows, and masks, memory and seconds of these."""
+    micro = [1 << bit for bit in range(BATCH.bit_length())]
+    values = {
+        "micro": micro,
+        "recompute": RECOMPUTED,
+        "zero": range(4),
+        "chunks": np.unique(asked.space.layouts.chunks),
+        "expert": np.unique(asked.space.layouts.expert),
+        "expert_tensor": (0, 1) if asked.net.experts else (0,),
+    }
+    layouts = enumerate_layouts(int(asked.space.layouts.pes.max()), **values)
+    fits = layouts.micro * layouts.data <= BATCH
+    fits &= layouts.tensor * layouts.shards % (layouts.etp * layouts.expert) == 0
+    layouts = layouts.select(fits & ~find_repeated(layouts))
+    reasons = find_reasons(asked.net, layouts, asked.training)
+    divides = np.sum([*reasons.values()], axis=0) == 0
+    memory = np.full(len(layouts), np.nan)
+    parts, _ = measure_memory(asked.net, layouts.select(divides), asked.training)
+    memory[divides] = add(parts.values())
+    return layouts, reasons, memory
+
+
+def rank_directly(asked, layouts, memory):
+    """Rows of what fits by seconds, each at its fastest micro-batch, and these seconds."""
+    layouts = layouts.select(memory <= asked.capacity)
+    seconds = add(time_layouts(asked.net, layouts, asked.training, *asked.speeds))
+    best: dict[tuple[int, ...], float] = {}
+    for row, time in zip(layouts.to_rows().tolist(), seconds.tolist(), strict=True):
+        others = tuple(n for n, name in zip(row, COLUMNS, strict=True) if name != "micro")
+        best[others] = min(best.get(others, np.inf), time)
+    return dict(zip(map(tuple, layouts.to_rows().tolist()), seconds, strict=True)), best
+
+
+def test_counts_are_those_of_every_candidate(case):
+    asked = make_search(case)
+    found = asked.run()
+    layouts, reasons, memory = list_directly(asked)
+    outcomes = np.bincount(asked.outcomes.ravel(), minlength=4)[1:]
+    large, fits = (np.sum(mask) for mask in (memory > asked.capacity, memory <= asked.capacity))
+    assert min(large, fits) > 0
+    assert outcomes.tolist() == [np.isnan(memory).sum(), large, fits]
+    number = np.sum([*reasons.values()], axis=0)
+    for name, mask in reasons.items():
+        assert found.reasons[name] == mask.sum()
+        assert found.alone[name] == (mask & (number == 1)).sum()
+    least = np.flatnonzero(memory == np.nanmin(memory))[0]
+    assert found.smallest.layouts.to_rows().tolist() == [layouts.to_rows()[least].tolist()]
+    assert found.smallest.memory == memory[least]
+    assert found.least_large == memory[memory > asked.capacity].min()
+
+
+def test_the_best_are_those_of_every_candidate(case):
+    asked = make_search(case)
+    found = asked.run().best
+    layouts, _, memory = list_directly(asked)
+    seconds, best = rank_directly(asked, layouts, memory)
+    rows = [*map(tuple, found.layouts.to_rows().tolist())]
+    assert [seconds[row] for row in rows] == found.score.tolist()  # to the last bit
+    assert found.score.tolist() == sorted(best.values())
+    assert asked.count_ranked() == len(best)
+    sizes = dict(zip(map(tuple, layouts.to_rows().tolist()), memory, strict=True))
+    assert [sizes[row] for row in rows] == found.memory.tolist()
+
+
+@pytest.mark.parametrize("speeds", [True, False])
+def test_few_are_the_first_of_all(case, speeds):
+    """In the same order, whatever the threads."""
+    whole = make_search(case, speeds).run().best
+    few = replace(make_search(case, speeds, 7), threads=3).run().best
+    np.testing.assert_array_equal(few.layouts.to_rows(), whole.layouts.to_rows()[:7])
+
+
+def test_layouts_without_time_have_the_largest_micro_batch(case):
+    """First those with few remarks, then the least divided."""
+    asked = make_search(case, speeds=False)
+    found = asked.run().best.layouts
+    marks = add(
+        mask.astype(int)
+        for mask in find_marks(asked.net, found, asked.training, asked.pes_per_node).values()
+    )
+    divided = found.tensor * found.context * found.pipeline
+    keys = [*zip(marks.tolist(), divided.tolist(), strict=True)]
+    assert keys == sorted(keys)
+    assert asked.count_ranked() == len(found)
+
+
+@pytest.mark.parametrize(
+    "columns", [("micro",), ("zero",), ("chunks",), ("tensor", "data"), ("context", "data")]
+)
+def test_changes_that_would_help(case, columns):
+    asked = make_search(case)
+    asked.run()
+    layouts, _, memory = list_directly(asked)
+    kept = [name not in columns for name in COLUMNS]
+    rows = layouts.to_rows()[:, kept]
+    fitting = {*map(tuple, rows[memory <= asked.capacity].tolist())}
+    large = map(tuple, rows[memory > asked.capacity].tolist())
+    assert asked.count_helped(*columns) == sum(row in fitting for row in large)
+
+
+def test_a_list_is_a_space():
+    asked = make_search(CASES[0])
+    best = asked.run().best
+    some = best.layouts.select(np.arange(5))
+    again = replace(asked, space=Space.from_list(some)).run()
+    np.testing.assert_array_equal(again.best.layouts.to_rows(), some.to_rows())
+    assert again.best.score.tolist() == best.score[:5].tolist()
