@@ -73,7 +73,7 @@ DEVICES: Mapping[str, Device] = {
 LATENCIES = (3.4e-6, 14e-6)  # [s] NCCL, src/graph/tuning.cc: NVLink, a network
 # Software of the table that stacks are, or how theirs differs.
 MEGATRON, FSDP, DEEPSPEED = (SOFTWARE[name].layouts for name in ("megatron", "fsdp", "deepspeed"))
-EXPOSED = replace(MEGATRON, hides_gradients=False, hides_weights=False)
+EXPOSED = LayoutFacts(hides_gradients=False, hides_weights=False)
 OTHER = LayoutFacts(hides_weights=False, native_attention=False)
 STACKS: Mapping[str, LayoutFacts] = {
     "Megatron-LM 2021": EXPOSED,
@@ -110,6 +110,7 @@ class Run:
     net: Transformer
     layout: Layouts
     training: Training
+    precision: str
     seconds: float
     memory: float
     memory_kind: str
@@ -143,6 +144,7 @@ def _read_run(row: Mapping[str, str]) -> Run:
         _read_network(row["network"]),
         layout,
         training,
+        row["precision"],
         seconds,
         memory,
         row["memory_kind"],
@@ -174,7 +176,7 @@ def predict_columns(run: Run, values: Mapping[str, Logs]) -> Logs:
     device = DEVICES[run.device]
     narrow = bool(run.training.recipe.peak)
     speeds = device.peak * (1 + narrow), device.peak, device.vector, device.memory
-    rates = make_rates(speeds, values, STACKS[run.stack])
+    rates = make_rates(speeds, values, STACKS[run.stack], run.device)
     network = Network(
         span=np.array([device.node, 1e5]),
         latency=np.array(LATENCIES),

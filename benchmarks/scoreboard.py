@@ -12,7 +12,7 @@ from statistics import median
 import numpy as np
 
 from benchmarks.effort import Effort
-from benchmarks.layout_runs import DEVICES, Logs, Run, read_runs
+from benchmarks.layout_runs import DEVICES, Logs, Run
 from benchmarks.layout_runs import predict_seconds as predict
 from benchmarks.layouts import (
     find_device,
@@ -24,7 +24,7 @@ from benchmarks.layouts import (
     select_timed,
 )
 from benchmarks.report import Report, Row, at_least, at_most, tabulate
-from grids.entries.transformer_rates import FITTED, find_spread
+from grids.entries.transformer_rates import FITTED, find_spread, is_systolic
 from kernels.layouts.time import count_model_flops
 from kernels.names.stored import PERCENTILES
 from sweep.cases.layout_words import list_layouts, write_layout
@@ -47,14 +47,8 @@ class Forecast:
         return float(np.log(self.seconds / self.run.seconds))
 
 
-def select_runs() -> list[Run]:
-    """The runs with a time, those on GPUs first, and of these dense networks."""
-    tpus = [run for run in read_runs() if run.seconds and find_device(run) == "tpu"]
-    return [*select_timed(), *tpus]
-
-
 def forecast(runs: Sequence[Run], fits: Mapping[str, Mapping[str, float]]) -> list[Forecast]:
-    """Each run by the fit without its stack; no fit has TPUs."""
+    """Each run by the fit without its stack."""
     return [
         Forecast(run, predict(run, fits[run.stack]), take_constant(run, runs), apply_rule(run))
         for run in runs
@@ -103,8 +97,8 @@ def list_logs(forecasts: Iterable[Forecast], name: str = "seconds") -> Logs:
 
 def measure(effort: Effort) -> Report:
     """Accuracy and coverage with whole stacks left out, and of baselines."""
-    runs = select_runs()
-    forecasts = forecast(runs, leave_out(select_timed(), find_stack))
+    runs = select_timed()
+    forecasts = forecast(runs, leave_out(runs, find_stack))
     dense = [each for each in forecasts if is_dense(each.run)]
     accuracy, inside = measure_accuracy(list_logs(dense)), hold(dense)
     rows = [
@@ -121,7 +115,7 @@ def measure(effort: Effort) -> Report:
 
 def is_dense(run: Run) -> bool:
     """Whether it is a run of a dense network on GPUs."""
-    return not has_experts(run) and find_device(run) != "tpu"
+    return not has_experts(run) and not is_systolic(run.device)
 
 
 def hold(forecasts: Sequence[Forecast]) -> float:
@@ -136,8 +130,9 @@ HEAD = """# Scoreboard: published runs of transformers
 
 Each run's seconds of an iteration, as published or derived from what was
 (`grids/catalogue/measured/README.md`), and as predicted by a fit that has not seen its stack:
-eleven numbers shared by all stacks, devices and networks. No fit has TPUs. The 80 % interval is
-{} times the prediction, for mixtures of experts {}.
+twelve numbers shared by all stacks, devices and networks. The 80 % interval is {} times
+the prediction on V100, A100 and H100 in 16 bits and {} on the others, for mixtures of experts
+{} and {} (docs/transformers.md, Intervals, has the rule).
 
 Baselines that anyone can reproduce: *constant MFU*, the median of the same device's runs by other
 software (of any device where it has no other); *6 P*, six FLOPs a parameter that a token uses
@@ -152,11 +147,14 @@ rows of one machine that it had measured; learned operator models 95.0 and 90.6 
 
 def write_page() -> str:
     """docs/scoreboard.md."""
-    fits = leave_out(select_timed(), find_stack)
-    forecasts = forecast(select_runs(), fits)
+    runs = select_timed()
+    fits = leave_out(runs, find_stack)
+    forecasts = forecast(runs, fits)
+    kinds = (("a100", False), ("b200", False), ("a100", True), ("b200", True))
+    spreads = [find_spread(device, "bf16", mixed) for device, mixed in kinds]
     intervals = [
         f"{np.exp(PERCENTILES[10] * spread):.2f} to {np.exp(PERCENTILES[90] * spread):.2f}"
-        for spread in map(find_spread, (False, True))
+        for spread in spreads
     ]
     values = [[stack, *(f"{fit[name]:.6g}" for name in FITTED)] for stack, fit in fits.items()]
     sections = [
@@ -199,7 +197,7 @@ def summarise(forecasts: Sequence[Forecast]) -> Iterator[list[str]]:
         some = [each for each in mixed if each.run.stack == stack]
         yield _sum_up(f"mixtures of experts, {stack}", some)
     yield _sum_up("mixtures of experts", mixed)
-    yield _sum_up("TPUs", [each for each in forecasts if find_device(each.run) == "tpu"])
+    yield _sum_up("TPUs", [each for each in forecasts if is_systolic(each.run.device)])
 
 
 def _sum_up(what: str, some: Sequence[Forecast]) -> list[str]:

@@ -3,7 +3,7 @@
 A store's spec spells out its entries, so that the sender of a store cannot choose files to open.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cache
 from itertools import product
@@ -13,6 +13,7 @@ from typing import Literal, overload
 from grids.entries.calibration import CalibrationFile
 from grids.entries.datasets import Dataset
 from grids.entries.oracles import OracleName
+from grids.entries.precision import NARROW
 from grids.entries.strategies import Strategy, parse_strategy
 from grids.entries.systems import System
 from grids.library import Model, find
@@ -231,6 +232,18 @@ def read_strategies(spec: Spec, where: str = "") -> tuple[Strategy, ...]:
     for strategy in strategies:
         (_expect_layout if strategy.laid else _expect_degrees)(strategy, spec, where)
     return strategies
+
+
+def expect_wide(strategies: Iterable[Strategy], systems: Iterable[System], where: str) -> None:
+    """Raise InputError if a system's precision is for layouts alone, and a strategy is none."""
+    for system, strategy in product(systems, strategies):
+        if system.precision in NARROW and not strategy.laid:
+            raise InputError(
+                f"{system.name}: only layouts of transformers compute in {system.precision}, and "
+                f"{strategy.label} is none",
+                where=where,
+                advice="write 'precision=bf16' behind the system's name",
+            )
 
 
 def _expect_layout(strategy: Strategy, spec: Spec, where: str) -> None:

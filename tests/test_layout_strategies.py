@@ -58,6 +58,33 @@ def predict_strong(strategy, network="llama2_7b", pe=16, batch=256, **more):
     )
 
 
+@pytest.mark.parametrize("precision", ["fp8", "mxfp8", "nvfp4"])
+def test_narrow_products_are_those_of_fit(precision):
+    answer = predict(
+        *("llama2_7b", LAYOUTS[0][0], 16, 256),
+        system=f"dgx-b200:precision={precision}",
+        dataset="pile",
+        settings={"scaling": "strong"},
+    )
+    row: Any = fit(
+        *("llama2_7b", 16),
+        system="dgx-b200",
+        global_batch=256,
+        layout=LAYOUTS[0][2],
+        by="time",
+        precision=precision,
+    )["smallest"]
+    assert answer["memory"] == row["memory"]
+    assert answer["iteration_time"] == row["time"]["iteration_time"]
+    interval = answer["intervals"]["iteration_time"]
+    assert interval["p90"] == pytest.approx(row["time"]["iteration_time_p90"], rel=1e-15)
+
+
+def test_other_strategies_do_without_narrow_products():
+    with pytest.raises(InputError, match="fp8"):
+        predict("resnet50", "data", 16, 32, system="dgx-h100:precision=fp8", dataset="imagenet")
+
+
 @pytest.mark.parametrize(("strategy", "network", "layout"), LAYOUTS)
 def test_predict_is_fit_to_the_last_bit(strategy, network, layout):
     answer = predict_strong(strategy, network)

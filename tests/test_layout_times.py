@@ -61,6 +61,7 @@ def rates(draw):
         expert_launch=draw(st.sampled_from([0.0, 1e-3])),
         pause=draw(st.sampled_from([0.0, 0.1])),
         straggling=draw(st.sampled_from([0.0, 0.01])),
+        sends_once=draw(st.booleans()),
     )
 
 

@@ -5,12 +5,18 @@ They are rows of the table in `grids.entries.parameters`. docs/machine.md descri
 
 from dataclasses import replace
 
+from grids.entries.precision import PRECISIONS, PrecisionName
 from grids.entries.quantity import ABOVE_ZERO, CAPACITY, Parameter, Prior, same_in_all
 
 # Data behind the medians and spreads of a PE's parameters: `python -m benchmarks priors`.
 PUBLISHED = "fit to published images/s (grids/catalogue/measured/throughput.csv)"
 # Data behind `window_fetch`: `python -m benchmarks grouped`.
 GROUPED = "fit to published images/s (grids/catalogue/measured/grouped.csv)"
+
+
+def _by_precision(fp32: float, tf32: float, reduced: float) -> dict[PrecisionName, float]:
+    """Return a value for each precision; those of fewer bits have the same."""
+    return {**dict.fromkeys(PRECISIONS, reduced), "fp32": fp32, "tf32": tf32}
 
 
 def _ratio(
@@ -28,8 +34,8 @@ ROWS = (
         (ABOVE_ZERO, 1),
         layered=True,
         prior=Prior(
-            {"fp32": 0.782, "tf32": 0.397, "amp": 0.882, "bf16": 0.882},
-            {"fp32": 0.20, "tf32": 0.40, "amp": 0.22, "bf16": 0.22},
+            _by_precision(0.782, 0.397, 0.882),
+            _by_precision(0.20, 0.40, 0.22),
             f"{PUBLISHED}; tf32: ResNet-50 on A100 alone; assumption: bf16 as amp",
         ),
     ),
@@ -39,8 +45,8 @@ ROWS = (
         (ABOVE_ZERO, 1),
         layered=True,
         prior=Prior(
-            {"fp32": 0.782, "tf32": 0.397, "amp": 0.882, "bf16": 0.882},
-            {"fp32": 0.30, "tf32": 0.50, "amp": 0.30, "bf16": 0.30},
+            _by_precision(0.782, 0.397, 0.882),
+            _by_precision(0.30, 0.50, 0.30),
             "as efficiency_conv2d, which CosmoFlow in fp32 and 3-D U-Net in amp meet within 6 %",
         ),
     ),
@@ -50,8 +56,8 @@ ROWS = (
         (ABOVE_ZERO, 1),
         layered=True,
         prior=Prior(
-            {"fp32": 0.696, "tf32": 0.343, "amp": 0.715, "bf16": 0.715},
-            {"fp32": 0.40, "tf32": 0.60, "amp": 0.60, "bf16": 0.60},
+            _by_precision(0.696, 0.343, 0.715),
+            _by_precision(0.40, 0.60, 0.60),
             "assumption: 10 to 20 % below efficiency_conv2d; GNMT and BigLSTM are slower still",
         ),
     ),
@@ -91,8 +97,8 @@ ROWS = (
         (0, 100),
         layered=True,
         prior=Prior(
-            {"fp32": 0.0, "tf32": 1.51, "amp": 1.51, "bf16": 1.51},
-            {"fp32": 0.0, "tf32": 1.0, "amp": 1.0, "bf16": 1.0},
+            _by_precision(0.0, 1.51, 1.51),
+            _by_precision(0.0, 1.0, 1.0),
             f"{PUBLISHED}; a quarter of NCHW's, since few runs state their layout",
         ),
     ),
@@ -102,8 +108,8 @@ ROWS = (
         (1, 4),
         layered=True,
         prior=Prior(
-            {"fp32": 1.703, "tf32": 1.0, "amp": 1.0, "bf16": 1.0},
-            {"fp32": 0.2, "tf32": 0.0, "amp": 0.0, "bf16": 0.0},
+            _by_precision(1.703, 1.0, 1.0),
+            _by_precision(0.2, 0.0, 0.0),
             f"{PUBLISHED}, and at most the 2.25 of Lavin and Gray 2015; plain: 1",
         ),
     ),

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from grids.entries.entry import expect_one_of
 from kernels.names.recipes import Recipe
 
-PrecisionName = Literal["fp32", "tf32", "amp", "bf16"]
+PrecisionName = Literal["fp32", "tf32", "amp", "bf16", "fp8", "mxfp8", "nvfp4"]
 Optimizer = Literal["none", "sgd", "adam"]
 
 # Bytes of states per weight, always fp32: none, momentum, two moments.
@@ -66,7 +66,24 @@ PRECISIONS: dict[PrecisionName, Precision] = {
         "mixed precision with bf16 in the place of fp16",
         f"Kalamkar et al., A study of bfloat16 for deep learning training, 2019; {_ZERO}",
     ),
+    "fp8": Precision(
+        *(2, 2, 4, "fp8 of the tensor cores"),
+        "bf16 with products of transformers in fp8",
+        "Micikevicius et al., FP8 formats for deep learning, 2022",
+    ),
+    "mxfp8": Precision(
+        *(2, 2, 4, "mxfp8 of the tensor cores"),
+        "as fp8, with a scale for each 32 items",
+        "OCP Microscaling formats 1.0, 2023",
+    ),
+    "nvfp4": Precision(
+        *(2, 2, 4, "nvfp4 of the tensor cores"),
+        "bf16 with products of transformers in half a byte, with a scale for each 16 items",
+        "NVIDIA, Pretraining large language models with NVFP4, 2025",
+    ),
 }
+# Only layouts of transformers compute in them.
+NARROW: tuple[PrecisionName, ...] = ("fp8", "mxfp8", "nvfp4")
 
 
 def _make_recipe(

@@ -21,13 +21,15 @@ class LayoutFacts:
 
     hides_gradients, hides_weights: whether passes run beside the exchange of gradients, and beside
     ZeRO's gathers. native_attention: whether fused attention uses the instructions of GPUs newer
-    than A100. has_pause: whether each iteration waits for the host.
+    than A100. has_pause: whether each iteration waits for the host. sends_once: whether a token
+    crosses once to a node, however many of its experts are there (DeepEP).
     """
 
     hides_gradients: bool = True
     hides_weights: bool = True
     native_attention: bool = True
     has_pause: bool = True
+    sends_once: bool = False
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,7 @@ SOFTWARE: dict[SoftwareName, SoftwareFacts] = {
         "as ddp; transformers by Megatron-LM, overlaps switched on, with cuDNN's attention",
         _BUCKETS,
         settled=("log_open",),
+        layouts=LayoutFacts(sends_once=True),
     ),
     "fsdp": SoftwareFacts(
         "as ddp; transformers by PyTorch's FSDP, with flash attention of A100's time",

@@ -36,8 +36,7 @@ Contended = Annotated[float, Number, Field(ge=1.0)]
 class TensorPeaks(Record):
     """Dense peaks in reduced precisions that a PE has.
 
-    The last three are for matrix products of transformers (`paradl fit`); no system has them as its
-    precision.
+    The last three are for matrix products of transformers alone.
     """
 
     tf32: FlopPerSecond | None = None
@@ -122,7 +121,8 @@ class System(Entry):
     pe: ProcessingElement = Field(description="A processing element (PE): one GPU.")
     precision: AnyPrecision = Field(
         default="fp32",
-        description="Precision of training: fp32, tf32, amp or bf16. It sets both peak and bytes.",
+        description="Precision of training: fp32, tf32, amp or bf16; of transformers by layout, "
+        "fp8, mxfp8 or nvfp4, too. It sets both peak and bytes.",
         examples=["fp32"],
     )
     software: AnySoftware = Field(

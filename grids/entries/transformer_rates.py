@@ -4,6 +4,7 @@ Fitted to published runs (`python -m benchmarks layouts`); `hidden_gradients`, `
 `launch` are assumptions, about which those runs say little.
 """
 
+import math
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
@@ -15,59 +16,94 @@ from grids.reading.errors import InputError
 from kernels.layouts.columns import Column
 from kernels.layouts.rates import Rates
 
-# decline: the share of the peak that products reach falls as the peak's power (above A100's): newer
-# GPUs run at lower clocks under load. ridges: half width of products in ridge points of the
-# roofline, peak / bandwidth: slim matrices wait for the memory. dated: slowdown of attention whose
-# kernels do without the instructions of newer GPUs. score_passes: the scores of unfused attention.
+# reach, systolic: share of the peak that large products reach on GPUs, and on TPUs. decline: the
+# share of GPUs falls as this power of the peak (above A100's): newer ones run at lower clocks.
+# ridges: half width of products in ridge points of the roofline, peak / bandwidth: slim matrices
+# wait for the memory. dated: slowdown of attention whose kernels do without the instructions of
+# newer GPUs. score_passes: the scores of unfused attention.
 FITTED = MappingProxyType(
     {
-        "reach": 0.669,
-        "decline": 0.0606,
-        "ridges": 1.93,
-        "attention": 0.396,
-        "dated": 1.75,
-        "passes": 2.55,
-        "score_passes": 15.2,
-        "rail": 0.801,
-        "pause": 0.0287,
-        "straggling": 0.00707,
-        "expert_launch": 4.99e-4,
+        "reach": 0.664,
+        "systolic": 0.933,
+        "decline": 0.0595,
+        "ridges": 1.82,
+        "attention": 0.474,
+        "dated": 1.7,
+        "passes": 2.51,
+        "score_passes": 15.4,
+        "rail": 0.776,
+        "pause": 0.0274,
+        "straggling": 0.00631,
+        "expert_launch": 5.25e-4,
     }
 )
 LAUNCH = 1e-5  # [s] assumption: the host's time to launch a layer
 HIDDEN = 0.95  # assumption: share of the passes that hides an exchange beside them
 A100_PEAK = 312e12  # [FLOP/s] in 16 bits; NVIDIA A100 data sheet
 NEWER = 2.0  # of A100's peak: GPUs whose tensor cores have instructions that A100's lack
-# Of ln(predicted / measured), so that 80 % intervals hold as many runs of stacks left out of the
-# fit: of dense networks, and of mixtures of experts.
+# Spreads of ln(predicted / measured), each by a cause; those that apply add in quadrature. Of dense
+# networks in 16 bits; then what runs left out of the fit err more by: of mixtures of experts, in
+# narrow products, on devices of few runs, and if the software's ways are not known.
 SPREAD = 0.115
-EXPERT_SPREAD = 0.22
+EXPERT_SPREAD = 0.2
+NARROW_SPREAD = 0.07
+FEW_SPREAD = 0.1
+SOFTWARE_SPREAD = 0.08
+# On devices without a run: GPUs' reach misses TPUs' by a third.
+NEW_SPREAD = 0.25
+UNMEASURED_SPREAD = 0.2  # assumption: in a precision without a run
+DEVICES_OF_MANY = ("v100", "a100", "h100")
+DEVICES_OF_FEW = ("h200", "b200", "gb200", "b300", "gb300", "tpu-v5p", "tpu-v5e")
 # The same of one run beside others of the same network, stack and PEs: 243 degrees of freedom in 49
 # groups of dense networks. What errs for all layouts alike ranks none of them.
 RIVAL_SPREAD = 0.09
 # The 16-bit peak that a recipe of bytes a parameter runs at, by the names of `tensor_peaks`.
 PEAKS = MappingProxyType({"fp16": "amp", "zero": "amp", "fp32": "fp32"})
 UNMEASURED = ("nvfp4",)
+UNKNOWN = "ddp"  # the software of a system that states none
 
 
 def read_rates(system: System, precision: str) -> Rates:
-    """The rates of a PE of the system; InputError: its peak is not stated, or nothing measured."""
+    """The rates of a PE of the system; InputError: its peak is not stated."""
     name = RECIPES[precision].peak
-    if precision in UNMEASURED:
-        raise InputError(
-            f"no published run in {precision} tests its times, so they are not predicted",
-            where="precision",
-            advice="take bf16, fp8 or mxfp8, or leave out --by time",
-        )
     wide = find_peak(system, PEAKS.get(precision, "bf16"), precision)
     peak = find_peak(system, name, precision) if name else wide
     facts = SOFTWARE[system.software].layouts
-    return make_rates((peak, wide, system.pe.peak_flops, system.pe.memory_bandwidth), FITTED, facts)
+    speeds = peak, wide, system.pe.peak_flops, system.pe.memory_bandwidth
+    return make_rates(speeds, FITTED, facts, system.pe.device)
 
 
-def find_spread(has_experts: bool) -> float:
-    """Standard deviation of ln(predicted / measured)."""
-    return EXPERT_SPREAD if has_experts else SPREAD
+def find_spread(device: str, precision: str, has_experts: bool, is_known: bool = True) -> float:
+    """Standard deviation of ln(predicted / measured).
+
+    precision: a recipe of bytes a parameter; is_known: whether the software is stated.
+    """
+    seen = DEVICES_OF_FEW + DEVICES_OF_MANY
+    return math.hypot(
+        SPREAD,
+        EXPERT_SPREAD * has_experts,
+        NARROW_SPREAD * bool(RECIPES[precision].peak),
+        UNMEASURED_SPREAD * (precision in UNMEASURED),
+        FEW_SPREAD * (find_family(device) in DEVICES_OF_FEW),
+        NEW_SPREAD * (find_family(device) not in seen),
+        SOFTWARE_SPREAD * (not is_known),
+    )
+
+
+def find_system_spread(system: System, precision: str, has_experts: bool) -> float:
+    """Standard deviation of ln(predicted / measured) on a system, of a recipe."""
+    is_known = system.software != UNKNOWN
+    return find_spread(system.pe.device, precision, has_experts, is_known)
+
+
+def find_family(device: str) -> str:
+    """The device, whatever its memory or cluster: a100-80gb is an a100."""
+    return device if is_systolic(device) else device.partition("-")[0]
+
+
+def is_systolic(device: str) -> bool:
+    """Whether a device's products run in systolic arrays at a fixed clock: Google's TPUs."""
+    return device.startswith("tpu")
 
 
 def find_peak(system: System, name: str, precision: str) -> float:
@@ -86,19 +122,23 @@ def make_rates(
     speeds: tuple[float, float, float, float],
     fitted: Mapping[str, float] | Mapping[str, Column],
     facts: LayoutFacts,
+    device: str,
 ) -> Rates:
     """The rates of a PE; fitted: as FITTED, or columns of such values, one for each layout.
 
     speeds: the peak of products, that in 16 bits and that without tensor cores [FLOP/s], and the
-    memory's bandwidth [B/s].
+    memory's bandwidth [B/s]. device: its name.
     """
     peak, wide, vector, bandwidth = speeds
     value: Mapping[str, Any] = fitted
     newer = max(wide / A100_PEAK, 1.0)
+    reach = (
+        value["systolic"] if is_systolic(device) else value["reach"] * newer ** -value["decline"]
+    )
     slowdown = 1.0 if facts.native_attention or newer < NEWER else value["dated"]
     return Rates(
         *(peak, wide, vector, bandwidth),
-        *(value["reach"] * newer ** -value["decline"], value["ridges"] * wide / bandwidth),
+        *(reach, value["ridges"] * wide / bandwidth),
         *(value["attention"] / slowdown, value["passes"]),
         *(value["score_passes"], value["rail"]),
         hidden_gradients=HIDDEN * facts.hides_gradients,
@@ -107,4 +147,5 @@ def make_rates(
         expert_launch=value["expert_launch"],
         pause=value["pause"] * facts.has_pause,
         straggling=value["straggling"],
+        sends_once=facts.sends_once,
     )

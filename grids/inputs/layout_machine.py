@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from grids.entries.parameters import PARAMETERS
-from grids.entries.precision import RECIPES
+from grids.entries.precision import NARROW, RECIPES
 from grids.entries.software import SOFTWARE
 from grids.entries.systems import Level, System
 from grids.entries.transformer_rates import FITTED, make_rates, read_rates
@@ -16,7 +16,7 @@ from kernels.layouts.transformer import Training, Transformer
 from kernels.machine.network import MeasuredLines, Network
 
 # The recipe of bytes a parameter of a system's precision.
-OF_PRECISION = {"bf16": "bf16", "amp": "fp16", "fp32": "fp32"}
+OF_PRECISION = {"bf16": "bf16", "amp": "fp16", "fp32": "fp32"} | {name: name for name in NARROW}
 
 
 def find_recipe(system: System) -> str:
@@ -38,7 +38,8 @@ def read_machine(system: System, precision: str, given: Mapping[str, float]) -> 
     peak = given.get("peak_flops", rates.peak)
     wide, vector = (value * peak / rates.peak for value in (rates.wide_peak, rates.vector_peak))
     speeds = peak, wide, vector, given.get("memory_bandwidth", rates.bandwidth)
-    return make_rates(speeds, FITTED, SOFTWARE[system.software].layouts)
+    facts = SOFTWARE[system.software].layouts
+    return make_rates(speeds, FITTED, facts, system.pe.device)
 
 
 def read_network(system: System, given: Mapping[str, float] | None = None) -> Network:

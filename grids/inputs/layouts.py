@@ -18,7 +18,7 @@ from grids.entries.layout_parameters import KNOWN, NODE
 from grids.entries.parameters import DEFAULTS
 from grids.entries.strategies import Strategy
 from grids.entries.systems import System
-from grids.entries.transformer_rates import RIVAL_SPREAD, find_spread
+from grids.entries.transformer_rates import RIVAL_SPREAD, find_system_spread
 from grids.inputs.layout_machine import (
     find_recipe,
     make_training,
@@ -254,7 +254,7 @@ def _make_case(
     with use_numpy():
         reached = training.count_epochs(run.global_batch) if training else None
         apart = training.spread_epochs(run.global_batch) if training else None
-    error = find_spread(bool(space.net.experts))
+    error = find_system_spread(space.system, find_recipe(space.system), bool(space.net.experts))
     spread = np.full((1,) * rank, error) if space.settings.draws else None
     group = layouts.tensor * layouts.context * layouts.pipeline
     compute, communication = add_seconds(seconds)

@@ -44,13 +44,18 @@ class StateCosts(NamedTuple):
 
 @dataclass(frozen=True)
 class Exchanges:
-    """What the PEs of each layout send each other. rail: the share of a link that is reached."""
+    """What the PEs of each layout send each other.
+
+    rail: the share of a link that is reached. sends_once: whether a token crosses once to a node,
+    however many of its experts are there.
+    """
 
     net: Transformer
     layouts: Layouts
     training: Training
     network: Network
     rail: float
+    sends_once: bool = False
 
     @cached_property
     def activations(self) -> Column:
@@ -98,8 +103,9 @@ class Exchanges:
         used = next((weights.used for weights in block.weights if weights.is_routed), 0)
         if not used:
             return np.zeros(1)
-        sent = used * sum(self.net.experts) * self.activations / self.layouts.tensor
-        return 4 * self.exchange_all(self.layouts.expert, self.layouts.etp, sent, 1)
+        k = used * sum(self.net.experts)
+        sent, alike = k * self.activations / self.layouts.tensor, k if self.sends_once else 1.0
+        return 4 * self.exchange_all(self.layouts.expert, self.layouts.etp, sent, 1, alike)
 
     def exchange_stages(self) -> Column:
         """What fills and empties a pipeline in an iteration; computing hides the rest."""
@@ -182,10 +188,12 @@ class Exchanges:
         (path,) = self._cost(lambda ring: (_cost_path(network, ring),), degree, stride)
         return np.asarray(path.startup + m * path.beta / self.rail)
 
-    def exchange_all(self, degree: Column, stride: Column, m: Column, messages: int) -> Column:
+    def exchange_all(
+        self, degree: Column, stride: Column, m: Column, messages: int, alike: float = 1.0
+    ) -> Column:
         """All-to-alls of m bytes a PE: inside nodes, and between them over all of their links."""
         network, ring = self._find_network("all_to_all"), self._ring(degree, stride)
-        return np.asarray(time_all_to_all(network, ring, m, messages, self.rail))
+        return np.asarray(time_all_to_all(network, ring, m, messages, self.rail, alike))
 
     def _find_network(self, *collectives: str) -> Network:
         """The network, whose measured lines of these collectives count; where a machine's others

@@ -10,13 +10,14 @@ class Rates:
     peak: of products of blocks [FLOP/s], which may have inputs of a byte; wide_peak: of attention
     and logits, in 16 bits; vector_peak: without tensor cores. bandwidth: of the memory [B/s].
     reach: share of a peak that large products reach. half_width: smallest dimension at which
-    products in 16 bits reach half of that. attention: share of the peak of fused attention. passes,
+    products in 16 bits reach half of that. attention: share of the peak of fused attention, of many
+    features a head. passes,
     score_passes: times that a kept tensor, and a score of unfused attention, crosses the memory.
     rail: share of a link's bandwidth. hidden_gradients, hidden_weights: share of the passes that
     may hide these. launch, expert_launch [s]: the host's time to launch a layer, and an expert's
     kernels, forward and backward. pause [s]: of an iteration. straggling: share by which each
     doubling of the PEs slows an iteration down. slowdown: measured times over those of all other
-    rates, by a calibration.
+    rates, by a calibration. sends_once: whether a token crosses once to a node of its experts.
     """
 
     peak: float
@@ -36,3 +37,4 @@ class Rates:
     pause: float = 0.0
     straggling: float = 0.0
     slowdown: float = 1.0
+    sends_once: bool = False

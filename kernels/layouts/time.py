@@ -40,6 +40,10 @@ TERMS = (
 BACKWARD = 2.0
 FUSED_BACKWARD = 2.5
 CAUSAL = 0.5  # of all pairs of positions, which fused kernels leave out
+# Features of a head whose products with a score take as long as its exponential: an A100's units
+# multiply and add 1,024 pairs and take 16 exponentials a clock, and a score has 4 FLOPs a feature
+# (NVIDIA A100 white paper; CUDA C++ Programming Guide, arithmetic instructions).
+EXPONENTIALS = 32
 # Of the crossings of a tensor, those forward: a write and a read beside a read, a write and a read.
 FORWARD = 0.4
 # Items of a row that tensor cores read at once: matrices with other rows do without them.
@@ -86,7 +90,7 @@ class _Iteration:
         network: Network,
     ) -> None:
         self.net, self.layouts, self.training, self.rates = net, layouts, training, rates
-        self.exchanges = Exchanges(net, layouts, training, network, rates.rail)
+        self.exchanges = Exchanges(net, layouts, training, network, rates.rail, rates.sends_once)
         self.tokens = training.count_tokens(layouts)
         recipe = training.recipe
         self.wide = replace(training, recipe=recipe._replace(read=recipe.item))
@@ -176,10 +180,13 @@ class _Iteration:
     def time_attention(self, block: Block) -> Column:
         """Seconds forward of products of positions with each other."""
         pairs, rates, heads = self.tokens * self.training.length, self.rates, max(self.net.heads)
-        flops = block.scores * pairs / np.minimum(self.layouts.tensor, heads)
+        flops, head = (
+            block.scores * pairs / np.minimum(self.layouts.tensor, heads),
+            block.scores / (4 * heads),
+        )
         if self.training.fused_attention:
-            return CAUSAL * flops / (rates.wide_peak * rates.attention)
-        aligned = block.scores / (4 * heads) % ALIGNED == 0
+            return CAUSAL * flops * (1 + EXPONENTIALS / head) / (rates.wide_peak * rates.attention)
+        aligned = head % ALIGNED == 0
         return flops / (rates.wide_peak * rates.reach if aligned else rates.vector_peak)
 
     def compute_again(self, forward: Iterable[tuple[int, Column]]) -> Column:

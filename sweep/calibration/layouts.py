@@ -12,7 +12,8 @@ import numpy as np
 from grids.entries.calibration import CalibrationFile, LayoutTime
 from grids.entries.strategies import parse_strategy
 from grids.entries.systems import System
-from grids.entries.transformer_rates import find_spread
+from grids.entries.transformer_rates import find_system_spread
+from grids.inputs.layout_machine import find_recipe
 from grids.models.layers import Floats
 from grids.reading.errors import InputError
 from kernels.names.stored import PERCENTILES
@@ -25,6 +26,7 @@ from sweep.measured.runs import MeasuredRun
 # in the catalogue's runs of layouts, 0.12 within one. With 0.08, calibrated by up to four runs of
 # other networks, the accuracy of a network left out rises from 83 to 85 %.
 STACKS = 0.08
+RUNS = 0.115
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class LayoutRuns:
 
     def find_factor(self, used: Floats) -> float:
         """Most probable factor on predicted times by the runs that are used [run]."""
-        weights = used / self.spread**2
+        weights = used / RUNS**2
         return float(np.exp(weights @ self.off / (1 / STACKS**2 + weights.sum())))
 
     def calibrate(self) -> CalibrationFile:
@@ -95,6 +97,8 @@ def observe_layouts(runs: Sequence[MeasuredRun], system: str) -> LayoutRuns:
             raise InputError(f"impossible run: {limits}", where=run.row.where)
         workload = run.grid.workload(*ONLY[:3])
         assert workload is not None  # there is a prediction
-        spreads.append(find_spread(bool(workload.transformer.experts)))
+        spreads.append(
+            find_system_spread(first, find_recipe(first), bool(workload.transformer.experts))
+        )
         off.append(np.log(run.row.measured.total or np.nan) - np.log(run.predicted.total))
     return LayoutRuns(first, np.array(off), np.array(spreads))

@@ -39,9 +39,12 @@ def fit(
     ] = None,
     sequence: Annotated[int | None, typer.Option(help="Tokens per sequence.")] = None,
     precision: Annotated[
-        Literal["bf16", "fp16", "fp32", "fp8", "mxfp8", "nvfp4", "zero"],
-        typer.Option(help="Bytes per parameter, as in Megatron; zero: as in Rajbhandari 2020."),
-    ] = "bf16",
+        Literal["bf16", "fp16", "fp32", "fp8", "mxfp8", "nvfp4", "zero"] | None,
+        typer.Option(
+            help="Bytes per parameter, as in Megatron; zero: as in Rajbhandari 2020; default: the "
+            "system's precision if it is fp8, mxfp8 or nvfp4, else bf16."
+        ),
+    ] = None,
     attention: Annotated[
         Literal["fused", "unfused"],
         typer.Option(help="fused: a flash kernel, which keeps no scores in memory."),

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from grids.entries.datasets import LENGTH
-from grids.entries.precision import RECIPES
+from grids.entries.precision import NARROW, RECIPES
 from grids.entries.systems import System
 from grids.inputs.layout_machine import find_reserved
 from grids.library import Model, find
@@ -45,7 +45,7 @@ def fit(
     system: str = "dgx-h100",
     global_batch: int | None = None,
     length: int | None = None,
-    precision: str = "bf16",
+    precision: str | None = None,
     attention: Literal["fused", "unfused"] = "fused",
     loss: Loss = "whole",
     schedule: str = INTERLEAVES,
@@ -62,25 +62,25 @@ def fit(
 ) -> FitAnswer:
     """Which layouts of a transformer on so many PEs fit, at their largest micro-batch.
 
-    global_batch: sequences of an iteration; None: the least multiple of `pe` from 1,024 on.
-    length: tokens of a sequence; None: 2,048, or all that the model knows, if fewer. precision: a
-    recipe of bytes a parameter. attention: unfused keeps scores in memory. loss: plain is PyTorch's
-    cross_entropy, of 14 bytes a logit; chunked has an eighth of the logits at a time, fused none;
-    whole keeps them in fp32 alone, as Megatron-LM does. schedule: of pipelines; 1f1b may have
-    several chunks a stage, which are interleaved, `group` micro-batches of each in a row (None: as
-    many as there are stages). context: how a sequence's PEs exchange keys and values. recompute:
-    sets of modules, each joined by commas; None: none, blocks, and core_attn where scores are kept.
-    shard: ranks that ZeRO divides over; None: all. by: what ranks layouts; time: the predicted
-    seconds of an iteration, of each layout at its fastest micro-batch. tokens: to train on, and
-    price: of a PE-hour, with times alone. layout: the only one to look at, with its memory
-    explained. launch: a stack to write the launch lines of, for the first layout that fits. most:
-    layouts to list; None: all.
-    InputError: bad input, a network without blocks.
+    global_batch: sequences of an iteration; None: the least multiple of `pe` from 1,024 on. length:
+    tokens of a sequence; None: 2,048, or all that the model knows, if fewer. precision: a recipe of
+    bytes a parameter; None: a narrow one of the system, else bf16. attention: unfused keeps scores
+    in memory. loss: plain is PyTorch's cross_entropy, of 14 bytes a logit; chunked has an eighth of
+    the logits at a time, fused none; whole keeps them in fp32 alone, as Megatron-LM does. schedule:
+    of pipelines; 1f1b may have several chunks a stage, which are interleaved, `group` micro-batches
+    of each in a row (None: as many as there are stages). context: how a sequence's PEs exchange
+    keys and values. recompute: sets of modules, each joined by commas; None: none, blocks, and
+    core_attn where scores are kept. shard: ranks that ZeRO divides over; None: all. by: what ranks
+    layouts; time: the predicted seconds of an iteration, of each layout at its fastest micro-batch.
+    tokens: to train on, and price: of a PE-hour, with times alone. layout: the only one to look at,
+    with its memory explained. launch: a stack to write the launch lines of, for the first layout
+    that fits. most: layouts to list; None: all. InputError: bad input, a network without blocks.
     """
     machine, network = find("system", system, Path()), find("model", model, Path())
     net = _read_network(network)
     _expect_count("pe", pe, machine.most_pes)
     batch = pe * -(-LEAST_BATCH // pe) if global_batch is None else global_batch
+    precision = precision or (machine.precision if machine.precision in NARROW else "bf16")
     recipe = _find_recipe(machine, precision)
     training = Training(
         _expect_count("global_batch", batch, MOST_BATCH),

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from grids.entries.systems import System
-from grids.entries.transformer_rates import RIVAL_SPREAD, find_spread, read_rates
+from grids.entries.transformer_rates import RIVAL_SPREAD, find_system_spread, read_rates
 from grids.inputs.layout_machine import read_network
 from kernels.layouts.answers import add_seconds, time_layouts
 from kernels.layouts.columns import Column
@@ -40,7 +40,7 @@ class LayoutTimes:
     ) -> None:
         self._net, self._training, self._target = net, training, target
         self.speeds = read_rates(machine, precision), read_network(machine)
-        self._spread = find_spread(bool(net.experts))
+        self._spread = find_system_spread(machine, precision, bool(net.experts))
 
     def describe(self, layouts: Layouts) -> list[TimeParts]:
         """The time of each layout, and what follows from it."""

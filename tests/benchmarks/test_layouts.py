@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks import layout_runs, layouts
+from benchmarks import layout_runs, layouts, scoreboard
 from grids.entries.transformer_rates import FITTED
 
 
@@ -20,7 +20,7 @@ def test_allocated_memory_is_met_and_a_card_shows_more() -> None:
 
 
 def test_shipped_rates_meet_published_times() -> None:
-    runs = [run for run in layouts.select_timed() if not layouts.has_experts(run)]
+    runs = [run for run in layouts.select_timed() if scoreboard.is_dense(run)]
     logs = layouts.compare_times(runs, FITTED)
     assert len(runs) == 351
     assert layouts.measure_accuracy(logs) > 0.89

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import scoreboard
+from benchmarks import layouts, scoreboard
 from grids.entries.transformer_rates import FITTED
 
 PAGE = Path(__file__).parents[2] / "docs" / "scoreboard.md"
@@ -23,7 +23,7 @@ def read_tables() -> list[list[list[str]]]:
 def test_the_page_is_what_the_stated_fits_predict() -> None:
     _, fits, rows = read_tables()
     values = {name: dict(zip(FITTED, map(float, numbers), strict=True)) for name, *numbers in fits}
-    forecasts = scoreboard.forecast(scoreboard.select_runs(), values)
+    forecasts = scoreboard.forecast(layouts.select_timed(), values)
     assert len(rows) == len(forecasts) == 387
     predicted = [float(row[9]) for row in rows]
     assert predicted == pytest.approx([each.seconds for each in forecasts], rel=1e-3)

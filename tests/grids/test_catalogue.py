@@ -142,7 +142,7 @@ LOW_PEAKS = {
 def test_peaks_of_machines(name: str, teraflops: tuple[float | None, ...], default: str) -> None:
     system = find("system", name, Path())
     assert system.precision == default
-    for precision, peak in zip(PRECISIONS, teraflops, strict=True):
+    for precision, peak in zip([*PRECISIONS][:4], teraflops, strict=True):
         if peak is None:
             with pytest.raises(InputError, match=f"has no peak for {precision}"):
                 find("system", f"{name}:precision={precision}", Path())

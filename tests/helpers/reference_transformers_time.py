@@ -56,6 +56,7 @@ class Rates:
     expert_launch: float = 0.0
     pause: float = 0.0
     straggling: float = 0.0
+    sends_once: bool = False
 
 
 @dataclass(frozen=True)
@@ -99,14 +100,18 @@ class Case:
         way = path(self.machine, self.layout.pes, q, stride)
         return way.alpha + size * way.beta / self.rates.rail
 
-    def exchange(self, q: int, stride: int, size: float, messages: int = 1) -> float:
+    def exchange(
+        self, q: int, stride: int, size: float, messages: int = 1, copies: float = 1
+    ) -> float:
         """A2A of what a PE has for all of a ring: inside the nodes first, then between them."""
         over, machine, size = self.ring(q, stride), self.machine, size / self.rates.rail
         top = top_level(machine, min(q * stride, self.layout.pes), self.layout.pes)
         inside = (over.h - 1) * (messages * over.inside.alpha + size / q * over.inside.beta)
         beta = crowded_path(machine, top, lambda pes: pes).beta
-        between = (over.n - 1) * messages * over.way.alpha + (q - over.h) / q * size * beta
-        return inside + between
+        # Nodes that at least one of a token's copies reaches.
+        reached = over.n * (1 - (1 - 1 / over.n) ** copies)
+        size *= reached / copies
+        return inside + (over.n - 1) * messages * over.way.alpha + (q - over.h) / q * size * beta
 
 
 def attention_matrices(net: Network) -> list[Matrix]:
@@ -175,7 +180,8 @@ def attention_seconds(case: Case) -> float:
         widths = net.heads * (net.latent.nope + net.latent.rope + net.latent.value)
     flops = 2 * widths * case.tokens * net.sequence / min(layout.tensor, net.heads)
     if layout.fused_attention:
-        return flops / 2 / (rates.wide_peak * rates.attention)
+        width = widths / 2 / net.heads  # of a head, whose exponentials take as long as 32 features
+        return flops / 2 * (1 + 32 / width) / (rates.wide_peak * rates.attention)
     odd = widths % (2 * net.heads * 8) > 0
     return flops / (rates.vector_peak if odd else rates.wide_peak * rates.reach)
 
@@ -289,7 +295,8 @@ def expert_seconds(case: Case, block: int) -> float:
     if layout.expert == 1 or not net.has_experts(block):
         return 0.0
     size = case.tokens * net.top_k * net.hidden * case.item / layout.tensor
-    return 4 * case.exchange(layout.expert, layout.etp, size)
+    copies = net.top_k if case.rates.sends_once else 1
+    return 4 * case.exchange(layout.expert, layout.etp, size, copies=copies)
 
 
 def micro_batch(case: Case, stage: int) -> dict[str, float]:

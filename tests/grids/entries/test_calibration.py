@@ -145,7 +145,7 @@ def test_a_calibration_of_an_earlier_version_is_refused_as_such(former) -> None:
             "less than or equal to 1000000000000000, got 1e+308",
         ),
         ({"error": ERROR | {"serial": -1}}, "greater than or equal to 0"),
-        ({"precision": "fp8"}, "fp8"),
+        ({"precision": "fp23"}, "fp23"),
         ({"software": "ddq"}, "did you mean 'ddp'"),
     ],
 )
