@@ -1,4 +1,4 @@
-"""First answers: CPU and wall seconds of commands without a store, cold and warm.
+"""First answers: CPU and wall seconds of commands, cold and warm.
 
 Cold: no compiled programs on disk, and a process of its own each; Python's files are in the page
 cache. The least of a few runs: a busy machine adds wall time, and some CPU time.
@@ -21,9 +21,11 @@ VGG = ("--model", "vgg16", "--dataset", "imagenet", "--system", "abci")
 CONFIGURATION = ("--dataset", "imagenet", "--strategy", "data", "--pe", "512", "--batch", "64")
 GROUPS = "data,data+filter:group=4"
 RUNS = 3
+# Measured runs of which `calibrate` gets the first ones.
+MEASURED, FITTED = ROOT / "grids/catalogue/measured/abci.csv", 12
 
-# Those of README and docs/questions.md, and their goals [s], cold.
-COMMANDS: dict[str, tuple[float, tuple[str, ...]]] = {
+# Those of README and docs/questions.md, and their goals [s], cold. STORE, RUNS and FIT are files.
+COMMANDS: dict[str, tuple[float | None, tuple[str, ...]]] = {
     "predict": (2, ("predict", "--model", "resnet50", "--system", "dgx-a100", *CONFIGURATION)),
     "best": (2, ("best", *VGG, "--pe", "256")),
     "limits": (
@@ -38,7 +40,18 @@ COMMANDS: dict[str, tuple[float, tuple[str, ...]]] = {
     "an unknown name": (0.3, ("predict", "--model", "resnet5", *CONFIGURATION)),
     "sweep examples/small.yaml": (4, ("sweep", "examples/small.yaml", "STORE", "--overwrite")),
     "sweep examples/hybrid.yaml": (8, ("sweep", "examples/hybrid.yaml", "STORE", "--overwrite")),
+    "provision, all strategies": (
+        None,
+        ("provision", *VGG, "--deadline", "6 h", "--epochs", "74", "--holds", "0.9"),
+    ),
+    "calibrate, 12 runs": (None, ("calibrate", "RUNS", "-o", "FIT")),
+    "sample, 50,000 rows": (
+        10,
+        ("sample", "examples/surrogate.yaml", "STORE", "--rows", "50000", "--force"),
+    ),
 }
+# These take half a minute, which varies by less.
+ONCE = ("provision, all strategies", "calibrate, 12 runs", "sample, 50,000 rows")
 
 
 @dataclass(frozen=True)
@@ -51,7 +64,8 @@ class Seconds:
 
 def measure(effort: Effort) -> Report:
     """Each command, first with an empty cache and then with the programs of the run before."""
-    rows = [row for what in COMMANDS for row in _measure_command(what, min(RUNS, effort.rounds))]
+    runs = min(RUNS, effort.rounds)
+    rows = [row for what in COMMANDS for row in _measure_command(what, 1 if what in ONCE else runs)]
     title = "CPU seconds from the command to its end, the least of several runs"
     return Report("first", title, tuple(rows))
 
@@ -59,17 +73,17 @@ def measure(effort: Effort) -> Report:
 def _measure_command(what: str, runs: int) -> list[Row]:
     """The rows of a command, cold and warm."""
     goal, arguments = COMMANDS[what]
-    with TemporaryDirectory() as folder:
-        words = [
-            str(Path(folder) / "store.zarr") if each == "STORE" else each for each in arguments
-        ]
-        cold = [run_command(words, Path(folder) / f"cache-{number}") for number in range(runs)]
-        warm = [run_command(words, Path(folder) / "cache-0") for _ in range(runs)]
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        measured = MEASURED.read_text().splitlines(keepends=True)
+        (folder / "runs.csv").write_text("".join(measured[: FITTED + 1]))
+        files = {"STORE": "store.zarr", "RUNS": "runs.csv", "FIT": "fit.yaml"}
+        words = [str(folder / files[word]) if word in files else word for word in arguments]
+        cold = [run_command(words, folder / f"cache-{number}") for number in range(runs)]
+        warm = [run_command(words, folder / "cache-0") for _ in range(runs)]
     least = min(each.wall for each in cold)
-    return [
-        _row(f"{what}, cold", cold, (at_most(least, goal, "s wall"),)),
-        _row(f"{what}, warm", warm),
-    ]
+    goals = () if goal is None else (at_most(least, goal, "s wall"),)
+    return [_row(f"{what}, cold", cold, goals), _row(f"{what}, warm", warm)]
 
 
 def _row(what: str, runs: list[Seconds], goals: tuple[Goal, ...] = ()) -> Row:

@@ -1,4 +1,4 @@
-"""A user's sweep: eight axes, then what is asked besides, each against the plain one.
+"""A user's sweeps: eight axes, and one model; then what is asked besides, against the plain one.
 
 Processes of their own, from an empty cache of programs and again with what the first one kept.
 """
@@ -23,6 +23,16 @@ AXES: dict[str, Any] = {
     "inter_bandwidth": {"geomspace": [1e9, 1e11, 32]},
     "inter_latency": {"geomspace": [1e-6, 2e-5, 7]},
 }
+# 252,000 cells.
+ONE_MODEL: dict[str, Any] = {
+    "model": "resnet50",
+    "dataset": "imagenet",
+    "system": "abci",
+    "pe": {"pow2": [2, 1024]},
+    "batch": {"pow2": [1, 128]},
+    "inter_bandwidth": {"geomspace": [1e9, 1e11, 45]},
+    "inter_latency": {"geomspace": [1e-6, 2e-5, 10]},
+}
 ALONE = ("data", "spatial", "pipeline", "filter", "channel")
 GROUPED = ("data+spatial", "data+pipeline", "data+filter")
 PLACED = "data+placement:group=2"
@@ -36,7 +46,8 @@ SLOPES = [
 ]
 TOGETHER = "best, placement, percentiles and a slope"
 
-# Strategies and outputs, and goals: times of the plain sweep's, or seconds.
+ONE = "one model: "
+# Strategies beside those alone, and outputs; goals: times of the plain sweep's, or seconds.
 SWEEPS: dict[str, tuple[list[str], list[str]]] = {
     "plain": (FOUR, OUTPUTS),
     "placement": ([*FOUR, PLACED], OUTPUTS),
@@ -45,6 +56,10 @@ SWEEPS: dict[str, tuple[list[str], list[str]]] = {
     "a slope": (FOUR, [*OUTPUTS, *SLOPES[:1]]),
     "four slopes": (FOUR, [*OUTPUTS, *SLOPES]),
     TOGETHER: ([*BEST, PLACED], [*OUTPUTS, *PERCENTILES, *SLOPES[:1]]),
+    f"{ONE}plain": (FOUR[1:], OUTPUTS),
+    f"{ONE}best": (BEST[1:], OUTPUTS),
+    f"{ONE}percentiles": (FOUR[1:], [*OUTPUTS, *PERCENTILES]),
+    f"{ONE}a slope": (FOUR[1:], [*OUTPUTS, *SLOPES[:1]]),
 }
 TIMES = {"percentiles": 5.0, "four slopes": 4.0}
 SECONDS = 40.0
@@ -74,7 +89,8 @@ def _measure_sweep(name: str, folder: Path) -> tuple[Seconds, Seconds]:
 
 def _make_spec(name: str) -> dict[str, Any]:
     strategies, outputs = SWEEPS[name]
-    return {"axes": AXES | {"strategy": [*ALONE, *strategies]}, "outputs": outputs}
+    axes = ONE_MODEL if name.startswith(ONE) else AXES
+    return {"axes": axes | {"strategy": [*ALONE, *strategies]}, "outputs": outputs}
 
 
 def _count_cells() -> int:
@@ -89,11 +105,14 @@ def _count_cells() -> int:
 def _compare(name: str, taken: dict[str, list[tuple[Seconds, Seconds]]]) -> list[Row]:
     rows = []
     for which, kind in enumerate(("cold", "warm")):
-        cpu, plain = (min(each[which].cpu for each in taken[key]) for key in (name, "plain"))
+        against = f"{ONE}plain" if name.startswith(ONE) else "plain"
+        cpu, plain = (min(each[which].cpu for each in taken[key]) for key in (name, against))
         wall = min(each[which].wall for each in taken[name])
         goals = _list_goals(name, kind, cpu / plain, wall)
         note = f"wall {wall:.1f} s"
-        rows.append(Row(f"{name}, {kind}", cpu, "s", cpu / plain, f"plain, {kind}", goals, note))
+        rows.append(
+            Row(f"{name}, {kind}", cpu, "s", cpu / plain, f"{against}, {kind}", goals, note)
+        )
     return rows
 
 
