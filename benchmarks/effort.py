@@ -1,4 +1,4 @@
-"""How long to measure: `--quick` takes minutes less and is noisier."""
+"""Effort of measurements: `--quick` takes minutes less and is noisier."""
 
 from dataclasses import dataclass
 

@@ -63,7 +63,7 @@ class Seconds:
 
 
 def measure(effort: Effort) -> Report:
-    """Each command, first with an empty cache and then with the programs of the run before."""
+    """Measure each command, first with an empty cache, then with the programs of the run before."""
     runs = min(RUNS, effort.rounds)
     rows = [row for what in COMMANDS for row in _measure_command(what, 1 if what in ONCE else runs)]
     title = "CPU seconds from the command to its end, the least of several runs"
@@ -71,7 +71,7 @@ def measure(effort: Effort) -> Report:
 
 
 def _measure_command(what: str, runs: int) -> list[Row]:
-    """The rows of a command, cold and warm."""
+    """Return the rows of a command, cold and warm."""
     goal, arguments = COMMANDS[what]
     with TemporaryDirectory() as name:
         folder = Path(name)
@@ -81,14 +81,14 @@ def _measure_command(what: str, runs: int) -> list[Row]:
         words = [str(folder / files[word]) if word in files else word for word in arguments]
         cold = [run_command(words, folder / f"cache-{number}") for number in range(runs)]
         warm = [run_command(words, folder / "cache-0") for _ in range(runs)]
-    least = min(each.wall for each in cold)
+    least = min(run.wall for run in cold)
     goals = () if goal is None else (at_most(least, goal, "s wall"),)
     return [_row(f"{what}, cold", cold, goals), _row(f"{what}, warm", warm)]
 
 
 def _row(what: str, runs: list[Seconds], goals: tuple[Goal, ...] = ()) -> Row:
-    wall = min(each.wall for each in runs)
-    return Row(what, min(each.cpu for each in runs), "s", goals=goals, note=f"wall {wall:.2f} s")
+    wall = min(run.wall for run in runs)
+    return Row(what, min(run.cpu for run in runs), "s", goals=goals, note=f"wall {wall:.2f} s")
 
 
 def run_command(words: list[str], cache: Path) -> Seconds:

@@ -19,7 +19,7 @@ FILL = {"f": float("nan"), "u": 0}
 
 @dataclass(frozen=True)
 class Layout:
-    """How arrays are stored; codec None compresses nothing.
+    """Layout of stored arrays; codec None compresses nothing.
 
     write_empty: also store chunks of nothing but fill values, instead of looking for them.
     checksum: of each chunk.

@@ -42,22 +42,22 @@ class Report:
 
 
 def at_least(measured: float, bound: float, unit: str = "") -> Goal:
-    """A goal from below: a rate in `unit`, or a ratio."""
+    """Return a goal from below: a rate in `unit`, or a ratio."""
     return Goal(f">= {quantity(bound, unit)}", measured >= bound)
 
 
 def at_most(measured: float, bound: float, unit: str) -> Goal:
-    """A goal from above."""
+    """Return a goal from above."""
     return Goal(f"<= {quantity(bound, unit)}", measured <= bound)
 
 
 def quantity(value: float, unit: str) -> str:
-    """3.2e8, "cells/s" as "320 Mcells/s"; without a unit a count in full, or a ratio."""
+    """Write 3.2e8, "cells/s" as "320 Mcells/s"; without a unit a count in full, or a ratio."""
     if isinstance(value, int) and not unit:
         return f"{value:,}"
     if not unit:
         return f"{value:.3g}"
-    size, prefix = next((each for each in PREFIXES if abs(value) >= each[0]), PREFIXES[-1])
+    size, prefix = next((pair for pair in PREFIXES if abs(value) >= pair[0]), PREFIXES[-1])
     shown = value / size
     return f"{shown:.0f} {prefix}{unit}" if shown >= 100 else f"{shown:.3g} {prefix}{unit}"
 

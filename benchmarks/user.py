@@ -66,7 +66,7 @@ SECONDS = 40.0
 
 
 def measure(effort: Effort) -> Report:
-    """Each sweep, cold and warm, one after the other within a round; the least of the rounds."""
+    """Measure each sweep, cold and warm, in turn within a round; the least of the rounds."""
     runs = max(1, effort.rounds // 2)
     taken: dict[str, list[tuple[Seconds, Seconds]]] = {name: [] for name in SWEEPS}
     with TemporaryDirectory() as folder:
@@ -79,7 +79,7 @@ def measure(effort: Effort) -> Report:
 
 
 def _measure_sweep(name: str, folder: Path) -> tuple[Seconds, Seconds]:
-    """A sweep with an empty cache, and with the programs that it left there."""
+    """Sweep with an empty cache, and with the programs that it left there."""
     folder.mkdir()
     (folder / "spec.yaml").write_text(yaml.safe_dump(_make_spec(name)))
     words = ["sweep", str(folder / "spec.yaml"), str(folder / "store.zarr"), "--overwrite"]
@@ -94,7 +94,7 @@ def _make_spec(name: str) -> dict[str, Any]:
 
 
 def _count_cells() -> int:
-    """Cells of models and data sets that fit."""
+    """Count the cells of models and data sets that fit."""
     grid = read_grid(_make_spec("plain"))
     cells = len(grid.fitting)
     for size in grid.shape[2:]:
@@ -106,8 +106,8 @@ def _compare(name: str, taken: dict[str, list[tuple[Seconds, Seconds]]]) -> list
     rows = []
     for which, kind in enumerate(("cold", "warm")):
         against = f"{ONE}plain" if name.startswith(ONE) else "plain"
-        cpu, plain = (min(each[which].cpu for each in taken[key]) for key in (name, against))
-        wall = min(each[which].wall for each in taken[name])
+        cpu, plain = (min(run[which].cpu for run in taken[key]) for key in (name, against))
+        wall = min(run[which].wall for run in taken[name])
         goals = _list_goals(name, kind, cpu / plain, wall)
         note = f"wall {wall:.1f} s"
         rows.append(

@@ -33,7 +33,7 @@ OLDER_EMITTERS = {"xla_cpu_use_fusion_emitters": False}
 
 
 class Compiled(Generic[Arguments, Result]):
-    """A function of the same arguments and result, in double precision, compiled or in numpy."""
+    """A function in double precision, compiled or run in numpy."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Compiled(Generic[Arguments, Result]):
 
     @cached_property
     def _program_of_few(self) -> Any:
-        # When it is first called: to ask the compiler what it knows starts JAX.
+        # Only at the first call, since asking the compiler what it knows starts JAX.
         if not _are_known():
             return self._program
         return jax.jit(self._function, compiler_options=OLDER_EMITTERS, **self._options)
@@ -91,7 +91,7 @@ class Compiled(Generic[Arguments, Result]):
         return self._program_of_few if few else self._program
 
     def _identify(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
-        """The key of a program: shapes, and static arguments, which are keywords."""
+        """Return the key of a program: shapes, and static arguments, which are keywords."""
         static = {name: kwargs[name] for name in self._options["static_argnames"] if name in kwargs}
         others = {name: value for name, value in kwargs.items() if name not in static}
         leaves, structure = jax.tree.flatten((args, others))
@@ -106,7 +106,7 @@ class Compiled(Generic[Arguments, Result]):
 
     @property
     def programs(self) -> int:
-        """How many programs were compiled: one for each set of shapes and static arguments."""
+        """Number of compiled programs: one for each set of shapes and static arguments."""
         # JAX has no public count of a function's programs.
         both = {self._program, self._program_of_few}
         return sum(int(program._cache_size()) for program in both)
@@ -121,9 +121,9 @@ def _is_small(*arguments: object) -> bool:
 
 
 def _broadcast_all(shapes: Iterable[tuple[int, ...]]) -> list[int]:
-    """The sizes, the last first, of arrays of these shapes laid over each other.
+    """Return the largest size in each dimension of these shapes, the last dimension first.
 
-    Leading dimensions need not be of one thing: what has layers stands beside what has levels.
+    Leading dimensions may mean different things, such as layers and levels.
     """
     sizes: list[int] = []
     for shape in shapes:
@@ -143,11 +143,9 @@ def compiled(
 ) -> Callable[[Callable[Arguments, Result]], Compiled[Arguments, Result]]:
     """Compile a function once for each value of its arguments `static`.
 
-    The memory of its arguments `donated` is given up to its results, for which none is then sought.
-    numpy: the function is written in `xp`, so that it may run in numpy; what differentiates it
-    traces it, as a program does.
-    few: whether a call (of these arguments) computes few numbers, so that compiling takes longest;
-    it is then no part of another program.
+    donated: arguments whose memory the results reuse. numpy: the function is written in `xp` and
+    may run in numpy; derivatives trace it, as programs do. few: True if a call with these arguments
+    computes few numbers, so that compiling takes longest; no other program may include it then.
     """
 
     def decorate(function: Callable[Arguments, Result]) -> Compiled[Arguments, Result]:
@@ -172,14 +170,14 @@ def _are_known() -> bool:
 
 
 def fetch(tree: Tree) -> Tree:
-    """The same numbers as numpy's arrays, which keep double precision outside of programs, too."""
+    """Return the numbers as numpy arrays, which keep double precision outside of programs."""
     fetched: Tree = jax.tree.map(np.asarray, tree)
     return fetched
 
 
 def put_on_device(tree: Tree) -> Tree:
-    """The same numbers where programs run, so that they are moved once and not at each call."""
-    # Without it, what is moved arrives in single precision.
+    """Move the numbers to where programs run: once, and not at each call."""
+    # Otherwise JAX would move them in single precision.
     with jax.enable_x64(True):
         moved: Tree = jax.device_put(tree)
         return moved

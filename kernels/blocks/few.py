@@ -14,7 +14,7 @@ from kernels.oracle.answer import AnyCase
 
 @compiled("names", numpy=True)
 def answer_few(case: AnyCase, enough: Cells, *, names: tuple[str, ...]) -> tuple[Outputs, AnyArray]:
-    """A case's outputs [cells], of size 1 where they do not vary, and the table of its summary.
+    """Return a case's outputs [cells], of size 1 where they do not vary, and its summary's table.
 
     enough [1, cells but for PEs]: PE seconds in which an epoch is still efficient. The table is
     [statistic, cells but for PEs].

@@ -55,7 +55,7 @@ def fill_buffers(
     *,
     shape: tuple[int, ...],
 ) -> tuple[Buffers, Array]:
-    """The buffers [places, cells] with a case's outputs at `place`, and the table of its summary.
+    """Return the buffers [places, cells] with a case's outputs at `place`, and its summary's table.
 
     enough [1, cells but for PEs]: PE seconds in which an epoch is still efficient. shape: of the
     cells. The table is [statistic, cells but for PEs].
@@ -90,7 +90,7 @@ class Block:
     cut: Tiles
 
     def fill_column(self, number: Cells, so_far: Filled) -> Filled:
-        """All tiles along the PE counts, for a tile of the other dimensions."""
+        """Fill all tiles along the PE counts, for a tile of the other dimensions."""
         # PE counts innermost: a summary is extended by larger ones alone.
         along = tuple(jnp.unravel_index(jnp.asarray(number), self.cut.counts[1:]))
 
@@ -102,10 +102,10 @@ class Block:
         return into, _put_summary(so_far[1], summary, self.cut.starts((0, *along))[1:])
 
     def fill_tile(self, number: Starts, so_far: Filled) -> Filled:
-        """One tile: evaluated, written, and added to the summary."""
+        """Evaluate one tile, write it, and add it to the summary."""
         cut, starts = self.cut, self.cut.starts(number)
         case, ahead = cut.cut((self.case, self.ahead), starts)
-        # What the tile would find again, and is there ahead of it, the compiler leaves out.
+        # The compiler drops what the tile would compute again.
         found, structure = jax.tree.flatten(find_invariants(case))
         leaves = [
             here if there is None else there for here, there in zip(found, ahead, strict=True)
@@ -127,36 +127,36 @@ class Block:
         return into, extend_summary(so_far[1], line)
 
     def summarise_nothing(self, shape: tuple[int, ...]) -> Summary:
-        """The summary of no PE counts, for cells of this shape."""
+        """Return the summary of no PE counts, for cells of this shape."""
         of_limits = tuple(map(min, shape[1:], self.limits))
         return summarise_nothing(shape[1:], of_limits, trains=self.case.training is not None)
 
     @cached_property
     def limits(self) -> tuple[int, ...]:
-        """The shape, across the PE counts, of what flags tell apart."""
+        """Shape of the flags across the PE counts."""
         shape = jax.eval_shape(_find_limits, self.case).shape
         return tuple(shape[1:])
 
     @property
     def p(self) -> Array:
-        """PE counts, of the cells' rank: without the dimension of choices."""
+        """PE counts with the rank of cells, without dimensions of choices."""
         return jnp.asarray(self.case.run.p).reshape(-1, *[1] * (len(self.cut.shape) - 1))
 
 
 def _find_limits(case: AnyCase) -> AnyArray:
-    """The flags as they are stored. Times choose, and otherwise need not be traced for them."""
+    """Return the flags as they are stored; times are only traced if they choose."""
     if case.choices:
         return select_outputs(case, ("limit",))["limit"]
     return find_limits(case)
 
 
 def list_summarised(case: AnyCase) -> tuple[str, ...]:
-    """The outputs that a summary reads."""
+    """List the outputs that a summary reads."""
     return SUMMARISED if case.training is None else (*SUMMARISED, "epochs")
 
 
 def count_alone(case: AnyCase, rank: int) -> AnyArray | None:
-    """Epochs on one PE, of the cells' rank: without the dimensions of choices."""
+    """Return epochs on one PE, with the rank of cells, without dimensions of choices."""
     if case.training is None:
         return None
     epochs = xp.asarray(case.training.count_epochs(case.run.batch_alone))
@@ -164,23 +164,23 @@ def count_alone(case: AnyCase, rank: int) -> AnyArray | None:
 
 
 def _count_choices(case: AnyCase) -> int:
-    """Choices that each cell is answered for: a tile of many of them has fewer cells."""
+    """Count the choices of each cell: with many of them a tile has fewer cells."""
     shape = jnp.broadcast_shapes(jnp.shape(case.run.group), jnp.shape(case.run.segments))
     return math.prod(shape[: len(case.choices)])
 
 
 def _list_few_invariants(case: AnyCase, cells: int) -> list[Array | None]:
-    """What is the same for many cells; None in place of each array that is not little beside them.
+    """Return the invariant arrays that are small beside the cells, and None for the others.
 
-    One by one: gradients through hosts vary with latency and bandwidth, and of 128 bandwidths and
-    16 latencies kept all others in the tiles (data 4.6 ns of CPU a cell instead of 3.7).
+    Each array by itself: with 128 bandwidths and 16 latencies, gradients through hosts are large,
+    and would keep all others in the tiles (data 4.6 instead of 3.7 ns of CPU per cell).
     """
     leaves = jax.tree.leaves(find_invariants(case))
     return [leaf if leaf.size * FEW <= cells else None for leaf in leaves]
 
 
 def _write(buffers: Buffers, outputs: Outputs, starts: Starts, size: tuple[int, ...]) -> Buffers:
-    """The buffers with a tile's outputs in their place."""
+    """Return the buffers with a tile's outputs in their place."""
     return {
         name: jax.lax.dynamic_update_slice(
             buffer, jnp.broadcast_to(outputs[name], (1, *size)), starts
@@ -192,9 +192,9 @@ def _write(buffers: Buffers, outputs: Outputs, starts: Starts, size: tuple[int, 
 def _read_back(
     buffers: Buffers, outputs: Outputs, starts: Starts, size: tuple[int, ...]
 ) -> Outputs:
-    """The same outputs, those that fill the tile from where they are now.
+    """Return the outputs, read back from the buffers if they fill the tile.
 
-    Else the compiler would compute them again for the summary.
+    Otherwise the compiler would compute them again for the summary.
     """
     whole = (name for name in buffers if outputs[name].shape == size)
     return outputs | {
@@ -203,7 +203,7 @@ def _read_back(
 
 
 def _put_summary(all_of_them: Summary, summary: Summary, starts: Starts) -> Summary:
-    """Summaries with a tile's in its place; the counts have limits in front."""
+    """Put the summary of a tile into that of all cells; counts have limits in front."""
 
     def put(whole: Array, part: Array) -> Array:
         first = (0,) * (whole.ndim - len(starts)) + tuple(starts)

@@ -9,13 +9,13 @@ from kernels.oracle.limits import find_invariant_flags, limits
 
 @compiled(numpy=True)
 def find_limits(case: AnyCase) -> Limits:
-    """The flags of every cell; of what does not exist, too, which other flags forbid."""
+    """Return the flags of every cell, even of configurations that cannot exist."""
     return find_fit(case)[0]
 
 
 @compiled(numpy=True)
 def find_fit(case: AnyCase) -> tuple[Limits, Cells]:
-    """The flags of every cell and the memory that it needs [B], of each choice."""
+    """Return the flags of every cell and the memory that it needs [B], by choice."""
     if isinstance(case, LayoutCase):
         return case.answer.limit, case.answer.memory
     memory = find_memory(case)

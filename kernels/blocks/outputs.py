@@ -18,7 +18,7 @@ from kernels.oracle.uncertainty import quantile
 
 
 def compute_outputs(case: AnyCase, *, names: tuple[str, ...]) -> dict[str, AnyArray]:
-    """What a block stores, and no more: the compiler drops what is not asked for."""
+    """Return what a block stores, and no more: the compiler drops the rest."""
     # Numpy has no derivatives.
     compute = _differentiate if any(map(split_elasticity, names)) else _compute
     return compute(case, names=names)
@@ -37,9 +37,9 @@ def _differentiate(case: AnyCase, *, names: tuple[str, ...]) -> dict[str, AnyArr
 def select_outputs(
     case: AnyCase, names: tuple[str, ...], invariants: Invariants | None = None
 ) -> dict[str, AnyArray]:
-    """The outputs as they are stored; of size 1 along dimensions where they do not vary."""
+    """Return outputs as they are stored, of size 1 along dimensions where they do not vary."""
     if not any(map(_split_percentile, names)):
-        # Spreads are most of a program, and would be traced although nothing reads them.
+        # Most of a program would be spreads, which are traced even if nothing reads them.
         case = replace(case, uncertainty=None)
     answer = evaluate(case, invariants)
     slopes = find_output_slopes(case, names)
@@ -50,7 +50,7 @@ def select_outputs(
 
 
 def read_output(answer: Answer, name: str) -> Cells:
-    """One of the cube's variables out of an answer, which elasticities are not in."""
+    """Return a variable of the cube from an answer, except for elasticities."""
     if percentile := _split_percentile(name):
         return _percentile(answer, *percentile)
     if name in TERMS and not hasattr(answer.terms, name):
@@ -60,13 +60,13 @@ def read_output(answer: Answer, name: str) -> Cells:
 
 
 def _split_percentile(name: str) -> tuple[str, int] | None:
-    """The time and the percent of an output such as `epoch_time_p90`; None of another."""
+    """Return the time and the percent of `epoch_time_p90` and the like; None for others."""
     time, _, percent = name.rpartition("_p")
     return (time, int(percent)) if percent.isdigit() else None
 
 
 def _percentile(answer: Answer, time: str, percent: int) -> Cells:
-    """A percentile of one of the times."""
+    """Return a percentile of one of the times."""
     assert answer.spread is not None  # the spec's check: only a calibrated oracle has any
     times = {
         "comp_time": (answer.compute, answer.spread.compute),

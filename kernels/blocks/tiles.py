@@ -39,7 +39,7 @@ class Tiles:
 
     @property
     def overlap(self) -> bool:
-        """Whether the last tile repeats some PE counts."""
+        """True if the last tile repeats some PE counts."""
         return self.shape[0] % self.size[0] > 0
 
     def starts(self, tile: Starts) -> Starts:

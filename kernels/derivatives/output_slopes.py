@@ -1,8 +1,8 @@
 """Elasticities of a case's cells, as outputs of a sweep: d log y / d log x, exactly.
 
-Forward, a parameter at a time, and all that is asked of it at once: a direction in which each cell
-moves a little keeps the few dimensions that a part of an answer varies with. (Of points, which have
-values of their own, `kernels.derivatives.elasticities` walks back, an answer at a time.)
+Forward, one parameter at a time with all its outputs, so that parts of an answer keep their few
+dimensions. (Points have their own values of every parameter: `kernels.derivatives.elasticities`
+goes backward, one output at a time.)
 """
 
 from collections.abc import Mapping
@@ -23,38 +23,37 @@ from kernels.oracle.answer import AnyCase, LayoutCase, evaluate
 # Parts of a case, and fields of them.
 Fields = dict[str, dict[str, Array]]
 
-# They are told apart to here, and no further: what is 0 but for rounding is 0 however the cells are
-# cut into tiles. As fine as single precision is at 1, in which they are stored.
+# Slopes are rounded to multiples of this, so that one that is 0 but for rounding is 0 however the
+# cells are cut into tiles. It is the resolution of single precision at 1.
 STEP = 2.0**-24
 
 
 def find_output_slopes(case: AnyCase, names: tuple[str, ...]) -> dict[str, Array]:
-    """The outputs of these names that are elasticities [cells], without a unit.
+    """Return the outputs that are elasticities [cells], without a unit, by name.
 
-    NaN where there is no such configuration, and of what takes no time, which has no logarithm. Of
-    choices, those of the best. A case has the slopes of its layers' work in parameters that layers
-    depend on.
+    NaN if the configuration cannot exist, and for a time of 0, which has no logarithm. Of choices,
+    those of the best. Slopes in parameters that layers depend on need the case's `layer_slopes`.
     """
     if isinstance(case, LayoutCase):  # a spec with elasticities has no layouts
         return {}
-    asked: dict[str, dict[str, str]] = {}
+    wanted: dict[str, dict[str, str]] = {}
     for name in names:
         parts = split_elasticity(name)
         if parts is not None:
-            asked.setdefault(parts[1], {})[name] = ELASTIC[parts[0]]
-    # No slope reads the spreads, which would be traced and differentiated all the same: to trace
-    # best, percentiles and a slope of eight axes takes 4.4 instead of 6.9 s of CPU.
+            wanted.setdefault(parts[1], {})[name] = ELASTIC[parts[0]]
+    # No slope reads the spreads, but they would be traced and differentiated: best, percentiles and
+    # a slope of eight axes take 4.4 instead of 6.9 s of CPU to trace.
     case = replace(case, uncertainty=None)
     return {
         name: slope
-        for parameter, fields in asked.items()
+        for parameter, fields in wanted.items()
         for name, slope in _differentiate(case, parameter, fields).items()
     }
 
 
 @compiled("parameters")
 def differentiate_epoch(case: Case, *, parameters: tuple[str, ...]) -> tuple[Array, Array]:
-    """The time of an epoch [s] [cells], and its derivatives [parameter, cells] in logarithms."""
+    """Return the time of an epoch [s] [cells], and d time / d log parameter [parameter, cells]."""
     directions = [_find_direction(case, name) for name in parameters]
     ones = jnp.ones(len(parameters))
 
@@ -70,8 +69,7 @@ def differentiate_epoch(case: Case, *, parameters: tuple[str, ...]) -> tuple[Arr
                 moved = replace(moved, **{part: replace(old, **new)})
         return jnp.asarray(evaluate(moved).epoch_time)
 
-    # All directions in one program, and the time itself: each alone took as often as long to
-    # compile.
+    # All directions and the time in one program: alone, each takes as long to compile.
     def push(along: Array) -> tuple[Array, Array]:
         pushed: tuple[Array, Array] = jax.jvp(time, (ones,), (along,))
         return pushed
@@ -81,7 +79,7 @@ def differentiate_epoch(case: Case, *, parameters: tuple[str, ...]) -> tuple[Arr
 
 
 def _differentiate(case: Case, parameter: str, fields: Mapping[str, str]) -> dict[str, Array]:
-    """The elasticities of fields of the answer in one parameter, by the outputs' names."""
+    """Return the elasticities of fields of the answer in one parameter, by output."""
     values, changes = _push_forward(case, parameter, fields)
     return {name: _divide(changes[name], values[name]) for name in fields}
 
@@ -89,7 +87,7 @@ def _differentiate(case: Case, parameter: str, fields: Mapping[str, str]) -> dic
 def _push_forward(
     case: Case, parameter: str, fields: Mapping[str, str]
 ) -> tuple[dict[str, Array], dict[str, Array]]:
-    """Fields of the answer, and what they change by with a parameter's logarithm, by name."""
+    """Return fields of the answer and their changes with a parameter's logarithm, by output."""
 
     def answer(changed: Fields) -> dict[str, Array]:
         parts = {part: replace(getattr(case, part), **new) for part, new in changed.items()}
@@ -97,7 +95,7 @@ def _push_forward(
         return {name: jnp.asarray(attrgetter(field)(answers)) for name, field in fields.items()}
 
     slopes = _find_direction(case, parameter)
-    # The very numbers that the answers are made of: the compiler finds these once.
+    # The numbers of which the answers are made, so that the compiler computes both once.
     here = {
         part: {field: jnp.asarray(getattr(getattr(case, part), field)) for field in some}
         for part, some in slopes.items()
@@ -109,7 +107,7 @@ def _push_forward(
 
 
 def _find_direction(case: Case, parameter: str) -> Fields:
-    """How fields of a case change with the logarithm of a parameter."""
+    """Return the changes of a case's fields with the logarithm of a parameter."""
     place = PLACES[parameter]
 
     def scale(factors: Factors) -> Array:
@@ -119,7 +117,7 @@ def _find_direction(case: Case, parameter: str) -> Fields:
     direction: Fields = {place.part: {place.field: push_forward(scale, parameter)}}
     if place.layered:
         direction["work"] = {
-            field: jnp.asarray(each) for field, each in case.layer_slopes[parameter].items()
+            field: jnp.asarray(slope) for field, slope in case.layer_slopes[parameter].items()
         }
     return direction
 

@@ -147,7 +147,7 @@ class Paradl:
 
     @property
     def feasible(self) -> xr.DataArray:
-        """Whether nothing forbids a cell."""
+        """True if nothing forbids a cell."""
         expect_flags(self._get("limit"))
         return name_array((self._get("limit") & np.uint16(FORBIDS)) == 0, "feasible")
 

@@ -49,7 +49,7 @@ CODECS = (BytesCodec, BloscCodec, Crc32cCodec, ShardingCodec, VLenUTF8Codec, Zst
 
 
 class StoredPlan(Record):
-    """How a cube was cut when it was created."""
+    """The blocks that a cube was cut into when it was created."""
 
     shard: tuple[Count, ...]
     chunk: tuple[Count, ...]

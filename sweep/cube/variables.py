@@ -27,7 +27,7 @@ FLAGS: np.dtype[np.generic] = np.dtype("uint16")
 
 @dataclass(frozen=True)
 class Variable:
-    """How a variable is stored, and its attributes.
+    """Storage and attributes of a variable.
 
     units: in CF's spelling. fill_value: read from blocks that were not written, and so means that
     the configuration cannot exist.

@@ -86,7 +86,7 @@ def run_blocks(cube: Cube, blocks: Iterable[int]) -> Iterator[int]:
 
 @contextmanager
 def _compile_ahead() -> Iterator[Callable[[Cube, int], None]]:
-    """A function that compiles what small blocks of one size need, their programs side by side.
+    """Yield a function that compiles the programs of small blocks of one size side by side.
 
     Percentiles of eight strategies, from an empty cache on two shared cores: 20.1 -> 17.3 and
     11.9 -> 7.6 s. Programs of large blocks take all cores each: a billion cells took 20 -> 25 s.
@@ -138,7 +138,7 @@ def compute(grid: Grid, plan: Plan, region: Region) -> BlockArrays:
 
 
 def has_few_cells(grid: Grid, plan: Plan) -> bool:
-    """Whether all of a cube is answered in numpy, before programs for it would be compiled."""
+    """True if numpy answers the whole cube before programs for it would be compiled."""
     places = math.prod(plan.shape[: len(LABELS)])
     derived = any(map(split_elasticity, grid.spec.outputs))  # numpy has no derivatives
     return places <= FEW_PLACES and plan.cells <= FEW_CELLS and not derived
@@ -147,7 +147,7 @@ def has_few_cells(grid: Grid, plan: Plan) -> bool:
 def _fill_many(
     grid: Grid, region: Region, axes: dict[str, Floats], serial: NDArray[np.float32]
 ) -> Filled:
-    """The block's outputs in spare buffers, and its tables, by compiled programs."""
+    """Return the block's outputs in spare buffers, and its tables, by compiled programs."""
     places, shape = _split_sizes(region)
     buffers = SPARE.take(math.prod(places), shape, grid.spec.outputs)
     tables = []
@@ -161,7 +161,7 @@ def _fill_many(
 def _fill_few(
     grid: Grid, region: Region, axes: dict[str, Floats], serial: NDArray[np.float32]
 ) -> Filled:
-    """The block's outputs, and its tables, where they are few."""
+    """Return the block's outputs and tables, computed in numpy."""
     places, shape = _split_sizes(region)
     sizes = math.prod(places), *shape
     arrays = {name: np.empty(sizes, VARIABLES[name].dtype) for name in grid.spec.outputs}
@@ -175,7 +175,7 @@ def _fill_few(
 
 
 def _list_indices(region: Region) -> Iterator[Index]:
-    """The models, data sets, systems and strategies of a block, in its order."""
+    """Yield the position of each model, data set, system and strategy of a block, in order."""
     labels = product(*(range(part.start, part.stop) for part in region[: len(LABELS)]))
     return ((model, dataset, system, strategy) for model, dataset, system, strategy in labels)
 
@@ -185,7 +185,7 @@ def _run_one(cube: Cube, block: int) -> int:
 
 
 def store(cube: Cube, block: int, answers: BlockArrays) -> int:
-    """Write one block, and keep its memory for another."""
+    """Write one block, and keep its memory for the next one."""
     with translate_write_errors(cube.url):
         cube.write(block, answers.arrays)
     answers.arrays.clear()  # they are views of the buffers
@@ -194,17 +194,17 @@ def store(cube: Cube, block: int, answers: BlockArrays) -> int:
 
 
 def _split_sizes(region: Region) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """A block's sizes along the labelled dimensions, and along the others."""
+    """Return a block's sizes along the labelled dimensions, and along the others."""
     sizes = tuple(part.stop - part.start for part in region)
     return sizes[: len(LABELS)], sizes[len(LABELS) :]
 
 
 def _cut_axes(grid: Grid, plan: Plan, region: Region) -> dict[str, Floats]:
-    """The block's values of the numeric axes."""
+    """Return the block's values of the numeric axes."""
     parts = dict(zip(plan.dims, region, strict=True))
     return {name: values[parts[name]] for name, values in grid.axes.items()}
 
 
 def _is_first_along(plan: Plan, region: Region, dims: tuple[str, ...]) -> bool:
-    """Whether of all blocks that differ only along `dims` this is the first."""
+    """True for the first of all blocks that differ only along `dims`."""
     return all(part.start == 0 for dim, part in zip(plan.dims, region, strict=True) if dim in dims)

@@ -22,7 +22,7 @@ def memory_limits(membership: Path = MEMBERSHIP, mount: Path = MOUNT) -> list[in
 
 
 def _read_places(membership: Path, mount: Path) -> Iterator[tuple[Path, PurePosixPath, str]]:
-    """Where each tree of groups is mounted, this process' place in it, and the file of limits."""
+    """List each tree of groups: its mount, this process's place in it, and its file of limits."""
     for line in _read_text(membership).splitlines():
         # At most two cuts: a path may have colons of its own.
         _, controllers, path = line.split(":", 2)

@@ -104,7 +104,7 @@ class Threads:
     count: int = 0
 
     def now(self) -> int:
-        """How many there are; 1 while there is none, so that an adaptive cluster sees work."""
+        """Count the workers; 1 if there are none, so that an adaptive cluster sees work."""
         if time.monotonic() >= self.answered + CHECK_SECONDS:
             try:
                 self.count = sum(self.client.nthreads().values())

@@ -1,4 +1,4 @@
-"""Evaluate: the outputs of one (model, dataset, system, strategy), alone or in a block's memory."""
+"""Evaluate the outputs of one (model, data set, system, strategy), alone or in a block's memory."""
 
 from collections.abc import Mapping
 from concurrent.futures import Executor
@@ -26,11 +26,10 @@ def evaluate(
     outputs: tuple[str, ...] | None = None,
     strategy: Strategy | None = None,
 ) -> Arrays | None:
-    """Outputs for one (model, dataset, system, strategy) over `axes`.
+    """Return outputs of one (model, data set, system, strategy) over `axes`.
 
-    All of the grid's outputs and axes, and the index' strategy, unless others are given. Each array
-    has all numeric dims, of size 1 where it does not vary. None where the dataset's samples do not
-    fit the model.
+    By default all outputs and axes of the grid, and the strategy of the index. Each array has all
+    numeric dims, of size 1 where it does not vary. None if the samples do not fit the model.
     """
     case = grid.case(index, axes, strategy)
     if case is None:
@@ -59,10 +58,10 @@ def fill(
     axes: Mapping[str, Floats],
     serial_time: NDArray[np.float32],
 ) -> tuple[Buffers, Array]:
-    """The buffers with one (model, dataset, system, strategy) over `axes` at `place`.
+    """Return the buffers with one (model, data set, system, strategy) over `axes` at `place`, and
+    the statistics [statistic, numeric dims but pe], made in the same pass.
 
-    serial_time [numeric dims but pe]: an epoch on one PE. With it come the statistics [statistic,
-    numeric dims but pe], made in the same pass. The buffers that were given are gone.
+    serial_time [numeric dims but pe]: an epoch on one PE. The given buffers are used up.
     """
     inputs = _list_inputs(place, grid, index, axes, serial_time)
     return fill_buffers(buffers, *inputs, shape=_find_shape(axes))
@@ -71,7 +70,7 @@ def fill(
 def compile_fill(
     pool: Executor, buffers: Any, grid: Grid, index: Index, axes: Mapping[str, Floats]
 ) -> None:
-    """Compile in the pool what `fill` runs; of the buffers `jax.ShapeDtypeStruct`s are enough."""
+    """Compile in the pool what `fill` runs. buffers: `jax.ShapeDtypeStruct`s are enough."""
     shape = _find_shape(axes)
     serial_time = np.ones(shape[1:], np.float32)
     inputs = _list_inputs(0, grid, index, axes, serial_time)
@@ -81,7 +80,7 @@ def compile_fill(
 def answer(
     grid: Grid, index: Index, axes: Mapping[str, Floats], serial_time: NDArray[np.float32]
 ) -> tuple[Arrays, NDArray[np.float64]]:
-    """The outputs and the statistics that `fill` gives, of few cells: without its programs."""
+    """Return the outputs and statistics of `fill` for few cells, without its programs."""
     case = grid.case(index, axes)
     assert case is not None, index
     enough = np.asarray(serial_time)[None] / EFFICIENCY
@@ -96,9 +95,9 @@ def _list_inputs(
     axes: Mapping[str, Floats],
     serial_time: NDArray[np.float32],
 ) -> tuple[NDArray[np.int64], Case, NDArray[np.float32]]:
-    """The place, the case, and PE seconds in which an epoch is still efficient."""
+    """Return the place, the case, and PE seconds in which an epoch is still efficient."""
     case = grid.case(index, axes)
-    assert case is not None, index  # all of a block shares one model and dataset, which fit
+    assert case is not None, index  # a block has one model and data set, which fit
     # A PE count p is efficient while p times its time is at most this.
     return np.asarray(place), case, np.asarray(serial_time)[None] / EFFICIENCY
 

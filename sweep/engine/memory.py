@@ -127,14 +127,14 @@ def _estimate_choices(grid: Grid, plan: Plan) -> int:
 
 
 def count_choices(grid: Grid, strategy: Strategy) -> int:
-    """How many groups, or degrees, and segments each cell may choose from."""
+    """Count the groups or degrees, times the segments, that each cell may choose from."""
     sizes = {*strategy.choices} - {"segments"}
     most = max(len(divisors(count)) for count in grid.axes["pe"].astype(int).tolist())
     return int(most ** len(sizes)) * _count_segments(grid, strategy)
 
 
 def _count_segments(grid: Grid, strategy: Strategy) -> int:
-    """How many numbers of segments each cell may choose from."""
+    """Count the numbers of segments that each cell may choose from."""
     chosen = strategy.segments == "best"
     return len(list_segments(strategy, float(grid.axes["batch"].max()))) if chosen else 1
 

@@ -18,7 +18,7 @@ Tell = Callable[[str], None]
 
 @contextmanager
 def silent(plan: "Plan", done: int) -> Iterator[Advance]:
-    """No progress shown."""
+    """Show no progress."""
     yield lambda block: None
 
 
@@ -62,8 +62,8 @@ def report_waiting(silent: bool = False) -> Iterator[None]:
 
 @contextmanager
 def report_state(begin: str, silent: bool = False) -> Iterator[Tell]:
-    """Yields what takes the state of the work: a terminal shows it at once, in one line that
-    changes; in a pipe a line every ten seconds has the last one.
+    """Yield a function that takes the state of the work: a terminal shows it at once, in one line
+    that changes; a pipe gets a line with the last one every ten seconds.
     """
     state, shown = begin, 0
 
@@ -85,7 +85,7 @@ def report_state(begin: str, silent: bool = False) -> Iterator[Tell]:
 
 @contextmanager
 def lines(plan: "Plan", done: int, what: str = "sweep") -> Iterator[Advance]:
-    """A line every ten seconds: blocks that are done, and the time left at the rate so far."""
+    """Print a line every ten seconds: finished blocks, and the time left at the rate so far."""
     ends: list[float] = []
 
     def advance(block: int) -> None:
@@ -94,7 +94,7 @@ def lines(plan: "Plan", done: int, what: str = "sweep") -> Iterator[Advance]:
     def describe(passed: float) -> str:
         finished = len(ends)
         left = plan.blocks - done - finished
-        # The first block ends when programs are compiled, for which later ones do not wait.
+        # The first block waits for programs to compile, and later ones do not.
         since = time.monotonic() - ends[0] if finished > 1 else passed
         rest = f", about {since / max(1, finished - 1) * left:.0f} s left" if finished else ""
         count = f"{done + finished:,} of {plan.blocks:,} blocks"
@@ -106,7 +106,7 @@ def lines(plan: "Plan", done: int, what: str = "sweep") -> Iterator[Advance]:
 
 @contextmanager
 def bar(plan: "Plan", done: int, what: str = "sweep") -> Iterator[Advance]:
-    """A bar that counts cells, from those that an earlier run left."""
+    """Show a bar that counts cells, beginning with those of an earlier run."""
     # Late: without a terminal there is no bar.
     from rich.console import Console
     from rich.progress import (
@@ -137,13 +137,12 @@ def bar(plan: "Plan", done: int, what: str = "sweep") -> Iterator[Advance]:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True)) as shown:
-        # Of blocks that are done only the number is known here; those at the ends of axes are
-        # smaller.
+        # Only the number of finished blocks is known; those at the ends of axes are smaller.
         mean = plan.cells / plan.blocks
         task = shown.add_task("cells", total=plan.cells, completed=round(done * mean))
         yield lambda block: shown.update(task, advance=cells(plan, block))
 
 
 def cells(plan: "Plan", block: int) -> int:
-    """Cells of one block."""
+    """Count the cells of one block."""
     return prod(part.stop - part.start for part in plan.find_region(block))

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Where:
-    """Where blocks are computed: in this process, so many local ones, or a scheduler's workers."""
+    """The place where blocks are computed: this process, local ones, or a scheduler's workers."""
 
     workers: int = 0
     scheduler: str | None = None

@@ -62,7 +62,7 @@ def name_split(split: str) -> str:
 
 @dataclass(frozen=True)
 class Splits:
-    """How each split divides rows.
+    """The division of rows by each split.
 
     tested: held-out labels by split. most: largest training value of the axis by split. missing:
     why a split is impossible, or that it was not requested, by split.

@@ -59,7 +59,7 @@ class Room:
 
 
 def hand_over(filled: list[Singles]) -> list[Array]:
-    """The arrays as JAX's, not copied where programs run on the CPU."""
+    """Return the arrays as JAX's, not copied if programs run on the CPU."""
     handed: list[Array] = jax.device_put(filled, may_alias=True)
     return handed
 
