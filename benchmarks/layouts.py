@@ -21,6 +21,7 @@ from benchmarks.layout_runs import (
     predict_seconds,
     read_runs,
 )
+from benchmarks.layout_search import measure_search
 from benchmarks.report import Report, Row
 from grids.entries.transformer_rates import FITTED, find_family, find_spread, is_systolic
 from kernels.names.stored import PERCENTILES
@@ -173,9 +174,10 @@ def measure_accuracy(logs: Logs) -> float:
 
 
 def measure(effort: Effort) -> Report:
-    """Times as shipped and left out; memory by stack: the same at any effort."""
+    """Times as shipped and left out; memory by stack; the search's rate."""
     timed = select_timed()
     rows = [*_compare_shipped(timed), *_list_unseen(timed), *_compare_memory()]
+    rows += measure_search(effort)
     note = "Spreads are standard deviations of ln(predicted / measured)."
     return Report("layouts", "transformers by layout against published runs", tuple(rows), note)
 
