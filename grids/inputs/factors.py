@@ -43,7 +43,7 @@ class Storage:
 
 
 @dataclass(frozen=True)
-class Rows:
+class DividedLayers:
     """Layers that a spatial group divides, along `dims` if given.
 
     storage: None if memory does not influence the choice. verbatim: as in Table III, every layer
@@ -92,7 +92,7 @@ class _Candidates:
 
 # Every block asks again for its PE counts, of which an axis may have thousands.
 @lru_cache(maxsize=16_384)
-def divide_rows(rows: Rows, pes: int) -> Factors:
+def divide_rows(rows: DividedLayers, pes: int) -> Factors:
     """Return the factors for a group of this many PEs."""
     candidates, table = _list_candidates(rows, pes), rows.table
     held = _find_held(rows, candidates.factors)
@@ -116,7 +116,7 @@ def divide_rows(rows: Rows, pes: int) -> Factors:
     )
 
 
-def _list_candidates(rows: Rows, pes: int) -> _Candidates:
+def _list_candidates(rows: DividedLayers, pes: int) -> _Candidates:
     table, dimensions = rows.table, _find_dimensions(rows)
     factors = _list_factorisations(pes, dimensions)
     # Every PE needs at least one item of its own, in and out.
@@ -140,7 +140,7 @@ def _list_candidates(rows: Rows, pes: int) -> _Candidates:
 
 
 def _judge_memory(
-    rows: Rows, pes: int, candidates: _Candidates, held: Floats
+    rows: DividedLayers, pes: int, candidates: _Candidates, held: Floats
 ) -> tuple[Floats, ...]:
     """Rank by memory first, except in Table III."""
     if rows.storage is None:
@@ -157,7 +157,7 @@ def _choose(*values: Floats) -> int:
     return int(np.argmax(kept))  # the first, which is the most balanced
 
 
-def _find_bound(rows: Rows, pes: int) -> float:
+def _find_bound(rows: DividedLayers, pes: int) -> float:
     """Least memory of a PE in groups whose size divides this one's [B per sample].
 
     Some factors of this group always reach it: those of a divisor with one of them multiplied.
@@ -165,7 +165,7 @@ def _find_bound(rows: Rows, pes: int) -> float:
     return min((divide_rows(rows, size).held for size in divisors(pes)[:-1]), default=np.inf)
 
 
-def _find_held(rows: Rows, factors: Floats) -> Floats:
+def _find_held(rows: DividedLayers, factors: Floats) -> Floats:
     """Bytes per sample on the fullest PE for each factorisation [n]; 0 if memory is ignored."""
     count = factors.shape[1]
     if rows.storage is None:
@@ -185,7 +185,7 @@ def _take_parts(factors: Floats) -> Iterator[Floats]:
         yield factors[:, np.minimum(np.arange(start, start + AT_ONCE), count - 1)]
 
 
-def _find_halo(rows: Rows, candidates: _Candidates) -> Floats:
+def _find_halo(rows: DividedLayers, candidates: _Candidates) -> Floats:
     """Items per sample that a PE sends [n]."""
     halos: Halos = "overlapping" if rows.verbatim else "windows"
     with use_numpy():
@@ -201,7 +201,7 @@ def _make_columns(table: LayerTable) -> Layers:
     return add_cells(kernel_layers(table), 1)
 
 
-def _find_dimensions(rows: Rows) -> Flags:
+def _find_dimensions(rows: DividedLayers) -> Flags:
     """Tell which of (depth, height, width) may be split."""
     if rows.dims is not None:
         return np.array([dimension in rows.dims for dimension in DIMENSIONS])

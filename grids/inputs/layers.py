@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from grids.entries.strategy_settings import Which
 from grids.models.layers import LayerTable
-from kernels.work.layers import Layers, Rows, Sequence
+from kernels.work.layers import Layers, Sequence, TouchedRows
 
 Mask = tuple[bool, ...] | None
 
@@ -40,7 +40,7 @@ def kernel_layers(table: LayerTable) -> Layers:
 
 
 def _describe_sequence(table: LayerTable) -> Sequence:
-    rows = Rows(table.looked_up, table.drawn) if table.sparse else None
+    rows = TouchedRows(table.looked_up, table.drawn) if table.sparse else None
     return Sequence(table.steps, table.reads, rows)
 
 

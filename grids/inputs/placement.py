@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grids.entries.strategy_settings import Which
-from grids.inputs.factors import Rows, Storage, divide_rows
+from grids.inputs.factors import DividedLayers, Storage, divide_rows
 from grids.inputs.layers import Mask, add_cells, kernel_layers, split_layers
 from grids.inputs.partition import stage_ends
 from grids.inputs.placed import stack_placed
@@ -196,7 +196,9 @@ def _place_stages(rules: Rules, degree: Floats) -> Arrangement:
 
 def _place_parts(rules: Rules, degree: Floats) -> Arrangement:
     """Divide rows."""
-    rows = Rows(rules.table, rules.dims, rules.layers, rules.mask, rules.storage, rules.verbatim)
+    rows = DividedLayers(
+        rules.table, rules.dims, rules.layers, rules.mask, rules.storage, rules.verbatim
+    )
     counts, at = np.unique(degree.astype(np.int64), return_inverse=True)
     divisions = [divide_rows(rows, int(n)) for n in counts]
     at = at.reshape(degree.shape)

@@ -13,7 +13,7 @@ from itertools import count
 import numpy as np
 
 from grids.graphs.graph import Graph
-from grids.placing.problem import Floats, Placement, Problem, TimeBounds
+from grids.placing.problem import Floats, Placement, Problem, StepBounds
 from grids.placing.schedule import PlacementPlan, schedule_step
 
 
@@ -39,7 +39,7 @@ class Piped:
         return PlacementPlan(placement, tuple(map(tuple, starts)), sum(lengths))
 
     @property
-    def bounds(self) -> TimeBounds:
+    def bounds(self) -> StepBounds:
         """Lower bounds that hold for any placement.
 
         critical_path: an operator runs its micro-batches one by one, the first after everything
@@ -58,7 +58,7 @@ class Piped:
         paths: Floats = np.maximum(filled, tails.max(axis=(1, 2)))
         work = self.unrolled.bounds.work
         share = self.unrolled.durations.sum(axis=1) / self.whole.devices
-        return TimeBounds(float(paths.sum()), work, float(np.maximum(paths, share).sum()))
+        return StepBounds(float(paths.sum()), work, float(np.maximum(paths, share).sum()))
 
 
 def unroll_graph(graphs: Sequence[Graph]) -> Graph:

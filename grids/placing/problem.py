@@ -31,7 +31,7 @@ class Edge(NamedTuple):
     delays: tuple[tuple[float, ...], ...]
 
 
-class TimeBounds(NamedTuple):
+class StepBounds(NamedTuple):
     """Lower bounds of a step's time [s].
 
     critical_path: the longest path of each pass, without messages. work: total work divided by the
@@ -146,12 +146,12 @@ class Problem:
         return tails
 
     @cached_property
-    def bounds(self) -> TimeBounds:
+    def bounds(self) -> StepBounds:
         """Bounds from path lengths and work; a pass takes at least the larger of the two."""
         paths = self.tails.max(axis=1)
         work = self.durations.sum(axis=1) / self.devices
         proven = sum(max(path, share) for path, share in zip(paths, work, strict=True))
-        return TimeBounds(float(paths.sum()), float(work.sum()), float(proven))
+        return StepBounds(float(paths.sum()), float(work.sum()), float(proven))
 
     @cached_property
     def edges_in_order(self) -> tuple[Edge, ...]:

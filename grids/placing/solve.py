@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from grids.placing.packing import pack
 from grids.placing.parts import Parts
 from grids.placing.pipelined_steps import Piped
-from grids.placing.problem import Placement, Problem, TimeBounds
+from grids.placing.problem import Placement, Problem, StepBounds
 from grids.placing.program import improve_plan
 from grids.placing.schedule import PlacementPlan, plan_placement
 from grids.placing.search import search
@@ -43,7 +43,7 @@ class PlacementResult:
     """
 
     plan: PlacementPlan | None
-    bounds: TimeBounds
+    bounds: StepBounds
     impossible: bool = False
     interrupted: bool = False
 

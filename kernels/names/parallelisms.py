@@ -106,7 +106,7 @@ KINDS: dict[str, ParallelismFacts] = {
 }
 
 
-class LayoutFacts(NamedTuple):
+class TransformerFacts(NamedTuple):
     """Facts of a parallelism of transformers: its meaning and its limit in words."""
 
     meaning: str
@@ -114,16 +114,16 @@ class LayoutFacts(NamedTuple):
 
 
 # `kernels.layouts` answers for strategies that name one of these.
-TRANSFORMERS: dict[str, LayoutFacts] = {
-    "tensor": LayoutFacts(
+TRANSFORMERS: dict[str, TransformerFacts] = {
+    "tensor": TransformerFacts(
         "transformers: columns, then rows of matrices",
         "t divides heads, KV heads (or is a multiple), MLPs",
     ),
-    "context": LayoutFacts(
+    "context": TransformerFacts(
         "transformers: positions of sequences; a ring of keys",
         "2 c divides the length of a sequence",
     ),
-    "expert": LayoutFacts(
+    "expert": TransformerFacts(
         "transformers: routed experts",
         "e divides experts, and t c d PEs",
     ),

@@ -61,12 +61,12 @@ class Sequence:
 
     steps: PerLayer
     reads: PerLayer
-    rows: "Rows | None" = None  # with sparse gradients
+    rows: "TouchedRows | None" = None  # with sparse gradients
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Rows:
+class TouchedRows:
     """Weights of the rows of a table that a pass touches; its sparse gradient has no others.
 
     looked_up: per sample, 0 in layers with a whole gradient. drawn: per pass, whatever its batch.

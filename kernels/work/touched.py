@@ -12,7 +12,7 @@ import jax
 
 from kernels.arrays import Cells, Flags, PerLayer, PerStage
 from kernels.namespace import xp
-from kernels.work.layers import Layers, Rows
+from kernels.work.layers import Layers, TouchedRows
 
 
 @jax.tree_util.register_dataclass
@@ -43,12 +43,12 @@ class RowStates:
     most: PerStage
 
 
-def find_rows(layers: Layers) -> Rows | None:
+def find_rows(layers: Layers) -> TouchedRows | None:
     """Return the touched rows of a network's tables; None if all gradients are whole."""
     return None if layers.sequence is None else layers.sequence.rows
 
 
-def is_table(rows: Rows) -> Flags:
+def is_table(rows: TouchedRows) -> Flags:
     """True for layers with a sparse gradient."""
     return xp.greater(rows.looked_up, 0)
 

@@ -4,11 +4,11 @@ import json
 from collections.abc import Iterator
 
 from sweep.answers.types.fitting import LaunchFile
-from sweep.explanation.layout_run import Run, refuse, refuse_loss, write_flags, write_torchrun
+from sweep.explanation.layout_run import LayoutRun, refuse, refuse_loss, write_flags, write_torchrun
 from sweep.explanation.layout_sizes import Sizes
 
 
-def write_deepspeed(run: Run) -> list[LaunchFile]:
+def write_deepspeed(run: LayoutRun) -> list[LaunchFile]:
     """DeepSpeed's JSON, and Megatron-DeepSpeed's flags for all else."""
     row, training, stack = run.row, run.training, "DeepSpeed"
     refuse_loss(stack, run)
@@ -53,7 +53,7 @@ def write_deepspeed(run: Run) -> list[LaunchFile]:
 _DEEPSPEED = {"bf16": "bf16", "zero": "fp16"}
 
 
-def _list_deepspeed_rules(run: Run) -> Iterator[tuple[bool, str, str]]:
+def _list_deepspeed_rules(run: LayoutRun) -> Iterator[tuple[bool, str, str]]:
     """What it does not run, and what to change."""
     row, training = run.row, run.training
     c, p = row["context"], row["pipeline"]

@@ -9,18 +9,18 @@ from grids.reading.errors import InputError
 from sweep.answers.types.fitting import LaunchFile
 from sweep.explanation.layout_deepspeed import write_deepspeed
 from sweep.explanation.layout_megatron import write_megatron
-from sweep.explanation.layout_run import SCRIPT, Run, refuse, write_torchrun
+from sweep.explanation.layout_run import SCRIPT, LayoutRun, refuse, write_torchrun
 from sweep.explanation.layout_torchtitan import write_torchtitan
 
 
-def write_launch(stack: str, run: Run) -> list[LaunchFile]:
+def write_launch(stack: str, run: LayoutRun) -> list[LaunchFile]:
     """Files with what to type; InputError: an unknown stack, or what it cannot run."""
     if stack not in STACKS:
         raise InputError.unknown("stack", stack, STACKS, where="launch")
     return STACKS[stack](run)
 
 
-def write_plain(run: Run) -> list[LaunchFile]:
+def write_plain(run: LayoutRun) -> list[LaunchFile]:
     """PyTorch's torchrun with a script of the user's: data alone, DDP or FSDP, as comments."""
     row, stack = run.row, "torchrun"
     refuse(
@@ -55,7 +55,7 @@ def write_plain(run: Run) -> list[LaunchFile]:
     return [{"file": SCRIPT, "text": "\n".join(lines)}]
 
 
-STACKS: dict[str, Callable[[Run], list[LaunchFile]]] = {
+STACKS: dict[str, Callable[[LayoutRun], list[LaunchFile]]] = {
     "megatron": write_megatron,
     "torchtitan": write_torchtitan,
     "deepspeed": write_deepspeed,

@@ -1,7 +1,7 @@
 """Launch lines of Megatron-LM, core 0.16."""
 
 from sweep.answers.types.fitting import LaunchFile
-from sweep.explanation.layout_run import Run, refuse, refuse_loss, write_flags, write_torchrun
+from sweep.explanation.layout_run import LayoutRun, refuse, refuse_loss, write_flags, write_torchrun
 from sweep.explanation.layout_sizes import Sizes
 
 MIXED = {"bf16": "bf16", "fp16": "fp16", "fp8": "bf16"}
@@ -9,7 +9,7 @@ CONTEXTS = {"ring": "p2p", "all_gather": "all_gather", "all_to_all": "a2a"}
 SHARDED = {2: "optim_grads", 3: "optim_grads_params"}
 
 
-def write_megatron(run: Run) -> list[LaunchFile]:
+def write_megatron(run: LayoutRun) -> list[LaunchFile]:
     """Flags of Megatron-LM's pretrain_gpt.py."""
     row, stack = run.row, "Megatron-LM"
     names = {*run.modules}
@@ -44,7 +44,7 @@ def write_megatron(run: Run) -> list[LaunchFile]:
     return [write_torchrun(run, "pretrain_gpt.py", *write_flags(flags))]
 
 
-def _write_degrees(run: Run) -> dict[str, object]:
+def _write_degrees(run: LayoutRun) -> dict[str, object]:
     row, net = run.row, run.net
     parts = row["pipeline"] * row["chunks"]
     uneven = net.blocks % parts > 0
@@ -71,7 +71,7 @@ def _write_stages(blocks: int, parts: int) -> str:
     return "'E" + "|".join(f"t*{least + (part < more)}" for part in range(parts)) + "L'"
 
 
-def _write_zero(run: Run) -> dict[str, object]:
+def _write_zero(run: LayoutRun) -> dict[str, object]:
     ranks = run.row["data"] * run.row["context"]
     copies = ranks // run.row["shard"] if run.zero else 1
     fsdp = run.zero > 1
@@ -85,7 +85,7 @@ def _write_zero(run: Run) -> dict[str, object]:
     }
 
 
-def _write_training(run: Run) -> dict[str, object]:
+def _write_training(run: LayoutRun) -> dict[str, object]:
     mixed = MIXED.get(run.precision)
     return {
         "micro-batch-size": run.row["micro"],
@@ -98,7 +98,7 @@ def _write_training(run: Run) -> dict[str, object]:
     }
 
 
-def _write_recompute(run: Run) -> dict[str, object]:
+def _write_recompute(run: LayoutRun) -> dict[str, object]:
     if not run.modules:
         return {}
     if run.modules == ["blocks"]:

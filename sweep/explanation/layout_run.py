@@ -18,7 +18,7 @@ def refuse(stack: str, *rules: tuple[bool, str, str]) -> None:
 
 
 @dataclass(frozen=True)
-class Run:
+class LayoutRun:
     """A layout of a network on a machine, and how it trains. precision: the recipe's name."""
 
     net: Transformer
@@ -59,7 +59,7 @@ class Run:
         return self.row["zero"] if self.row["shard"] > 1 else 0
 
 
-def write_torchrun(run: Run, *arguments: str) -> LaunchFile:
+def write_torchrun(run: LayoutRun, *arguments: str) -> LaunchFile:
     """The script of each node, a flag a line."""
     per_node = min(run.pes, run.machine.pes_per_node)
     nodes = -(-run.pes // per_node)
@@ -78,7 +78,7 @@ def write_flags(flags: dict[str, object]) -> list[str]:
     ]
 
 
-def refuse_loss(stack: str, run: Run) -> None:
+def refuse_loss(stack: str, run: LayoutRun) -> None:
     """InputError: a loss that keeps fewer logits than the stack does."""
     part = run.training.loss_parts > 1 or run.training.logit_bytes == 0
     refuse(stack, (part, "a chunked or fused loss without logits", "take --loss whole"))

@@ -4,10 +4,10 @@ import json
 from collections.abc import Iterator
 
 from sweep.answers.types.fitting import LaunchFile
-from sweep.explanation.layout_run import Run, refuse, refuse_loss, write_torchrun
+from sweep.explanation.layout_run import LayoutRun, refuse, refuse_loss, write_torchrun
 
 
-def write_torchtitan(run: Run) -> list[LaunchFile]:
+def write_torchtitan(run: LayoutRun) -> list[LaunchFile]:
     """torchtitan's TOML tables; its own [model] is left to the user."""
     row, training = run.row, run.training
     refuse_loss("torchtitan", run)
@@ -50,7 +50,7 @@ def _write_toml(table: dict[str, object]) -> str:
     return "\n".join(f"{key} = {json.dumps(value)}" for key, value in table.items())
 
 
-def _write_torchtitan_stages(run: Run) -> dict[str, object]:
+def _write_torchtitan_stages(run: LayoutRun) -> dict[str, object]:
     row = run.row
     parts = row["pipeline"] * (2 if run.training.schedule == "zbv" else row["chunks"])
     schedule = "Interleaved1F1B" if row["chunks"] > 1 else _SCHEDULES[run.training.schedule]
@@ -63,7 +63,7 @@ def _write_torchtitan_stages(run: Run) -> dict[str, object]:
     }
 
 
-def _list_torchtitan_rules(run: Run) -> Iterator[tuple[bool, str, str]]:
+def _list_torchtitan_rules(run: LayoutRun) -> Iterator[tuple[bool, str, str]]:
     """What it does not run, and what to change."""
     row, training = run.row, run.training
     t, c, p, e, etp = (

@@ -24,7 +24,7 @@ from sweep.cases.layout_reasons import describe_reason, find_remedy
 from sweep.cases.layout_words import list_layouts, parse_layout, parse_recompute
 from sweep.explanation.layout_launch import write_launch
 from sweep.explanation.layout_memory import explain_memory
-from sweep.explanation.layout_run import Run
+from sweep.explanation.layout_run import LayoutRun
 from sweep.questions.fit_candidates import Candidates
 from sweep.questions.layout_times import LayoutTimes, Target
 
@@ -123,7 +123,7 @@ def fit(
         "launch": [],
     }
     if launch and found["layouts"]:
-        run = Run(net, found["layouts"][0], training, precision, machine)
+        run = LayoutRun(net, found["layouts"][0], training, precision, machine)
         found["launch"] = write_launch(launch, run)
     return found
 

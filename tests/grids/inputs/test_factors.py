@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from grids.inputs.divisors import divisors
-from grids.inputs.factors import Rows, Storage, divide_rows
+from grids.inputs.factors import DividedLayers, Storage, divide_rows
 from grids.library import find
 from grids.models.layers import Layer, LayerTable
 
@@ -32,7 +32,7 @@ CATALOGUE = {
 
 
 def divide(model: LayerTable, p2: int, storage: Storage | None, dims: str | None = None):
-    return divide_rows(Rows(model, dims, "default", None, storage), p2)
+    return divide_rows(DividedLayers(model, dims, "default", None, storage), p2)
 
 
 def make_layer(extents: Extents, planes: int, kind: str = "conv") -> Layer:
