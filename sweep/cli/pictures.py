@@ -120,10 +120,10 @@ def _draw(context: typer.Context, kind: str, **options: object) -> None:
     """Draw a picture into a file; stderr says if the store's sweep is unfinished."""
     given: PictureOptions = context.obj
     subject = given.read()
-    from sweep.plots.figures import expect_format, save_figure
+    from sweep.plots.figures import expect_picture, save_figure
     from sweep.plots.plots import Plots
 
-    expect_format(given.output)
+    expect_picture(given.output)
     draw = partial(getattr(Plots(subject.source), kind), selection=subject.selection, **options)
     try:
         (row,) = subject.ask(lambda: [{"figure": draw(size=given.size, dark=given.dark)}], "table")

@@ -22,7 +22,7 @@ from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, NullForma
 
 from grids.models.layers import Floats
 from grids.reading.errors import InputError, shorten, suggest_name
-from grids.reading.textfile import write_whole
+from grids.reading.textfile import expect_folder, write_whole
 from grids.reading.units import PREFIXES
 from sweep.show.visible import escape_invisible
 
@@ -230,8 +230,8 @@ def format_tick(value: float) -> str:
 FORMATS = (".png", ".svg", ".pdf")
 
 
-def expect_format(path: Path) -> None:
-    """Check that the suffix names a format. InputError: it does not."""
+def expect_picture(path: Path) -> None:
+    """Check that a picture can be written. InputError: a suffix that is no format, or no folder."""
     # Without a suffix, matplotlib would add one.
     if path.suffix.lower() not in FORMATS:
         got = f"got {path.suffix!r}" if path.suffix else "got none"
@@ -240,9 +240,10 @@ def expect_format(path: Path) -> None:
             where=str(path),
             advice=f"write it like {path.stem}.png",
         )
+    expect_folder(path)
 
 
 def save_figure(figure: Figure, path: Path) -> None:
     """Write the figure at once in the format of the suffix. InputError: it cannot be written."""
-    expect_format(path)
+    expect_picture(path)
     write_whole(lambda part: figure.savefig(part, dpi=figure.dpi), path)

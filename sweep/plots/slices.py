@@ -97,7 +97,9 @@ def _list_choices(cells: "xr.Dataset", several: Collection[str]) -> Iterator[str
     for dim in several:
         if cells.sizes[dim] > 1:  # choosing a model may have left only one data set
             value = _write_value(dim, cells[dim].values[0])
-            yield f'{dim}="{value}"' if " " in value else f"{dim}={value}"
+            text = f'"{value}"' if " " in value else value
+            # Options of their own select from a store, and describe a design space.
+            yield f"--{dim} {text}" if dim in (*LABELS, "pe", "batch") else f"--sel {dim}={text}"
             cells = _drop_misfits(cells.isel({dim: [0]}))
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import matplotlib as mpl
 from matplotlib.artist import Artist
@@ -121,23 +121,20 @@ def _find_pipeline(
         chunks, follow = int(cell.layout.chunks[0]), int(cell.layout.passes[0])
         schedule, names = cell.training.schedule, list(TERMS[: TERMS.index("pipeline_bubble")])
     busy, again = sum(terms.get(name, 0.0) for name in names), terms.get("recomputation", 0.0)
-    where, most = "selection", MOST_PASSES // (stages * chunks)
+    most = MOST_PASSES // (stages * chunks)
     if stages == 1:
-        raise InputError(
-            f"{strategy.label} has no pipeline here",
-            where=where,
-            advice="choose one of several stages",
-        )
-    if SCHEDULES[schedule].is_folded or number > most:
-        reason = f"{number:,} micro-batches" if number > most else f"the schedule {schedule}"
-        raise InputError(
-            f"{reason} cannot be drawn",
-            where=where,
-            advice=f"at most {most:,}, of another schedule",
-        )
+        _refuse(f"{strategy.label} has one stage here", "choose a pipeline of several PEs")
+    if SCHEDULES[schedule].is_folded:
+        _refuse(f"schedule {schedule} is not drawn", "choose gpipe, 1f1b or zb1p")
+    if number > most:
+        _refuse(f"{number:,} micro-batches are too many to draw", f"choose at most {most:,}")
     forward = (busy - again) / (1 + BACKWARD_SHARE) / number
     backward = busy / number - forward
     return Pipeline(schedule, stages, number, forward, backward, chunks, follow), busy
+
+
+def _refuse(reason: str, advice: str) -> NoReturn:
+    raise InputError(reason, where="selection", advice=advice)
 
 
 @styled

@@ -18,6 +18,8 @@ SIGNATURES = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
         ("map", SEL[:2], "pdf"),
         ("memory", (*SEL, "--sel", "pe=4"), "png"),
         ("breakdown", (*SEL, "--sel", "strategy=data+channel", "--size", "slide"), "png"),
+        ("pareto", (*SEL, "--against", "memory", "--dark"), "svg"),
+        ("sensitivity", (*SEL, "--strategy", "data", "--pe", "4"), "pdf"),
     ],
 )
 def test_pictures_are_files(kind, more, suffix, paradl, small_url, tmp_path):
@@ -30,17 +32,22 @@ def test_pictures_are_files(kind, more, suffix, paradl, small_url, tmp_path):
     ("arguments", "code", "told"),
     [
         (("scalin",), 2, "'scaling'"),
-        (("scaling",), 2, "--sel model=alexnet --sel batch=16"),
-        (("scaling", "--sel", "batch=16"), 2, "--sel model=alexnet "),
+        (("scaling",), 2, "--model alexnet --batch 16"),
+        (("scaling", "--sel", "batch=16"), 2, "--model alexnet "),
         (("scaling", "--sel", "batsh=8"), 2, "batch"),
         (("scaling", *SEL, "--quantity", "speed"), 2, "'efficiency'"),
         (("map", *SEL), 2, "--sel"),
         (("map", "--sel", "model=alexnet", "--over", "bath"), 2, "'batch'"),
-        (("breakdown", *SEL), 2, "--sel strategy="),
-        (("memory", *SEL), 2, "--sel pe="),
+        (("breakdown", *SEL), 2, "--strategy "),
+        (("memory", *SEL), 2, "--pe "),
         (("scaling", *SEL, "-o", "x.gif"), 2, "x.png"),
         (("scaling", *SEL, "--sel", "strategy=serial", "--sel", "pe=8"), 4, "too many PEs"),
         (("scaling", *SEL, "-o", "none.xyz"), 2, "none.xyz"),
+        (("scaling", *SEL, "-o", "none/x.png"), 2, "none/x.png"),
+        (("scaling", *SEL, "-o", f"{__file__}/x.png"), 2, "x.png"),
+        (("pareto", "--sel", "model=alexnet", "--against", "euros"), 2, "'memory'"),
+        (("sensitivity", *SEL), 2, "--strategy "),
+        (("timeline", *SEL, "--strategy", "data", "--pe", "4"), 2, "one stage"),
     ],
 )
 def test_one_message_and_an_exit_code(arguments, code, told, paradl, small_url, tmp_path):
@@ -52,6 +59,16 @@ def test_one_message_and_an_exit_code(arguments, code, told, paradl, small_url, 
     assert "Traceback" not in err
     assert len(err) < 1000
     assert not list(tmp_path.iterdir())
+
+
+def test_a_design_space_needs_no_store(paradl, tmp_path):
+    path = tmp_path / "picture.png"
+    space = ("--model", "alexnet", "--dataset", "imagenet", "--oracle", "paper", "--pe", "1,2,4")
+    asked = ("plot", "scaling", *space, "--strategy", "data", "-o", path)
+    code, _, err = paradl(*asked)
+    assert (code, "--batch 1" in err) == (2, True)
+    assert paradl(*asked, "--batch", "8") == (0, "", "")
+    assert path.read_bytes().startswith(SIGNATURES["png"])
 
 
 def test_a_dataset_and_its_slices_draw(small_url):

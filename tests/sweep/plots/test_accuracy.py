@@ -103,7 +103,7 @@ def test_the_legend_has_what_is_drawn():
     ("name", "message"),
     [
         ("a.txt", "a.png"),
-        ("no/folder.png", "No such file"),
+        ("no/folder.png", "no/folder.png"),
         ("a", "a.png"),
     ],
 )
