@@ -90,37 +90,25 @@ def describe_map(
     given = list_given(grid, [x, y, *others])
     free = [dim for dim in others if dim not in given or dim in grid.rows]
     shown = {dim: thin_axis(cells[dim].values.astype(float), MOST_CELLS) for dim in (x, y)}
+    cut = [dim for dim in (x, y) if shown[dim].size < cells.sizes[dim]]
     thinned = [
-        f"{shown[dim].size} of {cells.sizes[dim]:,} values of {name_axis(grid, dim)}"
-        for dim in (x, y)
-        if shown[dim].size < cells.sizes[dim]
+        f"{shown[dim].size} of {cells.sizes[dim]:,} values of {name_axis(grid, dim)}" for dim in cut
     ]
     cells = read_slice(cells.sel(shown), ("strategy", x, y, *free))
     ordered = cells.transpose(*LABELS, y, x, *free, ...)
-    shape = [*(ordered.sizes[dim] for dim in ("strategy", y, x)), -1]
-    limit = ordered["limit"].values.reshape(shape)
-    seconds = Paradl(ordered).epoch_time.values.astype(float).reshape(shape)
-    # Infinite, since argmin counts NaN as the smallest.
-    seconds = np.where(find_allowed(limit) & np.isfinite(seconds), seconds, np.inf)
-    expect_any(np.flatnonzero(np.isfinite(seconds)), name_reasons(limit.reshape(-1)))
-    best = seconds.argmin(axis=-1, keepdims=True)
-    times = np.take_along_axis(seconds, best, -1)[..., 0]
-    fastest = times.argmin(axis=0)[None]
-    best_limit = np.take_along_axis(np.take_along_axis(limit, best, -1)[..., 0], fastest, 0)[0]
-    feasible = np.isfinite(times).any(axis=0)
+    times, best, limit = _take_best(ordered, len(free))
+    winners, feasible = times.argmin(axis=0), np.isfinite(times).any(axis=0)
     words = np.full(feasible.shape, "", dtype=object)
     has_choices = bool(free) or any(strategy.laid for strategy in grid.strategies)
-    for at in zip(*np.nonzero(feasible & has_choices), strict=True):
-        strategy = fastest[0][at]
-        place = np.unravel_index(best[strategy, *at, 0], [ordered.sizes[dim] for dim in free])
-        chosen = dict(zip(free, place, strict=True))
-        cell = ordered.isel({"strategy": strategy, y: at[0], x: at[1], **chosen}).squeeze()
-        words[at] = write_choice(grid, read_row(grid, cell), free)
-    named = [*(f"each {write_axis(dim)} is another machine" for dim in (x, y) if dim in given)]
+    for row, column in np.argwhere(feasible & has_choices):
+        at = (winners[row, column], row, column, *best[:, winners[row, column], row, column])
+        cell = ordered.isel(dict(zip(("strategy", y, x, *free), at, strict=True)))
+        words[row, column] = write_choice(grid, read_row(grid, cell), free)
+    note = [f"each {write_axis(dim)} is another machine" for dim in (x, y) if dim in given]
     if free:
-        named.append(f"each strategy at its best {' and '.join(map(write_axis, free))}")
+        note.append(f"each strategy at its best {' and '.join(map(write_axis, free))}")
     if has_choices and len({*words[feasible]}) == 1:
-        named.append(f"everywhere {words[feasible][0]}")
+        note.append(f"everywhere {words[feasible][0]}")
         words[:] = ""
     return Map(
         title=write_title(cells, shown=("strategy", x, y)),
@@ -133,9 +121,30 @@ def describe_map(
         times=times,
         words=words.astype(str),
         known=grid.labels["strategy"],
-        beyond=find_beyond(best_limit) & feasible,
-        note="; ".join([*named, *thinned]),
+        beyond=find_beyond(np.take_along_axis(limit, winners[None], 0)[0]) & feasible,
+        note="; ".join([*note, *thinned]),
     )
+
+
+def _take_best(
+    cells: "xr.Dataset", free: int
+) -> tuple[Floats, NDArray[np.int64], NDArray[np.uint16]]:
+    """Take the best of the `free` dimensions after strategy, y and x.
+
+    Return times [strategy, y, x], inf where forbidden, their positions along these dimensions
+    [free, strategy, y, x], and their limits. NothingFeasibleError: all are forbidden.
+    """
+    first = len(LABELS) - 1  # strategies
+    sizes = cells["limit"].shape[first : first + 3 + free]
+    limit = cells["limit"].values.reshape(*sizes[:3], -1)
+    seconds = Paradl(cells).epoch_time.values.astype(float).reshape(limit.shape)
+    # Infinite, since argmin counts NaN as the smallest.
+    seconds = np.where(find_allowed(limit) & np.isfinite(seconds), seconds, np.inf)
+    expect_any(np.flatnonzero(np.isfinite(seconds)), name_reasons(limit.reshape(-1)))
+    best = seconds.argmin(axis=-1)
+    places = np.array(np.unravel_index(best, sizes[3:] or (1,)))[:free]
+    times, limits = (np.take_along_axis(x, best[..., None], -1)[..., 0] for x in (seconds, limit))
+    return times, places, limits
 
 
 def _choose_axes(cells: "xr.Dataset", over: str | None) -> tuple[str, str, list[str]]:
