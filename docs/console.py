@@ -1,13 +1,14 @@
 """Console blocks of a page, run anew: python docs/console.py [--check] docs/tutorial.md.
 
-A block has lines that begin with `$ `, each followed by what the command prints. The page's YAML
-block, if any, is the file `space.yaml` of the folder in which they run, where the repository's
-`examples` and `grids` are, too. Pictures that they draw replace those of the folder named after the
-page, in few colours.
+A block has lines that begin with `$ `, each followed by what the command prints. They run in a
+folder with the files of `docs/files/PAGE`, and the repository's `examples` and `grids`. The page's
+YAML block, if any, is its `space.yaml`. Pictures that commands draw replace those of the folder
+named after the page, in few colours.
 """
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -67,6 +68,9 @@ def main() -> None:
     check, pages = "--check" in sys.argv, [Path(name) for name in sys.argv[1:] if name != "--check"]
     for page in pages:
         with tempfile.TemporaryDirectory() as temporary:
+            files = page.parent / "files" / page.stem
+            if files.is_dir():
+                shutil.copytree(files, temporary, dirs_exist_ok=True)
             before = page.read_text()
             after = run_blocks(before, Path(temporary))
             if not check:

@@ -25,14 +25,21 @@ Precision = Annotated[
 
 
 @system_app.command()
-def probe(precision: Precision = "fp32", form: Form = "table", quiet: Quiet = False) -> None:
+def probe(
+    precision: Precision = "fp32",
+    seconds: Annotated[
+        float, typer.Option(min=1, help="Leave out products that would take longer.")
+    ] = 120,
+    form: Form = "table",
+    quiet: Quiet = False,
+) -> None:
     """Measure this device through JAX: products, convolutions, memory, launches."""
     from sweep.engine.progress import report_state
     from sweep.importing.device_times import describe_device, probe_device
     from sweep.show.rows import show
 
     with report_state("starting", silent=quiet) as report:
-        times = probe_device(precision, report)
+        times = probe_device(precision, report, budget=seconds)
     show([time.row for time in times], form)
     tell(f"paradl: {describe_device()}, {precision}")
 

@@ -64,11 +64,19 @@ def time_calls(function: Callable[..., Any], *arguments: Any) -> float:
     return median(spent)
 
 
-def probe_device(precision: str, report: Report, sizes: Sequence[int] = SIZES) -> list[DeviceTime]:
-    """Times of matrix products, convolutions, a copy and a launch."""
+def probe_device(
+    precision: str, report: Report, sizes: Sequence[int] = SIZES, budget: float = 120.0
+) -> list[DeviceTime]:
+    """Times of matrix products, convolutions, a copy and a launch.
+
+    budget [s]: products that would take more than half of it, by the one before, are left out.
+    """
     kind = TYPES[precision]
-    times = []
+    times: list[DeviceTime] = []
     for n in sizes:
+        # The first call compiles, and three are timed; a product of twice the size takes 8 times.
+        if times and 4 * 8 * times[-1].seconds > budget / 2:
+            break
         report(f"product of {n} x {n}")
         a = jnp.ones((n, n), kind)
         times.append(

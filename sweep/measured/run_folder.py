@@ -69,7 +69,7 @@ def _read_mapping(path: Path) -> RunMapping:
         raise InputError(
             f"a folder of runs has a file {NAME}",
             where=str(path.parent),
-            advice="docs/import.md, Runs from logs, has one to copy",
+            advice="docs/your-runs.md has one to copy",
         )
     document = load(path)
     try:

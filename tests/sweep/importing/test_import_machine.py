@@ -18,20 +18,19 @@ from sweep.importing.nccl import read_nccl
 from sweep.importing.read import read_evidence
 from sweep.importing.topology import read_topology
 
-DATA = Path(__file__).parent / "data"
+HERE = Path(__file__).parent
+PAGE = HERE.parents[2] / "docs" / "files" / "your-machine"
+LOGS = {path.name: path for folder in ("data", PAGE) for path in (HERE / folder).iterdir()}
 
 
 def import_system(paradl, output: Path, *arguments):
-    logs = [DATA / argument if str(argument) in NAMES else argument for argument in arguments]
+    logs = [LOGS.get(str(argument), argument) for argument in arguments]
     return paradl("system", "import", *logs, "-o", output)
-
-
-NAMES = {path.name for path in DATA.iterdir()}
 
 
 def test_a_log_of_nccl_tests_as_text_and_as_a_table_is_the_same():
     (text,), (table,) = (
-        [*read_nccl(DATA / f"all_reduce_8.{form}", None)] for form in ("txt", "csv")
+        [*read_nccl(LOGS[f"all_reduce_8.{form}"], None)] for form in ("txt", "csv")
     )
     assert (text.collective, text.pes, text.nodes) == ("all_reduce", 8, 1)
     # The table states no ranks: busbw over algbw, 2 (q-1)/q, does.
@@ -42,32 +41,32 @@ def test_a_log_of_nccl_tests_as_text_and_as_a_table_is_the_same():
 
 
 def test_hosts_of_ranks_are_nodes():
-    (run,) = read_nccl(DATA / "all_reduce_32.txt", None)
+    (run,) = read_nccl(LOGS["all_reduce_32.txt"], None)
     assert (run.pes, run.nodes) == (32, 4)
 
 
 def test_messages_have_the_units_of_their_tools():
-    (bandwidth,) = read_messages(DATA / "osu_bw.txt", None)
+    (bandwidth,) = read_messages(LOGS["osu_bw.txt"], None)
     assert bandwidth.samples[-1].seconds == pytest.approx(4194304 / 24581.03e6)
-    (latency,) = read_messages(DATA / "osu_latency.txt", None)
+    (latency,) = read_messages(LOGS["osu_latency.txt"], None)
     assert latency.samples[0].seconds == pytest.approx(3.58e-6)
-    (wide,) = read_messages(DATA / "ib_write_bw.txt", None)
+    (wide,) = read_messages(LOGS["ib_write_bw.txt"], None)
     assert wide.samples[-1].seconds == pytest.approx(8388608 / (196.97e9 / 8))
-    (typical,) = read_messages(DATA / "ib_write_lat.txt", None)
+    (typical,) = read_messages(LOGS["ib_write_lat.txt"], None)
     assert typical.samples[0].seconds == pytest.approx(1.08e-6)
-    (collective,) = read_messages(DATA / "osu_allreduce.txt", 8)
+    (collective,) = read_messages(LOGS["osu_allreduce.txt"], 8)
     assert (collective.collective, collective.pes) == ("all_reduce", 8)
 
 
 def test_a_topology_counts_links_and_adapters():
-    topology = read_topology(DATA / "topology.xml")
+    topology = read_topology(LOGS["topology.xml"])
     assert (topology.gpus, topology.nvlinks, len(topology.adapters)) == (2, 18, 2)
     assert topology.nvlink_bandwidth == pytest.approx(450e9)
     assert topology.adapters["mlx5_0:1"] == pytest.approx(50e9)
 
 
 def test_adapters_for_storage_are_not_counted(tmp_path):
-    text = (DATA / "topology.xml").read_text().replace('speed="400000"', 'speed="25000"', 1)
+    text = (LOGS["topology.xml"]).read_text().replace('speed="400000"', 'speed="25000"', 1)
     (tmp_path / "topology.xml").write_text(text)
     assert read_topology(tmp_path / "topology.xml").links == [50e9]
 
@@ -95,7 +94,7 @@ def test_a_machine_predicts_the_collectives_of_its_logs(paradl, tmp_path):
     assert all(f"{key}: " in output.read_text() for key in ("precision", "links_per_node"))
     node, network = (level.collectives or Collectives() for level in system.levels)
     for name, collective, steps in (("all_reduce_8", "all_reduce", 14), ("all_gather_8", "", 7)):
-        (run,) = read_nccl(DATA / f"{name}.txt", None)
+        (run,) = read_nccl(LOGS[f"{name}.txt"], None)
         lines = (node.all_reduce if collective else node.all_gather) or ()
         sizes = np.array([row.size for row in run.samples])
         by_hand = min_over(steps * (line.latency + sizes / 8 / line.bandwidth) for line in lines)
@@ -138,7 +137,7 @@ def test_a_picture_is_drawn(paradl, tmp_path):
     assert (tmp_path / "fit.png").read_bytes().startswith(b"\x89PNG")
 
 
-LOG = (DATA / "all_reduce_8.txt").read_text()
+LOG = (LOGS["all_reduce_8.txt"]).read_text()
 ENTITIES = '<!DOCTYPE a [<!ENTITY b "c"><!ENTITY d "&b;&b;">]><system><gpu>&d;</gpu></system>'
 TABLE = "size,time(us),algbw(GB/s),busbw(GB/s)\n"
 # The file's name, its text, and what the message says: where, and the reason.
@@ -157,7 +156,7 @@ REFUSED = {
     "nothing": ("log.txt", "", "format"),
     "a long line": ("log.txt", "x" * 100_000, "bytes"),
     "entities": ("topology.xml", ENTITIES, "entities"),
-    "half a topology": ("topology.xml", (DATA / "topology.xml").read_text()[:500], "XML"),
+    "half a topology": ("topology.xml", (LOGS["topology.xml"]).read_text()[:500], "XML"),
     "no GPU": ("topology.xml", "<system></system>", "GPU"),
     "an unknown device": ("smi.csv", "name, memory.total [MiB]\nNVIDIA X9, 8 MiB\n", "--like"),
     "two devices": ("smi.csv", "name, memory.total [MiB]\nA, 8 MiB\nB, 8 MiB\n", "kind"),
@@ -181,7 +180,7 @@ def test_a_log_of_several_runs_and_of_debug_lines(paradl, tmp_path):
     lines = LOG.splitlines()
     noisy = "\n".join(line for row in lines for line in ("node00:1:2 [0] NCCL INFO x", row))
     log = tmp_path / "log.txt"
-    log.write_text(f"{noisy}\n{(DATA / 'all_gather_8.txt').read_text()}")
+    log.write_text(f"{noisy}\n{(LOGS['all_gather_8.txt']).read_text()}")
     code, out, err = paradl(
         "system", "import", log, "-o", tmp_path / "mine.yaml", "--format", "json"
     )
@@ -210,7 +209,7 @@ def test_tags_of_launchers_are_left_out(tag, tmp_path):
     log = tmp_path / "log.txt"
     log.write_text("".join(f"{tag}{line}\n" for line in LOG.splitlines()))
     (run,) = read_nccl(log, None)
-    (plain,) = read_nccl(DATA / "all_reduce_8.txt", None)
+    (plain,) = read_nccl(LOGS["all_reduce_8.txt"], None)
     assert (run.samples, run.pes, run.collective) == (plain.samples, 8, "all_reduce")
 
 

@@ -1,6 +1,6 @@
 """Networks from PyTorch and ONNX: parameters exact, operations as an independent counter has them.
 
-Skipped where the extras are not installed; docs/import.md has the table of twenty networks.
+Skipped where the extras are not installed; docs/your-model.md has the table of networks.
 """
 
 import json
