@@ -133,6 +133,6 @@ def test_files_of_other_programs(folder, paradl):
 def test_files_of_the_page_are_those_it_shows():
     """The mapping and the table of runs."""
     text = (DOCS / "your-runs.md").read_text()
-    for kind, name in (("yaml", "runs/mapping.yaml"), ("csv", "runs.csv")):
+    for kind, name in (("yaml", "runs/mapping.yaml"), ("text", "runs.csv")):
         (block,) = re.findall(rf"```{kind}\n(.*?)```", text, re.S)
         assert block == (DOCS / "files" / "your-runs" / name).read_text()
