@@ -73,27 +73,45 @@ def read_rates(system: System, precision: str) -> Rates:
     return make_rates(speeds, FITTED, facts, system.pe.device)
 
 
-def find_spread(device: str, precision: str, has_experts: bool, is_known: bool = True) -> float:
-    """Standard deviation of ln(predicted / measured).
+def list_causes(
+    device: str, precision: str, has_experts: bool, is_known: bool = True
+) -> dict[str, float]:
+    """List what makes predictions unsure: standard deviations of ln(predicted / measured).
 
     precision: a recipe of bytes a parameter; is_known: whether the software is stated.
     """
-    seen = DEVICES_OF_FEW + DEVICES_OF_MANY
-    return math.hypot(
-        SPREAD,
-        EXPERT_SPREAD * has_experts,
-        NARROW_SPREAD * bool(RECIPES[precision].peak),
-        UNMEASURED_SPREAD * (precision in UNMEASURED),
-        FEW_SPREAD * (find_family(device) in DEVICES_OF_FEW),
-        NEW_SPREAD * (find_family(device) not in seen),
-        SOFTWARE_SPREAD * (not is_known),
+    family = find_family(device)
+    causes = (
+        ("a network and software that no fit has seen", SPREAD, True),
+        ("a mixture of experts", EXPERT_SPREAD, has_experts),
+        (f"products in {precision}", NARROW_SPREAD, bool(RECIPES[precision].peak)),
+        (f"{precision} without a run", UNMEASURED_SPREAD, precision in UNMEASURED),
+        (f"few runs on {family}", FEW_SPREAD, family in DEVICES_OF_FEW),
+        (f"no run on {family}", NEW_SPREAD, family not in DEVICES_OF_FEW + DEVICES_OF_MANY),
+        ("software that is not stated", SOFTWARE_SPREAD, not is_known),
     )
+    return {cause: spread for cause, spread, applies in causes if applies}
+
+
+def find_spread(device: str, precision: str, has_experts: bool, is_known: bool = True) -> float:
+    """Standard deviation of ln(predicted / measured), by `list_causes`."""
+    return math.hypot(*list_causes(device, precision, has_experts, is_known).values())
 
 
 def find_system_spread(system: System, precision: str, has_experts: bool) -> float:
     """Standard deviation of ln(predicted / measured) on a system, of a recipe."""
     is_known = system.software != UNKNOWN
     return find_spread(system.pe.device, precision, has_experts, is_known)
+
+
+def describe_times(system: System, precision: str, has_experts: bool) -> str:
+    """Words on where times of layouts come from, and what their interval allows for."""
+    is_known = system.software != UNKNOWN
+    causes = ", ".join(list_causes(system.pe.device, precision, has_experts, is_known))
+    return (
+        "rates fitted to published runs, launches and overlaps assumed; "
+        f"the interval allows for {causes}"
+    )
 
 
 def find_family(device: str) -> str:

@@ -26,7 +26,7 @@ LAYOUT_TERMS: dict[str, Term] = {
         "work",
         "time of attention's products of positions with each other",
         "attention grows with the square of the sequence",
-        "3.5 m u s h/t x 2 / (attention peak) of a fused kernel",
+        "3.5 m u s h/t x 2 (1 + 32/head) / (attention peak) of a fused kernel",
     ),
     "elementwise": _make(
         "compute",

@@ -11,6 +11,7 @@ import numpy as np
 from grids.entries.datasets import LENGTH
 from grids.entries.precision import NARROW, RECIPES
 from grids.entries.systems import System
+from grids.entries.transformer_rates import describe_times
 from grids.inputs.layout_machine import find_reserved
 from grids.library import Model, find
 from grids.models.transformers import read_transformer
@@ -117,6 +118,7 @@ def fit(
         "context_by": context,
         "parameters": net.parameters,
         "capacity": machine.pe.memory_capacity,
+        "times": describe_times(machine, precision, bool(net.experts)) if times else None,
         **answer.describe(),  # type: ignore[typeddict-item]
         "parts": explain_memory(net, space.layouts, training) if layout else [],
         "changes": answer.list_changes() if layout else [],

@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from grids.convergence.catalogue import explain_missing, find_convergence
+from grids.entries.transformer_rates import describe_times
 from grids.grid import LABELS, Grid
 from grids.inputs.case import Workload
+from grids.inputs.layout_machine import find_recipe
 from grids.models.profiles import describe_profile
 from kernels.configuration.case import Case
 from kernels.names.flags import FORBIDS
@@ -185,16 +187,23 @@ def describe_basis(grid: Grid) -> dict[str, Any]:
     `notes`: keys of files that the oracle ignores, and other oddities.
     """
     workload = grid.workload(*ONLY[:3])
-    measured = workload is not None and workload.seconds is not None
     return {
         "oracle": grid.spec.oracle,
         "precision": grid.systems[0].precision,
         "software": grid.systems[0].software,
-        "times": "measured" if measured else "roofline",
+        "times": _name_times(grid, workload),
         "profile": _name_profile(grid, workload),
         "convergence": _name_convergence(grid),
         "notes": grid.warnings,
     }
+
+
+def _name_times(grid: Grid, workload: Workload | None) -> str:
+    """Where the times of one PE come from."""
+    system = grid.systems[0]
+    if workload is not None and grid.strategies[0].laid:
+        return describe_times(system, find_recipe(system), bool(workload.transformer.experts))
+    return "measured" if workload is not None and workload.seconds is not None else "roofline"
 
 
 def _name_convergence(grid: Grid) -> str:

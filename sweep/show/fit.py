@@ -67,6 +67,8 @@ def _describe(answer: FitAnswer) -> Iterator[str]:
         f"pipelines by {answer['schedule']}, context by {answer['context_by']}"
     )
     smallest = answer["smallest"]
+    if answer["times"]:
+        yield f"times: {answer['times']}"
     if answer["parts"] and smallest:
         fits = "fits" if answer["feasible"] else "does not fit"
         used = f"{format_quantity(smallest['memory'], 'B')} on stage {smallest['stage']}"

@@ -95,6 +95,7 @@ class FitAnswer(TypedDict):
     ranked: Annotated[int, Fact("layouts that fit at some micro-batch: `layouts` has the first")]
     feasible: Feasible
     smallest: Annotated[LayoutRow, Fact("of what divides, the one of least memory")] | None
+    times: Annotated[str, Fact("where times come from, and what intervals allow for")] | None
     faster_than_next: (
         Annotated[float, Fact("probability that the first layout takes less time than the second")]
         | None

@@ -376,6 +376,7 @@ def test_intervals_are_wider_where_less_is_known(paradl):
         options = ("--model", model, "--pe", 64, "--system", system, "--precision", precision)
         code, answer = ask(paradl, "--by", "time", *options, "--layout", "tp8 mb1 zero1")
         assert code == 0
+        assert ("no run on mi300x" in answer["times"]) == ("mi300x" in system)
         time = answer["smallest"]["time"]
         return time["iteration_time_p90"] / time["iteration_time"]
 
