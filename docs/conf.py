@@ -7,7 +7,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 from reference_pages import write_reference
 
 project = "paradl"
-extensions = ["myst_parser"]
+# The second brings MathJax along, so that formulas need no network either.
+extensions = ["myst_parser", "sphinx-mathjax-offline"]
+myst_enable_extensions = ["dollarmath"]
 exclude_patterns = ["_build"]
 smartquotes = False  # `--sel` is an option
 myst_heading_anchors = 4  # links such as transformers.md#time
