@@ -32,6 +32,7 @@ app = typer.Typer(
     name="paradl",
     context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=True,
+    epilog="What messages mean: docs/errors.md",
     cls=Commands,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
