@@ -22,6 +22,6 @@ html_theme_options = {
 html_show_copyright = False
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
-html_sidebars = {"index": [], "tutorial": []}  # they have nothing to list
+html_sidebars = {"index": [], "tutorial": [], "gallery": []}  # they have nothing to list
 
 write_reference(Path(__file__).parent / "reference")

@@ -13,7 +13,7 @@ from sweep.cli.shared_options import AllReduceOrNone, Calibration, Oracle
 from sweep.cli.spaces import SpaceCommand, SpaceOptions
 from sweep.errors import NothingFeasibleError
 
-app = typer.Typer(no_args_is_help=True, help="Pictures of cubes and of measured runs.")
+app = typer.Typer(no_args_is_help=True, help="Pictures of cubes, design spaces and measured runs.")
 
 Output = Annotated[Path, typer.Option("--output", "-o", help="File to write: .png, .svg or .pdf.")]
 Size = Annotated[
