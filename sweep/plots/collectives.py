@@ -15,9 +15,8 @@ MARKERS = "osDv^<>pPXh*"
 @styled
 def draw_collectives(rows: Sequence[dict[str, Any]]) -> Figure:
     """Draw the rows of logs as points, and the fit as lines: m / time over message sizes m."""
-    figure, axes = make_axes(
-        "bandwidth of collectives: points as measured, lines as fitted", "size over time, by size"
-    )
+    title, lines = "bandwidth of collectives: points as measured, lines as fitted", 2 * len(rows)
+    figure, axes = make_axes(title, rows=lines)
     keys = []
     for number, row in enumerate(rows):
         order = np.argsort(row["sizes"])
