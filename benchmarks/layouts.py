@@ -25,6 +25,7 @@ from benchmarks.layout_search import measure_search
 from benchmarks.report import Report, Row
 from grids.entries.transformer_rates import FITTED, find_family, find_spread, is_systolic
 from kernels.names.stored import PERCENTILES
+from sweep.calibration.layouts import find_factor
 
 
 class Prior(NamedTuple):
@@ -176,7 +177,8 @@ def measure_accuracy(logs: Logs) -> float:
 def measure(effort: Effort) -> Report:
     """Times as shipped and left out; memory by stack; the search's rate."""
     timed = select_timed()
-    rows = [*_compare_shipped(timed), *_list_unseen(timed), *_compare_memory()]
+    rows = [*_compare_shipped(timed), *_list_unseen(timed), *_list_calibrated(timed)]
+    rows += _compare_memory()
     rows += measure_search(effort)
     note = "Spreads are standard deviations of ln(predicted / measured)."
     return Report("layouts", "transformers by layout against published runs", tuple(rows), note)
@@ -208,6 +210,29 @@ def _list_unseen(timed: Sequence[Run]) -> list[Row]:
             if mask.any():
                 rows.append(_sum_up(name, np.array(timed, object)[mask], logs[mask]))
     return rows
+
+
+def _list_calibrated(timed: Sequence[Run]) -> list[Row]:
+    """Times of dense networks with and without a calibration by the stack's other sizes.
+
+    At most four runs calibrate, evenly chosen; each size of each stack on a device counts alike.
+    """
+    dense = [run for run in timed if not has_experts(run)]
+    before, after = [], []
+    for _, group in groupby(sorted(dense, key=_find_series), _find_series):
+        runs = [*group]
+        logs, sizes = compare_times(runs, FITTED), np.array([*map(find_size, runs)])
+        for size in sorted({*sizes.tolist()} if len({*sizes.tolist()}) > 1 else ()):
+            others = np.flatnonzero(sizes != size)
+            few = others[np.linspace(0, others.size - 1, min(others.size, 4)).astype(int)]
+            left = logs[sizes == size]
+            before.append(measure_accuracy(left))
+            after.append(measure_accuracy(left + np.log(find_factor(-logs[few]))))
+    note = f"{len(after)} sizes of networks, each left out of its stack's runs on a device"
+    return [
+        Row("times, uncalibrated", float(np.mean(before)), "", note=note),
+        Row("times, calibrated by four runs", float(np.mean(after)), "", note=note),
+    ]
 
 
 def _sum_up(what: str, runs: Sequence[Run], logs: Logs) -> Row:
