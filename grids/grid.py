@@ -29,6 +29,7 @@ from grids.library import Model
 from grids.lookup import (
     Where,
     check_self_contained,
+    expect_blocks,
     expect_wide,
     join_keys,
     look_up,
@@ -93,6 +94,7 @@ class Grid:
         datasets = look_up_datasets(spec.axes.dataset, models, base, where)
         chosen = read_strategies(spec, where(("axes", "strategy")))
         expect_wide(chosen, systems, where(("axes", "system")))
+        expect_blocks(chosen, models, datasets, where(("axes", "strategy")))
         calibrations = look_up_calibrations(spec.calibration, spec.oracle, systems, base, where)
         names = tuple(model.name for model in models)
         laws = look_up_convergences(spec.convergence, spec.target, names, datasets, base, where)

@@ -4,6 +4,7 @@ A store's spec spells out its entries, so that the sender of a store cannot choo
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from itertools import product
@@ -20,7 +21,7 @@ from grids.library import Model, find
 from grids.models.architecture import Architecture
 from grids.names import is_path, list_names
 from grids.outputs import list_sloped
-from grids.reading.errors import InputError, shorten
+from grids.reading.errors import InputError, ShapeError, shorten
 from grids.reading.yamlfile import KeyPath
 from grids.spec import Reference, Spec
 from kernels.names.parallelisms import DATA, TRANSFORMERS, WRITTEN
@@ -244,6 +245,31 @@ def expect_wide(strategies: Iterable[Strategy], systems: Iterable[System], where
                 where=where,
                 advice="write 'precision=bf16' behind the system's name",
             )
+
+
+def expect_blocks(
+    strategies: Iterable[Strategy],
+    models: Iterable[Model],
+    datasets: Iterable[Dataset],
+    where: str,
+) -> None:
+    """Raise InputError if a strategy is a layout, and a network of images has no blocks.
+
+    Those of text take long to read; they are refused when they are evaluated.
+    """
+    if not any(strategy.laid for strategy in strategies):
+        return
+    from grids.models.transformers import read_transformer  # late: few specs have layouts
+
+    for model, dataset in product(models, datasets):
+        if isinstance(model, Architecture) and model.rank != len(dataset.shape) - 1:
+            continue  # a pair that does not fit
+        if len(dataset.shape) > 2:
+            try:
+                with suppress(ShapeError):
+                    read_transformer(model, dataset)
+            except InputError as error:
+                raise InputError(str(error), where=where) from None
 
 
 def _expect_layout(strategy: Strategy, spec: Spec, where: str) -> None:
