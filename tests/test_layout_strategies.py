@@ -235,7 +235,15 @@ def test_what_forbids_a_layout_is_a_limit(strategy, pe, limit):
 
 def test_networks_without_blocks_are_refused_before_anything_runs():
     axes = {"model": ["llama2_7b", "resnet50"], "dataset": ["pile", "imagenet"]}
-    spec = {"axes": {**axes, "system": "dgx-a100", "strategy": "data+tensor:tensor=2", "pe": [16], "batch": [8]}}
+    spec = {
+        "axes": {
+            **axes,
+            "system": "dgx-a100",
+            "strategy": "data+tensor:tensor=2",
+            "pe": [16],
+            "batch": [8],
+        }
+    }
     with pytest.raises(InputError, match="strategy: model resnet50"):
         Grid.from_spec(validate_spec(spec, ""))
 

@@ -173,7 +173,7 @@ def provision_layouts(
         missing = "--deadline" if deadline is None else "--tokens"
         raise InputError("layouts need it", where=missing, advice="such as '60 d', 15e12")
     check_names({"model": model, "system": system}, several=False)
-    from sweep.questions.layout_provision import list_layout_provisions
+    from sweep.questions.layout_scaling import list_layout_provisions
     from sweep.show.fit import show_layout_provisions
 
     rows = list_layout_provisions(
@@ -201,7 +201,7 @@ def limit_layouts(
     """Print the fastest layouts of 1, 2, 4 ... PEs, and what they wait for."""
     model, system = _read_subject(space)
     check_names({"model": model, "system": system}, several=False)
-    from sweep.questions.layout_limits import list_layout_limits
+    from sweep.questions.layout_scaling import list_layout_limits
     from sweep.show.fit import show_layout_limits
 
     rows = list_layout_limits(
