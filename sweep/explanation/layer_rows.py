@@ -51,6 +51,7 @@ def list_layers(groups: Groups, batch: float, gamma: float = 1.0) -> list[Row]:
             "y": table.y[n],
             "weights": table.w[n],
             "biases": table.bias[n],
+            # A multiply-accumulate is two operations; element-wise layers have none.
             "macs": table.flops[n] / 2 if table.multiplying[n] else 0.0,
             **{name: int(numbers[n]) for name, numbers in where.items()},
             "split": bool(split[n]),

@@ -9,7 +9,7 @@ from sweep.explanation.layout_sizes import Sizes
 
 
 def write_deepspeed(run: LayoutRun) -> list[LaunchFile]:
-    """DeepSpeed's JSON, and Megatron-DeepSpeed's flags for all else."""
+    """Write DeepSpeed's JSON, and Megatron-DeepSpeed's flags for all else."""
     row, training, stack = run.row, run.training, "DeepSpeed"
     refuse_loss(stack, run)
     refuse(stack, *_list_deepspeed_rules(run))
@@ -19,6 +19,7 @@ def write_deepspeed(run: LayoutRun) -> list[LaunchFile]:
         "gradient_accumulation_steps": run.passes,
         "zero_optimization": {"stage": run.zero},
         "bf16": {"enabled": run.precision == "bf16"},
+        # `zero` stands for the bytes of ZeRO's paper, whose weights and gradients are fp16.
         "fp16": {"enabled": run.precision == "zero"},
         **({"data_types": {"grad_accum_dtype": "fp32"}} if run.precision == "bf16" else {}),
     }
@@ -54,7 +55,7 @@ _DEEPSPEED = {"bf16": "bf16", "zero": "fp16"}
 
 
 def _list_deepspeed_rules(run: LayoutRun) -> Iterator[tuple[bool, str, str]]:
-    """What it does not run, and what to change."""
+    """List what DeepSpeed does not run, and what to change."""
     row, training = run.row, run.training
     c, p = row["context"], row["pipeline"]
     again = ", ".join({*run.modules} - {"blocks"})

@@ -1,4 +1,4 @@
-"""Formulas of a transformer's layout: of its time by term, of its memory by part."""
+"""Formulas of a transformer's layout: its time by term, and its memory by part."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -28,9 +28,9 @@ SYMBOLS = {
 
 
 def explain_layout(cell: LayoutCell, predicted: Mapping[str, Any]) -> Row:
-    """The formulas, memory and symbols of an explanation; a layout has no layers of its own.
+    """Explain a layout: formulas, memory and symbols; it has no list of layers.
 
-    predicted: what `predict` answers of the cell.
+    predicted: the answer of `predict` for the cell.
     """
     times = {name: seconds for name, seconds in predicted["terms"].items() if seconds}
     shares = {name: seconds / predicted["epoch_time"] for name, seconds in times.items()}
@@ -56,7 +56,7 @@ def explain_layout(cell: LayoutCell, predicted: Mapping[str, Any]) -> Row:
 
 
 def _list_memory(cell: LayoutCell) -> list[Row]:
-    """A row for each part of the memory, as `fit --layout` has them."""
+    """List the parts of the memory, as `fit --layout` does."""
     rows = explain_memory(cell.space.net, cell.layout, cell.training)
     whole = sum(row["memory"] for row in rows)
     return [
@@ -72,7 +72,7 @@ def _list_memory(cell: LayoutCell) -> list[Row]:
 
 
 def _list_symbols(cell: LayoutCell) -> list[Row]:
-    """A row for each symbol, with its value."""
+    """List the symbols with their values."""
     net, layout, training = cell.space.net, cell.layout, cell.training
     values = {
         **{name: int(column[0]) for name, column in vars(layout).items()},

@@ -14,14 +14,14 @@ from sweep.explanation.layout_torchtitan import write_torchtitan
 
 
 def write_launch(stack: str, run: LayoutRun) -> list[LaunchFile]:
-    """Files with what to type; InputError: an unknown stack, or what it cannot run."""
+    """Write the files to start a run. InputError: an unknown stack, or one that cannot run it."""
     if stack not in STACKS:
         raise InputError.unknown("stack", stack, STACKS, where="launch")
     return STACKS[stack](run)
 
 
 def write_plain(run: LayoutRun) -> list[LaunchFile]:
-    """PyTorch's torchrun with a script of the user's: data alone, DDP or FSDP, as comments."""
+    """Write a torchrun line for the user's own script, with its DDP or FSDP call as a comment."""
     row, stack = run.row, "torchrun"
     refuse(
         stack,

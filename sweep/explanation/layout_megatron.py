@@ -4,6 +4,7 @@ from sweep.answers.types.fitting import LaunchFile
 from sweep.explanation.layout_run import LayoutRun, refuse, refuse_loss, write_flags, write_torchrun
 from sweep.explanation.layout_sizes import Sizes
 
+# FP8 is a format of matrix products in training that is otherwise bf16.
 MIXED = {"bf16": "bf16", "fp16": "fp16", "fp8": "bf16"}
 CONTEXTS = {"ring": "p2p", "all_gather": "all_gather", "all_to_all": "a2a"}
 SHARDED = {2: "optim_grads", 3: "optim_grads_params"}
@@ -66,7 +67,7 @@ def _write_degrees(run: LayoutRun) -> dict[str, object]:
 
 
 def _write_stages(blocks: int, parts: int) -> str:
-    """Blocks of each part, the first ones having one more, as `Et*3|t*3|t*2L`."""
+    """Write the blocks of each part as `Et*3|t*3|t*2L`; the first parts have one more."""
     least, more = divmod(blocks, parts)
     return "'E" + "|".join(f"t*{least + (part < more)}" for part in range(parts)) + "L'"
 
@@ -114,6 +115,7 @@ def _write_megatron_sizes(sizes: Sizes, length: int) -> dict[str, object]:
     learned = bool(sizes.net.front.weights)
     grouped = sizes.groups < sizes.heads
     shared = sizes.write(length)
+    # `position-embedding-type` says the same, and this flag is deprecated.
     del shared["use-rotary-position-embeddings"]
     return {
         **shared,

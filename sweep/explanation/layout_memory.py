@@ -1,4 +1,4 @@
-"""Memory of one layout by part: formulas, and the numbers that stand in them."""
+"""Memory of one layout by part: formulas, and the same with numbers."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ from kernels.layouts.schedules import Stage, count_in_flight, make_stage
 from kernels.layouts.transformer import RECOMPUTE, Layouts, Training, Transformer
 from sweep.answers.types.fitting import PartRow
 
-SHARDED = {"weights": 3, "gradients": 2, "states": 1}  # from which ZeRO stage on
+SHARDED = {"weights": 3, "gradients": 2, "states": 1}  # first ZeRO stage that shards them
 WORDS = {
     "gathered": "bytes of a weight x parameters of two blocks",
     "recomputed": "what one block computes again",
@@ -27,7 +27,7 @@ WORDS = {
 
 
 def explain_memory(net: Transformer, layout: Layouts, training: Training) -> list[PartRow]:
-    """Each part of a layout's fullest stage that there is, as a product of numbers."""
+    """List the parts of a layout's fullest stage that are not empty, as products of numbers."""
     parts, stages = measure_memory(net, layout, training)
     stage = make_stage(net, layout.pipeline, layout.chunks, training, stages)
     explained = _explain_states(net, layout, training, stage)
@@ -42,14 +42,14 @@ def _make_row(name: str, size: float, explained: dict[str, tuple[str, str]]) -> 
 
 
 def write(number: float) -> str:
-    """A count in full, with few decimals where it is none."""
+    """Write a whole number in full, and others with three decimals."""
     return f"{number:,.0f}" if float(number).is_integer() else f"{number:,.3f}"
 
 
 def _explain_states(
     net: Transformer, layout: Layouts, training: Training, stage: Stage
 ) -> dict[str, tuple[str, str]]:
-    """Bytes of a parameter times parameters, those of experts apart where shares differ."""
+    """Explain states: bytes per parameter times parameters; experts apart if shared by others."""
     blocks = measure_blocks(net, layout, training)
     held = hold_parameters(net, layout, blocks.parameters, stage)
     dense, experts = float(held.dense[0]), float(held.experts[0])
@@ -68,10 +68,11 @@ def _explain_states(
 def _explain_activations(
     net: Transformer, layout: Layouts, training: Training, stage: Stage
 ) -> dict[str, tuple[str, str]]:
-    """Micro-batches in flight times what blocks and embeddings keep of one."""
+    """Explain activations: micro-batches in flight times what blocks and embeddings keep of one."""
     flying = write(float(count_in_flight(layout, training, stage.number)[0]))
     front = sum_tensors(net.front.tensors, layout, training)[0]
     found = {"embedding": (WORDS["embedding"], f"{flying} x {write(float(front[0]))}")}
+    # Blocks that are run again in square-root parts keep no fixed sum per block.
     if layout.recompute[0] & RECOMPUTE["full"]:
         return found
     counts, kept = stage.counts[:, 0], measure_blocks(net, layout, training).kept

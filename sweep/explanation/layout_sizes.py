@@ -37,13 +37,13 @@ class Sizes:
 
     @property
     def width(self) -> int:
-        """Of the MLPs; of experts where all blocks have them."""
+        """Width of the MLPs, or of the experts if all blocks have them."""
         dense = [w.parts for w in self._list_dense()]
         return max(dense or self.net.expert_ffn)
 
     @property
     def shared(self) -> int | None:
-        """Of the experts that all tokens pass."""
+        """Width of the experts that all tokens pass."""
         bit = RECOMPUTE["shared_experts"]
         widths = [w.parts for w in self.weights if w.modules & bit and w.parts]
         return max(widths, default=None)
@@ -54,7 +54,7 @@ class Sizes:
 
     @property
     def gated(self) -> bool:
-        """Whether MLPs have two matrices divided by columns."""
+        """True if MLPs have two matrices divided by columns, of which one is the gate."""
         first = next(block for block in self.net.kinds)
         mlps = [w for w in first.weights if w.parts in (*self.net.ffn, *self.net.expert_ffn)]
         kinds = {w.parts for w in mlps if w.is_routed} or {w.parts for w in mlps}
@@ -62,12 +62,12 @@ class Sizes:
 
     @property
     def biased(self) -> bool:
-        """Whether the matrix behind attention has biases."""
+        """True if the matrix behind attention has biases."""
         return any(w.biases > 0 and w.parts and not w.by_columns for w in self.weights)
 
     @property
     def query_biased(self) -> bool:
-        """Whether queries, keys and values have biases."""
+        """True if queries, keys and values have biases."""
         of = (self.heads, self.groups)
         return any(w.biases > 0 and w.parts in of and w.by_columns for w in self.weights)
 

@@ -8,10 +8,11 @@ from sweep.explanation.layout_run import LayoutRun, refuse, refuse_loss, write_t
 
 
 def write_torchtitan(run: LayoutRun) -> list[LaunchFile]:
-    """torchtitan's TOML tables; its own [model] is left to the user."""
+    """Write torchtitan's TOML tables, without [model], which names a network of its own list."""
     row, training = run.row, run.training
     refuse_loss("torchtitan", run)
     refuse("torchtitan", *_list_torchtitan_rules(run))
+    # torchtitan multiplies its shard degree by the context degree itself.
     shard = row["shard"] // row["context"] if run.zero else 1
     staged = run.stages > 1
     parallelism: dict[str, object] = {
@@ -46,7 +47,7 @@ _SCHEDULES = {"1f1b": "1F1B", "gpipe": "GPipe", "zbv": "ZBVZeroBubble"}
 
 
 def _write_toml(table: dict[str, object]) -> str:
-    """Lines of a table: JSON's strings and numbers are TOML's."""
+    """Write the lines of a table; strings and numbers of JSON are those of TOML."""
     return "\n".join(f"{key} = {json.dumps(value)}" for key, value in table.items())
 
 

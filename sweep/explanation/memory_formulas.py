@@ -61,7 +61,7 @@ def list_memory_formulas(grid: Grid, case: Case, groups: Groups, predicted: Row)
         formulas = _write_states(grid, parts, find_sharing(case)) | {
             "activations": _write_activations(groups, predicted, share),
             "reserved": (
-                "reserved: the context, workspaces, buffers",
+                "reserved: CUDA's own memory, workspaces, buffers",
                 f"{parts['reserved']:.6g} B",
             ),
         }
@@ -83,6 +83,7 @@ def _write_table_iii(case: Case, groups: Groups, predicted: Row) -> dict[str, Fo
     """Formulas of Table III's activations and parameters; items are computed back from bytes."""
     parts = groups.strategy.parts
     activations, weights = TABLE_III[KINDS[parts[0]].divides if parts else "nothing"]
+    # Computed back from the answer, so that the product on the page is the answer exactly.
     unit = number(case.run.gamma) * number(case.run.delta)
     b, held = predicted["batch"], predicted["memory_parts"]
     factors = f"{number(case.run.gamma):g} x {number(case.run.delta):g} B"
@@ -224,6 +225,8 @@ def _find_fullest(groups: Groups, b: float, share: float) -> Fullest:
             degree = float(np.asarray(groups.degrees["pipeline"]).item())
             flying = np.clip(degree - np.arange(peak.size), 1, segments)
         sample = ((flying - 1) * others + ~first * entry * flying + peak) / segments
+    # The fullest by all that it holds, as the oracle's maximum: the stage with the most activations
+    # need not be it.
     most = int(np.argmax(b * sample + share * states))
     numbers = (float(values[most]) for values in (kept, entry, peak, flying))
     return Fullest(most, *numbers)

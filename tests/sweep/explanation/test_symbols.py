@@ -41,6 +41,7 @@ def test_each_is_told_once_with_its_value(strategy, oracle):
     )
     rows = {row["symbol"]: row for row in told["symbols"]}
     assert len(rows) == len(told["symbols"])
+    assert "context" not in rows  # a word of a formula that is also a degree of transformers
     assert rows["p"]["value"] == 8
     assert rows["p1"]["value"] * rows["p2"]["value"] == 8
     assert rows["b"]["value"] == 64
