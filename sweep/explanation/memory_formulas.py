@@ -61,7 +61,7 @@ def list_memory_formulas(grid: Grid, case: Case, groups: Groups, predicted: Row)
         formulas = _write_states(grid, parts, find_sharing(case)) | {
             "activations": _write_activations(groups, predicted, share),
             "reserved": (
-                "reserved: CUDA's own memory, workspaces, buffers",
+                "reserved: memory of the driver, workspaces, buffers",
                 f"{parts['reserved']:.6g} B",
             ),
         }
