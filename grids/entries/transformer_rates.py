@@ -54,6 +54,11 @@ NEW_SPREAD = 0.25
 UNMEASURED_SPREAD = 0.2  # assumption: in a precision without a run
 DEVICES_OF_MANY = ("v100", "a100", "h100")
 DEVICES_OF_FEW = ("h200", "b200", "gb200", "b300", "gb300", "tpu-v5p", "tpu-v5e")
+# Others of NVIDIA and Google, whose devices err no more where a fit has not seen them.
+DEVICES_ALIKE = (
+    *("p100", "a10", "a30", "a40", "a800", "l4", "l40", "l40s", "h20", "h800", "gh200"),
+    *("tpu-v4", "tpu-v6e"),
+)
 # The same of one run beside others of the same network, stack and PEs: 243 degrees of freedom in 49
 # groups of dense networks. What errs for all layouts alike ranks none of them.
 RIVAL_SPREAD = 0.09
@@ -80,14 +85,15 @@ def list_causes(
 
     precision: a recipe of bytes a parameter; is_known: whether the software is stated.
     """
-    family = find_family(device)
+    family, known = find_family(device), DEVICES_OF_MANY + DEVICES_OF_FEW + DEVICES_ALIKE
     causes = (
         ("a network and software that no fit has seen", SPREAD, True),
         ("a mixture of experts", EXPERT_SPREAD, has_experts),
         (f"products in {precision}", NARROW_SPREAD, bool(RECIPES[precision].peak)),
         (f"{precision} without a run", UNMEASURED_SPREAD, precision in UNMEASURED),
         (f"few runs on {family}", FEW_SPREAD, family in DEVICES_OF_FEW),
-        (f"no run on {family}", NEW_SPREAD, family not in DEVICES_OF_FEW + DEVICES_OF_MANY),
+        (f"no run on {family}, only on its maker's", FEW_SPREAD, family in DEVICES_ALIKE),
+        (f"no run on {family}", NEW_SPREAD, family not in known),
         ("software that is not stated", SOFTWARE_SPREAD, not is_known),
     )
     return {cause: spread for cause, spread, applies in causes if applies}
