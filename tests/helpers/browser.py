@@ -130,7 +130,9 @@ def open_browser(home: Path) -> Iterator[Browser]:
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     try:
         with asyncio.Runner() as runner:
-            yield Browser(runner, find_tab(home))
+            browser = Browser(runner, find_tab(home))
+            yield browser
+            browser.socket.close()
     finally:
         process.terminate()
         process.wait(LONGEST)

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import pytest
+from browser import find_violations, needs_browser, open_browser
 from cubes import COMMAND
 
 import sweep
@@ -133,6 +134,34 @@ def test_page(address):
     assert status == 200
     assert "connect-src 'self'" in text
     assert re.search(r"default-src 'none'", text)
+
+
+@needs_browser
+def test_in_a_browser(address, tmp_path):
+    """A moved slider changes the answer, a button explains a row, and axe-core finds nothing."""
+    with open_browser(tmp_path) as browser:
+        browser.open(address)
+        before = browser.read("#answer")
+        browser.evaluate(
+            """{const slider = document.querySelector("input[type=range]");
+            slider.value = 0.5;
+            slider.dispatchEvent(new Event("change"));}"""
+        )
+        browser.wait()
+        assert browser.read("#answer") != before
+        browser.evaluate(
+            """document.querySelectorAll("details").forEach(table => {table.open = true});
+            document.querySelector("#ranking-table button").click()"""
+        )
+        browser.evaluate(
+            """new Promise(done => {const look = () =>
+            document.activeElement.id === "explanation-title" ? done() : setTimeout(look, 20);
+            look()})"""
+        )
+        assert "of the time" in browser.read("#explained")
+        assert find_violations(browser) == []
+        assert not browser.messages
+        assert all(url.startswith(address.partition("?")[0]) for url in browser.requests)
 
 
 @pytest.mark.parametrize(
