@@ -1,7 +1,7 @@
 """The search of layouts: its rate beside the evaluation of each by itself, memory, cold answers."""
 
 import json
-import resource
+import os
 import subprocess
 import sys
 import time
@@ -15,6 +15,7 @@ import numpy as np
 
 from benchmarks.effort import Effort
 from benchmarks.first import run_command
+from benchmarks.memory import read_peak
 from benchmarks.report import Row, at_least, at_most
 from grids.entries.precision import RECIPES
 from grids.entries.transformer_rates import read_rates
@@ -51,13 +52,13 @@ def make_search(model: str, sets: int, capacity: float | None = None) -> Search:
 def print_search(model: str, sets: int) -> None:
     """Print what a search has taken, in a process of its own."""
     search = make_search(model, sets)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = read_peak(os.getpid())
     wall, cpu = time.perf_counter(), time.process_time()
     search.run()
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    more = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     counts = np.bincount(search.outcomes.ravel()).tolist()
-    print(json.dumps({"counts": counts, "wall": wall, "cpu": cpu, "memory": more * 1024}))
+    memory = read_peak(os.getpid()) - before
+    print(json.dumps({"counts": counts, "wall": wall, "cpu": cpu, "memory": memory}))
 
 
 def measure_search(effort: Effort) -> list[Row]:

@@ -126,7 +126,7 @@ def _watch(process: subprocess.Popen[str]) -> int:
     peaks: dict[int, int] = {}
     while process.poll() is None:
         for member in _family(process.pid):
-            peaks[member] = max(peaks.get(member, 0), _peak(member))
+            peaks[member] = max(peaks.get(member, 0), read_peak(member))
         time.sleep(LOOK_SECONDS)
     return sum(peaks.values())
 
@@ -139,7 +139,8 @@ def _family(process: int) -> Iterator[int]:
             yield from _family(int(child))
 
 
-def _peak(process: int) -> int:
+def read_peak(process: int) -> int:
+    """The most resident memory that a process has had [B]; ru_maxrss counts its parent's, too."""
     kilobytes = re.search(r"VmHWM:\s+(\d+) kB", _text(Path(f"/proc/{process}/status")))
     return 1024 * int(kilobytes[1]) if kilobytes else 0
 

@@ -235,7 +235,7 @@ def test_what_forbids_a_layout_is_a_limit(strategy, pe, limit):
 
 def test_networks_without_blocks_are_refused_before_anything_runs():
     axes = {"model": ["llama2_7b", "resnet50"], "dataset": ["pile", "imagenet"]}
-    spec = {
+    spec: dict[str, Any] = {
         "axes": {
             **axes,
             "system": "dgx-a100",
