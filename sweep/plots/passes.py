@@ -2,7 +2,8 @@
 
 A stage begins with the forward passes that its schedule keeps (`kernels.layouts.schedules`), then
 runs forward and backward passes in turn (Narayanan et al. 2021, SC21, section 2.2). Zero-bubble
-schedules split off the gradients of weights, which run where the stage would wait (Qi et al. 2023).
+schedules split off the gradients of weights, which run where the stage would wait, or where it
+would otherwise keep more micro-batches than the schedule says (Qi et al. 2023).
 """
 
 from collections.abc import Iterator
@@ -51,11 +52,10 @@ class Pipeline:
         """Whether gradients of weights are passes of their own."""
         return self.chunks == 1 and SCHEDULES[self.schedule].bubble < 1
 
-    def count_first(self, stage: int) -> int:
-        """Count the forward passes of a stage before its first backward pass."""
+    def count_kept(self, stage: int, schedule: str) -> int:
+        """Count the passes of chunks that a stage keeps at most, of a schedule."""
         p, m, v, n = map(np.array, (self.stages, self.micro_batches, self.chunks, self.follow or 1))
-        name = "interleaved" if self.chunks > 1 else "1f1b" if self.splits else self.schedule
-        return round(float(SCHEDULES[name].in_flight(p, stage, m, v, n)) * self.chunks)
+        return round(float(SCHEDULES[schedule].in_flight(p, stage, m, v, n)) * self.chunks)
 
     def list_order(self, stage: int) -> list[Key]:
         """List the forward and backward passes of a stage in their order."""
@@ -70,7 +70,8 @@ class Pipeline:
             ]
             for kind, sequence in ((FORWARD, parts), (BACKWARD, parts[::-1]))
         ]
-        first = self.count_first(stage) - 1
+        name = "interleaved" if self.chunks > 1 else "1f1b" if self.splits else self.schedule
+        first = self.count_kept(stage, name) - 1
         forward, backward = both
         turns = zip(forward[first:], backward, strict=False)
         return [*forward[:first], *chain(*turns), *backward[len(backward) - first :]]
@@ -86,6 +87,7 @@ def list_passes(pipeline: Pipeline) -> Iterator[Pass]:
     orders = [pipeline.list_order(stage) for stage in range(pipeline.stages)]
     weights: list[list[Key]] = [[] for _ in orders]
     free, ends = [0.0 for _ in orders], dict[Key, float]()
+    room = [pipeline.count_kept(stage, pipeline.schedule) for stage in range(pipeline.stages)]
     last = pipeline.stages * pipeline.chunks - 1
 
     def find_ready(kind: str, part: int, number: int) -> float:
@@ -102,10 +104,11 @@ def list_passes(pipeline: Pipeline) -> Iterator[Pass]:
             (max(free[stage], find_ready(*queue[0])), rank, stage, queue)
             for rank, queues in enumerate((orders, weights))
             for stage, queue in enumerate(queues)
-            if queue
+            if queue and not (pipeline.splits and queue[0][0] == FORWARD and not room[stage])
         )
         kind, part, number = queue.pop(0)
         ends[kind, part, number] = free[stage] = end = start + pipeline.measure(kind)
+        room[stage] += (kind == WEIGHTS) - (kind == FORWARD)
         if pipeline.splits and kind == BACKWARD:
             weights[stage].append((WEIGHTS, part, number))
         yield Pass(stage, kind, part // pipeline.stages, number, start, end)

@@ -50,12 +50,12 @@ def test_passes_wait_for_each_other(schedule, stages, number, chunks):
         assert kind == FORWARD or start >= ends[FORWARD, part, micro_batch]
 
 
-def test_a_stage_keeps_no_more_than_its_schedule():
-    """1F1B: of p - i micro-batches at most (Narayanan et al. 2019)."""
-    for stage in range(4):
-        kept = most = 0
-        for each in list_passes(Pipeline("1f1b", 4, 8, 1.0, 2.0)):
-            if each.stage == stage:
-                kept += 1 if each.kind == FORWARD else -1
-                most = max(most, kept)
-        assert most == 4 - stage
+@pytest.mark.parametrize(("schedule", "most"), [("1f1b", [4, 3, 2, 1]), ("zb1p", [4, 4, 4, 4])])
+def test_a_stage_keeps_no_more_than_its_schedule(schedule, most):
+    """1F1B: p - i micro-batches (Narayanan et al. 2019); zb1p: p (Qi et al. 2023)."""
+    ended = WEIGHTS if schedule == "zb1p" else BACKWARD
+    kept, highest = [0] * 4, [0] * 4
+    for each in list_passes(Pipeline(schedule, 4, 16, 1.0, 2.0)):
+        kept[each.stage] += (each.kind == FORWARD) - (each.kind == ended)
+        highest[each.stage] = max(highest[each.stage], kept[each.stage])
+    assert highest == most
