@@ -38,12 +38,16 @@ def import_network(source: str, shape: str | None, name: str, allow: bool) -> Im
             found = getattr(import_module(package.removesuffix(".py")), function)
             is_module = hasattr(found, "state_dict") and not isinstance(found, type)
             module = found if is_module else found()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         reason = (str(error).splitlines() or [""])[0][:200]
         raise InputError(
             f"{source} does not run: {type(error).__name__}: {reason}",
             advice="install it" if isinstance(error, ModuleNotFoundError) else EXAMPLE,
         ) from None
+    if not hasattr(module, "named_parameters"):
+        raise InputError(
+            f"{source} returns {shorten(module)}, not a PyTorch module", advice=EXAMPLE
+        )
     return trace_torch(module, _read_shape(shape), name=name, allow_unknown=allow)
 
 

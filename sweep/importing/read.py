@@ -42,15 +42,17 @@ def read_evidence(paths: list[Path], pes: int | None) -> Evidence:
 
 def _find_kind(path: Path) -> str:
     """topology, devices, json, nccl or messages; InputError: none of them."""
+    start = _read_start(path)
+    # Both may stand on one line, however long.
+    if start.startswith((b"<system", b"<?xml", b"<!DOCTYPE")):
+        return "topology"
+    if re.match(rb"\{|\[\s*[\[\]{]|\[$", start):
+        return "json"
     first = next((line for _, line in read_lines(path) if line), "")
     folded = first.lower().strip()
-    if folded.startswith(("<system", "<?xml", "<!doctype")):
-        return "topology"
     names = [name.strip() for name in folded.split(",")]
     if ("name" in names and "size" not in names) or re.fullmatch(r"[^,]+, *\d+ mib", folded):
         return "devices"
-    if folded.startswith("{") or folded in ("[", "[]") or folded.startswith("[{"):
-        return "json"
     if "size" in folded and "time" in folded:
         return "nccl"
     for _, line in islice(read_lines(path, WANTED), BEFORE):
@@ -65,3 +67,11 @@ def _find_kind(path: Path) -> str:
         advice="known: nccl-tests (text, CSV, JSON), OSU micro-benchmarks, perftest, NCCL's "
         "topology, the CSV of nvidia-smi",
     )
+
+
+def _read_start(path: Path) -> bytes:
+    """Return the first bytes of a file, behind blanks; none of what is no file."""
+    if not path.is_file():
+        return b""
+    with path.open("rb") as file:
+        return file.read(1024).removeprefix(b"\xef\xbb\xbf").lstrip()

@@ -67,7 +67,7 @@ def read_folder(folder: Path) -> Iterator[tuple[str, Record]]:
 def _read_mapping(path: Path) -> RunMapping:
     if not path.is_file():
         raise InputError(
-            f"a folder of runs has a file {NAME}",
+            f"a folder of runs needs a file {NAME}",
             where=str(path.parent),
             advice="docs/your-runs.md has one to copy",
         )

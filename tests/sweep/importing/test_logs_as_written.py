@@ -242,6 +242,7 @@ def test_json_of_nccl_tests(read):
         "average_bus_bandwidth": {"bandwidth": 212.378},
     }
     (run,) = read(json.dumps(document, indent=2), "out.json")
+    assert read(json.dumps(document | {"env": ["A=" + "b" * 100_000]}), "out.json") == [run]
     expect_figures(run, "all_reduce")
     assert (len(run.samples), run.nodes, run.device) == (40, 1, "H100")
 

@@ -80,7 +80,15 @@ def test_a_recurrent_layer_without_a_word_counts_its_matrices(folder, paradl):
     assert json.loads(out)["macs"] == 20 * (matrices + 64 * 500)
 
 
-@pytest.mark.parametrize(("name", "reason"), [("ffts", "fft"), ("deciding", "forward pass")])
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("ffts", "fft"),
+        ("deciding", "forward pass"),
+        ("number", "module"),
+        ("leaving", "SystemExit"),
+    ],
+)
 def test_what_is_not_known_is_named(name, reason, folder, paradl):
     code, out, err = paradl(
         "model", "import", f"networks:{name}", "--shape", "3,8,8", "-o", "mine.yaml"
