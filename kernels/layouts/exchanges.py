@@ -90,6 +90,7 @@ class Exchanges:
         c, t = self.layouts.context, self.layouts.tensor
         keys = 2 * max(self.net.kv_heads) / max(self.net.heads) * self.activations / t
         if self.training.context_by == "ring":
+            # Of c - 1 steps each one hides behind the attention of the part that has arrived.
             exposed = np.maximum(3 * self.send(c, t, keys) - attention / c, 0)
             return (c - 1) * exposed
         if self.training.context_by == "all_gather":
@@ -122,6 +123,7 @@ class Exchanges:
         ranks = layouts.context * layouts.data
         costs = [self._cost_states(ranks, layouts.tensor, layouts.shards)]
         if self.net.experts:
+            # Whole numbers: a product of layouts has some whose experts do not divide their PEs.
             replicas = layouts.tensor * ranks // inside
             costs.append(self._cost_states(replicas, inside, layouts.expert_shards))
         return costs

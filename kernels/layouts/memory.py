@@ -182,6 +182,7 @@ def measure_gathered(
     counts: Column, layouts: Layouts, training: Training, blocks: Sequence[Parameters]
 ) -> Column:
     """Bytes of two of the largest blocks' weights, where ZeRO's third stage gathers them."""
+    # Two: while one computes, the next is gathered.
     largest = find_largest(counts, (held.dense + held.experts for held in blocks))
     return np.where(layouts.zero >= 3, 2 * largest * training.recipe.weights, 0)
 

@@ -45,5 +45,6 @@ def count_tables(net: Transformer, layouts: Layouts, reads: Column, last: Column
 
 def pad_vocabulary(net: Transformer, layouts: Layouts) -> Column:
     """V [layouts], padded to a multiple of 128 t."""
+    # Megatron-LM, arguments.py: make-vocab-size-divisible-by; each PE's part suits tensor cores.
     unit: Column = 128 * layouts.tensor
     return unit * np.ceil(net.vocabulary / unit)

@@ -93,6 +93,7 @@ class _Iteration:
         self.exchanges = Exchanges(net, layouts, training, network, rates.rail, rates.sends_once)
         self.tokens = training.count_tokens(layouts)
         recipe = training.recipe
+        # Between products tensors have 16 bits, whatever products read.
         self.wide = replace(training, recipe=recipe._replace(read=recipe.item))
         self.held = [count_block(block, layouts) for block in net.kinds]
         self.blocks = [self.time_block(block) for block in net.kinds]
@@ -114,10 +115,12 @@ class _Iteration:
         held = hold_parameters(self.net, layouts, self.held, stage)
         terms = [
             *(m * seconds for seconds in of_pass),
+            # While a pipeline fills and empties, others wait for passes of this stage.
             count_bubbles(layouts, self.training) * a_pass,
             self.stage_exchange,
             *self.update(held, a_pass),
         ]
+        # A straggler is late for exchanges, too.
         busy = add(terms)
         lost = self.rates.straggling * np.log2(layouts.pes)
         waiting = self.rates.pause + lost * busy
@@ -173,6 +176,7 @@ class _Iteration:
     def multiply(self, products: Column, tokens: Column, width: Column, peak: float) -> Column:
         """Seconds of n multiply-accumulates: 2 n (1 + x0/x) / (P R), x the least dimension."""
         smallest = np.minimum(np.minimum(tokens, width), self.net.hidden)
+        # At twice the peak a product waits for the memory up to twice the width.
         half_width = self.rates.half_width * peak / self.rates.wide_peak
         seconds: Column = 2 * products * (1 + half_width / smallest) / (peak * self.rates.reach)
         return seconds
@@ -197,6 +201,7 @@ class _Iteration:
         """Seconds of the last matrix, forward and backward."""
         if not self.net.vocabulary:
             return np.zeros(1)
+        # In 16 bits even where blocks compute in 8: frameworks leave the last matrix as it is.
         width = pad_vocabulary(self.net, self.layouts) / self.layouts.tensor
         products = self.tokens * self.net.hidden * width
         return (1 + BACKWARD) * self.multiply(products, self.tokens, width, self.rates.wide_peak)

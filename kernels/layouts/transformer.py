@@ -191,6 +191,7 @@ class Layouts:
         return shared
 
 
+# In the order of a row: ties of layouts are resolved by it.
 COLUMNS = tuple(each.name for each in fields(Layouts))[:-1]  # all but the batch
 
 
