@@ -18,7 +18,7 @@ from product_questions import make_row
 from sparse_tables import WORDS, make_model
 
 from grids.entries.parameters import PARAMETERS
-from grids.entries.precision import PRECISIONS
+from grids.entries.precision import NARROW, PRECISIONS
 from grids.entries.software import SOFTWARE
 from grids.entries.strategies import Strategy, parse_strategy
 from grids.entries.systems import TensorPeaks
@@ -107,7 +107,7 @@ def machine_workloads(draw: st.DrawFn) -> Workload:
     pe = workload.system.pe.model_copy(
         update={"tensor_peaks": TensorPeaks(tf32=peak, amp=2 * peak, bf16=peak)}
     )
-    precision = draw(st.sampled_from(tuple(PRECISIONS)))
+    precision = draw(st.sampled_from([name for name in PRECISIONS if name not in NARROW]))
     levels = tuple(
         each.model_copy(update={"oversubscription": draw(st.sampled_from((1.0, 2.0, 3.5)))})
         for each in workload.system.levels
