@@ -22,6 +22,8 @@ def fullest(work: Work, least: int) -> Work:
     """Return the work with only these stages, at least `least`: every stage costs time later."""
     if isinstance(work, GroupWork) and work.row_states is not None:
         return _pad_stages(work, least)
+    if len(work.activations) == len(work.parameters) == 1:  # no choice: a tenth of the time
+        return _repeat_stage(work, least)
     # A stage's memory is linear in the batch, with activations as slope and parameters as
     # intercept. The fullest for some batch form the upper envelope. Finding it compares triples, so
     # a first pass, which sorts, drops stages that another exceeds in both.
@@ -41,6 +43,15 @@ def _pad_stages(work: GroupWork, least: int) -> GroupWork:
     held = (work.activations, work.parameters, work.row_states)
     activations, parameters, rows = jax.tree.map(lambda values: _pad(values, least), held)
     return replace(work, activations=activations, parameters=parameters, row_states=rows)
+
+
+def _repeat_stage(work: Work, least: int) -> Work:
+    """Return the work with its only stage repeated."""
+    activations, parameters = (
+        np.repeat(values, least, axis=0)
+        for values in np.broadcast_arrays(work.activations, work.parameters)
+    )
+    return replace(work, activations=activations, parameters=parameters)
 
 
 def _pad(stages: Any, least: int) -> Any:

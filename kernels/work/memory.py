@@ -97,6 +97,8 @@ def hold_runs(division: Division, shares: LayerShares, ends: Ends) -> Holding:
 def hold_whole(division: Division, shares: LayerShares) -> Holding:
     """Compute the memory of a PE that runs all layers."""
     whole = hold_runs(division, shares, _end_runs(division.layers.x, 1))
+    if division.options.recompute == "none":  # the same peak
+        return whole
     return replace(whole, peak=_find_whole_peak(shares.tensors, division.options.recompute))
 
 
