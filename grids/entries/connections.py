@@ -1,10 +1,10 @@
-"""Ways between PEs, and the collectives that were measured on them.
+"""Paths between PEs, and the collectives that were measured on them.
 
-A ring of q PEs that carries m bytes takes (q-1)(latency + m/q / bandwidth) for an all-gather or a
-reduce-scatter, and twice that for an all-reduce (Thakur et al. 2005). Libraries do not run plain
-rings: small messages take protocols of a lower latency and bandwidth (NCCL: LL, LL128, Simple), and
+A ring of q PEs takes (q-1)(latency + m/q / bandwidth) for an all-gather or a reduce-scatter of m
+bytes, and twice that for an all-reduce (Thakur et al. 2005). Libraries do not run plain rings: for
+small messages they have protocols with lower latency and bandwidth (NCCL: LL, LL128, Simple), and
 switches that reduce carry more than a ring's links (NVLS, SHARP). So a measured collective is a
-list of such lines, of which the fastest counts.
+list of lines, each a latency and a bandwidth, of which the fastest counts.
 """
 
 from functools import partial
@@ -16,11 +16,12 @@ from grids.entries.entry import Record
 from grids.entries.quantity import BANDWIDTH, CAPACITY, LATENCY, SPEED, Scale
 from grids.reading.units import parse_quantity
 
+# More than the protocols of any library; each one multiplies the lines of the node.
 MOST_LINES = 8
 
 
 def _serialise_with(scale: Scale) -> PlainSerializer:
-    """The serialiser that writes a quantity in JSON as `scale` reads it."""
+    """Return the serialiser that writes a quantity in JSON as `scale` reads it."""
     return PlainSerializer(scale.write, when_used="json")
 
 
@@ -42,7 +43,7 @@ FlopPerSecond = Annotated[
 
 
 class Connection(Record):
-    """A way between PEs: latency alpha and bandwidth 1 / beta."""
+    """A path between PEs: latency alpha and bandwidth 1 / beta."""
 
     latency: Seconds = Field(description="start-up of a message, or of one step of a ring [s]")
     bandwidth: BytesPerSecond = Field(

@@ -1,4 +1,4 @@
-"""A machine as layouts take it: rates of a PE, links, bytes; and how a transformer trains on it."""
+"""A machine in the form that layouts take: rates of a PE, links, bytes per item."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,23 +15,23 @@ from kernels.layouts.rates import Rates
 from kernels.layouts.transformer import Training, Transformer
 from kernels.machine.network import MeasuredLines, Network
 
-# The recipe of bytes a parameter of a system's precision.
+# The recipe of bytes per parameter, by a system's precision.
 OF_PRECISION = {"bf16": "bf16", "amp": "fp16", "fp32": "fp32"} | {name: name for name in NARROW}
 
 
 def find_recipe(system: System) -> str:
-    """The recipe's name. InputError: of a precision that has none."""
+    """Return the recipe's name. InputError: the precision has none."""
     if system.precision not in OF_PRECISION:
         raise InputError(
             f"times of layouts are not predicted in {system.precision}",
             where=f"system {system.name}",
-            advice="write 'precision=bf16' behind its name",
+            advice="write ':precision=bf16' behind its name",
         )
     return OF_PRECISION[system.precision]
 
 
 def read_machine(system: System, precision: str, given: Mapping[str, float]) -> Rates:
-    """The rates of a PE in a recipe's peak; given: parameters in the place of the system's."""
+    """Return the rates of a PE at a recipe's peak; given: parameters that replace the system's."""
     rates = read_rates(system, precision)
     if not {"peak_flops", "memory_bandwidth"} & {*given}:
         return rates
@@ -43,7 +43,7 @@ def read_machine(system: System, precision: str, given: Mapping[str, float]) -> 
 
 
 def read_network(system: System, given: Mapping[str, float] | None = None) -> Network:
-    """The levels of a machine, and the links of its nodes; given: as of `read_machine`."""
+    """Build the levels of a machine, and the links of its nodes; given: as in `read_machine`."""
     known = given or {}
     places = ["intra", *["inter"] * (len(system.levels) - 1)]
     levels = [*zip(places, system.levels, strict=True)]
@@ -75,7 +75,7 @@ def _build_measured(levels: Sequence[Level]) -> dict[str, MeasuredLines] | None:
 
 
 def find_reserved(system: System) -> float:
-    """Memory of a PE that no tensor has [B], as the machine oracle has it."""
+    """Return memory of a PE that holds no tensor [B], as in the machine oracle."""
     prior = PARAMETERS["reserved"].prior
     assert prior
     return prior.median[system.precision]
@@ -84,7 +84,7 @@ def find_reserved(system: System) -> float:
 def make_training(
     system: System, net: Transformer, length: int, schedule: str, reserved: float | None
 ) -> Training:
-    """How a layout of a strategy trains; B is a column of its layouts."""
+    """Describe how a strategy's layouts train; their global batch is a column of theirs."""
     return Training(
         batch=0,
         length=net.length or length,

@@ -1,7 +1,7 @@
 """Cases of layouts: all cells of a transformer's strategy, answered in numpy at once.
 
-What a strategy leaves open as `best` is chosen for each cell: of all candidates that are allowed
-the one of least time, as groups are by `kernels.oracle.answer`.
+Settings that a strategy leaves open (`best`) are chosen for each cell: the fastest of all allowed
+candidates, as `kernels.oracle.answer` chooses groups.
 """
 
 from collections.abc import Mapping
@@ -43,13 +43,13 @@ from kernels.oracle.uncertainty import Spread
 
 Numbers = NDArray[np.int64]
 DEGREES = (*TRANSFORMERS, "pipeline")
-# Columns that a strategy does not name have these values; data is what is left of PEs.
+# Values of columns that a strategy does not name; data takes the PEs that are left.
 USUAL = {name: int(DEFAULTS.get(name, 1)) for name in COLUMNS} | {"group": 0}
 
 
 @dataclass(frozen=True)
 class LayoutSpace:
-    """The cells of a strategy, of a network on a system: their layouts, and how they train."""
+    """Cells of a strategy, for one network on one system: their layouts, and how they train."""
 
     net: Transformer
     data: Dataset
@@ -71,13 +71,13 @@ class LayoutSpace:
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
-        """The shape of what cells differ in."""
+        """The shape of the cells, by the parameters in which they differ."""
         names = ("pe", "batch", "memory_capacity", "max_global_batch", *KNOWN, *USUAL)
         given = [self.values.get(name).shape for name in names if name in self.values]
         return np.broadcast_shapes(*given)
 
     def flatten(self, name: str, default: float | None = None) -> Floats:
-        """A parameter's value of each cell [cells]."""
+        """Return a parameter's values [cells]."""
         return np.broadcast_to(self.values.get(name, default), self.shape).ravel()
 
     @cached_property
@@ -88,7 +88,7 @@ class LayoutSpace:
         columns = {}
         for name in names:
             size = stated.get(name)
-            # Of a parallelism that the strategy does not have, an axis does not say anything.
+            # An axis of a degree that the strategy lacks belongs to other strategies of the grid.
             if size is None and name in self.values and self.has(name):
                 columns[name] = self.flatten(name).astype(int)
             elif size != "best":
@@ -97,21 +97,21 @@ class LayoutSpace:
         return columns
 
     def has(self, name: str) -> bool:
-        """True if a setting is one of the strategy's: not the degree of what it does not name."""
+        """True if the strategy has a setting: degrees only of the parallelisms that it names."""
         return name in self.strategy.parts or name not in DEGREES
 
     @property
     def open(self) -> tuple[str, ...]:
-        """Columns that are left to each cell."""
+        """Columns that are chosen for each cell."""
         return tuple(name for name in USUAL if name != "data" and name not in self.fixed)
 
     def find_batch(self, data: Numbers, cell: Numbers) -> Numbers:
-        """B of layouts of so many replicas, at these cells."""
+        """Return the global batch of layouts, by their replicas and their cells."""
         batch = self.flatten("batch").astype(int)[cell]
         return np.asarray(global_batch(batch, data, self.settings.scaling))
 
     def list_candidates(self) -> tuple[Layouts, Numbers, NDArray[np.bool_]]:
-        """All layouts to look at, the number of each one's cell, and whether it is of its PEs."""
+        """Return all candidates, the cell of each, and whether its degrees divide its PEs."""
         pe = self.flatten("pe").astype(int)
         if not self.open:
             rows, cell = self._make_rows(pe, self.fixed), np.arange(pe.size)
@@ -125,12 +125,16 @@ class LayoutSpace:
         return replace(layouts, shard=self._count_ranks(layouts)), cell, exists
 
     def _make_rows(self, pe: Numbers, columns: Mapping[str, Numbers]) -> Numbers:
-        """The columns in the order of layouts; data comes later."""
+        """Stack the columns in the order of layouts; data is filled in later."""
         rows = [columns.get(name, np.ones_like(pe)) for name in COLUMNS]
         return np.stack([row[: pe.size] for row in rows], axis=1)
 
     def _expand(self, pe: Numbers) -> tuple[Numbers, Numbers]:
-        """The rows of candidates, and the cell of each."""
+        """List candidates as rows, and the cell of each.
+
+        Candidates depend on few numbers, which many cells share: they are listed once for each
+        distinct set of numbers, and repeated for its cells.
+        """
         known = np.stack([pe, *self.fixed.values()], axis=1)
         distinct, place = np.unique(known, axis=0, return_inverse=True)
         order = np.argsort(place.reshape(-1), kind="stable")
@@ -144,21 +148,21 @@ class LayoutSpace:
                 name: (n,) for name, n in zip(self.fixed, columns, strict=True)
             }
             some = list_candidates(self.net, pes, pes * batch if weak else batch, lists).to_rows()
-            if not len(some):  # what forbids the one that is stated says why
+            if not len(some):  # the stated layout alone, so that its flags say what forbids it
                 some = self._make_rows(np.ones(1, int), {n: np.array(v) for n, v in lists.items()})
             rows.append(np.tile(some, (cells_of.size, 1)))
             cells.append(np.repeat(cells_of, len(some)))
         return np.concatenate(rows), np.concatenate(cells)
 
     def _count_ranks(self, layouts: Layouts) -> Numbers:
-        """Ranks that ZeRO divides over; 0: all. A node's are those that its PEs leave."""
+        """Count ranks that ZeRO divides over, 0 for all; in a node, tensor takes its PEs first."""
         whole = layouts.data * layouts.context
         in_node = np.gcd(whole, np.maximum(self.system.pes_per_node // layouts.tensor, 1))
         ranks = np.where(layouts.shard == NODE, in_node, layouts.shard)
         return np.where((layouts.zero > 0) & (ranks != whole), ranks, 0)
 
     def answer(self, layouts: Layouts, cell: Numbers) -> LayoutAnswers:
-        """The answers of layouts at their cells, of each machine that there is apart."""
+        """Answer layouts at their cells, one machine at a time: axes of parameters make several."""
         given = [name for name in KNOWN if name in self.values]
         table = np.stack([self.flatten(name)[cell] for name in given] or [np.zeros(cell.size)])
         distinct, place = np.unique(table, axis=1, return_inverse=True)
@@ -174,7 +178,7 @@ class LayoutSpace:
         return LayoutAnswers(*(np.concatenate(each, axis=-1)[..., order] for each in joined))
 
     def answer_machine(self, layouts: Layouts, given: Mapping[str, float]) -> LayoutAnswers:
-        """The answers of layouts on the system with some parameters in the place of its own."""
+        """Answer layouts on the system, with `given` in place of its own parameters."""
         training = make_training(
             self.system, self.net, self.length, self.strategy.schedule, given.get("reserved")
         )
@@ -182,14 +186,14 @@ class LayoutSpace:
         return answer_layouts(self.net, layouts, training, rates, network)
 
     def read_rates(self, given: Mapping[str, float]) -> Rates:
-        """The calibrated rates of a PE with some parameters in the place of the system's."""
+        """Return the calibrated rates of a PE, with `given` in place of the system's parameters."""
         rates = read_machine(self.system, find_recipe(self.system), given)
         return replace(rates, slowdown=self.slowdown)
 
     def flag(
         self, answers: LayoutAnswers, layouts: Layouts, cell: Numbers, exists: NDArray[np.bool_]
     ) -> Numbers:
-        """All flags [layouts]; of degrees that do not divide PEs there is no more to say."""
+        """Return all flags [layouts]; none but its own where degrees do not divide the PEs."""
         capacity = self.flatten("memory_capacity", self.system.pe.memory_capacity)[cell]
         assert layouts.batch is not None
         flags = (
@@ -202,7 +206,7 @@ class LayoutSpace:
 
 
 def build_layout_case(space: LayoutSpace, law: Convergence | None) -> LayoutCase:
-    """The case of all cells, with the layouts that are the fastest of those allowed."""
+    """Build the case of all cells; where settings are open, with the fastest allowed layouts."""
     layouts, cell, exists = space.list_candidates()
     answers = space.answer(layouts, cell)
     limit = space.flag(answers, layouts, cell, exists)
@@ -228,7 +232,10 @@ def _make_case(
     epochs: Floats,
     law: Convergence | None,
 ) -> LayoutCase:
-    """The case of a layout for each cell. seconds: of an epoch by TERMS; epochs: its iterations."""
+    """Build the case from one layout per cell.
+
+    seconds: of an epoch, by TERMS [terms, cells]. epochs: iterations of an epoch [cells].
+    """
     values, rank = space.values, space.values.rank
     columns = {name: getattr(layouts, name).reshape(space.shape) for name in COLUMNS}
     passes = layouts.batch // (layouts.data * layouts.micro) if layouts.batch is not None else 1
@@ -286,7 +293,7 @@ def _make_case(
 
 
 def _pick(cell: Numbers, times: Floats, limit: Numbers) -> Numbers:
-    """The candidate of each cell that is the fastest of those allowed; else of those that exist."""
+    """Return each cell's fastest allowed candidate; if none is allowed, the fastest that exists."""
     order = np.lexsort((np.where(np.isnan(times), np.inf, times), (limit & FORBIDS) > 0, cell))
     _, first = np.unique(cell[order], return_index=True)
     return order[first]
