@@ -1,5 +1,7 @@
 """Transformers where no strategy is named: layouts are ranked, and nothing is ignored unsaid."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,7 @@ from sweep.questions.best import rank_strategies
 from sweep.questions.predict import predict
 from sweep.samples.sample import sample
 
-PLACE = {"dataset": "pile", "system": "dgx-h100", "pe": 16, "batch": 4}
+PLACE: dict[str, Any] = {"dataset": "pile", "system": "dgx-h100", "pe": 16, "batch": 4}
 
 
 def rank(model: str, **more):
@@ -96,7 +98,12 @@ def test_strategies_that_rest_on_different_rates_are_noted(strategies: str, mixe
 
 
 def test_efficiency_of_layouts_divides_by_a_layout_of_one_pe() -> None:
-    values = {"model": "llama2_7b", "dataset": "pile", "system": "dgx-h100", "batch": 2}
+    values: dict[str, Any] = {
+        "model": "llama2_7b",
+        "dataset": "pile",
+        "system": "dgx-h100",
+        "batch": 2,
+    }
     grid = make_grid(SpaceValues(**values, strategy="data:micro=best,recompute=blocks", pe="1,8"))
     cube = compute_cells(grid)
     alone = predict("llama2_7b", "data:micro=best", 1, 2, dataset="pile", system="dgx-h100")

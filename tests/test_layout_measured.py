@@ -107,7 +107,7 @@ def test_measured_lines_count(name, degree, stride, expected):
 )
 def test_all_to_all_by_its_lines(degree, expected):
     exchanges = make_exchanges(make_system(NODE, BEYOND))
-    found = exchanges.exchange_all(np.array([degree]), np.array([1]), SIZE, ONE)
+    found = exchanges.exchange_all(np.array([degree]), np.array([1]), SIZE, 1)
     assert found == pytest.approx(expected, rel=1e-12)
 
 
@@ -129,7 +129,7 @@ def test_what_was_not_measured_runs_as_messages():
     expected = 7 * (5 * US + M / 8 / 400e9)
     assert exchanges.gather(eight, ONE, SIZE) == pytest.approx(expected, rel=1e-12)
     assert exchanges.scatter(eight, ONE, SIZE) == pytest.approx(expected, rel=1e-12)
-    assert exchanges.exchange_all(eight, ONE, SIZE, ONE) == pytest.approx(expected, rel=1e-12)
+    assert exchanges.exchange_all(eight, ONE, SIZE, 1) == pytest.approx(expected, rel=1e-12)
 
 
 def test_fit_takes_the_measured_lines(tmp_path):

@@ -74,9 +74,9 @@ def test_a_file_moves_predictions_of_layouts_and_of_nothing_else(calibrated, tmp
     assert (before["calibration"], after["calibration"]) == (None, SYSTEM)
 
     def ask_network(calibration: str):
-        other = {"dataset": "imagenet", "system": SYSTEM}
-        other |= {"settings": {"calibration": calibration}}
-        return sweep.predict("resnet50", "data", 16, 32, **other)
+        settings = {"calibration": calibration}
+        place = ("resnet50", "data", 16, 32)
+        return sweep.predict(*place, dataset="imagenet", system=SYSTEM, settings=settings)
 
     assert ask_network(str(path)) == ask_network("none")
 
