@@ -31,15 +31,15 @@ from sweep.importing.measurements import STEPS, Measurement
 MOST_LINES = 3
 # A further line has to lower the residual to this part of it.
 WORTHWHILE = 0.75
-# Residuals below which no further line is tried: as repeated runs differ.
+# Residuals below which no further line is tried: repeated runs differ by as much.
 GOOD = 0.02
 # Sizes between which a line may end; more are thinned out.
 MOST_BREAKS = 24
 # Factors on the latencies of a ring, from which a level beyond the node is fitted.
 STARTS = (1, 2, 4, 8, 16, 32)
-# Of logarithms of latency [s] and bandwidth [B/s]: few rows leave one of them open.
+# Bounds of ln(latency [s], bandwidth [B/s]): with few rows, one of them may be open.
 BOUNDS = np.log([[1e-9, 1e6], [0.5, 1e15]])
-# Of logarithms: lines are written with four digits, and finer steps change nothing.
+# Step of derivatives, in logarithms: lines have four digits, so finer steps change nothing.
 DIGIT = 1e-2
 LARGE = 1e6  # [B] sizes of which residuals are reported
 MISFIT = 0.15
@@ -54,7 +54,7 @@ class Fitted:
 
 
 def predict(system: System, measurement: Measurement) -> Floats:
-    """Seconds of each row of a measurement, as the oracle predicts them of the system."""
+    """Predict the seconds of each row of a measurement, by the oracle's own collectives."""
     levels = system.levels
     lines = build_lines(levels, len(levels))
     network = replace(read_network(system), measured=lines)
@@ -80,7 +80,7 @@ def find_errors(system: System, measurement: Measurement) -> Floats:
 
 
 def fit_lines(system: System, level: int, name: str, runs: Sequence[Measurement]) -> Fitted:
-    """The lines of a collective at a level of the system, whose levels below are fitted already."""
+    """Fit the lines of a collective at a level of the system; levels below are fitted already."""
     links = 1 if level == 0 else system.links_per_node
     best: Fitted | None = None
     for count in range(1, MOST_LINES + 1):
@@ -103,7 +103,7 @@ def _rate(fitted: Fitted) -> float:
 
 
 def with_lines(system: System, level: int, name: str, lines: tuple[Connection, ...]) -> System:
-    """The system with the lines of a collective at a level."""
+    """Return the system with the lines of a collective at a level."""
     levels = [*system.levels]
     collectives = levels[level].collectives or Collectives()
     changed = collectives.model_copy(update={name: lines})
@@ -114,7 +114,7 @@ def with_lines(system: System, level: int, name: str, lines: tuple[Connection, .
 def _refine(
     system: System, level: int, name: str, runs: Sequence[Measurement], first: Floats
 ) -> Fitted:
-    """The lines nearest to the rows, from first ones [line, 2] of logarithms."""
+    """Return the lines nearest to the rows, starting from logarithms `first` [line, 2]."""
 
     def find_residuals(logs: Floats) -> Floats:
         changed = with_lines(system, level, name, make_lines(logs.reshape(first.shape)))
@@ -138,7 +138,7 @@ def _refine(
 
 
 def make_lines(logs: Floats) -> tuple[Connection, ...]:
-    """Lines from logarithms [line, 2] of latency and bandwidth, the fastest first."""
+    """Return lines from logarithms [line, 2] of latency and bandwidth, the fastest first."""
     lines = [
         Connection(latency=float(f"{latency:.4g}"), bandwidth=float(f"{bandwidth:.4g}"))
         for latency, bandwidth in np.exp(np.clip(logs, *BOUNDS))
@@ -189,7 +189,7 @@ def _fit_line(x: Floats, y: Floats) -> tuple[float, float]:
 
 
 def describe_misfits(measurement: Measurement, errors: Floats) -> list[str]:
-    """Ranges of sizes that the lines miss by more than `MISFIT`, in words."""
+    """List ranges of sizes that the lines miss by more than `MISFIT`, in words."""
     order = np.argsort([row.size for row in measurement.samples])
     sizes = np.array([row.size for row in measurement.samples])[order]
     missed = errors[order] > MISFIT
@@ -202,7 +202,7 @@ def describe_misfits(measurement: Measurement, errors: Floats) -> list[str]:
 
 
 def rate_run(system: System, run: Measurement) -> dict[str, Any]:
-    """How well the machine predicts a run's rows."""
+    """Return how well the machine predicts a run's rows, with the series of a picture."""
     errors = np.abs(find_errors(system, run))
     large = errors[np.array([row.size >= LARGE for row in run.samples])]
     level = system.levels[0 if run.pes <= system.pes_per_node else 1]

@@ -30,7 +30,7 @@ BATCH = 2
 
 @dataclass(frozen=True)
 class Tensor:
-    """What an operator gives: the step that made it, and that step's sizes; None: no activation.
+    """Output of an operator: the step that made it, and that step's sizes; None: no activation.
 
     shape: as the source has it, of BATCH samples in any place. channel: the dimension of its
     channels, which views move. weights: names and sizes of the parameters that it is made of, where
@@ -45,12 +45,12 @@ class Tensor:
 
     @property
     def items(self) -> int:
-        """Items a sample."""
+        """Items per sample."""
         return math.prod(self.shape) // BATCH
 
     @property
     def parameters(self) -> int:
-        """Parameters that it is made of."""
+        """Number of parameters that it is made of."""
         return sum(size for _, size in self.weights)
 
     @property
@@ -61,7 +61,7 @@ class Tensor:
 
 @dataclass
 class Graph:
-    """Steps as far as they are written. free, unknown: operators without a step, in numbers, items.
+    """Steps written so far. free, unknown: operators without a step, by number and by items.
 
     counted: parameters that a step has, and their sizes. last: the step that the next one would
     read. sources: what each step reads, by name.
@@ -83,7 +83,7 @@ class Graph:
         return len(self.sample) - 1
 
     def enter(self, shape: Sizes) -> Tensor:
-        """The sample."""
+        """Return the sample as the first tensor."""
         return Tensor(shape, SAMPLE, self.sample)
 
     def add(
@@ -96,7 +96,10 @@ class Graph:
         sizes: Sizes,
         channel: int = 1,
     ) -> Tensor:
-        """The output of a new step that reads the first tensor; `settings` may name the others."""
+        """Add a step that reads the first tensor, and return its output.
+
+        Other tensors are named in `settings`.
+        """
         self.names[name] += 1
         unique = name if self.names[name] == 1 else f"{name}_{self.names[name]}"
         if len(self.steps) > MOST_OPERATORS:
@@ -109,7 +112,8 @@ class Graph:
         return Tensor(shape, unique, sizes, channel)
 
     def split(self, tensor: Tensor, parts: int) -> list[Tensor]:
-        """The tensor of the last step, a linear one, as those of several in its place."""
+        """Replace the last step, a linear one, by several narrower ones; return their outputs."""
+        # Queries, keys and values of one matrix: attention reads them as three tensors.
         [(word, settings)] = self.steps[-1].items()
         if word != "linear" or tensor.step != self.last or settings["features"] % parts:
             return [tensor] * parts
@@ -126,7 +130,7 @@ class Graph:
         return [self.add(word, changed, name, [source], tensor.shape, sizes) for name in names]
 
     def join(self, word: str, name: str, reads: Sequence[Tensor], shape: Sizes) -> Tensor:
-        """The sum, the product or the concatenation of tensors."""
+        """Add the sum, the product or the concatenation of tensors."""
         branches: list[list[Any]] = [[{"read": tensor.step}] for tensor in reads]
         sizes = _broadcast([tensor.sizes for tensor in reads])
         settings: dict[str, Any] = {"branches": branches}
@@ -152,7 +156,7 @@ class Graph:
         biases: float = 0.0,
         channel: int = 1,
     ) -> Tensor:
-        """The output of a step of which only counts are known."""
+        """Add a step of which only counts are known."""
         counts = {"flops": float(flops), "weights": float(weights), "biases": float(biases)}
         settings: dict[str, Any] = {key: value for key, value in counts.items() if value}
         settings["flops"] = counts["flops"]
@@ -163,13 +167,14 @@ class Graph:
         return self.add("free", settings, name, reads, shape, sizes, channel)
 
     def take_weights(self, tensors: Iterable[Tensor]) -> int:
-        """Parameters that the tensors are made of and that no step before has."""
+        """Count the parameters of tensors that no step has yet, and mark them as counted."""
+        # By name: tied weights are one parameter.
         new = {name: size for t in tensors for name, size in t.weights if name not in self.counted}
         self.counted |= new
         return sum(new.values())
 
     def refuse_unknown(self) -> None:
-        """InputError: operators that no step stands for, with their share of the items."""
+        """Raise InputError if there are unknown operators, with their share of the items."""
         if not self.unknown:
             return
         most = ", ".join(
@@ -184,12 +189,13 @@ class Graph:
 
     def read(self, tensor: Tensor) -> None:
         """Go on from a tensor."""
+        # Steps read the one before them, unless a `read` names another.
         if tensor.step != self.last:
             self.steps.append({"read": tensor.step})
 
 
 def _broadcast(sizes: Sequence[Sizes]) -> Sizes:
-    """The larger of the sizes in each place."""
+    """Return the larger of the sizes in each place."""
     return tuple(max(place) for place in zip(*sizes, strict=True))
 
 
@@ -212,7 +218,9 @@ def finish(
     allow: bool,
     notes: Sequence[str] = (),
 ) -> ImportedNetwork:
-    """The model's file. InputError: unknown operators, unless `allow`; other sizes, or parameters.
+    """Return the model's file.
+
+    InputError: unknown operators, unless `allow`; sizes or parameters that differ from the source.
 
     parameters: those of the source, which the file has to have; None: not known.
     """
@@ -236,7 +244,7 @@ def finish(
 
 
 def _find_customary(sample: Sizes) -> dict[str, str]:
-    """The catalogue's data set with samples of these sizes, under its key; nothing without one."""
+    """Return the catalogue's data set with samples of these sizes, under its key; else nothing."""
     for name in list_names("dataset"):
         if find("dataset", name, Path()).shape == sample:
             return {"customary": name}
@@ -244,7 +252,7 @@ def _find_customary(sample: Sizes) -> dict[str, str]:
 
 
 def _write(data: Mapping[str, Any], graph: Graph, table: LayerTable) -> str:
-    """The file as text: a line for each step."""
+    """Write the file as text, with a line for each step."""
     shape = ", ".join(map(str, graph.sample))
     lines = [
         f"# Imported for samples of [{shape}]: {table.parameters:,} parameters, "
@@ -258,13 +266,13 @@ def _write(data: Mapping[str, Any], graph: Graph, table: LayerTable) -> str:
 
 
 def _flow(value: object) -> str:
-    """A value as YAML on one line."""
+    """Write a value as YAML on one line."""
     text: str = yaml.safe_dump([value], default_flow_style=True, width=10**9, sort_keys=False)
     return text.strip()[1:-1]
 
 
 def expect_sizes(sizes: Sequence[int], kind: str) -> Sizes:
-    """Sizes of a sample; InputError for other than (C, then one to three extents)."""
+    """Return the sizes of a sample; InputError if they are not C and one to three extents."""
     if not 2 <= len(sizes) <= 4 or min(sizes) < 1:
         raise InputError(
             f"expected C and one to three extents, such as 3,224,224, got {shorten([*sizes])}",

@@ -1,4 +1,4 @@
-"""A machine from logs: what they state, what fits them, and what has to be given besides.
+"""A machine from logs: what they state, what fits them, and what the user has to add.
 
 Every value has a tag: `measured` (a log states it), `fitted` (of a log's rows), `stated` (an
 option), `data sheet` (a machine of the catalogue with the same GPU), or `assumed`.
@@ -31,7 +31,7 @@ MISSING = (
 
 @dataclass(frozen=True)
 class Given:
-    """What the user states: None where nothing. like: a machine that fills what is missing."""
+    """Options of the user, None where not given. like: a machine that fills in what is missing."""
 
     name: str
     like: System | None = None
@@ -51,7 +51,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class ImportedMachine:
-    """The system; tags of its values, by key; rows on its collectives; notes on all else."""
+    """The system; tags of its values, by key; a row for each fitted run; notes on the rest."""
 
     system: System
     tags: dict[str, str]
@@ -105,7 +105,7 @@ class _Builder:
         )
 
     def find_like(self) -> System | None:
-        """The catalogue's machine with the same GPU, or the one that the user names."""
+        """Return the catalogue's machine with the same GPU, or the one that the user names."""
         names = [device.name for device in self.evidence.devices]
         names += [run.device for run in self.evidence.runs if run.device]
         known = [machine for machine in map(find_machine, names) if machine]
@@ -120,7 +120,7 @@ class _Builder:
         return known[0] if known else None
 
     def find_pe(self, like: System) -> Any:
-        """The PE, with its memory where it was measured."""
+        """Return the PE, with its memory as measured, if it was."""
         name = next((device.name for device in self.evidence.devices), "")
         memory = next((d.memory for d in self.evidence.devices if d.memory), None)
         name = name or next((run.device for run in self.evidence.runs if run.device), "")
@@ -129,7 +129,7 @@ class _Builder:
         return with_memory(like.pe, name, memory)
 
     def choose(self, key: str, found: tuple[int, str] | None, like: System | None) -> int | None:
-        """A count: as stated, as found, or as the machine that the user names has it."""
+        """Return a count: the user's, else the logs', else that of the machine they name."""
         stated = getattr(self.given, key)
         if stated is not None:
             self.tags[key] = "stated"
@@ -143,7 +143,7 @@ class _Builder:
         return None
 
     def find_pes_per_node(self) -> tuple[int, str] | None:
-        """PEs of a node: of a topology, or the most that a log has on one host."""
+        """Return PEs per node, with its tag: the largest count that any file shows."""
         counts = [(t.gpus, f"measured: {t.path}") for t in self.evidence.topologies]
         counts += [(d.count, "measured: nvidia-smi") for d in self.evidence.devices if d.count > 1]
         counts += [
@@ -154,14 +154,14 @@ class _Builder:
         return max(counts, key=lambda count: count[0], default=None)
 
     def find_links(self) -> tuple[int, str] | None:
-        """Adapters of a node."""
+        """Return adapters per node, with its tag; None: no file shows them."""
         counts = [
             (len(t.links), f"measured: {t.path}") for t in self.evidence.topologies if t.links
         ]
         return counts[0] if counts else None
 
     def start_levels(self, pes: int, size: int, like: System) -> tuple[Level, ...]:
-        """The node, and the network beyond it where there is one."""
+        """Return the node's level, and the network's if the machine has several nodes."""
         node = self.find_plain(0, pes, like)
         levels = [Level(name="node", pes=pes, **node.model_dump())]
         if size > pes:
@@ -170,7 +170,7 @@ class _Builder:
         return tuple(levels)
 
     def find_plain(self, level: int, pes: int, like: System) -> Connection:
-        """A level from PE to PE, or one link of it; BLANK: yet to be fitted."""
+        """Return the path between two PEs at a level; BLANK: it follows from collectives, later."""
         key, runs = (
             f"levels.{level}",
             [
@@ -201,11 +201,12 @@ class _Builder:
 
     def is_lone(self, run: Measurement, pes: int) -> bool:
         """True if a run shows the path of one PE: a message, or a ring of one PE in each node."""
+        # With one PE per node no other flow shares its link, unlike in a fitted collective.
         alone = run.nodes > 1 and run.pes == run.nodes and pes > 1
         return run.collective == "send" or (alone and run.collective in STEPS)
 
     def list_runs(self, name: str, level: int, pes: int) -> list[Measurement]:
-        """The runs that a collective of a level is fitted to."""
+        """List the runs to which a collective of a level is fitted."""
         return [
             run
             for run in self.evidence.runs
@@ -216,7 +217,8 @@ class _Builder:
         ]
 
     def fit(self, system: System) -> System:
-        """The system with its measured collectives, from the node up."""
+        """Return the system with its measured collectives."""
+        # From the node up: a ring across nodes is no faster than inside one.
         pes = system.pes_per_node
         for level, stated in enumerate(system.levels):
             for name in STEPS:
@@ -242,7 +244,7 @@ class _Builder:
         return system
 
     def fill_plain(self, system: System, level: int) -> System:
-        """The system with a level's latency and bandwidth from PE to PE as its collectives'."""
+        """Return the system with a level's own path taken from its collectives' lines."""
         levels = [*system.levels]
         collectives = levels[level].collectives
         assert collectives is not None  # what was left blank had runs to fit
@@ -259,7 +261,7 @@ class _Builder:
 
 
 def _measure_plain(runs: Sequence[Measurement]) -> Connection:
-    """The least start-up and the most bandwidth that messages, or lone rings, show."""
+    """Return the shortest start-up and the highest bandwidth of messages, or of lone rings."""
     latencies, bandwidths = [], []
     for run in runs:
         steps = STEPS.get(run.collective, 0) * (run.pes - 1) or 1

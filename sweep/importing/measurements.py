@@ -60,19 +60,19 @@ class Measurement:
 
 
 def find_collective(text: str) -> str | None:
-    """The collective that a text names, None where it names none."""
+    """Return the collective that a text names; None if it names none."""
     folded = "".join(character for character in text.lower() if character.isalnum())
     word = next((word for word in ORDER if word in folded), None)
     return None if word is None else WORDS[word]
 
 
 def find_bus_factor(collective: str, pes: int) -> float:
-    """Bus bandwidth over m / time."""
+    """Return bus bandwidth over m / time."""
     return STEPS[collective] * (pes - 1) / pes if collective in STEPS else 1.0
 
 
 def count_ranks(collective: str, factor: float) -> int:
-    """The PEs of which a ring has this bus factor; 0 where the factor does not tell."""
+    """Return the PEs of a ring with this bus factor; 0 if the factor does not tell."""
     steps = STEPS.get(collective, 0)
     if not 0 < factor < steps:
         return 0
@@ -80,7 +80,7 @@ def count_ranks(collective: str, factor: float) -> int:
 
 
 def expect_plausible(size: float, seconds: float, stated: float, digit: float, where: str) -> None:
-    """InputError: a row's size over its time is not the bandwidth [B/s] that the row states.
+    """Raise InputError if a row's size over its time is not the bandwidth [B/s] that it states.
 
     digit: the last digit of that column [B/s]. Times in another unit than the header's show here.
     """

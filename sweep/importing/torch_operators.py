@@ -1,4 +1,4 @@
-"""What each ATen operator is as steps of a model's file: a method for each, `take_NAME`."""
+"""ATen operators as steps of a model's file: a method `take_NAME` for each."""
 
 import math
 from typing import Any
@@ -84,7 +84,7 @@ class Operators(OperatorSteps):
         return self.product(site, 0)
 
     def _normalise(self, site: Site) -> Tensor:
-        """A normalisation with a scale and a shift a channel, or with none."""
+        """Add a normalisation with a scale and a shift per channel; others are counted."""
         x = site.live[0]
         weights = self.graph.take_weights(t for t in site.reads if t.is_weight)
         by_channel = site.kind in ("batch_norm", "group_norm", "instance_norm")
@@ -227,7 +227,7 @@ class Operators(OperatorSteps):
             return self.count(site, weights=weights)
         one, other = site.live[:2]
         if one.step == other.step and 1 in (one.shape[-1], other.shape[-1]):
-            # By a statistic of its own: a normalisation that is written out.
+            # x over a statistic of x: a normalisation that is written out.
             x = max(one, other, key=lambda tensor: tensor.items)
             self.normalised.add(str(x.step))
             return view(x, site.shape)
@@ -270,7 +270,7 @@ class Operators(OperatorSteps):
     take_bmm = take_baddbmm = take_matmul
 
     def take_mm(self, site: Site) -> Tensor:
-        """x w, or the product of two tensors."""
+        """Add x w, or the product of two tensors."""
         x, matrix = site.reads[:2]
         if matrix.is_weight and not x.is_weight and len(matrix.shape) == 2:
             return self._multiply(site, x, matrix)
