@@ -94,11 +94,15 @@ def fit(
             help="Print launch lines for this framework, of --layout or the first layout."
         ),
     ] = None,
+    calibration: Annotated[
+        str | None,
+        typer.Option(help="Calibration by runs of layouts, a name or a file, with --by time."),
+    ] = None,
     every: All = False,
     form: Form = "table",
 ) -> None:
     """List the layouts of a transformer that fit in memory, and say why others do not."""
-    check_names({"model": model, "system": system}, several=False)
+    check_names({"model": model, "system": system, "calibration": calibration}, several=False)
     from sweep.questions.fit import MOST_LISTED, read_shard
     from sweep.questions.fit import fit as ask
     from sweep.show.fit import show_fit
@@ -123,6 +127,7 @@ def fit(
         price=price,
         launch=launch,
         most=None if every else MOST_LISTED,
+        calibration=calibration,
     )
     show_fit(answer, form, every)
     if not answer["feasible"]:
@@ -140,7 +145,7 @@ def rank_layouts(
     form: Form,
 ) -> None:
     """Print the layouts of a transformer that fit, the fastest first."""
-    model, system = _read_subject(space, "pe")
+    model, system = _read_subject(space, "pe", "calibration")
     if not (space.pe or "").isdecimal():
         raise InputError("layouts take one number of PEs", where="--pe", advice="such as 1024")
     fit(
@@ -152,6 +157,7 @@ def rank_layouts(
         by="time",
         tokens=tokens,
         price=_read_price(price),
+        calibration=space.calibration,
         every=every,
         form=form,
     )

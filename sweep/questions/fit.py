@@ -60,6 +60,7 @@ def fit(
     price: float | None = None,
     launch: str | None = None,
     most: int | None = MOST_LISTED,
+    calibration: str | None = None,
 ) -> FitAnswer:
     """Which layouts of a transformer on so many PEs fit, at their largest micro-batch.
 
@@ -75,7 +76,8 @@ def fit(
     layouts; time: the predicted seconds of an iteration, of each layout at its fastest micro-batch.
     tokens: to train on, and price: of a PE-hour, with times alone. layout: the only one to look at,
     with its memory explained. launch: a stack to write the launch lines of, for the first layout
-    that fits. most: layouts to list; None: all. InputError: bad input, a network without blocks.
+    that fits. most: layouts to list; None: all. calibration: of the system by runs of layouts, with
+    times alone. InputError: bad input, a network without blocks.
     """
     machine, network = find("system", system, Path()), find("model", model, Path())
     net = _read_network(network)
@@ -103,7 +105,8 @@ def fit(
         space = Space.from_list(parse_layout(layout, pe))
         _expect_divisible(net, space.layouts, training)
     target = _read_target(by, tokens, price)
-    times = LayoutTimes(net, training, machine, precision, target) if by == "time" else None
+    factor = _read_factor(calibration, machine, by)
+    times = LayoutTimes(net, training, machine, precision, target, factor) if by == "time" else None
     answer = Candidates(net, space, training, machine, times, most)
     found: FitAnswer = {
         "model": network.name,
@@ -134,6 +137,28 @@ def _read_network(network: Model) -> Transformer:
     """Its blocks, for samples as its size is usually quoted."""
     samples = getattr(network, "customary", None)
     return read_transformer(network, find("dataset", samples, Path()) if samples else None)
+
+
+def _read_factor(calibration: str | None, machine: System, by: str) -> float:
+    """Measured over predicted times by a calibration; InputError: it is not one of layouts here."""
+    if calibration is None:
+        return 1.0
+    if by != "time":
+        raise InputError("a calibration moves times", where="calibration", advice="add --by time")
+    file = find("calibration", calibration, Path())
+    if not file.belongs_to(machine):
+        raise InputError(
+            f"{shorten(file.name)} calibrates {file.machine}, not {shorten(machine.name)}",
+            where="calibration",
+            advice="leave it out, or name that system",
+        )
+    if file.layouts is None:
+        raise InputError(
+            f"{shorten(file.name)} was fitted to no run of a layout",
+            where="calibration",
+            advice="leave it out",
+        )
+    return file.layouts.factor
 
 
 def _read_target(by: str, tokens: float | None, price: float | None) -> Target:

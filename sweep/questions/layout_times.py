@@ -1,6 +1,6 @@
 """Seconds of an iteration of layouts on a machine, with their interval, and what follows."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import ndtr
@@ -27,6 +27,7 @@ class Target:
 class LayoutTimes:
     """What layouts take of a machine. precision: a recipe of bytes a parameter, with a peak.
 
+    slowdown: measured over predicted times, by a calibration.
     InputError: no such peak.
     """
 
@@ -37,9 +38,11 @@ class LayoutTimes:
         machine: System,
         precision: str,
         target: Target,
+        slowdown: float = 1.0,
     ) -> None:
         self._net, self._training, self._target = net, training, target
-        self.speeds = read_rates(machine, precision), read_network(machine)
+        rates = replace(read_rates(machine, precision), slowdown=slowdown)
+        self.speeds = rates, read_network(machine)
         self._spread = find_system_spread(machine, precision, bool(net.experts))
 
     def describe(self, layouts: Layouts) -> list[TimeParts]:

@@ -2,6 +2,7 @@
 
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -117,3 +118,23 @@ def test_a_run_far_from_its_prediction_stands_out(write) -> None:
     assert [bool(anomaly) for anomaly in anomalies] == [False, False, True, False]
     assert anomalies[2]["term"] in compared["rows"][2]["anomaly"]["what"]
     assert compared["rows"][0]["accuracy_total"] == pytest.approx(1.0)
+
+
+def test_fit_takes_a_calibration_of_its_system(calibrated, tmp_path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(format_file(calibrated))
+    place: dict[str, Any] = {"global_batch": 256, "length": 4096, "system": SYSTEM}
+    plain, moved = (
+        sweep.fit("llama2_7b", 64, by="time", calibration=given, **place)["layouts"][0]
+        for given in (None, str(path))
+    )
+    assert plain["time"]
+    assert moved["time"]
+    factor = moved["time"]["iteration_time"] / plain["time"]["iteration_time"]
+    assert factor == pytest.approx(calibrated.layouts.factor, rel=1e-3)
+    with pytest.raises(InputError, match="calibration"):
+        sweep.fit("llama2_7b", 64, calibration=str(path), **place)
+    with pytest.raises(InputError, match="calibration"):
+        sweep.fit(
+            "llama2_7b", 64, by="time", calibration=str(path), **(place | {"system": "dgx-h100"})
+        )
