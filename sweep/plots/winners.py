@@ -151,22 +151,23 @@ def _choose_axes(cells: "xr.Dataset", over: str | None) -> tuple[str, str, list[
     """Choose the horizontal axis and the vertical one; return those left, too."""
     wide = [str(dim) for dim in cells.dims if dim not in LABELS and cells.sizes[dim] > 1]
     rows = Paradl(cells).grid.rows
-    plain = sorted((dim for dim in wide if dim not in rows), key=lambda dim: dim != "pe")
-    if len(plain) < 2:
+    # Rows of parameters have no order that a map would show, so they come last.
+    wide.sort(key=lambda dim: (dim in rows, dim != "pe"))
+    if len(wide) < 2:
         raise InputError(
             "a map needs two axes with several values; this slice has several values of "
             f"{', '.join(wide) or 'no axis'}",
             where="selection",
             advice="select more, such as several PE counts and batches, or sweep over both",
         )
-    if over is not None and over not in plain:
+    if over is not None and over not in wide:
         raise InputError(
             f"no axis {over!r} with several values in this slice",
             where="over",
-            advice=suggest_name(over, plain),
+            advice=suggest_name(over, wide),
         )
-    x = next(dim for dim in plain if dim != over)
-    y = over or plain[1]
+    x = next(dim for dim in wide if dim != over)
+    y = over or wide[1]
     return x, y, [dim for dim in wide if dim not in (x, y)]
 
 
