@@ -15,7 +15,7 @@ from kernels.layouts import search
 from kernels.layouts.answers import time_layouts
 from kernels.layouts.columns import add
 from kernels.layouts.enumerate import (
-    Space,
+    LayoutProduct,
     enumerate_layouts,
     find_marks,
     find_reasons,
@@ -172,6 +172,6 @@ def test_a_list_is_a_space():
     asked = make_search(CASES[0])
     best = asked.run().best
     some = best.layouts.select(np.arange(5))
-    again = replace(asked, space=Space.from_list(some)).run()
+    again = replace(asked, space=LayoutProduct.from_list(some)).run()
     np.testing.assert_array_equal(again.best.layouts.to_rows(), some.to_rows())
     assert again.best.score.tolist() == best.score[:5].tolist()

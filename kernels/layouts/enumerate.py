@@ -33,7 +33,7 @@ SHARED = ("degrees", "chunks", "sequence", "expert", "micro")
 
 
 @dataclass(frozen=True)
-class Space:
+class LayoutProduct:
     """Layouts to choose from: a product of settings, or a list.
 
     sizes: how many values each of SHARED has. most: sequences that replicas share at most; None:
@@ -91,7 +91,9 @@ def list_product(layouts: Layouts, mask: Column | None = None) -> Layouts:
     return listed.select(np.lexsort(listed.to_rows().T[::-1]))
 
 
-def make_space(net: Transformer, pes: int, most: int, lists: Mapping[str, Sequence[int]]) -> Space:
+def make_space(
+    net: Transformer, pes: int, most: int, lists: Mapping[str, Sequence[int]]
+) -> LayoutProduct:
     """The layouts of so many PEs that make sense, none of which is another one again.
 
     most: sequences that replicas share at most. lists: the values of some columns, in the place of
@@ -114,7 +116,7 @@ def make_space(net: Transformer, pes: int, most: int, lists: Mapping[str, Sequen
     return replace(space, layouts=layouts, most=most, stated=stated)
 
 
-def multiply(pes: int, lists: Mapping[str, Iterable[int]]) -> Space:
+def multiply(pes: int, lists: Mapping[str, Iterable[int]]) -> LayoutProduct:
     """The product of degrees and settings on so many PEs; DEFAULTS: of what is not given."""
     values = {name: [*lists.get(name, default)] for name, default in DEFAULTS.items()}
     degrees = np.array([*factorise(pes, 4)])
@@ -130,7 +132,7 @@ def multiply(pes: int, lists: Mapping[str, Iterable[int]]) -> Space:
     row, *at = np.unravel_index(number, sizes)
     columns = dict(zip((*DEGREES, "data"), (each[row] for each in degrees.T), strict=True))
     columns |= {name: np.array(values[name])[n] for name, n in zip(SHARED[1:], at, strict=True)}
-    return Space(Layouts(**columns, **dict(zip(SETTINGS, settings, strict=True))), sizes)
+    return LayoutProduct(Layouts(**columns, **dict(zip(SETTINGS, settings, strict=True))), sizes)
 
 
 def factorise(number: int, parts: int) -> Iterator[tuple[int, ...]]:

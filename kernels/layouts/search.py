@@ -19,7 +19,7 @@ from kernels.layouts.enumerate import (
     DEGREES,
     SETTINGS,
     SHARED,
-    Space,
+    LayoutProduct,
     find_marks,
     find_reasons,
 )
@@ -52,7 +52,7 @@ class Ranked(NamedTuple):
         return Ranked(self.layouts.select(rows), self.score[rows], self.memory[rows])
 
 
-class Part(NamedTuple):
+class BlockResult(NamedTuple):
     """What a block has: layouts that a reason forbids, and that it forbids alone; the candidate of
     least memory; the least memory that is too much [B]; and layouts that may be among the best."""
 
@@ -73,7 +73,7 @@ class Search:
     """
 
     net: Transformer
-    space: Space
+    space: LayoutProduct
     training: Training
     capacity: float
     pes_per_node: int
@@ -88,10 +88,10 @@ class Search:
         """What became of each layout of the space, when `run` is done [product]."""
         return np.zeros(self.space.layouts.shape, np.uint8)
 
-    def run(self) -> Part:
+    def run(self) -> BlockResult:
         """Look at the whole space; the best layouts stand in their order."""
         self.outcomes.fill(0)  # made here, before threads write into it
-        waiting: list[Part] = []
+        waiting: list[BlockResult] = []
         with ThreadPoolExecutor(self.threads) as pool:
             for part in pool.map(self.look_at, self._list_blocks()):
                 waiting.append(part)
@@ -110,7 +110,7 @@ class Search:
         step = max(BLOCK // prod(settings) // micro, 1) * micro
         return (slice(start, min(start + step, length)) for start in range(0, max(length, 1), step))
 
-    def look_at(self, block: slice) -> Part:
+    def look_at(self, block: slice) -> BlockResult:
         """What a part of the last axis has; its outcomes are noted."""
         with use_numpy():
             axis = len(self.space.layouts.shape) - 1
@@ -129,7 +129,7 @@ class Search:
             fits = divides & (memory <= self.capacity)
             large = divides & ~fits
             outcomes[..., rows] += large + 2 * fits.astype(np.uint8)
-            return Part(
+            return BlockResult(
                 Counter({name: count(mask & candidates) for name, mask in masks.items()}),
                 Counter({name: count(mask & alone) for name, mask in masks.items()}),
                 pick(layouts, divides & (memory == smallest), memory, memory),
@@ -206,14 +206,14 @@ class Search:
             good &= score <= np.partition(scores, int(self._limit) - 1)[int(self._limit) - 1]
         return pick(layouts, good, score, memory)
 
-    def _join(self, parts: list[Part]) -> Part:
+    def _join(self, parts: list[BlockResult]) -> BlockResult:
         """What several blocks have."""
         best = self._rank(join(part.best for part in parts))
         if self.most and len(best.score) == self.most:
             self.bar[0] = float(best.score[-1])
         smallest = join(part.smallest for part in parts)
         order = np.lexsort((*smallest.layouts.to_rows().T[::-1], smallest.memory))
-        return Part(
+        return BlockResult(
             sum((part.reasons for part in parts), Counter()),
             sum((part.alone for part in parts), Counter()),
             smallest.select(order[:1]),

@@ -1,9 +1,9 @@
 """Networks as importers see them: a graph of operators becomes the steps of a model's file.
 
-An importer (torch_module.py, onnx_file.py) calls `Graph` operator by operator: each call names a
-step of grids/models/steps.py, what it reads, and the sizes (C, then extents) of what it gives. What
-no step expresses becomes `free` with counts of its own. Then the file's own shape inference has to
-give the sizes and the parameters of the source; else the import is refused.
+An importer (torch_module.py, onnx_file.py) calls `TracedGraph` operator by operator: each call
+names a step of grids/models/steps.py, what it reads, and the sizes (C, then extents) of what it
+gives. What no step expresses becomes `free` with counts of its own. Then the file's own shape
+inference has to give the sizes and the parameters of the source; else the import is refused.
 """
 
 import math
@@ -29,7 +29,7 @@ BATCH = 2
 
 
 @dataclass(frozen=True)
-class Tensor:
+class TracedTensor:
     """Output of an operator: the step that made it, and that step's sizes; None: no activation.
 
     shape: as the source has it, of BATCH samples in any place. channel: the dimension of its
@@ -60,7 +60,7 @@ class Tensor:
 
 
 @dataclass
-class Graph:
+class TracedGraph:
     """Steps written so far. free, unknown: operators without a step, by number and by items.
 
     counted: parameters that a step has, and their sizes. last: the step that the next one would
@@ -82,20 +82,20 @@ class Graph:
         """Dimensions of a sample."""
         return len(self.sample) - 1
 
-    def enter(self, shape: Sizes) -> Tensor:
+    def enter(self, shape: Sizes) -> TracedTensor:
         """Return the sample as the first tensor."""
-        return Tensor(shape, SAMPLE, self.sample)
+        return TracedTensor(shape, SAMPLE, self.sample)
 
     def add(
         self,
         word: str,
         settings: Mapping[str, Any],
         name: str,
-        reads: Sequence[Tensor],
+        reads: Sequence[TracedTensor],
         shape: Sizes,
         sizes: Sizes,
         channel: int = 1,
-    ) -> Tensor:
+    ) -> TracedTensor:
         """Add a step that reads the first tensor, and return its output.
 
         Other tensors are named in `settings`.
@@ -109,9 +109,9 @@ class Graph:
         self.steps.append({word: {**settings, "name": unique}})
         self.last = unique
         self.items += math.prod(sizes)
-        return Tensor(shape, unique, sizes, channel)
+        return TracedTensor(shape, unique, sizes, channel)
 
-    def split(self, tensor: Tensor, parts: int) -> list[Tensor]:
+    def split(self, tensor: TracedTensor, parts: int) -> list[TracedTensor]:
         """Replace the last step, a linear one, by several narrower ones; return their outputs."""
         # Queries, keys and values of one matrix: attention reads them as three tensors.
         [(word, settings)] = self.steps[-1].items()
@@ -119,7 +119,7 @@ class Graph:
             return [tensor] * parts
         self.steps.pop()
         sizes = (settings["features"] // parts, *tensor.sizes[1:])
-        source = Tensor((), self.sources[self.last])
+        source = TracedTensor((), self.sources[self.last])
         self.last = self.sources[self.last]
         if self.steps and "read" in self.steps[-1]:
             self.steps.pop()
@@ -129,7 +129,9 @@ class Graph:
         names = [f"{settings['name']}.{part}" for part in range(1, parts + 1)]
         return [self.add(word, changed, name, [source], tensor.shape, sizes) for name in names]
 
-    def join(self, word: str, name: str, reads: Sequence[Tensor], shape: Sizes) -> Tensor:
+    def join(
+        self, word: str, name: str, reads: Sequence[TracedTensor], shape: Sizes
+    ) -> TracedTensor:
         """Add the sum, the product or the concatenation of tensors."""
         branches: list[list[Any]] = [[{"read": tensor.step}] for tensor in reads]
         sizes = _broadcast([tensor.sizes for tensor in reads])
@@ -141,13 +143,13 @@ class Graph:
         else:
             settings = {"gate": branches[1], "body": branches[0]}
         # The branches read by name: the step itself may stand anywhere behind them.
-        first = Tensor((), self.last)
+        first = TracedTensor((), self.last)
         return self.add(word, settings, name, [first], shape, sizes, reads[0].channel)
 
     def count(
         self,
         name: str,
-        reads: Sequence[Tensor],
+        reads: Sequence[TracedTensor],
         shape: Sizes,
         sizes: Sizes,
         *,
@@ -155,7 +157,7 @@ class Graph:
         weights: float = 0.0,
         biases: float = 0.0,
         channel: int = 1,
-    ) -> Tensor:
+    ) -> TracedTensor:
         """Add a step of which only counts are known."""
         counts = {"flops": float(flops), "weights": float(weights), "biases": float(biases)}
         settings: dict[str, Any] = {key: value for key, value in counts.items() if value}
@@ -166,7 +168,7 @@ class Graph:
         self.free[next(filter(None, words), "operator")] += 1
         return self.add("free", settings, name, reads, shape, sizes, channel)
 
-    def take_weights(self, tensors: Iterable[Tensor]) -> int:
+    def take_weights(self, tensors: Iterable[TracedTensor]) -> int:
         """Count the parameters of tensors that no step has yet, and mark them as counted."""
         # By name: tied weights are one parameter.
         new = {name: size for t in tensors for name, size in t.weights if name not in self.counted}
@@ -187,7 +189,7 @@ class Graph:
             advice="--allow-unknown counts them as memory traffic",
         )
 
-    def read(self, tensor: Tensor) -> None:
+    def read(self, tensor: TracedTensor) -> None:
         """Go on from a tensor."""
         # Steps read the one before them, unless a `read` names another.
         if tensor.step != self.last:
@@ -210,7 +212,7 @@ class ImportedNetwork:
 
 
 def finish(
-    graph: Graph,
+    graph: TracedGraph,
     name: str,
     title: str,
     source: str,
@@ -251,7 +253,7 @@ def _find_customary(sample: Sizes) -> dict[str, str]:
     return {}
 
 
-def _write(data: Mapping[str, Any], graph: Graph, table: LayerTable) -> str:
+def _write(data: Mapping[str, Any], graph: TracedGraph, table: LayerTable) -> str:
     """Write the file as text, with a line for each step."""
     shape = ", ".join(map(str, graph.sample))
     lines = [

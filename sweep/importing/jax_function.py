@@ -13,9 +13,16 @@ from typing import Any
 import jax
 from jax.extend.core import Literal
 
-from sweep.importing.graph import BATCH, Graph, ImportedNetwork, Tensor, expect_sizes, finish
+from sweep.importing.graph import (
+    BATCH,
+    ImportedNetwork,
+    TracedGraph,
+    TracedTensor,
+    expect_sizes,
+    finish,
+)
 from sweep.importing.jax_operators import JaxOperators
-from sweep.importing.operator_steps import Site, view
+from sweep.importing.operator_steps import OperatorSite, view
 
 # Functions of jax.nn, by the names of their jaxprs.
 WORDS = {
@@ -52,9 +59,9 @@ def trace_model(
     sizes = (1, *sample) if tokens else tuple(sample)
     if not tokens and channels_last:
         sizes = (sample[-1], *sample[:-1])
-    tracer = _Tracer(Graph(expect_sizes(sizes, "shapes")))
+    tracer = _Tracer(TracedGraph(expect_sizes(sizes, "shapes")))
     parameters = [
-        Tensor(tuple(var.aval.shape), weights=((f"{n}", math.prod(var.aval.shape)),))
+        TracedTensor(tuple(var.aval.shape), weights=((f"{n}", math.prod(var.aval.shape)),))
         for n, var in enumerate((*closed.jaxpr.constvars, *closed.jaxpr.invars[:-1]))
     ]
     entered = replace(
@@ -116,9 +123,9 @@ class _Tracer(JaxOperators):
         live = [tensor for tensor in tensors if not tensor.is_weight]
         if not live:
             merged = tuple(dict.fromkeys(pair for t in tensors for pair in t.weights))
-            return [Tensor(shape, weights=merged) for shape in shapes]
+            return [TracedTensor(shape, weights=merged) for shape in shapes]
         word = WORDS.get(str(params.get("name", kind)))
-        site = Site(kind, word or kind, shapes[0], [params], tensors, live)
+        site = OperatorSite(kind, word or kind, shapes[0], [params], tensors, live)
         if word and len(live) == 1 and len(tensors) == 1:
             activated = self.word(site, word)
             if live[0].step in self.scores:

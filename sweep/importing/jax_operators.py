@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from grids.reading.errors import InputError
-from sweep.importing.graph import Graph, Sizes, Tensor
-from sweep.importing.operator_steps import OperatorSteps, Site, ones, short, view
+from sweep.importing.graph import Sizes, TracedGraph, TracedTensor
+from sweep.importing.operator_steps import OperatorSite, OperatorSteps, ones, short, view
 
 # x times a function of x: one activation, which frameworks write out.
 GATED = {"tanh": "gelu", "gelu": "gelu", "sigmoid": "silu"}
@@ -18,11 +18,11 @@ class JaxOperators(OperatorSteps):
     scores: steps that give scores of pairs of positions.
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: TracedGraph) -> None:
         super().__init__(graph)
         self.scores: set[str] = set()
 
-    def enter_weights(self, site: Site, settings: dict[str, Any]) -> bool:
+    def enter_weights(self, site: OperatorSite, settings: dict[str, Any]) -> bool:
         """Count the weight of a step; False: it is shared, and has been counted."""
         weights = [pair for tensor in site.reads if tensor.is_weight for pair in tensor.weights]
         if any(name in self.graph.counted for name, _ in weights):
@@ -31,7 +31,7 @@ class JaxOperators(OperatorSteps):
         settings["bias"] = False  # until one is added to what it gives
         return True
 
-    def take_conv_general_dilated(self, site: Site) -> Tensor:
+    def take_conv_general_dilated(self, site: OperatorSite) -> TracedTensor:
         """A convolution, or a transposed one, whose input is dilated."""
         params, x, weight = site.args[0], site.live[0], site.reads[-1]
         dims = params["dimension_numbers"]
@@ -69,7 +69,7 @@ class JaxOperators(OperatorSteps):
         self.enter_weights(site, settings)
         return self.graph.add(word, settings, "conv", [x], site.shape, sizes, dims.out_spec[1])
 
-    def take_dot_general(self, site: Site) -> Tensor:
+    def take_dot_general(self, site: OperatorSite) -> TracedTensor:
         """A matrix for rows of a tensor, or the product of two tensors."""
         (contracted, _), (batched, _) = site.args[0]["dimension_numbers"]
         x = site.live[0]
@@ -102,7 +102,7 @@ class JaxOperators(OperatorSteps):
             "conv", settings, "conv", [x], site.shape, (features, *x.sizes[1:]), -1
         )
 
-    def _multiply(self, site: Site, width: int, batched: int) -> Tensor:
+    def _multiply(self, site: OperatorSite, width: int, batched: int) -> TracedTensor:
         """Scores of queries and keys, or the values that scores weigh: in heads, of sequences."""
         one, other = site.live[:2]
         flops = 2.0 * site.items * width
@@ -122,13 +122,13 @@ class JaxOperators(OperatorSteps):
                 return self.graph.add("matmul", settings, "context", [x], site.shape, sizes, -1)
         return self.count(site, flops=flops)
 
-    def take_reduce_window_max(self, site: Site) -> Tensor:
+    def take_reduce_window_max(self, site: OperatorSite) -> TracedTensor:
         return self._pool("maxpool", site)
 
-    def take_reduce_window_sum(self, site: Site) -> Tensor:
+    def take_reduce_window_sum(self, site: OperatorSite) -> TracedTensor:
         return self._pool("avgpool", site)
 
-    def _pool(self, word: str, site: Site) -> Tensor:
+    def _pool(self, word: str, site: OperatorSite) -> TracedTensor:
         params, x = site.args[0], site.live[0]
         places = [n for n in range(1, len(x.shape)) if n != x.channel % len(x.shape)]
         kernel, stride = (
@@ -141,7 +141,7 @@ class JaxOperators(OperatorSteps):
         sizes = (x.sizes[0], *extents)
         return self.graph.add(word, settings, word, [x], site.shape, sizes, x.channel)
 
-    def take_reduce_sum(self, site: Site) -> Tensor:
+    def take_reduce_sum(self, site: OperatorSite) -> TracedTensor:
         """The mean of all places of an image; of other dimensions, a statistic."""
         x, axes = site.live[0], set(site.args[0]["axes"])
         places = {n for n in range(1, len(x.shape)) if n != x.channel % len(x.shape)}
@@ -150,7 +150,7 @@ class JaxOperators(OperatorSteps):
         sizes = (x.sizes[0], *ones(x))
         return self.graph.add("adaptive_avgpool", {"extent": 1}, "pool", [x], site.shape, sizes)
 
-    def take_gather(self, site: Site) -> Tensor:
+    def take_gather(self, site: OperatorSite) -> TracedTensor:
         """Rows of a table, or a part of a tensor."""
         table = site.reads[0]
         if not table.is_weight:
@@ -163,7 +163,7 @@ class JaxOperators(OperatorSteps):
         self.tables |= {name: str(y.step) for name, _ in table.weights}
         return y
 
-    def take_concatenate(self, site: Site) -> Tensor:
+    def take_concatenate(self, site: OperatorSite) -> TracedTensor:
         """Channels side by side; a class token in front of a sequence; else a copy."""
         dimension, x = site.args[0]["dimension"], site.live[0]
         weights = self.graph.take_weights(t for t in site.reads if t.is_weight)
@@ -176,7 +176,7 @@ class JaxOperators(OperatorSteps):
             return self.graph.join("concat", "concat", site.live, site.shape)
         return self.count(site, weights=weights)
 
-    def combine(self, site: Site, word: str) -> Tensor:
+    def combine(self, site: OperatorSite, word: str) -> TracedTensor:
         """Two tensors item by item, or one with parameters: a bias, a scale or a shift."""
         x = max(site.live, key=lambda tensor: math.prod(tensor.shape))
         if len(site.live) > 1:
@@ -185,7 +185,7 @@ class JaxOperators(OperatorSteps):
                 return view(x, site.shape)
             one, other = site.live[:2]
             if word == "multiply" and self._gate(one, other):
-                return view(Tensor(x.shape, self.graph.last, x.sizes, x.channel), site.shape)
+                return view(TracedTensor(x.shape, self.graph.last, x.sizes, x.channel), site.shape)
             alike = one.sizes == other.sizes
             if alike or (word == "multiply" and len(one.sizes) == len(other.sizes)):
                 return self.graph.join(word, word, [one, other], site.shape)
@@ -199,7 +199,7 @@ class JaxOperators(OperatorSteps):
             return self.graph.add("positions", {}, "positions", [x], site.shape, x.sizes, -1)
         return self.count(site, weights=weights)
 
-    def _gate(self, one: Tensor, other: Tensor) -> bool:
+    def _gate(self, one: TracedTensor, other: TracedTensor) -> bool:
         """Turn the last step, a function of x, into its product with x, if both are those."""
         last = self.graph.last
         inner = next((t for t in (one, other) if t.step != last), one)
@@ -210,7 +210,7 @@ class JaxOperators(OperatorSteps):
         self.graph.steps[-1] = {GATED[word]: self.graph.steps[-1][word]}
         return True
 
-    def _shift(self, x: Tensor, weights: int) -> bool:
+    def _shift(self, x: TracedTensor, weights: int) -> bool:
         """Give the last step, or the one that the last sum reads, a bias; a scale its shift."""
         if weights != x.sizes[0] or x.step != self.graph.last:
             return False

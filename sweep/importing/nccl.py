@@ -41,7 +41,7 @@ DIGIT = 0.0051e9
 
 
 @dataclass
-class Run:
+class LoggedRun:
     """A run as far as it is read. hosts: of its ranks. factors: bus bandwidth over algbw."""
 
     where: str
@@ -83,9 +83,9 @@ def _find_separator(line: str) -> str:
     return next((mark for mark in ",;\t" if is_table and mark in line), "")
 
 
-def _split_text(lines: Iterator[tuple[str, str]]) -> Iterator[Run]:
+def _split_text(lines: Iterator[tuple[str, str]]) -> Iterator[LoggedRun]:
     """The runs of a text."""
-    run = Run("")
+    run = LoggedRun("")
     for where, text in lines:
         # A comment may follow what another program left without an end of line.
         line = text[text.index("#") :] if "#" in text else text
@@ -93,13 +93,13 @@ def _split_text(lines: Iterator[tuple[str, str]]) -> Iterator[Run]:
         if host := HOST.match(line):
             if run.samples:
                 yield run
-                run = Run(where)
+                run = LoggedRun(where)
             run.hosts.append(host[1])
             run.device = host[2].strip()
         elif program := PROGRAM.match(text if text == line else line):
             if run.samples:
                 yield run
-                run = Run(where)
+                run = LoggedRun(where)
             run.collective = find_collective(program[1] or program[2]) or run.collective
         elif words[:1] == ["size"] and "algbw" in words:
             if run.samples:  # of the same ranks
@@ -124,7 +124,7 @@ def _find_figures(columns: list[str]) -> list[int]:
     return [n for n, name in enumerate(columns) if name in ("time", "algbw", "busbw")]
 
 
-def _read_units(run: Run, line: str, where: str) -> dict[int, float]:
+def _read_units(run: LoggedRun, line: str, where: str) -> dict[int, float]:
     """Factors of the columns that have units, by position."""
     units = re.findall(r"\(([^)]*)\)", line)
     figures = _find_figures(run.columns)
@@ -137,7 +137,7 @@ def _read_units(run: Run, line: str, where: str) -> dict[int, float]:
     return {n: factor for n, factor in zip(figures, factors, strict=True) if factor is not None}
 
 
-def _read_row(run: Run, words: list[str], where: str) -> None:
+def _read_row(run: LoggedRun, words: list[str], where: str) -> None:
     """Add the samples of a row, out of place and in place."""
     columns = [name for name in run.columns if name != "timestamp"]  # which has a blank in it
     times = [n for n, name in enumerate(columns) if name == "time"]
@@ -161,7 +161,7 @@ def _read_row(run: Run, words: list[str], where: str) -> None:
         run.wrong += columns[n + 3 : n + 4] == ["#wrong"] and wrong not in (["0"], ["N/A"])
 
 
-def add_sample(run: Run, size: float, figures: list[float], where: str) -> None:
+def add_sample(run: LoggedRun, size: float, figures: list[float], where: str) -> None:
     """Add a sample, of its time, algbw and busbw."""
     seconds, algbw, busbw = figures
     if size == 0 or seconds == 0:  # a PE with nothing to send
@@ -172,11 +172,11 @@ def add_sample(run: Run, size: float, figures: list[float], where: str) -> None:
         run.factors.append(busbw / algbw)
 
 
-def _split_table(lines: Iterator[tuple[str, str]], separator: str) -> Iterator[Run]:
+def _split_table(lines: Iterator[tuple[str, str]], separator: str) -> Iterator[LoggedRun]:
     """The runs of a table with a header: rows of one collective and number of PEs each."""
     where, head = next(lines)
     columns, units = _read_header(next(csv.reader([head], delimiter=separator)), where)
-    runs: dict[tuple[str, str], Run] = {}
+    runs: dict[tuple[str, str], LoggedRun] = {}
     for where, line in lines:
         if not line:
             continue
@@ -189,7 +189,7 @@ def _split_table(lines: Iterator[tuple[str, str]], separator: str) -> Iterator[R
             )
         row = dict(zip(columns, fields, strict=True))
         key = row.get("collective", ""), row.get("pes", "")
-        run = runs.setdefault(key, Run(where, find_collective(key[0]) or "", ended=True))
+        run = runs.setdefault(key, LoggedRun(where, find_collective(key[0]) or "", ended=True))
         run.pes = int(parse_figure(key[1], where)) if key[1] else 0
         run.redops.add(row.get("redop", ""))
         if sum(len(run.samples) for run in runs.values()) > MOST_ROWS:
@@ -234,7 +234,7 @@ def _read_header(names: list[str], where: str) -> tuple[list[str], dict[str, flo
     return columns, units
 
 
-def finish(run: Run, path: Path, pes: int | None) -> Measurement:
+def finish(run: LoggedRun, path: Path, pes: int | None) -> Measurement:
     """The measurement of a run, with its collective and its PEs."""
     factor = median(run.factors) if run.factors else 0.0
     collective = run.collective or find_collective(path.stem) or _guess(run, factor)
@@ -272,7 +272,7 @@ def finish(run: Run, path: Path, pes: int | None) -> Measurement:
     )
 
 
-def _guess(run: Run, factor: float) -> str:
+def _guess(run: LoggedRun, factor: float) -> str:
     """The collective that the figures tell: only an all-reduce moves more than its size."""
     if factor > 1.02 or (factor and len(run.hosts) == 2 and run.redops - {"none", ""}):
         return "all_reduce"

@@ -16,7 +16,7 @@ from grids.reading.errors import InputError
 from grids.reading.textfile import read_text
 from sweep.importing.loglines import MOST_ROWS
 from sweep.importing.measurements import Measurement, find_collective
-from sweep.importing.nccl import Run, add_sample, finish
+from sweep.importing.nccl import LoggedRun, add_sample, finish
 
 MOST_BYTES = 2**26
 # Keys without case and separators.
@@ -36,7 +36,7 @@ def read_json(path: Path, pes: int | None) -> Iterator[Measurement]:
             f"no JSON: {str(error)[:100]}", where=str(path), advice="is it cut off?"
         ) from None
     documents = document if isinstance(document, list) else [document]
-    runs: dict[tuple[str, int], Run] = {}
+    runs: dict[tuple[str, int], LoggedRun] = {}
     objects = [_fold(entry) for entry in documents if isinstance(entry, dict)]
     for entry in objects:
         results = entry.get("results", [entry])
@@ -58,7 +58,7 @@ def _fold(entry: Any) -> Any:
     return {"".join(c for c in key.lower() if c.isalnum()): _fold(v) for key, v in entry.items()}
 
 
-def _read_row(runs: dict[tuple[str, int], Run], entry: Any, row: Any, where: str) -> None:
+def _read_row(runs: dict[tuple[str, int], LoggedRun], entry: Any, row: Any, where: str) -> None:
     """Add the samples of a result: its own figures, or those out of place and in place."""
     if not isinstance(row, dict) or "size" not in row:
         return
@@ -78,7 +78,7 @@ def _read_row(runs: dict[tuple[str, int], Run], entry: Any, row: Any, where: str
         run.wrong += str(wrong) not in ("0", "N/A", "None")
 
 
-def _find_run(runs: dict[tuple[str, int], Run], row: Any, where: str) -> Run:
+def _find_run(runs: dict[tuple[str, int], LoggedRun], row: Any, where: str) -> LoggedRun:
     """The run that a result belongs to, by its collective and ranks."""
     texts = [row.get("collective"), row.get("name"), row.get("test"), row.get("args")]
     command = next((t[0] if isinstance(t, list) and t else t for t in texts if t), "")
@@ -97,7 +97,7 @@ def _find_run(runs: dict[tuple[str, int], Run], row: Any, where: str) -> Run:
     stated = next((v for key in ("ranks", "nranks") if isinstance(v := row.get(key), int)), 0)
     key = collective, len(ranks) or stated
     if key not in runs:
-        run = runs[key] = Run(where, collective, ended=True)
+        run = runs[key] = LoggedRun(where, collective, ended=True)
         objects = [rank for rank in ranks if isinstance(rank, dict)]
         run.hosts = [str(host) for rank in objects if (host := _find(rank, HOSTS)) is not None]
         names = [name for rank in objects if isinstance(name := _find(rank, DEVICES), str)]

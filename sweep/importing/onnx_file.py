@@ -11,7 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from grids.reading.errors import InputError
-from sweep.importing.graph import BATCH, Graph, ImportedNetwork, Sizes, Tensor, expect_sizes, finish
+from sweep.importing.graph import (
+    BATCH,
+    ImportedNetwork,
+    Sizes,
+    TracedGraph,
+    TracedTensor,
+    expect_sizes,
+    finish,
+)
 
 MOST_BYTES = 2**31  # of a file: protobuf reads no more
 WORDS = {
@@ -58,11 +66,11 @@ class _Reader:
     def __init__(self, source: Any, where: str) -> None:
         self.source, self.where = source, where
         self.shapes: dict[str, Sizes] = {}
-        self.tensors: dict[str, Tensor] = {}
+        self.tensors: dict[str, TracedTensor] = {}
         for weight in source.initializer:
             shape = tuple(weight.dims)
             pair = (weight.name, math.prod(shape))
-            self.tensors[weight.name] = Tensor(shape, weights=(pair,))
+            self.tensors[weight.name] = TracedTensor(shape, weights=(pair,))
         for value in (*source.input, *source.value_info, *source.output):
             dims = value.type.tensor_type.shape.dim
             # A name stands for the number of samples.
@@ -71,7 +79,7 @@ class _Reader:
         if len(inputs) != 1:
             raise InputError(f"expected one input, got {len(inputs)}", where=where)
         shape = self.shapes[inputs[0]]
-        self.graph = Graph(expect_sizes(shape[1:], where))
+        self.graph = TracedGraph(expect_sizes(shape[1:], where))
         self.tensors[inputs[0]] = self.graph.enter((BATCH, *shape[1:]))
 
     def run(self, onnx: Any) -> None:
@@ -81,13 +89,15 @@ class _Reader:
             reads = [self.tensors[name] for name in node.input if name in self.tensors]
             self.tensors[node.output[0]] = self.call(node, attributes, reads)
 
-    def call(self, node: Any, attributes: Mapping[str, Any], reads: list[Tensor]) -> Tensor:
+    def call(
+        self, node: Any, attributes: Mapping[str, Any], reads: list[TracedTensor]
+    ) -> TracedTensor:
         """The output of a node."""
         kind, name = node.op_type, (node.name or node.op_type).strip("/").replace("/", ".")
         live = [tensor for tensor in reads if not tensor.is_weight]
         if not live:
             merged = tuple(pair for tensor in reads for pair in tensor.weights)
-            return Tensor((), weights=merged)
+            return TracedTensor((), weights=merged)
         if node.output[0] not in self.shapes:
             raise InputError(f"{name}: the shape of its output is not known", where=self.where)
         x, inferred = live[0], self.shapes[node.output[0]]
@@ -122,12 +132,12 @@ class _Reader:
             weights = self.graph.take_weights(t for t in reads if t.is_weight)
             if weights > 1 and kind not in VIEWS:  # a scale or a shift of channels
                 return self.graph.count(name, [x], shape, x.sizes, weights=weights)
-            return Tensor(shape, x.step, x.sizes)
+            return TracedTensor(shape, x.step, x.sizes)
         self.graph.unknown[kind] += math.prod(sizes)
         return self.graph.count(name, live, shape, sizes)
 
     def convolve(
-        self, kind: str, attributes: Mapping[str, Any], reads: list[Tensor], shape: Sizes
+        self, kind: str, attributes: Mapping[str, Any], reads: list[TracedTensor], shape: Sizes
     ) -> dict[str, Any]:
         """The settings of a convolution."""
         groups = attributes.get("group", 1)
@@ -140,7 +150,9 @@ class _Reader:
             settings["bias"] = False
         return settings
 
-    def multiply(self, name: str, reads: list[Tensor], x: Tensor, shape: Sizes) -> Tensor:
+    def multiply(
+        self, name: str, reads: list[TracedTensor], x: TracedTensor, shape: Sizes
+    ) -> TracedTensor:
         """A fully connected layer."""
         if math.prod(x.sizes) not in reads[1].shape:
             raise InputError(

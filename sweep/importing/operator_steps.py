@@ -7,19 +7,19 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sweep.importing.graph import BATCH, Graph, Sizes, Tensor
+from sweep.importing.graph import BATCH, Sizes, TracedGraph, TracedTensor
 
 
 @dataclass(frozen=True)
-class Site:
+class OperatorSite:
     """An operator where it stands. live: those of its tensors that depend on the sample."""
 
     kind: str
     name: str
     shape: Sizes
     args: list[Any]
-    reads: list[Tensor]
-    live: list[Tensor]
+    reads: list[TracedTensor]
+    live: list[TracedTensor]
 
     def fill(self, first: int, *defaults: Any) -> tuple[Any, ...]:
         """The arguments from the `first` on, with defaults for those that are left out."""
@@ -35,13 +35,13 @@ class Site:
 class OperatorSteps:
     """Steps of a graph that operators become."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: TracedGraph) -> None:
         self.graph = graph
         self.tables: dict[str, str] = {}  # steps of embeddings, by weight
 
     def weighted(
-        self, word: str, settings: dict[str, Any], site: Site, x: Tensor, sizes: Sizes
-    ) -> Tensor:
+        self, word: str, settings: dict[str, Any], site: OperatorSite, x: TracedTensor, sizes: Sizes
+    ) -> TracedTensor:
         """A step with a weight, and a bias if there is one; again, it is counted as traffic."""
         weights = [tensor for tensor in site.reads if tensor.is_weight]
         if any(name in self.graph.counted for t in weights for name, _ in t.weights):
@@ -60,7 +60,7 @@ class OperatorSteps:
         y = self.graph.add(word, settings, site.name, [x], site.shape, sizes, _channel(x, site))
         return self.add_rest(site, y, rest)
 
-    def add_rest(self, site: Site, y: Tensor, rest: float = 0.0) -> Tensor:
+    def add_rest(self, site: OperatorSite, y: TracedTensor, rest: float = 0.0) -> TracedTensor:
         """The tensor behind a step that has the parameters of an operator that no step has yet."""
         rest += self.graph.take_weights(tensor for tensor in site.reads if tensor.is_weight)
         if not rest or y.is_weight:
@@ -68,18 +68,20 @@ class OperatorSteps:
         name = f"{site.name}.parameters"
         return self.graph.count(name, [y], y.shape, y.sizes, weights=rest, channel=y.channel)
 
-    def word(self, site: Site, word: str) -> Tensor:
+    def word(self, site: OperatorSite, word: str) -> TracedTensor:
         """An operator of each item by itself."""
         x = site.live[0]
         return self.graph.add(word, {}, site.name, [x], site.shape, x.sizes, x.channel)
 
-    def product(self, site: Site, flops: float) -> Tensor:
+    def product(self, site: OperatorSite, flops: float) -> TracedTensor:
         """A product of two tensors, or of one with a weight, of which only counts are known."""
         weights = self.graph.take_weights(t for t in site.reads if t.is_weight)
         inner = site.live[0].shape[-1]
         return self.count(site, flops=flops or 2 * site.items * inner, weights=weights)
 
-    def count(self, site: Site, *, flops: float = 0.0, weights: float = 0.0) -> Tensor:
+    def count(
+        self, site: OperatorSite, *, flops: float = 0.0, weights: float = 0.0
+    ) -> TracedTensor:
         """A step of counts alone, with sizes as near to the tensor's own as can be."""
         x = site.live[0]
         grid = math.prod(x.sizes[1:])
@@ -100,13 +102,13 @@ class OperatorSteps:
             channel=x.channel,
         )
 
-    def fit_image(self, x: Tensor, site: Site) -> Tensor:
+    def fit_image(self, x: TracedTensor, site: OperatorSite) -> TracedTensor:
         """The tensor as an image of the sizes that it has here: a copy, where its step's differ."""
         if x.sizes == x.shape[1:]:
             return x
         return self.graph.count(f"{site.name}.copy", [x], x.shape, x.shape[1:])
 
-    def fit(self, x: Tensor, site: Site, width: int) -> Tensor:
+    def fit(self, x: TracedTensor, site: OperatorSite, width: int) -> TracedTensor:
         """The tensor as rows of `width` features: a sequence, where the source has one."""
         rows = x.items // width
         is_image = len(x.sizes) > 2
@@ -127,7 +129,7 @@ class OperatorSteps:
         return self.graph.count(f"{site.name}.copy", [x], x.shape, sizes, channel=-1)
 
 
-def view(x: Tensor, shape: Sizes) -> Tensor:
+def view(x: TracedTensor, shape: Sizes) -> TracedTensor:
     """The same items in another shape; where the channels are, by the sizes of the step."""
     places = [n for n, size in enumerate(shape) if n and size == x.sizes[0]]
     channel = x.channel
@@ -140,12 +142,12 @@ def view(x: Tensor, shape: Sizes) -> Tensor:
     return replace(x, shape=shape, channel=channel)
 
 
-def _channel(x: Tensor, site: Site) -> int:
+def _channel(x: TracedTensor, site: OperatorSite) -> int:
     """The dimension of the channels of an output."""
     return 1 if site.kind.startswith("conv") else len(site.shape) - 1
 
 
-def ones(x: Tensor) -> Sizes:
+def ones(x: TracedTensor) -> Sizes:
     """Extents of 1, as many as the step's."""
     return (1,) * (len(x.sizes) - 1)
 

@@ -15,8 +15,15 @@ from typing import Any
 
 from grids.models.kinds import KIND_OF_STEP
 from grids.reading.errors import InputError
-from sweep.importing.graph import BATCH, Graph, ImportedNetwork, Tensor, expect_sizes, finish
-from sweep.importing.operator_steps import Site, view
+from sweep.importing.graph import (
+    BATCH,
+    ImportedNetwork,
+    TracedGraph,
+    TracedTensor,
+    expect_sizes,
+    finish,
+)
+from sweep.importing.operator_steps import OperatorSite, view
 from sweep.importing.torch_operators import NORMS, Operators
 
 # Names of ATen, by what they do. Views move nothing: a framework may copy, but need not. Shapes
@@ -92,7 +99,7 @@ def trace_torch(
             where=type(module).__name__,
             advice="the forward pass must not depend on values",
         ) from None
-    tracer = _Tracer(Graph(sizes), exported, tied)
+    tracer = _Tracer(TracedGraph(sizes), exported, tied)
     tracer.run()
     used = sum(size for name, size in sizes_of.items() if name in tracer.graph.counted)
     left = sum(sizes_of.values()) - used
@@ -131,7 +138,7 @@ def _import_torch() -> Any:
 class _Tracer(Operators):
     """Walks an exported graph, operator by operator."""
 
-    def __init__(self, graph: Graph, exported: Any, tied: Mapping[str, str]) -> None:
+    def __init__(self, graph: TracedGraph, exported: Any, tied: Mapping[str, str]) -> None:
         super().__init__(graph)
         self.exported = exported
         signature = exported.graph_signature
@@ -153,14 +160,14 @@ class _Tracer(Operators):
             elif node.op == "call_function":
                 self.tensors[node] = self.call(node)
 
-    def enter(self, node: Any) -> Tensor:
+    def enter(self, node: Any) -> TracedTensor:
         """A parameter, a constant or the sample."""
         shape = tuple(node.meta["val"].shape)
         if node.name in self.parameters:
             target = self.parameters[node.name]
-            return Tensor(shape, weights=((target, math.prod(shape)),))
+            return TracedTensor(shape, weights=((target, math.prod(shape)),))
         if node.name in self.constants:
-            return Tensor(shape)
+            return TracedTensor(shape)
         return self.graph.enter(shape)
 
     def call(self, node: Any) -> Any:
@@ -178,19 +185,19 @@ class _Tracer(Operators):
         else:
             shapes = [tuple(getattr(value, "shape", ()))]
         args = [self._look_up(arg) for arg in (*node.args, *node.kwargs.values())]
-        reads = [arg for arg in _flatten(args) if isinstance(arg, Tensor)]
+        reads = [arg for arg in _flatten(args) if isinstance(arg, TracedTensor)]
         live = [tensor for tensor in reads if not tensor.is_weight]
         if not live or kind in KINDS["shapes"] or (kind in ("copy", "fill") and reads[0].is_weight):
             merged = tuple(dict.fromkeys(pair for tensor in reads for pair in tensor.weights))
-            made = tuple(Tensor(shape, weights=merged) for shape in shapes)
+            made = tuple(TracedTensor(shape, weights=merged) for shape in shapes)
             return made if isinstance(value, list | tuple) else made[0]
         if kind in KINDS["parts"]:
             return tuple(view(live[0], shape) for shape in shapes)
-        site = Site(kind, self._name(node, kind, reads), shapes[0], args, reads, live)
+        site = OperatorSite(kind, self._name(node, kind, reads), shapes[0], args, reads, live)
         made = self.take(site, shapes)
         return made if isinstance(made, tuple) else self.add_rest(site, made)
 
-    def take(self, site: Site, shapes: Sequence[Any]) -> Any:
+    def take(self, site: OperatorSite, shapes: Sequence[Any]) -> Any:
         """The output of an operator on activations, or several."""
         operator: Callable[..., Any] | None = getattr(self, f"take_{site.kind}", None)
         if operator is not None:
@@ -212,7 +219,7 @@ class _Tracer(Operators):
             return [self._look_up(part) for part in arg]
         return self.tensors.get(arg) if hasattr(arg, "op") else arg
 
-    def _name(self, node: Any, kind: str, reads: Sequence[Tensor]) -> str:
+    def _name(self, node: Any, kind: str, reads: Sequence[TracedTensor]) -> str:
         """The path of the module that has the weights, or of the one that calls the operator."""
         for tensor in reads:
             if len(tensor.weights) == 1 and tensor.is_weight:

@@ -3,8 +3,8 @@
 import math
 from typing import Any
 
-from sweep.importing.graph import BATCH, Graph, Tensor
-from sweep.importing.operator_steps import OperatorSteps, Site, ones, short, unusual, view
+from sweep.importing.graph import BATCH, TracedGraph, TracedTensor
+from sweep.importing.operator_steps import OperatorSite, OperatorSteps, ones, short, unusual, view
 
 NORMS = {"batch_norm": "batchnorm", "layer_norm": "layernorm", "group_norm": "groupnorm"}
 NORMS |= {"instance_norm": "instancenorm", "rms_norm": "rmsnorm"}
@@ -16,11 +16,11 @@ class Operators(OperatorSteps):
     normalised: steps whose output has been divided by a statistic of it.
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: TracedGraph) -> None:
         super().__init__(graph)
         self.normalised: set[str] = set()
 
-    def take_conv2d(self, site: Site) -> Tensor:
+    def take_conv2d(self, site: OperatorSite) -> TracedTensor:
         """A convolution: stride, padding, dilation, groups."""
         x, weight = self.fit_image(site.live[0], site), site.reads[1]
         stride, padding, dilation, groups = site.fill(3, [1], [0], [1], 1)
@@ -35,7 +35,7 @@ class Operators(OperatorSteps):
             settings["groups"] = "channels" if groups == x.sizes[0] else groups
         return self.weighted("conv", settings, site, x, site.shape[1:])
 
-    def take_conv_transpose2d(self, site: Site) -> Tensor:
+    def take_conv_transpose2d(self, site: OperatorSite) -> TracedTensor:
         """A transposed convolution: stride, padding, output padding, groups, dilation."""
         x, weight = self.fit_image(site.live[0], site), site.reads[1]
         stride, padding, more, groups, dilation = site.fill(3, [1], [0], [0], 1, [1])
@@ -48,18 +48,18 @@ class Operators(OperatorSteps):
     take_conv_transpose3d = take_conv_transpose2d
     take_conv3d = take_conv2d
 
-    def take_conv1d(self, site: Site) -> Tensor:
+    def take_conv1d(self, site: OperatorSite) -> TracedTensor:
         """A convolution along a sequence, or along channels: only its counts."""
         weight = site.reads[1]
         return self.product(site, 2.0 * site.items * math.prod(weight.shape[1:]))
 
-    def take_linear(self, site: Site) -> Tensor:
+    def take_linear(self, site: OperatorSite) -> TracedTensor:
         """A matrix: for all items, for each position, or for each place of an image."""
         if not site.reads[1].is_weight or len(site.reads[1].shape) != 2:
             return self.product(site, 0)
         return self._multiply(site, site.live[0], site.reads[1])
 
-    def _multiply(self, site: Site, x: Tensor, matrix: Tensor) -> Tensor:
+    def _multiply(self, site: OperatorSite, x: TracedTensor, matrix: TracedTensor) -> TracedTensor:
         """A matrix of C x F items, in whichever order."""
         features = site.shape[-1]
         width = math.prod(matrix.shape) // features
@@ -76,14 +76,14 @@ class Operators(OperatorSteps):
         settings = {"filters": features, "kernel": 1}
         return self.weighted("conv", settings, site, x, (features, *x.sizes[1:]))
 
-    def take_addmm(self, site: Site) -> Tensor:
+    def take_addmm(self, site: OperatorSite) -> TracedTensor:
         """bias + x w."""
         bias, x, matrix = site.reads[:3]
         if bias.is_weight and matrix.is_weight and not x.is_weight:
             return self._multiply(site, x, matrix)
         return self.product(site, 0)
 
-    def _normalise(self, site: Site) -> Tensor:
+    def _normalise(self, site: OperatorSite) -> TracedTensor:
         """Add a normalisation with a scale and a shift per channel; others are counted."""
         x = site.live[0]
         weights = self.graph.take_weights(t for t in site.reads if t.is_weight)
@@ -95,21 +95,21 @@ class Operators(OperatorSteps):
         word = NORMS[site.kind]
         return self.graph.add(word, {}, site.name, [x], site.shape, x.sizes, x.channel)
 
-    def take_hardtanh(self, site: Site) -> Tensor:
+    def take_hardtanh(self, site: OperatorSite) -> TracedTensor:
         return self.word(site, "relu6" if site.args[1:3] == [0.0, 6.0] else "hardtanh")
 
-    def take_dropout(self, site: Site) -> Tensor:
+    def take_dropout(self, site: OperatorSite) -> TracedTensor:
         """A dropout of the training."""
         return self.word(site, "dropout") if site.args[1] > 0 else view(site.live[0], site.shape)
 
-    def take_max_pool2d(self, site: Site) -> Tensor:
+    def take_max_pool2d(self, site: OperatorSite) -> TracedTensor:
         x = self.fit_image(site.live[0], site)
         kernel, stride, padding, _, ceil = site.fill(1, None, [], [0], [1], False)
         return self._pool("maxpool", site, x, kernel, stride, padding, ceil)
 
     take_max_pool3d = take_max_pool2d
 
-    def take_avg_pool2d(self, site: Site) -> Tensor:
+    def take_avg_pool2d(self, site: OperatorSite) -> TracedTensor:
         x = self.fit_image(site.live[0], site)
         kernel, stride, padding, ceil = site.fill(1, None, [], [0], False)[:4]
         return self._pool("avgpool", site, x, kernel, stride, padding, ceil)
@@ -117,15 +117,22 @@ class Operators(OperatorSteps):
     take_avg_pool3d = take_avg_pool2d
 
     def _pool(
-        self, word: str, site: Site, x: Tensor, kernel: Any, stride: Any, padding: Any, ceil: Any
-    ) -> Tensor:
+        self,
+        word: str,
+        site: OperatorSite,
+        x: TracedTensor,
+        kernel: Any,
+        stride: Any,
+        padding: Any,
+        ceil: Any,
+    ) -> TracedTensor:
         settings: dict[str, Any] = {"kernel": short(kernel)}
         if stride and short(stride) != short(kernel):
             settings["stride"] = short(stride)
         settings |= unusual(padding=padding) | ({"ceil": True} if ceil else {})
         return self.graph.add(word, settings, site.name, [x], site.shape, site.shape[1:])
 
-    def take_adaptive_avg_pool2d(self, site: Site) -> Tensor:
+    def take_adaptive_avg_pool2d(self, site: OperatorSite) -> TracedTensor:
         x = self.fit_image(site.live[0], site)
         if x.sizes == site.shape[1:]:
             return view(x, site.shape)
@@ -136,7 +143,7 @@ class Operators(OperatorSteps):
 
     take_adaptive_avg_pool3d = take_adaptive_avg_pool2d
 
-    def take_mean(self, site: Site) -> Tensor:
+    def take_mean(self, site: OperatorSite) -> TracedTensor:
         """The mean of all places of an image; of its own features, a statistic; else traffic."""
         x = site.live[0]
         if self._is_statistic(site):
@@ -148,7 +155,7 @@ class Operators(OperatorSteps):
             )
         return self.count(site)
 
-    def _is_statistic(self, site: Site) -> bool:
+    def _is_statistic(self, site: OperatorSite) -> bool:
         """True if features alone are reduced, as a written-out normalisation does."""
         x = site.live[0]
         at = 2 if "norm" in site.kind else 1  # behind the order of a norm
@@ -159,13 +166,13 @@ class Operators(OperatorSteps):
         last = len(x.shape) - 1
         return dims[0] % len(x.shape) == last == x.channel % len(x.shape)
 
-    def take_var(self, site: Site) -> Tensor:
+    def take_var(self, site: OperatorSite) -> TracedTensor:
         """A statistic of features, or traffic."""
         return view(site.live[0], site.shape) if self._is_statistic(site) else self.count(site)
 
     take_std = take_linalg_vector_norm = take_norm = take_var
 
-    def take_embedding(self, site: Site) -> Tensor:
+    def take_embedding(self, site: OperatorSite) -> TracedTensor:
         table = site.reads[0]
         self.graph.take_weights([table])
         settings = {"vocabulary": table.shape[0], "features": table.shape[1]}
@@ -174,14 +181,14 @@ class Operators(OperatorSteps):
         self.tables |= {name: str(y.step) for name, _ in table.weights}
         return y
 
-    def take_pad(self, site: Site) -> Tensor:
+    def take_pad(self, site: OperatorSite) -> TracedTensor:
         """A copy with more rows."""
         x = site.live[0]
         return self.count(site) if any(site.args[1]) else view(x, site.shape)
 
     take_constant_pad_nd = take_pad
 
-    def take_cat(self, site: Site) -> Tensor:
+    def take_cat(self, site: OperatorSite) -> TracedTensor:
         """Channels side by side; a class token in front of a sequence; else a copy."""
         weights = [tensor for tensor in site.reads if tensor.is_weight]
         x = site.live[0]
@@ -198,17 +205,17 @@ class Operators(OperatorSteps):
             return self.graph.join("concat", site.name, site.live, site.shape)
         return self.count(site, weights=self.graph.take_weights(weights))
 
-    def take_add(self, site: Site) -> Tensor:
+    def take_add(self, site: OperatorSite) -> TracedTensor:
         return self._combine(site, "residual")
 
     take_sub = take_add
 
-    def take_mul(self, site: Site) -> Tensor:
+    def take_mul(self, site: OperatorSite) -> TracedTensor:
         return self._combine(site, "multiply")
 
     take_div = take_mul
 
-    def _combine(self, site: Site, word: str) -> Tensor:
+    def _combine(self, site: OperatorSite, word: str) -> TracedTensor:
         """Two tensors item by item, or one with parameters."""
         if len(site.live) < 2:
             weights = self.graph.take_weights(t for t in site.reads if t.is_weight)
@@ -240,7 +247,7 @@ class Operators(OperatorSteps):
             return self.graph.join(word, site.name, [one, other], site.shape)
         return self.count(site)
 
-    def take_scaled_dot_product_attention(self, site: Site) -> Tensor:
+    def take_scaled_dot_product_attention(self, site: OperatorSite) -> TracedTensor:
         """Softmax of queries times keys, times values, as a product of both."""
         queries, keys, values = site.live[:3]
         flops = 4 * queries.items * keys.shape[-2]
@@ -264,19 +271,19 @@ class Operators(OperatorSteps):
         settings = {"by": values.step, "heads": heads}
         return self.graph.add("matmul", settings, site.name, [x], site.shape, queries.sizes, -1)
 
-    def take_matmul(self, site: Site) -> Tensor:
+    def take_matmul(self, site: OperatorSite) -> TracedTensor:
         return self.product(site, 0)
 
     take_bmm = take_baddbmm = take_matmul
 
-    def take_mm(self, site: Site) -> Tensor:
+    def take_mm(self, site: OperatorSite) -> TracedTensor:
         """Add x w, or the product of two tensors."""
         x, matrix = site.reads[:2]
         if matrix.is_weight and not x.is_weight and len(matrix.shape) == 2:
             return self._multiply(site, x, matrix)
         return self.product(site, 0)
 
-    def take_einsum(self, site: Site) -> Tensor:
+    def take_einsum(self, site: OperatorSite) -> TracedTensor:
         """A sum of products: a multiply-accumulate for each combination of its letters."""
         letters = str(site.args[0]).replace(" ", "").partition("->")[0].split(",")
         if len(letters) != len(site.reads) or "." in site.args[0]:
@@ -287,7 +294,7 @@ class Operators(OperatorSteps):
             sizes |= zip(text, tensor.shape, strict=True)
         return self.product(site, 2.0 * math.prod(sizes.values()) / BATCH)
 
-    def take_lstm(self, site: Site) -> Any:
+    def take_lstm(self, site: OperatorSite) -> Any:
         """A recurrent layer: states of all positions, and the last ones."""
         weights = [tensor for tensor in site.reads if tensor.is_weight and tensor.weights]
         biases, layers, _, _, both = site.args[3:8]
@@ -304,7 +311,7 @@ class Operators(OperatorSteps):
         y = self.graph.add("lstm", settings, site.name, [x], site.shape, sizes, -1)
         return y, y, y
 
-    def take_gru(self, site: Site) -> Any:
+    def take_gru(self, site: OperatorSite) -> Any:
         """Another recurrent layer: each matrix once for each position."""
         matrices = [tensor for tensor in site.reads if tensor.is_weight and len(tensor.shape) == 2]
         positions = math.prod(site.live[0].shape[:2]) // BATCH

@@ -32,7 +32,7 @@ class Pass(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Pipeline:
+class PipelineRun:
     """A pipeline: its schedule, stages, micro-batches, and chunks of a stage.
 
     follow: micro-batches that follow each other in a chunk. forward, backward: seconds of a
@@ -82,7 +82,7 @@ class Pipeline:
         return seconds / self.chunks
 
 
-def list_passes(pipeline: Pipeline) -> Iterator[Pass]:
+def list_passes(pipeline: PipelineRun) -> Iterator[Pass]:
     """Yield the passes of an iteration, in the order in which they start."""
     orders = [pipeline.list_order(stage) for stage in range(pipeline.stages)]
     weights: list[list[Key]] = [[] for _ in orders]

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from sweep.plots.figures import Size
 from sweep.plots.passes import BACKWARD, FORWARD
-from sweep.plots.timeline import Span, Timeline, draw_timeline
+from sweep.plots.timeline import Timeline, TimeSpan, draw_timeline
 from sweep.show.columns import format_percent
 
 
@@ -16,7 +16,7 @@ def draw_placement(answer: Mapping[str, Any], size: Size = "page", dark: bool = 
     proof = "proven" if answer["proven"] else f"gap {format_percent(answer['gap'])}"
     lanes = {pe: device for device, pe in enumerate(answer["pes"])}
     spans = [
-        Span(
+        TimeSpan(
             row["device"], kind, row[f"{kind}_start"], row[f"{kind}_end"], shade=0.4 * (number % 2)
         )
         for number, row in enumerate(answer["operators"])

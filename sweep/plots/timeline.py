@@ -28,7 +28,7 @@ from sweep.cube.derived_quantities import Paradl
 from sweep.plots.breakdown import describe_breakdown
 from sweep.plots.figures import add_legend, make_figure, scale_unit, set_tick_sizes, styled
 from sweep.plots.looks import BLUE, ORANGE, mix
-from sweep.plots.passes import BACKWARD, FORWARD, WEIGHTS, Pipeline, list_passes
+from sweep.plots.passes import BACKWARD, FORWARD, WEIGHTS, PipelineRun, list_passes
 from sweep.plots.slices import open_slice, read_row, read_slice, write_title
 from sweep.show.columns import format_percent
 
@@ -46,7 +46,7 @@ MOST_LINES = 400  # messages; more lines would hide the operators
 MESSAGE = "#D55E00"  # Okabe and Ito's vermilion
 
 
-class Span(NamedTuple):
+class TimeSpan(NamedTuple):
     """What a lane does from start to end [s]. shade: 0 to 1, of how pale it is; text: inside."""
 
     lane: int
@@ -63,7 +63,7 @@ class Timeline:
 
     title: str
     lanes: Sequence[str]
-    spans: Sequence[Span]
+    spans: Sequence[TimeSpan]
     end: float
     note: str = ""
     messages: Sequence[tuple[tuple[float, int], tuple[float, int]]] = ()
@@ -91,12 +91,14 @@ def describe_timeline(source: Source, selection: Selection | None = None) -> Tim
     passes = [*list_passes(pipeline)]
     chunks = max(pipeline.chunks - 1, 1)
     spans = [
-        Span(each.stage, each.kind, each.start, each.end, 0.5 * each.chunk / chunks, f"{number}")
+        TimeSpan(
+            each.stage, each.kind, each.start, each.end, 0.5 * each.chunk / chunks, f"{number}"
+        )
         for each in passes
         for number in [each.micro_batch + 1]
     ]
     end, total = max(each.end for each in passes), sum(terms.values())
-    rest = [Span(stage, REST, end, total) for stage in range(pipeline.stages) if total > end]
+    rest = [TimeSpan(stage, REST, end, total) for stage in range(pipeline.stages) if total > end]
     idle = 1 - busy / end
     return Timeline(
         f"an iteration of {format_quantity(total, 's')}, {title}",
@@ -110,7 +112,7 @@ def describe_timeline(source: Source, selection: Selection | None = None) -> Tim
 
 def _find_pipeline(
     grid: Grid, row: Mapping[str, Any], strategy: Strategy, terms: Mapping[str, float]
-) -> tuple[Pipeline, float]:
+) -> tuple[PipelineRun, float]:
     """Find a cell's pipeline, and the seconds in which its slowest stage is busy."""
     degrees, names = list_degrees(grid, row), ["forward_backward"]
     sizes = degrees.get("degrees") or dict.fromkeys(strategy.parts, degrees["group_size"])
@@ -130,7 +132,7 @@ def _find_pipeline(
         _refuse(f"{number:,} micro-batches are too many to draw", f"choose at most {most:,}")
     forward = (busy - again) / (1 + BACKWARD_SHARE) / number
     backward = busy / number - forward
-    return Pipeline(schedule, stages, number, forward, backward, chunks, follow), busy
+    return PipelineRun(schedule, stages, number, forward, backward, chunks, follow), busy
 
 
 def _refuse(reason: str, advice: str) -> NoReturn:
@@ -164,7 +166,7 @@ def draw_timeline(timeline: Timeline) -> Figure:
     return figure
 
 
-def _look(span: Span) -> tuple[int, str, float]:
+def _look(span: TimeSpan) -> tuple[int, str, float]:
     return span.lane, span.kind, span.shade
 
 
@@ -178,7 +180,7 @@ def _draw_messages(axes: Axes, timeline: Timeline) -> Line2D:
     return Line2D([], [], color=MESSAGE, linewidth=0.7, label="messages")
 
 
-def _write_texts(figure: Figure, axes: Axes, spans: Sequence[Span]) -> None:
+def _write_texts(figure: Figure, axes: Axes, spans: Sequence[TimeSpan]) -> None:
     """Write texts into spans, if all have room for theirs."""
     figure.draw_without_rendering()  # makes the layout
     written = [span for span in spans if span.text]

@@ -16,7 +16,7 @@ from grids.inputs.layout_machine import find_reserved
 from grids.library import Model, find
 from grids.models.transformers import read_transformer
 from grids.reading.errors import InputError, shorten
-from kernels.layouts.enumerate import CHUNKS, Space, find_reasons, make_space
+from kernels.layouts.enumerate import CHUNKS, LayoutProduct, find_reasons, make_space
 from kernels.layouts.schedules import INTERLEAVES, PLAIN
 from kernels.layouts.transformer import Layouts, Training, Transformer
 from kernels.names.recipes import Recipe
@@ -102,7 +102,7 @@ def fit(
     else:
         if (recompute, shard, group) != (None, None, None):
             raise InputError("recompute, shard and group stand in it", where="layout")
-        space = Space.from_list(parse_layout(layout, pe))
+        space = LayoutProduct.from_list(parse_layout(layout, pe))
         _expect_divisible(net, space.layouts, training)
     target = _read_target(by, tokens, price)
     factor = _read_factor(calibration, machine, by)
@@ -220,7 +220,7 @@ def _find_length(net: Transformer, length: int | None) -> int:
 
 def _make_space(
     net: Transformer, pe: int, training: Training, recompute: Sequence[str] | None, group: int
-) -> Space:
+) -> LayoutProduct:
     """The layouts that are looked at: none is another one again."""
     # Fused attention keeps no scores that it would help to compute again.
     usual = ("none", *(() if training.fused_attention else ("core_attn",)), "blocks")
@@ -241,7 +241,9 @@ def read_shard(text: str | None) -> int | Literal["node"] | None:
     return "node"
 
 
-def _shard(space: Space, ranks: int | Literal["node"] | None, machine: System) -> Space:
+def _shard(
+    space: LayoutProduct, ranks: int | Literal["node"] | None, machine: System
+) -> LayoutProduct:
     """The layouts with ZeRO over so many ranks, or over those of a node: HSDP."""
     if ranks is None:
         return space

@@ -7,9 +7,9 @@ import numpy as np
 
 from grids.entries.systems import System
 from kernels.layouts.columns import Column
-from kernels.layouts.enumerate import Space, find_marks
+from kernels.layouts.enumerate import LayoutProduct, find_marks
 from kernels.layouts.memory import measure_memory
-from kernels.layouts.search import FITS, LARGE, Part, Ranked, Search
+from kernels.layouts.search import FITS, LARGE, BlockResult, Ranked, Search
 from kernels.layouts.transformer import Layouts, Training, Transformer
 from sweep.answers.types.fitting import LayoutRow, LoserRow, TimeParts
 from sweep.cases.layout_reasons import find_remedy
@@ -41,7 +41,7 @@ class Candidates:
     def __init__(
         self,
         net: Transformer,
-        space: Space,
+        space: LayoutProduct,
         training: Training,
         machine: System,
         times: LayoutTimes | None = None,
@@ -56,7 +56,7 @@ class Candidates:
         )
 
     @cached_property
-    def _found(self) -> Part:
+    def _found(self) -> BlockResult:
         return self._search.run()
 
     @cached_property
@@ -89,7 +89,7 @@ class Candidates:
     def list_changes(self) -> list[LayoutRow]:
         """What a change of a layout, or two, lets fit; of one that fits larger micro-batches."""
         for layouts in list_changes(self._search.space.layouts, self._training, bool(self.rows)):
-            space = Space.from_list(layouts)
+            space = LayoutProduct.from_list(layouts)
             changed = Candidates(self._net, space, self._training, self._machine, self._times)
             if changed.rows:
                 return changed.rows

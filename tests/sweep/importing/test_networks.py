@@ -16,7 +16,7 @@ import pytest
 from grids.library import find
 from grids.models.architecture import Architecture
 from grids.reading.errors import InputError
-from sweep.importing.graph import Graph, finish
+from sweep.importing.graph import TracedGraph, finish
 from sweep.importing.networks import import_network
 
 needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
@@ -32,7 +32,7 @@ def import_torchvision(name):
 
 def test_a_graph_becomes_the_steps_of_a_file(tmp_path):
     """A residual block by hand, whose branches read what stands further up."""
-    graph = Graph((3, 8, 8))
+    graph = TracedGraph((3, 8, 8))
     x = graph.enter((2, 3, 8, 8))
     settings = {"filters": 4, "kernel": 3, "padding": 1}
     y = graph.add("conv", settings, "first", [x], (2, 4, 8, 8), (4, 8, 8))
@@ -51,7 +51,7 @@ def test_a_graph_becomes_the_steps_of_a_file(tmp_path):
 
 
 def test_an_unknown_operator_is_refused_with_its_share():
-    graph = Graph((3, 8, 8))
+    graph = TracedGraph((3, 8, 8))
     x = graph.enter((2, 3, 8, 8))
     y = graph.count("odd", [x], x.shape, x.sizes)
     graph.unknown["odd"] += y.items
@@ -61,7 +61,7 @@ def test_an_unknown_operator_is_refused_with_its_share():
 
 
 def test_other_parameters_than_the_source_has_are_refused():
-    graph = Graph((3, 8, 8))
+    graph = TracedGraph((3, 8, 8))
     x = graph.enter((2, 3, 8, 8))
     graph.add("relu", {}, "act", [x], x.shape, x.sizes)
     with pytest.raises(InputError, match="5 parameters"):

@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from kernels.layouts.schedules import SCHEDULES
-from sweep.plots.passes import BACKWARD, FORWARD, WEIGHTS, Pipeline, list_passes
+from sweep.plots.passes import BACKWARD, FORWARD, WEIGHTS, PipelineRun, list_passes
 
 PIPELINES = [
     ("gpipe", 4, 8, 1),
@@ -21,14 +21,14 @@ PIPELINES = [
 
 @pytest.mark.parametrize(("schedule", "stages", "number", "chunks"), PIPELINES)
 def test_the_last_pass_ends_as_the_formula_says(schedule, stages, number, chunks):
-    passes = [*list_passes(Pipeline(schedule, stages, number, 1.0, 2.0, chunks, stages))]
+    passes = [*list_passes(PipelineRun(schedule, stages, number, 1.0, 2.0, chunks, stages))]
     bubble = 1 / chunks if chunks > 1 else SCHEDULES[schedule].bubble
     assert max(each.end for each in passes) == pytest.approx(3 * (number + bubble * (stages - 1)))
 
 
 @pytest.mark.parametrize(("schedule", "stages", "number", "chunks"), PIPELINES)
 def test_passes_wait_for_each_other(schedule, stages, number, chunks):
-    passes = [*list_passes(Pipeline(schedule, stages, number, 1.0, 2.0, chunks, stages))]
+    passes = [*list_passes(PipelineRun(schedule, stages, number, 1.0, 2.0, chunks, stages))]
     kinds = 3 if schedule == "zb1p" else 2
     assert len(passes) == kinds * stages * number * chunks
     for stage in range(stages):
@@ -55,7 +55,7 @@ def test_a_stage_keeps_no_more_than_its_schedule(schedule, most):
     """1F1B: p - i micro-batches (Narayanan et al. 2019); zb1p: p (Qi et al. 2023)."""
     ended = WEIGHTS if schedule == "zb1p" else BACKWARD
     kept, highest = [0] * 4, [0] * 4
-    for each in list_passes(Pipeline(schedule, 4, 16, 1.0, 2.0)):
+    for each in list_passes(PipelineRun(schedule, 4, 16, 1.0, 2.0)):
         kept[each.stage] += (each.kind == FORWARD) - (each.kind == ended)
         highest[each.stage] = max(highest[each.stage], kept[each.stage])
     assert highest == most
