@@ -12,7 +12,7 @@ import numpy as np
 from grids.entries.calibration import CalibrationFile, LayoutTime
 from grids.entries.strategies import parse_strategy
 from grids.entries.systems import System
-from grids.entries.transformer_rates import find_system_spread
+from grids.entries.transformer_rates import SPREAD, find_system_spread
 from grids.inputs.layout_machine import find_recipe
 from grids.models.layers import Floats
 from grids.reading.errors import InputError
@@ -26,12 +26,11 @@ from sweep.measured.runs import MeasuredRun
 # in the catalogue's runs of layouts, 0.12 within one. What a calibration gains on networks that it
 # has not seen: `python -m benchmarks layouts`.
 STACKS = 0.08
-RUNS = 0.115
 
 
 def find_factor(off: Floats) -> float:
     """Most probable factor on predicted times; off [run]: ln of measured over predicted."""
-    return float(np.exp(off.sum() / (RUNS**2 / STACKS**2 + off.size)))
+    return float(np.exp(off.sum() / (SPREAD**2 / STACKS**2 + off.size)))
 
 
 @dataclass(frozen=True)

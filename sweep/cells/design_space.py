@@ -122,7 +122,8 @@ def _find_experts(grid: Grid) -> bool | None:
     if grid.spec.oracle == "paper" or not grid.fitting:
         return None
     try:
-        networks = [read_transformer(grid.models[model]) for model, _ in grid.fitting]
+        models = {model for model, _ in grid.fitting}
+        networks = [read_transformer(grid.models[model]) for model in models]
     except InputError:
         return None
     return all(network.experts for network in networks)

@@ -14,6 +14,7 @@ from grids.entries.systems import System
 from grids.entries.transformer_rates import describe_times
 from grids.inputs.layout_machine import find_reserved
 from grids.library import Model, find
+from grids.lookup import join_keys, look_up_calibrations
 from grids.models.transformers import read_transformer
 from grids.reading.errors import InputError, shorten
 from kernels.layouts.enumerate import CHUNKS, LayoutProduct, find_reasons, make_space
@@ -140,25 +141,25 @@ def _read_network(network: Model) -> Transformer:
 
 
 def _read_factor(calibration: str | None, machine: System, by: str) -> float:
-    """Measured over predicted times by a calibration; InputError: it is not one of layouts here."""
+    """Measured over predicted times by a calibration, as specs name it; 1 without a run of layouts.
+
+    InputError: it belongs to another machine, or a file that is named has no run of a layout.
+    """
     if calibration is None:
         return 1.0
     if by != "time":
         raise InputError("a calibration moves times", where="calibration", advice="add --by time")
-    file = find("calibration", calibration, Path())
-    if not file.belongs_to(machine):
+    found = look_up_calibrations((calibration,), "machine", (machine,), Path(), join_keys)
+    file = found.get(machine.name)
+    if file and file.layouts:
+        return file.layouts.factor
+    if calibration not in ("auto", "none"):
         raise InputError(
-            f"{shorten(file.name)} calibrates {file.machine}, not {shorten(machine.name)}",
-            where="calibration",
-            advice="leave it out, or name that system",
-        )
-    if file.layouts is None:
-        raise InputError(
-            f"{shorten(file.name)} was fitted to no run of a layout",
+            f"{shorten(calibration)} was fitted to no run of a layout",
             where="calibration",
             advice="leave it out",
         )
-    return file.layouts.factor
+    return 1.0
 
 
 def _read_target(by: str, tokens: float | None, price: float | None) -> Target:

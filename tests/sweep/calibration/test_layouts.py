@@ -132,6 +132,10 @@ def test_fit_takes_a_calibration_of_its_system(calibrated, tmp_path) -> None:
     assert moved["time"]
     factor = moved["time"]["iteration_time"] / plain["time"]["iteration_time"]
     assert factor == pytest.approx(calibrated.layouts.factor, rel=1e-3)
+    # As in every question, `none` and `auto` are calibrations, too.
+    for given in ("none", "auto"):
+        same = sweep.fit("llama2_7b", 64, by="time", calibration=given, **place)["layouts"][0]
+        assert same == plain
     with pytest.raises(InputError, match="calibration"):
         sweep.fit("llama2_7b", 64, calibration=str(path), **place)
     with pytest.raises(InputError, match="calibration"):
