@@ -30,7 +30,7 @@ from grids.lookup import (
     Where,
     check_self_contained,
     expect_blocks,
-    expect_wide,
+    expect_rates,
     join_keys,
     look_up,
     look_up_calibrations,
@@ -93,7 +93,7 @@ class Grid:
         systems = look_up("system", spec.axes.system, base, where)
         datasets = look_up_datasets(spec.axes.dataset, models, base, where)
         chosen = read_strategies(spec, where(("axes", "strategy")))
-        expect_wide(chosen, systems, where(("axes", "system")))
+        expect_rates(chosen, systems, where(("axes", "system")))
         expect_blocks(chosen, models, datasets, where(("axes", "strategy")))
         calibrations = look_up_calibrations(spec.calibration, spec.oracle, systems, base, where)
         names = tuple(model.name for model in models)

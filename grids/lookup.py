@@ -17,6 +17,7 @@ from grids.entries.oracles import OracleName
 from grids.entries.precision import NARROW
 from grids.entries.strategies import Strategy, parse_strategy
 from grids.entries.systems import System
+from grids.entries.transformer_rates import find_recipe, read_rates
 from grids.library import Model, find
 from grids.models.architecture import Architecture
 from grids.names import is_path, list_names
@@ -235,10 +236,15 @@ def read_strategies(spec: Spec, where: str = "") -> tuple[Strategy, ...]:
     return strategies
 
 
-def expect_wide(strategies: Iterable[Strategy], systems: Iterable[System], where: str) -> None:
-    """Raise InputError if a system's precision is for layouts alone, and a strategy is none."""
+def expect_rates(strategies: Iterable[Strategy], systems: Iterable[System], where: str) -> None:
+    """Raise InputError if a strategy is not answered in a system's precision."""
     for system, strategy in product(systems, strategies):
-        if system.precision in NARROW and not strategy.laid:
+        if strategy.laid:
+            try:
+                read_rates(system, find_recipe(system))
+            except InputError as error:
+                raise InputError(str(error), where=where) from None
+        elif system.precision in NARROW:
             raise InputError(
                 f"{system.name}: only layouts of transformers compute in {system.precision}, and "
                 f"{strategy.label} is none",
@@ -253,23 +259,19 @@ def expect_blocks(
     datasets: Iterable[Dataset],
     where: str,
 ) -> None:
-    """Raise InputError if a strategy is a layout, and a network of images has no blocks.
-
-    Those of text take long to read; they are refused when they are evaluated.
-    """
+    """Raise InputError if a strategy is a layout, and a network has no blocks."""
     if not any(strategy.laid for strategy in strategies):
         return
-    from grids.models.transformers import read_transformer  # late: few specs have layouts
+    from grids.models.transformers import find_blocks  # late: few specs have layouts
 
     for model, dataset in product(models, datasets):
         if isinstance(model, Architecture) and model.rank != len(dataset.shape) - 1:
             continue  # a pair that does not fit
-        if len(dataset.shape) > 2:
-            try:
-                with suppress(ShapeError):
-                    read_transformer(model, dataset)
-            except InputError as error:
-                raise InputError(str(error), where=where) from None
+        try:
+            with suppress(ShapeError):
+                find_blocks(model, dataset)
+        except InputError as error:
+            raise InputError(str(error), where=where) from None
 
 
 def _expect_layout(strategy: Strategy, spec: Spec, where: str) -> None:

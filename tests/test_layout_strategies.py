@@ -233,19 +233,23 @@ def test_what_forbids_a_layout_is_a_limit(strategy, pe, limit):
     )
 
 
-def test_networks_without_blocks_are_refused_before_anything_runs():
-    axes = {"model": ["llama2_7b", "resnet50"], "dataset": ["pile", "imagenet"]}
-    spec: dict[str, Any] = {
-        "axes": {
-            **axes,
-            "system": "dgx-a100",
-            "strategy": "data+tensor:tensor=2",
-            "pe": [16],
-            "batch": [8],
-        }
-    }
-    with pytest.raises(InputError, match="strategy: model resnet50"):
-        Grid.from_spec(validate_spec(spec, ""))
+@pytest.mark.parametrize(
+    ("model", "dataset", "system", "where"),
+    [
+        (["llama2_7b", "resnet50"], ["pile", "imagenet"], "dgx-a100", "strategy: model resnet50"),
+        ("big_lstm", "one-billion-words", "dgx-a100", "strategy: model big_lstm"),
+        ("llama2_7b", "pile", "dgx-a100:precision=tf32", "system: system dgx-a100"),
+    ],
+)
+def test_what_layouts_cannot_answer_is_refused_before_anything_is_stored(
+    model, dataset, system, where, tmp_path
+):
+    strategy = "data+tensor:tensor=2"
+    axes: dict[str, Any] = {"model": model, "dataset": dataset, "system": system}
+    store = tmp_path / "cube.zarr"
+    with pytest.raises(InputError, match=where):
+        run({"axes": axes | {"strategy": strategy, "pe": [16], "batch": [8]}}, store)
+    assert not store.exists()
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from grids.entries.precision import RECIPES
+from grids.entries.precision import NARROW, RECIPES
 from grids.entries.software import SOFTWARE, LayoutFacts
 from grids.entries.systems import System
 from grids.reading.errors import InputError
@@ -66,6 +66,19 @@ RIVAL_SPREAD = 0.09
 PEAKS = MappingProxyType({"fp16": "amp", "zero": "amp", "fp32": "fp32"})
 UNMEASURED = ("nvfp4",)
 UNKNOWN = "ddp"  # the software of a system that states none
+# The recipe of bytes per parameter, by a system's precision.
+OF_PRECISION = {"bf16": "bf16", "amp": "fp16", "fp32": "fp32"} | {name: name for name in NARROW}
+
+
+def find_recipe(system: System) -> str:
+    """Return the recipe's name. InputError: the precision has none."""
+    if system.precision not in OF_PRECISION:
+        raise InputError(
+            f"times of layouts are not predicted in {system.precision}",
+            where=f"system {system.name}",
+            advice="write ':precision=bf16' behind its name",
+        )
+    return OF_PRECISION[system.precision]
 
 
 def read_rates(system: System, precision: str) -> Rates:

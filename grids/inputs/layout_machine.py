@@ -5,29 +5,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from grids.entries.parameters import PARAMETERS
-from grids.entries.precision import NARROW, RECIPES
+from grids.entries.precision import RECIPES
 from grids.entries.software import SOFTWARE
 from grids.entries.systems import Level, System
-from grids.entries.transformer_rates import FITTED, make_rates, read_rates
+from grids.entries.transformer_rates import FITTED, find_recipe, make_rates, read_rates
 from grids.inputs.machine import build_lines, find_reached
-from grids.reading.errors import InputError
 from kernels.layouts.rates import Rates
 from kernels.layouts.transformer import Training, Transformer
 from kernels.machine.network import MeasuredLines, Network
-
-# The recipe of bytes per parameter, by a system's precision.
-OF_PRECISION = {"bf16": "bf16", "amp": "fp16", "fp32": "fp32"} | {name: name for name in NARROW}
-
-
-def find_recipe(system: System) -> str:
-    """Return the recipe's name. InputError: the precision has none."""
-    if system.precision not in OF_PRECISION:
-        raise InputError(
-            f"times of layouts are not predicted in {system.precision}",
-            where=f"system {system.name}",
-            advice="write ':precision=bf16' behind its name",
-        )
-    return OF_PRECISION[system.precision]
 
 
 def read_machine(system: System, precision: str, given: Mapping[str, float]) -> Rates:

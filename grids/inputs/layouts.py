@@ -18,13 +18,8 @@ from grids.entries.layout_parameters import KNOWN, NODE
 from grids.entries.parameters import DEFAULTS
 from grids.entries.strategies import Strategy
 from grids.entries.systems import System
-from grids.entries.transformer_rates import RIVAL_SPREAD, find_system_spread
-from grids.inputs.layout_machine import (
-    find_recipe,
-    make_training,
-    read_machine,
-    read_network,
-)
+from grids.entries.transformer_rates import RIVAL_SPREAD, find_recipe, find_system_spread
+from grids.inputs.layout_machine import make_training, read_machine, read_network
 from grids.inputs.training import build_training, find_largest_batch
 from grids.inputs.values import Settings, Values
 from grids.models.layers import Floats

@@ -30,6 +30,12 @@ def read_transformer(model: Architecture | NetModel, samples: Dataset | None = N
 
     InputError: it has no blocks, or no heads to divide.
     """
+    network = find_blocks(model, samples)
+    return network.read(longest=model.longest or 0, is_fixed=model.rank > 1)
+
+
+def find_blocks(model: Architecture | NetModel, samples: Dataset | None = None) -> "_Network":
+    """Find the layers of each block; arguments and errors as of `read_transformer`."""
     shape, targets = (samples.shape, samples.targets) if samples else ((1, 1), None)
     if not isinstance(model, Architecture) or model.rank != len(shape) - 1:
         raise _describe_other(model)
@@ -38,7 +44,7 @@ def read_transformer(model: Architecture | NetModel, samples: Dataset | None = N
     network = _Network(model.layers_for(shape, targets))
     if not network.blocks or not network.list_parts("heads"):
         raise _describe_other(model)
-    return network.read(longest=model.longest or 0, is_fixed=model.rank > 1)
+    return network
 
 
 def _describe_other(model: Architecture | NetModel) -> InputError:

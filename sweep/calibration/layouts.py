@@ -12,8 +12,7 @@ import numpy as np
 from grids.entries.calibration import CalibrationFile, LayoutTime
 from grids.entries.strategies import parse_strategy
 from grids.entries.systems import System
-from grids.entries.transformer_rates import SPREAD, find_system_spread
-from grids.inputs.layout_machine import find_recipe
+from grids.entries.transformer_rates import SPREAD, find_recipe, find_system_spread
 from grids.models.layers import Floats
 from grids.reading.errors import InputError
 from kernels.names.stored import PERCENTILES

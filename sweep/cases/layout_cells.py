@@ -9,10 +9,7 @@ import numpy as np
 from grids.entries.layout_parameters import KNOWN
 from grids.grid import Grid, Index
 from grids.inputs.case import lay_out
-from grids.inputs.layout_machine import (
-    make_training,
-    read_network,
-)
+from grids.inputs.layout_machine import make_training, read_network
 from grids.inputs.layouts import LayoutSpace
 from grids.models.layers import Floats
 from kernels.layouts.answers import add_seconds, answer_layouts

@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from grids.convergence.catalogue import explain_missing, find_convergence
-from grids.entries.transformer_rates import describe_times
+from grids.entries.transformer_rates import describe_times, find_recipe
 from grids.grid import LABELS, Grid
 from grids.inputs.case import Workload
-from grids.inputs.layout_machine import find_recipe
 from grids.models.profiles import describe_profile
 from kernels.configuration.case import Case
 from kernels.names.flags import FORBIDS
