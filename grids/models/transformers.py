@@ -30,8 +30,7 @@ def read_transformer(model: Architecture | NetModel, samples: Dataset | None = N
 
     InputError: it has no blocks, or no heads to divide.
     """
-    network = find_blocks(model, samples)
-    return network.read(longest=model.longest or 0, is_fixed=model.rank > 1)
+    return find_blocks(model, samples).read()
 
 
 def find_blocks(model: Architecture | NetModel, samples: Dataset | None = None) -> "_Network":
@@ -41,7 +40,7 @@ def find_blocks(model: Architecture | NetModel, samples: Dataset | None = None) 
         raise _describe_other(model)
     # Of one token: what a longer sequence keeps is in proportion, but for scores.
     shape = (shape[0], 1) if model.rank == 1 else shape
-    network = _Network(model.layers_for(shape, targets))
+    network = _Network(model, model.layers_for(shape, targets))
     if not network.blocks or not network.list_parts("heads"):
         raise _describe_other(model)
     return network
@@ -58,13 +57,13 @@ def _describe_other(model: Architecture | NetModel) -> InputError:
 class _Network:
     """The layers of a network, as blocks see them."""
 
-    def __init__(self, table: LayerTable) -> None:
-        self.table, self.roles = table, table.roles
+    def __init__(self, model: Architecture, table: LayerTable) -> None:
+        self.model, self.table, self.roles = model, table, table.roles
         self.kinds: list[LayerKind] = [KINDS[kind] for kind in table.kinds]
         self.blocks = [*self._list_blocks()]
         self.outputs = LayerOutputs(table, self.blocks)
 
-    def read(self, longest: int, is_fixed: bool) -> Transformer:
+    def read(self) -> Transformer:
         """The network's blocks, those that are alike once."""
         first, last = self.blocks[0][0], self.blocks[-1][1]
         blocks = [self._read_block(*block) for block in self.blocks]
@@ -89,8 +88,8 @@ class _Network:
             expert_ffn=self.list_parts("ffn", of_experts=True),
             experts=tuple(sorted({role.experts for role in self.roles} - {0})),
             ties=scored == [False],
-            longest=longest or self._find_positions(first),
-            length=self.positions if is_fixed else 0,
+            longest=self.model.longest or self._find_positions(first),
+            length=self.positions if self.model.rank > 1 else 0,
             memory=next(map(self._make_tensor, self._memory), None),
         )
 
