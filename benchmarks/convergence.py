@@ -19,8 +19,8 @@ from grids.convergence.fit import fit
 from grids.convergence.law import PRIOR, LawPrior, fit_law
 from grids.convergence.points import read_points
 from grids.convergence.table import interpolate_epochs
-from grids.models.layers import Floats
 from kernels.configuration.convergence import Law, count_epochs, spread_epochs
+from kernels.names.arrays import Floats
 
 # Used where only steps were published; any number will do, since the law does not depend on it.
 SAMPLES = 10**5

@@ -31,8 +31,8 @@ from benchmarks.priors import seconds as seconds_of_dense
 from benchmarks.report import Report, Row
 from grids.entries.parameters import PARAMETERS
 from grids.entries.precision import PrecisionName
-from grids.models.layers import Floats
 from grids.names import CATALOGUE
+from kernels.names.arrays import Floats
 
 RUNS = CATALOGUE / "measured" / "grouped.csv"
 LOW, HIGH = 0.01, 10.0

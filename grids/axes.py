@@ -14,10 +14,10 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
 from grids.entries.quantity import Parameter
-from grids.models.layers import Floats
 from grids.ranges import LAWS, Range, is_range, read_range
 from grids.reading.errors import InputError, shorten, suggest_name
 from grids.reading.units import parse_quantity
+from kernels.names.arrays import Floats
 
 # A longer axis is a typo; its values alone would take several times 80 MB.
 MOST_VALUES = 10_000_000

@@ -39,7 +39,7 @@ from grids.lookup import (
     refuse_ranges,
     refuse_twins,
 )
-from grids.models.layers import Floats, LayerTable
+from grids.models.layers import LayerTable
 from grids.outputs import INTERVALS, list_layered
 from grids.reading.errors import InputError, ShapeError, shorten
 from grids.rows import Rows
@@ -47,6 +47,7 @@ from grids.spec import Spec, read_spec, validate_spec
 from grids.spec_rows import settle_rows
 from grids.unused_keys import list_unused, list_unused_choices
 from grids.whole_layers import expect_divisible, list_unsplit
+from kernels.names.arrays import Floats
 
 if TYPE_CHECKING:
     from grids.inputs.case import Workload

@@ -10,8 +10,8 @@ from typing import Literal, get_args
 import numpy as np
 
 from grids.entries.quantity import Parameter
-from grids.models.layers import Floats
 from grids.reading.errors import InputError, shorten
+from kernels.names.arrays import Floats
 
 Law = Literal["uniform", "loguniform"]
 LAWS: tuple[Law, ...] = get_args(Law)

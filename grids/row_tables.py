@@ -10,11 +10,11 @@ import numpy as np
 
 from grids.axes import MOST_VALUES, expand_axis
 from grids.entries.parameters import FREE, PARAMETERS
-from grids.models.layers import Floats
 from grids.reading.csvfile import read_records
 from grids.reading.errors import InputError, shorten
 from grids.reading.yamlfile import KeyPath
 from grids.rows import CONDITIONS, FORMS, Rows, write_columns
+from kernels.names.arrays import Floats
 
 Where = Callable[[KeyPath], str]
 # A row's values as texts or numbers, and the place of each of its keys in messages.

@@ -21,7 +21,7 @@ from pydantic_core import CoreSchema, PydanticKnownError, core_schema
 from grids.axes import GENERATORS
 from grids.entries.parameters import FREE, PARAMETERS
 from grids.entries.quantity import Parameter
-from grids.models.layers import Floats
+from kernels.names.arrays import Floats
 
 Condition = Literal["divides"]
 CONDITIONS: tuple[Condition, ...] = get_args(Condition)

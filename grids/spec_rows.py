@@ -4,16 +4,15 @@ import re
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from grids.entries.oracles import REFUSED
 from grids.entries.parameters import PARAMETERS
-from grids.models.layers import Floats
 from grids.outputs import OUTPUTS
 from grids.reading.errors import InputError, shorten
 from grids.row_tables import Where, read_rows
 from grids.rows import Rows
 from grids.spec import Spec
+from kernels.names.arrays import Flags, Floats
 from kernels.names.parallelisms import LAYOUT_DEGREES
 
 AXIS_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
@@ -149,7 +148,7 @@ def keep_dividing(spec: Spec, rows: Rows, where: str) -> Rows:
     return rows.take(kept)
 
 
-def _divides_any(divisors: Floats, values: Floats) -> NDArray[np.bool_]:
+def _divides_any(divisors: Floats, values: Floats) -> Flags:
     """True if each divides one of the values at least."""
     # By distinct divisors: of a hundred thousand rows there are few.
     distinct, position = np.unique(divisors, return_inverse=True)

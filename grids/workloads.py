@@ -15,11 +15,12 @@ from grids.inputs.find_placed import FoundGroups
 from grids.inputs.runs import list_segments
 from grids.inputs.values import Settings
 from grids.library import Model
-from grids.models.layers import Floats, LayerTable
+from grids.models.layers import LayerTable
 from grids.models.profiles import Profile
 from grids.placing.group import PlacedGroup, Placements
 from grids.reading.errors import InputError
 from grids.spec import Spec
+from kernels.names.arrays import Floats
 
 
 def make_workload(

@@ -17,10 +17,10 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from grids.grid import Grid
-from grids.models.layers import Floats
 from grids.spec import Spec
 from kernels.compiled import compiled
 from kernels.configuration.case import Case
+from kernels.names.arrays import Floats
 from kernels.namespace import xp
 from kernels.oracle.answer import evaluate
 from kernels.oracle.formulas import reduce_layers

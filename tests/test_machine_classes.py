@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 from grids.grid import Grid
-from grids.models.layers import Floats
 from grids.spec import Spec
 from kernels.arrays import Cells
 from kernels.compiled import compiled
 from kernels.configuration.case import Case
 from kernels.machine.library_collectives import gather_costs, reduce_costs, time_fastest
 from kernels.machine.rings import Ring
+from kernels.names.arrays import Floats
 from kernels.namespace import xp
 from kernels.work.group import mark_exchanged
 

@@ -10,8 +10,8 @@ import numpy as np
 from pydantic import BeforeValidator, Field, model_validator
 
 from grids.entries.entry import Count, Entry, Name, Record, refuse_bool
-from grids.models.layers import Floats
 from kernels.configuration.convergence import Law
+from kernels.names.arrays import Floats
 
 # Error of a stated law: runs at up to twice the largest batch of a fit deviate by this much (root
 # mean square of 21, `python -m benchmarks convergence`).

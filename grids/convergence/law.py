@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grids.models.layers import Floats
 from kernels.configuration.convergence import Law
+from kernels.names.arrays import Floats
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ and they pass through the measured points.
 import numpy as np
 
 from grids.convergence.entry import Convergence
-from grids.models.layers import Floats
 from kernels.configuration.convergence import Curve, count_epochs, follow_curve
+from kernels.names.arrays import Floats
 
 
 def find_epochs(convergence: Convergence, global_batch: Floats) -> Floats:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Annotated, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from grids.entries.entry import Count, Entry, Name, Record, Sources
@@ -21,6 +20,7 @@ from grids.entries.quantity import Parameter
 from grids.entries.software import SOFTWARE, AnySoftware, SoftwareName
 from grids.entries.systems import System
 from grids.reading.errors import InputError, shorten
+from kernels.names.arrays import Floats
 
 # Of a logarithm: 0.1 is about 10 %; 10, a factor of 22,000, means unknown.
 Spread = Annotated[float, Field(ge=0.0, le=10.0)]
@@ -238,7 +238,7 @@ class CalibrationFile(Entry):
         return self
 
     @property
-    def covariance(self) -> NDArray[np.float64]:
+    def covariance(self) -> Floats:
         """Covariance of the parameters' logarithms [n, n]."""
         size = len(self.parameters)
         correlations = np.eye(size)

@@ -1,13 +1,9 @@
 """Graphs of networks: a layer is an operator, its output a tensor."""
 
-import numpy as np
-from numpy.typing import NDArray
-
 from grids.graphs.graph import Graph, Operator, Tensor
 from grids.models.flow import SAMPLE
 from grids.models.layers import LayerTable
-
-Floats = NDArray[np.float64]
+from kernels.names.arrays import Floats
 
 
 def make_graph(

@@ -8,13 +8,11 @@ along the path with the least, the best one for large messages.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from grids.entries.mesh import Mesh
 from grids.entries.systems import System
 from grids.reading.errors import InputError
-
-Floats = NDArray[np.float64]
+from kernels.names.arrays import Floats
 
 
 @dataclass(frozen=True, eq=False)

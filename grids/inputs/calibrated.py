@@ -7,7 +7,7 @@ import numpy as np
 
 from grids.entries.calibration import CalibrationFile, FittedSeries, SerialTime
 from grids.entries.strategies import Strategy
-from grids.models.layers import Floats
+from kernels.names.arrays import Floats
 
 
 @dataclass(frozen=True)

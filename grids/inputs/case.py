@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 
 import jax
 import numpy as np
-from numpy.typing import NDArray
 
 from grids.convergence.entry import Convergence
 from grids.entries.calibration import LayoutTime
@@ -32,7 +31,7 @@ from grids.inputs.stages import STAGES
 from grids.inputs.training import build_training, find_largest_batch
 from grids.inputs.uncertainty import Unknown, build_uncertainty
 from grids.inputs.values import Settings, Values
-from grids.models.layers import Floats, LayerTable
+from grids.models.layers import LayerTable
 from grids.models.profiles import Profile
 from grids.models.transformers import read_transformer
 from grids.placing.group import NO_GROUPS, PlacedGroups
@@ -40,6 +39,7 @@ from grids.reading.errors import InputError
 from kernels.configuration.case import Case
 from kernels.configuration.run import Run
 from kernels.layouts.transformer import Transformer
+from kernels.names.arrays import Floats, Integers
 from kernels.oracle.answer import AnyCase
 from kernels.oracle.formulas import find_slowdown
 from kernels.parallelism.layout import find_layout
@@ -183,7 +183,7 @@ def build_groups(
 
 def distinguish_groups(
     workload: Workload, strategy: Strategy, axes: Mapping[str, Floats], settings: Settings
-) -> tuple[Groups, NDArray[np.int64]]:
+) -> tuple[Groups, Integers]:
     """Return groups of the distinct sizes, and each cell's position among them [cells]."""
     settings = _choose(strategy, workload, settings)
     values = _look_up(strategy, axes, settings)
@@ -213,7 +213,7 @@ def _look_up(strategy: Strategy, axes: Mapping[str, Floats], settings: Settings)
 
 def _distinguish(
     strategy: Strategy, workload: Workload, values: Values, run: Run, sized: Run, settings: Settings
-) -> tuple[Groups, NDArray[np.int64]]:
+) -> tuple[Groups, Integers]:
     """Return groups of the distinct divisions, and each cell's position among them [cells].
 
     sized: the run of all cells, where `run` and `values` cover only the distinct rows.
@@ -249,7 +249,7 @@ def _distinguish(
     return groups, position
 
 
-def _spread_over_p(reduced: Tree, position: NDArray[np.int64], leading: int, run: Run) -> Tree:
+def _spread_over_p(reduced: Tree, position: Integers, leading: int, run: Run) -> Tree:
     """Spread the values of each group size to all PE counts."""
 
     def spread(leaf: Floats) -> Floats:

@@ -5,12 +5,11 @@ layers depend on, so layers are reduced once per distinct division.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
-from grids.models.layers import Floats
 from grids.placing.group import PlacedGroups
 from kernels.arrays import Cells
 from kernels.configuration.run import Run
+from kernels.names.arrays import Floats, Integers
 from kernels.parallelism.layout import Layout
 from kernels.parallelism.parallelism import Parallelism
 
@@ -25,7 +24,7 @@ def find_divisions(
     run: Run,
     segments: Floats,
     leading: int,
-) -> tuple[dict[str, Floats], Floats, NDArray[np.int64]]:
+) -> tuple[dict[str, Floats], Floats, Integers]:
     """Return distinct degrees by parallelism, their segments, and each cell's position in them."""
     columns = {
         part.sends_as: _merge_sizes(part, layers, placed, run.degrees[part.sends_as])
@@ -58,7 +57,7 @@ def _merge_sizes(part: Parallelism, layers: int, placed: PlacedGroups, degree: C
     return np.asarray(np.minimum(degree, most))
 
 
-def _find_distinct(columns: list[Floats], leading: int) -> tuple[list[Floats], NDArray[np.int64]]:
+def _find_distinct(columns: list[Floats], leading: int) -> tuple[list[Floats], Integers]:
     """Return distinct combinations along the pe dimension, and each cell's position in them.
 
     Few cells are padded to their own number, so that one compiled program serves them all.
@@ -79,7 +78,7 @@ def _find_distinct(columns: list[Floats], leading: int) -> tuple[list[Floats], N
     return rows, position.reshape(cells[0].shape)
 
 
-def take_at_cells(values: Floats, position: NDArray[np.int64], leading: int = 0) -> Floats:
+def take_at_cells(values: Floats, position: Integers, leading: int = 0) -> Floats:
     """Spread values of each division to its cells.
 
     values: [..., cells], with divisions in the place of pe. leading: dimensions of choices.

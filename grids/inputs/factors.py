@@ -13,19 +13,17 @@ from itertools import product
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from grids.entries.strategy_settings import DIMENSIONS, Which
 from grids.inputs.divisors import divisors
 from grids.inputs.layers import Mask, add_cells, kernel_layers, split_layers
-from grids.models.layers import Floats, LayerTable
+from grids.models.layers import LayerTable
+from kernels.names.arrays import Flags, Floats
 from kernels.namespace import use_numpy
 from kernels.options import Halos
 from kernels.work.layers import Layers
 from kernels.work.memory import hold_rows
 from kernels.work.rows import layer_halo
-
-Flags = NDArray[np.bool_]
 
 # Halos, or bytes, that differ by less are equal up to rounding.
 TIE = 1 + 1e-9

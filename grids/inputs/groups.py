@@ -17,10 +17,11 @@ from grids.inputs.factors import Storage
 from grids.inputs.layers import Mask
 from grids.inputs.placement import Arrangement, Rules, cross_rows, join_arrangements, place
 from grids.inputs.stages import fullest
-from grids.models.layers import Floats, LayerTable
+from grids.models.layers import LayerTable
 from grids.placing.group import NO_GROUPS, PlacedGroups
 from kernels.compiled import fetch
 from kernels.derivatives.layer_slopes import differentiate_layers
+from kernels.names.arrays import Floats
 from kernels.names.parallelisms import KINDS
 from kernels.options import Options
 from kernels.oracle.formulas import Work, reduce_layers, time_layers, time_parts

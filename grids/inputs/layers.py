@@ -4,10 +4,10 @@ from typing import Any
 
 import jax
 import numpy as np
-from numpy.typing import NDArray
 
 from grids.entries.strategy_settings import Which
 from grids.models.layers import LayerTable
+from kernels.names.arrays import Flags
 from kernels.work.layers import Layers, Sequence, TouchedRows
 
 Mask = tuple[bool, ...] | None
@@ -54,7 +54,7 @@ def add_cells(layers: Layers, rank: int) -> Layers:
     return spread
 
 
-def split_layers(which: Which, mask: Mask, default: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def split_layers(which: Which, mask: Mask, default: Flags) -> Flags:
     """Return which layers a group splits [G]: the user's mask, all, or the strategy's default."""
     if mask is not None:
         return np.array(mask)

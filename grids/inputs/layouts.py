@@ -22,7 +22,6 @@ from grids.entries.transformer_rates import RIVAL_SPREAD, find_recipe, find_syst
 from grids.inputs.layout_machine import make_training, read_machine, read_network
 from grids.inputs.training import build_training, find_largest_batch
 from grids.inputs.values import Settings, Values
-from grids.models.layers import Floats
 from kernels.arrays import LIMITS
 from kernels.batches import global_batch, iterations
 from kernels.configuration.run import Run
@@ -30,6 +29,7 @@ from kernels.layouts.answers import LayoutAnswers, add_seconds, answer_layouts
 from kernels.layouts.enumerate import list_candidates
 from kernels.layouts.rates import Rates
 from kernels.layouts.transformer import COLUMNS, Layouts, Transformer
+from kernels.names.arrays import Floats
 from kernels.names.flags import FORBIDS, Limit
 from kernels.names.parallelisms import TRANSFORMERS
 from kernels.namespace import use_numpy

@@ -15,10 +15,10 @@ from grids.entries.precision import PRECISIONS
 from grids.entries.software import SOFTWARE
 from grids.entries.systems import Level, System
 from grids.inputs.values import Values
-from grids.models.layers import Floats
 from kernels.configuration.places import PLACES, Part
 from kernels.machine.network import MeasuredLines, Network
 from kernels.machine.software import Software
+from kernels.names.arrays import Floats
 from kernels.work.compute import PE
 
 # Networks are padded to this many levels; few machines have more.

@@ -12,10 +12,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.models.layers import Floats
-
-Integers = NDArray[np.int64]
-Flags = NDArray[np.bool_]
+from kernels.names.arrays import Flags, Floats, Integers
 
 # Sums of the same layers differ by rounding only; no physical difference is this small.
 SLACK = 1 + 1e-9

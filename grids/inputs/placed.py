@@ -3,14 +3,12 @@
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from grids.models.flow import SAMPLE, Floats
+from grids.models.flow import SAMPLE
 from grids.models.layers import LayerTable
 from grids.placing.group import PlacedGroup, PlacedGroups
+from kernels.names.arrays import Floats, Integers
 from kernels.work.group import Placed
-
-Integers = NDArray[np.int64]
 
 
 def stack_placed(table: LayerTable, groups: PlacedGroups, pes: Integers, cuts: Integers) -> Placed:

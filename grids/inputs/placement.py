@@ -10,15 +10,15 @@ from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 
 import numpy as np
-from numpy.typing import NDArray
 
 from grids.entries.strategy_settings import Which
 from grids.inputs.factors import DividedLayers, Storage, divide_rows
 from grids.inputs.layers import Mask, add_cells, kernel_layers, split_layers
 from grids.inputs.partition import stage_ends
 from grids.inputs.placed import stack_placed
-from grids.models.layers import Floats, LayerTable
+from grids.models.layers import LayerTable
 from grids.placing.group import NO_GROUPS, PlacedGroups
+from kernels.names.arrays import Flags, Floats
 from kernels.names.parallelisms import Divided
 from kernels.namespace import use_numpy
 from kernels.options import Cuts
@@ -71,7 +71,7 @@ def place(divided: Divided | None, degree: Floats, rules: Rules) -> Arrangement:
             return _place_operators(rules, degree)
 
 
-def _find_channels(table: LayerTable) -> tuple[NDArray[np.bool_], Floats]:
+def _find_channels(table: LayerTable) -> tuple[Flags, Floats]:
     """Return the layers whose channels are divided, and their numbers of channels [G]."""
     # The paper leaves the first layer whole, whose channels are the sample's few. It does not bound
     # the group either, although `split=all` splits it.
@@ -116,15 +116,13 @@ def _place_whole(table: LayerTable, degree: Floats) -> Placement:
     )
 
 
-def _make_bounds(fits: NDArray[np.bool_]) -> Bounds:
+def _make_bounds(fits: Flags) -> Bounds:
     """Return the bounds of a group that divides evenly, unless it is too large."""
     yes = np.ones(fits.shape, bool)
     return Bounds(fits=fits, even=yes, defined=yes)
 
 
-def _place_planes(
-    rules: Rules, wanted: NDArray[np.bool_], parts: Floats, degree: Floats
-) -> Arrangement:
+def _place_planes(rules: Rules, wanted: Flags, parts: Floats, degree: Floats) -> Arrangement:
     """Divide filters or channels, `parts` [G] of each layer."""
     split = split_layers(rules.layers, rules.mask, wanted)
     divided = parts[split & np.isfinite(parts)]

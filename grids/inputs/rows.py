@@ -8,14 +8,13 @@ from typing import TypeVar
 
 import jax
 import numpy as np
-from numpy.typing import NDArray
 
 from grids.entries.parameters import DEGREES, PARAMETERS
-from grids.models.layers import Floats
+from kernels.names.arrays import Floats, Integers
 
 Tree = TypeVar("Tree")
 # By dimension, counted from the last: the position of its cells among the distinct ones.
-Positions = Mapping[int, NDArray[np.int64]]
+Positions = Mapping[int, Integers]
 
 
 def thin_rows(
@@ -25,7 +24,7 @@ def thin_rows(
 
     rows: columns by axis. Group sizes are handled elsewhere, for all axes together.
     """
-    thin, positions = dict(axes), dict[int, NDArray[np.int64]]()
+    thin, positions = dict(axes), dict[int, Integers]()
     for position, (dim, numbers) in enumerate(axes.items()):
         if dim in rows and numbers.size > 1:
             first, positions[position - len(axes)] = _find_distinct(rows[dim], numbers.astype(int))
@@ -33,9 +32,7 @@ def thin_rows(
     return thin, positions
 
 
-def _find_distinct(
-    columns: Mapping[str, Floats], numbers: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _find_distinct(columns: Mapping[str, Floats], numbers: Integers) -> tuple[Integers, Integers]:
     """Return the positions of distinct rows, and the position of each row among them."""
     # Pipeline stages depend on segments, too.
     names = [name for name in columns if PARAMETERS[name].layered or name == "segments"]

@@ -13,9 +13,9 @@ from grids.entries.systems import System
 from grids.inputs.divisors import divisors
 from grids.inputs.machine import look_up_bytes
 from grids.inputs.values import Settings, Values
-from grids.models.layers import Floats
 from kernels.configuration.run import Run
 from kernels.machine.network import Network, shared_links
+from kernels.names.arrays import Floats
 from kernels.parallelism.layout import UNDIVIDED, find_part
 from kernels.work.group import count_pes
 

@@ -1,11 +1,11 @@
 """Placements in stages: contiguous operators per device, balanced like those of `pipeline`."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from grids.inputs.partition import stage_ends
 from grids.models.layers import MOST_LAYERS
 from grids.placing.problem import Placement, Problem
+from kernels.names.arrays import Floats
 
 
 def place_stages(problem: Problem) -> list[Placement]:
@@ -22,7 +22,7 @@ def place_stages(problem: Problem) -> list[Placement]:
     return [tuple(devices[stage] for stage in row) for row in stages.tolist()]
 
 
-def _cross(problem: Problem) -> NDArray[np.float64]:
+def _cross(problem: Problem) -> Floats:
     """Bytes that cross a cut behind each operator [n]."""
     carried = np.zeros(problem.operators)
     for tensor in problem.tensors:
@@ -30,7 +30,7 @@ def _cross(problem: Problem) -> NDArray[np.float64]:
     return carried
 
 
-def _line_up(delays: NDArray[np.float64]) -> list[int]:
+def _line_up(delays: Floats) -> list[int]:
     """Order devices from the first on, each followed by the nearest one left."""
     line, left = [0], [*range(1, len(delays))]
     while left:

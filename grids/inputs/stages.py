@@ -5,13 +5,10 @@ from typing import Any
 
 import jax
 import numpy as np
-from numpy.typing import NDArray
 
-from grids.models.layers import Floats
+from kernels.names.arrays import Flags, Floats, Integers
 from kernels.oracle.formulas import Work
 from kernels.work.group import GroupWork
-
-Flags = NDArray[np.bool_]
 
 # Stages kept at least, where there are as many. Few networks need more, so one compiled program
 # serves most.
@@ -60,11 +57,11 @@ def _pad(stages: Any, least: int) -> Any:
     return np.pad(stages, padding, "edge")
 
 
-def _take_first(kept: Flags, least: int) -> NDArray[np.int64]:
+def _take_first(kept: Flags, least: int) -> Integers:
     """Return positions of kept stages [stage, cells] first, as many as any cell keeps."""
     most = max(STAGES, kept.sum(axis=0).max())
     # Cells keep different numbers of stages; the array has room for the largest.
-    chosen: NDArray[np.int64] = _pad(np.argsort(~kept, axis=0, kind="stable")[:most], least)
+    chosen: Integers = _pad(np.argsort(~kept, axis=0, kind="stable")[:most], least)
     return chosen
 
 

@@ -16,8 +16,8 @@ from grids.entries.strategies import Strategy
 from grids.inputs.case import Workload, build_case, distinguish_groups
 from grids.inputs.divisions import take_at_cells
 from grids.inputs.values import Settings
-from grids.models.layers import Floats
 from kernels.configuration.case import Case
+from kernels.names.arrays import Floats
 from kernels.oracle.points import Points
 from kernels.work.group import Placement
 

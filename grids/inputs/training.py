@@ -7,8 +7,8 @@ import numpy as np
 from grids.convergence.entry import Convergence
 from grids.convergence.table import draw_curve
 from grids.inputs.values import Values
-from grids.models.layers import Floats
 from kernels.configuration.case import Training
+from kernels.names.arrays import Floats
 
 
 def build_training(convergence: Convergence | None, values: Values) -> Training | None:

@@ -16,9 +16,9 @@ from grids.entries.systems import System
 from grids.inputs.calibrated import Calibrated
 from grids.inputs.draws import DRAWS, draw_normals
 from grids.inputs.values import Values
-from grids.models.layers import Floats
 from kernels.configuration.case import Uncertainty
 from kernels.machine.software import Software
+from kernels.names.arrays import Floats
 
 NAMES = tuple(field.name for field in fields(Software))
 SERIAL = "serial"  # a model's time on one PE

@@ -7,8 +7,8 @@ import numpy as np
 
 from grids.entries.oracles import OracleName
 from grids.entries.parameters import DEFAULTS
-from grids.models.layers import Floats
 from kernels.batches import Scaling
+from kernels.names.arrays import Floats
 from kernels.options import Options
 
 

@@ -22,12 +22,13 @@ from grids.entries.datasets import Dataset
 from grids.entries.entry import Count, Entry
 from grids.entries.precision import PrecisionName
 from grids.models.families import Family
-from grids.models.layers import Floats, LayerTable
+from grids.models.layers import LayerTable
 from grids.models.profiles import Profile, find_nearest_profile
 from grids.models.shapes import infer_layers
 from grids.models.steps import Steps
 from grids.reading.errors import ShapeError
 from grids.reading.textfile import digest_text
+from kernels.names.arrays import Floats
 
 
 class Architecture(Entry):

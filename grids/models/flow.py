@@ -19,12 +19,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from grids.models.kinds import LayerKind
-
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
+from kernels.names.arrays import Flags, Floats
 
 SAMPLE = -1  # the sample's position
 

@@ -11,15 +11,12 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from grids.models.flow import count_crossing, count_kept_bytes, count_kept_items, find_depth
 from grids.models.kinds import KINDS, LayerKind
 from grids.models.tensors import NO_ROLE, Role
 from grids.reading.errors import InputError, shorten
-
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
+from kernels.names.arrays import Flags, Floats, Integers
 
 DIMENSIONS = 3  # d, h, w
 
@@ -191,7 +188,7 @@ class LayerTable:
         return np.logical_and(self.windowed, first)
 
     @cached_property
-    def layer_starts(self) -> NDArray[np.int64]:
+    def layer_starts(self) -> Integers:
         """Rows at which layers 1..G of Table III begin: convolutions, poolings, matrices.
 
         Element-wise rows (activations, normalisations, sums) belong to the layer before them, or to

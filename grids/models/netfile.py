@@ -24,7 +24,7 @@ from grids.entries.datasets import Dataset
 from grids.entries.entry import MOST_NAME, Name, Record
 from grids.entries.precision import PrecisionName
 from grids.models.kinds import Sizes
-from grids.models.layers import MOST_LAYERS, Floats, Layer, LayerTable, pad_dimensions
+from grids.models.layers import MOST_LAYERS, Layer, LayerTable, pad_dimensions
 from grids.models.netlines import (
     HEADERS,
     LayerLine,
@@ -38,6 +38,7 @@ from grids.models.tensors import format_sizes
 from grids.reading.errors import InputError, ShapeError, format_text, shorten
 from grids.reading.textfile import digest_text, read_text
 from grids.reading.yamlfile import explain_error
+from kernels.names.arrays import Floats
 
 MOST_ROWS = MOST_LAYERS + len(HEADERS)
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from kernels.names.arrays import Floats
+
 Clock = Callable[[], float]  # seconds left
 # HiGHS gets this share of the time as its own limit: on a busy machine it overran 15 s by 1.3 s.
 CLOCK_SHARE = 0.85

@@ -13,8 +13,9 @@ from itertools import count
 import numpy as np
 
 from grids.graphs.graph import Graph
-from grids.placing.problem import Floats, Placement, Problem, StepBounds
+from grids.placing.problem import Placement, Problem, StepBounds
 from grids.placing.schedule import PlacementPlan, schedule_step
+from kernels.names.arrays import Floats
 
 
 @dataclass(frozen=True, eq=False)

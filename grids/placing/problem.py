@@ -13,12 +13,11 @@ from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from grids.graphs.graph import Graph, Tensor
 from grids.graphs.links import Links
+from kernels.names.arrays import Floats
 
-Floats = NDArray[np.float64]
 Placement = tuple[int, ...]
 
 

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from grids.placing.highs import Clock, IntegerProgram, solve_rows
-from grids.placing.problem import Edge, Floats, Placement, Problem
+from grids.placing.problem import Edge, Placement, Problem
 from grids.placing.schedule import PlacementPlan, follow_starts, plan_placement
+from kernels.names.arrays import Floats
 
 # The serial step in units of the program: HiGHS has absolute tolerances, so times should be neither
 # tiny nor huge.

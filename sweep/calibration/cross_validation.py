@@ -11,10 +11,10 @@ from grids.entries.calibration import CalibrationFile, ModelError
 from grids.inputs.calibrated import Calibrated
 from grids.inputs.uncertainty import Unknown, build_uncertainty
 from grids.inputs.values import Settings, Values
-from grids.models.layers import Floats
 from kernels.arrays import Cells
 from kernels.compiled import compiled, fetch
 from kernels.configuration.case import Case, Uncertainty
+from kernels.names.arrays import Floats
 from sweep.calibration.layer_work import LayerWork
 from sweep.calibration.observations import Mask, Observations, apply_parameters
 from sweep.calibration.posterior import calibrate_machine

@@ -22,10 +22,10 @@ from scipy.linalg import block_diag
 from scipy.optimize import Bounds, minimize
 
 from grids.entries.calibration import LogPrior, SerialTime
-from grids.models.layers import Floats
 from kernels.arrays import Cells
 from kernels.compiled import compiled, put_on_device
 from kernels.configuration.case import Case
+from kernels.names.arrays import Floats
 from kernels.namespace import xp
 from kernels.oracle.formulas import time_iteration
 from sweep.calibration.layer_work import LayerWork

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import jax
 import numpy as np
 
-from grids.models.layers import Floats
 from kernels.arrays import Cells
 from kernels.configuration.case import Case
+from kernels.names.arrays import Floats
 from kernels.work.group import GroupWork
 from sweep.cells.configuration import ONLY
 from sweep.measured.runs import MeasuredRun

@@ -13,8 +13,8 @@ from grids.entries.calibration import CalibrationFile, LayoutTime
 from grids.entries.strategies import parse_strategy
 from grids.entries.systems import System
 from grids.entries.transformer_rates import SPREAD, find_recipe, find_system_spread
-from grids.models.layers import Floats
 from grids.reading.errors import InputError
+from kernels.names.arrays import Floats
 from kernels.names.stored import PERCENTILES
 from sweep.calibration.observations import expect_one_system
 from sweep.cells.configuration import ONLY

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from grids.entries.calibration import SerialTime
-from grids.models.layers import Floats
+from kernels.names.arrays import Floats
 
 # Spread of the machine's factor: clocks, software and input, which all networks share. Assumed,
 # within the 0.15 by which published profiles differ from other runs on the device.

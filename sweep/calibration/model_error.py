@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from scipy.optimize import Bounds, minimize
 
 from grids.entries.calibration import ASSUMED, ModelError
-from grids.models.layers import Floats
 from kernels.compiled import compiled
 from kernels.configuration.case import Case
+from kernels.names.arrays import Floats
 from kernels.names.stored import PERCENTILES
 from kernels.namespace import xp
 from kernels.oracle.formulas import time_iteration

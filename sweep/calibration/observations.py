@@ -17,10 +17,10 @@ from grids.entries.calibration import LogPrior, list_priors
 from grids.entries.strategies import Strategy, parse_strategy
 from grids.entries.systems import System
 from grids.library import Model
-from grids.models.layers import Floats
 from grids.reading.errors import InputError, format_text, shorten
 from kernels.arrays import Cells
 from kernels.configuration.case import Case
+from kernels.names.arrays import Floats
 from kernels.namespace import xp
 from kernels.work.compute import without_launches
 from sweep.calibration.layer_work import LayerWork, find_layer_work

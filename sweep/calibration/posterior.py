@@ -6,7 +6,7 @@ from itertools import chain
 import numpy as np
 
 from grids.entries.calibration import CalibrationFile, FittedParameter, FittedSeries, ModelError
-from grids.models.layers import Floats
+from kernels.names.arrays import Floats
 from sweep.calibration.fit import STARTS, Posterior, fit
 from sweep.calibration.observations import Mask, Observations
 from sweep.measured.runs import MeasuredRun

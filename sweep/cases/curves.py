@@ -10,9 +10,9 @@ from grids.entries.parameters import DEFAULTS, PARAMETERS
 from grids.entries.strategies import Strategy
 from grids.grid import Index
 from grids.inputs.draws import DRAWS
-from grids.models.layers import Floats
 from grids.reading.errors import InputError
 from kernels.configuration.case import Case
+from kernels.names.arrays import Floats
 from kernels.names.flags import FORBIDS
 from sweep.answers.objectives import Aim, look_up_price
 from sweep.cases.case_numbers import UPGRADABLE, read_value

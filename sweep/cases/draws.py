@@ -11,10 +11,10 @@ import numpy as np
 
 from grids.convergence.entry import Convergence
 from grids.inputs.draws import draw_normals
-from grids.models.layers import Floats
 from kernels.compiled import compiled, fetch
 from kernels.configuration.case import Case
 from kernels.configuration.convergence import count_epochs
+from kernels.names.arrays import Floats
 from kernels.names.terms import list_terms
 from kernels.namespace import xp
 from kernels.oracle.answer import Answer, AnyCase, LayoutCase, evaluate, settle_choices

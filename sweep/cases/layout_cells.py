@@ -11,13 +11,13 @@ from grids.grid import Grid, Index
 from grids.inputs.case import lay_out
 from grids.inputs.layout_machine import make_training, read_network
 from grids.inputs.layouts import LayoutSpace
-from grids.models.layers import Floats
 from kernels.layouts.answers import add_seconds, answer_layouts
 from kernels.layouts.enumerate import find_reasons
 from kernels.layouts.memory import measure_memory
 from kernels.layouts.rates import Rates
 from kernels.layouts.transformer import COLUMNS, Layouts, Training
 from kernels.machine.network import Network
+from kernels.names.arrays import Floats
 from kernels.names.flags import FORBIDS
 from kernels.oracle.answer import LayoutCase
 from sweep.cases.layout_reasons import describe_reason

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from grids.grid import Grid, Index
-from grids.models.layers import Floats
 from kernels.blocks.outputs import compute_outputs
 from kernels.configuration.case import Case
+from kernels.names.arrays import Floats
 from kernels.names.statistics import BEST, Objective
 from kernels.oracle.answer import settle_choices
 from sweep.answers.numbers import finite, name_percentiles, number, pick_range

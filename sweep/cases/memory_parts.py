@@ -8,8 +8,8 @@ import numpy as np
 
 from grids.entries.precision import OPTIMIZER_BYTES, PRECISIONS
 from grids.grid import Grid
-from grids.models.layers import Floats
 from kernels.configuration.case import Case
+from kernels.names.arrays import Floats
 from kernels.oracle.exchanges import ring_replicas
 from kernels.oracle.formulas import find_share, find_unit
 from kernels.work.group import GroupWork

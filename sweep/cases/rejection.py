@@ -11,7 +11,7 @@ import numpy as np
 
 from grids.grid import Grid, Index
 from grids.inputs.divisors import divisors
-from grids.models.layers import Floats
+from kernels.names.arrays import Floats
 from kernels.names.flags import FORBIDS, Limit
 from sweep.answers.reasons import list_reasons
 from sweep.cases.fits import (

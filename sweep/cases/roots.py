@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grids.entries.parameters import PARAMETERS
-from grids.models.layers import Floats
+from kernels.names.arrays import Floats
 
 STEPS, ROUNDS = 240, 4
 

@@ -15,8 +15,8 @@ import numpy as np
 from grids.entries.strategies import Strategy
 from grids.entries.systems import System
 from grids.grid import LABELS, Grid, Index
-from grids.models.layers import Floats
 from grids.reading.errors import InputError
+from kernels.names.arrays import Floats
 from sweep.cells.selection import Selection, locate_label, look_up_parameter
 from sweep.cells.source import Source, open_source
 

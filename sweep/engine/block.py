@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grids.grid import LABELS, Grid, Index
-from grids.models.layers import Floats
 from kernels.arrays import AnyArray
 from kernels.blocks.fill import SMALL_CELLS
+from kernels.names.arrays import Floats
 from kernels.names.statistics import STATISTICS
 from kernels.names.stored import split_elasticity
 from sweep.cube.layout import NOT_SERIAL, SERIAL, SUMMARY

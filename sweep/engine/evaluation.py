@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from grids.entries.strategies import Strategy
 from grids.grid import Grid, Index
-from grids.models.layers import Floats
 from kernels.blocks.few import answer_few
 from kernels.blocks.fill import Buffers, fill_buffers
 from kernels.blocks.outputs import compute_outputs
 from kernels.configuration.case import Case
+from kernels.names.arrays import Floats
 from sweep.cube.statistics import EFFICIENCY
 from sweep.cube.variables import Arrays
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grids.grid import LABELS, Grid
-from grids.models.layers import Floats
+from kernels.names.arrays import Floats
 from sweep.cube.layout import NOT_SERIAL
 from sweep.cube.plan import Plan, Region
 from sweep.engine.evaluation import time_alone

@@ -4,13 +4,13 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from grids.entries.strategies import Strategy
 from grids.inputs.groups import Groups
 from grids.models.layers import LayerTable
 from kernels.arrays import PerLayer
 from kernels.compiled import compiled
+from kernels.names.arrays import Integers
 from kernels.namespace import xp
 from kernels.oracle.formulas import hold_layers, time_part
 from kernels.parallelism.layout import find_layout
@@ -19,7 +19,6 @@ from kernels.work.group import Placement, share
 from sweep.cases.memory_parts import take_leading
 
 Row = dict[str, Any]
-Integers = NDArray[np.int64]
 
 # Amounts of one PE, in the order of their keys.
 AMOUNTS = (

@@ -17,7 +17,6 @@ from grids.entries.connections import Collectives, Connection
 from grids.entries.systems import System
 from grids.inputs.layout_machine import read_network
 from grids.inputs.machine import build_lines
-from grids.models.layers import Floats
 from kernels.machine.library_collectives import (
     gather_costs,
     reduce_costs,
@@ -25,6 +24,7 @@ from kernels.machine.library_collectives import (
     time_fastest,
 )
 from kernels.machine.rings import Ring
+from kernels.names.arrays import Floats
 from kernels.namespace import use_numpy
 from sweep.importing.measurements import STEPS, Measurement
 

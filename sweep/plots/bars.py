@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from grids.models.layers import Floats
+from kernels.names.arrays import Floats
 from kernels.names.layout_terms import LAYOUT_TERMS
 from kernels.names.terms import TERMS, Term
 from sweep.plots.figures import make_figure, scale_unit, set_tick_sizes, wrap_name

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from grids.entries.strategies import parse_strategy
 from grids.grid import LABELS
-from grids.models.layers import Floats
 from grids.reading.units import format_quantity
+from kernels.names.arrays import Floats
 from kernels.names.layout_terms import EVERY_TERM
 from kernels.names.terms import list_terms
 from kernels.oracle.answer import answer_case

@@ -20,10 +20,10 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
-from grids.models.layers import Floats
 from grids.reading.errors import InputError, shorten, suggest_name
 from grids.reading.textfile import expect_folder, write_whole
 from grids.reading.units import PREFIXES
+from kernels.names.arrays import Floats
 from sweep.show.visible import escape_invisible
 
 Size = Literal["paper", "page", "slide"]

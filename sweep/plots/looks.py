@@ -21,8 +21,8 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from grids.entries.strategies import parse_strategy
-from grids.models.layers import Floats
 from grids.reading.errors import InputError
+from kernels.names.arrays import Floats
 from sweep.plots.figures import wrap_name
 
 Dash = str | tuple[int, tuple[float, ...]]

@@ -12,8 +12,8 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from grids.entries.strategies import Strategy
-from grids.models.layers import Floats
 from grids.reading.errors import InputError, shorten, suggest_name
+from kernels.names.arrays import Floats
 from kernels.oracle.answer import settle_choices
 from sweep.answers.numbers import SHARES
 from sweep.cases.draws import draw_times

@@ -14,9 +14,9 @@ from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from grids.grid import LABELS
-from grids.models.layers import Floats
 from grids.reading.errors import InputError, suggest_name
 from grids.reading.units import format_quantity
+from kernels.names.arrays import Floats
 from sweep.cells.selection import Selection, look_up_parameter
 from sweep.cells.source import Source
 from sweep.cells.space import list_given, thin_axis

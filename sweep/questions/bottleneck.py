@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from grids.grid import Index
-from grids.models.layers import Floats
 from kernels.configuration.case import Case
+from kernels.names.arrays import Floats
 from kernels.names.flags import FORBIDS
 from kernels.names.layout_terms import EVERY_TERM
 from sweep.answers.frames import tabulate

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from grids.entries.parameters import PARAMETERS
 from grids.grid import Index
-from grids.models.layers import Floats
 from grids.reading.errors import InputError
+from kernels.names.arrays import Floats
 from sweep.answers.frames import tabulate
 from sweep.answers.numbers import pick_range
 from sweep.answers.objectives import Aim, Goal, Price

@@ -14,10 +14,10 @@ import numpy as np
 from grids.entries.parameters import PARAMETERS
 from grids.entries.strategies import Strategy
 from grids.grid import Index
-from grids.models.layers import Floats
 from grids.reading.errors import InputError
 from grids.reading.units import format_quantity
 from kernels.configuration.case import Case
+from kernels.names.arrays import Floats
 from kernels.names.flags import Limit
 from kernels.names.layout_terms import EVERY_TERM
 from kernels.oracle.answer import Answer

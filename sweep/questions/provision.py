@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from grids.grid import Index
-from grids.models.layers import Floats
 from grids.reading.errors import InputError, shorten
 from grids.reading.units import parse_quantity
 from kernels.blocks.outputs import compute_outputs
+from kernels.names.arrays import Floats
 from kernels.names.flags import FORBIDS
 from kernels.oracle.answer import Answer, answer_case
 from sweep.answers.frames import tabulate

@@ -16,11 +16,11 @@ import numpy as np
 
 from grids.entries.parameters import PARAMETERS
 from grids.grid import Grid, Index
-from grids.models.layers import Floats
 from kernels.arrays import Cells
 from kernels.compiled import compiled, fetch
 from kernels.configuration.case import Case
 from kernels.configuration.places import scale_parameters
+from kernels.names.arrays import Floats
 from kernels.names.flags import FORBIDS
 from kernels.oracle.answer import answer_case
 from kernels.oracle.points import Points, evaluate_points

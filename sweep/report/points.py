@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from grids.grid import LABELS, Grid
-from grids.models.layers import Floats
+from kernels.names.arrays import Floats
 from kernels.names.flags import FORBIDS
 from sweep.answers.objectives import HOUR
 from sweep.cells.reader import CHOSEN

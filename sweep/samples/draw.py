@@ -11,17 +11,14 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import qmc
 
 from grids.inputs.tables import build_table, join_tables
-from grids.models.layers import Floats
 from grids.ranges import Range
 from kernels.configuration.places import PLACES
+from kernels.names.arrays import Floats, Integers
 from kernels.oracle.points import Points
 from sweep.samples.space import Problem, SampleSpace
-
-Integers = NDArray[np.int64]
 
 # Machines shared by the rows of a problem (`SampleSpace.shares_machines`): cutting ResNet-50 into
 # pipeline stages takes 30 ms per machine.

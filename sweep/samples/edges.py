@@ -11,17 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.models.layers import Floats
 from grids.ranges import Range
 from grids.reading.errors import InputError
 from kernels.blocks.labels import EPOCH, label_points
 from kernels.compiled import fetch
+from kernels.names.arrays import Flags, Floats, Integers
 from kernels.oracle.points import Points
 from sweep.cube.variables import find_allowed
-from sweep.samples.draw import Draw, Integers
+from sweep.samples.draw import Draw
 from sweep.samples.space import Problem, SampleSpace
 
-Flags = NDArray[np.bool_]
 ORIGINS = ("space", "limit", "crossover")
 # Number of batches from a range that bisection chooses between.
 TRIED = 1024

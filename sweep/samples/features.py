@@ -17,10 +17,11 @@ from grids.entries.precision import PRECISIONS
 from grids.entries.strategies import Strategy
 from grids.entries.systems import System
 from grids.grid import Grid
-from grids.models.layers import Floats, LayerTable
+from grids.models.layers import LayerTable
 from kernels.arrays import Cells
 from kernels.configuration.case import Case
 from kernels.configuration.places import ENDLESS, PLACES, read_parameters
+from kernels.names.arrays import Floats
 from kernels.parallelism.layout import list_degrees
 from sweep.samples.model_features import MODEL, Feature
 

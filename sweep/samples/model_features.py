@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grids.models.kinds import KINDS
-from grids.models.layers import Flags, Floats, LayerTable
+from grids.models.layers import LayerTable
+from kernels.names.arrays import Flags, Floats
 
 Read = Callable[[LayerTable], float]
 Column = Callable[[LayerTable], Floats]

@@ -15,13 +15,13 @@ from grids.axes import Axis
 from grids.entries.parameters import PARAMETERS
 from grids.grid import Grid
 from grids.lookup import Where, join_keys
-from grids.models.layers import Floats
 from grids.outputs import ELASTICITIES, INTERVALS, MAIN_OUTPUTS, TRAINING
 from grids.ranges import Law, Range
 from grids.reading.errors import InputError, shorten
 from grids.spec import Spec, read_spec, validate_spec
 from kernels.blocks.labels import EPOCH, TARGETS
 from kernels.configuration.places import PLACES
+from kernels.names.arrays import Floats
 from sweep.cube.store import open_cube
 
 Source = str | Path | Mapping[str, object]

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.models.layers import Flags, Floats
 from grids.ranges import Range
 from grids.reading.errors import InputError
 from kernels.configuration.places import PLACES
+from kernels.names.arrays import Flags, Floats
 from sweep.samples.features import FACTS, INPUTS, OUTER_LINKS, SYSTEM
 from sweep.samples.model_features import MODEL
 

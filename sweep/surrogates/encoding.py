@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.models.layers import Floats
 from grids.reading.errors import InputError
+from kernels.names.arrays import Flags, Floats
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Singles = NDArray[np.float32]
-Flags = NDArray[np.bool_]
 # Smaller values are encoded as this share of the smallest in training: 0 has no logarithm.
 LEAST_SHARE = 0.1
 # Relative tolerance at the ends of a range: files have single and double precision.

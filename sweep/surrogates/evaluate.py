@@ -12,10 +12,10 @@ import numpy as np
 
 from grids.reading.errors import InputError
 from kernels.blocks.labels import EPOCH
+from kernels.names.arrays import Flags
 from sweep.samples.read import open_samples
 from sweep.samples.splits import SPLITS
 from sweep.surrogates.baselines import Habit, Neighbours
-from sweep.surrogates.encoding import Flags
 from sweep.surrogates.rows import SampleRows, read_rows
 from sweep.surrogates.scores import Answers, score_rows, score_slices
 from sweep.surrogates.surrogate import Surrogate, load_surrogate

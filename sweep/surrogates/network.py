@@ -15,8 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from grids.models.layers import Floats
 from kernels.blocks.labels import TARGETS
+from kernels.names.arrays import Floats
 
 # Outputs of a learner: logarithms of the targets (compute, communication, memory), then the log
 # odds of being feasible.

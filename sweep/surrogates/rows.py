@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grids.entries.parameters import DEGREES as PARALLELISMS
-from grids.models.layers import Floats
 from grids.reading.errors import InputError
 from kernels.blocks.labels import EPOCH, TARGETS
+from kernels.names.arrays import Flags, Floats
 from sweep.samples.columns import name_slope
 from sweep.samples.features import OUTER_LINKS
 from sweep.samples.splits import TRAIN, name_label, name_split
-from sweep.surrogates.encoding import Flags, Singles
+from sweep.surrogates.encoding import Singles
 
 if TYPE_CHECKING:
     import pandas as pd

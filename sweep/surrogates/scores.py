@@ -3,12 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from grids.models.layers import Floats
-from sweep.surrogates.encoding import Flags
-
-Integers = NDArray[np.int64]
+from kernels.names.arrays import Flags, Floats, Integers
 
 
 @dataclass(frozen=True, eq=False)

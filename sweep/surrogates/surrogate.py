@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from pydantic import BaseModel, Field, FiniteFloat, NonNegativeInt
 
-from grids.models.layers import Floats
 from grids.reading.errors import InputError
+from kernels.names.arrays import Flags, Floats
 from sweep.errors import expect_libraries
 from sweep.exports.target import write_beside
 from sweep.samples.features import FEATURES
-from sweep.surrogates.encoding import Encoding, Flags, read_values
+from sweep.surrogates.encoding import Encoding, read_values
 from sweep.surrogates.rows import DEGREES, ROOM, read_kinds, read_room
 
 if TYPE_CHECKING:

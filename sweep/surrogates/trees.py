@@ -14,7 +14,8 @@ import numpy as np
 from jax import Array, ShapeDtypeStruct, lax
 
 from kernels.blocks.labels import TARGETS
-from sweep.surrogates.encoding import Flags, Singles
+from kernels.names.arrays import Flags
+from sweep.surrogates.encoding import Singles
 from sweep.surrogates.fit import Examples, Report
 from sweep.surrogates.network import OUTPUTS
 

@@ -11,9 +11,9 @@ import pytest
 import yaml
 
 from grids.grid import Grid, Index
-from grids.models.layers import Floats
 from grids.reading.errors import InputError
 from grids.spec import Spec
+from kernels.names.arrays import Floats
 from kernels.names.terms import Terms
 from kernels.options import Options
 from kernels.oracle.answer import Answer, answer_case

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from grids.grid import Grid
-from grids.models.layers import Floats
 from grids.spec import Spec
 from kernels.configuration.case import Case
+from kernels.names.arrays import Floats
 from kernels.namespace import use_numpy
 from kernels.oracle.answer import Answer, answer_case
 

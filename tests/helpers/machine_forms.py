@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from grids.grid import Grid
-from grids.models.layers import Floats
 from grids.spec import validate_spec
+from kernels.names.arrays import Floats
 from kernels.names.terms import TERMS
 from kernels.namespace import use_numpy
 from kernels.oracle.answer import answer_case

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grids.inputs.draws import draw_normals
-from grids.models.layers import Floats
+from kernels.names.arrays import Floats
 
 # With 512 draws, chances vary by 1.4 percentage points (standard deviation) between sets of draws,
 # 0.9 to 2.1 over nine questions; with 32 draws by 20. A question takes 3.0 s of CPU.

@@ -11,10 +11,10 @@ from grids.convergence.fit import fit
 from grids.convergence.points import pick_series, read_points
 from grids.convergence.table import interpolate_epochs
 from grids.library import find
-from grids.models.layers import Floats
 from grids.names import list_names
 from grids.reading.errors import InputError, shorten
 from kernels.configuration.convergence import Law, count_epochs
+from kernels.names.arrays import Floats
 
 
 def choose_convergence(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grids.convergence.entry import Convergence
-from grids.models.layers import Floats
+from kernels.names.arrays import Floats
 from kernels.names.flags import FORBIDS, Limit
 from sweep.questions.hybrid.contenders import Contender
 from sweep.questions.hybrid.draws import Draws

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grids.convergence.entry import Convergence
-from grids.models.layers import Floats
+from kernels.names.arrays import Floats
 from kernels.names.flags import FORBIDS
 from sweep.answers.numbers import finite
 from sweep.cube.variables import name_limits

@@ -9,12 +9,12 @@ from jax import Array
 from numpy.typing import NDArray
 
 from grids.grid import Grid
-from grids.models.layers import Floats
 from grids.reading.errors import InputError
 from grids.spec import validate_spec
 from kernels.blocks.fit import find_limits
 from kernels.compiled import compiled, fetch
 from kernels.configuration.case import Case
+from kernels.names.arrays import Floats
 from kernels.namespace import xp
 from kernels.oracle.answer import settle_choices
 from kernels.oracle.formulas import time_iteration
