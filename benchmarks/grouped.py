@@ -30,7 +30,6 @@ from benchmarks.priors import (
 from benchmarks.priors import seconds as seconds_of_dense
 from benchmarks.report import Report, Row
 from grids.entries.parameters import PARAMETERS
-from grids.entries.precision import PrecisionName
 from grids.names import CATALOGUE
 from kernels.names.arrays import Floats
 
@@ -48,7 +47,7 @@ def list_values() -> Mapping[str, float]:
     return values | {"winograd": _read_prior("winograd")["fp32"]}
 
 
-def _read_prior(name: str) -> Mapping[PrecisionName, float]:
+def _read_prior(name: str) -> Mapping[str, float]:
     prior = PARAMETERS[name].prior
     assert prior is not None
     return prior.median

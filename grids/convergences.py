@@ -11,8 +11,8 @@ from grids.convergence.fit import fit
 from grids.convergence.points import is_same_data, pick_series, read_points
 from grids.entries.datasets import Dataset
 from grids.library import Reference, find
-from grids.lookup import Where
 from grids.reading.errors import InputError, shorten
+from grids.reading.yamlfile import Where
 
 
 def look_up_convergences(

@@ -27,7 +27,6 @@ from grids.entries.systems import System
 from grids.inputs.draws import DRAWS
 from grids.library import Model
 from grids.lookup import (
-    Where,
     check_self_contained,
     expect_blocks,
     expect_rates,
@@ -42,6 +41,7 @@ from grids.lookup import (
 from grids.models.layers import LayerTable
 from grids.outputs import INTERVALS, list_layered
 from grids.reading.errors import InputError, ShapeError, shorten
+from grids.reading.yamlfile import Where
 from grids.rows import Rows
 from grids.spec import Spec, read_spec, validate_spec
 from grids.spec_rows import settle_rows

@@ -3,7 +3,7 @@
 A store's spec spells out its entries, so that the sender of a store cannot choose files to open.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -23,7 +23,7 @@ from grids.models.architecture import Architecture
 from grids.names import is_path, list_names
 from grids.outputs import list_sloped
 from grids.reading.errors import InputError, ShapeError, shorten
-from grids.reading.yamlfile import KeyPath
+from grids.reading.yamlfile import KeyPath, Where
 from grids.spec import Reference, Spec
 from kernels.names.parallelisms import DATA, TRANSFORMERS, WRITTEN
 
@@ -32,7 +32,6 @@ SAMPLES = ("shape", "samples", "targets")
 # A data set for networks of each rank.
 EXAMPLES = {1: "pile", 2: "imagenet", 3: "cosmoflow-256"}
 
-Where = Callable[[KeyPath], str]
 References = tuple[Reference, ...]
 
 

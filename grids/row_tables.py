@@ -12,11 +12,10 @@ from grids.axes import MOST_VALUES, expand_axis
 from grids.entries.parameters import FREE, PARAMETERS
 from grids.reading.csvfile import read_records
 from grids.reading.errors import InputError, shorten
-from grids.reading.yamlfile import KeyPath
+from grids.reading.yamlfile import Where
 from grids.rows import CONDITIONS, FORMS, Rows, write_columns
 from kernels.names.arrays import Floats
 
-Where = Callable[[KeyPath], str]
 # A row's values as texts or numbers, and the place of each of its keys in messages.
 Record = tuple[Callable[[str], str], Mapping[str, object]]
 

@@ -9,7 +9,8 @@ from grids.entries.oracles import REFUSED
 from grids.entries.parameters import PARAMETERS
 from grids.outputs import OUTPUTS
 from grids.reading.errors import InputError, shorten
-from grids.row_tables import Where, read_rows
+from grids.reading.yamlfile import Where
+from grids.row_tables import read_rows
 from grids.rows import Rows
 from grids.spec import Spec
 from kernels.names.arrays import Flags, Floats

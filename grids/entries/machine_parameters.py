@@ -5,8 +5,8 @@ They are rows of the table in `grids.entries.parameters`. docs/machine.md descri
 
 from dataclasses import replace
 
-from grids.entries.precision import PRECISIONS, PrecisionName
-from grids.entries.quantity import ABOVE_ZERO, CAPACITY, Parameter, Prior, same_in_all
+from grids.entries.precision import PRECISIONS
+from grids.entries.quantity import ABOVE_ZERO, CAPACITY, Parameter, Prior
 
 # Data behind the medians and spreads of a PE's parameters: `python -m benchmarks priors`.
 PUBLISHED = "fit to published images/s (grids/catalogue/measured/throughput.csv)"
@@ -14,7 +14,12 @@ PUBLISHED = "fit to published images/s (grids/catalogue/measured/throughput.csv)
 GROUPED = "fit to published images/s (grids/catalogue/measured/grouped.csv)"
 
 
-def _by_precision(fp32: float, tf32: float, reduced: float) -> dict[PrecisionName, float]:
+def _constant(median: float, spread: float, source: str) -> Prior:
+    """Return the prior of a parameter that is the same for all precisions."""
+    return Prior(dict.fromkeys(PRECISIONS, median), dict.fromkeys(PRECISIONS, spread), source)
+
+
+def _by_precision(fp32: float, tf32: float, reduced: float) -> dict[str, float]:
     """Return a value for each precision; those of fewer bits have the same."""
     return {**dict.fromkeys(PRECISIONS, reduced), "fp32": fp32, "tf32": tf32}
 
@@ -66,21 +71,21 @@ ROWS = (
         "products per sum at which a kernel reaches half its efficiency",
         (0, 1e6),
         layered=True,
-        prior=same_in_all(9.48, 0.30, PUBLISHED),
+        prior=_constant(9.48, 0.30, PUBLISHED),
     ),
     _ratio(
         "tile_filters",
         "filters of a kernel's tile, which is always computed whole; half for 3-D convolutions",
         (1, 1024),
         layered=True,
-        prior=same_in_all(128, 0.0, f"of 64, 96, 128 and 256 the nearest by a {PUBLISHED}"),
+        prior=_constant(128, 0.0, f"of 64, 96, 128 and 256 the nearest by a {PUBLISHED}"),
     ),
     _ratio(
         "kernel_overlap",
         "share of the shorter of arithmetic and traffic that kernels hide behind the longer",
         (0, 1),
         layered=True,
-        prior=same_in_all(
+        prior=_constant(
             0, 0.0, "networks left out, and PipeDream's profiles of operators; 1: the roofline"
         ),
     ),
@@ -89,7 +94,7 @@ ROWS = (
         "bandwidth with which grouped convolutions fetch windows, as a share of the memory's",
         (ABOVE_ZERO, 10),
         layered=True,
-        prior=same_in_all(0.457, 0.39, GROUPED),
+        prior=_constant(0.457, 0.39, GROUPED),
     ),
     _ratio(
         "layout_passes",
@@ -118,7 +123,7 @@ ROWS = (
         "times that other layers move their items, forward and backward",
         (ABOVE_ZERO, 100),
         layered=True,
-        prior=same_in_all(2.54, 0.20, PUBLISHED),
+        prior=_constant(2.54, 0.20, PUBLISHED),
     ),
     Parameter(
         "layer_overhead",
@@ -126,7 +131,7 @@ ROWS = (
         "host time to launch a layer's kernels in a pass, ahead of the device",
         0,
         1,
-        prior=same_in_all(
+        prior=_constant(
             4e-5,
             0.6,
             "assumption: three or four launches of 5 to 10 us, forward and backward, out of Python",
@@ -138,7 +143,7 @@ ROWS = (
         "memory of a PE for other things than tensors: context, workspaces",
         0,
         scale=CAPACITY,
-        prior=same_in_all(
+        prior=_constant(
             1e9,
             0.5,
             "assumption: a CUDA context of 0.3 to 0.5 GB, and workspaces of cuDNN, cuBLAS and NCCL",
@@ -150,7 +155,7 @@ ROWS = (
         "size of a message of gradients",
         ABOVE_ZERO,
         scale=CAPACITY,
-        prior=same_in_all(
+        prior=_constant(
             25 * 2.0**20, 0.7, "PyTorch DistributedDataParallel, bucket_cap_mb; plain: one message"
         ),
     ),
@@ -158,13 +163,13 @@ ROWS = (
         "overlap",
         "share of the compute time that can hide communication",
         (0, 1),
-        prior=same_in_all(0.7, 0.3, "assumption: of software: ddp; plain: 0"),
+        prior=_constant(0.7, 0.3, "assumption: of software: ddp; plain: 0"),
     ),
     _ratio(
         "jitter",
         "spread of a PE's compute time per iteration, as a share of it",
         (0, 1),
-        prior=same_in_all(
+        prior=_constant(
             0.015, 0.7, "scaling of ResNet-50 on 8 V100 in fp32, 0.971 (NVIDIA, DGX-1)"
         ),
     ),
@@ -172,13 +177,13 @@ ROWS = (
         "rail",
         "share of a node's link bandwidth that all its flows together reach",
         (ABOVE_ZERO, 1),
-        prior=same_in_all(0.8, 0.3, "assumption: all-reduces of NCCL reach 0.7 to 0.9 of adapters"),
+        prior=_constant(0.8, 0.3, "assumption: all-reduces of NCCL reach 0.7 to 0.9 of adapters"),
     ),
     _ratio(
         "flow",
         "share of a node's link bandwidth that one flow reaches",
         (ABOVE_ZERO, 1),
-        prior=same_in_all(
+        prior=_constant(
             0.8, 0.5, "assumption: NCCL spreads a ring over all adapters; plain: 0.3, of one"
         ),
     ),
@@ -186,27 +191,25 @@ ROWS = (
         "node_reduce",
         "share of the bandwidth inside a node that gradient exchanges reach",
         (ABOVE_ZERO, 10),
-        prior=same_in_all(
-            0.8, 0.4, "assumption: as rail; measured bandwidths may be of fewer links"
-        ),
+        prior=_constant(0.8, 0.4, "assumption: as rail; measured bandwidths may be of fewer links"),
     ),
     _ratio(
         "node_collective",
         "share of the bandwidth inside a node that exchanges of layers reach",
         (ABOVE_ZERO, 10),
-        prior=same_in_all(0.8, 0.6, "assumption: as node_reduce"),
+        prior=_constant(0.8, 0.6, "assumption: as node_reduce"),
     ),
     _ratio(
         "startup",
         "factor on the stated start-ups beyond a node",
         (ABOVE_ZERO, 100),
-        prior=same_in_all(1, 0.4, "assumption: as stated"),
+        prior=_constant(1, 0.4, "assumption: as stated"),
     ),
     _ratio(
         "assembly",
         "bandwidth of assembling gathered outputs, as a share of the memory's",
         (ABOVE_ZERO, 10),
-        prior=same_in_all(0.3, 1.0, "assumption: one copy; 0.06 on ABCI"),
+        prior=_constant(0.3, 1.0, "assumption: one copy; 0.06 on ABCI"),
     ),
     Parameter(
         "part_overhead",
@@ -214,37 +217,37 @@ ROWS = (
         "time for each peer's part of a layer's gather, with filter parallelism",
         0,
         1,
-        prior=same_in_all(1e-5, 1.0, "assumption: a launch or two; 4e-5 on ABCI"),
+        prior=_constant(1e-5, 1.0, "assumption: a launch or two; 4e-5 on ABCI"),
     ),
     _ratio(
         "halo_startup",
         "factor on the stated start-ups through host memory",
         (ABOVE_ZERO, 100),
-        prior=same_in_all(1, 0.5, "assumption: as stated"),
+        prior=_constant(1, 0.5, "assumption: as stated"),
     ),
     _ratio(
         "packing",
         "bandwidth of copying gradients to host memory, as a share of the host path's",
         (ABOVE_ZERO, 10),
-        prior=same_in_all(0.75, 0.3, "assumption: as transfers from pinned memory reach it"),
+        prior=_constant(0.75, 0.3, "assumption: as transfers from pinned memory reach it"),
     ),
     _ratio(
         "large_message",
         "bandwidth for the part of a message above 256 MiB, as a share of the host path's",
         (ABOVE_ZERO, 10),
-        prior=same_in_all(0.06, 1.0, "assumption: 0.02 on ABCI"),
+        prior=_constant(0.06, 1.0, "assumption: 0.02 on ABCI"),
     ),
     _ratio(
         "host_jitter",
         "spread of a node's time for the part of a message above 256 MiB, as a share of it",
         (0, 1),
-        prior=same_in_all(0.1, 0.7, "assumption: 0.2 on ABCI"),
+        prior=_constant(0.1, 0.7, "assumption: 0.2 on ABCI"),
     ),
     _ratio(
         "gather_rate",
         "bandwidth of gathers at the end of a spatial split, as a share of the host path's",
         (ABOVE_ZERO, 10),
-        prior=same_in_all(0.1, 1.0, "assumption: memory that PEs and hosts share; 0.04 on ABCI"),
+        prior=_constant(0.1, 1.0, "assumption: memory that PEs and hosts share; 0.04 on ABCI"),
     ),
     Parameter(
         "log_open",
@@ -252,9 +255,7 @@ ROWS = (
         "time for a PE to open its log files at an exchange, one PE after another",
         0,
         1,
-        prior=same_in_all(
-            1e-5, 0.7, "assumption: requests that one metadata server answers; ddp: 0"
-        ),
+        prior=_constant(1e-5, 0.7, "assumption: requests that one metadata server answers; ddp: 0"),
     ),
 )
 MACHINE = tuple(replace(row, oracle="machine") for row in ROWS)

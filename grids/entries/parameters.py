@@ -15,9 +15,6 @@ from kernels.names.parallelisms import KINDS
 # Parallelisms that may be combined inside a replica, each with a degree.
 DEGREES = tuple(name for name, kind in KINDS.items() if kind.alone is None)
 
-# Times that a clock can measure; anything else is a slip, and its sums might overflow.
-SECONDS = Parameter("this", "s", "a measured time", 1e-12, 1e9)
-
 
 def _count(name: str, meaning: str, *, chosen: bool = True, **facts: Any) -> Parameter:
     """Return a row of a whole number from 1 on, which users choose for each training."""

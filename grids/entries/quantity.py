@@ -12,7 +12,6 @@ from functools import partial
 from typing import Literal
 
 from grids.entries.oracles import OracleName
-from grids.entries.precision import PRECISIONS, PrecisionName
 from grids.reading.errors import InputError, shorten
 from grids.reading.units import EXAMPLES, has_unit, parse_quantity
 
@@ -69,14 +68,9 @@ class Prior:
     spread: standard deviation of the logarithm; 0.7 is a factor of two.
     """
 
-    median: Mapping[PrecisionName, float]
-    spread: Mapping[PrecisionName, float]
+    median: Mapping[str, float]
+    spread: Mapping[str, float]
     source: str
-
-
-def same_in_all(median: float, spread: float, source: str) -> Prior:
-    """Return the prior of a parameter that is the same for all precisions."""
-    return Prior(dict.fromkeys(PRECISIONS, median), dict.fromkeys(PRECISIONS, spread), source)
 
 
 @dataclass(frozen=True)
@@ -157,3 +151,7 @@ class Parameter:
         low = "more than 0" if self.low == ABOVE_ZERO else f"at least {self.low:g}"
         high = "" if math.isinf(self.high) else f" and at most {self.high:g}"
         return f"{low}{high}{unit}"
+
+
+# Times that a clock can measure; anything else is a slip, and its sums might overflow.
+SECONDS = Parameter("this", "s", "a measured time", 1e-12, 1e9)

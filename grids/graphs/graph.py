@@ -12,8 +12,8 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from heapq import heapify, heappop, heappush
-from itertools import chain
+from graphlib import CycleError, TopologicalSorter
+from heapq import heappop, heappush
 
 from grids.reading.errors import InputError, shorten
 
@@ -47,7 +47,7 @@ class NamedTensor:
 
 
 @dataclass(frozen=True)
-class Tensor:
+class GraphTensor:
     """A tensor [B]: position of the operator that makes it, and of those that take it.
 
     In the backward pass its gradient, of the same size, goes from the takers to the maker.
@@ -68,7 +68,7 @@ class Graph:
 
     name: str
     operators: tuple[Operator, ...]
-    tensors: tuple[Tensor, ...]
+    tensors: tuple[GraphTensor, ...]
     batch: int | None = None
     title: str = ""
     source: tuple[str, ...] = ()
@@ -118,7 +118,9 @@ def link_operators(
     order = _sort_operators(operators, linked, where)
     rank = {position: number for number, position in enumerate(order)}
     moved = (
-        Tensor(rank[tensor.maker], tuple(sorted(rank[to] for to in tensor.takers)), tensor.bytes)
+        GraphTensor(
+            rank[tensor.maker], tuple(sorted(rank[to] for to in tensor.takers)), tensor.bytes
+        )
         for tensor in linked
     )
     return Graph(
@@ -149,7 +151,7 @@ def _number_operators(operators: Sequence[Operator], where: str) -> dict[str, in
     return {operator.name: position for position, operator in enumerate(operators)}
 
 
-def _link_tensor(tensor: NamedTensor, positions: dict[str, int], where: str) -> Tensor:
+def _link_tensor(tensor: NamedTensor, positions: dict[str, int], where: str) -> GraphTensor:
     """Return the tensor with positions instead of names."""
     location = tensor.where or where
     for name in (tensor.maker, *tensor.takers):
@@ -169,43 +171,29 @@ def _link_tensor(tensor: NamedTensor, positions: dict[str, int], where: str) -> 
             advice="name each taker once",
         )
     takers = tuple(positions[taker] for taker in tensor.takers)
-    return Tensor(positions[tensor.maker], takers, tensor.bytes)
+    return GraphTensor(positions[tensor.maker], takers, tensor.bytes)
 
 
 def _sort_operators(
-    operators: Sequence[Operator], tensors: Sequence[Tensor], where: str
+    operators: Sequence[Operator], tensors: Sequence[GraphTensor], where: str
 ) -> list[int]:
     """Return positions in topological order, otherwise in the given order."""
-    takers: list[set[int]] = [set() for _ in operators]
+    sorter = TopologicalSorter[int](dict.fromkeys(range(len(operators)), ()))
     for tensor in tensors:
-        takers[tensor.maker].update(tensor.takers)
-    waiting = Counter(chain.from_iterable(takers))
-    # A heap takes the lowest position first, which keeps the given order where it is possible.
-    ready = [position for position in range(len(operators)) if not waiting[position]]
-    heapify(ready)
-    order = []
-    while ready:
-        order.append(position := heappop(ready))
-        for taker in takers[position]:
-            waiting[taker] -= 1
-            if not waiting[taker]:
-                heappush(ready, taker)
-    if len(order) < len(operators):  # a cycle never becomes ready
-        stuck = {*range(len(operators))} - {*order}
-        cycle = _find_cycle(takers, stuck)
-        names = " -> ".join(shorten(operators[position].name) for position in cycle)
+        for taker in tensor.takers:
+            sorter.add(taker, tensor.maker)
+    try:
+        sorter.prepare()
+    except CycleError as error:
+        names = " -> ".join(shorten(operators[position].name) for position in error.args[1])
         raise InputError(
             f"operators wait for each other: {names}", where=where, advice="take one tensor out"
-        )
+        ) from None
+    # A heap takes the lowest position first, which keeps the given order where it is possible.
+    ready, order = list[int](), list[int]()
+    while sorter:
+        for position in sorter.get_ready():
+            heappush(ready, position)
+        order.append(heappop(ready))
+        sorter.done(order[-1])
     return order
-
-
-def _find_cycle(takers: Sequence[set[int]], stuck: set[int]) -> list[int]:
-    """Return the positions along one cycle, the first repeated at the end."""
-    # Every stuck operator waits for another stuck one, so walking back from any ends in a cycle.
-    makers = {taker: maker for maker in sorted(stuck) for taker in sorted(takers[maker] & stuck)}
-    way = [min(makers)]
-    while makers[way[-1]] not in way:
-        way.append(makers[way[-1]])
-    around = way[way.index(makers[way[-1]]) :]
-    return [*around[:1], *reversed(around)]

@@ -1,6 +1,6 @@
 """Graphs of networks: a layer is an operator, its output a tensor."""
 
-from grids.graphs.graph import Graph, Operator, Tensor
+from grids.graphs.graph import Graph, GraphTensor, Operator
 from grids.models.flow import SAMPLE
 from grids.models.layers import LayerTable
 from kernels.names.arrays import Floats
@@ -34,10 +34,10 @@ def _round(seconds: Floats) -> list[float]:
     return [float(f"{time:.5e}") for time in seconds.tolist()]
 
 
-def _list_tensors(table: LayerTable, sizes: list[float]) -> tuple[Tensor, ...]:
+def _list_tensors(table: LayerTable, sizes: list[float]) -> tuple[GraphTensor, ...]:
     """List the outputs that other layers take."""
     takers: dict[int, list[int]] = {}
     for taker, makers in enumerate(table.inputs):
         for maker in {*makers} - {SAMPLE}:
             takers.setdefault(maker, []).append(taker)
-    return tuple(Tensor(maker, tuple(takers[maker]), sizes[maker]) for maker in sorted(takers))
+    return tuple(GraphTensor(maker, tuple(takers[maker]), sizes[maker]) for maker in sorted(takers))

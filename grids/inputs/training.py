@@ -7,16 +7,16 @@ import numpy as np
 from grids.convergence.entry import Convergence
 from grids.convergence.table import draw_curve
 from grids.inputs.values import Values
-from kernels.configuration.case import Training
+from kernels.configuration.case import EpochLaw
 from kernels.names.arrays import Floats
 
 
-def build_training(convergence: Convergence | None, values: Values) -> Training | None:
+def build_training(convergence: Convergence | None, values: Values) -> EpochLaw | None:
     """Return the law of a model and data set; None if there is none."""
     if convergence is None:
         return None
     curve, cells = draw_curve(convergence), (1,) * values.rank
-    return Training(
+    return EpochLaw(
         curve=replace(
             curve, knots=curve.knots.reshape(-1, *cells), bends=curve.bends.reshape(-1, *cells)
         ),

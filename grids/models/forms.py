@@ -6,18 +6,17 @@
 mapping with a required key is the form of each item of a list.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from grids.models.expressions import fill_in
 from grids.reading.errors import InputError, shorten, suggest_name
-from grids.reading.yamlfile import KeyPath
+from grids.reading.yamlfile import Where
 
 REQUIRED = "required"
 
 Form = dict[str, Any]
 Names = Mapping[str, object]
-Where = Callable[[KeyPath], str]
 
 
 def go_below(where: Where, *keys: str | int) -> Where:

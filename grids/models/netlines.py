@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grids.entries.entry import MOST_NAME
-from grids.entries.parameters import SECONDS
+from grids.entries.quantity import SECONDS
 from grids.models.kinds import KIND_OF_PREFIX, LayerKind, Sizes
 from grids.reading.errors import InputError, shorten, suggest_name
 from grids.reading.textfile import read_text

@@ -11,8 +11,8 @@ from typing import Annotated
 from pydantic import BeforeValidator
 
 from grids.entries.entry import Count, Name, Record, Sources
-from grids.entries.parameters import SECONDS
 from grids.entries.precision import AnyPrecision, PrecisionName
+from grids.entries.quantity import SECONDS
 
 # Assumed samples per pass if a profile does not state them; usual in ParaDL's experiments.
 USUAL_BATCH = 32

@@ -33,10 +33,10 @@ from pydantic import Field
 
 from grids.entries.entry import Record
 from grids.models.expressions import fill_in
-from grids.models.forms import Form, Where, fill_settings, go_below, refuse_unknown
+from grids.models.forms import Form, fill_settings, go_below, refuse_unknown
 from grids.reading.errors import InputError, shorten
 from grids.reading.plainyaml import DEEPEST
-from grids.reading.yamlfile import KeyPath
+from grids.reading.yamlfile import KeyPath, Where
 
 MOST_TIMES = 1000
 # A network has at most 5,000 layers, few of them with more than 20 values.

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from grids.graphs.graph import Graph, Tensor
+from grids.graphs.graph import Graph, GraphTensor
 from grids.graphs.links import Links
 from kernels.names.arrays import Floats
 
@@ -51,7 +51,7 @@ class Problem:
     """
 
     durations: Floats
-    tensors: tuple[Tensor, ...]
+    tensors: tuple[GraphTensor, ...]
     delays: Floats
     held: Floats
     room: float = np.inf
@@ -168,7 +168,7 @@ class Problem:
             takers = tuple(number[taker] for taker in tensor.takers if taker in number)
             if tensor.maker in number and takers:
                 kept.append(position)
-                tensors.append(Tensor(number[tensor.maker], takers, tensor.bytes))
+                tensors.append(GraphTensor(number[tensor.maker], takers, tensor.bytes))
         return Problem(
             durations, tuple(tensors), self.delays[kept], self.held[list(positions)], self.room
         )

@@ -10,13 +10,54 @@ from difflib import get_close_matches
 from itertools import islice
 from reprlib import Repr
 
-from grids.reading.synonyms import find_synonym
-
 MOST_TEXT = 900  # characters of a message
 MOST_VALUE = 80  # characters of a value in a message
 MOST_NAMES = 500  # characters of the known names in a message
 NAMES_BESIDE_HINT = 20  # with more known names, only the hint is shown, or it would be overlooked
 NAMES_COMPARED = 1000  # comparing is quadratic, and an axis may have a million values
+
+# Words for our names, for messages only: none is accepted in place of a name. If several share a
+# word, the first one that is valid in the context is meant.
+SYNONYMS = {
+    # Parameters of a machine.
+    "inter_bandwidth": (
+        *("bandwidth", "network_bandwidth", "link_bandwidth", "interconnect_bandwidth"),
+        *("internode_bandwidth", "infiniband_bandwidth", "ib_bandwidth", "nic_bandwidth"),
+    ),
+    "intra_bandwidth": ("nvlink_bandwidth", "intranode_bandwidth", "pcie_bandwidth"),
+    "inter_latency": ("latency", "network_latency", "link_latency", "internode_latency"),
+    "intra_latency": ("nvlink_latency", "intranode_latency"),
+    "memory_bandwidth": ("hbm_bandwidth", "dram_bandwidth", "gpu_bandwidth"),
+    "memory_capacity": ("memory", "gpu_memory", "memory_size", "hbm", "vram"),
+    "peak_flops": ("flops", "tflops", "peak_tflops", "compute"),
+    "efficiency": ("mfu",),
+    # A run.
+    "p": ("pe", "pes", "gpus", "gpu", "num_gpus", "ngpus", "devices", "ranks", "world_size"),
+    "pe": ("p", "pes", "gpus", "gpu", "num_gpus", "ngpus", "devices", "ranks", "world_size"),
+    "samples_per_replica": ("batch", "batch_size", "local_batch", "micro_batch", "samples"),
+    "batch": ("batch_size", "samples_per_replica", "local_batch", "samples"),
+    "segments": ("micro_batches", "microbatches", "num_microbatches"),
+    "accumulate": ("gradient_accumulation", "gradient_accumulation_steps", "accumulation"),
+    "max_global_batch": ("global_batch", "global_batch_size", "largest_batch"),
+    "total_s": ("time", "seconds", "total", "iteration_time", "time_s", "step_time"),
+    "system": ("machine", "cluster"),
+    # Precisions.
+    "amp": ("fp16", "float16", "half", "mixed", "mixed_precision"),
+    "bf16": ("bfloat16",),
+    "fp32": ("float32", "float", "single"),
+    # Steps of a model.
+    "batchnorm": ("bn", "batch_norm", "batchnorm1d", "batchnorm2d", "batchnorm3d"),
+    "layernorm": ("ln", "layer_norm", "rmsnorm"),
+    "conv": ("conv1d", "conv2d", "conv3d", "convolution"),
+    "transposed_conv": ("deconv", "convtranspose", "convtranspose2d", "upconv"),
+    "maxpool": ("maxpool2d", "max_pool", "pool"),
+    "adaptive_avgpool": ("gap", "global_avgpool", "adaptiveavgpool2d", "global_average_pool"),
+    "fc": ("dense", "fully_connected", "classifier"),
+    "silu": ("swish",),
+    "attention": ("mha", "multihead_attention", "self_attention"),
+    # Data sets.
+    "one-billion-words": ("lm1b",),
+}
 
 
 class InputError(ValueError):
@@ -80,7 +121,7 @@ def suggest_name(name: str, names: Iterable[str]) -> str:
 
 def find_meant(name: str, names: Collection[str]) -> str | None:
     """Return the name that an unknown one probably means; None if there is none."""
-    synonym = find_synonym(name, names)
+    synonym = _find_synonym(name, names)
     if synonym is not None:
         return synonym
     # Similar digits do not make numbers similar: 200 is not a typo of 2000.
@@ -89,6 +130,13 @@ def find_meant(name: str, names: Collection[str]) -> str | None:
     folded = {name.casefold(): name for name in names}
     close = get_close_matches(name[:MOST_VALUE].casefold(), folded, n=1)
     return folded[close[0]] if close else None
+
+
+def _find_synonym(word: str, names: Collection[str]) -> str | None:
+    """Return the name that `word` is a synonym of; None if there is none."""
+    folded = word.casefold().replace("-", "_")
+    meant = (name for name, words in SYNONYMS.items() if folded in words and name in names)
+    return next(meant, None)
 
 
 def _is_number(text: str) -> bool:

@@ -34,6 +34,7 @@ PLAIN_WORDS = (
 )
 
 KeyPath = tuple[str | int, ...]
+Where = Callable[[KeyPath], str]  # the place of a key, with which messages begin
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ def fill_buffers(
     enough [1, cells but for PEs]: PE seconds in which an epoch is still efficient. shape: of the
     cells. The table is [statistic, cells but for PEs].
     """
-    block = Block(
+    block = CellBlock(
         case=case,
         ahead=_list_few_invariants(case, math.prod(shape)),
         enough=jnp.asarray(enough, jnp.float32),
@@ -75,7 +75,7 @@ def fill_buffers(
 
 
 @dataclass(frozen=True)
-class Block:
+class CellBlock:
     """A block's cells inside the compiled program, and how they are cut into tiles.
 
     ahead: the arrays of its invariants; None in place of each that every tile finds by itself.

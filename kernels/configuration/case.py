@@ -31,7 +31,7 @@ jax.tree_util.register_dataclass(Law)
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Training:
+class EpochLaw:
     """Epochs by global batch. converges_to: largest B that reaches the target."""
 
     curve: Curve
@@ -94,7 +94,7 @@ class Case:
     network: Network
     pe: PE
     uncertainty: Uncertainty | None = None
-    training: Training | None = None
+    training: EpochLaw | None = None
     software: Software = field(default_factory=Software)
     options: Options = field(default_factory=Options)
     choices: tuple[str, ...] = ()

@@ -14,7 +14,7 @@ import jax
 
 from kernels.arrays import LIMITS, AnyArray, Cells, Flags, Limits
 from kernels.compiled import compiled, fetch
-from kernels.configuration.case import Case, Training
+from kernels.configuration.case import Case, EpochLaw
 from kernels.configuration.run import Run, Times, extend_to_epoch
 from kernels.names.flags import FORBIDS
 from kernels.names.layout_terms import LAYOUT_TERMS
@@ -101,7 +101,7 @@ class LayoutCase:
     run: Run
     columns: Mapping[str, Cells]
     uncertainty: LayoutErrors | None = None
-    training: Training | None = None
+    training: EpochLaw | None = None
     # What `best` leaves open has been chosen.
     choices: tuple[str, ...] = field(default=(), metadata={"static": True})
 

@@ -7,7 +7,8 @@ of a PE (data), of a group (hybrids) or of the whole mini-batch (group strategie
 from dataclasses import dataclass
 from pathlib import Path
 
-from grids.entries.parameters import PARAMETERS, SECONDS
+from grids.entries.parameters import PARAMETERS
+from grids.entries.quantity import SECONDS
 from grids.reading.csvfile import Record, read_records
 from grids.reading.errors import InputError, shorten
 from grids.reading.units import has_unit, parse_quantity

@@ -7,7 +7,6 @@ from typing import Any
 
 from grids.entries.datasets import Dataset
 from grids.entries.parameters import PARAMETERS
-from grids.entries.precision import PrecisionName
 from grids.entries.strategies import parse_strategy
 from grids.entries.strategy_names import LIMIT, MEANING
 from grids.entries.systems import System
@@ -167,7 +166,7 @@ def list_parameters(name: str | None = None) -> list[Row]:
     ]
 
 
-def _join_equal(values: Mapping[PrecisionName, float]) -> float | dict[str, float]:
+def _join_equal(values: Mapping[str, float]) -> float | dict[str, float]:
     """Return one value if all precisions have the same."""
     first, *others = values.values()
     return dict(values.items()) if any(value != first for value in others) else first

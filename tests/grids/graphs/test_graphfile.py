@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from grids.graphs.graph import Operator, Tensor
+from grids.graphs.graph import GraphTensor, Operator
 from grids.graphs.graphfile import find_graph
 from grids.reading.errors import InputError
 
@@ -39,7 +39,11 @@ def test_diamond(tmp_path):
         Operator("right", 3e-3, 6e-3),
         Operator("join", 1e-3, 2e-3),
     )
-    assert graph.tensors == (Tensor(0, (1, 2), 8e6), Tensor(1, (3,), 4e6), Tensor(2, (3,), 4.0))
+    assert graph.tensors == (
+        GraphTensor(0, (1, 2), 8e6),
+        GraphTensor(1, (3,), 4e6),
+        GraphTensor(2, (3,), 4.0),
+    )
 
 
 def test_json_is_read_as_yaml_is(tmp_path):

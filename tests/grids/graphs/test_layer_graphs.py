@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from grids.entries.datasets import Dataset
-from grids.graphs.graph import Operator, Tensor
+from grids.graphs.graph import GraphTensor, Operator
 from grids.graphs.layer_graphs import make_graph
 from grids.library import find
 
@@ -30,10 +30,10 @@ def test_a_shortcut_is_the_tensor_of_the_body():
     assert [each.name for each in graph.operators] == list(table.names)
     # y has 4 x 2 x 2 items, for 8 samples and 2 bytes.
     assert graph.tensors == (
-        Tensor(0, (1, 3), 256.0),
-        Tensor(1, (2,), 256.0),
-        Tensor(2, (3,), 256.0),
-        Tensor(3, (4,), 256.0),
+        GraphTensor(0, (1, 3), 256.0),
+        GraphTensor(1, (2,), 256.0),
+        GraphTensor(2, (3,), 256.0),
+        GraphTensor(3, (4,), 256.0),
     )
     # The first layer keeps the sample, of 12 items, and its output, which the body's layer reads.
     assert graph.operators[0] == Operator("stem", 1.0, 2.0, weights=32.0, kept=8 * 2 * (12 + 16))

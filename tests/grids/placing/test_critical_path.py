@@ -6,7 +6,7 @@ import random
 import numpy as np
 import pytest
 
-from grids.graphs.graph import Tensor
+from grids.graphs.graph import GraphTensor
 from grids.placing.critical_path import trace_path
 from grids.placing.problem import Problem
 from grids.placing.schedule import find_length, schedule_step
@@ -21,7 +21,9 @@ def make_problem(seed: int, operators: int = 12) -> Problem:
     for taker in range(1, operators):
         for maker in chance.sample(range(taker), min(taker, chance.randint(1, 3))):
             takers.setdefault(maker, set()).add(taker)
-    tensors = tuple(Tensor(maker, tuple(sorted(takers[maker])), 1.0) for maker in sorted(takers))
+    tensors = tuple(
+        GraphTensor(maker, tuple(sorted(takers[maker])), 1.0) for maker in sorted(takers)
+    )
     apart = 1 - np.eye(DEVICES)
     delays = np.array([chance.choice((0.0, 0.5, 3.0)) * apart for _ in tensors])
     times = [[chance.choice((0.0, 1.0, 2.5, 7.0)) for _ in range(operators)] for _ in range(2)]
@@ -46,7 +48,7 @@ def test_what_lies_on_it_adds_up_to_the_schedules_length(seed: int) -> None:
 
 def test_of_two_branches_the_longer_is_on_it() -> None:
     r"""A message to the longer branch, and one back:  0 -> 1, 2 -> 3."""
-    tensors = (Tensor(0, (1, 2), 1.0), Tensor(1, (3,), 1.0), Tensor(2, (3,), 1.0))
+    tensors = (GraphTensor(0, (1, 2), 1.0), GraphTensor(1, (3,), 1.0), GraphTensor(2, (3,), 1.0))
     delays = np.ones((3, 2, 2)) - np.eye(2)
     problem = Problem(np.array([[1.0, 2, 5, 1]] * 2), tensors, delays, held=np.zeros(4))
     placement = (0, 0, 1, 0)
