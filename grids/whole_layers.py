@@ -35,24 +35,25 @@ def list_unsplit(
 
     tables: layer tables by positions of model and data set.
     """
-    texts = (
-        text
-        for ((model, _), table), strategy in product(tables.items(), strategies)
-        for text in _describe_unsplit(models[model].name, table, strategy)
-    )
-    return [*dict.fromkeys(texts)]
+    labels: dict[tuple[str, str], list[str]] = {}
+    for ((model, _), table), strategy in product(tables.items(), strategies):
+        for text in _describe_unsplit(table, strategy):
+            labels.setdefault((models[model].name, text), []).append(strategy.label)
+    return [
+        f"{model}: {', '.join(dict.fromkeys(names))} does not split {text}"
+        for (model, text), names in labels.items()
+    ]
 
 
-def _describe_unsplit(model: str, table: LayerTable, strategy: Strategy) -> Iterator[str]:
+def _describe_unsplit(table: LayerTable, strategy: Strategy) -> Iterator[str]:
     """Yield which sequence layers a strategy leaves whole, and why; nothing for other models."""
     whole = {kind: KINDS[kind].whole for kind in table.kinds if KINDS[kind].whole}
     if not whole:
         return
     if strategy.splits("rows"):
-        yield f"{model}: {strategy.label} does not split layers of sequences: {POSITIONS}"
+        yield f"layers of sequences: {POSITIONS}"
     if strategy.splits("weights"):
-        reasons = "; ".join(_group_reasons(whole))
-        yield f"{model}: {strategy.label} does not split {reasons}: every PE runs them all"
+        yield f"{'; '.join(_group_reasons(whole))}: every PE runs them all"
 
 
 def _group_reasons(whole: Mapping[str, str]) -> Iterator[str]:

@@ -56,7 +56,13 @@ def test_a_degree_that_is_given_leaves_the_strategies_that_have_it() -> None:
 
 @pytest.mark.parametrize(
     ("model", "more"),
-    [("resnet50", {"dataset": "imagenet"}), ("llama2_7b", {"settings": {"oracle": "paper"}})],
+    [
+        ("resnet50", {"dataset": "imagenet"}),
+        ("llama2_7b", {"settings": {"oracle": "paper"}}),
+        # Their layers do not take one token of text without targets.
+        ("gnmt", {"dataset": "wmt16-en-de"}),
+        ("big_lstm", {"dataset": "one-billion-words"}),
+    ],
 )
 def test_other_networks_and_table_iii_keep_their_ten(model: str, more) -> None:
     assert len(make_grid(SpaceValues(model, **(PLACE | more))).strategies) == 10

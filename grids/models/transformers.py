@@ -18,7 +18,7 @@ from grids.models.layers import LayerTable
 from grids.models.netfile import NetModel
 from grids.models.outputs import LayerOutputs
 from grids.models.tensors import Role
-from grids.reading.errors import InputError
+from grids.reading.errors import InputError, ShapeError
 from kernels.layouts.transformer import RECOMPUTE, Block, Tensor, Transformer, Weights
 
 # What computes all of a block again but its input.
@@ -40,7 +40,11 @@ def find_blocks(model: Architecture | NetModel, samples: Dataset | None = None) 
         raise _describe_other(model)
     # Of one token: what a longer sequence keeps is in proportion, but for scores.
     shape = (shape[0], 1) if model.rank == 1 else shape
-    network = _Network(model, model.layers_for(shape, targets))
+    try:
+        network = _Network(model, model.layers_for(shape, targets))
+    except ShapeError as error:
+        # One token, of text without targets: networks of other sequences do not take it.
+        raise _describe_other(model) if samples is None else InputError(str(error)) from error
     if not network.blocks or not network.list_parts("heads"):
         raise _describe_other(model)
     return network

@@ -218,8 +218,17 @@ def limit_layouts(
         end("no layout fits on this system", NOTHING_FEASIBLE)
 
 
-def refuse_given(options: Mapping[str, object], why: str, advice: str) -> None:
-    """InputError: one of these options is given."""
+def refuse_with_sequence(options: Mapping[str, object]) -> None:
+    """InputError: one of these options is given, which are none of a question about layouts."""
+    _refuse_given(options, "cannot be combined with --sequence", "leave it out")
+
+
+def refuse_without_sequence(options: Mapping[str, object]) -> None:
+    """InputError: one of these options is given, which only questions about layouts have."""
+    _refuse_given(options, "is an option of layouts", "give --sequence, too")
+
+
+def _refuse_given(options: Mapping[str, object], why: str, advice: str) -> None:
     for name, value in options.items():
         if value is not None:
             raise InputError(why, where=f"--{name}", advice=advice)
@@ -230,10 +239,14 @@ def _read_subject(space: SpaceOptions, *more: str) -> tuple[str, str]:
     if space.model is None:
         raise InputError("layouts are those of a model", where="--model", advice="give one")
     given = [name for name, value in vars(space).items() if value not in (None, False, [])]
-    for name in given:
-        if name not in ("model", "system", "quiet", *more):
-            option = f"--{name.replace('_', '-')}"
-            raise InputError("layouts do not have it", where=option, advice="leave it out")
+    options = {"parameters": "set", "selection": "sel"}
+    refuse_with_sequence(
+        {
+            options.get(name, name.replace("_", "-")): name
+            for name in given
+            if name not in ("model", "system", "quiet", *more)
+        }
+    )
     return space.model, space.system or SYSTEM
 
 

@@ -12,7 +12,8 @@ from sweep.cli.fit import (
     SequenceOption,
     TokensOption,
     provision_layouts,
-    refuse_given,
+    refuse_with_sequence,
+    refuse_without_sequence,
 )
 from sweep.cli.objectives import PriceOption, parse_price
 from sweep.cli.pages import PageOption, expect_page, write_page_of
@@ -101,11 +102,11 @@ def provision(
     """
     if sequence is not None:
         given = {"epochs": epochs, "holds": holds, "need": need, "efficiency": efficiency}
-        refuse_given({**given, "report": page}, "layouts do not have it", "leave it out")
+        refuse_with_sequence({**given, "report": page})
         provision_layouts(context.obj, sequence, global_batch, deadline, tokens, price, every, form)
         return
     of_layouts = {"global-batch": global_batch, "tokens": tokens}
-    refuse_given(of_layouts, "strategies have none", "give --sequence for layouts")
+    refuse_without_sequence(of_layouts)
     if (deadline is None) == (need is None):
         raise InputError(
             "expected one of --deadline and --need",

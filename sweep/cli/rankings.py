@@ -12,7 +12,8 @@ from sweep.cli.fit import (
     TokensOption,
     limit_layouts,
     rank_layouts,
-    refuse_given,
+    refuse_with_sequence,
+    refuse_without_sequence,
 )
 from sweep.cli.objectives import (
     OBJECTIVES,
@@ -68,11 +69,11 @@ def limits(
     """
     if sequence is not None:
         given = {"price": price, "crossovers": along, "report": page}
-        refuse_given(given, "layouts do not have it", "leave it out")
+        refuse_with_sequence(given)
         limit_layouts(context.obj, sequence, global_batch, efficiency, every, form)
         return
     of_layouts = {"global-batch": global_batch}
-    refuse_given(of_layouts, "strategies have none", "give --sequence for layouts")
+    refuse_without_sequence(of_layouts)
     expect_page(page)
     subject: Subject = context.obj.read(objective)
     if along is not None:
@@ -170,11 +171,11 @@ def best(
     With --sequence: the layouts of a transformer that fit, the fastest first, as fit --by time.
     """
     if sequence is not None:
-        refuse_given({"report": page}, "layouts do not have it", "leave it out")
+        refuse_with_sequence({"report": page})
         rank_layouts(context.obj, sequence, global_batch, tokens, price, every, form)
         return
     of_layouts = {"global-batch": global_batch, "tokens": tokens}
-    refuse_given(of_layouts, "strategies have none", "give --sequence for layouts")
+    refuse_without_sequence(of_layouts)
     expect_page(page)
     subject: Subject = context.obj.read(objective)
     from sweep.questions.best import rank_strategies as ask

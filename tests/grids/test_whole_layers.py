@@ -20,7 +20,7 @@ def read(model: object, dataset: object, *strategies: str) -> Grid:
 def test_what_stays_whole_is_said_with_the_reason() -> None:
     told = read(LSTM, WORDS, "spatial", "data+filter:group=2", "pipeline", "data").warnings
     assert len(told) == 2
-    assert told[0].startswith("net: spatial does not split layers of sequences")
+    assert told[0].startswith("net: spatial does not split layers")
     assert told[1].startswith("net: data+filter:group=2 does not split recurrent, gates (")
     plain = read(PLAIN, IMAGES, "spatial", "filter").warnings
     assert [each for each in plain if "targets" not in each] == []
