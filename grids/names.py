@@ -41,7 +41,11 @@ def check_name(kind: Kind, reference: str) -> None:
     if kind == "model":
         _refuse_foreign(reference)
     if not is_path(reference) and reference not in list_names(kind):
-        raise InputError(f"unknown {kind} {shorten(reference)}", advice=_advise(kind, reference))
+        raise InputError(
+            f"unknown {kind} {shorten(reference)}",
+            advice=_advise(kind, reference),
+            page="unknown-name",
+        )
 
 
 def _advise(kind: Kind, name: str) -> str:

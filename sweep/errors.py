@@ -2,9 +2,18 @@
 
 from importlib.util import find_spec
 
+from grids.reading.errors import ErrorPage
+
 
 class RunError(RuntimeError):
-    """A run failed: one message that says what, where, and how to go on. Nothing done is lost."""
+    """A run failed: one message that says what, where, and how to go on. Nothing done is lost.
+
+    page: as of an `InputError`.
+    """
+
+    def __init__(self, message: str, page: ErrorPage = "") -> None:
+        super().__init__(message)
+        self.page = page
 
 
 class NothingFeasibleError(RunError):
@@ -17,5 +26,6 @@ def expect_libraries(purpose: str, names: tuple[str, ...], extra: str) -> None:
     if missing:
         raise RunError(
             f"{purpose} need {', '.join(missing)}; "
-            f"install paradl with its extra: pip install '.[{extra}]'"
+            f"install paradl with its extra: pip install '.[{extra}]'",
+            page="missing-library",
         )

@@ -46,6 +46,7 @@ class Scale:
                 f"{number:g} {self.unit} is not a plausible {self.noun}",
                 where=where,
                 advice=f"write its unit, such as {meant!r}",
+                page="wrong-value",
             )
         return number
 

@@ -48,7 +48,8 @@ def order_parts(base: str, where: str) -> str:
     ordered = [name for name in (DATA, *WRITTEN) if name in names]
     if base in MEANING or sorted(names) != sorted(ordered):
         if base not in MEANING:
-            raise InputError(f"unknown strategy {shorten(base)}", where=where, advice=_advise(base))
+            what, advice = f"unknown strategy {shorten(base)}", _advise(base)
+            raise InputError(what, where=where, advice=advice, page="unknown-name")
         return base
     conflict = explain_conflict(ordered)
     if conflict is not None:

@@ -47,7 +47,7 @@ def _fill_one(
         items = isinstance(form, list)
         return _fill_items(form, given[key], go_below(where, key)) if items else given[key]
     if is_required(form):
-        raise InputError("this key is missing", where=where((key,)))
+        raise InputError("this key is missing", where=where((key,)), page="wrong-key")
     return fill_in(form, names) if isinstance(form, str) else form
 
 
@@ -74,4 +74,5 @@ def refuse_unknown(given: Mapping[str, object], known: Mapping[str, object], whe
     """Raise InputError for an unknown key."""
     for key in given:
         if key not in known:
-            raise InputError("unknown key", where=where((key,)), advice=suggest_name(key, known))
+            advice = suggest_name(key, known)
+            raise InputError("unknown key", where=where((key,)), advice=advice, page="wrong-key")

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 from itertools import islice
 from reprlib import Repr
+from typing import Literal
 
 MOST_TEXT = 900  # characters of a message
 MOST_VALUE = 80  # characters of a value in a message
@@ -60,13 +61,35 @@ SYNONYMS = {
 }
 
 
-class InputError(ValueError):
-    """Bad input; the message says where, what, and what to do."""
+# Pages docs/errors/NAME.md, for errors of which there is more to say than a line holds.
+ErrorPage = Literal[
+    "",
+    "another-sweep",
+    "damaged-store",
+    "missing-library",
+    "no-cube",
+    "not-in-the-cube",
+    "nothing-feasible",
+    "other-code",
+    "unknown-name",
+    "wrong-key",
+    "wrong-value",
+]
 
-    def __init__(self, what: str, *, where: str = "", advice: str = "") -> None:
+
+class InputError(ValueError):
+    """Bad input; the message says where, what, and what to do.
+
+    page: of the documentation, which the command line names after the message.
+    """
+
+    def __init__(
+        self, what: str, *, where: str = "", advice: str = "", page: ErrorPage = ""
+    ) -> None:
         prefix = f"{where}: " if where else ""
         suffix = f"; {advice}" if advice else ""
         super().__init__(_cut_middle(f"{prefix}{what}{suffix}", MOST_TEXT))
+        self.page = page
 
     @classmethod
     def unknown(
@@ -74,7 +97,8 @@ class InputError(ValueError):
     ) -> "InputError":
         """Return the error for an unknown name, with the nearest known one as advice."""
         advice = suggest_name(str(name), names)
-        return cls(f"unknown {kind} {shorten(name)}", where=where, advice=advice)
+        what = f"unknown {kind} {shorten(name)}"
+        return cls(what, where=where, advice=advice, page="unknown-name")
 
 
 class ShapeError(ValueError):

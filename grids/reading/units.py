@@ -88,6 +88,7 @@ def parse_quantity(value: object, unit: str, where: str, example: str | None = N
             f"expected {kind}, got {shorten(value)}",
             where=where,
             advice=f"write it like {example or EXAMPLES[unit]!r}",
+            page="wrong-value",
         )
     # Links are sold in bits, but memory and messages are not: 32 Gb is a typo.
     if unit == "B" and isinstance(value, str) and value.rstrip().endswith(("b", "bit")):
@@ -96,6 +97,7 @@ def parse_quantity(value: object, unit: str, where: str, example: str | None = N
             f"{shorten(value)} is in bits",
             where=where,
             advice=f"did you mean {shorten(bytes_text)}? Otherwise write {number:g} B",
+            page="wrong-value",
         )
     return number
 

@@ -14,6 +14,7 @@ import yaml
 
 from grids.reading.errors import (
     MOST_TEXT,
+    ErrorPage,
     InputError,
     find_meant,
     format_text,
@@ -121,6 +122,9 @@ def _explain_syntax(path: Path, error: yaml.YAMLError) -> InputError:
     return InputError(f"YAML syntax: {problem}", where=where)
 
 
+WRONG_KEYS = ("missing", "extra_forbidden")  # types of pydantic's errors
+
+
 def explain_error(
     error: pydantic.ValidationError,
     source: Source | Locate,
@@ -132,7 +136,7 @@ def explain_error(
     locates keys of expanded data in their file.
     """
     locate = source if callable(source) else lambda keypath: KeyLocation(source, keypath)
-    errors = _drop_echoes(error.errors(include_url=False, include_context=False))
+    errors = _drop_echoes(error.errors(include_url=False))
     # A mistake in a repeated block counts once.
     by_place = {locate(mistake["loc"]).text: mistake for mistake in reversed(errors)}
     lines = [
@@ -144,7 +148,16 @@ def explain_error(
         shown.pop()
     if len(lines) > len(shown):
         shown.append(f"... and {len(lines) - len(shown)} more")
-    return InputError("\n".join(shown))
+    return InputError("\n".join(shown), page=_choose_page(errors))
+
+
+def _choose_page(errors: Sequence[Mapping[str, Any]]) -> ErrorPage:
+    """Choose the page on wrong keys, if there are any, or else that of the first wrong value."""
+    if any(mistake["type"] in WRONG_KEYS for mistake in errors):
+        return "wrong-key"
+    causes = (mistake.get("ctx", {}).get("error") for mistake in errors)
+    pages = (cause.page for cause in causes if isinstance(cause, InputError) and cause.page)
+    return next(pages, "wrong-value")
 
 
 def _drop_echoes(errors: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

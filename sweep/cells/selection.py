@@ -62,6 +62,7 @@ def locate_values(
                 f"no axis {axis!r} in this cube",
                 where="selection",
                 advice=suggest_name(axis, (*coordinates, *columns)),
+                page="not-in-the-cube",
             )
         at = _locate_along(values, axis, wanted, axis in columns)
         # Parameters of the same rows: keep the rows that match all of them.
@@ -130,7 +131,8 @@ def _locate_value(coordinate: NDArray[Any], axis: str, value: object) -> Positio
         positions = np.flatnonzero(np.isclose(coordinate, number, rtol=1e-9, atol=0))
         advice = _advise_on_number(axis, coordinate, number)
     if not positions.size:
-        raise InputError(f"no {axis} {value!r} in this cube", where="selection", advice=advice)
+        what = f"no {axis} {value!r} in this cube"
+        raise InputError(what, where="selection", advice=advice, page="not-in-the-cube")
     return positions
 
 

@@ -133,7 +133,8 @@ class StoreReader(Reader):
                     raise RunError(
                         f"{cube.url}: {file} is missing, a file of a finished block; "
                         f"list all damage with: paradl status {cube.url} --verify, "
-                        "then run the same paradl sweep again"
+                        "then run the same paradl sweep again",
+                        page="damaged-store",
                     )
 
     def _list_finished(self, places: Mapping[str, Positions | slice]) -> Iterator[int]:

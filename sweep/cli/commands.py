@@ -7,7 +7,9 @@ from typing import Any, ClassVar, NoReturn
 import typer
 from typer.core import TyperCommand
 
+from grids.reading.errors import ErrorPage, InputError
 from sweep.engine.progress import report_waiting
+from sweep.errors import RunError
 from sweep.show.visible import tell
 
 FAILED = 1
@@ -17,10 +19,22 @@ NOTHING_FEASIBLE = 4
 INTERRUPTED = 130  # 128 + SIGINT, the convention of shells
 
 
-def end(message: str, code: int) -> NoReturn:
-    """Exit with a message on stderr."""
-    tell(f"paradl: {message}")
+def end(message: str, code: int, page: ErrorPage = "") -> NoReturn:
+    """Exit with a message on stderr, and the page of the documentation that says more."""
+    page = page or ("nothing-feasible" if code == NOTHING_FEASIBLE else "")
+    # A message that names a page itself knows a better one.
+    more = f" (docs/errors/{page}.md)" if page and "(docs/" not in message else ""
+    tell(f"paradl: {message}{more}")
     sys.exit(code)
+
+
+def find_page(error: BaseException | None) -> ErrorPage:
+    """Return the page of an error, or of the one that it was raised in place of."""
+    while error is not None:
+        if isinstance(error, InputError | RunError) and error.page:
+            return error.page
+        error = error.__context__
+    return ""
 
 
 class PatientCommand(TyperCommand):

@@ -23,10 +23,10 @@ from sweep.cli import (
     surrogates,
     sweep,
 )
-from sweep.cli.commands import BAD_INPUT, FAILED, end
+from sweep.cli.commands import BAD_INPUT, FAILED, NOTHING_FEASIBLE, end, find_page
 from sweep.cli.shared_options import Version
 from sweep.cli.usage import Commands
-from sweep.errors import RunError
+from sweep.errors import NothingFeasibleError, RunError
 
 app = typer.Typer(
     name="paradl",
@@ -65,9 +65,11 @@ def main() -> None:
             # If Python flushed at exit, a closed pipe would print a traceback.
             sys.stdout.flush()
     except InputError as error:
-        end(str(error), BAD_INPUT)
+        end(str(error), BAD_INPUT, find_page(error))
+    except NothingFeasibleError as error:
+        end(str(error), NOTHING_FEASIBLE)
     except RunError as error:
-        end(str(error), FAILED)
+        end(str(error), FAILED, find_page(error))
     except BrokenPipeError:  # such as `paradl limits STORE | head`
         # Python flushes again at exit; with stdout on /dev/null that cannot fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -8,10 +8,8 @@ from typing import Annotated
 
 import typer
 
-from sweep.cli.commands import NOTHING_FEASIBLE, end
 from sweep.cli.objectives import OBJECTIVES, parse_price
 from sweep.cli.subjects import Subject
-from sweep.errors import NothingFeasibleError
 
 PageOption = Annotated[
     Path | None,
@@ -42,21 +40,21 @@ def write_page_of(
     objective: str = "epoch-time",
     price: list[str] | None = None,
 ) -> None:
-    """Write the page of a question, if there is a path. Exits if nothing is feasible."""
+    """Write the page of a question, if there is a path.
+
+    NothingFeasibleError: no configuration is feasible.
+    """
     if path is None:
         return
     from sweep.report.contents import collect_report
     from sweep.report.page import write_page
 
-    try:
-        contents = collect_report(
-            subject.source,
-            subject.selection,
-            subject.max_global_batch,
-            OBJECTIVES[objective],
-            parse_price(price),
-        )
-    except NothingFeasibleError as error:
-        end(str(error), NOTHING_FEASIBLE)
+    contents = collect_report(
+        subject.source,
+        subject.selection,
+        subject.max_global_batch,
+        OBJECTIVES[objective],
+        parse_price(price),
+    )
     contents.notes.extend(subject.notes)
     write_page(contents, path, shlex.join(["paradl", *sys.argv[1:]]))

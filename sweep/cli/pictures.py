@@ -7,11 +7,10 @@ from typing import Annotated, Literal
 
 import typer
 
-from sweep.cli.commands import NOTHING_FEASIBLE, PatientCommand, end
+from sweep.cli.commands import PatientCommand
 from sweep.cli.measured import Measured, SystemOfRows, compare_runs
 from sweep.cli.shared_options import AllReduceOrNone, Calibration, Oracle
 from sweep.cli.spaces import SpaceCommand, SpaceOptions
-from sweep.errors import NothingFeasibleError
 
 app = typer.Typer(no_args_is_help=True, help="Pictures of cubes, design spaces and measured runs.")
 
@@ -125,8 +124,5 @@ def _draw(context: typer.Context, kind: str, **options: object) -> None:
 
     expect_picture(given.output)
     draw = partial(getattr(Plots(subject.source), kind), selection=subject.selection, **options)
-    try:
-        (row,) = subject.ask(lambda: [{"figure": draw(size=given.size, dark=given.dark)}], "table")
-    except NothingFeasibleError as error:
-        end(str(error), NOTHING_FEASIBLE)
+    (row,) = subject.ask(lambda: [{"figure": draw(size=given.size, dark=given.dark)}], "table")
     save_figure(row["figure"], given.output)

@@ -6,12 +6,10 @@ from typing import Annotated
 
 import typer
 
-from sweep.cli.commands import NOTHING_FEASIBLE, end
 from sweep.cli.objectives import ObjectiveOption, PriceOption
 from sweep.cli.pages import expect_page, write_page_of
 from sweep.cli.spaces import SpaceCommand
 from sweep.cli.subjects import Subject
-from sweep.errors import NothingFeasibleError
 
 app = typer.Typer()
 
@@ -45,10 +43,7 @@ def explore(
     from sweep.report.explorer import Explorer, serve
 
     explorer = Explorer(subject.source, subject.selection, subject.max_global_batch)
-    try:
-        _ = explorer.page  # its first answer, or why there is none
-    except NothingFeasibleError as error:
-        end(str(error), NOTHING_FEASIBLE)
+    _ = explorer.page  # its first answer, or why there is none
     url, run = serve(explorer, port)
     print(url, flush=True)
     if browser:

@@ -38,7 +38,7 @@ def status(
     verdict = verify_status(store, shown)
     show_verified(verdict, form)
     if verdict["damaged"]:
-        end(advise_on_damage(verdict), FAILED)
+        end(advise_on_damage(verdict), FAILED, "damaged-store")
 
 
 @app.command(cls=PatientCommand)

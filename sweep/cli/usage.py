@@ -77,7 +77,8 @@ class Commands(TyperGroup):
             raise
         except (InputError, RunError) as error:
             options = list_options(self.commands[ctx.invoked_subcommand])
-            raise type(error)(name_options(str(error), options)) from None
+            error.args = (name_options(str(error), options),)
+            raise
 
 
 def spell_out(arguments: list[str]) -> list[str]:

@@ -116,7 +116,8 @@ def _switch_root(group: zarr.Group, attributes: dict[str, Any]) -> None:
         paths = [path for path, _ in group.members(max_depth=None)]
     except NO_METADATA as error:
         raise RunError(
-            f"{group.store}: {error}; repair it with: paradl status STORE --verify"
+            f"{group.store}: {error}; repair it with: paradl status STORE --verify",
+            page="damaged-store",
         ) from error
     for path in ("", *(f"{path}/" for path in paths)):
         stored = sync(group.store.get(f"{path}{METADATA}", prototype))

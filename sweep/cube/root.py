@@ -82,6 +82,7 @@ def open_group(url: str, mode: Mode) -> zarr.Group | None:
             "this folder is not empty and not a cube; left untouched",
             where=url,
             advice="choose another path",
+            page="no-cube",
         ) from None
     except PermissionError as error:
         raise InputError(f"cannot be opened: {error.strerror}", where=url) from None
@@ -98,6 +99,7 @@ def open_group(url: str, mode: Mode) -> zarr.Group | None:
             "a Zarr group, but not written by paradl; left untouched",
             where=url,
             advice="choose another path",
+            page="no-cube",
         )
     _check_arrays(url, group)
     return group
@@ -113,8 +115,10 @@ def _refuse_file(url: str) -> None:
             "a YAML file, not a cube; left untouched",
             where=url,
             advice=f"make a cube from a spec with: paradl sweep {path.name} STORE",
+            page="no-cube",
         )
-    raise InputError("a file, not a cube; left untouched", where=url, advice="name a folder")
+    what = "a file, not a cube; left untouched"
+    raise InputError(what, where=url, advice="name a folder", page="no-cube")
 
 
 def is_unfinished(group: zarr.Group) -> bool:
@@ -139,6 +143,7 @@ def read_grid(url: str, group: zarr.Group) -> Grid:
             f"cube format {format_text(version)}; this paradl reads format {provenance.FORMAT}",
             where=url,
             advice=f"use paradl {name_writer(group)}, or sweep again into another store",
+            page="other-code",
         )
     definition = read_json(url, group, "paradl_spec")
     try:

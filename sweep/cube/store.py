@@ -77,7 +77,8 @@ class Cube:
         except UNREADABLE as error:
             raise RunError(
                 f"{self.url}: the marks of finished blocks cannot be read ({error}); "
-                f"list damaged files with: paradl status {self.url} --verify"
+                f"list damaged files with: paradl status {self.url} --verify",
+                page="damaged-store",
             ) from error
 
     def write(self, block: int, arrays: Arrays) -> None:
@@ -158,7 +159,8 @@ def open_cube(url: str, mode: Mode = "r") -> Cube:
     """Open the cube at `url`. InputError: there is none, or something else."""
     group = open_group(url, mode)
     if group is None:
-        raise InputError("no cube here", where=url, advice="make one with: paradl sweep SPEC STORE")
+        advice = "make one with: paradl sweep SPEC STORE"
+        raise InputError("no cube here", where=url, advice=advice, page="no-cube")
     return read_cube(url, group)
 
 

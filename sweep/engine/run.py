@@ -173,6 +173,7 @@ def _check_same(cube: Cube, grid: Grid) -> None:
             where=cube.url,
             advice=("give extend=True to add them, " if only_more else "")
             + "sweep into another store, or give overwrite=True",
+            page="another-sweep",
         )
 
 
@@ -201,6 +202,7 @@ def _expect_same_code(cube: Cube) -> None:
             f"the store was started by other code: {differs}",
             where=cube.url,
             advice="finish it with the same versions, or give overwrite=True",
+            page="other-code",
         )
 
 

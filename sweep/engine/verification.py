@@ -101,7 +101,8 @@ def tell_damage(url: str) -> Iterator[None]:
             raise
         raise RunError(
             f"{url}: {damage.variable} is damaged ({damage.file}: {damage.what}); "
-            f"list all damage with: paradl status {url} --verify"
+            f"list all damage with: paradl status {url} --verify",
+            page="damaged-store",
         ) from error
 
 
