@@ -15,7 +15,7 @@ from scipy.stats import t as student
 from benchmarks.effort import Effort
 from benchmarks.report import Report, Row, at_least
 from grids.entries.calibration import ASSUMED, CALIBRATED
-from grids.names import CATALOGUE
+from grids.entries.names import CATALOGUE
 from kernels.machine.software import Software
 from kernels.names.arrays import Floats
 from sweep.calibration.cross_validation import LARGEST, SERIES, leave_out, predict_fitted

@@ -10,11 +10,11 @@ from pathlib import Path
 from random import Random
 
 from benchmarks.mutations import mutate, mutate_part
+from grids.entries.names import CATALOGUE, Kind, list_names
 from grids.library import find
 from grids.models.architecture import Architecture
-from grids.models.netfile import read_net
-from grids.models.netlines import read_layers
-from grids.names import CATALOGUE, Kind, list_names
+from grids.models.files.netfile import read_net
+from grids.models.files.netlines import read_layers
 from grids.reading.errors import InputError
 from grids.reading.yamlfile import load
 from grids.spec import read_spec

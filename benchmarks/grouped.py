@@ -29,8 +29,8 @@ from benchmarks.priors import (
 )
 from benchmarks.priors import seconds as seconds_of_dense
 from benchmarks.report import Report, Row
+from grids.entries.names import CATALOGUE
 from grids.entries.parameters import PARAMETERS
-from grids.names import CATALOGUE
 from kernels.names.arrays import Floats
 
 RUNS = CATALOGUE / "measured" / "grouped.csv"

@@ -14,13 +14,13 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
+from grids.entries.names import CATALOGUE
 from grids.entries.precision import RECIPES
 from grids.entries.software import SOFTWARE, LayoutFacts
 from grids.entries.transformer_rates import make_rates
 from grids.library import find
 from grids.models.architecture import Architecture
 from grids.models.transformers import read_transformer
-from grids.names import CATALOGUE
 from kernels.layouts.memory import measure_memory
 from kernels.layouts.time import time_iteration
 from kernels.layouts.transformer import RECOMPUTE, Layouts, Training, Transformer

@@ -17,11 +17,11 @@ from scipy.optimize import least_squares
 
 from benchmarks.effort import Effort
 from benchmarks.report import Report, Row, at_least, at_most
+from grids.entries.names import CATALOGUE
 from grids.entries.software import SOFTWARE
 from grids.inputs.uncertainty import PRIOR_ERROR, ROOFLINE_SPREAD
 from grids.library import find
 from grids.models.layers import LayerTable
-from grids.names import CATALOGUE
 from kernels.names.arrays import Flags, Floats
 from kernels.names.stored import PERCENTILES
 

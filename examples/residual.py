@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 
 import sweep
 from grids.entries.calibration import CalibrationFile
+from grids.entries.names import CATALOGUE
 from grids.entries.strategies import parse_strategy
 from grids.library import find
-from grids.names import CATALOGUE
 from sweep.calibration.cross_validation import list_folds
 from sweep.calibration.observations import observe
 from sweep.measured.runs import PARTS, read_runs

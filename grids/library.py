@@ -19,13 +19,7 @@ from grids.convergence.entry import Convergence
 from grids.entries.calibration import CalibrationFile
 from grids.entries.datasets import Dataset
 from grids.entries.entry import Entry, read_settings
-from grids.entries.systems import System
-from grids.modelfile import read_architecture
-from grids.models.architecture import Architecture
-from grids.models.huggingface import read_config
-from grids.models.netfile import NetModel, read_net
-from grids.models.netlines import read_layers
-from grids.names import (
+from grids.entries.names import (
     CATALOGUE,
     SET_UP,
     Kind,
@@ -35,6 +29,12 @@ from grids.names import (
     list_names,
     split_reference,
 )
+from grids.entries.systems import System
+from grids.models.architecture import Architecture
+from grids.models.files.huggingface import read_config
+from grids.models.files.modelfile import read_architecture
+from grids.models.files.netfile import NetModel, read_net
+from grids.models.files.netlines import read_layers
 from grids.reading.errors import InputError, format_text, shorten, suggest_name
 from grids.reading.yamlfile import Source, explain_error, load
 

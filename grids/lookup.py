@@ -13,6 +13,7 @@ from typing import Literal, overload
 
 from grids.entries.calibration import CalibrationFile
 from grids.entries.datasets import Dataset
+from grids.entries.names import is_path, list_names
 from grids.entries.oracles import OracleName
 from grids.entries.precision import NARROW
 from grids.entries.strategies import Strategy, parse_strategy
@@ -20,7 +21,6 @@ from grids.entries.systems import System
 from grids.entries.transformer_rates import find_recipe, read_rates
 from grids.library import Model, find
 from grids.models.architecture import Architecture
-from grids.names import is_path, list_names
 from grids.outputs import list_sloped
 from grids.reading.errors import InputError, ShapeError, shorten
 from grids.reading.yamlfile import KeyPath, Where

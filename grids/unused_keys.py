@@ -14,7 +14,7 @@ from grids.entries.strategies import Strategy, parse_strategy
 from grids.entries.systems import System
 from grids.library import Model, find_catalogued
 from grids.models.architecture import Architecture
-from grids.models.netfile import NetModel
+from grids.models.files.netfile import NetModel
 from grids.models.profiles import USUAL_BATCH
 from grids.reading.errors import shorten
 from grids.spec import Spec

@@ -15,8 +15,8 @@ import pytest
 from jax import Array
 
 import sweep
+from grids.entries.names import list_names
 from grids.grid import Grid
-from grids.names import list_names
 from grids.reading.errors import InputError
 from grids.spec import Spec
 from kernels.compiled import compiled

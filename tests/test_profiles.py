@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import yaml
 
+from grids.entries.names import list_names
 from grids.grid import Grid
 from grids.library import find
 from grids.models.architecture import Architecture
-from grids.names import list_names
 from grids.spec import validate_spec
 from sweep.questions.predict import predict
 

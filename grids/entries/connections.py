@@ -1,4 +1,4 @@
-"""Paths between PEs, and the collectives that were measured on them.
+"""Paths between PEs, the collectives that were measured on them, and links without a switch.
 
 A ring of q PEs takes (q-1)(latency + m/q / bandwidth) for an all-gather or a reduce-scatter of m
 bytes, and twice that for an all-reduce (Thakur et al. 2005). Libraries do not run plain rings: for
@@ -8,16 +8,17 @@ list of lines, each a latency and a bandwidth, of which the fastest counts.
 """
 
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import BeforeValidator, Field, PlainSerializer
+from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
-from grids.entries.entry import Record
+from grids.entries.entry import Record, refuse_bool
 from grids.entries.quantity import BANDWIDTH, CAPACITY, LATENCY, SPEED, Scale
 from grids.reading.units import parse_quantity
 
 # More than the protocols of any library; each one multiplies the lines of the node.
 MOST_LINES = 8
+MOST_PES = 64  # per node
 
 
 def _serialise_with(scale: Scale) -> PlainSerializer:
@@ -66,3 +67,49 @@ class Collectives(Record):
     )
     reduce_scatter: Lines | None = Field(default=None, description="of sharded gradients")
     all_to_all: Lines | None = Field(default=None, description="of experts")
+
+
+Links = Annotated[int, BeforeValidator(refuse_bool), Field(ge=0, le=1024)]
+
+
+class Mesh(Record):
+    """Links between the PEs of a node: a row per PE with its links to each other one.
+
+    PEs without a common link communicate through their neighbours.
+    """
+
+    bandwidth: BytesPerSecond = Field(description="bandwidth of one link in one direction [B/s]")
+    links: Annotated[
+        tuple[tuple[Links, ...], ...],
+        Field(min_length=2, max_length=MOST_PES, description="links from PE to PE, 0 to itself"),
+    ]
+
+    @model_validator(mode="after")
+    def _check_links(self) -> Self:
+        """Check that links are symmetric and connect all PEs."""
+        count = len(self.links)
+        for pe, row in enumerate(self.links):
+            if len(row) != count:
+                raise ValueError(f"links.{pe}: expected {count} numbers, got {len(row)}")
+            if row[pe]:
+                raise ValueError(f"links.{pe}: expected no link of a PE to itself, got {row[pe]}")
+            for peer in range(pe):
+                if row[peer] != self.links[peer][pe]:
+                    raise ValueError(
+                        f"links.{pe}.{peer}: expected {self.links[peer][pe]}, as many as the other "
+                        f"way, got {row[peer]}"
+                    )
+        apart = {*range(count)} - self._reach()
+        if apart:
+            raise ValueError(f"links: expected a path from PE 0 to all, got none to {min(apart)}")
+        return self
+
+    def _reach(self) -> set[int]:
+        """Return the PEs that are connected with the first one."""
+        reached, edge = {0}, [0]
+        while edge:
+            row = self.links[edge.pop()]
+            new = {pe for pe, links in enumerate(row) if links} - reached
+            reached |= new
+            edge += new
+        return reached

@@ -17,11 +17,11 @@ from grids.entries.connections import (
     Collectives,
     Connection,
     FlopPerSecond,
+    Mesh,
     Number,
     Positive,
 )
 from grids.entries.entry import Count, Entry, Name, Record, Sources
-from grids.entries.mesh import Mesh
 from grids.entries.precision import PRECISIONS, AnyPrecision, PrecisionName
 from grids.entries.software import AnySoftware
 from grids.reading.errors import format_text, shorten

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grids.entries.mesh import Mesh
+from grids.entries.connections import Mesh
 from grids.entries.systems import System
 from grids.reading.errors import InputError
 from kernels.names.arrays import Floats

@@ -1,6 +1,6 @@
 """Architecture: a network for samples of any size.
 
-It has either `layers`, a list of steps (all are shown in grids/models/steps.py), or a `family` with
+It has either `layers`, a list of steps (grids/models/steps/step.py shows all), or a `family` with
 settings, which produces such steps:
     name: resnet50
     title: ResNet-50 v1.5
@@ -21,11 +21,11 @@ from pydantic import Field, model_validator
 from grids.entries.datasets import Dataset
 from grids.entries.entry import Count, Entry
 from grids.entries.precision import PrecisionName
-from grids.models.families import Family
+from grids.models.files.families import Family
 from grids.models.layers import LayerTable
 from grids.models.profiles import Profile, find_nearest_profile
-from grids.models.shapes import infer_layers
-from grids.models.steps import Steps
+from grids.models.steps.inference import infer_layers
+from grids.models.steps.step import Steps
 from grids.reading.errors import ShapeError
 from grids.reading.textfile import digest_text
 from kernels.names.arrays import Floats

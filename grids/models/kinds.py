@@ -2,8 +2,8 @@
 
 Everything the oracle knows about a kind is in its class here. Words of steps, names in the authors'
 .net files and flags of the layer table follow from `KINDS`. An element-wise kind is one row of
-`KINDS`; one that computes differently also has a class; settings are in grids/models/steps.py. A
-new fact is an attribute of `LayerKind` with the value of element-wise layers, overridden where it
+`KINDS`; one that computes differently also has a class; settings are in grids/models/steps/. A new
+fact is an attribute of `LayerKind` with the value of element-wise layers, overridden where it
 differs. grids/models/flow.py derives what is kept for the backward pass.
 """
 
@@ -204,8 +204,8 @@ class MatrixProduct(LayerKind):
 class Recurrent(LayerKind):
     """Matrix that multiplies its own output at the previous position.
 
-    grids/models/lstm.py counts its products. The gradients of its weights need the output; incoming
-    sums need not be kept.
+    grids/models/steps/lstm.py counts its products. The gradients of its weights need the output;
+    incoming sums need not be kept.
     """
 
     multiplies = True

@@ -12,11 +12,11 @@ from itertools import groupby
 
 from grids.entries.datasets import Dataset
 from grids.models.architecture import Architecture
+from grids.models.files.netfile import NetModel
 from grids.models.flow import SAMPLE
 from grids.models.kinds import KINDS, LayerKind
+from grids.models.layer_outputs import LayerOutputs
 from grids.models.layers import LayerTable
-from grids.models.netfile import NetModel
-from grids.models.outputs import LayerOutputs
 from grids.models.tensors import Role
 from grids.reading.errors import InputError, ShapeError
 from kernels.layouts.transformer import RECOMPUTE, Block, Tensor, Transformer, Weights

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from grids.axes import GENERATORS, Axis, expand_axis
+from grids.entries.names import split_labels
 from grids.entries.parameters import PARAMETERS
 from grids.entries.strategies import Strategy, parse_strategy
 from grids.entries.strategy_names import TABLE_III
 from grids.entries.strategy_settings import Size
 from grids.grid import Grid
 from grids.models.transformers import read_transformer
-from grids.names import split_labels
 from grids.outputs import MAIN_OUTPUTS
 from grids.reading.errors import InputError
 from grids.spec import validate_spec

@@ -92,7 +92,7 @@ def schema(
 
 
 def _describe_file(form: str) -> dict[str, Any]:
-    from grids.modelfile import describe_model_file
+    from grids.models.files.modelfile import describe_model_file
     from grids.spec import Spec
 
     return Spec.model_json_schema() if form == "spec" else describe_model_file()

@@ -17,7 +17,7 @@ def complete_entries(kind: Literal["model", "dataset", "system"]) -> Completer:
     """Complete the names of catalogue entries."""
 
     def complete(incomplete: str) -> list[str]:
-        from grids.names import list_names  # late: it imports pydantic
+        from grids.entries.names import list_names
 
         return _complete_last(incomplete, list_names(kind))
 

@@ -19,8 +19,8 @@ def check_names(given: Mapping[str, Any], *, several: bool) -> None:
     given: by option, of which these are looked at. several: whether commas separate names.
     """
     # Late: it imports pydantic, which `--help` does not need.
+    from grids.entries.names import check_name, split_labels
     from grids.entries.strategies import parse_strategy
-    from grids.names import check_name, split_labels
 
     def split(option: str) -> list[str]:
         text = given.get(option)

@@ -1,8 +1,8 @@
 """Networks as importers see them: a graph of operators becomes the steps of a model's file.
 
 An importer (torch_module.py, onnx_file.py) calls `TracedGraph` operator by operator: each call
-names a step of grids/models/steps.py, what it reads, and the sizes (C, then extents) of what it
-gives. What no step expresses becomes `free` with counts of its own. Then the file's own shape
+names a step (grids/models/steps/step.py), what it reads, and the sizes (C, then extents) of what
+it gives. What no step expresses becomes `free` with counts of its own. Then the file's own shape
 inference has to give the sizes and the parameters of the source; else the import is refused.
 """
 
@@ -15,10 +15,10 @@ from typing import Any
 
 import yaml
 
+from grids.entries.names import list_names
 from grids.library import find
 from grids.models.architecture import Architecture
 from grids.models.layers import LayerTable
-from grids.names import list_names
 from grids.reading.errors import InputError, shorten
 
 Sizes = tuple[int, ...]

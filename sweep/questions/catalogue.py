@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from grids.entries.datasets import Dataset
+from grids.entries.names import list_names
 from grids.entries.parameters import PARAMETERS
 from grids.entries.strategies import parse_strategy
 from grids.entries.strategy_names import LIMIT, MEANING
 from grids.entries.systems import System
 from grids.library import Model, find
 from grids.models.architecture import Architecture
-from grids.names import list_names
 from grids.reading.errors import InputError, ShapeError
 from kernels.names.parallelisms import NAMED, WRITTEN, explain_conflict
 

@@ -9,8 +9,8 @@ import pytest
 
 from benchmarks import priors
 from benchmarks.priors import PARAMETERS, Run
+from grids.entries.names import list_names
 from grids.entries.parameters import PARAMETERS as SHIPPED
-from grids.names import list_names
 
 BY_NETWORK = attrgetter("model")
 

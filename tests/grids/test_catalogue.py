@@ -8,10 +8,10 @@ from typing import get_args
 import pytest
 
 from grids.entries.datasets import Dataset
+from grids.entries.names import Kind, list_names
 from grids.entries.precision import PRECISIONS
 from grids.library import find
 from grids.models.layers import LayerTable
-from grids.names import Kind, list_names
 from grids.reading.errors import InputError, ShapeError
 
 ENTRIES = [(kind, name) for kind in get_args(Kind) for name in list_names(kind)]

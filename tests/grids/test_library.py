@@ -6,10 +6,10 @@ from typing import Any, get_args
 
 import pytest
 
+from grids.entries.names import CATALOGUE, Kind, list_names
 from grids.library import find
 from grids.models.architecture import Architecture
-from grids.models.netfile import NetModel
-from grids.names import CATALOGUE, Kind, list_names
+from grids.models.files.netfile import NetModel
 from grids.reading.errors import InputError
 
 AUTHORS = Path(__file__).parents[1] / "data" / "paradl"

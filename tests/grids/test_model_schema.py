@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from grids.modelfile import describe_model_file
+from grids.entries.names import CATALOGUE
 from grids.models.architecture import Architecture
+from grids.models.files.modelfile import describe_model_file
 from grids.models.kinds import KIND_OF_STEP
-from grids.names import CATALOGUE
 from grids.reading.plainyaml import read_nodes
 
 SCHEMA: dict[str, Any] = describe_model_file()

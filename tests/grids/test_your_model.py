@@ -6,10 +6,10 @@ from typing import Any, get_args
 
 import pytest
 
-from grids.modelfile import read_architecture
 from grids.models.architecture import Architecture
+from grids.models.files.modelfile import read_architecture
 from grids.models.layers import LayerTable
-from grids.models.steps import Step
+from grids.models.steps.step import Step
 from grids.reading.plainyaml import read_nodes
 
 PAGE = (Path(__file__).parents[2] / "docs" / "your-model.md").read_text()

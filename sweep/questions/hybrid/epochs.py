@@ -10,8 +10,8 @@ from grids.convergence.entry import Convergence
 from grids.convergence.fit import fit
 from grids.convergence.points import pick_series, read_points
 from grids.convergence.table import interpolate_epochs
+from grids.entries.names import list_names
 from grids.library import find
-from grids.names import list_names
 from grids.reading.errors import InputError, shorten
 from kernels.configuration.convergence import Law, count_epochs
 from kernels.names.arrays import Floats

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import numpy as np
 
+from grids.entries.names import list_names
 from grids.entries.parameters import PARAMETERS
 from grids.entries.precision import PRECISIONS, Optimizer
 from grids.entries.systems import System
 from grids.graphs.graph import Graph
 from grids.graphs.graphfile import find_graph, list_graphs
 from grids.models.layers import LayerTable
-from grids.names import list_names
 from grids.reading.errors import InputError, shorten
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from grids.convergence.catalogue import EPOCHS, explain_missing, find_convergence
 from grids.convergence.points import MEASURED_AS, read_points
+from grids.entries.names import list_names
 from grids.library import find
-from grids.names import list_names
 from grids.reading.errors import InputError
 from kernels.configuration.convergence import count_epochs
 

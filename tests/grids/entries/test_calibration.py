@@ -10,11 +10,11 @@ import pytest
 from calibrations import ERROR, define_calibration
 
 from grids.entries.calibration import CALIBRATED, LEAST, STAGED, CalibrationFile, list_priors
+from grids.entries.names import list_names
 from grids.entries.parameters import PARAMETERS
 from grids.entries.precision import PRECISIONS
 from grids.entries.software import SOFTWARE, SoftwareName
 from grids.library import find
-from grids.names import list_names
 from grids.reading.errors import InputError
 
 SIZE = len(CALIBRATED)

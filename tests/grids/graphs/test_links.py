@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from grids.entries.mesh import Mesh
+from grids.entries.connections import Mesh
 from grids.graphs.links import link_devices
 from grids.library import find
 from grids.reading.errors import InputError

@@ -6,8 +6,8 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from grids.models import steps
 from grids.models.architecture import Architecture
+from grids.models.steps import step
 from grids.reading.errors import InputError
 from grids.reading.yamlfile import explain_error
 
@@ -17,8 +17,8 @@ def architecture(*layers: object) -> Architecture:
 
 
 def test_the_example_of_the_docstring_is_one() -> None:
-    assert steps.__doc__
-    example = steps.__doc__.split("\n\n")[2]
+    assert step.__doc__
+    example = step.__doc__.split("\n\n")[2]
     layers = yaml.safe_load(example)["layers"]
     assert architecture(*layers).steps[3].word == "maxpool"
 

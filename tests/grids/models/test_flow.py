@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from grids.library import find
 from grids.models.architecture import Architecture
+from grids.models.files.netfile import read_net
 from grids.models.flow import count_crossing, find_depth
 from grids.models.layers import LayerTable
-from grids.models.netfile import read_net
 
 AUTHORS = Path(__file__).parents[2] / "data" / "paradl"
 

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grids.models.architecture import Architecture
+from grids.models.files.netfile import parse_net
 from grids.models.kinds import KINDS
 from grids.models.layers import LayerTable
-from grids.models.netfile import parse_net
 
 SHAPE, ITEMS = (4, 8, 8), 256
 CONV = {"conv": {"filters": 4, "kernel": 3, "padding": "same"}}  # keeps the shape

@@ -6,7 +6,7 @@ import pytest
 
 from grids.entries.datasets import Dataset
 from grids.library import find
-from grids.models.netfile import NetModel, parse_net, read_net
+from grids.models.files.netfile import NetModel, parse_net, read_net
 from grids.reading.errors import InputError, ShapeError
 
 AUTHORS = Path(__file__).parents[2] / "data" / "paradl"

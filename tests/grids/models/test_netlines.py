@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from grids.models.files.netfile import read_net
+from grids.models.files.netlines import read_layers
 from grids.models.layers import LayerTable
-from grids.models.netfile import read_net
-from grids.models.netlines import read_layers
 from grids.reading.errors import InputError
 
 AUTHORS = Path(__file__).parents[2] / "data" / "paradl"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from grids.names import CATALOGUE
+from grids.entries.names import CATALOGUE
 from sweep.calibration.observations import Observations, observe
 from sweep.measured.runs import read_runs
 

@@ -5,7 +5,7 @@ import pytest
 from measured_runs import DATASETS, predict_rows, set_parameters
 
 from grids.entries.calibration import list_priors
-from grids.names import CATALOGUE
+from grids.entries.names import CATALOGUE
 from grids.reading.errors import InputError
 from kernels.compiled import compiled
 from sweep.calibration.fit import log_times

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import sweep
-from grids.names import split_labels
+from grids.entries.names import split_labels
 from grids.reading.errors import InputError
 from sweep.cells.design_space import SpaceValues, make_grid, split_values
 from sweep.cells.memory_cube import compute_cells

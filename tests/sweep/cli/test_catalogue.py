@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from grids.entries.names import list_names
 from grids.library import find
-from grids.names import list_names
 
 
 @pytest.mark.parametrize("name", [*list_names("system"), "dgx-h100:precision=tf32"])

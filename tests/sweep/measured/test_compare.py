@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import sweep
-from grids.names import CATALOGUE
+from grids.entries.names import CATALOGUE
 from grids.reading.errors import InputError
 from sweep.measured.accuracy import rate_prediction
 from sweep.measured.predicted_runs import AS_MEASURED

@@ -1,7 +1,7 @@
 """Families: networks of one design in many sizes, `{name: resnet, stages: [3, 4, 6, 3]}`.
 
-A family is a file of settings, words and layers (grids/models/template.py), in the catalogue or of
-the user's own: `{name: ./my_family.yaml, width: 32}`.
+A family is a file of settings, words and layers (template.py), in the catalogue or of the user's
+own: `{name: ./my_family.yaml, width: 32}`.
 """
 
 import json
@@ -20,13 +20,13 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from grids.entries.entry import Record
-from grids.models.forms import fill_settings, is_required
-from grids.models.steps import Steps
-from grids.models.template import Template
+from grids.models.files.forms import fill_settings, is_required
+from grids.models.files.template import Template
+from grids.models.steps.step import Steps
 from grids.reading.errors import InputError
 from grids.reading.yamlfile import KeyLocation, KeyPath, explain_error, load
 
-FAMILIES = Path(__file__).parents[1] / "catalogue" / "families"
+FAMILIES = Path(__file__).parents[2] / "catalogue" / "families"
 _STEPS: TypeAdapter[Steps] = TypeAdapter(Steps)
 
 

@@ -1,6 +1,6 @@
 """Model files: plain architectures, or templates with settings and words.
 
-A file with `settings` or `words` is a template (grids/models/template.py). So is a user's family,
+A file with `settings` or `words` is a template (template.py). So is a user's family,
 `family: {name: ./my_family.yaml, ...}`, whose layers a model takes with its own settings.
 """
 
@@ -13,10 +13,10 @@ from typing import Any
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.json_schema import JsonSchemaValue
 
+from grids.entries.names import is_path
 from grids.models.architecture import Architecture
-from grids.models.forms import Form
-from grids.models.template import Template, Word
-from grids.names import is_path
+from grids.models.files.forms import Form
+from grids.models.files.template import Template, Word
 from grids.reading.errors import InputError
 from grids.reading.yamlfile import KeyLocation, KeyPath, Locate, Source, explain_error, load
 

@@ -1,6 +1,6 @@
 """Model files with settings and words, and the plain steps they expand to.
 
-    settings: {stages: required, width: 64}   # grids/models/forms.py
+    settings: {stages: required, width: 64}   # grids/models/files/forms.py
     words:                                    # the file's own steps
       convolve:
         settings: {filters: required, kernel: 3}
@@ -20,7 +20,7 @@
               else: []
             - convolve: $filters
 
-Any text below `layers` may contain expressions (grids/models/expressions.py). A word sees the
+Any text below `layers` may contain expressions (grids/models/files/expressions.py). A word sees the
 file's settings and its own; `set` lasts until the end of the file, or of its word. Without `index`
 a repetition stays one plain step, which names its layers itself.
 """
@@ -32,8 +32,8 @@ from typing import Any, NamedTuple
 from pydantic import Field
 
 from grids.entries.entry import Record
-from grids.models.expressions import fill_in
-from grids.models.forms import Form, fill_settings, go_below, refuse_unknown
+from grids.models.files.expressions import fill_in
+from grids.models.files.forms import Form, fill_settings, go_below, refuse_unknown
 from grids.reading.errors import InputError, shorten
 from grids.reading.plainyaml import DEEPEST
 from grids.reading.yamlfile import KeyPath, Where

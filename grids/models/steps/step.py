@@ -30,8 +30,8 @@ A step is a word, or a mapping of one word to its settings; a bare value sets th
       - fc: {outputs: 4096, bias: true, name: fc6}
       - fc: targets                 # one output per target of the data set
 
-Sequences have further words: grids/models/sequences.py, attention.py, latent_attention.py,
-gated_linear.py, lstm.py, vocabularies.py. Kernel, stride and padding are a number for all
+Sequences have further words: grids/models/steps/sequences.py, attention.py, latent_attention.py,
+lstm.py, vocabularies.py. Kernel, stride and padding are a number for all
 dimensions, or a list in the order [d,] h, w. Padding is per side; "same" pads by kernel - 1 in
 total, so the extent is divided by the stride and rounded up. Any step takes a `name`; by default it
 is its word and a number.
@@ -45,17 +45,23 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from grids.entries.entry import Count, Name, Record
-from grids.models.attention import Attention, MatMul
-from grids.models.freelayer import Free
-from grids.models.gated_linear import Gated
 from grids.models.kinds import KIND_OF_STEP, LayerKind
-from grids.models.latent_attention import LatentAttention
-from grids.models.lstm import Lstm
-from grids.models.sequences import ClassToken, FirstToken, LinearSettings, Positions, ToSequence
-from grids.models.settings import LayerSettings, StepSettings, count_outputs
+from grids.models.steps.attention import Attention, MatMul
+from grids.models.steps.freelayer import Free
+from grids.models.steps.latent_attention import LatentAttention
+from grids.models.steps.lstm import Lstm
+from grids.models.steps.sequences import (
+    ClassToken,
+    FirstToken,
+    Gated,
+    LinearSettings,
+    Positions,
+    ToSequence,
+)
+from grids.models.steps.settings import LayerSettings, StepSettings, count_outputs
+from grids.models.steps.vocabularies import EmbeddingSettings, Logits, SampledSoftmaxSettings
+from grids.models.steps.windows import AdaptivePool, Conv, Pool, TransposedConv
 from grids.models.tensors import Passage, Shape
-from grids.models.vocabularies import EmbeddingSettings, Logits, SampledSoftmaxSettings
-from grids.models.windows import AdaptivePool, Conv, Pool, TransposedConv
 from grids.reading.errors import shorten
 
 

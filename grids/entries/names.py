@@ -9,7 +9,7 @@ from typing import Literal
 
 from grids.reading.errors import InputError, shorten, suggest_name
 
-CATALOGUE = Path(__file__).parent / "catalogue"
+CATALOGUE = Path(__file__).parents[1] / "catalogue"
 
 Kind = Literal["model", "dataset", "system", "calibration", "convergence"]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from grids.names import check_name
+from grids.entries.names import check_name
 from grids.reading.errors import InputError
 
 

@@ -14,12 +14,12 @@ import math
 from typing import ClassVar, Literal
 
 from grids.entries.entry import Count, Name
-from grids.models.attention import keep_sizes
-from grids.models.settings import (
+from grids.models.steps.settings import (
     BuildingSettings,
     Site,
     count_outputs,
     expect_sequence,
+    keep_sizes,
     make_sequence,
 )
 from grids.models.tensors import Counts, LayerOutput, Passage, Role

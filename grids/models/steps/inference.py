@@ -14,8 +14,13 @@ from dataclasses import dataclass, field, replace
 from grids.models.flow import SAMPLE
 from grids.models.kinds import KINDS, LayerKind
 from grids.models.layers import MOST_LAYERS, Layer, LayerTable, pad_dimensions
-from grids.models.settings import BuildingSettings, LayerSettings, expect_sequence, make_sequence
-from grids.models.steps import (
+from grids.models.steps.settings import (
+    BuildingSettings,
+    LayerSettings,
+    expect_sequence,
+    make_sequence,
+)
+from grids.models.steps.step import (
     Concat,
     Experts,
     Flatten,

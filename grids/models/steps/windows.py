@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Tag
 
-from grids.models.settings import (
+from grids.models.steps.settings import (
     BY_FORM,
     WORD,
     LayerSettings,

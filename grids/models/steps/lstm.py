@@ -23,7 +23,7 @@ from typing import Annotated, ClassVar
 from pydantic import BeforeValidator, Field
 
 from grids.entries.entry import Count, refuse_bool
-from grids.models.settings import BuildingSettings, Site, expect_sequence, make_sequence
+from grids.models.steps.settings import BuildingSettings, Site, expect_sequence, make_sequence
 from grids.models.tensors import Counts, LayerOutput, Passage
 
 GATES = 4

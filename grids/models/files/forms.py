@@ -9,7 +9,7 @@ mapping with a required key is the form of each item of a list.
 from collections.abc import Mapping
 from typing import Any
 
-from grids.models.expressions import fill_in
+from grids.models.files.expressions import fill_in
 from grids.reading.errors import InputError, shorten, suggest_name
 from grids.reading.yamlfile import Where
 

@@ -8,9 +8,9 @@ import pytest
 import yaml
 
 from grids.library import find
-from grids.modelfile import read_architecture
 from grids.models.architecture import Architecture
-from grids.models.template import __doc__ as page
+from grids.models.files.modelfile import read_architecture
+from grids.models.files.template import __doc__ as page
 from grids.reading.errors import InputError
 
 

@@ -5,6 +5,7 @@
       - class_token                 # a learned position in front
       - positions                   # adds a learned vector to each position
       - linear: 768                 # a matrix for the features of each position
+      - gated: {hidden: 14336, bias: false}  # two, one times the other's activation, and one back
       - layernorm                   # and the other element-wise words
       - first_token                 # the first position alone, for classifiers; a view
 
@@ -13,16 +14,18 @@ of a word. Steps that read several positions: attention.py, lstm.py; look-up of 
 vocabularies.py.
 """
 
+from dataclasses import replace
 from typing import ClassVar, Literal
 
 from grids.entries.entry import Count
-from grids.models.settings import (
+from grids.models.steps.settings import (
     BuildingSettings,
     LayerSettings,
     Site,
     count_outputs,
     expect_sequence,
     make_sequence,
+    project,
 )
 from grids.models.tensors import NO_ROLE, Counts, LayerOutput, Passage, Role, Shape
 from grids.reading.errors import ShapeError
@@ -86,3 +89,26 @@ class FirstToken(BuildingSettings):
     def build(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
         _, features = expect_sequence(name, x.tensor)
         return LayerOutput(make_sequence(1, features), x.maker)
+
+
+class Gated(BuildingSettings):
+    """down(act(gate(x)) up(x)), with `hidden` features between: two matrices side by side.
+
+    Shazeer 2020 (GLU variants improve transformer, arXiv 2002.05202). Activation and product are
+    one kernel, as in Megatron and most stacks, so only its inputs are kept.
+    """
+
+    bare: ClassVar[str] = "hidden"
+
+    hidden: Count
+    bias: bool = True
+
+    def build(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
+        _, features = expect_sequence(name, x.tensor)
+        columns = Role("columns", "ffn", self.hidden, "mlp")
+        gate = project(site, f"{name}.gate", x, self.hidden, columns, bias=self.bias)
+        up = project(site, f"{name}.up", x, self.hidden, columns, bias=self.bias)
+        passage = Passage(up.tensor, up.tensor, inputs=2)
+        product = site.add(f"{name}.product", "gated_product", passage, gate, up)
+        rows = replace(columns, divided="rows")
+        return project(site, f"{name}.down", product, features, rows, bias=self.bias)

@@ -20,9 +20,20 @@ from typing import ClassVar, Literal, Self
 from pydantic import model_validator
 
 from grids.entries.entry import Count, Name
-from grids.models.settings import BuildingSettings, Site, expect_sequence, make_sequence
-from grids.models.tensors import NO_ROLE, Counts, LayerOutput, Passage, Role, Shape
-from grids.reading.errors import InputError, ShapeError
+from grids.models.steps.settings import (
+    BuildingSettings,
+    Site,
+    collect,
+    compare,
+    expect_sequence,
+    expect_window,
+    keep_sizes,
+    make_sequence,
+    project,
+    split_heads,
+    weigh,
+)
+from grids.models.tensors import Counts, LayerOutput, Passage, Role
 
 
 class MatMul(BuildingSettings):
@@ -99,7 +110,7 @@ class Attention(BuildingSettings):
             return self._build_additive(name, x, memory, width, site)
         assert self.heads is not None
         expect_window(name, memory.tensor, self.window)
-        depth = self.head_features or _split_heads(f"{name}.query", width, self.heads)
+        depth = self.head_features or split_heads(f"{name}.query", width, self.heads)
         width, shared = depth * self.heads, depth * (self.kv_heads or self.heads)
         # Columns, then rows: tensor parallelism exchanges once per attention (Megatron-LM).
         role = Role("columns", "heads", self.heads)
@@ -158,78 +169,3 @@ class Attention(BuildingSettings):
         scores = site.add(f"{name}.scores", "matmul", passage, hidden)
         weights = site.add(f"{name}.softmax", "softmax", keep_sizes(scores), scores)
         return collect(site, f"{name}.context", weights, memory, heads=1)
-
-
-def project(
-    site: Site, name: str, x: LayerOutput, features: int, role: Role = NO_ROLE, *, bias: bool
-) -> LayerOutput:
-    """Add a matrix for the features of each position."""
-    y = make_sequence(x.tensor.extents[0], features)
-    return site.add(name, "linear", Passage(x.tensor, y, bias=bias, role=role), x)
-
-
-def weigh(site: Site, name: str, scores: LayerOutput) -> LayerOutput:
-    """Add the softmax of scores; with queries, keys and values it is Megatron's core attention."""
-    passage = replace(keep_sizes(scores), role=Role(module="core_attn"))
-    return site.add(f"{name}.softmax", "softmax", passage, scores)
-
-
-def keep_sizes(x: LayerOutput) -> Passage:
-    """Return the passage through a layer whose output has its input's sizes."""
-    return Passage(x.tensor, x.tensor)
-
-
-def compare(site: Site, name: str, x: LayerOutput, other: LayerOutput, heads: int) -> LayerOutput:
-    """Add T x S scores per head: features of each position with those of each of `other`.
-
-    If `other` has fewer heads, each serves several.
-    """
-    queries, features = expect_sequence(name, x.tensor)
-    keys, others = expect_sequence(name, other.tensor)
-    if features % others or heads % (features // others):
-        raise ShapeError(f"{name}: {x.tensor} do not match {other.tensor}: features differ")
-    depth = _split_heads(name, features, heads)
-    counts = Counts(
-        flops=2 * queries * keys * features, width=(depth, keys), besides=other.tensor.items
-    )
-    passage = Passage(x.tensor, make_sequence(queries, heads * keys), counts=counts)
-    return site.add(name, "matmul", passage, x, other)
-
-
-def collect(
-    site: Site, name: str, x: LayerOutput, other: LayerOutput, heads: int, depth: int | None = None
-) -> LayerOutput:
-    """Add T x d sums per head: features of the positions of `other`, weighted by T x S.
-
-    depth: features per head, if several heads share those of `other`.
-    """
-    queries, scores = expect_sequence(name, x.tensor)
-    keys, features = expect_sequence(name, other.tensor)
-    if scores != heads * keys:
-        raise ShapeError(f"{name}: {x.tensor} do not match {other.tensor} in {heads} heads")
-    depth = depth or _split_heads(name, features, heads)
-    counts = Counts(
-        flops=2 * queries * keys * heads * depth, width=(keys, depth), besides=other.tensor.items
-    )
-    passage = Passage(x.tensor, make_sequence(queries, heads * depth), counts=counts)
-    return site.add(name, "matmul", passage, x, other)
-
-
-def expect_window(name: str, memory: Shape, window: int | None) -> None:
-    """Raise ShapeError for a sequence that is longer than the window."""
-    if window is not None and memory.extents[0] > window:
-        raise ShapeError(
-            f"{name}: reads a sliding window of {window:,} positions, which is not modelled for "
-            f"longer sequences, got {memory.extents[0]:,}"
-        )
-
-
-def _split_heads(name: str, features: int, heads: int) -> int:
-    """Return features per head; InputError if heads do not divide them."""
-    if features % heads:
-        raise InputError(
-            f"heads: expected a divisor of {features} features, got {heads}",
-            where=f"layer {name.rpartition('.')[0] or name}",
-            advice="let heads divide the features",
-        )
-    return features // heads

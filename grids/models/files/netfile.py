@@ -23,9 +23,7 @@ from pydantic import ValidationError
 from grids.entries.datasets import Dataset
 from grids.entries.entry import MOST_NAME, Name, Record
 from grids.entries.precision import PrecisionName
-from grids.models.kinds import Sizes
-from grids.models.layers import MOST_LAYERS, Layer, LayerTable, pad_dimensions
-from grids.models.netlines import (
+from grids.models.files.netlines import (
     HEADERS,
     LayerLine,
     list_lines,
@@ -33,6 +31,8 @@ from grids.models.netlines import (
     read_line,
     split_fields,
 )
+from grids.models.kinds import Sizes
+from grids.models.layers import MOST_LAYERS, Layer, LayerTable, pad_dimensions
 from grids.models.profiles import Profile
 from grids.models.tensors import format_sizes
 from grids.reading.errors import InputError, ShapeError, format_text, shorten

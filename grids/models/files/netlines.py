@@ -1,6 +1,6 @@
 """Lines of the ParaDL authors' files: networks (.net) and the layers to split (.lc).
 
-    NAME|x|w|y|seconds          a layer of a network (grids/models/netfile.py)
+    NAME|x|w|y|seconds          a layer of a network (grids/models/files/netfile.py)
     NAME|1, INDEX NAME |1       a layer that a strategy splits; 0: every PE runs it whole
 
 Lines of a .lc file are in the order of the network's layers. '#' starts a comment.

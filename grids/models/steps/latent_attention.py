@@ -13,15 +13,18 @@ from dataclasses import replace
 from typing import ClassVar
 
 from grids.entries.entry import Count
-from grids.models.attention import (
+from grids.models.steps.settings import (
+    BuildingSettings,
+    Site,
     collect,
     compare,
+    expect_sequence,
     expect_window,
     keep_sizes,
+    make_sequence,
     project,
     weigh,
 )
-from grids.models.settings import BuildingSettings, Site, expect_sequence, make_sequence
 from grids.models.tensors import LayerOutput, Passage, Role
 
 # Recomputed from latent features when Megatron recomputes this module.

@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field, Tag
 
 from grids.entries.entry import Count, refuse_bool
-from grids.models.settings import BY_FORM, LIST, LayerSettings, Number, Targets, count_outputs
+from grids.models.steps.settings import BY_FORM, LIST, LayerSettings, Number, Targets, count_outputs
 from grids.models.tensors import Counts, Passage, Shape
 from grids.reading.errors import InputError
 

@@ -1,0 +1,1 @@
+"""Files of networks: templates and families, ParaDL's own, those of Hugging Face."""
