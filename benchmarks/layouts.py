@@ -4,7 +4,7 @@ Times: eleven numbers, shared by all devices and stacks, are fitted to GPUs' row
 each stack, device or size of network, whose rows that fit then predicts.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
@@ -23,9 +23,10 @@ from benchmarks.layout_runs import (
 )
 from benchmarks.layout_search import measure_search
 from benchmarks.report import Report, Row
+from grids.entries.calibration import LayoutTime
 from grids.entries.transformer_rates import FITTED, find_family, find_spread, is_systolic
 from kernels.names.stored import PERCENTILES
-from sweep.calibration.layouts import find_factor
+from sweep.calibration.layouts import fit_times
 
 
 class Prior(NamedTuple):
@@ -152,8 +153,7 @@ def predict_unseen(
 
 def find_inside(runs: Sequence[Run], logs: Logs) -> NDArray[np.bool_]:
     """Whether each run's 80 % interval holds its time."""
-    spreads = [find_spread(run.device, run.precision, has_experts(run)) for run in runs]
-    return np.abs(logs) <= PERCENTILES[90] * np.array(spreads)
+    return np.abs(logs) <= PERCENTILES[90] * find_spreads(runs)
 
 
 def choose_rows(runs: Sequence[Run]) -> list[Run]:
@@ -177,7 +177,14 @@ def measure_accuracy(logs: Logs) -> float:
 def measure(effort: Effort) -> Report:
     """Times as shipped and left out; memory by stack; the search's rate."""
     timed = select_timed()
-    rows = [*_compare_shipped(timed), *_list_unseen(timed), *_list_calibrated(timed)]
+    finds = {"stack": find_stack, "device": find_device, "size": find_size}
+    unseen = {
+        what: predict_unseen(timed, find, leave_out(timed, find)) for what, find in finds.items()
+    }
+    rows = [*_compare_shipped(timed)]
+    for what, logs in unseen.items():
+        rows += _list_unseen(timed, logs, what, [*map(finds[what], timed)])
+    rows += list_calibrated(timed, unseen["stack"])
     rows += _compare_memory()
     rows += measure_search(effort)
     note = "Spreads are standard deviations of ln(predicted / measured)."
@@ -194,45 +201,65 @@ def _compare_shipped(timed: Sequence[Run]) -> list[Row]:
     ]
 
 
-def _list_unseen(timed: Sequence[Run]) -> list[Row]:
-    """Times by fits without a stack, a device, or the networks of a size."""
+def _list_unseen(timed: Sequence[Run], logs: Logs, what: str, of: Sequence[str]) -> list[Row]:
+    """Times by fits without a stack, a device, or the networks of a size, whose names are `of`."""
     rows = []
     experts = np.array([*map(has_experts, timed)])
     tpus = np.array([is_systolic(run.device) for run in timed])
-    for what, find in (("stack", find_stack), ("device", find_device), ("size", find_size)):
-        logs = predict_unseen(timed, find, leave_out(timed, find))
-        names = np.array([*map(find, timed)])
-        some = {f"{what} {name} left out": (names == name) & ~experts for name in sorted({*names})}
-        some[f"a {what} left out"] = ~experts & ~tpus
-        some[f"a {what} left out, mixtures of experts"] = experts
-        some[f"a {what} left out, TPUs"] = tpus
-        for name, mask in some.items():
-            if mask.any():
-                rows.append(_sum_up(name, np.array(timed, object)[mask], logs[mask]))
+    names = np.array(of)
+    some = {f"{what} {name} left out": (names == name) & ~experts for name in sorted({*names})}
+    some[f"a {what} left out"] = ~experts & ~tpus
+    some[f"a {what} left out, mixtures of experts"] = experts
+    some[f"a {what} left out, TPUs"] = tpus
+    for name, mask in some.items():
+        if mask.any():
+            rows.append(_sum_up(name, np.array(timed, object)[mask], logs[mask]))
     return rows
 
 
-def _list_calibrated(timed: Sequence[Run]) -> list[Row]:
-    """Times of dense networks with and without a calibration by the stack's other sizes.
+def list_calibrated(timed: Sequence[Run], logs: Logs) -> list[Row]:
+    """Times with and without a calibration by other sizes of the stack, which no fit has seen.
 
-    At most four runs calibrate, evenly chosen; each size of each stack on a device counts alike.
+    At most so many runs calibrate, evenly chosen; each size of each stack on a device counts alike.
+    The software is not stated.
     """
-    dense = [run for run in timed if not has_experts(run)]
-    before, after = [], []
-    for _, group in groupby(sorted(dense, key=_find_series), _find_series):
-        runs = [*group]
-        logs, sizes = compare_times(runs, FITTED), np.array([*map(find_size, runs)])
-        for size in sorted({*sizes.tolist()} if len({*sizes.tolist()}) > 1 else ()):
-            others = np.flatnonzero(sizes != size)
-            few = others[np.linspace(0, others.size - 1, min(others.size, 4)).astype(int)]
-            left = logs[sizes == size]
-            before.append(measure_accuracy(left))
-            after.append(measure_accuracy(left + np.log(find_factor(-logs[few]))))
-    note = f"{len(after)} sizes of networks, each left out of its stack's runs on a device"
-    return [
-        Row("times, uncalibrated", float(np.mean(before)), "", note=note),
-        Row("times, calibrated by four runs", float(np.mean(after)), "", note=note),
-    ]
+    return [_calibrate(np.array(timed, object), logs, most) for most in (0, 1, 2, 4, 8)]
+
+
+def _calibrate(timed: NDArray[np.object_], logs: Logs, most: int) -> Row:
+    """Times of networks by a calibration of so many runs."""
+    series, sizes = (np.array([str(of(run)) for run in timed]) for of in (_find_series, find_size))
+    accuracies, held, widths = [], [], []
+    for of, size in sorted({*zip(series, sizes, strict=True)}):
+        others = np.flatnonzero((series == of) & (sizes != size))
+        left = np.flatnonzero((series == of) & (sizes == size))
+        if not others.size:
+            continue
+        few = others[np.linspace(0, others.size - 1, min(others.size, most)).astype(int)]
+        times = fit_times(-logs[few], find_spreads(timed[few]))
+        off = logs[left] + np.log(times.factor if times else 1.0)
+        spreads = find_spreads(timed[left], times, is_known=False)
+        accuracies.append(measure_accuracy(off))
+        held.append(np.abs(off) <= PERCENTILES[90] * spreads)
+        widths += [*spreads]
+    note = (
+        f"{len(held)} sizes of networks, each left out of its stack's runs on a device; 80 % "
+        f"intervals hold {np.mean(np.concatenate(held)):.0%} of {len(widths)} runs, "
+        f"{np.mean([*map(np.mean, held)]):.0%} of sizes alike; mean spread {np.mean(widths):.3f}"
+    )
+    return Row(f"times, calibrated by {most} runs", float(np.mean(accuracies)), "", note=note)
+
+
+def find_spreads(
+    runs: Iterable[Run], calibrated: LayoutTime | None = None, is_known: bool = True
+) -> Logs:
+    """The spread of ln(predicted / measured) of each run."""
+    return np.array(
+        [
+            find_spread(run.device, run.precision, has_experts(run), is_known, calibrated)
+            for run in runs
+        ]
+    )
 
 
 def _sum_up(what: str, runs: Sequence[Run], logs: Logs) -> Row:

@@ -120,10 +120,14 @@ ASSUMED = ModelError(serial=0.04, group=0.12, reduce=0.12, exchange=0.2, unseen=
 
 
 class LayoutTime(Record):
-    """Times of transformers' layouts, as a factor on those by rates that hold for any machine."""
+    """Times of transformers' layouts, as a factor on those by rates that hold for any machine.
+
+    scatter: of the runs beside that factor, over the spread that was expected.
+    """
 
     factor: Above0
     runs: Count
+    scatter: Above0 = 1.0
 
 
 class FittedSeries(Record):
@@ -185,7 +189,7 @@ class CalibrationFile(Entry):
     layouts: LayoutTime | None = Field(
         default=None,
         description="Layouts of transformers: measured times over those by rates of any machine, "
-        "and the number of runs that say so.",
+        "the number of runs that say so, and how far these scatter, over what was expected.",
     )
     series: tuple[FittedSeries, ...] = Field(
         default=(),

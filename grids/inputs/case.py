@@ -170,8 +170,7 @@ def lay_out(
     assert workload.origin
     samples, values = workload.origin[1], _look_up(strategy, axes, settings)
     net, system = workload.transformer, workload.system
-    slowdown = workload.layout_time.factor if workload.layout_time else 1.0
-    return LayoutSpace(net, samples, system, strategy, values, settings, slowdown)
+    return LayoutSpace(net, samples, system, strategy, values, settings, workload.layout_time)
 
 
 def build_groups(

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grids.convergence.entry import Convergence
+from grids.entries.calibration import LayoutTime
 from grids.entries.datasets import Dataset
 from grids.entries.layout_parameters import KNOWN, NODE
 from grids.entries.parameters import DEFAULTS
@@ -52,7 +53,7 @@ class LayoutSpace:
     strategy: Strategy
     values: Values
     settings: Settings
-    slowdown: float = 1.0
+    calibrated: LayoutTime | None = None
 
     @property
     def length(self) -> int:
@@ -183,7 +184,7 @@ class LayoutSpace:
     def read_rates(self, given: Mapping[str, float]) -> Rates:
         """Return the calibrated rates of a PE, with `given` in place of the system's parameters."""
         rates = read_machine(self.system, find_recipe(self.system), given)
-        return replace(rates, slowdown=self.slowdown)
+        return replace(rates, slowdown=self.calibrated.factor if self.calibrated else 1.0)
 
     def flag(
         self, answers: LayoutAnswers, layouts: Layouts, cell: Numbers, exists: NDArray[np.bool_]
@@ -256,7 +257,8 @@ def _make_case(
     with use_numpy():
         reached = training.count_epochs(run.global_batch) if training else None
         apart = training.spread_epochs(run.global_batch) if training else None
-    error = find_system_spread(space.system, find_recipe(space.system), bool(space.net.experts))
+    recipe, has_experts = find_recipe(space.system), bool(space.net.experts)
+    error = find_system_spread(space.system, recipe, has_experts, space.calibrated)
     spread = np.full((1,) * rank, error) if space.settings.draws else None
     group = layouts.tensor * layouts.context * layouts.pipeline
     compute, communication = add_seconds(seconds)

@@ -1,18 +1,26 @@
 """Calibrate layouts of transformers: one factor on all times of a stack on a machine.
 
 The rates of layouts hold for any machine and stack. Runs of one stack on one machine share an error
-of its own, which their mean shows; no run gets a number for itself.
+of its own, which their mean shows; no run gets a number for itself. Intervals are as wide as the
+runs scatter beside that factor.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from grids.entries.calibration import CalibrationFile, LayoutTime
 from grids.entries.strategies import parse_strategy
 from grids.entries.systems import System
-from grids.entries.transformer_rates import SPREAD, find_recipe, find_system_spread
+from grids.entries.transformer_rates import (
+    SPREAD,
+    STACK_SPREAD,
+    find_recipe,
+    find_spread,
+    find_system_spread,
+)
 from grids.reading.errors import InputError
 from kernels.names.arrays import Floats
 from kernels.names.stored import PERCENTILES
@@ -21,24 +29,39 @@ from sweep.cells.configuration import ONLY
 from sweep.measured.predicted_runs import Conditions, predict_runs
 from sweep.measured.runs import MeasuredRun
 
-# Spread of ln(measured / predicted) between stacks on a machine: 0.09 between 23 of dense networks
-# in the catalogue's runs of layouts, 0.12 within one. What a calibration gains on networks that it
-# has not seen: `python -m benchmarks layouts`.
-STACKS = 0.08
+# Runs that the expected spread counts as, beside those of a calibration.
+EXPECTED = 2
 
 
 def find_factor(off: Floats) -> float:
     """Most probable factor on predicted times; off [run]: ln of measured over predicted."""
-    return float(np.exp(off.sum() / (SPREAD**2 / STACKS**2 + off.size)))
+    return float(np.exp(off.sum() / (SPREAD**2 / STACK_SPREAD**2 + off.size)))
+
+
+def fit_times(off: Floats, spread: Floats) -> LayoutTime | None:
+    """Fit the factor of runs, and how far they scatter beside it; None without a run.
+
+    spread [run]: of `off` by software that is known. What it gains on networks that it has not
+    seen: `python -m benchmarks layouts`.
+    """
+    if not off.size:
+        return None
+    factor = find_factor(off)
+    squares = ((off - np.log(factor)) / spread) ** 2
+    scatter = np.sqrt((EXPECTED + squares.sum()) / (EXPECTED + off.size))
+    return LayoutTime(factor=factor, runs=off.size, scatter=float(scatter))
 
 
 @dataclass(frozen=True)
 class LayoutRuns:
-    """Runs of layouts on one system. off [run]: ln of measured over predicted. spread [run]."""
+    """Runs of layouts on one system.
+
+    off [run]: ln of measured over predicted. mixed [run]: whether the network has experts.
+    """
 
     system: System
     off: Floats
-    spread: Floats
+    mixed: NDArray[np.bool_]
 
     def calibrate(self) -> CalibrationFile:
         """A calibration of layouts alone."""
@@ -49,32 +72,41 @@ class LayoutRuns:
             oracle="machine",
             precision=system.precision,
             software=system.software,
-            layouts=LayoutTime(factor=1.0, runs=self.off.size),
+            layouts=self._fit(np.full(self.off.size, fill_value=True)),
         )
         return self.add_to(file)
 
     def add_to(self, file: CalibrationFile) -> CalibrationFile:
         """A calibration with these layouts, and how accurate their predictions are."""
         size = self.off.size
-        factor = find_factor(self.off)
-        others = ~np.eye(size, dtype=bool)
+        fitted = self._fit(np.full(size, fill_value=True))
         accuracy = {
-            "layouts, uncalibrated": self._rate(np.ones(size)),
-            "layouts, fit": self._rate(np.full(size, factor)),
-            "layouts, run": self._rate(np.array([find_factor(self.off[row]) for row in others])),
+            "layouts, uncalibrated": self._rate([None] * size),
+            "layouts, fit": self._rate([fitted] * size),
+            "layouts, run": self._rate([self._fit(row) for row in ~np.eye(size, dtype=bool)]),
         }
-        layouts = LayoutTime(factor=factor, runs=size)
         return file.model_copy(
-            update={"layouts": layouts, "accuracy": {**file.accuracy, **accuracy}}
+            update={"layouts": fitted, "accuracy": {**file.accuracy, **accuracy}}
         )
 
-    def _rate(self, factors: Floats) -> dict[str, float]:
-        """Mean accuracy and share within 80 % intervals of predictions times factors [run]."""
-        off = self.off - np.log(factors)
+    def _fit(self, rows: NDArray[np.bool_]) -> LayoutTime | None:
+        """Fit some of the runs."""
+        device, recipe = self.system.pe.device, find_recipe(self.system)
+        spread = [find_spread(device, recipe, mixed) for mixed in self.mixed[rows].tolist()]
+        return fit_times(self.off[rows], np.array(spread))
+
+    def _rate(self, fits: Sequence[LayoutTime | None]) -> dict[str, float]:
+        """Mean accuracy and share within 80 % intervals of predictions by a fit for each run."""
+        factors = [times.factor if times else 1.0 for times in fits]
+        off, recipe = self.off - np.log(factors), find_recipe(self.system)
+        spreads = [
+            find_system_spread(self.system, recipe, mixed, times)
+            for mixed, times in zip(self.mixed.tolist(), fits, strict=True)
+        ]
         return {
             "rows": float(off.size),
             "total": float(np.maximum(0.0, 1 - np.abs(np.expm1(-off))).mean()),
-            "total_in_interval": float(np.mean(np.abs(off) <= PERCENTILES[90] * self.spread)),
+            "total_in_interval": float(np.mean(np.abs(off) <= PERCENTILES[90] * np.array(spreads))),
         }
 
 
@@ -88,15 +120,13 @@ def observe_layouts(runs: Sequence[MeasuredRun], system: str) -> LayoutRuns:
     predicted = predict_runs(runs, Conditions(system, "none", {"oracle": "machine"}))
     first = predicted[0].grid.systems[0]
     expect_one_system(runs, [run.grid.systems[0].name for run in predicted])
-    off, spreads = [], []
+    off, mixed = [], []
     for run in predicted:
         if run.predicted.total is None:
             limits = ", ".join(run.answer["limit"])
             raise InputError(f"impossible run: {limits}", where=run.row.where)
         workload = run.grid.workload(*ONLY[:3])
         assert workload is not None  # there is a prediction
-        spreads.append(
-            find_system_spread(first, find_recipe(first), bool(workload.transformer.experts))
-        )
+        mixed.append(bool(workload.transformer.experts))
         off.append(np.log(run.row.measured.total or np.nan) - np.log(run.predicted.total))
-    return LayoutRuns(first, np.array(off), np.array(spreads))
+    return LayoutRuns(first, np.array(off), np.array(mixed))

@@ -8,10 +8,10 @@ from typing import Literal
 
 import numpy as np
 
+from grids.entries.calibration import LayoutTime
 from grids.entries.datasets import LENGTH
 from grids.entries.precision import NARROW, RECIPES
 from grids.entries.systems import System
-from grids.entries.transformer_rates import describe_times
 from grids.inputs.layout_machine import find_reserved
 from grids.library import Model, find
 from grids.lookup import join_keys, look_up_calibrations
@@ -106,8 +106,10 @@ def fit(
         space = LayoutProduct.from_list(parse_layout(layout, pe))
         _expect_divisible(net, space.layouts, training)
     target = _read_target(by, tokens, price)
-    factor = _read_factor(calibration, machine, by)
-    times = LayoutTimes(net, training, machine, precision, target, factor) if by == "time" else None
+    measured = _find_calibrated(calibration, machine, by)
+    times = None
+    if by == "time":
+        times = LayoutTimes(net, training, machine, precision, target, measured)
     answer = Candidates(net, space, training, machine, times, most)
     found: FitAnswer = {
         "model": network.name,
@@ -122,7 +124,7 @@ def fit(
         "context_by": context,
         "parameters": net.parameters,
         "capacity": machine.pe.memory_capacity,
-        "times": describe_times(machine, precision, bool(net.experts)) if times else None,
+        "times": times.describe_basis() if times else None,
         **answer.describe(),  # type: ignore[typeddict-item]
         "parts": explain_memory(net, space.layouts, training) if layout else [],
         "changes": answer.list_changes() if layout else [],
@@ -140,26 +142,26 @@ def _read_network(network: Model) -> Transformer:
     return read_transformer(network, find("dataset", samples, Path()) if samples else None)
 
 
-def _read_factor(calibration: str | None, machine: System, by: str) -> float:
-    """Measured over predicted times by a calibration, as specs name it; 1 without a run of layouts.
+def _find_calibrated(calibration: str | None, machine: System, by: str) -> LayoutTime | None:
+    """A calibration's times of layouts, as specs name it; None without a run of layouts.
 
     InputError: it belongs to another machine, or a file that is named has no run of a layout.
     """
     if calibration is None:
-        return 1.0
+        return None
     if by != "time":
         raise InputError("a calibration moves times", where="calibration", advice="add --by time")
     found = look_up_calibrations((calibration,), "machine", (machine,), Path(), join_keys)
     file = found.get(machine.name)
     if file and file.layouts:
-        return file.layouts.factor
+        return file.layouts
     if calibration not in ("auto", "none"):
         raise InputError(
             f"{shorten(calibration)} was fitted to no run of a layout",
             where="calibration",
             advice="leave it out",
         )
-    return 1.0
+    return None
 
 
 def _read_target(by: str, tokens: float | None, price: float | None) -> Target:

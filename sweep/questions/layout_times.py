@@ -5,8 +5,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import ndtr
 
+from grids.entries.calibration import LayoutTime
 from grids.entries.systems import System
-from grids.entries.transformer_rates import RIVAL_SPREAD, find_system_spread, read_rates
+from grids.entries.transformer_rates import (
+    RIVAL_SPREAD,
+    describe_times,
+    find_system_spread,
+    read_rates,
+)
 from grids.inputs.layout_machine import read_network
 from kernels.layouts.answers import add_seconds, time_layouts
 from kernels.layouts.columns import Column
@@ -27,7 +33,7 @@ class Target:
 class LayoutTimes:
     """What layouts take of a machine. precision: a recipe of bytes a parameter, with a peak.
 
-    slowdown: measured over predicted times, by a calibration.
+    calibrated: by runs of layouts.
     InputError: no such peak.
     """
 
@@ -38,12 +44,18 @@ class LayoutTimes:
         machine: System,
         precision: str,
         target: Target,
-        slowdown: float = 1.0,
+        calibrated: LayoutTime | None = None,
     ) -> None:
         self._net, self._training, self._target = net, training, target
+        slowdown = calibrated.factor if calibrated else 1.0
+        self._basis = machine, precision, bool(net.experts), calibrated
         rates = replace(read_rates(machine, precision), slowdown=slowdown)
         self.speeds = rates, read_network(machine)
-        self._spread = find_system_spread(machine, precision, bool(net.experts))
+        self._spread = find_system_spread(*self._basis)
+
+    def describe_basis(self) -> str:
+        """Words on where times come from, and what their interval allows for."""
+        return describe_times(*self._basis)
 
     def describe(self, layouts: Layouts) -> list[TimeParts]:
         """The time of each layout, and what follows from it."""
