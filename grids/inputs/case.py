@@ -20,15 +20,13 @@ from grids.entries.precision import PRECISIONS
 from grids.entries.strategies import Strategy
 from grids.entries.systems import System
 from grids.inputs.calibrated import Calibrated
-from grids.inputs.divisions import find_divisions, take_at_cells
+from grids.inputs.divisions import find_divisions, repeat_rows, take_at_cells, thin_rows
 from grids.inputs.groups import Groups, differentiate_groups, reduce_groups
 from grids.inputs.layers import Mask, add_cells, kernel_layers
 from grids.inputs.layouts import LayoutSpace, build_layout_case
 from grids.inputs.machine import Machine, build_network, build_pe, build_software, look_up_bytes
-from grids.inputs.rows import repeat_rows, thin_rows
-from grids.inputs.runs import build_run, find_contention
+from grids.inputs.runs import build_run, build_training, find_contention, find_largest_batch
 from grids.inputs.stages import STAGES
-from grids.inputs.training import build_training, find_largest_batch
 from grids.inputs.uncertainty import Unknown, build_uncertainty
 from grids.inputs.values import Settings, Values
 from grids.models.layers import LayerTable

@@ -6,6 +6,7 @@ the most balanced. Such factors of 16 need not be multiples of those of 8: 8 PEs
 what is alive at once, factors must not exceed the memory of a group whose size divides theirs.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,7 +16,6 @@ from typing import Literal
 import numpy as np
 
 from grids.entries.strategy_settings import DIMENSIONS, Which
-from grids.inputs.divisors import divisors
 from grids.inputs.layers import Mask, add_cells, kernel_layers, split_layers
 from grids.models.layers import LayerTable
 from kernels.names.arrays import Flags, Floats
@@ -86,6 +86,14 @@ class _Candidates:
     bounding: Flags
     exists: Flags
     fits: Flags
+
+
+@lru_cache(maxsize=65_536)
+def divisors(count: int) -> tuple[int, ...]:
+    """All numbers that divide `count`, ascending."""
+    # By trial, up to the root: 2**20 of them for the largest PE count, 2**40.
+    small = [n for n in range(1, math.isqrt(count) + 1) if count % n == 0]
+    return (*small, *(count // n for n in reversed(small) if n * n != count))
 
 
 # Every block asks again for its PE counts, of which an axis may have thousands.

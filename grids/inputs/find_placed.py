@@ -17,8 +17,8 @@ from grids.graphs.graph import Graph
 from grids.graphs.layer_graphs import make_graph
 from grids.graphs.links import Links, link_devices
 from grids.inputs.case import Workload, build_groups
-from grids.inputs.divisors import divisors
-from grids.inputs.stage_placements import place_stages
+from grids.inputs.factors import divisors
+from grids.inputs.partition import place_stages
 from grids.inputs.values import Settings
 from grids.placing.critical_path import CriticalPath, trace_path
 from grids.placing.group import MOST_DEVICES, PlacedGroup

@@ -21,7 +21,7 @@ from grids.entries.strategies import Strategy
 from grids.entries.systems import System
 from grids.entries.transformer_rates import RIVAL_SPREAD, find_recipe, find_system_spread
 from grids.inputs.layout_machine import make_training, read_machine, read_network
-from grids.inputs.training import build_training, find_largest_batch
+from grids.inputs.runs import build_training, find_largest_batch
 from grids.inputs.values import Settings, Values
 from kernels.arrays import LIMITS
 from kernels.batches import global_batch, iterations

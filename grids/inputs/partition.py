@@ -12,6 +12,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from grids.models.layers import MOST_LAYERS
+from grids.placing.problem import Placement, Problem
 from kernels.names.arrays import Flags, Floats, Integers
 
 # Sums of the same layers differ by rounding only; no physical difference is this small.
@@ -135,3 +137,35 @@ def _fill_between(prefix: Floats, stages: Integers, carried: Floats, most: Float
 def _reach_furthest(prefix: Floats, start: Integers, bounds: Floats) -> Integers:
     """Return the end of the longest run of layers from `start` that costs at most the bound."""
     return np.searchsorted(prefix, prefix[start] + bounds * SLACK, side="right") - 1
+
+
+def place_stages(problem: Problem) -> list[Placement]:
+    """Return stages of contiguous operators on 2 devices, 3, and so on.
+
+    Each stage is on the free device nearest to the previous stage's.
+    """
+    most = min(problem.devices, problem.operators)
+    if most < 2 or problem.operators > MOST_LAYERS:
+        return []
+    devices = _line_up(problem.delays.sum(axis=0))
+    ends = stage_ends(problem.durations.sum(axis=0), np.arange(2, most + 1), _cross(problem))
+    stages = (ends[:, None] <= np.arange(problem.operators)[:, None]).sum(axis=0).T
+    return [tuple(devices[stage] for stage in row) for row in stages.tolist()]
+
+
+def _cross(problem: Problem) -> Floats:
+    """Bytes that cross a cut behind each operator [n]."""
+    carried = np.zeros(problem.operators)
+    for tensor in problem.tensors:
+        carried[tensor.maker : max(tensor.takers)] += tensor.bytes
+    return carried
+
+
+def _line_up(delays: Floats) -> list[int]:
+    """Order devices from the first on, each followed by the nearest one left."""
+    line, left = [0], [*range(1, len(delays))]
+    while left:
+        nearest = min(left, key=lambda device: (delays[line[-1], device], device))
+        left.remove(nearest)
+        line.append(nearest)
+    return line

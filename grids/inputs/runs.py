@@ -1,18 +1,22 @@
-"""Runs: how the PEs and samples of every cell divide into replicas and groups."""
+"""Runs: how PEs and samples of every cell divide into replicas and groups, and their epochs."""
 
 import math
+from dataclasses import replace
 from functools import reduce
 from operator import mul
 
 import numpy as np
 
+from grids.convergence.entry import Convergence
+from grids.convergence.table import draw_curve
 from grids.entries.oracles import OracleName
 from grids.entries.precision import OPTIMIZER_BYTES, PRECISIONS, Optimizer
 from grids.entries.strategies import Strategy
 from grids.entries.systems import System
-from grids.inputs.divisors import divisors
+from grids.inputs.factors import divisors
 from grids.inputs.machine import look_up_bytes
 from grids.inputs.values import Settings, Values
+from kernels.configuration.case import EpochLaw
 from kernels.configuration.run import Run
 from kernels.machine.network import Network, shared_links
 from kernels.names.arrays import Floats
@@ -150,3 +154,25 @@ def list_segments(strategy: Strategy, batch: float) -> tuple[int, ...]:
     most = min(max(batch, 1), MOST_SEGMENTS, strategy.most_segments)
     largest = math.floor(math.log2(most))
     return tuple(2**n for n in range(largest + 1))
+
+
+def build_training(convergence: Convergence | None, values: Values) -> EpochLaw | None:
+    """Return the law of a model and data set; None if there is none."""
+    if convergence is None:
+        return None
+    curve, cells = draw_curve(convergence), (1,) * values.rank
+    return EpochLaw(
+        curve=replace(
+            curve, knots=curve.knots.reshape(-1, *cells), bends=curve.bends.reshape(-1, *cells)
+        ),
+        law=convergence.law,
+        converges_to=np.asarray(convergence.converges_to or np.inf, float),
+    )
+
+
+def find_largest_batch(convergence: Convergence | None, values: Values) -> Floats | None:
+    """Return the largest global batch that converges or that the user allows; None if unlimited."""
+    converges_to = None if convergence is None else convergence.converges_to
+    if "max_global_batch" not in values:
+        return None if converges_to is None else np.full((1,) * values.rank, float(converges_to))
+    return np.minimum(values.get("max_global_batch"), converges_to or np.inf)

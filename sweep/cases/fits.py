@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from grids.entries.strategies import Strategy
 from grids.grid import Grid, Index
-from grids.inputs.divisors import divisors
+from grids.inputs.factors import divisors
 from kernels.blocks.fit import find_fit, find_limits
 from kernels.names.arrays import Floats
 from sweep.answers.reasons import count_reasons

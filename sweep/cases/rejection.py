@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from grids.grid import Grid, Index
-from grids.inputs.divisors import divisors
+from grids.inputs.factors import divisors
 from kernels.names.arrays import Floats
 from kernels.names.flags import FORBIDS, Limit
 from sweep.answers.reasons import list_reasons

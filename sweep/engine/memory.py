@@ -12,7 +12,7 @@ import numpy as np
 from grids.entries.parameters import DEGREES, LAYERED
 from grids.entries.strategies import Strategy
 from grids.grid import Grid
-from grids.inputs.divisors import divisors
+from grids.inputs.factors import divisors
 from grids.inputs.groups import SIZES
 from grids.inputs.runs import list_segments
 from grids.outputs import list_sloped

@@ -4,7 +4,7 @@ from typing import Any
 
 from grids.entries.strategies import parse_strategy
 from grids.entries.strategy_names import LIMIT
-from grids.inputs.divisors import divisors
+from grids.inputs.factors import divisors
 from kernels.names.flags import FORBIDS
 from sweep.cube.variables import name_limits
 

@@ -9,7 +9,7 @@ from typing import Any
 from grids.entries.precision import Optimizer
 from grids.graphs.graph import Graph
 from grids.graphs.links import Links, link_devices
-from grids.inputs.stage_placements import place_stages
+from grids.inputs.partition import place_stages
 from grids.library import find
 from grids.placing.packing import count_devices
 from grids.placing.problem import Problem

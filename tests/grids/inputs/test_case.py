@@ -7,7 +7,7 @@ import pytest
 
 from grids.entries.strategies import parse_strategy
 from grids.inputs.case import Workload, build_case, build_groups
-from grids.inputs.divisors import divisors
+from grids.inputs.factors import divisors
 from grids.inputs.values import Settings
 from grids.library import find
 from kernels.arrays import Cells

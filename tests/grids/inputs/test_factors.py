@@ -8,8 +8,7 @@ from budgets import limit_examples
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from grids.inputs.divisors import divisors
-from grids.inputs.factors import DividedLayers, Storage, divide_rows
+from grids.inputs.factors import DividedLayers, Storage, divide_rows, divisors
 from grids.library import find
 from grids.models.layers import Layer, LayerTable
 
@@ -122,3 +121,9 @@ def test_usual_groups_are_divided_as_by_table_iii(name: str) -> None:
             divide(CATALOGUE[name], p2, STORAGE).factors
             == divide(CATALOGUE[name], p2, None).factors
         )
+
+
+def test_divisors() -> None:
+    for count in range(1, 200):
+        assert divisors(count) == tuple(n for n in range(1, count + 1) if count % n == 0)
+    assert len(divisors(2**40)) == 41  # a machine of a trillion PEs takes no time

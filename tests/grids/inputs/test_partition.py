@@ -1,14 +1,19 @@
 """Pipeline stages: no partition is better; stages are contiguous and not empty."""
 
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
 from budgets import limit_examples
 from hypothesis import example, given
 from hypothesis import strategies as st
+from placement_toys import diamond, join_devices
 
-from grids.inputs.partition import stage_ends
+from grids.graphs.links import link_devices
+from grids.inputs.partition import place_stages, stage_ends
+from grids.library import find
+from grids.placing.problem import pose_problem
 
 
 def largest(costs, ends) -> float:
@@ -111,3 +116,13 @@ def test_each_number_of_stages_has_its_own_cuts() -> None:
     costs, crossing = np.ones(6), np.array([5.0, 4, 1, 3, 5, 0])
     ends = stage_ends(costs, np.array([3, 2]), crossing)
     assert ends.T.tolist() == [[2, 4, 6], [3, 6, 6]]
+
+
+def test_stages_are_balanced_and_their_devices_next_to_each_other():
+    problem = pose_problem(diamond(branch=2.0), join_devices(3))
+    assert place_stages(problem) == [(0, 0, 1, 1), (0, 0, 1, 2)]
+    assert place_stages(pose_problem(diamond(), join_devices(1))) == []
+    # PEs 0 to 3 of a DGX-1: two links join 0 and 3, 1 and 2, 2 and 3; from 0 that gives 3, 2, 1.
+    links = link_devices(find("system", "dgx1-v100", Path()), 4)
+    assert links.pes == (0, 1, 2, 3)
+    assert place_stages(pose_problem(diamond(), links))[-1] == (0, 3, 2, 1)
