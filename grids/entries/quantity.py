@@ -149,9 +149,14 @@ class Parameter:
     def _describe_bounds(self) -> str:
         """Describe the bounds with their unit."""
         unit = "" if self.unit == "1" else f" {self.unit}"
-        low = "more than 0" if self.low == ABOVE_ZERO else f"at least {self.low:g}"
-        high = "" if math.isinf(self.high) else f" and at most {self.high:g}"
+        low = "more than 0" if self.low == ABOVE_ZERO else f"at least {_write_bound(self.low)}"
+        high = "" if math.isinf(self.high) else f" and at most {_write_bound(self.high)}"
         return f"{low}{high}{unit}"
+
+
+def _write_bound(value: float) -> str:
+    """Write a bound; whole ones with all digits, such as 1,099,511,627,776 PEs."""
+    return f"{value:,.0f}" if float(value).is_integer() and 1e3 <= value < 2**54 else f"{value:g}"
 
 
 # Times that a clock can measure; anything else is a slip, and its sums might overflow.
