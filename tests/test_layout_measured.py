@@ -10,17 +10,13 @@ import numpy as np
 import pytest
 
 import sweep
-from grids.entries.precision import RECIPES
 from grids.entries.systems import System
 from grids.entries.transformer_rates import FITTED
 from grids.entries.yamltext import format_entry
 from grids.inputs.layout_machine import read_network
 from grids.library import find
-from grids.models.transformers import read_transformer
-from kernels.layouts.exchanges import Exchanges
-from kernels.layouts.transformer import Training
+from kernels.layouts.transfers import Transfers
 from kernels.namespace import use_numpy
-from sweep.cases.layout_words import parse_layout
 
 US, GB = 1e-6, 1e9
 M = 2.0**26
@@ -66,13 +62,9 @@ def make_system(*levels) -> System:
     return System.from_definition(definition | changes)
 
 
-def make_exchanges(system: System) -> Exchanges:
+def make_transfers(system: System) -> Transfers:
     """Of a run on 64 PEs: 8 in a node, 8 nodes."""
-    net = find("model", "llama2_7b", Path())
-    data = find("dataset", "pile", Path())
-    network, transformer = read_network(system), read_transformer(net, data)
-    training = Training(64, 2048, RECIPES["bf16"])
-    return Exchanges(transformer, parse_layout("tp8 dp8 mb1", 64), training, network, RAIL)
+    return Transfers(read_network(system), np.array([64]), RAIL)
 
 
 @pytest.mark.parametrize(
@@ -93,9 +85,9 @@ def make_exchanges(system: System) -> Exchanges:
     ],
 )
 def test_measured_lines_count(name, degree, stride, expected):
-    exchanges = make_exchanges(make_system(NODE, BEYOND))
+    transfers = make_transfers(make_system(NODE, BEYOND))
     columns = (np.array([value]) for value in (degree, stride, M))
-    assert getattr(exchanges, name)(*columns) == pytest.approx(expected, rel=1e-12)
+    assert getattr(transfers, name)(*columns) == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -106,30 +98,30 @@ def test_measured_lines_count(name, degree, stride, expected):
     ],
 )
 def test_all_to_all_by_its_lines(degree, expected):
-    exchanges = make_exchanges(make_system(NODE, BEYOND))
-    found = exchanges.exchange_all(np.array([degree]), np.array([1]), SIZE, 1)
+    transfers = make_transfers(make_system(NODE, BEYOND))
+    found = transfers.send_to_all(np.array([degree]), np.array([1]), SIZE, 1)
     assert found == pytest.approx(expected, rel=1e-12)
 
 
 def test_levels_without_measurements_reach_a_share():
     plain = {key: value for key, value in BEYOND.items() if key != "collectives"}
-    exchanges = make_exchanges(make_system(NODE, plain))
+    transfers = make_transfers(make_system(NODE, plain))
     two, eight = np.array([2]), np.array([8])
-    assert exchanges.send(two, ONE, SIZE) == pytest.approx(5 * US + M / 400e9, rel=1e-12)
-    assert exchanges.send(two, eight, SIZE) == pytest.approx(10 * US + M / (40e9 * RAIL), rel=1e-12)
+    assert transfers.send(two, ONE, SIZE) == pytest.approx(5 * US + M / 400e9, rel=1e-12)
+    assert transfers.send(two, eight, SIZE) == pytest.approx(10 * US + M / (40e9 * RAIL), rel=1e-12)
     gathered = 7 * (10 * US + M / 8 / (40e9 * RAIL))
-    assert exchanges.gather(eight, eight, SIZE) == pytest.approx(gathered, rel=1e-12)
+    assert transfers.gather(eight, eight, SIZE) == pytest.approx(gathered, rel=1e-12)
 
 
 def test_what_was_not_measured_runs_as_messages():
     """Without lines of its own, an all-gather takes the level's latency and bandwidth."""
     node = NODE | {"collectives": {"all_reduce": [line(1, 480)]}}
-    exchanges = make_exchanges(make_system(node, BEYOND))
+    transfers = make_transfers(make_system(node, BEYOND))
     eight = np.array([8])
     expected = 7 * (5 * US + M / 8 / 400e9)
-    assert exchanges.gather(eight, ONE, SIZE) == pytest.approx(expected, rel=1e-12)
-    assert exchanges.scatter(eight, ONE, SIZE) == pytest.approx(expected, rel=1e-12)
-    assert exchanges.exchange_all(eight, ONE, SIZE, 1) == pytest.approx(expected, rel=1e-12)
+    assert transfers.gather(eight, ONE, SIZE) == pytest.approx(expected, rel=1e-12)
+    assert transfers.scatter(eight, ONE, SIZE) == pytest.approx(expected, rel=1e-12)
+    assert transfers.send_to_all(eight, ONE, SIZE, 1) == pytest.approx(expected, rel=1e-12)
 
 
 def test_fit_takes_the_measured_lines(tmp_path):

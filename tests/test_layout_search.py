@@ -14,14 +14,8 @@ from grids.models.transformers import read_transformer
 from kernels.layouts import search
 from kernels.layouts.answers import time_layouts
 from kernels.layouts.columns import add
-from kernels.layouts.enumerate import (
-    LayoutProduct,
-    enumerate_layouts,
-    find_marks,
-    find_reasons,
-    find_repeated,
-    make_space,
-)
+from kernels.layouts.dimensions import find_marks, find_reasons, find_repeated
+from kernels.layouts.enumerate import LayoutProduct, enumerate_layouts, make_space
 from kernels.layouts.memory import measure_memory
 from kernels.layouts.search import Search
 from kernels.layouts.transformer import COLUMNS, RECOMPUTE, Training

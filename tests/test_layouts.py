@@ -17,12 +17,8 @@ from grids.entries.precision import RECIPES
 from grids.library import find
 from grids.models.architecture import Architecture
 from grids.models.transformers import read_transformer
-from kernels.layouts.enumerate import (
-    enumerate_layouts,
-    find_marks,
-    find_reasons,
-    find_repeated,
-)
+from kernels.layouts.dimensions import find_marks, find_reasons, find_repeated
+from kernels.layouts.enumerate import enumerate_layouts
 from kernels.layouts.memory import measure_blocks, measure_memory
 from kernels.layouts.transformer import RECOMPUTE, Layouts, Training
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kernels.layouts.columns import Column, add, find_any
-from kernels.layouts.enumerate import find_reasons
+from kernels.layouts.dimensions import find_reasons
 from kernels.layouts.memory import measure_memory
 from kernels.layouts.rates import Rates
 from kernels.layouts.time import TERMS, time_iteration

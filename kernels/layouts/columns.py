@@ -38,6 +38,12 @@ def sum_kinds(counts: Column, of_kinds: Iterable[Column]) -> Column:
     return add(n * each for n, each in zip(counts, of_kinds, strict=True))
 
 
+def find_largest(counts: Column, of_kinds: Iterable[Column]) -> Column:
+    """The largest of the numbers of those kinds of blocks that a stage has [layouts]."""
+    there = (np.where(n > 0, number, 0) for n, number in zip(counts, of_kinds, strict=True))
+    return find_most(there)
+
+
 def keep_largest(
     answers: Iterable[tuple[Sequence[Column], Column]], shape: tuple[int, ...]
 ) -> list[Column]:

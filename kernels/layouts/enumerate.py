@@ -1,22 +1,16 @@
-"""Candidate layouts: every product of degrees with every setting, and what forbids each.
+"""Candidate layouts: every product of degrees with every setting."""
 
-Rules of Megatron-LM (arguments.py, parallel_state.py) and of the papers named at each.
-"""
-
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import gcd, isqrt, prod
+from math import isqrt, prod
 from typing import Self
 
 import numpy as np
 
-from kernels.layouts.columns import Column, find_any
-from kernels.layouts.memory import find_idle_modules
-from kernels.layouts.schedules import INTERLEAVES
-from kernels.layouts.transformer import RECOMPUTE, Layouts, Training, Transformer
+from kernels.layouts.columns import Column
+from kernels.layouts.dimensions import DIMENSIONS, find_repeated
+from kernels.layouts.transformer import RECOMPUTE, Layouts, Transformer
 
-# What chunks are tried where nobody says.
-CHUNKS = (1, 2, 4)
 DEGREES = ("tensor", "context", "pipeline")
 # Values of what a product is not given.
 DEFAULTS: Mapping[str, Sequence[int]] = {
@@ -99,16 +93,13 @@ def make_space(
     most: sequences that replicas share at most. lists: the values of some columns, in the place of
     all that are usual.
     """
-    usual: Mapping[str, Sequence[int]] = {
-        "expert": list_divisors(gcd(pes, *(net.experts or (1,)))),
-        "chunks": CHUNKS,
+    usual = {
         "micro": [1 << bit for bit in range(most.bit_length())],
         "recompute": (0, RECOMPUTE["blocks"]),
-        "zero": range(4),
-        "expert_tensor": (0, 1) if net.experts else (0,),
-        **lists,
     }
-    space = multiply(pes, usual)
+    values = {name: find for kind in DIMENSIONS for name, find in kind.values.items()}
+    usual |= {name: [*find(net, pes)] for name, find in values.items()}
+    space = multiply(pes, {**usual, **lists})
     # One chunk a stage has no groups.
     group = np.where(space.layouts.chunks > 1, space.layouts.group, 0)
     stated = frozenset(name for name, values in lists.items() if len(values) == 1)
@@ -149,77 +140,3 @@ def list_divisors(number: int) -> list[int]:
     """All divisors, in order."""
     small = [each for each in range(1, isqrt(number) + 1) if number % each == 0]
     return sorted({*small, *(number // each for each in small)})
-
-
-def find_repeated(layouts: Layouts, stated: Collection[str] = ()) -> Column:
-    """Whether a layout is another one again [layouts]: a setting has nothing to divide.
-
-    stated: columns of one value, which repeat nothing.
-    """
-    repeats = {
-        "sequence": (layouts.sequence > 0) & (layouts.tensor == 1),
-        "zero": (layouts.zero > 0) & (layouts.shards == 1),
-        "chunks": (layouts.chunks > 1) & (layouts.pipeline == 1),
-        "expert_tensor": layouts.expert_tensor == layouts.tensor,
-        "group": (layouts.group > 0)
-        & ((layouts.chunks == 1) | (layouts.group == layouts.pipeline)),
-        "shard": (layouts.shard > 0)
-        & ((layouts.zero == 0) | (layouts.shard == layouts.data * layouts.context)),
-    }
-    return find_any(mask for name, mask in repeats.items() if name not in stated)
-
-
-def find_reasons(net: Transformer, layouts: Layouts, training: Training) -> dict[str, Column]:
-    """What forbids layouts, whatever the memory: by name, whether it is so [layouts]."""
-    t, c, e, p = layouts.tensor, layouts.context, layouts.expert, layouts.pipeline
-    s = training.length
-    by_heads = training.context_by == "all_to_all"
-    # A causal ring gives each rank a late part of the sequence with an early one.
-    parts = np.where(c > 1, 2 * c, 1) if not by_heads else c
-    return {
-        "heads": _leave(net.heads, t),
-        "kv_heads": find_any(np.maximum(n, t) % np.minimum(n, t) > 0 for n in net.kv_heads),
-        "hidden": net.hidden % t > 0,
-        "ffn": _leave(net.ffn, t) | _leave(net.expert_ffn, layouts.etp),
-        "batch": training.find_batch(layouts) % (layouts.data * layouts.micro) > 0,
-        "interleaving": (layouts.chunks > 1) & _cannot_interleave(layouts, training),
-        "sequence": s % parts > 0,
-        "context_heads": by_heads & (c > 1) & _leave((*net.heads, *net.kv_heads), c * t),
-        "sequence_parallel": (layouts.sequence > 0) & (s // c % t > 0),
-        "experts": _leave(net.experts, e) if net.experts else e > 1,
-        "folding": t * c * layouts.data % (layouts.etp * e) > 0,
-        "experts_need_sequence": (t > 1) & (e > 1) & (layouts.sequence == 0),
-        "more_stages_than_blocks": p * layouts.chunks > net.blocks,
-        "shard": c * layouts.data % layouts.shards > 0,
-    }
-
-
-def _leave(numbers: Iterable[int], degree: Column) -> Column:
-    """Whether a degree does not divide all of the numbers [layouts]."""
-    return find_any(number % degree > 0 for number in numbers)
-
-
-def _cannot_interleave(layouts: Layouts, training: Training) -> Column:
-    """Whether micro-batches are no multiple of N, or N is less than the stages [layouts].
-
-    Megatron-LM, model_parallel_config.py: microbatch_group_size_per_vp_stage.
-    """
-    rest = training.count_micro_batches(layouts) % layouts.passes
-    unfit = (layouts.passes < layouts.pipeline) | ((rest > 0) & (rest < layouts.pipeline))
-    return np.asarray((layouts.pipeline == 1) | unfit | (training.schedule != INTERLEAVES))
-
-
-def find_marks(
-    net: Transformer, layouts: Layouts, training: Training, pes_per_node: int
-) -> dict[str, Column]:
-    """What is odd about layouts and forbids none: by name, whether it is so [layouts]."""
-    p, m = layouts.pipeline, training.count_micro_batches(layouts)
-    return {
-        "kv_replicated": layouts.tensor > min(net.kv_heads),
-        "uneven_stages": net.blocks % (p * layouts.chunks) > 0,
-        "starved": m < p,
-        "zero_with_pipeline": (p > 1) & (layouts.zero > 1),
-        "beyond_node": layouts.tensor > pes_per_node,
-        "idle_recompute": (layouts.recompute & find_idle_modules(net, training)) > 0,
-        "longer": np.full(p.shape, 0 < net.longest < training.length),
-    }

@@ -11,8 +11,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kernels.layouts.columns import Column, add, find_any, find_most, keep_largest, sum_kinds
+from kernels.layouts.columns import (
+    Column,
+    add,
+    find_any,
+    find_largest,
+    keep_largest,
+    sum_kinds,
+)
 from kernels.layouts.parameters import Parameters, count_block, count_tables
+from kernels.layouts.replicas import measure_gathered, share_states
 from kernels.layouts.schedules import SCHEDULES, Stage, count_in_flight, list_stages
 from kernels.layouts.transformer import RECOMPUTE, Layouts, Tensor, Training, Transformer
 
@@ -170,23 +178,6 @@ def find_blocks(counts: Column, kinds: Sequence[bool]) -> Column:
     return find_any((n > 0) & has for n, has in zip(counts, kinds, strict=True))
 
 
-def share_states(held: Parameters, layouts: Layouts, training: Training) -> list[Column]:
-    """Bytes of weights, gradients and states, shared from ZeRO stage 3, 2 and 1 on."""
-    whole = held.dense + held.experts
-    shared = held.dense / layouts.shards + held.experts / np.maximum(layouts.expert_shards, 1)
-    sizes = zip((3, 2, 1), training.recipe[:3], strict=True)
-    return [size * np.where(layouts.zero >= least, shared, whole) for least, size in sizes]
-
-
-def measure_gathered(
-    counts: Column, layouts: Layouts, training: Training, blocks: Sequence[Parameters]
-) -> Column:
-    """Bytes of two of the largest blocks' weights, where ZeRO's third stage gathers them."""
-    # Two: while one computes, the next is gathered.
-    largest = find_largest(counts, (held.dense + held.experts for held in blocks))
-    return np.where(layouts.zero >= 3, 2 * largest * training.recipe.weights, 0)
-
-
 def measure_activations(
     counts: Column, layouts: Layouts, blocks: Blocks, flying: Column
 ) -> tuple[Column, Column]:
@@ -202,9 +193,3 @@ def measure_activations(
     fewer = np.where(full, np.ceil(number / r) / np.maximum(number, 1), 1)
     kept = sum_kinds(counts, blocks.kept) * fewer * flying
     return kept, np.where(full, r * (again + largest) - largest, again)
-
-
-def find_largest(counts: Column, of_kinds: Iterable[Column]) -> Column:
-    """The largest of the numbers of those kinds of blocks that a stage has [layouts]."""
-    there = (np.where(n > 0, each, 0) for n, each in zip(counts, of_kinds, strict=True))
-    return find_most(there)

@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+# FLOPs of a backward pass over those of a forward one: gradients of inputs, and of weights.
+BACKWARD = 2.0
+
 
 @dataclass(frozen=True)
 class Rates:

@@ -40,6 +40,8 @@ SCHEDULES: Mapping[str, Schedule] = {
 }
 # The one schedule that interleaves where a stage has several chunks.
 INTERLEAVES = "1f1b"
+# Chunks of a stage that a search tries.
+CHUNKS = (1, 2, 4)
 # Those to choose from.
 PLAIN = tuple(name for name in SCHEDULES if name != "interleaved")
 

@@ -15,13 +15,12 @@ from typing import NamedTuple
 import numpy as np
 
 from kernels.layouts.columns import Column, add, find_distinct, find_most
+from kernels.layouts.dimensions import find_marks, find_reasons
 from kernels.layouts.enumerate import (
     DEGREES,
     SETTINGS,
     SHARED,
     LayoutProduct,
-    find_marks,
-    find_reasons,
 )
 from kernels.layouts.memory import measure_stages
 from kernels.layouts.rates import Rates

@@ -12,11 +12,13 @@ from dataclasses import replace
 import numpy as np
 
 from kernels.layouts.columns import Column, add, keep_largest, sum_kinds
-from kernels.layouts.exchanges import Exchanges
+from kernels.layouts.dimensions import DIMENSIONS
 from kernels.layouts.memory import hold_parameters, measure_tensor
 from kernels.layouts.parameters import Parameters, count_block, pad_vocabulary
-from kernels.layouts.rates import Rates
+from kernels.layouts.rates import BACKWARD, Rates
+from kernels.layouts.replicas import count_updated
 from kernels.layouts.schedules import Stage, count_bubbles, list_stages
+from kernels.layouts.transfers import Transfers
 from kernels.layouts.transformer import (
     RECOMPUTE,
     Block,
@@ -27,18 +29,12 @@ from kernels.layouts.transformer import (
     Weights,
 )
 from kernels.machine.network import Network
+from kernels.names.layout_terms import LAYOUT_TERMS
 from kernels.namespace import use_numpy
 
 COMPUTING = ("products", "attention", "elementwise", "logits", "recomputation")
-TERMS = (
-    *(*COMPUTING, "launch_wait"),
-    *("tensor_exchange", "context_exchange", "expert_exchange"),
-    *("pipeline_bubble", "stage_exchange", "gradient_exchange", "weight_gather", "optimizer"),
-    "waiting",
-)
-# FLOPs of a backward pass over those of a forward one; fused attention computes its scores again.
-BACKWARD = 2.0
-FUSED_BACKWARD = 2.5
+TERMS = tuple(LAYOUT_TERMS)
+FUSED_BACKWARD = 2.5  # as BACKWARD: fused attention computes its scores again
 CAUSAL = 0.5  # of all pairs of positions, which fused kernels leave out
 # Features of a head whose products with a score take as long as its exponential: an A100's units
 # multiply and add 1,024 pairs and take 16 exponentials a clock, and a score has 4 FLOPs a feature
@@ -90,14 +86,14 @@ class _Iteration:
         network: Network,
     ) -> None:
         self.net, self.layouts, self.training, self.rates = net, layouts, training, rates
-        self.exchanges = Exchanges(net, layouts, training, network, rates.rail, rates.sends_once)
+        transfers = Transfers(network, layouts.pes, rates.rail)
+        self.dimensions = [kind(net, layouts, training, rates, transfers) for kind in DIMENSIONS]
         self.tokens = training.count_tokens(layouts)
         recipe = training.recipe
         # Between products tensors have 16 bits, whatever products read.
         self.wide = replace(training, recipe=recipe._replace(read=recipe.item))
         self.held = [count_block(block, layouts) for block in net.kinds]
         self.blocks = [self.time_block(block) for block in net.kinds]
-        self.stage_exchange = self.exchanges.exchange_stages()
         self.logits = self.time_logits()
 
     def time_stage(self, stage: Stage) -> tuple[list[Column], Column]:
@@ -110,21 +106,21 @@ class _Iteration:
         blocks["logits"] = stage.last * self.logits
         computed = add(blocks[name] for name in COMPUTING)
         blocks["launch_wait"] = self.wait_for_launches(stage.counts, computed)
-        of_pass = [blocks[name] for name in TERMS if name in blocks]
-        a_pass = add(of_pass)
+        passes = {name: blocks[name] for name in TERMS if name in blocks}
+        both_ways = add(passes.values())
         held = hold_parameters(self.net, layouts, self.held, stage)
-        terms = [
-            *(m * seconds for seconds in of_pass),
+        terms = {
+            **{name: m * seconds for name, seconds in passes.items()},
             # While a pipeline fills and empties, others wait for passes of this stage.
-            count_bubbles(layouts, self.training) * a_pass,
-            self.stage_exchange,
-            *self.update(held, a_pass),
-        ]
+            "pipeline_bubble": count_bubbles(layouts, self.training) * both_ways,
+            **self.exchange_iteration(held, both_ways),
+            "optimizer": self.update(held),
+        }
         # A straggler is late for exchanges, too.
-        busy = add(terms)
+        busy = add(terms.values())
         lost = self.rates.straggling * np.log2(layouts.pes)
-        waiting = self.rates.pause + lost * busy
-        return [*terms, waiting], busy + waiting
+        terms["waiting"] = self.rates.pause + lost * busy
+        return [terms[name] for name in TERMS], busy + terms["waiting"]
 
     def time_block(self, block: Block) -> Terms:
         """Seconds of a micro-batch, forward and backward, by term."""
@@ -135,10 +131,22 @@ class _Iteration:
             "attention": (1 + backward) * attention,
             "elementwise": self.move_tensors(block.tensors),
             "recomputation": self.compute_again([*products, (ATTENTION, attention)]),
-            "tensor_exchange": self.exchanges.exchange_tensor(block),
-            "context_exchange": self.exchanges.exchange_context((1 + backward) * attention),
-            "expert_exchange": self.exchanges.exchange_experts(block),
+            **self.exchange_block(block, (1 + backward) * attention),
         }
+
+    def exchange_block(self, block: Block, attention: Column | None) -> Terms:
+        """Seconds of exchanges of a micro-batch, as far as attention does not hide them."""
+        exchanged: Terms = {}
+        for dimension in self.dimensions:
+            exchanged |= dimension.exchange_block(block, attention)
+        return exchanged
+
+    def exchange_iteration(self, held: Parameters, passes: Column | None) -> Terms:
+        """Seconds of exchanges of an iteration, as far as passes do not hide them."""
+        exchanged: Terms = {}
+        for dimension in self.dimensions:
+            exchanged |= dimension.exchange_iteration(held, passes)
+        return exchanged
 
     def move_tensors(self, tensors: Iterable[Tensor]) -> Column:
         """Seconds in which what the backward pass reads crosses the memory, forward again where it
@@ -221,27 +229,12 @@ class _Iteration:
         )
         return seconds
 
-    def update(self, held: Parameters, a_pass: Column) -> tuple[Column, Column, Column]:
-        """Seconds of gradients and weights that passes do not hide, and of the optimizer: the last
-        of TERMS but waiting.
-
-        Without ZeRO 3 the last backward pass hides gradients, and the first forward pass weights;
-        with it all passes do.
-        """
-        layouts, recipe, rates = self.layouts, self.training.recipe, self.rates
-        gradients, weights = self.exchanges.exchange_states(held)
-        always = layouts.zero == 3
-        passes = np.where(always, self.training.count_micro_batches(layouts), 1) * a_pass
-        beside_gradients = BACKWARD / (1 + BACKWARD) * passes
-        beside_weights = np.where(always, passes, passes / (1 + BACKWARD))
-        shards = (np.where(layouts.zero > 0, n, 1) for n in (layouts.shards, layouts.expert_shards))
-        updated = add(each / n for each, n in zip(held, shards, strict=True))
+    def update(self, held: Parameters) -> Column:
+        """Seconds of the optimizer."""
+        recipe = self.training.recipe
+        # It reads gradients, reads and writes states, and writes weights.
         moved = recipe.gradients + 2 * recipe.states + recipe.weights
-        return (
-            np.maximum(gradients - rates.hidden_gradients * beside_gradients, 0),
-            np.maximum(weights - rates.hidden_weights * beside_weights, 0),
-            updated * moved / rates.bandwidth,
-        )
+        return count_updated(held, self.layouts) * moved / self.rates.bandwidth
 
 
 ATTENTION = RECOMPUTE["core_attn"] | RECOMPUTE["blocks"] | RECOMPUTE["full"]

@@ -113,7 +113,8 @@ class TransformerFacts(NamedTuple):
     limit: str
 
 
-# `kernels.layouts` answers for strategies that name one of these.
+# `kernels.layouts` answers for strategies that name one of these, in a file of each name. The words
+# stand here: lists of strategies and messages need neither numpy nor JAX.
 TRANSFORMERS: dict[str, TransformerFacts] = {
     "tensor": TransformerFacts(
         "transformers: columns, then rows of matrices",

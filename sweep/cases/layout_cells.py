@@ -12,7 +12,7 @@ from grids.inputs.case import lay_out
 from grids.inputs.layout_machine import make_training, read_network
 from grids.inputs.layouts import LayoutSpace
 from kernels.layouts.answers import add_seconds, answer_layouts
-from kernels.layouts.enumerate import find_reasons
+from kernels.layouts.dimensions import find_reasons
 from kernels.layouts.memory import measure_memory
 from kernels.layouts.rates import Rates
 from kernels.layouts.transformer import COLUMNS, Layouts, Training

@@ -17,8 +17,8 @@ from grids.entries.strategies import Strategy
 from grids.grid import Grid
 from grids.reading.errors import InputError
 from grids.reading.units import format_quantity
+from kernels.layouts.rates import BACKWARD as BACKWARD_SHARE
 from kernels.layouts.schedules import SCHEDULES
-from kernels.layouts.time import BACKWARD as BACKWARD_SHARE
 from kernels.layouts.time import TERMS
 from sweep.cases.degrees import list_degrees
 from sweep.cases.row_cases import find_row_cell

@@ -17,8 +17,9 @@ from grids.library import Model, find
 from grids.lookup import join_keys, look_up_calibrations
 from grids.models.transformers import read_transformer
 from grids.reading.errors import InputError, shorten
-from kernels.layouts.enumerate import CHUNKS, LayoutProduct, find_reasons, make_space
-from kernels.layouts.schedules import INTERLEAVES, PLAIN
+from kernels.layouts.dimensions import find_reasons
+from kernels.layouts.enumerate import LayoutProduct, make_space
+from kernels.layouts.schedules import CHUNKS, INTERLEAVES, PLAIN
 from kernels.layouts.transformer import Layouts, Training, Transformer
 from kernels.names.recipes import Recipe
 from sweep.answers.types.fitting import FitAnswer

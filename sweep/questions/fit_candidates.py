@@ -7,7 +7,8 @@ import numpy as np
 
 from grids.entries.systems import System
 from kernels.layouts.columns import Column
-from kernels.layouts.enumerate import LayoutProduct, find_marks
+from kernels.layouts.dimensions import find_marks
+from kernels.layouts.enumerate import LayoutProduct
 from kernels.layouts.memory import measure_memory
 from kernels.layouts.search import FITS, LARGE, BlockResult, Ranked, Search
 from kernels.layouts.transformer import Layouts, Training, Transformer

@@ -1,0 +1,50 @@
+"""All dimensions of layouts, and what they forbid, remark or repeat between them.
+
+Rules of Megatron-LM (arguments.py, parallel_state.py) and of the papers named in each file.
+"""
+
+from collections.abc import Collection
+
+import numpy as np
+
+from kernels.layouts.columns import Column, find_any
+from kernels.layouts.context import ContextParallel
+from kernels.layouts.dimension import Dimension
+from kernels.layouts.expert import ExpertParallel
+from kernels.layouts.memory import find_idle_modules
+from kernels.layouts.pipelines import PipelineParallel
+from kernels.layouts.replicas import Replicas
+from kernels.layouts.tensor import TensorParallel
+from kernels.layouts.transformer import Layouts, Training, Transformer
+
+DIMENSIONS: tuple[type[Dimension], ...] = (
+    *(TensorParallel, ContextParallel, ExpertParallel),
+    *(PipelineParallel, Replicas),
+)
+
+
+def find_repeated(layouts: Layouts, stated: Collection[str] = ()) -> Column:
+    """Find layouts that are others again [layouts]: a setting has nothing to divide.
+
+    stated: columns of one value, which repeat nothing.
+    """
+    repeats = {name: rule for kind in DIMENSIONS for name, rule in kind.repeats.items()}
+    return find_any(rule(layouts) for name, rule in repeats.items() if name not in stated)
+
+
+def find_reasons(net: Transformer, layouts: Layouts, training: Training) -> dict[str, Column]:
+    """Find what forbids layouts, whatever the memory: by name, whether it is so [layouts]."""
+    reasons = {name: rule for kind in DIMENSIONS for name, rule in kind.reasons.items()}
+    return {name: rule(net, layouts, training) for name, rule in reasons.items()}
+
+
+def find_marks(
+    net: Transformer, layouts: Layouts, training: Training, pes_per_node: int
+) -> dict[str, Column]:
+    """Find what is odd about layouts and forbids none: by name, whether it is so [layouts]."""
+    marks = {name: rule for kind in DIMENSIONS for name, rule in kind.marks.items()}
+    return {
+        **{name: rule(net, layouts, training, pes_per_node) for name, rule in marks.items()},
+        "idle_recompute": (layouts.recompute & find_idle_modules(net, training)) > 0,
+        "longer": np.full(layouts.pipeline.shape, 0 < net.longest < training.length),
+    }

@@ -1,0 +1,51 @@
+"""Expert parallelism: PEs share the routed experts, and send tokens to them and back.
+
+Lepikhin et al. 2020 (GShard). Experts divide tensor x context x data PEs once more, into
+etp x e x replicas: Megatron-LM, parallel_state.py; arXiv 2504.14960 (parallel folding).
+"""
+
+from math import gcd
+from typing import ClassVar
+
+import numpy as np
+
+from kernels.layouts.columns import Column
+from kernels.layouts.dimension import Dimension, Exchanged, Repeats, Rules, Values, leave_rest
+from kernels.layouts.transformer import Block
+
+
+class ExpertParallel(Dimension):
+    """Routed experts, and the matrices of each over `etp` PEs."""
+
+    values: ClassVar[Values] = {
+        "expert": lambda net, pes: (
+            degree
+            for degree in range(1, max(net.experts, default=1) + 1)
+            if gcd(pes, *net.experts) % degree == 0
+        ),
+        # As tensor has it, or whole matrices.
+        "expert_tensor": lambda net, _: (0, 1) if net.experts else (0,),
+    }
+    repeats: ClassVar[Repeats] = {
+        "expert_tensor": lambda layouts: layouts.expert_tensor == layouts.tensor
+    }
+    reasons: ClassVar[Rules] = {
+        "experts": lambda net, layouts, _: leave_rest(net.experts or (1,), layouts.expert),
+        "folding": lambda net, layouts, _: (
+            layouts.tensor * layouts.context * layouts.data % (layouts.etp * layouts.expert) > 0
+        ),
+        # Without it each of t PEs would route the same tokens.
+        "experts_need_sequence": lambda net, layouts, _: (
+            (layouts.tensor > 1) & (layouts.expert > 1) & (layouts.sequence == 0)
+        ),
+    }
+
+    def exchange_block(self, block: Block, attention: Column | None) -> Exchanged:
+        """Compute seconds of dispatch and combine, forward and backward."""
+        used = next((weights.used for weights in block.weights if weights.is_routed), 0)
+        if not used:
+            return {"expert_exchange": np.zeros(1)}
+        layouts, k = self.layouts, used * sum(self.net.experts)
+        sent, alike = k * self.activations / layouts.tensor, k if self.rates.sends_once else 1.0
+        one = self.transfers.send_to_all(layouts.expert, layouts.etp, sent, 1, alike)
+        return {"expert_exchange": 4 * one}

@@ -1,0 +1,64 @@
+"""Pipeline parallelism: PEs have stages of blocks, through which micro-batches pass.
+
+Narayanan et al. 2021 (SC21), section 2.2. Schedules: `kernels.layouts.schedules`.
+"""
+
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from kernels.layouts.columns import Column
+from kernels.layouts.dimension import Dimension, Exchanged, Marks, Repeats, Rules, Values
+from kernels.layouts.parameters import Parameters
+from kernels.layouts.schedules import CHUNKS, INTERLEAVES
+from kernels.layouts.transformer import Layouts, Training
+
+
+class PipelineParallel(Dimension):
+    """Stages, each with some chunks of blocks."""
+
+    values: ClassVar[Values] = {"chunks": lambda net, pes: CHUNKS}
+    repeats: ClassVar[Repeats] = {
+        "chunks": lambda layouts: (layouts.chunks > 1) & (layouts.pipeline == 1),
+        "group": lambda layouts: (
+            (layouts.group > 0) & ((layouts.chunks == 1) | (layouts.group == layouts.pipeline))
+        ),
+    }
+    reasons: ClassVar[Rules] = {
+        "interleaving": lambda net, layouts, training: (
+            (layouts.chunks > 1) & _cannot_interleave(layouts, training)
+        ),
+        "more_stages_than_blocks": lambda net, layouts, _: (
+            layouts.pipeline * layouts.chunks > net.blocks
+        ),
+    }
+    marks: ClassVar[Marks] = {
+        "uneven_stages": lambda net, layouts, _, __: (
+            net.blocks % (layouts.pipeline * layouts.chunks) > 0
+        ),
+        "starved": lambda net, layouts, training, _: (
+            training.count_micro_batches(layouts) < layouts.pipeline
+        ),
+    }
+
+    def exchange_iteration(self, held: Parameters, passes: Column | None) -> Exchanged:
+        """Compute seconds of messages that fill and empty a pipeline; computing hides others."""
+        return {"stage_exchange": 2 * (self.layouts.pipeline - 1) * self._message}
+
+    @cached_property
+    def _message(self) -> Column:
+        layouts = self.layouts
+        stride = layouts.tensor * layouts.context * layouts.data
+        # Without sequence parallelism each PE of tensor sends the same (Megatron-LM, schedules.py).
+        return self.transfers.send(layouts.pipeline, stride, self.activations / layouts.sigma)
+
+
+def _cannot_interleave(layouts: Layouts, training: Training) -> Column:
+    """Find layouts whose micro-batches are no multiple of N, or with N less than the stages.
+
+    Megatron-LM, model_parallel_config.py: microbatch_group_size_per_vp_stage.
+    """
+    rest = training.count_micro_batches(layouts) % layouts.passes
+    unfit = (layouts.passes < layouts.pipeline) | ((rest > 0) & (rest < layouts.pipeline))
+    return np.asarray((layouts.pipeline == 1) | unfit | (training.schedule != INTERLEAVES))

@@ -1,0 +1,137 @@
+"""Data parallelism: replicas sum their gradients, and share states, gradients or weights.
+
+Rajbhandari et al. 2020 (ZeRO), stages 1 to 3; stage 3 is FSDP, over some of the ranks HSDP.
+Context ranks have the same weights and count as replicas. Experts have replicas of their own.
+"""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from kernels.layouts.columns import Column, add, find_largest
+from kernels.layouts.dimension import Dimension, Exchanged, Marks, Repeats, Rules, Values
+from kernels.layouts.parameters import Parameters
+from kernels.layouts.rates import BACKWARD
+from kernels.layouts.transformer import Layouts, Training
+from kernels.machine.library_collectives import Costs
+
+
+class StateCosts(NamedTuple):
+    """Costs of exchanges of the parameters that some ranks share.
+
+    shards: how many of these ranks ZeRO divides over; gather, scatter: over these; beyond: a sum
+    over ranks that have the same shard (HSDP); whole: over all ranks, without ZeRO.
+    """
+
+    shards: Column
+    gather: Costs
+    scatter: Costs
+    beyond: Costs
+    whole: Costs
+
+
+class Replicas(Dimension):
+    """Samples, and by ZeRO what replicas would else all hold."""
+
+    values: ClassVar[Values] = {"zero": lambda net, pes: range(4)}
+    repeats: ClassVar[Repeats] = {
+        "zero": lambda layouts: (layouts.zero > 0) & (layouts.shards == 1),
+        "shard": lambda layouts: (
+            (layouts.shard > 0)
+            & ((layouts.zero == 0) | (layouts.shard == layouts.data * layouts.context))
+        ),
+    }
+    reasons: ClassVar[Rules] = {
+        "batch": lambda net, layouts, training: (
+            training.find_batch(layouts) % (layouts.data * layouts.micro) > 0
+        ),
+        "shard": lambda net, layouts, _: layouts.context * layouts.data % layouts.shards > 0,
+    }
+    marks: ClassVar[Marks] = {
+        # Megatron-LM runs stages with ZeRO 1 at most.
+        "zero_with_pipeline": lambda net, layouts, _, __: (
+            (layouts.pipeline > 1) & (layouts.zero > 1)
+        )
+    }
+
+    def exchange_iteration(self, held: Parameters, passes: Column | None) -> Exchanged:
+        """Compute seconds of gradients and weights that passes do not hide.
+
+        Without ZeRO 3 the last backward pass hides gradients, and the first forward pass weights;
+        with it all passes do.
+        """
+        always, rates = self.layouts.zero == 3, self.rates
+        gradients, weights = self._exchange_states(held)
+        if passes is not None:
+            passes = np.where(always, self.training.count_micro_batches(self.layouts), 1) * passes
+            beside_gradients = BACKWARD / (1 + BACKWARD) * passes
+            beside_weights = np.where(always, passes, passes / (1 + BACKWARD))
+            gradients = np.maximum(gradients - rates.hidden_gradients * beside_gradients, 0)
+            weights = np.maximum(weights - rates.hidden_weights * beside_weights, 0)
+        return {"gradient_exchange": gradients, "weight_gather": weights}
+
+    def _exchange_states(self, held: Parameters) -> tuple[Column, Column]:
+        """Compute seconds of gradients that are reduced, and of weights that are gathered."""
+        layouts, recipe, time = self.layouts, self.training.recipe, self.transfers.time
+        gradients, weights = np.zeros(1), np.zeros(1)
+        for number, costs in zip(held, self._costs, strict=False):
+            beyond = recipe.gradients * number / costs.shards
+            scattered = time(costs.scatter, recipe.gradients * number)
+            scattered = scattered + time(costs.beyond, beyond)
+            reduced = time(costs.whole, recipe.gradients * number)
+            gradients = gradients + np.where(
+                number > 0, np.where(layouts.zero > 0, scattered, reduced), 0
+            )
+            gathered = time(costs.gather, recipe.weights * number)
+            weights = weights + np.where((number > 0) & (layouts.zero > 0), gathered, 0)
+        # ZeRO 3: of each micro-batch, and weights both forward and backward.
+        times = np.where(layouts.zero == 3, self.training.count_micro_batches(layouts), 1)
+        return times * gradients, np.where(layouts.zero == 3, 2, 1) * times * weights
+
+    @cached_property
+    def _costs(self) -> list[StateCosts]:
+        """Costs of what all ranks share, and of routed experts if there are any."""
+        layouts = self.layouts
+        inside = layouts.etp * layouts.expert
+        ranks = layouts.context * layouts.data
+        costs = [self._cost_states(ranks, layouts.tensor, layouts.shards)]
+        if self.net.experts:
+            # Whole numbers: a product of layouts has some whose experts do not divide their PEs.
+            replicas = layouts.tensor * ranks // inside
+            costs.append(self._cost_states(replicas, inside, layouts.expert_shards))
+        return costs
+
+    def _cost_states(self, degree: Column, stride: Column, shards: Column) -> StateCosts:
+        shards, transfers = np.minimum(shards, degree), self.transfers
+        return StateCosts(
+            shards,
+            transfers.cost_gather(shards, stride),
+            transfers.cost_scatter(shards, stride),
+            transfers.cost_reduce(degree // shards, stride * shards),
+            transfers.cost_reduce(degree, stride),
+        )
+
+
+def count_updated(held: Parameters, layouts: Layouts) -> Column:
+    """Count parameters that the optimizer of a rank updates."""
+    shards = (np.where(layouts.zero > 0, n, 1) for n in (layouts.shards, layouts.expert_shards))
+    return add(number / n for number, n in zip(held, shards, strict=True))
+
+
+def share_states(held: Parameters, layouts: Layouts, training: Training) -> list[Column]:
+    """Compute bytes of weights, gradients and states, shared from ZeRO stage 3, 2 and 1 on."""
+    whole = held.dense + held.experts
+    shared = held.dense / layouts.shards + held.experts / np.maximum(layouts.expert_shards, 1)
+    sizes = zip((3, 2, 1), training.recipe[:3], strict=True)
+    return [size * np.where(layouts.zero >= least, shared, whole) for least, size in sizes]
+
+
+def measure_gathered(
+    counts: Column, layouts: Layouts, training: Training, blocks: Sequence[Parameters]
+) -> Column:
+    """Compute bytes of two of the largest blocks, where ZeRO 3 gathers their weights."""
+    # Two: while one computes, the next is gathered.
+    largest = find_largest(counts, (held.dense + held.experts for held in blocks))
+    return np.where(layouts.zero >= 3, 2 * largest * training.recipe.weights, 0)
