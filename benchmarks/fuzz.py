@@ -14,7 +14,7 @@ from benchmarks.effort import Effort
 from benchmarks.report import Goal, Report, Row
 from grids.grid import Grid
 from grids.spec import validate_spec
-from sweep.cli.preview import preview_sweep
+from sweep.show.preview import preview_sweep
 from sweep.engine.compile_cache import keep_programs
 from sweep.engine.evaluation import evaluate
 from sweep.engine.run import read_grid

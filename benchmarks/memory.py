@@ -33,7 +33,7 @@ import os, sys
 cores = int(sys.argv.pop(1))
 os.sched_getaffinity = lambda process: set(range(cores))
 os.cpu_count = lambda: cores
-from sweep.cli import preview
+from sweep.show import preview
 count = preview.needed_memory
 def print_needed(*arguments):
     print("promised", count(*arguments), flush=True)

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from grids.reading.errors import InputError, shorten, suggest_name
-from sweep.cli.shared_options import Form
+from sweep.cli import options
 
 app = typer.Typer()
 
@@ -16,7 +16,7 @@ def _add_listing(kind: str, entry: str, words: str) -> None:
     @app.command(kind, help=words)
     def list_entries(
         name: Annotated[str | None, typer.Argument(help=f"Show only this {entry}.")] = None,
-        form: Form = "table",
+        form: options.Form = "table",
     ) -> None:
         from sweep.questions import catalogue
         from sweep.show.entries import show_entries
@@ -38,7 +38,7 @@ def systems(
         bool,
         typer.Option("--yaml", help="Print a commented file to edit into a machine of your own."),
     ] = False,
-    form: Form = "table",
+    form: options.Form = "table",
 ) -> None:
     """Machines of the catalogue."""
     from grids.entries.yamltext import format_entry

@@ -1,13 +1,14 @@
-"""Base class of commands: shared options, progress while waiting, exit codes."""
+"""Classes of commands and of their group: shared options, exit codes, progress, advice."""
 
 import sys
 from functools import cache
 from typing import Any, ClassVar, NoReturn
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from grids.reading.errors import ErrorPage, InputError
+from sweep.cli.option_messages import list_options, name_options
 from sweep.engine.progress import report_waiting
 from sweep.errors import RunError
 from sweep.show.visible import tell
@@ -17,6 +18,37 @@ BAD_INPUT = 2  # typer's own exit code for a wrong option
 MISSED = 3  # a --require-... option was not met
 NOTHING_FEASIBLE = 4
 INTERRUPTED = 130  # 128 + SIGINT, the convention of shells
+
+# Typer has no public name for the errors of a command line.
+UsageError: Any = typer.BadParameter.__mro__[1]
+
+SHORT = {"--json": ("--format", "json")}
+# What users of other programs type, and what paradl calls it.
+ELSEWHERE = {
+    "--precision": "--system NAME:precision=bf16",
+    "--software": "--system NAME:software=ddp",
+    "--fp16": "--system NAME:precision=amp",
+    "--amp": "--system NAME:precision=amp",
+    "--bf16": "--system NAME:precision=bf16",
+    "--tf32": "--system NAME:precision=tf32",
+    **dict.fromkeys(("--gpu", "--gpus", "--pes", "--devices", "--ranks", "--world-size"), "--pe"),
+    **dict.fromkeys(("--batch-size", "--bs", "--local-batch"), "--batch"),
+    "--global-batch": "--batch with --scaling strong",
+    "--machine": "--system",
+    "--cluster": "--system",
+    "--network": "--model",
+    "--data": "--dataset",
+    "--bandwidth": "--set 'inter_bandwidth=25 GB/s'",
+    "--latency": "--set 'inter_latency=5 us'",
+}
+
+# Typer takes these texts from pydantic.
+PLAINER = {
+    "Input should be a valid integer, unable to parse string as an integer": "expected a whole "
+    "number, such as 32",
+    "Input should be a valid number, unable to parse string as a number": "expected a number, "
+    "such as 0.5",
+}
 
 
 def end(message: str, code: int, page: ErrorPage = "") -> NoReturn:
@@ -70,3 +102,48 @@ def _make_command(shared: type) -> Any:
     app = typer.Typer(add_completion=False)
     app.command()(shared)
     return typer.main.get_command(app)
+
+
+def explain_usage(error: Any) -> None:
+    """Add what to write instead to the message of a usage error."""
+    option = getattr(error, "option_name", None)
+    instead = None if option is None else _find_option(option)
+    if instead is not None:
+        error.message = f"{error.message}; write {instead}"
+        error.possibilities = None  # typer's guesses by spelling
+    for theirs, ours in PLAINER.items():
+        error.message = error.message.replace(theirs, ours)
+
+
+def _find_option(option: str) -> str | None:
+    from grids.entries.parameters import FREE  # late: it imports pydantic
+
+    name = option.lstrip("-").replace("-", "_")
+    return f"--set {name}=VALUE" if name in FREE else ELSEWHERE.get(option)
+
+
+class Commands(TyperGroup):
+    """Commands that accept short forms, and whose error messages name options."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments, short forms spelled out."""
+        return super().parse_args(ctx, spell_out(args))
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command, and rewrite the message if it fails."""
+        try:
+            return super().invoke(ctx)
+        except UsageError as error:
+            explain_usage(error)
+            raise
+        except (InputError, RunError) as error:
+            options = list_options(self.commands[ctx.invoked_subcommand])
+            error.args = (name_options(str(error), options),)
+            raise
+
+
+def spell_out(arguments: list[str]) -> list[str]:
+    """Replace short forms such as `--json`; after `--` nothing is an option."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    options = [word for argument in arguments[:end] for word in SHORT.get(argument, (argument,))]
+    return [*options, *arguments[end:]]

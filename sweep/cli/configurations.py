@@ -5,32 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sweep.cli import options
 from sweep.cli.commands import NOTHING_FEASIBLE, PatientCommand, end
-from sweep.cli.shared_options import (
-    AllReduce,
-    Batch,
-    Calibration,
-    Collectives,
-    Conventions,
-    Convergence,
-    Dataset,
-    Form,
-    Iterations,
-    Layers,
-    MaxGlobalBatch,
-    Model,
-    Optimizer,
-    Oracle,
-    PEs,
-    Recompute,
-    Scaling,
-    Set,
-    Strategy,
-    System,
-    Target,
-    Times,
-)
-from sweep.cli.values import check_names, parse_settings
 from sweep.show.visible import tell
 
 if TYPE_CHECKING:
@@ -49,37 +25,34 @@ SETTINGS = (
 class ConfigurationOptions:
     """The options that describe one configuration."""
 
-    model: Model
-    strategy: Strategy
-    pe: PEs
-    batch: Batch
-    dataset: Dataset = None
-    system: System = "abci"
-    layers: Layers = None
-    parameters: Set = None
-    scaling: Scaling = "weak"
-    collectives: Collectives = "auto"
-    allreduce: AllReduce = "ring"
-    conventions: Conventions = "table"
-    iterations: Iterations = "exact"
-    optimizer: Optimizer = "sgd"
-    times: Times = "measured"
-    oracle: Oracle = "machine"
-    recompute: Recompute = "none"
-    calibration: Calibration = "auto"
-    convergence: Convergence = "none"
-    target: Target = None
-    max_global_batch: MaxGlobalBatch = None
+    model: options.Model
+    strategy: options.Strategy
+    pe: options.PEs
+    batch: options.Batch
+    dataset: options.Dataset = None
+    system: options.System = "abci"
+    layers: options.Layers = None
+    parameters: options.Set = None
+    scaling: options.Scaling = None
+    collectives: options.Collectives = None
+    allreduce: options.AllReduce = None
+    conventions: options.Conventions = None
+    iterations: options.Iterations = None
+    optimizer: options.Optimizer = None
+    times: options.Times = None
+    oracle: options.Oracle = None
+    recompute: options.Recompute = None
+    calibration: options.Calibration = None
+    convergence: options.Convergence = None
+    target: options.Target = None
+    max_global_batch: options.MaxGlobalBatch = None
 
     def read_grid(self) -> "Grid":
         """Build the grid of this single cell; its warnings go to stderr."""
-        names = ("model", "dataset", "system", "strategy", "calibration")
-        check_names({name: getattr(self, name) for name in names}, several=False)
+        options.check_names(vars(self), several=False)
         from sweep.cells.configuration import Configuration
 
-        parameters: dict[str, Any] = dict(parse_settings(self.parameters, "--set"))
-        if self.max_global_batch is not None:
-            parameters["max_global_batch"] = self.max_global_batch
+        parameters: dict[str, Any] = dict(options.parse_settings(self.parameters, "--set"))
         # The authors keep a network in one file, and which of its layers are split in another.
         split: dict[str, object] = {"file": self.model, "layers": self.layers}
         grid = Configuration(
@@ -89,8 +62,8 @@ class ConfigurationOptions:
             batch=self.batch,
             dataset=self.dataset,
             system=self.system,
-            parameters=parameters,
-            settings={name: getattr(self, name) for name in SETTINGS},
+            parameters=parameters | options.list_given(self, "max_global_batch"),
+            settings=options.list_given(self, *SETTINGS),
         ).grid()
         for warning in grid.warnings:
             tell(f"paradl: warning: {warning}")
@@ -104,7 +77,7 @@ class ConfigurationCommand(PatientCommand):
 
 
 @app.command(cls=ConfigurationCommand)
-def predict(context: typer.Context, form: Form = "table") -> None:
+def predict(context: typer.Context, form: options.Form = "table") -> None:
     """Time, memory and limits of one configuration."""
     grid: Grid = context.obj.read_grid()
     from sweep.questions.predict import answer_grid
@@ -119,7 +92,7 @@ def predict(context: typer.Context, form: Form = "table") -> None:
 @app.command(cls=ConfigurationCommand)
 def explain(
     context: typer.Context,
-    form: Form = "table",
+    form: options.Form = "table",
     layers_table: Annotated[
         bool, typer.Option("--layers-table", help="Print only a table with one row per layer.")
     ] = False,

@@ -1,41 +1,33 @@
-"""The command `hybrid`."""
+"""Commands of Pal et al. (IEEE Micro 2019): hybrid or data parallelism, placement of operators."""
 
-from pathlib import Path
-from typing import Annotated
+from dataclasses import dataclass
+from typing import Annotated, Literal
 
 import typer
 
 from grids.reading.errors import InputError, shorten
-from sweep.cli.commands import NOTHING_FEASIBLE, PatientCommand, end
-from sweep.cli.shared_options import (
-    Calibration,
-    Convergence,
-    Dataset,
-    Form,
-    Model,
-    Oracle,
-    Set,
-    System,
-    Target,
-)
-from sweep.cli.values import check_names, parse_counts, parse_settings
+from sweep.cli import options
+from sweep.cli.commands import INTERRUPTED, NOTHING_FEASIBLE, PatientCommand, end
+from sweep.engine.progress import report_state
 from sweep.show.visible import tell
 
 app = typer.Typer()
 
 
-@app.command(cls=PatientCommand)
-def hybrid(
-    model: Model,
-    batch: Annotated[int, typer.Option(help="Samples per replica.")],
-    pe: Annotated[str, typer.Option(metavar="N[,N]", help="Largest PE count, or several counts.")],
+@dataclass(frozen=True)
+class HybridOptions:
+    """The arguments of `sweep.questions.hybrid.question.hybrid`, as texts."""
+
+    model: options.Model
+    batch: Annotated[int, typer.Option(help="Samples per replica.")]
+    pe: Annotated[str, typer.Option(metavar="N[,N]", help="Largest PE count, or several counts.")]
     strategies: Annotated[
         list[str] | None,
         typer.Option(
             "--strategy",
             help="A hybrid such as data+spatial:group=2; may be repeated. Default: all, in pairs.",
         ),
-    ] = None,
+    ] = None
     speedups: Annotated[
         list[str] | None,
         typer.Option(
@@ -43,46 +35,53 @@ def hybrid(
             metavar="M=X",
             help="Speed-up of an iteration in groups of M, overriding the oracle; may be repeated.",
         ),
-    ] = None,
+    ] = None
     scaling_efficiency: Annotated[
         float | None, typer.Option(help="T_1 / T_N across replicas, overriding the oracle.")
-    ] = None,
-    convergence: Convergence = "auto",
-    target: Target = None,
-    dataset: Dataset = None,
-    system: System = "abci",
-    parameters: Set = None,
-    oracle: Oracle = "machine",
-    calibration: Calibration = "auto",
-    plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also draw it into a file: hybrid.png.")
-    ] = None,
-    form: Form = "table",
-) -> None:
+    ] = None
+    convergence: options.Convergence = "auto"
+    target: options.Target = None
+    dataset: options.Dataset = None
+    system: options.System = "abci"
+    parameters: options.Set = None
+    oracle: options.Oracle = None
+    calibration: options.Calibration = None
+
+    def check_names(self) -> None:
+        """Refuse unknown names, of those that are looked up."""
+        for label in self.strategies or ():
+            options.check_names({"strategy": label}, several=False)
+        # With both given, the oracle is not needed, and the model may be any that has epochs.
+        if not self.speedups or self.scaling_efficiency is None:
+            options.check_names(vars(self), several=False)
+
+
+class HybridCommand(PatientCommand):
+    """A command about hybrids."""
+
+    shared = HybridOptions
+
+
+@app.command(cls=HybridCommand)
+def hybrid(context: typer.Context, plot: options.Plot = None, form: options.Form = "table") -> None:
     """When hybrid parallelism beats data parallelism in time to accuracy."""
-    for label in strategies or ():
-        check_names({"strategy": label}, several=False)
-    # With both given, the oracle is not needed, and the model may be any that has epochs.
-    if not speedups or scaling_efficiency is None:
-        check_names({"model": model, "dataset": dataset, "system": system}, several=False)
+    given: HybridOptions = context.obj
+    given.check_names()
 
     # scipy and JAX take seconds to import; a wrong name is reported before.
     from sweep.questions.hybrid.question import hybrid as ask
     from sweep.show.hybrid import show_hybrid
 
+    names = ("scaling_efficiency", "convergence", "target", "dataset", "system")
     answer = ask(
-        model,
-        batch,
-        parse_counts(pe, "--pe", "write 256, or 96,128"),
-        strategies=strategies or (),
-        speedups=_parse_speedups(speedups),
-        scaling_efficiency=scaling_efficiency,
-        convergence=convergence,
-        target=target,
-        dataset=dataset,
-        system=system,
-        parameters=parse_settings(parameters, "--set"),
-        settings={"oracle": oracle, "calibration": calibration},
+        given.model,
+        given.batch,
+        options.parse_counts(given.pe, "--pe", "write 256, or 96,128"),
+        strategies=given.strategies or (),
+        speedups=_parse_speedups(given.speedups),
+        parameters=options.parse_settings(given.parameters, "--set"),
+        settings=options.list_given(given, "oracle", "calibration"),
+        **options.list_given(given, *names),
     )
     for warning in answer["warnings"]:
         tell(f"paradl: warning: {warning}")
@@ -105,12 +104,93 @@ def hybrid(
 def _parse_speedups(items: list[str] | None) -> dict[int, float]:
     """Return SU^M, the speed-up of an iteration in a group of M PEs, by M."""
     advice = "write it like 2=1.32"
-    pairs = parse_settings(items, "--speedup", advice)
+    pairs = options.parse_settings(items, "--speedup", advice)
     try:
         return {int(group): float(value) for group, value in pairs.items()}
     except ValueError:
+        texts = ", ".join(map(shorten, items or []))
         raise InputError(
-            f"expected numbers, got {', '.join(map(shorten, items or []))}",
-            where="--speedup",
-            advice=advice,
+            f"expected numbers, got {texts}", where="--speedup", advice=advice
         ) from None
+
+
+@dataclass(frozen=True)
+class PlaceOptions:
+    """The arguments of `sweep.questions.place.question.place`."""
+
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL|GRAPH",
+            help="A model or graph: a catalogue name, or a file (GRAPH.yaml, .json, PipeDream's "
+            ".txt).",
+        ),
+    ]
+    devices: Annotated[int, typer.Option(help="Number of devices, in one node.")]
+    system: options.System = "abci"
+    batch: Annotated[int | None, typer.Option(help="Samples per step; a graph states its own.")] = (
+        None
+    )
+    dataset: options.Dataset = None
+    optimizer: Annotated[
+        Literal["sgd", "adam", "none"],
+        typer.Option(help="Optimizer whose state takes memory."),
+    ] = "sgd"
+    micro_batches: Annotated[
+        str | None,
+        typer.Option(
+            metavar="S|B,B[,B]",
+            help="Number of micro-batches, or the samples of each; they overlap as in GPipe.",
+        ),
+    ] = None
+    time_limit: Annotated[
+        float, typer.Option(help="Seconds after which the best placement so far is printed.")
+    ] = 60.0
+
+
+class PlaceCommand(PatientCommand):
+    """A command that places operators, and says itself how far it is."""
+
+    shared = PlaceOptions
+    is_patient = False
+
+
+@app.command(cls=PlaceCommand)
+def place(
+    context: typer.Context,
+    plot: options.Plot = None,
+    quiet: options.Quiet = False,
+    form: options.Form = "table",
+) -> None:
+    """Place a network's operators on devices for the shortest step, with a bound on its length."""
+    given = {**vars(context.obj)}
+    options.check_names(given, several=False)
+    from sweep.questions.place.timed_graph import expect_graph
+
+    expect_graph(given["what"])  # importing the solver takes a second
+    from sweep.questions.place.question import place as ask
+    from sweep.show.place import show_placement
+
+    if given["micro_batches"] is not None:
+        advice = "write 4, or the samples of each: 8,8,4,4"
+        counts = options.parse_counts(given["micro_batches"], "--micro-batches", advice)
+        given["micro_batches"] = counts
+    with report_state("searching", silent=quiet) as report:
+
+        def report_gap(best: float | None, bound: float) -> None:
+            if best is not None:
+                report(f"a step of {best:.4g} s, gap {max(0.0, 1 - bound / best):.1%}")
+
+        answer = ask(**given, tell=report_gap)
+    if plot is not None and answer["feasible"]:
+        from sweep.plots.figures import save_figure
+        from sweep.plots.placement import draw_placement
+
+        save_figure(draw_placement(answer), plot)
+    show_placement(answer, form)
+    if not answer["feasible"]:
+        count = answer["smallest_devices"]
+        enough = "unknown how many would" if count is None else f"{count} devices would"
+        end(f"nothing feasible: the devices lack memory; {enough} be enough", NOTHING_FEASIBLE)
+    if answer["interrupted"]:
+        end("interrupted: this is the best so far", INTERRUPTED)

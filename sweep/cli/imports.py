@@ -5,20 +5,24 @@ from typing import Annotated, Literal
 
 import typer
 
+from sweep.cli import options
 from sweep.cli.commands import MISSED, PatientCommand, end
-from sweep.cli.shared_options import Form, Quiet
-from sweep.cli.values import check_names
 from sweep.show.visible import tell
 
+app = typer.Typer()
 system_app = typer.Typer(
     help="Machines of your own, from logs of benchmarks.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+model_app = typer.Typer(
+    help="Networks of your own, from code and files.", no_args_is_help=True, rich_markup_mode=None
+)
 
-
-app = typer.Typer()
-
+Label = Annotated[
+    str | None, typer.Option(help="Its label. [default: the file's name]", show_default=False)
+]
+OneModel = Annotated[str, typer.Argument(help="A catalogue name, or a file of your own.")]
 Precision = Annotated[
     Literal["fp32", "tf32", "amp", "bf16"], typer.Option(help="Precision of what is timed.")
 ]
@@ -30,8 +34,8 @@ def probe(
     seconds: Annotated[
         float, typer.Option(min=1, help="Leave out products that would take longer.")
     ] = 120,
-    form: Form = "table",
-    quiet: Quiet = False,
+    form: options.Form = "table",
+    quiet: options.Quiet = False,
 ) -> None:
     """Measure this device through JAX: products, convolutions, memory, launches."""
     from sweep.engine.progress import report_state
@@ -46,19 +50,17 @@ def probe(
 
 @app.command()
 def profile(
-    model: Annotated[str, typer.Argument(help="A catalogue name, or a file of your own.")],
+    model: OneModel,
     dataset: Annotated[str, typer.Option(help="Its samples.")],
     device: Annotated[str, typer.Option(help="The key of the times: 'device' of a system's pe.")],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE.yaml", help="Where the network goes.")
-    ],
+    output: options.YamlOutput,
     batch: Annotated[int, typer.Option(min=1, help="Samples of a pass.")] = 32,
     precision: Precision = "fp32",
-    form: Form = "table",
-    quiet: Quiet = False,
+    form: options.Form = "table",
+    quiet: options.Quiet = False,
 ) -> None:
     """Time a network's layers on this device, forward and backward, and write them as a profile."""
-    check_names({"model": model, "dataset": dataset}, several=False)
+    options.check_names({"model": model, "dataset": dataset}, several=False)
     from sweep.engine.progress import report_state
     from sweep.importing.profile import profile_model, write_profile
     from sweep.importing.write import expect_output
@@ -72,11 +74,6 @@ def profile(
     tell(f"paradl: {profiled.seconds:.4g} s per sample, forward and backward; wrote {output}")
 
 
-model_app = typer.Typer(
-    help="Networks of your own, from code and files.", no_args_is_help=True, rich_markup_mode=None
-)
-
-
 @model_app.command("import", cls=PatientCommand)
 def import_model(
     source: Annotated[
@@ -85,21 +82,17 @@ def import_model(
             help="An .onnx file, or PACKAGE.MODULE:FUNCTION that returns a PyTorch module.",
         ),
     ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE.yaml", help="Where the network goes.")
-    ],
+    output: options.YamlOutput,
     shape: Annotated[
         str | None,
         typer.Option(help="Of a sample, such as 3,224,224; of a PyTorch module.", metavar="SIZES"),
     ] = None,
-    name: Annotated[
-        str | None, typer.Option(help="Its label. [default: the file's name]", show_default=False)
-    ] = None,
+    name: Label = None,
     allow_unknown: Annotated[
         bool,
         typer.Option("--allow-unknown", help="Count unknown operators as memory traffic."),
     ] = False,
-    form: Form = "table",
+    form: options.Form = "table",
 ) -> None:
     """Write a network as a model's file, with its parameters and operations checked."""
     from grids.reading.textfile import write_text
@@ -116,14 +109,14 @@ def import_model(
 
 @model_app.command("check")
 def check_model(
-    model: Annotated[str, typer.Argument(help="A catalogue name, or a file of your own.")],
+    model: OneModel,
     weights: Annotated[
         list[Path], typer.Argument(metavar="FILE.safetensors...", help="All parts of a checkpoint.")
     ],
-    form: Form = "table",
+    form: options.Form = "table",
 ) -> None:
     """Compare a network's parameters with those in the headers of a checkpoint."""
-    check_names({"model": model}, several=False)
+    options.check_names({"model": model}, several=False)
     from sweep.importing.safetensors_file import count_parameters
     from sweep.questions.catalogue import list_models
     from sweep.show.rows import show_one
@@ -145,12 +138,8 @@ def import_system(
             help="Of nccl-tests, OSU or perftest; NCCL's topology (XML); nvidia-smi's CSV.",
         ),
     ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE.yaml", help="Where the machine goes.")
-    ],
-    name: Annotated[
-        str | None, typer.Option(help="Its label. [default: the file's name]", show_default=False)
-    ] = None,
+    output: options.YamlOutput,
+    name: Label = None,
     like: Annotated[
         str | None,
         typer.Option(help="A machine that fills in what no log states, marked as assumed."),
@@ -163,14 +152,11 @@ def import_system(
         int | None, typer.Option(min=1, help="Network adapters per node that PEs use.")
     ] = None,
     size: Annotated[int | None, typer.Option(min=1, help="PEs of the whole machine.")] = None,
-    plot: Annotated[
-        Path | None, typer.Option(help="A picture of rows and fit, such as fit.png.")
-    ] = None,
-    form: Form = "table",
+    plot: options.Plot = None,
+    form: options.Form = "table",
 ) -> None:
     """Fit a machine to logs of communication benchmarks, and write it as a file to edit."""
-    if like is not None:
-        check_names({"system": like}, several=False)
+    options.check_names({"system": like}, several=False)
     from grids.library import find
     from sweep.importing.machine import Given, import_machine
     from sweep.importing.read import read_evidence

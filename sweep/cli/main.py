@@ -14,18 +14,15 @@ from sweep.cli import (
     imports,
     measured,
     pictures,
-    place,
     plans,
     rankings,
     report,
     samples,
     stores,
     surrogates,
-    sweep,
 )
-from sweep.cli.commands import BAD_INPUT, FAILED, NOTHING_FEASIBLE, end, find_page
-from sweep.cli.shared_options import Version
-from sweep.cli.usage import Commands
+from sweep.cli.commands import BAD_INPUT, FAILED, NOTHING_FEASIBLE, Commands, end, find_page
+from sweep.cli.options import Version
 from sweep.errors import NothingFeasibleError, RunError
 
 app = typer.Typer(
@@ -46,7 +43,7 @@ def _common(version: Version = False) -> None:
 
 # The order of `paradl --help`.
 for part in (
-    *(sweep, stores, rankings, plans, report, configurations, hybrid, fit, place, catalogue),
+    *(stores, rankings, plans, report, configurations, hybrid, fit, catalogue),
     *(samples, measured, imports),
 ):
     app.add_typer(part.app)

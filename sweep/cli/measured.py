@@ -1,13 +1,13 @@
 """Commands about measured runs."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from sweep.cli import options
 from sweep.cli.commands import MISSED, PatientCommand, end
-from sweep.cli.shared_options import AllReduceOrNone, Calibration, Form, Oracle
-from sweep.cli.values import check_names
 from sweep.show.visible import tell
 
 app = typer.Typer()
@@ -25,21 +25,44 @@ SystemOfRows = Annotated[
 ]
 
 
-@app.command(cls=PatientCommand)
+@dataclass(frozen=True)
+class RunOptions:
+    """Options that say how measured runs are predicted."""
+
+    measured: Measured
+    oracle: options.Oracle = None
+    calibration: options.Calibration = None
+    system: SystemOfRows = "abci"
+    allreduce: options.AllReduce = None
+
+    def compare(self) -> dict[str, Any]:
+        """Compare the runs with the oracle."""
+        options.check_names(vars(self), several=False)
+        from sweep.measured.compare import compare as ask
+
+        # Unless given, the all-reduce is that of the paper's runs.
+        settings = options.list_given(self, "oracle", "allreduce")
+        calibration = self.calibration or "auto"
+        return ask(self.measured, system=self.system, calibration=calibration, settings=settings)
+
+
+class RunCommand(PatientCommand):
+    """A command about measured and predicted runs."""
+
+    shared = RunOptions
+
+
+@app.command(cls=RunCommand)
 def compare(
-    measured: Measured,
-    oracle: Oracle = "machine",
-    calibration: Calibration = "auto",
-    system: SystemOfRows = "abci",
-    allreduce: AllReduceOrNone = None,
+    context: typer.Context,
     require_accuracy: Annotated[
         float | None,
         typer.Option(min=0, max=1, help="Exit with 3 if the mean accuracy of totals is lower."),
     ] = None,
-    form: Form = "table",
+    form: options.Form = "table",
 ) -> None:
     """Compare predictions with measured runs: accuracy, and which runs stand out."""
-    comparison = compare_runs(measured, calibration, system, oracle, allreduce)
+    comparison = context.obj.compare()
     from sweep.show.columns import format_percent
     from sweep.show.comparison import show_comparison
 
@@ -58,10 +81,7 @@ def compare(
 @app.command(cls=PatientCommand)
 def calibrate(
     measured: Measured,
-    output: Annotated[
-        Path,
-        typer.Option("--output", "-o", metavar="FILE.yaml", help="Calibration file to write."),
-    ],
+    output: options.YamlOutput,
     system: SystemOfRows = "abci",
     cross_validation: Annotated[
         bool,
@@ -70,10 +90,10 @@ def calibrate(
             help="Estimate the model's errors from left-out runs, or assume them.",
         ),
     ] = True,
-    form: Form = "table",
+    form: options.Form = "table",
 ) -> None:
     """Fit a machine's parameters to measured runs, with their uncertainty and accuracy."""
-    check_names({"system": system}, several=False)
+    options.check_names({"system": system}, several=False)
     from grids.reading.textfile import expect_another, expect_folder
     from sweep.calibration.calibrate import calibrate as ask
     from sweep.calibration.write import write
@@ -84,15 +104,3 @@ def calibrate(
     calibration = ask(measured, system=system, cross_validation=cross_validation)
     write(calibration, output)
     show_calibration(calibration, form)
-
-
-def compare_runs(
-    path: Path, calibration: str, system: str, oracle: str, allreduce: str | None
-) -> dict[str, Any]:
-    """Compare a file of runs with the oracle."""
-    check_names({"system": system, "calibration": calibration}, several=False)
-    from sweep.measured.compare import compare as ask
-
-    # Unless given, the all-reduce is that of the paper's runs (`sweep.measured.predicted_runs`).
-    settings = {"oracle": oracle} | ({"allreduce": allreduce} if allreduce else {})
-    return ask(path, system=system, calibration=calibration, settings=settings)

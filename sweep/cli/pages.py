@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from sweep.cli.objectives import OBJECTIVES, parse_price
-from sweep.cli.subjects import Subject
+from sweep.cli.options import OBJECTIVES, parse_price
+from sweep.cli.spaces import Subject
 
 PageOption = Annotated[
     Path | None,

@@ -7,9 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from sweep.cli.commands import PatientCommand
-from sweep.cli.measured import Measured, SystemOfRows, compare_runs
-from sweep.cli.shared_options import AllReduceOrNone, Calibration, Oracle
+from sweep.cli.measured import RunCommand
 from sweep.cli.spaces import SpaceCommand, SpaceOptions
 
 app = typer.Typer(no_args_is_help=True, help="Pictures of cubes, design spaces and measured runs.")
@@ -39,19 +37,12 @@ class PictureCommand(SpaceCommand):
     shared = PictureOptions
 
 
-@app.command(cls=PatientCommand)
+@app.command(cls=RunCommand)
 def accuracy(
-    measured: Measured,
-    output: Output,
-    oracle: Oracle = "machine",
-    calibration: Calibration = "auto",
-    system: SystemOfRows = "abci",
-    allreduce: AllReduceOrNone = None,
-    size: Size = "page",
-    dark: Dark = False,
+    context: typer.Context, output: Output, size: Size = "page", dark: Dark = False
 ) -> None:
     """Predicted over measured time of each run, by model and strategy, over p."""
-    comparison = compare_runs(measured, calibration, system, oracle, allreduce)
+    comparison = context.obj.compare()
     from sweep.plots.accuracy import draw_accuracy
     from sweep.plots.figures import save_figure
 
@@ -115,7 +106,7 @@ def timeline(context: typer.Context) -> None:
     _draw(context, "timeline")
 
 
-def _draw(context: typer.Context, kind: str, **options: object) -> None:
+def _draw(context: typer.Context, kind: str, **settings: object) -> None:
     """Draw a picture into a file; stderr says if the store's sweep is unfinished."""
     given: PictureOptions = context.obj
     subject = given.read()
@@ -123,6 +114,8 @@ def _draw(context: typer.Context, kind: str, **options: object) -> None:
     from sweep.plots.plots import Plots
 
     expect_picture(given.output)
-    draw = partial(getattr(Plots(subject.source), kind), selection=subject.selection, **options)
-    (row,) = subject.ask(lambda: [{"figure": draw(size=given.size, dark=given.dark)}], "table")
+    look = {"size": given.size, "dark": given.dark}
+    picture = getattr(Plots(subject.source), kind)
+    draw = partial(picture, selection=subject.selection, **look, **settings)
+    (row,) = subject.ask(lambda *_, **__: [{"figure": draw()}], "table")
     save_figure(row["figure"], given.output)

@@ -1,66 +1,48 @@
 """Commands for planning: bottlenecks, which upgrades pay, and how many PEs to buy."""
 
-from collections.abc import Callable
+from functools import partial
 from typing import Annotated
 
 import typer
 
 from grids.reading.errors import InputError
+from sweep.cli import options
 from sweep.cli.commands import NOTHING_FEASIBLE, end
-from sweep.cli.fit import (
-    GlobalBatchOption,
-    SequenceOption,
-    TokensOption,
-    provision_layouts,
-    refuse_with_sequence,
-    refuse_without_sequence,
-)
-from sweep.cli.objectives import PriceOption, parse_price
+from sweep.cli.fit import provision_layouts, refuse_with_sequence, refuse_without_sequence
 from sweep.cli.pages import PageOption, expect_page, write_page_of
-from sweep.cli.shared_options import All, Form
-from sweep.cli.spaces import SpaceCommand
-from sweep.cli.subjects import Rows, Subject
+from sweep.cli.spaces import SpaceCommand, Subject
 
 app = typer.Typer()
 
 
 @app.command(cls=SpaceCommand)
-def bottleneck(context: typer.Context, every: All = False, form: Form = "table") -> None:
+def bottleneck(
+    context: typer.Context, every: options.All = False, form: options.Form = "table"
+) -> None:
     """What takes the most time in an iteration at each PE count, and what fills the memory."""
     subject: Subject = context.obj.read()
     from sweep.questions.bottleneck import list_bottlenecks
     from sweep.show.planning import show_bottlenecks
 
-    nothing = "no such configuration exists: more PEs than the strategy can use"
-    _answer_cells(subject, list_bottlenecks, show_bottlenecks, form, every, nothing)
+    rows = subject.ask(list_bottlenecks, form)
+    show_bottlenecks(rows, form, every)
+    if not rows:
+        end("no such configuration exists: more PEs than the strategy can use", NOTHING_FEASIBLE)
 
 
 @app.command(cls=SpaceCommand)
-def sensitivity(context: typer.Context, every: All = False, form: Form = "table") -> None:
+def sensitivity(
+    context: typer.Context, every: options.All = False, form: options.Form = "table"
+) -> None:
     """Which upgrades pay: exact elasticities of the epoch time in each parameter."""
     subject: Subject = context.obj.read()
     from sweep.questions.sensitivity import list_sensitivities
     from sweep.show.planning import show_sensitivities
 
-    nothing = "nothing in this slice is feasible; why: paradl best"
-    _answer_cells(subject, list_sensitivities, show_sensitivities, form, every, nothing)
-
-
-def _answer_cells(
-    subject: Subject,
-    question: Callable[..., Rows],
-    show: Callable[[Rows, Form, bool], None],
-    form: Form,
-    every: bool,
-    nothing: str,
-) -> None:
-    """Print a question's rows about cells; nothing: the message if there are none."""
-    rows = subject.ask(
-        lambda: question(subject.source, subject.selection, subject.max_global_batch), form
-    )
-    show(rows, form, every)
+    rows = subject.ask(list_sensitivities, form)
+    show_sensitivities(rows, form, every)
     if not rows:
-        end(nothing, NOTHING_FEASIBLE)
+        end("nothing in this slice is feasible; why: paradl best", NOTHING_FEASIBLE)
 
 
 @app.command(cls=SpaceCommand)
@@ -88,24 +70,25 @@ def provision(
     efficiency: Annotated[
         float | None, typer.Option(help="With --need, the parallel efficiency to reach.")
     ] = None,
-    sequence: SequenceOption = None,
-    global_batch: GlobalBatchOption = None,
-    tokens: TokensOption = None,
-    price: PriceOption = None,
+    sequence: options.Sequence = None,
+    global_batch: options.GlobalBatch = None,
+    tokens: options.Tokens = None,
+    price: options.Prices = None,
     page: PageOption = None,
-    every: All = False,
-    form: Form = "table",
+    every: options.All = False,
+    form: options.Form = "table",
 ) -> None:
     """The fewest PEs for a deadline, or the machine that a goal needs.
 
     With --sequence and --tokens: the fewest, doubling, for a transformer at its fastest layout.
     """
+    of_layouts = {"global_batch": global_batch, "tokens": tokens}
     if sequence is not None:
         given = {"epochs": epochs, "holds": holds, "need": need, "efficiency": efficiency}
         refuse_with_sequence({**given, "report": page})
-        provision_layouts(context.obj, sequence, global_batch, deadline, tokens, price, every, form)
+        settings = {**of_layouts, "length": sequence, "price": price}
+        provision_layouts(context.obj, deadline, settings, every, form)
         return
-    of_layouts = {"global-batch": global_batch, "tokens": tokens}
     refuse_without_sequence(of_layouts)
     if (deadline is None) == (need is None):
         raise InputError(
@@ -121,39 +104,26 @@ def provision(
     if deadline is None:
         assert need is not None  # one of both is given
         _show_needs(subject, need, efficiency, every, form)
-        write_page_of(subject, page)
-        return
-    from sweep.questions.provision import list_provisions as ask
-    from sweep.show.planning import show_provisions
+    else:
+        from sweep.questions.provision import list_provisions
+        from sweep.show.planning import show_provisions
 
-    rows = subject.ask(
-        lambda: ask(
-            subject.source,
-            deadline,
-            subject.selection,
-            epochs=epochs,
-            price=parse_price(price),
-            max_global_batch=subject.max_global_batch,
-            holds=holds,
-        ),
-        form,
-    )
-    show_provisions(rows, form, every)
-    if not any(row["pe"] is not None for row in rows):
-        end("no strategy meets the deadline with these PE counts", NOTHING_FEASIBLE)
+        ask = partial(list_provisions, epochs=epochs, holds=holds)
+        rows = subject.ask(ask, form, deadline, price=options.parse_price(price))
+        show_provisions(rows, form, every)
+        if not any(row["pe"] is not None for row in rows):
+            end("no strategy meets the deadline with these PE counts", NOTHING_FEASIBLE)
     write_page_of(subject, page)
 
 
 def _show_needs(
-    subject: Subject, need: str, efficiency: float | None, every: bool, form: Form
+    subject: Subject, need: str, efficiency: float | None, every: bool, form: options.Form
 ) -> None:
     """Print the value of one parameter that a goal needs."""
-    from sweep.questions.needs import list_needs as ask
+    from sweep.questions.needs import list_needs
     from sweep.show.planning import show_needs
 
-    rows = subject.ask(
-        lambda: ask(subject.source, need, subject.selection, efficiency=efficiency), form
-    )
+    rows = subject.ask(list_needs, form, need, efficiency=efficiency, bounded=False)
     show_needs(rows, form, every)
     if all(str(row["reason"]).startswith("never") for row in rows):
         end(f"no value of {need} will do", NOTHING_FEASIBLE)

@@ -1,35 +1,16 @@
 """Commands that compare strategies."""
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from functools import partial
+from typing import Annotated, Any, Literal
 
 import typer
 
 from grids.reading.errors import InputError
+from sweep.cli import options
 from sweep.cli.commands import NOTHING_FEASIBLE, end
-from sweep.cli.fit import (
-    GlobalBatchOption,
-    SequenceOption,
-    TokensOption,
-    limit_layouts,
-    rank_layouts,
-    refuse_with_sequence,
-    refuse_without_sequence,
-)
-from sweep.cli.objectives import (
-    OBJECTIVES,
-    TIMES,
-    ObjectiveOption,
-    PriceOption,
-    TimeOption,
-    parse_price,
-)
+from sweep.cli.fit import limit_layouts, rank_layouts, refuse_with_sequence, refuse_without_sequence
 from sweep.cli.pages import PageOption, expect_page, write_page_of
-from sweep.cli.shared_options import All, Form
-from sweep.cli.spaces import SpaceCommand
-from sweep.cli.subjects import Subject
-
-if TYPE_CHECKING:
-    from kernels.names.statistics import Objective
+from sweep.cli.spaces import Rows, SpaceCommand, Subject
 
 app = typer.Typer()
 
@@ -44,7 +25,7 @@ def limits(
         Literal["epoch-time", "train-time", "pe-hours", "cost"],
         typer.Option(help="Time to minimise; with --crossovers also pe-hours or cost."),
     ] = "epoch-time",
-    price: PriceOption = None,
+    price: options.Prices = None,
     along: Annotated[
         str | None,
         typer.Option(
@@ -57,11 +38,11 @@ def limits(
         bool,
         typer.Option("--intervals", help="Compute intervals even for many rows."),
     ] = False,
-    sequence: SequenceOption = None,
-    global_batch: GlobalBatchOption = None,
+    sequence: options.Sequence = None,
+    global_batch: options.GlobalBatch = None,
     page: PageOption = None,
-    every: All = False,
-    form: Form = "table",
+    every: options.All = False,
+    form: options.Form = "table",
 ) -> None:
     """How far each strategy scales and what stops it, or where one overtakes another.
 
@@ -70,47 +51,53 @@ def limits(
     if sequence is not None:
         given = {"price": price, "crossovers": along, "report": page}
         refuse_with_sequence(given)
-        limit_layouts(context.obj, sequence, global_batch, efficiency, every, form)
+        settings = {"length": sequence, "global_batch": global_batch}
+        limit_layouts(context.obj, efficiency, settings, every, form)
         return
-    of_layouts = {"global-batch": global_batch}
+    of_layouts = {"global_batch": global_batch}
     refuse_without_sequence(of_layouts)
     expect_page(page)
     subject: Subject = context.obj.read(objective)
     if along is not None:
         _show_crossovers(subject, along, objective, price, every, form)
-        write_page_of(subject, page, objective, price)
-        return
-    from sweep.questions.limits import add_ranges, expects_intervals
-    from sweep.questions.limits import list_limits as ask
+    else:
+        _show_limits(subject, efficiency, objective, intervals, every, form)
+    write_page_of(subject, page, objective, price)
+
+
+def _show_limits(
+    subject: Subject,
+    efficiency: float,
+    objective: str,
+    intervals: bool,
+    every: bool,
+    form: options.Form,
+) -> None:
+    """Print how far each strategy scales. InputError: an objective that is no time."""
+    from sweep.questions.limits import add_ranges, expects_intervals, list_limits
     from sweep.show.limits import show_limits
     from sweep.show.rows import SCREENFUL
 
-    by, bound = _expect_time(objective), subject.max_global_batch
-
-    def answer() -> list[dict[str, Any]]:
-        rows = ask(subject.source, efficiency, subject.selection, by, bound, intervals=False)
-        # Intervals need draws, so rows that the screen does not show go without.
-        shown = rows if every or form != "table" else rows[:SCREENFUL]
-        if not expects_intervals(len(shown), intervals or None):
-            return rows
-        ranged = add_ranges(subject.source, shown, efficiency, subject.selection, by, bound)
-        return [*ranged, *rows[len(shown) :]]
-
-    rows = subject.ask(answer, form)
-    show_limits(rows, form, every)
-    subject.end_if_empty(rows)
-    write_page_of(subject, page, objective)
-
-
-def _expect_time(objective: str) -> "Objective":
-    """Return the time that limits refer to. InputError: another objective."""
-    if objective not in TIMES:
+    if objective not in options.TIMES:
         raise InputError(
             f"limits minimise a time, not {objective}",
             where="--objective",
             advice="write epoch-time or train-time, or add --crossovers pe",
         )
-    return TIMES[objective]
+    by = options.TIMES[objective]
+
+    def answer(source: Any, selection: Any, max_global_batch: int | None) -> Rows:
+        scope = (selection, by, max_global_batch)
+        rows = list_limits(source, efficiency, *scope, intervals=False)
+        # Intervals need draws, so rows that the screen does not show go without.
+        shown = rows if every or form != "table" else rows[:SCREENFUL]
+        if not expects_intervals(len(shown), intervals or None):
+            return rows
+        return [*add_ranges(source, shown, efficiency, *scope), *rows[len(shown) :]]
+
+    rows = subject.ask(answer, form)
+    show_limits(rows, form, every)
+    subject.end_if_empty(rows)
 
 
 def _show_crossovers(
@@ -119,30 +106,22 @@ def _show_crossovers(
     objective: str,
     price: list[str] | None,
     every: bool,
-    form: Any,
+    form: options.Form,
 ) -> None:
     """Print where strategies overtake each other."""
-    from sweep.questions.crossovers import list_crossovers as ask
-    from sweep.questions.crossovers import tell_same
+    from sweep.questions.crossovers import list_crossovers, tell_same
     from sweep.show.limits import show_crossovers
 
-    goal, prices = OBJECTIVES[objective], parse_price(price)
+    goal = options.OBJECTIVES[objective]
 
-    def answer() -> list[dict[str, Any]]:
-        rows = ask(
-            subject.source,
-            along,
-            subject.selection,
-            objective=goal,
-            price=prices,
-            max_global_batch=subject.max_global_batch,
-        )
-        same = tell_same(subject.source, subject.selection, goal)
-        if same:
+    def answer(*values: Any, **settings: Any) -> Rows:
+        rows = list_crossovers(*values, **settings)
+        if same := tell_same(subject.source, subject.selection, goal):
             subject.note(same)
         return rows
 
-    rows = subject.ask(answer, form)
+    prices = options.parse_price(price)
+    rows = subject.ask(answer, form, along, objective=goal, price=prices)
     show_crossovers(rows, form, every, goal)
     subject.end_if_empty(rows)
 
@@ -150,8 +129,8 @@ def _show_crossovers(
 @app.command(cls=SpaceCommand)
 def best(
     context: typer.Context,
-    objective: ObjectiveOption = "epoch-time",
-    price: PriceOption = None,
+    objective: options.AnObjective = "epoch-time",
+    price: options.Prices = None,
     across: Annotated[
         bool, typer.Option("--across", help="Rank over all systems together.")
     ] = False,
@@ -159,41 +138,33 @@ def best(
         bool,
         typer.Option("--why", help="Say what would make the losers feasible, for a store too."),
     ] = False,
-    sequence: SequenceOption = None,
-    global_batch: GlobalBatchOption = None,
-    tokens: TokensOption = None,
+    sequence: options.Sequence = None,
+    global_batch: options.GlobalBatch = None,
+    tokens: options.Tokens = None,
     page: PageOption = None,
-    every: All = False,
-    form: Form = "table",
+    every: options.All = False,
+    form: options.Form = "table",
 ) -> None:
     """Rank strategies, each with its best free parameters, and say why the losers are infeasible.
 
     With --sequence: the layouts of a transformer that fit, the fastest first, as fit --by time.
     """
+    of_layouts = {"global_batch": global_batch, "tokens": tokens}
     if sequence is not None:
         refuse_with_sequence({"report": page})
-        rank_layouts(context.obj, sequence, global_batch, tokens, price, every, form)
+        settings = {**of_layouts, "length": sequence, "price": price}
+        rank_layouts(context.obj, settings, every, form)
         return
-    of_layouts = {"global-batch": global_batch, "tokens": tokens}
     refuse_without_sequence(of_layouts)
     expect_page(page)
     subject: Subject = context.obj.read(objective)
-    from sweep.questions.best import rank_strategies as ask
+    from sweep.questions.best import rank_strategies
     from sweep.show.ranking import describe_losers, show_ranking
 
-    rows = subject.ask(
-        lambda: ask(
-            subject.source,
-            subject.selection,
-            OBJECTIVES[objective],
-            price=parse_price(price),
-            max_global_batch=subject.max_global_batch,
-            across=across,
-            why=why or None,
-        ),
-        form,
-    )
-    show_ranking(rows, form, OBJECTIVES[objective], every)
+    goal, prices = options.OBJECTIVES[objective], options.parse_price(price)
+    ask = partial(rank_strategies, across=across, why=why or None)
+    rows = subject.ask(ask, form, objective=goal, price=prices)
+    show_ranking(rows, form, goal, every)
     if not any(row["feasible"] for row in rows):
         end(f"nothing in this slice is feasible{describe_losers(rows)}", NOTHING_FEASIBLE)
     write_page_of(subject, page, objective, price)
@@ -205,23 +176,20 @@ def pareto(
     against: Annotated[
         Literal["pe-hours", "cost", "memory"], typer.Option(help="Quantity to trade off with time.")
     ] = "pe-hours",
-    price: PriceOption = None,
-    objective: TimeOption = "epoch-time",
+    price: options.Prices = None,
+    objective: options.ATime = "epoch-time",
     page: PageOption = None,
-    every: All = False,
-    form: Form = "table",
+    every: options.All = False,
+    form: options.Form = "table",
 ) -> None:
     """Configurations that no other beats in both time and another quantity."""
     expect_page(page)
     subject: Subject = context.obj.read(objective)
-    from sweep.questions.pareto import pareto as ask
+    from sweep.questions.pareto import pareto as question
     from sweep.show.rows import show_rows
 
-    by, prices = TIMES[objective], parse_price(price)
-    rows = subject.ask(
-        lambda: ask(subject.source, subject.selection, against=against, objective=by, price=prices),
-        form,
-    )
+    ask = partial(question, against=against, objective=options.TIMES[objective])
+    rows = subject.ask(ask, form, price=options.parse_price(price), bounded=False)
     show_rows(rows, form, every)
     if not rows:
         end("nothing in this slice is feasible", NOTHING_FEASIBLE)
@@ -234,19 +202,17 @@ def regret(
     over: Annotated[
         str, typer.Option(help="The uncertain input: system, draws, or any axis except pe.")
     ] = "system",
-    objective: TimeOption = "epoch-time",
-    every: All = False,
-    form: Form = "table",
+    objective: options.ATime = "epoch-time",
+    every: options.All = False,
+    form: options.Form = "table",
 ) -> None:
     """Rank strategies by their worst slowdown when the machine is uncertain."""
     subject: Subject = context.obj.read(objective)
     from sweep.questions.regret import regret as ask
     from sweep.show.ranking import show_regrets
 
-    by = TIMES[objective]
-    rows = subject.ask(
-        lambda: ask(subject.source, subject.selection, over=over, objective=by), form
-    )
+    by = options.TIMES[objective]
+    rows = subject.ask(ask, form, over=over, objective=by, bounded=False)
     show_regrets(rows, over, form, every)
     if not any(row["rank"] for row in rows):
         end("no strategy is feasible throughout", NOTHING_FEASIBLE)

@@ -6,10 +6,9 @@ from typing import Annotated
 
 import typer
 
-from sweep.cli.objectives import ObjectiveOption, PriceOption
+from sweep.cli import options
 from sweep.cli.pages import expect_page, write_page_of
-from sweep.cli.spaces import SpaceCommand
-from sweep.cli.subjects import Subject
+from sweep.cli.spaces import SpaceCommand, Subject
 
 app = typer.Typer()
 
@@ -18,8 +17,8 @@ app = typer.Typer()
 def report(
     context: typer.Context,
     output: Annotated[Path, typer.Option("--output", "-o", help="Such as report.html.")],
-    objective: ObjectiveOption = "epoch-time",
-    price: PriceOption = None,
+    objective: options.AnObjective = "epoch-time",
+    price: options.Prices = None,
 ) -> None:
     """Write the answers of a cube, or of a design space, as one HTML page to send."""
     expect_page(output)

@@ -1,32 +1,25 @@
-"""Options of every question: a store and a slice of it, or a design space.
+"""Questions: a slice of a store or a design space by options, and notes on the answer.
 
 With a store, options named after its axes select a slice, as `--sel` does.
 """
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
-
-import typer
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import product
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from grids.reading.errors import InputError
-from sweep.cli.commands import PatientCommand
-from sweep.cli.shared_options import (
-    MaxGlobalBatch,
-    Nearest,
-    Quiet,
-    Selection,
-    Set,
-    StoreOrNone,
-    Target,
-    complete_entries,
-    complete_strategies,
-)
-from sweep.cli.subjects import Subject, advise_nearest
-from sweep.cli.values import check_names, parse_selection, parse_settings
+from sweep.cli import options
+from sweep.cli.commands import NOTHING_FEASIBLE, PatientCommand, end
 from sweep.show.visible import tell
 
 if TYPE_CHECKING:
     from sweep.cells import selection as cells
+    from sweep.cells.source import Source
+
+Rows: TypeAlias = list[dict[str, Any]]
 
 AXES = ("model", "dataset", "system", "strategy", "pe", "batch")
 # Options that are keys of a spec.
@@ -37,79 +30,134 @@ SETTINGS = (
 
 
 @dataclass(frozen=True)
+class Subject:
+    """What a question is about.
+
+    store: None for a design space given by options. max_global_batch: larger ones are forbidden; a
+    design space has its own bound. notes: on the answer, so far.
+    """
+
+    source: "Source"
+    selection: "cells.Selection"
+    store: str | None
+    max_global_batch: int | None
+    quiet: bool
+    notes: list[str] = field(default_factory=list)
+
+    def note(self, text: str, always: bool = False) -> None:
+        """Add a note to the answer, and print it on stderr unless that is quiet."""
+        self.notes.append(text)
+        if always or not self.quiet:
+            tell(f"paradl: {text}")
+
+    def ask(
+        self,
+        question: Callable[..., Rows],
+        form: options.Form,
+        *values: object,
+        bounded: bool = True,
+        **settings: object,
+    ) -> Rows:
+        """Return the rows of `question(source, *values, selection=..., **settings)`.
+
+        bounded: pass `max_global_batch`, too. In JSON every row has the notes, such as that the
+        store is unfinished, or that systems differ in precision or software.
+        """
+        if bounded:
+            settings["max_global_batch"] = self.max_global_batch
+        pose = partial(question, self.source, *values, selection=self.selection, **settings)
+        with advise_nearest():
+            rows = pose() if self.store is None else self._ask_store(self.store, pose)
+            self._compare_systems()
+        if form != "json" or not self.notes:
+            return rows
+        return [{**row, "notes": self.notes} for row in rows]
+
+    def _ask_store(self, store: str, question: Callable[[], Rows]) -> Rows:
+        from sweep.engine.verification import tell_damage
+        from sweep.questions.status import count_blocks
+
+        with tell_damage(store):
+            # Counted before the question: a sweep may be running, and no missing block may pass
+            # unnoticed.
+            done, blocks = count_blocks(store)
+            rows = question()
+        if done < blocks:
+            self.note(describe_missing(done, blocks), always=True)
+        return rows
+
+    def _compare_systems(self) -> None:
+        """Note if systems differ in settings that the user may not have meant to compare."""
+        from sweep.cells.space import open_space
+
+        systems = open_space(self.source, self.selection).systems
+        if len({(system.precision, system.software) for system in systems}) > 1:
+            settings = (f"{system.name} {system.precision} {system.software}" for system in systems)
+            self.note(
+                f"systems differ in precision or software: {', '.join(settings)}; "
+                "to compare like with like: NAME:precision=amp,software=ddp"
+            )
+
+    def end_if_empty(self, rows: Rows) -> None:
+        """Exit with the reason if there are no rows."""
+        if rows:
+            return
+        from sweep.cells.space import open_space
+
+        space = open_space(self.source, self.selection)
+        pairs = product(space.places["model"], space.places["dataset"])
+        misfit = next(filter(None, (space.grid.misfit(*pair) for pair in pairs)), None)
+        why = f"no samples of this slice fit its models: {misfit}" if misfit else "no rows to show"
+        end(why, NOTHING_FEASIBLE)
+
+
+@contextmanager
+def advise_nearest() -> Iterator[None]:
+    """Mention `--nearest` where a store's axis lacks a selected value."""
+    try:
+        yield
+    except InputError as error:
+        text = str(error)
+        if text.startswith("selection: no ") and "nearest" in text:
+            raise InputError(f"{text}; --nearest takes it") from None
+        raise
+
+
+def describe_missing(done: int, blocks: int) -> str:
+    """Describe an unfinished sweep."""
+    return f"only {done} of {blocks} blocks are done; rerun the same paradl sweep to finish"
+
+
+def tell_missing(done: int, blocks: int) -> None:
+    """Say on stderr if a sweep is unfinished."""
+    if done < blocks:
+        tell(f"paradl: {describe_missing(done, blocks)}")
+
+
+@dataclass(frozen=True)
 class SpaceOptions:
     """Options that select a slice of a store, or describe a design space; None: not given."""
 
-    store: StoreOrNone = None
-    selection: Selection = None
-    nearest: Nearest = False
-    model: Annotated[
-        str | None,
-        typer.Option(
-            help="Networks: names or files, required without a store.",
-            autocompletion=complete_entries("model"),
-        ),
-    ] = None
-    dataset: Annotated[
-        str | None,
-        typer.Option(help="Data sets: names or files.", autocompletion=complete_entries("dataset")),
-    ] = None
-    system: Annotated[
-        str | None,
-        typer.Option(
-            help="Machines: names or files; default without a store: abci.",
-            autocompletion=complete_entries("system"),
-        ),
-    ] = None
-    strategy: Annotated[
-        str | None,
-        typer.Option(
-            help="Strategies, such as data,data+filter:group=8; default: all, best groups.",
-            autocompletion=complete_strategies,
-        ),
-    ] = None
-    pe: Annotated[
-        str | None, typer.Option(help="PE counts: 64,128 or 1..1024 or pow2:1..1024.")
-    ] = None
-    batch: Annotated[
-        str | None, typer.Option(help="Samples per replica, such as 16,32; default: the best.")
-    ] = None
-    parameters: Set = None
-    quiet: Quiet = False
-    max_global_batch: MaxGlobalBatch = None
-    # Typer ignores options inside a union, so the optional ones are written out again. Their help
-    # states the default, since None only says that the option was not given.
-    oracle: Annotated[
-        Literal["paper", "machine"] | None,
-        typer.Option(help="Table III verbatim, or a model of the machine as it is (default)."),
-    ] = None
-    conventions: Annotated[
-        Literal["table", "authors"] | None,
-        typer.Option(
-            help="With --oracle paper: bounds of Table III (default) or the authors' code."
-        ),
-    ] = None
-    scaling: Annotated[
-        Literal["weak", "strong"] | None,
-        typer.Option(help="--batch is samples per replica (weak, default) or in total."),
-    ] = None
-    optimizer: Annotated[
-        Literal["sgd", "adam", "none"] | None,
-        typer.Option(help="Optimizer whose weight update is counted (default sgd)."),
-    ] = None
-    recompute: Annotated[
-        Literal["none", "full"] | None,
-        typer.Option(help="Rerun the forward pass during the backward pass, to keep less."),
-    ] = None
-    calibration: Annotated[
-        str | None,
-        typer.Option(help="Fit to measured runs: a name, a file, none, or auto (default)."),
-    ] = None
-    convergence: Annotated[
-        str | None,
-        typer.Option(help="Epochs to a target: a file, none, or auto for the catalogue's."),
-    ] = None
-    target: Target = None
+    store: options.StoreOrNone = None
+    selection: options.Selection = None
+    nearest: options.Nearest = False
+    model: options.Models = None
+    dataset: options.Datasets = None
+    system: options.Systems = None
+    strategy: options.Strategies = None
+    pe: options.PECounts = None
+    batch: options.Batches = None
+    parameters: options.Set = None
+    quiet: options.Quiet = False
+    max_global_batch: options.MaxGlobalBatch = None
+    oracle: options.Oracle = None
+    conventions: options.Conventions = None
+    scaling: options.Scaling = None
+    optimizer: options.Optimizer = None
+    recompute: options.Recompute = None
+    calibration: options.Calibration = None
+    convergence: options.Convergence = None
+    target: options.Target = None
 
     def read(self, objective: str | None = None) -> Subject:
         """Return the store and its slice, or the design space. InputError: neither or both."""
@@ -129,40 +177,37 @@ class SpaceOptions:
             )
         return self._read_space(objective)
 
-    def _list_given(self, *names: str) -> dict[str, Any]:
-        """Return those of these options that are given, by name."""
-        given = {name: getattr(self, name) for name in names}
-        return {name: value for name, value in given.items() if value is not None and value != []}
-
     def _read_store(self, store: str) -> Subject:
-        for name in self._list_given("parameters", *SETTINGS):
+        for name in options.list_given(self, "parameters", *SETTINGS):
             raise InputError(
                 "fixed in the store",
                 where=name,
                 advice="leave it out, or ask without a store, with --model and other options",
             )
-        named = [f"{name}={value}" for name, value in self._list_given(*AXES).items()]
-        selection: cells.Selection = parse_selection([*(self.selection or []), *named])
+        named = [f"{name}={value}" for name, value in options.list_given(self, *AXES).items()]
+        selection: cells.Selection = options.parse_selection([*(self.selection or []), *named])
         if selection:
             selection = _locate_values(store, selection, self.nearest)
         return Subject(store, selection, store, self.max_global_batch, self.quiet)
 
     def _read_space(self, objective: str | None) -> Subject:
-        check_names(self._list_given(*AXES, "calibration"), several=True)
+        options.check_names(options.list_given(self, *AXES, "calibration"), several=True)
         from sweep.cells.design_space import SpaceValues, is_unbounded, make_grid
 
-        parameters: dict[str, Any] = dict(parse_settings(self.parameters, "--set"))
-        parameters |= self._list_given("max_global_batch")
-        settings = self._list_given(*SETTINGS)
+        parameters: dict[str, Any] = dict(options.parse_settings(self.parameters, "--set"))
+        parameters |= options.list_given(self, "max_global_batch")
+        settings = options.list_given(self, *SETTINGS)
         if objective == "train-time":
             # The time to the target needs epochs: the catalogue's, unless others are given.
             settings = {"convergence": "auto"} | settings
-        options = SpaceValues(**self._list_given(*AXES), parameters=parameters, settings=settings)
-        grid = make_grid(options)
+        values = SpaceValues(
+            **options.list_given(self, *AXES), parameters=parameters, settings=settings
+        )
+        grid = make_grid(values)
         subject = Subject(grid, {}, None, None, self.quiet)
         for warning in grid.warnings:
             subject.note(f"warning: {warning}", always=True)
-        if is_unbounded(options) and objective in ("epoch-time", "pe-hours", "cost"):
+        if is_unbounded(values) and objective in ("epoch-time", "pe-hours", "cost"):
             subject.note(
                 "the global batch is limited only by memory and the data set; very large "
                 "batches may not converge: give --batch, --max-global-batch, or --objective "

@@ -1,29 +1,88 @@
-"""Commands about stores: status, differences, export."""
+"""Commands that write and read stores: sweep, status, diff, export."""
 
 import sys
 from functools import partial
+from math import prod
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
 
+from grids.reading.errors import InputError
+from sweep.cli import options
 from sweep.cli.commands import FAILED, INTERRUPTED, MISSED, PatientCommand, end
-from sweep.cli.shared_options import Form, Selection, Store
-from sweep.cli.subjects import tell_missing
-from sweep.cli.values import parse_selection
-from sweep.engine.progress import bar, lines
-from sweep.show.visible import tell
+from sweep.cli.spaces import tell_missing
+from sweep.engine.progress import bar, lines, silent
+from sweep.show.visible import escape_lines, tell
 
 app = typer.Typer()
 
 
 @app.command()
+def sweep(
+    spec: Annotated[Path, typer.Argument(help="The design space: a YAML file.")],
+    store: options.Store,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and stop.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the store.")] = False,
+    extend: Annotated[
+        bool, typer.Option("--extend", help="Add the spec's new values to the store's axes.")
+    ] = False,
+    reduce_only: Annotated[
+        bool,
+        typer.Option("--reduce-only", help="Keep only the summaries that limits and best read."),
+    ] = False,
+    workers: options.Workers = 0,
+    scheduler: Annotated[
+        str | None, typer.Option(help="Address of a running Dask scheduler.")
+    ] = None,
+    quiet: options.Quiet = False,
+) -> None:
+    """Sweep a design space into a Zarr store, or resume an interrupted sweep."""
+    from grids.grid import read_grid
+
+    _refuse_swapped(spec, store)
+    grid = read_grid(spec).drop_outputs() if reduce_only else read_grid(spec)
+
+    # These take a second to import; a mistake in the spec is reported before.
+    from sweep.engine.interrupts import hear_interrupts
+    from sweep.engine.run import Where
+    from sweep.engine.run import sweep as run
+    from sweep.show.preview import announce, preview_sweep
+
+    # The number of a scheduler's workers is unknown: the plan is for one.
+    processes = workers or int(scheduler is not None)
+    if dry_run:
+        print(escape_lines(preview_sweep(store, grid, processes, overwrite, extend)))
+        return
+    progress_bar = bar if sys.stderr.isatty() else lines
+    announcement = silent if quiet else announce(grid, processes, progress_bar)
+    try:
+        with hear_interrupts(announcement) as progress:
+            run(grid, store, overwrite, Where(workers, scheduler), progress, extend)
+    except KeyboardInterrupt:
+        end("interrupted; finished blocks are kept: rerun the same command to resume", INTERRUPTED)
+    if not quiet:
+        tell(f"done: {prod(grid.shape):,} cells in {store}")
+
+
+def _refuse_swapped(spec: Path, store: str) -> None:
+    endings = (".yaml", ".yml")
+    if store.endswith(endings) and spec.suffix not in endings:
+        raise InputError(
+            "the spec comes first, then the store",
+            where=str(spec),
+            advice=f"swap them: paradl sweep {quote(store)} {quote(str(spec))}",
+        )
+
+
+@app.command()
 def status(
-    store: Store,
+    store: options.Store,
     verify: Annotated[
         bool, typer.Option("--verify", help="Read all finished blocks and list damaged files.")
     ] = False,
-    form: Form = "table",
+    form: options.Form = "table",
 ) -> None:
     """Show how much of a cube is done."""
     from sweep.questions.status import read_status, verify_status
@@ -43,9 +102,9 @@ def status(
 
 @app.command(cls=PatientCommand)
 def diff(
-    first: Store,
-    second: Store,
-    selection: Selection = None,
+    first: options.Store,
+    second: options.Store,
+    selection: options.Selection = None,
     tolerance: Annotated[
         float, typer.Option(min=0, help="Relative difference up to which answers count as equal.")
     ] = 0.0,
@@ -53,7 +112,7 @@ def diff(
         bool,
         typer.Option("--require-same", help="Exit with 3 unless cells and answers are the same."),
     ] = False,
-    form: Form = "table",
+    form: options.Form = "table",
 ) -> None:
     """Compare two cubes: which inputs, answers and winners differ, and by how much."""
     from sweep.engine.verification import tell_damage
@@ -61,7 +120,7 @@ def diff(
     from sweep.show.cubes import show_difference
 
     with tell_damage(first), tell_damage(second):
-        difference = ask(first, second, parse_selection(selection), tolerance=tolerance)
+        difference = ask(first, second, options.parse_selection(selection), tolerance=tolerance)
     show_difference(difference, form)
     for note in difference["notes"]:
         tell(f"paradl: {note}")
@@ -71,11 +130,11 @@ def diff(
 
 @app.command(cls=PatientCommand)
 def export(
-    store: Store,
+    store: options.Store,
     output: Annotated[
         Path, typer.Argument(metavar="OUTPUT", help="File to write: .parquet, .csv, .nc (netCDF).")
     ],
-    selection: Selection = None,
+    selection: options.Selection = None,
     undefined: Annotated[
         bool, typer.Option("--all", help="Include configurations that cannot exist.")
     ] = False,
@@ -83,7 +142,7 @@ def export(
         str,
         typer.Option(metavar="LABEL[,LABEL]", help="One folder per value, such as model,system."),
     ] = "",
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing OUTPUT.")] = False,
+    force: options.Force = False,
 ) -> None:
     """Export a cube's cells as a table or netCDF, for readers without paradl."""
     from grids.reading.units import format_quantity
@@ -98,7 +157,7 @@ def export(
             written = write(
                 store,
                 output,
-                parse_selection(selection),
+                options.parse_selection(selection),
                 undefined=undefined,
                 partition_by=labels,
                 force=force,

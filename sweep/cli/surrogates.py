@@ -1,12 +1,13 @@
 """Commands about surrogates."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
+from sweep.cli import options
 from sweep.cli.commands import PatientCommand
-from sweep.cli.shared_options import Form, Quiet, SampleData, expect_there
 from sweep.engine.progress import report_state
 from sweep.show.visible import tell
 
@@ -18,60 +19,58 @@ app = typer.Typer(
 
 File = Annotated[
     Path,
-    typer.Argument(help="Surrogate from 'paradl surrogate train'.", callback=expect_there),
+    typer.Argument(help="Surrogate from 'paradl surrogate train'.", callback=options.expect_there),
 ]
 
 
-@app.command()
-def train(
-    data: SampleData,
-    output: Annotated[Path, typer.Option("--output", "-o", help="File to write.")],
+@dataclass(frozen=True)
+class TrainOptions:
+    """The arguments of `sweep.surrogates.train.train_surrogate`."""
+
+    data: options.SampleData
+    path: Annotated[Path, typer.Option("--output", "-o", help="File to write.")]
     learner: Annotated[
         Literal["network", "trees"], typer.Option(help="A neural network, or boosted trees.")
-    ] = "network",
+    ] = "network"
     splits: Annotated[
         list[str] | None,
         typer.Option(
             "--split",
             help="Split whose training rows to use; may be repeated. [default: random, model]",
         ),
-    ] = None,
+    ] = None
     gradients: Annotated[
         bool, typer.Option("--gradients", help="Also train on gradients (Sobolev training).")
-    ] = False,
+    ] = False
     members: Annotated[
         int, typer.Option(help="Number of learners; their spread is the uncertainty.")
-    ] = 1,
-    epochs: Annotated[int, typer.Option(help="Maximum passes of a network over the rows.")] = 20,
-    width: Annotated[int, typer.Option(help="Units per hidden layer.")] = 128,
-    seed: Annotated[
-        int, typer.Option(help="Random seed; the same seed gives the same surrogate.")
-    ] = 0,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
-    quiet: Quiet = False,
-) -> None:
+    ] = 1
+    epochs: Annotated[int, typer.Option(help="Maximum passes of a network over the rows.")] = 20
+    width: Annotated[int, typer.Option(help="Units per hidden layer.")] = 128
+    seed: options.Seed = 0
+    force: options.Force = False
+
+
+class TrainCommand(PatientCommand):
+    """A command that trains, and says itself how far it is."""
+
+    shared = TrainOptions
+    is_patient = False
+
+
+@app.command(cls=TrainCommand)
+def train(context: typer.Context, quiet: options.Quiet = False) -> None:
     """Train a surrogate on a data set."""
+    given: TrainOptions = context.obj
     from sweep.surrogates.train import train_surrogate
 
     with report_state("training", silent=quiet) as show:
 
         def report(member: int, epoch: int, of: int, error: float) -> None:
-            head = f"member {member + 1} of {members}: " if members > 1 else ""
+            head = f"member {member + 1} of {given.members}: " if given.members > 1 else ""
             show(f"{head}round {epoch} of {of}, error {error:.4f}")
 
-        trained = train_surrogate(
-            data,
-            output,
-            learner=learner,
-            splits=splits,
-            gradients=gradients,
-            members=members,
-            epochs=epochs,
-            width=width,
-            seed=seed,
-            force=force,
-            report=report,
-        )
+        trained = train_surrogate(**vars(given), report=report)
     if quiet:
         return
     if trained.dropped:
@@ -82,15 +81,15 @@ def train(
 @app.command()
 def evaluate(
     surrogate: File,
-    data: SampleData,
+    data: options.SampleData,
     splits: Annotated[
         list[str] | None, typer.Option("--split", help="Score only this split; may be repeated.")
     ] = None,
     no_baselines: Annotated[
         bool, typer.Option("--no-baselines", help="Leave out the baselines.")
     ] = False,
-    quiet: Quiet = False,
-    form: Form = "table",
+    quiet: options.Quiet = False,
+    form: options.Form = "table",
 ) -> None:
     """Score a surrogate, and the strategies it would choose, on each split's held-out rows."""
     from sweep.show.rows import show
@@ -113,10 +112,11 @@ def predict(
     rows: Annotated[
         Path,
         typer.Argument(
-            help="Rows of features: a Parquet or CSV file, or a data set.", callback=expect_there
+            help="Rows of features: a Parquet or CSV file, or a data set.",
+            callback=options.expect_there,
         ),
     ],
-    form: Form = "table",
+    form: options.Form = "table",
 ) -> None:
     """Predict rows of features with a surrogate, and flag rows outside its training range."""
     from sweep.show.rows import show

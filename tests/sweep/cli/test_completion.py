@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-from sweep.cli.shared_options import complete_entries, complete_strategies
+from sweep.cli.options import complete_entries, complete_strategies
 
 # The name that a shell knows it by.
 PARADL = "import sys; sys.argv[0] = 'paradl'; from sweep.cli.main import main; main()"

@@ -1,6 +1,6 @@
 import json
 
-from sweep.cli.usage import spell_out
+from sweep.cli.commands import spell_out
 
 
 def test_short_forms_are_spelt_out_but_behind_two_dashes():

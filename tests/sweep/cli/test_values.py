@@ -3,7 +3,7 @@
 import pytest
 
 from grids.reading.errors import InputError
-from sweep.cli.values import parse_counts, parse_selection, parse_settings
+from sweep.cli.options import parse_counts, parse_selection, parse_settings
 
 
 def test_selections_add_up():

@@ -1,6 +1,6 @@
 from dataclasses import replace
 
-from sweep.cli.preview import announce, outline_plan
+from sweep.show.preview import announce, outline_plan
 from sweep.cube.plan import plan_cube
 from sweep.engine.progress import silent
 

@@ -1,0 +1,363 @@
+"""Arguments and options of several commands, a type for each, and the parsing of their values.
+
+An option of a type that ends in `| None` is None where it is not given: stores and specs have
+values of their own, so the help states the default. Typer ignores options inside a union.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from grids.reading.errors import InputError, shorten
+from sweep.cube.object_store import locate_store
+
+if TYPE_CHECKING:
+    from kernels.names.statistics import Objective
+    from sweep.answers.objectives import Goal, Price
+
+Kind = Literal["model", "dataset", "system", "calibration"]
+KINDS: tuple[Kind, ...] = ("model", "dataset", "system", "calibration")
+# The command line spells them with dashes, answers with underscores.
+TIMES: "dict[str, Objective]" = {"epoch-time": "epoch_time", "train-time": "train_time"}
+OBJECTIVES: "dict[str, Goal]" = {**TIMES, "pe-hours": "pe_hours", "cost": "cost"}
+
+
+def complete_entries(kind: Kind) -> Callable[[str], list[str]]:
+    """Complete the names of catalogue entries."""
+
+    def complete(incomplete: str) -> list[str]:
+        from grids.entries.names import list_names
+
+        return _complete_last(incomplete, list_names(kind))
+
+    return complete
+
+
+def complete_strategies(incomplete: str) -> list[str]:
+    """Complete the strategies of Table III."""
+    from grids.entries.strategy_names import TABLE_III
+
+    return _complete_last(incomplete, TABLE_III)
+
+
+def _complete_last(incomplete: str, names: Iterable[str]) -> list[str]:
+    """Complete the last name of a list such as `abci,dgx`."""
+    # Shells replace the whole word, so the names before the last comma must be repeated.
+    before, comma, last = incomplete.rpartition(",")
+    return [f"{before}{comma}{name}" for name in names if name.startswith(last)]
+
+
+def expect_there(path: Path) -> Path:
+    """Return the path. InputError, before slow imports: nothing is there."""
+    if not path.exists():
+        raise InputError("no such file or folder", where=str(path), advice="check the path")
+    return path
+
+
+def locate_if_given(store: str | None) -> str | None:
+    """Locate a store, if one is given."""
+    return None if store is None else locate_store(store)
+
+
+# One configuration: values that it needs.
+Model = Annotated[
+    str,
+    typer.Option(
+        help="Network: a catalogue name or a file (.yaml, .net_sc ...).",
+        autocompletion=complete_entries("model"),
+    ),
+]
+Dataset = Annotated[
+    str | None,
+    typer.Option(
+        help="Data set: a catalogue name or a file.", autocompletion=complete_entries("dataset")
+    ),
+]
+System = Annotated[
+    str,
+    typer.Option(
+        help="Machine: a catalogue name or a file, such as dgx-h100:precision=tf32.",
+        autocompletion=complete_entries("system"),
+    ),
+]
+Strategy = Annotated[
+    str,
+    typer.Option(help="Strategy, such as data+filter:group=8.", autocompletion=complete_strategies),
+]
+PEs = Annotated[int, typer.Option("--pe", help="Number of PEs.")]
+Batch = Annotated[int, typer.Option(help="Samples per replica (weak) or per mini-batch (strong).")]
+Layers = Annotated[str | None, typer.Option(help="A .lc file that says which layers are split.")]
+
+# A design space: the axes of a spec.
+Models = Annotated[
+    str | None,
+    typer.Option(
+        help="Networks: names or files, required without a store.",
+        autocompletion=complete_entries("model"),
+    ),
+]
+Datasets = Annotated[
+    str | None,
+    typer.Option(help="Data sets: names or files.", autocompletion=complete_entries("dataset")),
+]
+Systems = Annotated[
+    str | None,
+    typer.Option(
+        help="Machines: names or files; default without a store: abci.",
+        autocompletion=complete_entries("system"),
+    ),
+]
+Strategies = Annotated[
+    str | None,
+    typer.Option(
+        help="Strategies, such as data,data+filter:group=8; default: all, best groups.",
+        autocompletion=complete_strategies,
+    ),
+]
+PECounts = Annotated[str | None, typer.Option(help="PE counts: 64,128 or 1..1024 or pow2:1..1024.")]
+Batches = Annotated[
+    str | None, typer.Option(help="Samples per replica, such as 16,32; default: the best.")
+]
+
+# Keys of a spec.
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="Fix an oracle parameter; may be repeated."),
+]
+Oracle = Annotated[
+    Literal["paper", "machine"] | None,
+    typer.Option(help="Table III verbatim, or a model of the machine as it is (default)."),
+]
+Conventions = Annotated[
+    Literal["table", "authors"] | None,
+    typer.Option(
+        help="With --oracle paper: sums and bounds of Table III (default) or the authors' code."
+    ),
+]
+Scaling = Annotated[
+    Literal["weak", "strong"] | None,
+    typer.Option(help="--batch is samples per replica (weak, default) or in total."),
+]
+Collectives = Annotated[
+    Literal["auto", "ring", "tree", "two-level", "best"] | None,
+    typer.Option(
+        help="Algorithm; auto (default) is the fastest on a machine, and Table III's ring on paper."
+    ),
+]
+AllReduce = Annotated[
+    Literal["ring", "hierarchical"] | None,
+    typer.Option(help="With --oracle paper: reduce weights in one ring, or in groups first."),
+]
+Iterations = Annotated[
+    Literal["exact", "ceil"] | None,
+    typer.Option(help="Iterations per epoch: D/B (default), or rounded up as data loaders do."),
+]
+Optimizer = Annotated[
+    Literal["sgd", "adam", "none"] | None,
+    typer.Option(help="Optimizer whose weight update is counted (default sgd)."),
+]
+Recompute = Annotated[
+    Literal["none", "full"] | None,
+    typer.Option(help="Rerun the forward pass during the backward pass, to keep less in memory."),
+]
+Times = Annotated[
+    Literal["measured", "roofline"] | None,
+    typer.Option(help="Measured compute times where known (default), or the roofline for all."),
+]
+Calibration = Annotated[
+    str | None,
+    typer.Option(help="Fit to measured runs: a name, a file, none, or auto (default)."),
+]
+Convergence = Annotated[
+    str | None,
+    typer.Option(help="Epochs to a target: a CSV or YAML file, none, or auto for the catalogue's."),
+]
+Target = Annotated[
+    str | None, typer.Option(help="Target such as top1>=0.759, where epochs to several are known.")
+]
+MaxGlobalBatch = Annotated[
+    int | None, typer.Option(help="Largest global batch assumed to converge.")
+]
+
+# Files and stores. Located while options are parsed, so that a mistake is reported before slow
+# imports.
+Store = Annotated[
+    str, typer.Argument(help="A cube: a folder or an object-store URL.", callback=locate_store)
+]
+StoreOrNone = Annotated[
+    str | None,
+    typer.Argument(
+        help="A cube; without one, --model and other options describe a design space.",
+        callback=locate_if_given,
+    ),
+]
+SampleData = Annotated[
+    Path,
+    typer.Argument(help="Data set from 'paradl sample'.", callback=expect_there),
+]
+Selection = Annotated[
+    list[str] | None,
+    typer.Option("--sel", metavar="AXIS=VALUE[,VALUE]", help="Slice the cube; may be repeated."),
+]
+Nearest = Annotated[
+    bool, typer.Option("--nearest", help="With --sel, take the nearest values of the store's axes.")
+]
+YamlOutput = Annotated[
+    Path, typer.Option("--output", "-o", metavar="FILE.yaml", help="File to write.")
+]
+Plot = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Also draw it into a file, such as picture.png."),
+]
+Force = Annotated[bool, typer.Option("--force", help="Replace what exists.")]
+
+# The objective of a ranking.
+AnObjective = Annotated[
+    Literal["epoch-time", "train-time", "pe-hours", "cost"],
+    typer.Option("--objective", help="What to minimise; cost needs --price."),
+]
+ATime = Annotated[
+    Literal["epoch-time", "train-time"],
+    typer.Option("--objective", help="Time to minimise: of an epoch, or to the target accuracy."),
+]
+Prices = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--price", metavar="[SYSTEM=]X", help="Price of a PE-hour; repeat for several systems."
+    ),
+]
+
+# Layouts of transformers.
+Sequence = Annotated[
+    int | None, typer.Option(help="Tokens per sequence: ask about layouts of a transformer.")
+]
+GlobalBatch = Annotated[int | None, typer.Option(help="Sequences per iteration, with --sequence.")]
+Tokens = Annotated[
+    float | None, typer.Option(help="Tokens to train on, such as 15e12: adds days and PE-hours.")
+]
+
+# How an answer is printed, and how it is computed.
+Form = Annotated[
+    Literal["table", "json", "csv"],
+    typer.Option("--format", help="Format of the answer; --json is short for --format json."),
+]
+All = Annotated[bool, typer.Option("--all", help="Show every row, not just a screenful.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no notes.")]
+Workers = Annotated[
+    int, typer.Option(min=0, help="Local worker processes; 0 computes in this process.")
+]
+Seed = Annotated[int, typer.Option(help="Random seed; the same seed gives the same answer.")]
+
+
+def print_version(wanted: bool) -> None:
+    """Print the version and exit, if `--version` is given."""
+    if wanted:
+        print(f"paradl {version('paradl')}")
+        raise typer.Exit
+
+
+Version = Annotated[
+    bool,
+    typer.Option(
+        "--version", callback=print_version, is_eager=True, help="Print the version and exit."
+    ),
+]
+
+
+def check_names(given: Mapping[str, Any], *, several: bool) -> None:
+    """Refuse unknown names of models, data sets, systems, calibrations and strategies.
+
+    given: by option, of which these are looked at. several: whether commas separate names.
+    """
+    # Late: it imports pydantic, which `--help` does not need.
+    from grids.entries.names import check_name, split_labels
+    from grids.entries.strategies import parse_strategy
+
+    def split(option: str) -> list[str]:
+        text = given.get(option)
+        if text is None:
+            return []
+        return split_labels(text) if several else [text]
+
+    for kind in KINDS:
+        for name in split(kind):
+            if kind == "calibration" and name in ("auto", "none"):
+                continue
+            try:
+                check_name(kind, name)
+            except InputError as error:
+                raise InputError(str(error), where=f"--{kind}") from None
+    for label in split("strategy"):
+        parse_strategy(label, "--strategy")
+
+
+def list_given(options: object, *names: str) -> dict[str, Any]:
+    """Return those of these options, fields of a dataclass, that are given, by name."""
+    values = {name: getattr(options, name) for name in names}
+    return {name: value for name, value in values.items() if value not in (None, [])}
+
+
+def parse_selection(items: list[str] | None) -> dict[str, list[str]]:
+    """Return the values of each axis; repeating an option adds values."""
+    values: dict[str, list[str]] = {}
+    for axis, value in _split_pairs(items, "--sel"):
+        values.setdefault(axis, []).append(value)
+    return values
+
+
+def parse_settings(items: list[str] | None, option: str, advice: str = "") -> dict[str, str]:
+    """Return the value of each name. InputError, with the advice: a repeated name, or no pair."""
+    pairs = _split_pairs(items, option, advice)
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        raise InputError("expected each name once", where=option, advice="keep one value")
+    return values
+
+
+def parse_counts(text: str, option: str, advice: str) -> int | list[int]:
+    """Parse one whole number, or several separated by commas."""
+    try:
+        counts = [int(part) for part in text.split(",")]
+    except ValueError:
+        raise InputError(
+            f"expected whole numbers, got {shorten(text)}", where=option, advice=advice
+        ) from None
+    return counts if len(counts) > 1 else counts[0]
+
+
+def parse_price(items: list[str] | None) -> "Price":
+    """Parse the price of a PE-hour: one for all systems, or one for each."""
+    if not items:
+        return None
+    pairs = [item.rpartition("=") for item in items]
+    try:
+        prices = {system.strip(): float(value) for system, _, value in pairs}
+    except ValueError:
+        raise InputError(
+            f"expected a number, got {', '.join(items)}",
+            where="--price",
+            advice="write it like 2.5",
+        ) from None
+    if len(prices) < len(items) or ("" in prices and len(prices) > 1):
+        raise InputError(
+            "expected one price, or one for each system",
+            where="--price",
+            advice="such as --price abci=0.6 --price dgx-a100=2.1",
+        )
+    return prices.get("", prices)
+
+
+def _split_pairs(items: list[str] | None, option: str, advice: str = "") -> list[tuple[str, str]]:
+    pairs = []
+    # Only the first equals sign separates: strategy=data+filter:group=8.
+    for item in items or []:
+        name, equals, value = (part.strip() for part in item.partition("="))
+        if not equals or not name or not value:
+            raise InputError(
+                f"expected name=value, got {shorten(item)}", where=option, advice=advice
+            )
+        pairs.append((name, value))
+    return pairs
