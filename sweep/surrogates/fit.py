@@ -172,7 +172,9 @@ def measure_error(network: SurrogateNetwork, examples: Examples) -> float:
 
 
 def apply_member(member: Any, arrays: dict[str, Singles]) -> Singles:
-    """Return the outputs [row, output] of a network or of trees, evaluated block by block."""
+    """Return the outputs [row, output] of trees, or of a network, evaluated block by block."""
+    if not isinstance(member, SurrogateNetwork):
+        return np.asarray(member.apply(arrays["features"]), np.float32)
     parts = []
     for first in range(0, len(arrays["features"]), PREDICTED):
         inputs = [arrays[name][first : first + PREDICTED] for name in ("features", "kinds", "room")]

@@ -1,17 +1,20 @@
 """A surrogate: an encoding and learners, and its file.
 
-The file is a line of JSON, the facts, followed by equinox's leaves: plain arrays whose number,
-shapes and types follow from the facts. Loading it runs no code, and pickles are refused.
+The file is a line with the SHA-256 of the rest, a line of JSON, the facts, and equinox's leaves:
+plain arrays whose number, shapes and types follow from the facts. Trees are texts of LightGBM among
+the facts. Loading a file runs no code, and pickles are refused.
 """
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, Field, FiniteFloat, NonNegativeInt
+from pydantic import BaseModel, Field, FiniteFloat
 
 from grids.reading.errors import InputError
 from kernels.names.arrays import Flags, Floats
@@ -25,10 +28,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Learner = Literal["network", "trees"]
-VERSION = 2
+VERSION = 3
 MOST_MEMBERS, MOST_WIDTH = 100, 4096
-# [B] Largest file and longest facts: ensembles have some MB, facts some kB.
-LARGEST, LONGEST = 2**30, 2**24
+# [B] Largest file: ensembles have some MB.
+LARGEST = 2**30
 # [logarithm] Outputs are clipped here, so that extrapolations stay finite.
 FAR = 80.0
 NUMBERS = ("offset", "mean", "scale", "low", "high")
@@ -94,12 +97,14 @@ def read_outputs(outputs: Floats) -> Predictions:
 class Facts(BaseModel, extra="allow"):
     """The facts that a file's arrays and answers depend on; the file has more.
 
-    shapes: sizes by member: a network's width, or the number of nodes and of trees per output.
+    width, members: of networks, and their number. trees: LightGBM's text of each output, by member.
     """
 
-    version: Literal[2]  # VERSION
+    version: Literal[3]  # VERSION
     learner: Learner
-    shapes: list[list[NonNegativeInt]] = Field(min_length=1, max_length=MOST_MEMBERS)
+    width: int = Field(ge=1, le=MOST_WIDTH)
+    members: int = Field(ge=1, le=MOST_MEMBERS)
+    trees: list[list[str | FiniteFloat]]
     features: list[str] = Field(min_length=1)
     constants: dict[str, FiniteFloat]
     splits: list[str]
@@ -112,18 +117,23 @@ def save_surrogate(surrogate: Surrogate, path: Path, *, force: bool) -> None:
     import equinox as eqx
 
     encoding = surrogate.encoding
+    is_trees = surrogate.learner == "trees"
     facts = {
         **surrogate.facts,
         "version": VERSION,
         "learner": surrogate.learner,
-        "shapes": [_read_shape(member) for member in surrogate.members],
+        "members": len(surrogate.members),
+        "trees": [trees.write() for trees in surrogate.members] if is_trees else [],
         "features": list(encoding.names),
         "constants": dict(encoding.constants),
     }
     numbers = {name: getattr(encoding, name) for name in NUMBERS}
-    with write_beside(path, force=force) as folder, (folder / path.name).open("wb") as file:
-        file.write(json.dumps(facts, allow_nan=False).encode() + b"\n")
-        eqx.tree_serialise_leaves(file, (numbers, surrogate.members))
+    data = BytesIO(json.dumps(facts, allow_nan=False).encode() + b"\n")
+    data.seek(0, 2)
+    eqx.tree_serialise_leaves(data, (numbers, () if is_trees else surrogate.members))
+    with write_beside(path, force=force) as folder:
+        digest = sha256(data.getvalue()).hexdigest().encode()
+        (folder / path.name).write_bytes(digest + b"\n" + data.getvalue())
 
 
 def load_surrogate(path: str | Path) -> Surrogate:
@@ -153,42 +163,39 @@ def _read(path: Path) -> Surrogate:
 
     if path.stat().st_size > LARGEST:
         raise ValueError("too large")
-    with path.open("rb") as file:
-        facts = Facts.model_validate_json(file.readline(LONGEST))
-        if not {*facts.features, *facts.constants} <= set(FEATURES):
-            raise ValueError("unknown features")
-        numbers = dict.fromkeys(NUMBERS, np.empty(len(facts.features)))
-        members = tuple(_make_like(facts, shape) for shape in facts.shapes)
-        numbers, members = eqx.tree_deserialise_leaves(file, (numbers, members))
+    digest, _, data = path.read_bytes().partition(b"\n")
+    # LightGBM trusts every number in its texts: a changed one aborted the process (lightgbm 4.6).
+    if digest != sha256(data).hexdigest().encode():
+        raise ValueError("damaged")
+    head, _, arrays = data.partition(b"\n")
+    facts = Facts.model_validate_json(head)
+    count = len(facts.features)
+    if not {*facts.features, *facts.constants} <= set(FEATURES):
+        raise ValueError("unknown features")
+    like = (dict.fromkeys(NUMBERS, np.empty(count)), _make_networks(facts, count))
+    numbers, members = eqx.tree_deserialise_leaves(BytesIO(arrays), like)
     if not all(np.isfinite(array).all() for array in jax.tree.leaves((numbers, members))):
         raise ValueError("not finite")
     if (numbers["scale"] <= 0).any() or not set(facts.splits) <= set(facts.splits_of_data):
         raise ValueError("a scale of 0, or an unknown split")
+    if facts.learner == "trees":
+        from sweep.surrogates.trees import read_trees
+
+        members = tuple(read_trees(texts, count) for texts in facts.trees)
+    if len(members) != facts.members:
+        raise ValueError("another number of members")
     encoding = Encoding(tuple(facts.features), facts.constants, **numbers)
     return Surrogate(facts.learner, encoding, members, facts.model_dump())
 
 
-def _read_shape(member: Any) -> list[int]:
-    """Return the sizes of a member: see `Facts.shapes`."""
-    from sweep.surrogates.trees import Trees
-
-    if isinstance(member, Trees):
-        return [len(member.feature), member.roots.shape[1]]
-    return [len(member.layers[0][1])]
-
-
-def _make_like(facts: Facts, shape: list[int]) -> Any:
-    """Make a member whose arrays have the shapes of those in a file."""
+def _make_networks(facts: Facts, features: int) -> tuple[Any, ...]:
+    """Make networks whose arrays have the shapes of those in a file."""
     if facts.learner == "trees":
-        from sweep.surrogates.trees import shape_trees
-
-        return shape_trees(*shape)
+        return ()
     from sweep.surrogates.network import make_network
 
-    (width,) = shape
-    if not 1 <= width <= MOST_WIDTH:
-        raise ValueError("no such width")
-    return make_network(np.random.default_rng(0), len(facts.features), len(DEGREES), width)
+    network = make_network(np.random.default_rng(0), features, len(DEGREES), facts.width)
+    return (network,) * facts.members
 
 
 def expect_extra() -> None:

@@ -92,6 +92,7 @@ def train_surrogate(
         "splits_of_data": {name: dict(split) for name, split in samples.facts["splits"].items()},
         "data_seed": samples.facts["seed"],
         "gradients": gradients,
+        "width": width,
         "seed": seed,
         "versions": dict(samples.facts["versions"]),
     }

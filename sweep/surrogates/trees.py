@@ -1,26 +1,16 @@
-"""Gradient-boosted trees, grown by LightGBM and kept as arrays of nodes.
+"""Gradient-boosted trees, grown, kept and evaluated by LightGBM."""
 
-LightGBM's own files are not read: it trusts every number in them, and a changed one aborted the
-process (SIGABRT, lightgbm 4.6). Arrays are harmless whatever they hold: JAX clamps indices, and a
-walk ends after as many steps as a tree can be deep.
-"""
+from dataclasses import dataclass
+from typing import Any
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
-
-import equinox as eqx
-import jax.numpy as jnp
+import lightgbm
 import numpy as np
-from jax import Array, ShapeDtypeStruct, lax
 
 from kernels.blocks.labels import TARGETS
 from kernels.names.arrays import Flags
 from sweep.surrogates.encoding import Singles
 from sweep.surrogates.fit import Examples, Report
 from sweep.surrogates.network import OUTPUTS
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ROUNDS, LEAVES, RATE, PATIENCE = 200, 63, 0.1, 20
 # Rounds between reports of progress.
@@ -29,58 +19,56 @@ REPORTED = 10
 CERTAIN = 20.0
 
 
-class Trees(eqx.Module):
-    """Trees of all outputs; rows go left where a feature is at most the threshold.
+@dataclass(frozen=True)
+class Trees:
+    """A booster for each output: logarithms of the targets, then the log odds of being feasible.
 
-    feature, left, right, threshold [node]: a leaf points to itself, its threshold is its value.
-    roots [output, tree]: root node of each tree.
+    A number stands for an output that was the same in all training rows.
     """
 
-    feature: Array
-    left: Array
-    right: Array
-    threshold: Array
-    roots: Array
+    boosters: tuple[lightgbm.Booster | float, ...]
 
-    def __call__(self, features: Array, kinds: Array, room: Array) -> Array:
-        """Return logarithms of the targets and the log odds of being feasible [output] of one row.
+    def apply(self, features: Singles) -> Singles:
+        """Return the outputs [row, output] for encoded features [row, feature]."""
+        columns = [
+            np.full(len(features), booster)
+            if isinstance(booster, float)
+            else np.asarray(booster.predict(features, raw_score=True, num_threads=1))
+            for booster in self.boosters
+        ]
+        return np.asarray(np.stack(columns, axis=1), np.float32)
 
-        features: encoded [feature]. kinds, room: as for networks; unused.
-        """
-
-        def is_walking(state: tuple[Array, Array, Array]) -> Array:
-            steps, before, nodes = state
-            return (steps < LEAVES) & (nodes != before).any()
-
-        def step(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-            steps, _, nodes = state
-            is_left = features[self.feature[nodes]] <= self.threshold[nodes]
-            return steps + 1, nodes, jnp.where(is_left, self.left[nodes], self.right[nodes])
-
-        start = (jnp.zeros((), jnp.int32), jnp.full_like(self.roots, -1), self.roots)
-        _, _, leaves = lax.while_loop(is_walking, step, start)
-        return self.threshold[leaves].sum(axis=1)
+    def write(self) -> list[str | float]:
+        """Return LightGBM's text of each booster, or the number."""
+        return [
+            booster if isinstance(booster, float) else booster.model_to_string()
+            for booster in self.boosters
+        ]
 
 
-def shape_trees(nodes: int, trees: int) -> Trees:
-    """Return the shapes of trees with so many nodes and trees per output, without memory."""
-    index: Any = ShapeDtypeStruct((nodes,), jnp.int32)
-    value: Any = ShapeDtypeStruct((nodes,), jnp.float32)
-    roots: Any = ShapeDtypeStruct((OUTPUTS, trees), jnp.int32)
-    return Trees(index, index, index, value, roots)
+def read_trees(texts: list[str | float], features: int) -> Trees:
+    """Return the trees of LightGBM's texts. ValueError: not those of this number of features."""
+    try:
+        boosters = tuple(
+            text if isinstance(text, float) else lightgbm.Booster(model_str=text) for text in texts
+        )
+    except lightgbm.basic.LightGBMError as error:
+        raise ValueError(str(error)) from error
+    counts = {booster.num_feature() for booster in boosters if not isinstance(booster, float)}
+    if len(boosters) != OUTPUTS or counts - {features}:
+        raise ValueError("other outputs or features")
+    return Trees(boosters)
 
 
 def fit_trees(train: Examples, valid: Examples, seed: int, report: Report) -> Trees:
     """Grow trees for each target and for the log odds of being feasible."""
-    return read_nodes([_grow(train, valid, output, seed, report) for output in range(OUTPUTS)])
+    return Trees(tuple(_grow(train, valid, output, seed, report) for output in range(OUTPUTS)))
 
 
 def _grow(
     train: Examples, valid: Examples, output: int, seed: int, report: Report
-) -> "pd.DataFrame":
-    """Grow the trees of one output until validation stops improving; return LightGBM's nodes."""
-    import lightgbm
-
+) -> lightgbm.Booster | float:
+    """Grow the trees of one output until validation stops improving."""
     classifies = output == len(TARGETS)
 
     def read(examples: Examples) -> tuple[Singles, Singles]:
@@ -93,7 +81,7 @@ def _grow(
     # A constant target needs no trees, and LightGBM would stop with a warning.
     if len(np.unique(values)) < 2:
         value = float(values[0]) if len(values) else 0.0
-        return _make_leaf(CERTAIN * (2 * value - 1) if classifies else value)
+        return CERTAIN * (2 * value - 1) if classifies else value
     options = {
         "objective": "binary" if classifies else "regression",
         "learning_rate": RATE,
@@ -109,53 +97,10 @@ def _grow(
         if state.iteration % REPORTED == 0:
             report(state.iteration, ROUNDS, float(state.evaluation_result_list[0][2]))
 
-    booster = lightgbm.train(
+    return lightgbm.train(
         options,
         lightgbm.Dataset(features, values),
         ROUNDS,
         valid_sets=[lightgbm.Dataset(*read(valid))],
         callbacks=[lightgbm.early_stopping(PATIENCE, verbose=False), report_round],
-    )
-    return booster.trees_to_dataframe()
-
-
-def _make_leaf(value: float) -> "pd.DataFrame":
-    """Make a table of nodes that answers `value` for all rows."""
-    import pandas as pd
-
-    return pd.DataFrame({"node_index": ["0-L0"], "value": [value]})
-
-
-def read_nodes(tables: "Sequence[pd.DataFrame]") -> Trees:
-    """Convert LightGBM's tables of nodes, one per output, to arrays."""
-    import pandas as pd
-
-    # Node 0 is a leaf of value 0, which pads outputs with fewer trees than others.
-    nodes = pd.concat([_make_leaf(0.0), *tables], keys=range(-1, len(tables)), names=["output"])
-    nodes = nodes.reset_index("output").reset_index(drop=True)
-    numbers = np.arange(len(nodes), dtype=np.int32)
-    names = zip(nodes["output"], nodes["node_index"], strict=True)
-    number_of = dict(zip(names, numbers, strict=True))
-
-    def index_children(side: str) -> Array:
-        children = zip(nodes["output"], nodes[side], strict=True)
-        pairs = zip(children, numbers, strict=True)  # a leaf points to itself
-        return jnp.asarray(np.array([number_of.get(*pair) for pair in pairs], np.int32))
-
-    splits = nodes["split_feature"].notna().to_numpy()
-    columns = nodes["split_feature"].astype(str).str.removeprefix("Column_").where(splits, "0")
-    # Rounded down: features have single precision, so the comparison stays exact.
-    exact = nodes["threshold"].to_numpy(np.float64)
-    threshold = exact.astype(np.float32)
-    threshold = np.where(threshold > exact, np.nextafter(threshold, -np.inf), threshold)
-    is_root = nodes["parent_index"].isna().to_numpy()
-    output = nodes["output"].to_numpy()
-    roots = [numbers[is_root & (output == number)] for number in range(len(tables))]
-    most = max(map(len, roots))
-    return Trees(
-        feature=jnp.asarray(columns.to_numpy().astype(np.int32)),
-        left=index_children("left_child"),
-        right=index_children("right_child"),
-        threshold=jnp.asarray(np.where(splits, threshold, nodes["value"]).astype(np.float32)),
-        roots=jnp.asarray(np.stack([np.pad(root, (0, most - len(root))) for root in roots])),
     )

@@ -5,15 +5,15 @@ import json
 import os
 import pickle
 import sys
+from hashlib import sha256
 from pathlib import Path
 
-import jax
 import numpy as np
 import pytest
 
 from grids.reading.errors import InputError
 from sweep.surrogates.surrogate import NEEDED, load_surrogate
-from sweep.surrogates.trees import Trees
+from sweep.surrogates.train import train_surrogate
 
 
 def load_damaged(path):
@@ -58,6 +58,11 @@ def save_objects() -> bytes:
     return file.getvalue()
 
 
+def sign(data: bytes) -> bytes:
+    """Put the digest in front that a file of these bytes has."""
+    return sha256(data).hexdigest().encode() + b"\n" + data
+
+
 ARRAYS = (pickle.dumps(Hack()), save_objects(), state_header((2**60,)), HEAD, b"PK\3\4")
 
 
@@ -65,7 +70,7 @@ ARRAYS = (pickle.dumps(Hack()), save_objects(), state_header((2**60,)), HEAD, b"
 def test_hostile_arrays_behind_good_facts_are_refused(trained, tmp_path, arrays, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "net"
-    path.write_bytes(trained.read_bytes().split(b"\n")[0] + b"\n" + arrays)
+    path.write_bytes(sign(trained.read_bytes().split(b"\n")[1] + b"\n" + arrays))
     load_damaged(path)
     assert os.listdir(tmp_path) == ["net"]
 
@@ -86,36 +91,34 @@ def test_a_cut_file_is_refused(trained, tmp_path):
 @pytest.mark.parametrize(
     "wrong",
     [
-        *({"version": 1}, {"features": ["__import__"]}, {"learner": "code"}, {"learner": "trees"}),
-        *({"shapes": []}, {"shapes": [[10**9]]}, {"shapes": [[9]]}, {"shapes": [[-1]]}),
+        *({"version": 2}, {"features": ["__import__"]}, {"learner": "code"}, {"learner": "trees"}),
+        *({"members": 0}, {"members": 2}, {"width": 10**9}, {"width": 9}, {"width": -1}),
         *({"constants": {"gamma": 10**400}}, {"splits": [["random"]]}, {"splits_of_data": None}),
     ],
     ids=str,
 )
 def test_other_facts_are_refused(trained, tmp_path, wrong):
-    facts, arrays = trained.read_bytes().split(b"\n", 1)
+    _, facts, arrays = trained.read_bytes().split(b"\n", 2)
     path = tmp_path / "net"
-    path.write_bytes(json.dumps(json.loads(facts) | wrong).encode() + b"\n" + arrays)
+    path.write_bytes(sign(json.dumps(json.loads(facts) | wrong).encode() + b"\n" + arrays))
     load_damaged(path)
 
 
 def test_numbers_that_are_not_finite_are_refused(trained, tmp_path):
-    data = bytearray(trained.read_bytes())
+    data = bytearray(trained.read_bytes().partition(b"\n")[2])
     data[-4:] = np.float32(np.nan).tobytes()
     path = tmp_path / "net"
-    path.write_bytes(data)
+    path.write_bytes(sign(bytes(data)))
     load_damaged(path)
 
 
-def test_trees_of_any_nodes_answer():
-    """No node of a file can lead a walk out of memory or let it run forever."""
-    rng = np.random.default_rng(0)
-    feature, left, right = rng.integers(-(2**31), 2**31, (3, 50)).astype(np.int32)
-    left[:25], right[:25], roots = 1, 0, rng.integers(50, size=(4, 6)).astype(np.int32)
-    parts = (feature, left, right, np.ones(50, np.float32), roots)
-    trees = Trees(*map(jax.numpy.asarray, parts))
-    row = jax.numpy.zeros(3)
-    assert trees(row, row, row[0]).tolist() == [6, 6, 6, 6]
+def test_a_changed_tree_is_refused(drawn, tmp_path):
+    """LightGBM would trust it, and abort the process."""
+    path = tmp_path / "trees"
+    train_surrogate(drawn.path, path, learner="trees")
+    data = path.read_bytes()
+    path.write_bytes(data.replace(b"num_leaves=", b"num_leaves=9", 1))
+    load_damaged(path)
 
 
 @pytest.mark.parametrize(
