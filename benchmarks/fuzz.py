@@ -14,13 +14,13 @@ from benchmarks.effort import Effort
 from benchmarks.report import Goal, Report, Row
 from grids.grid import Grid
 from grids.spec import validate_spec
-from sweep.show.preview import preview_sweep
 from sweep.engine.compile_cache import keep_programs
 from sweep.engine.evaluation import evaluate
 from sweep.engine.run import read_grid
 from sweep.measured.predicted_runs import Conditions
 from sweep.measured.runs import read_runs
 from sweep.questions.predict import predict_grid
+from sweep.show.preview import preview_sweep
 
 # One cell of a network with few layers, in which a mutated file replaces one entry.
 AXES: dict[str, object] = {

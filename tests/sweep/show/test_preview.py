@@ -1,8 +1,8 @@
 from dataclasses import replace
 
-from sweep.show.preview import announce, outline_plan
 from sweep.cube.plan import plan_cube
 from sweep.engine.progress import silent
+from sweep.show.preview import announce, outline_plan
 
 
 def test_the_outline_counts(mixed_grid):
