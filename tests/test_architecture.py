@@ -56,7 +56,7 @@ FLOORS = (
     "kernels.layouts",
     "kernels.work",
     # What a case holds by Table III; the rest of `kernels.paper` reads cases.
-    "kernels.paper.work",
+    "kernels.paper.table",
     "kernels.configuration",
     "kernels.parallelism",
     "kernels.paper",

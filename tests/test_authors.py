@@ -13,7 +13,8 @@ import pytest
 
 from grids.grid import Grid
 from grids.spec import Spec
-from kernels.oracle.answer import Answer, answer_case
+from kernels.configuration.answers import Answer
+from kernels.oracle.answer import answer_case
 
 AUTHORS = Path(__file__).parent / "data" / "paradl"
 TOLERANCE = 1e-3

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from machine_answers import STRATEGIES, Definition, add_times, answer
 
 from grids.library import find
+from kernels.configuration.answers import Answer
 from kernels.names.arrays import Floats
-from kernels.oracle.answer import Answer
 
 pytestmark = pytest.mark.usefixtures("float64")
 

@@ -34,11 +34,11 @@ from grids.models.profiles import Profile
 from grids.models.transformers import read_transformer
 from grids.placing.group import NO_GROUPS, PlacedGroups
 from grids.reading.errors import InputError
+from kernels.configuration.answers import AnyCase
 from kernels.configuration.case import Case
 from kernels.configuration.run import Run
 from kernels.layouts.transformer import Transformer
 from kernels.names.arrays import Floats, Integers
-from kernels.oracle.answer import AnyCase
 from kernels.oracle.formulas import find_slowdown
 from kernels.parallelism.layout import find_layout
 from kernels.work.layers import Layers

@@ -25,6 +25,7 @@ from grids.inputs.runs import build_training, find_largest_batch
 from grids.inputs.values import Settings, Values
 from kernels.arrays import LIMITS
 from kernels.batches import global_batch, iterations
+from kernels.configuration.answers import Answer, LayoutCase, LayoutErrors, LayoutTerms, Spread
 from kernels.configuration.run import Run
 from kernels.layouts.answers import LayoutAnswers, add_seconds, answer_layouts
 from kernels.layouts.enumerate import list_candidates
@@ -34,8 +35,6 @@ from kernels.names.arrays import Floats
 from kernels.names.flags import FORBIDS, Limit
 from kernels.names.parallelisms import TRANSFORMERS
 from kernels.namespace import use_numpy
-from kernels.oracle.answer import Answer, LayoutCase, LayoutErrors, LayoutTerms
-from kernels.oracle.uncertainty import Spread
 
 Numbers = NDArray[np.int64]
 DEGREES = (*TRANSFORMERS, "pipeline")

@@ -4,12 +4,11 @@ The programs of `fill` run at memory speed and take 2 s each to compile, 0.4 s t
 """
 
 from kernels.arrays import AnyArray, Cells
-from kernels.blocks.fill import Outputs, count_alone, list_summarised
-from kernels.blocks.outputs import select_outputs
+from kernels.blocks.outputs import Outputs, count_alone, list_summarised, select_outputs
 from kernels.blocks.summary import Line, tabulate_line
 from kernels.compiled import compiled
+from kernels.configuration.answers import AnyCase
 from kernels.namespace import xp
-from kernels.oracle.answer import AnyCase
 
 
 @compiled("names", numpy=True)

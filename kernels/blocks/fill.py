@@ -14,7 +14,7 @@ from jax import Array
 
 from kernels.arrays import LIMITS, AnyArray, Cells
 from kernels.blocks.fit import find_limits
-from kernels.blocks.outputs import select_outputs
+from kernels.blocks.outputs import Outputs, count_alone, list_summarised, select_outputs
 from kernels.blocks.summary import (
     REPEATED,
     Line,
@@ -25,12 +25,11 @@ from kernels.blocks.summary import (
 )
 from kernels.blocks.tiles import TILE_CELLS, Starts, Tiles, tiles
 from kernels.compiled import compiled
-from kernels.names.statistics import SUMMARISED
-from kernels.namespace import repeat, xp
-from kernels.oracle.answer import AnyCase, Invariants, find_invariants
+from kernels.configuration.answers import AnyCase
+from kernels.namespace import repeat
+from kernels.oracle.answer import Invariants, find_invariants
 
 Buffers = dict[str, Array]
-Outputs = dict[str, AnyArray]
 Filled = tuple[Buffers, Summary]
 
 # Invariants are found ahead of the tiles where they have at most one in so many of the cells.
@@ -148,19 +147,6 @@ def _find_limits(case: AnyCase) -> AnyArray:
     if case.choices:
         return select_outputs(case, ("limit",))["limit"]
     return find_limits(case)
-
-
-def list_summarised(case: AnyCase) -> tuple[str, ...]:
-    """List the outputs that a summary reads."""
-    return SUMMARISED if case.training is None else (*SUMMARISED, "epochs")
-
-
-def count_alone(case: AnyCase, rank: int) -> AnyArray | None:
-    """Return epochs on one PE, with the rank of cells, without dimensions of choices."""
-    if case.training is None:
-        return None
-    epochs = xp.asarray(case.training.count_epochs(case.run.batch_alone))
-    return epochs.reshape(epochs.shape[epochs.ndim - rank :])
 
 
 def _count_choices(case: AnyCase) -> int:

@@ -2,7 +2,7 @@
 
 from kernels.arrays import Cells, Limits
 from kernels.compiled import compiled
-from kernels.oracle.answer import AnyCase, LayoutCase
+from kernels.configuration.answers import AnyCase, LayoutCase
 from kernels.oracle.formulas import count_segments, find_memory, mark_segmented
 from kernels.oracle.limits import find_invariant_flags, limits
 

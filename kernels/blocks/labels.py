@@ -12,10 +12,10 @@ from jax import Array
 from kernels.arrays import AnyArray, Cells
 from kernels.blocks.outputs import read_output
 from kernels.compiled import compiled, fetch
+from kernels.configuration.answers import Answer
 from kernels.derivatives.elasticities import find_elasticities, find_kinks
 from kernels.derivatives.slopes import Slopes
 from kernels.namespace import use_numpy, xp
-from kernels.oracle.answer import Answer
 from kernels.oracle.points import Points, evaluate_points, settle_points, take_points
 
 # Targets with slopes, as attributes of an answer; an epoch's time is the sum of the first two.

@@ -9,15 +9,19 @@ from operator import attrgetter
 
 from kernels.arrays import LIMITS, AnyArray, Cells
 from kernels.compiled import compiled
+from kernels.configuration.answers import Answer, AnyCase
 from kernels.derivatives.output_slopes import find_output_slopes
+from kernels.names.statistics import SUMMARISED
 from kernels.names.stored import STORED, split_elasticity
 from kernels.names.terms import TERMS
 from kernels.namespace import xp
-from kernels.oracle.answer import Answer, AnyCase, Invariants, evaluate
+from kernels.oracle.answer import Invariants, evaluate
 from kernels.oracle.uncertainty import quantile
 
+Outputs = dict[str, AnyArray]
 
-def compute_outputs(case: AnyCase, *, names: tuple[str, ...]) -> dict[str, AnyArray]:
+
+def compute_outputs(case: AnyCase, *, names: tuple[str, ...]) -> Outputs:
     """Return what a block stores, and no more: the compiler drops the rest."""
     # Numpy has no derivatives.
     compute = _differentiate if any(map(split_elasticity, names)) else _compute
@@ -25,18 +29,18 @@ def compute_outputs(case: AnyCase, *, names: tuple[str, ...]) -> dict[str, AnyAr
 
 
 @compiled("names", numpy=True)
-def _compute(case: AnyCase, *, names: tuple[str, ...]) -> dict[str, AnyArray]:
+def _compute(case: AnyCase, *, names: tuple[str, ...]) -> Outputs:
     return select_outputs(case, names)
 
 
 @compiled("names")
-def _differentiate(case: AnyCase, *, names: tuple[str, ...]) -> dict[str, AnyArray]:
+def _differentiate(case: AnyCase, *, names: tuple[str, ...]) -> Outputs:
     return select_outputs(case, names)
 
 
 def select_outputs(
     case: AnyCase, names: tuple[str, ...], invariants: Invariants | None = None
-) -> dict[str, AnyArray]:
+) -> Outputs:
     """Return outputs as they are stored, of size 1 along dimensions where they do not vary."""
     if not any(map(_split_percentile, names)):
         # Most of a program would be spreads, which are traced even if nothing reads them.
@@ -81,3 +85,16 @@ def _percentile(answer: Answer, time: str, percent: int) -> Cells:
 def _as_stored(name: str, values: Cells) -> AnyArray:
     # Two bytes hold all flags. Of times, single precision has more digits than are right.
     return xp.asarray(values).astype(LIMITS if name == "limit" else xp.float32)
+
+
+def list_summarised(case: AnyCase) -> tuple[str, ...]:
+    """List the outputs that a summary reads."""
+    return SUMMARISED if case.training is None else (*SUMMARISED, "epochs")
+
+
+def count_alone(case: AnyCase, rank: int) -> AnyArray | None:
+    """Return epochs on one PE, with the rank of cells, without dimensions of choices."""
+    if case.training is None:
+        return None
+    epochs = xp.asarray(case.training.count_epochs(case.run.batch_alone))
+    return epochs.reshape(epochs.shape[epochs.ndim - rank :])

@@ -20,7 +20,7 @@ from kernels.machine.software import Software
 from kernels.names.parallelisms import KINDS, NESTING
 from kernels.namespace import xp
 from kernels.options import Options
-from kernels.paper.work import TableWork
+from kernels.paper.table import TableWork
 from kernels.work.compute import PE
 from kernels.work.group import Bounds, GroupWork
 

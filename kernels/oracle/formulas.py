@@ -13,7 +13,8 @@ from kernels.oracle.exchanges import Paths, find_paths, ring_replicas
 from kernels.oracle.iteration import time_feed, time_pass
 from kernels.paper import iteration as table_iii
 from kernels.paper import layers as table_layers
-from kernels.paper.work import TableWork, reduce_table
+from kernels.paper.table import TableWork
+from kernels.paper.work import reduce_table
 from kernels.parallelism import layout
 from kernels.work import memory
 from kernels.work.compute import PE, layer_times, slowdown

@@ -13,6 +13,7 @@ import jax
 
 from kernels.arrays import AnyArray, Cells, Flags
 from kernels.compiled import compiled
+from kernels.configuration.answers import Spread
 from kernels.configuration.case import Case
 from kernels.configuration.run import Times
 from kernels.machine.software import Software
@@ -29,16 +30,6 @@ Draws = tuple[Software, Cells]  # factors on parameters, and on a model's time o
 Tree = TypeVar("Tree")
 # [s] Replaces zero times, which have no logarithm.
 NOTHING = 1e-30
-
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Spread:
-    """Standard deviations of the logarithms of compute, communication and total time."""
-
-    compute: Cells
-    communication: Cells
-    total: Cells
 
 
 @jax.tree_util.register_dataclass

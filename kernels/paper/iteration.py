@@ -13,7 +13,7 @@ from kernels.machine.network import Network, link, staged_link
 from kernels.names.terms import TERMS, Terms
 from kernels.namespace import xp
 from kernels.options import Algorithm, Options
-from kernels.paper.work import TableWork
+from kernels.paper.table import TableWork
 from kernels.work.group import find_fullest
 
 

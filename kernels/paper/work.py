@@ -3,46 +3,16 @@
 s_l = 1 if the group splits layer l, else 0.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-import jax
-
-from kernels.arrays import Cells, PerMessage, PerStage
 from kernels.names.parallelisms import KINDS
 from kernels.namespace import xp
+from kernels.paper.table import TableWork
 from kernels.work.division import Division
 from kernels.work.group import held, mark_exchanged, merged, total
 from kernels.work.layers import LayerTimes
 from kernels.work.rows import layer_halo, split_point
 from kernels.work.stages import largest, passed_on, stage_sums
-
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class TableWork:
-    """Work of the busiest PE of a group.
-
-    forward_backward [s per sample], update [s per iteration]. activations [items per sample],
-    parameters [items]: with gradients, by stage; the fullest counts. gradient: weights that a PE
-    exchanges with other replicas. gathered, gathers: items and number of layer-wise collectives.
-    halo_items, halo_exchanges: likewise. split_items: output of the last split layer. stage_items:
-    largest output between stages. replicated: 1 if each PE of a group holds all weights; pipelined:
-    1 for pipelines; else 0, so that strategies share compiled programs.
-    """
-
-    forward_backward: Cells
-    update: Cells
-    activations: PerStage
-    parameters: PerStage
-    gradient: Cells
-    gathered: PerMessage
-    gathers: PerMessage
-    halo_items: Cells
-    halo_exchanges: Cells
-    split_items: Cells
-    stage_items: Cells
-    replicated: Cells
-    pipelined: Cells
 
 
 def reduce_table(division: Division, times: LayerTimes) -> TableWork:

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from grids.grid import Grid
+from kernels.configuration.answers import Answer
 from kernels.names.stored import PERCENTILES
-from kernels.oracle.answer import Answer
 from kernels.oracle.uncertainty import percentiles
 from sweep.answers.numbers import number
 

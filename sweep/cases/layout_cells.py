@@ -11,6 +11,7 @@ from grids.grid import Grid, Index
 from grids.inputs.case import lay_out
 from grids.inputs.layout_machine import make_training, read_network
 from grids.inputs.layouts import LayoutSpace
+from kernels.configuration.answers import LayoutCase
 from kernels.layouts.answers import add_seconds, answer_layouts
 from kernels.layouts.dimensions import find_reasons
 from kernels.layouts.memory import measure_memory
@@ -19,7 +20,6 @@ from kernels.layouts.transformer import COLUMNS, Layouts, Training
 from kernels.machine.network import Network
 from kernels.names.arrays import Floats
 from kernels.names.flags import FORBIDS
-from kernels.oracle.answer import LayoutCase
 from sweep.cases.layout_reasons import describe_reason
 from sweep.cases.layout_words import list_layouts, write_layout
 

@@ -15,10 +15,10 @@ from scipy.special import ndtr
 from grids.grid import Grid
 from kernels.blocks.outputs import compute_outputs
 from kernels.compiled import compiled
+from kernels.configuration.answers import AnyCase, LayoutCase
 from kernels.configuration.convergence import spread_ratio
 from kernels.names.statistics import Objective
 from kernels.namespace import xp
-from kernels.oracle.answer import AnyCase, LayoutCase
 from kernels.oracle.uncertainty import draw_times
 from sweep.answers.numbers import finite, name_percentiles, number
 from sweep.answers.objectives import Aim

@@ -8,8 +8,9 @@ import numpy as np
 
 from grids.entries.strategies import Strategy
 from grids.grid import Grid
+from kernels.configuration.answers import Answer, AnyCase, LayoutCase
 from kernels.configuration.case import Case
-from kernels.oracle.answer import Answer, AnyCase, LayoutCase, answer_case, settle_choices
+from kernels.oracle.answer import answer_case, settle_choices
 from kernels.parallelism.layout import list_degrees
 from sweep.answers.numbers import number
 from sweep.cases.layout_cells import LayoutCell, find_cell

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from grids.entries.parameters import PARAMETERS
 from grids.grid import Grid
 from grids.reading.units import format_quantity
+from kernels.configuration.answers import LayoutCase
 from kernels.configuration.case import Case, Uncertainty
 from kernels.machine.software import Software
-from kernels.oracle.answer import LayoutCase
 from sweep.answers.numbers import number
 from sweep.cases.probability import draw_sample_times
 from sweep.cases.row_cases import build_row_case

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from grids.grid import Grid
+from kernels.configuration.answers import LayoutCase
 from kernels.configuration.case import Case
 from kernels.names.terms import TERMS
 from kernels.options import Algorithm
-from kernels.oracle.answer import LayoutCase
 from kernels.oracle.exchanges import count_sent
 from kernels.parallelism.layout import count_steps
 from kernels.work.group import GroupWork

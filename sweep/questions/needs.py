@@ -16,11 +16,11 @@ from grids.entries.strategies import Strategy
 from grids.grid import Index
 from grids.reading.errors import InputError
 from grids.reading.units import format_quantity
+from kernels.configuration.answers import Answer
 from kernels.configuration.case import Case
 from kernels.names.arrays import Floats
 from kernels.names.flags import Limit
 from kernels.names.layout_terms import EVERY_TERM
-from kernels.oracle.answer import Answer
 from sweep.answers.frames import tabulate
 from sweep.answers.numbers import name_percentiles, name_range, number, pick_range
 from sweep.answers.reasons import list_reasons

@@ -8,9 +8,10 @@ from grids.entries.transformer_rates import describe_times, find_recipe
 from grids.grid import LABELS, Grid
 from grids.inputs.case import Workload
 from grids.models.profiles import describe_profile
+from kernels.configuration.answers import Answer, AnyCase, LayoutCase
 from kernels.configuration.case import Case
 from kernels.names.flags import FORBIDS
-from kernels.oracle.answer import Answer, AnyCase, LayoutCase, answer_case, settle_choices
+from kernels.oracle.answer import answer_case, settle_choices
 from kernels.parallelism.layout import list_degrees
 from sweep.answers.numbers import finite, number
 from sweep.answers.types.facts import list_fields

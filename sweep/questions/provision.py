@@ -11,9 +11,10 @@ from grids.grid import Index
 from grids.reading.errors import InputError, shorten
 from grids.reading.units import parse_quantity
 from kernels.blocks.outputs import compute_outputs
+from kernels.configuration.answers import Answer
 from kernels.names.arrays import Floats
 from kernels.names.flags import FORBIDS
-from kernels.oracle.answer import Answer, answer_case
+from kernels.oracle.answer import answer_case
 from sweep.answers.frames import tabulate
 from sweep.answers.numbers import number
 from sweep.answers.objectives import Aim, Price, count_hours, look_up_price

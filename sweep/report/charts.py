@@ -12,7 +12,7 @@ import altair as alt
 
 from sweep.answers.objectives import Goal
 from sweep.plots.looks import choose_ink, choose_looks
-from sweep.report.contents import Report
+from sweep.report.tables import Report
 
 # Ticks of times that people count in, of which Vega shows those that have room.
 MINUTE, HOUR, DAY = 60, 3600, 86400

@@ -5,7 +5,7 @@ that was swept), by which the page selects. Times are in seconds per epoch, memo
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,44 +22,15 @@ from sweep.questions.best import rank_strategies
 from sweep.report.details import find_limits, list_parts, list_upgrades, locate_line
 from sweep.report.names import ROWS_OF_LAYOUTS, name_cell, write_reasons
 from sweep.report.points import list_points
+from sweep.report.tables import Report, Row
 
 if TYPE_CHECKING:
     from sweep.cells.reader import Reader
-
-Row = dict[str, Any]
 
 MOST_PLACES = 24  # models x data sets x systems x given parameters that a page has
 
 # What a place consists of, beside the parameters of the machine that are swept.
 PLACE = ("model", "dataset", "system")
-
-
-@dataclass(frozen=True)
-class Report:
-    """Rows of each table of the page.
-
-    goal: what the ranking minimises. axes: labels and axes that name a cell. selectors: the values
-    of each label of a place, by which the page selects. choices: axes along which a strategy may
-    choose, and a curve may be fixed. ranking: strategies of each place, the best first, with how
-    far they scale, and with the reason and the remedy of those that are infeasible. parts: terms of
-    time and parts of memory of each ranked strategy. upgrades: elasticities of each place's winner.
-    points: cells of curves, whose `choice` is "best" or names the values of `choices`. spec: as it
-    was swept. notes: what the page leaves out.
-    """
-
-    title: str
-    goal: Goal
-    axes: list[str]
-    selectors: dict[str, list[Any]]
-    choices: list[str]
-    ranking: list[Row]
-    parts: list[Row]
-    upgrades: list[Row]
-    points: list[Row]
-    basis: dict[str, str]
-    spec: dict[str, Any]
-    strategies: list[str]
-    notes: list[str] = field(default_factory=list)
 
 
 def collect_report(

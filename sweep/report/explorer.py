@@ -26,9 +26,10 @@ from sweep.cells.source import Source, open_source
 from sweep.cells.space import open_space
 from sweep.errors import NothingFeasibleError
 from sweep.questions.explain import explain_grid
-from sweep.report.contents import Report, add_details, list_places, rank_places
+from sweep.report.contents import add_details, list_places, rank_places
 from sweep.report.narrow import narrow_grid
 from sweep.report.page import Live, pack_tables, render_page, write_json
+from sweep.report.tables import Report
 
 # Parameters of the machine that a reader may move; those that are axes have selectors.
 SLIDERS = (

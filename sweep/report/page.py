@@ -13,13 +13,11 @@ import yaml
 from jinja2 import Environment
 
 from grids.grid import LABELS
-from grids.reading.textfile import expect_folder, write_text
-from sweep.answers.objectives import Goal, Price
-from sweep.cells.selection import Selection, write_value
-from sweep.cells.source import Source
+from grids.reading.textfile import write_text
+from sweep.cells.selection import write_value
 from sweep.report.charts import make_charts
-from sweep.report.contents import Report, Row, collect_report
 from sweep.report.library import read_library
+from sweep.report.tables import Report, Row
 
 
 @dataclass(frozen=True)
@@ -35,32 +33,6 @@ class Live:
 
 DIGITS = 5  # significant ones of a number on the page: a fifth of the bytes of all 17
 HERE = Path(__file__).parent
-
-
-def write_report(
-    source: Source,
-    path: str | Path,
-    selection: Selection | None = None,
-    *,
-    objective: Goal = "epoch_time",
-    price: Price = None,
-    max_global_batch: int | None = None,
-) -> None:
-    """Write a report on a cube, or on a slice of one, as one HTML file that needs no network.
-
-    source: a store, a Dataset of one, or a grid. objective, price, max_global_batch: as for `best`.
-    InputError: an unknown axis or value, or a path that cannot be written. NothingFeasibleError:
-    no configuration is feasible, and nothing is written.
-    """
-    expect_folder(Path(path))
-    report = collect_report(source, selection, max_global_batch, objective, price)
-    settings = {"objective": objective, "price": price, "max_global_batch": max_global_batch}
-    given = {"selection": selection, **settings}
-    usual = (None, "epoch_time")
-    words = [f"{name}={value!r}" for name, value in given.items() if value not in usual]
-    name = repr(str(source)) if isinstance(source, str | Path) else "cube"
-    call = ", ".join([name, repr(str(path)), *words])
-    write_page(report, Path(path), f"sweep.write_report({call})")
 
 
 def write_page(report: Report, path: Path, command: str) -> None:

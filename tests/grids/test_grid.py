@@ -13,10 +13,11 @@ import yaml
 from grids.grid import Grid, Index
 from grids.reading.errors import InputError
 from grids.spec import Spec
+from kernels.configuration.answers import Answer
 from kernels.names.arrays import Floats
 from kernels.names.terms import Terms
 from kernels.options import Options
-from kernels.oracle.answer import Answer, answer_case
+from kernels.oracle.answer import answer_case
 
 AUTHORS = Path(__file__).parents[1] / "data" / "paradl"
 

@@ -5,7 +5,8 @@ import pytest
 from toys import TIMES, divide, placement
 
 from kernels.options import Options
-from kernels.paper.work import TableWork, reduce_table
+from kernels.paper.table import TableWork
+from kernels.paper.work import reduce_table
 from kernels.work.group import mark_exchanged
 
 pytestmark = pytest.mark.usefixtures("in_numpy")

@@ -2,9 +2,9 @@
 
 from dataclasses import fields
 
+from kernels.configuration.answers import Answer
 from kernels.names.stored import STORED
 from kernels.names.terms import TERMS
-from kernels.oracle.answer import Answer
 
 
 def test_every_output_is_another_part_of_an_answer() -> None:

@@ -10,6 +10,7 @@ import pytest
 from toys import LAYERS, NETWORK, PROCESSOR, TIMES, bounds, divide, placement, run
 
 from kernels.compiled import compiled
+from kernels.configuration.answers import Spread
 from kernels.configuration.case import Case, Uncertainty
 from kernels.machine.software import Software
 from kernels.names.stored import PERCENTILES
@@ -18,7 +19,7 @@ from kernels.options import Options
 from kernels.oracle import uncertainty
 from kernels.oracle.formulas import time_iteration
 from kernels.oracle.reduction import reduce_part
-from kernels.oracle.uncertainty import Spread, draw_times, percentiles, quantile
+from kernels.oracle.uncertainty import draw_times, percentiles, quantile
 
 MACHINE = Options(oracle="machine")
 draw = compiled(numpy=True)(draw_times)

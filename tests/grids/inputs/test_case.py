@@ -11,10 +11,11 @@ from grids.inputs.factors import divisors
 from grids.inputs.values import Settings
 from grids.library import find
 from kernels.arrays import Cells
+from kernels.configuration.answers import Answer
 from kernels.configuration.case import Case
 from kernels.names.flags import FORBIDS
 from kernels.names.terms import TERMS
-from kernels.oracle.answer import Answer, answer_case
+from kernels.oracle.answer import answer_case
 from kernels.work.layers import Layers
 
 

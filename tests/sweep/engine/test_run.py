@@ -12,8 +12,9 @@ import sweep
 from grids.grid import Grid
 from grids.reading.errors import InputError
 from kernels.blocks.outputs import read_output
+from kernels.configuration.answers import Answer
 from kernels.names.flags import FORBIDS, Limit
-from kernels.oracle.answer import Answer, answer_case
+from kernels.oracle.answer import answer_case
 from sweep.cube.creation import create_cube
 from sweep.cube.plan import make_plan
 from sweep.cube.store import open_cube

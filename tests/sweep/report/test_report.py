@@ -10,8 +10,9 @@ from browser import Browser, find_violations, needs_browser, open_browser
 import sweep
 from sweep.cells.store_reader import StoreReader
 from sweep.report import narrow
-from sweep.report.contents import Report, collect_report
+from sweep.report.contents import collect_report
 from sweep.report.page import render_page, write_page
+from sweep.report.tables import Report
 
 AXES = {
     "model": ["alexnet", "vgg16"],
