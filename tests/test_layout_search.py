@@ -126,6 +126,27 @@ def test_the_best_are_those_of_every_candidate(case):
     assert [sizes[row] for row in rows] == found.memory.tolist()
 
 
+def test_fronts_are_what_no_candidate_beats(case):
+    asked = replace(make_search(case), front=True)
+    found = asked.run().best
+    layouts, _, memory = list_directly(asked)
+    seconds, _ = rank_directly(asked, layouts, memory)
+    sizes = dict(zip(map(tuple, layouts.to_rows().tolist()), memory.tolist(), strict=True))
+    points = {(time, sizes[row]) for row, time in seconds.items()}
+    front = {
+        one
+        for one in points
+        if not any(a <= one[0] and b <= one[1] and (a, b) != one for a, b in points)
+    }
+    rows = [*map(tuple, found.layouts.to_rows().tolist())]
+    kept = [*zip(found.score.tolist(), found.memory.tolist(), strict=True)]
+    assert kept == [(seconds[row], sizes[row]) for row in rows]
+    assert sorted(front) == sorted({*kept})
+    assert found.score.tolist() == sorted(found.score)
+    # Layouts of the same time and memory are all there.
+    assert {*rows} == {row for row, time in seconds.items() if (time, sizes[row]) in front}
+
+
 @pytest.mark.parametrize("speeds", [True, False])
 def test_few_are_the_first_of_all(case, speeds):
     """In the same order, whatever the threads."""

@@ -68,7 +68,8 @@ class Search:
 
     capacity: memory of a PE [B]. speeds: of a PE and of the network, where the fastest layouts are
     the best ones; None: those with few remarks, then the least divided. most: layouts to find, each
-    at its best micro-batch; None: all.
+    at its best micro-batch; None: all. front: the best ones are those that none beats in both the
+    score and memory, at any micro-batch.
     """
 
     net: Transformer
@@ -79,6 +80,7 @@ class Search:
     speeds: tuple[Rates, Network] | None = None
     most: int | None = None
     threads: int = 2
+    front: bool = False
     # The score above which layouts are none of the best: what others have reached.
     bar: list[float] = field(default_factory=lambda: [inf])
 
@@ -200,6 +202,8 @@ class Search:
         )
         score = self.score(layouts)
         good = fits & (score <= self.bar[0])
+        if self.front:
+            good[good] = is_front(score[good], memory[good])
         scores = score[good]
         if len(scores) > self._limit:
             good &= score <= np.partition(scores, int(self._limit) - 1)[int(self._limit) - 1]
@@ -207,7 +211,10 @@ class Search:
 
     def _join(self, parts: list[BlockResult]) -> BlockResult:
         """What several blocks have."""
-        best = self._rank(join(part.best for part in parts))
+        best = join(part.best for part in parts)
+        if self.front:
+            best = best.select(np.flatnonzero(is_front(best.score, best.memory)))
+        best = self._rank(best)
         if self.most and len(best.score) == self.most:
             self.bar[0] = float(best.score[-1])
         smallest = join(part.smallest for part in parts)
@@ -236,12 +243,23 @@ class Search:
         else:
             keys = (found.score, *simple, *rows.T)
             ordered = np.lexsort(keys[::-1])
+        if self.front:
+            return found.select(ordered)
         others = rows[ordered][:, [name != "micro" for name in COLUMNS]]
         _, first = np.unique(others, axis=0, return_index=True)
         chosen = ordered[np.sort(first)]
         if self.speeds is None:
             chosen = chosen[np.lexsort([key[chosen] for key in keys[::-1]])]
         return found.select(chosen[: self.most])
+
+
+def is_front(score: Column, memory: Column) -> Column:
+    """Whether no other one has less of one of both and no more of the other [layouts]."""
+    scores, place = np.unique(score, return_inverse=True)
+    least = np.full(len(scores), inf)
+    np.minimum.at(least, place, memory)
+    before = np.minimum.accumulate(np.append(inf, least))[:-1]
+    return (memory == least[place]) & (least < before)[place]
 
 
 def count(mask: Column) -> int:

@@ -96,6 +96,17 @@ def split_values(given: object) -> object:
     return values if len(values) > 1 else values[0]
 
 
+def list_counts(name: str, given: Values | None) -> list[int] | None:
+    """List the whole numbers that a text means; None of none. InputError: it means none."""
+    if given is None:
+        return None
+    try:
+        axis: Axis = expand_axis(split_values(given), PARAMETERS[name])
+    except ValueError as error:
+        raise InputError(str(error), where=name) from None
+    return [int(value) for value in axis.values]
+
+
 def _split_labels(given: object) -> object:
     """Split a text into names with their settings; pass anything else through."""
     return split_labels(given) if isinstance(given, str) else given

@@ -171,6 +171,23 @@ def limit_layouts(
         end("no layout fits on this system", NOTHING_FEASIBLE)
 
 
+def list_front(
+    space: SpaceOptions, settings: dict[str, Any], every: bool, form: options.Form
+) -> None:
+    """Print the layouts that no other one beats in two quantities."""
+    given = _read_subject(space, settings, "pe", "calibration")
+    given["calibration"] = space.calibration
+    options.check_names(given, several=False)
+    from sweep.cells.design_space import list_counts
+    from sweep.questions.layout_scaling import list_layout_fronts
+    from sweep.show.fit import show_layout_fronts
+
+    rows = list_layout_fronts(pe=list_counts("pe", space.pe), **given)
+    show_layout_fronts(rows, form, every)
+    if not rows:
+        end("no layout fits on these PEs", NOTHING_FEASIBLE)
+
+
 def refuse_with_sequence(given: Mapping[str, object]) -> None:
     """Raise InputError if an option is given that questions about layouts do not have."""
     _refuse_given(given, "cannot be combined with --sequence", "leave it out")

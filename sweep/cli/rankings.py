@@ -8,7 +8,13 @@ import typer
 from grids.reading.errors import InputError
 from sweep.cli import options
 from sweep.cli.commands import NOTHING_FEASIBLE, end
-from sweep.cli.fit import limit_layouts, rank_layouts, refuse_with_sequence, refuse_without_sequence
+from sweep.cli.fit import (
+    limit_layouts,
+    list_front,
+    rank_layouts,
+    refuse_with_sequence,
+    refuse_without_sequence,
+)
 from sweep.cli.pages import PageOption, expect_page, write_page_of
 from sweep.cli.spaces import Rows, SpaceCommand, Subject
 
@@ -174,22 +180,37 @@ def best(
 def pareto(
     context: typer.Context,
     against: Annotated[
-        Literal["pe-hours", "cost", "memory"], typer.Option(help="Quantity to trade off with time.")
+        Literal["pe-hours", "cost", "memory", "pe"],
+        typer.Option(help="Quantity to trade off with the objective."),
     ] = "pe-hours",
     price: options.Prices = None,
-    objective: options.ATime = "epoch-time",
+    objective: Annotated[
+        Literal["epoch-time", "train-time", "pe-hours"],
+        typer.Option(help="What to minimise; pe-hours: the most samples a second of a PE."),
+    ] = "epoch-time",
+    sequence: options.Sequence = None,
+    global_batch: options.GlobalBatch = None,
     page: PageOption = None,
     every: options.All = False,
     form: options.Form = "table",
 ) -> None:
-    """Configurations that no other beats in both time and another quantity."""
+    """Configurations that no other beats in both time and another quantity.
+
+    With --sequence: layouts of a transformer, of all that fit on --pe PEs.
+    """
+    goals = {"against": against, "objective": options.OBJECTIVES[objective]}
+    if sequence is not None:
+        refuse_with_sequence({"report": page, "price": price})
+        settings = {**goals, "length": sequence, "global_batch": global_batch}
+        list_front(context.obj, settings, every, form)
+        return
+    refuse_without_sequence({"global_batch": global_batch})
     expect_page(page)
     subject: Subject = context.obj.read(objective)
     from sweep.questions.pareto import pareto as question
     from sweep.show.rows import show_rows
 
-    ask = partial(question, against=against, objective=options.TIMES[objective])
-    rows = subject.ask(ask, form, price=options.parse_price(price), bounded=False)
+    rows = subject.ask(question, form, price=options.parse_price(price), bounded=False, **goals)
     show_rows(rows, form, every)
     if not rows:
         end("nothing in this slice is feasible", NOTHING_FEASIBLE)

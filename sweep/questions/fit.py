@@ -63,6 +63,7 @@ def fit(
     launch: str | None = None,
     most: int | None = MOST_LISTED,
     calibration: str | None = None,
+    front: bool = False,
 ) -> FitAnswer:
     """Which layouts of a transformer on so many PEs fit, at their largest micro-batch.
 
@@ -79,7 +80,8 @@ def fit(
     tokens: to train on, and price: of a PE-hour, with times alone. layout: the only one to look at,
     with its memory explained. launch: a stack to write the launch lines of, for the first layout
     that fits. most: layouts to list; None: all. calibration: of the system by runs of layouts, with
-    times alone. InputError: bad input, a network without blocks.
+    times alone. front: only layouts that none beats in both time and memory. InputError: bad
+    input, a network without blocks.
     """
     machine, network = find("system", system, Path()), find("model", model, Path())
     net = _read_network(network)
@@ -111,7 +113,7 @@ def fit(
     times = None
     if by == "time":
         times = LayoutTimes(net, training, machine, precision, target, measured)
-    answer = Candidates(net, space, training, machine, times, most)
+    answer = Candidates(net, space, training, machine, times, most, front=front)
     found: FitAnswer = {
         "model": network.name,
         "system": machine.name,

@@ -36,7 +36,7 @@ SHOWN_CHANGES = 2  # a terminal has no room for more
 class Candidates:
     """The layouts of a space that fit, the best first, and what stops the others.
 
-    most: how many to list; None: all.
+    most: how many to list; None: all. front: those that none beats in both time and memory.
     """
 
     def __init__(
@@ -47,6 +47,8 @@ class Candidates:
         machine: System,
         times: LayoutTimes | None = None,
         most: int | None = None,
+        *,
+        front: bool = False,
     ) -> None:
         self._net, self._training, self._machine, self._times = net, training, machine, times
         self._search = Search(
@@ -54,6 +56,7 @@ class Candidates:
             speeds=times.speeds if times else None,
             most=most,
             threads=cores(),
+            front=front,
         )
 
     @cached_property

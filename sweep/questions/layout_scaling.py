@@ -1,12 +1,15 @@
-"""Layouts on 1, 2, 4 ... PEs: how far a transformer scales, and the fewest PEs for a deadline.
+"""Layouts on several numbers of PEs: how far a transformer scales, the fewest PEs for a deadline,
+and fronts.
 
-Both look at the fastest layout of each number of PEs.
+All look at the fastest layout of each number of PEs, or at those that trade time for memory.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from math import log
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 from scipy.special import ndtr, ndtri
 
 from grids.library import find
@@ -14,11 +17,14 @@ from grids.reading.errors import InputError
 from grids.reading.units import parse_quantity
 from sweep.answers.types.fitting import (
     FastestLayout,
+    LayoutFrontRow,
     LayoutLimitRow,
     LayoutProvisionRow,
+    LayoutRow,
     TimeParts,
 )
 from sweep.questions.fit import fit
+from sweep.questions.pareto import Against, FrontGoal, merge_fronts
 
 # Terms that a single PE has, too: work, and not what scaling costs.
 WORK = ("products", "attention", "elementwise", "logits")
@@ -42,7 +48,8 @@ def list_layout_limits(
         raise InputError(f"expected above 0 to 1, got {efficiency:g}", where="efficiency")
     rows: list[LayoutLimitRow] = []
     most = 0.0  # tokens a second of a PE that fewer PEs reach
-    for row, time in list_fastest(model, system, global_batch, length):
+    for row, first in list_fastest(model, system, global_batch=global_batch, length=length):
+        time = first["time"] if first else None
         rate = row["tokens_per_pe_second"] or 0.0
         most = max(most, rate)
         reached = rate / most if time else None
@@ -78,7 +85,14 @@ def list_layout_provisions(
     if not seconds > 0:
         raise InputError(f"expected more than 0 s, got {deadline}", where="deadline")
     rows: list[LayoutProvisionRow] = []
-    for row, time in list_fastest(model, system, global_batch, length, tokens, price):
+    for row, first in list_fastest(
+        *(model, system),
+        global_batch=global_batch,
+        length=length,
+        tokens=tokens,
+        price=price,
+    ):
+        time = first["time"] if first else None
         train_time = time["train_time"] if time else None
         rows.append(
             {
@@ -95,43 +109,84 @@ def list_layout_provisions(
     return rows
 
 
+def list_layout_fronts(
+    model: str,
+    pe: Sequence[int] | None = None,
+    *,
+    against: Against = "memory",
+    objective: FrontGoal = "epoch_time",
+    system: str = "dgx-h100",
+    global_batch: int | None = None,
+    length: int | None = None,
+    calibration: str | None = None,
+) -> list[LayoutFrontRow]:
+    """Layouts that no other one beats in two quantities, the fastest first, as `pareto` lists them.
+
+    pe: numbers of PEs; None: 1, 2, 4 ... and all of the system. objective: epoch_time is the time
+    of a token, pe_hours that of a PE. Others as in `pareto` and `fit`. InputError: train_time,
+    costs, which are PE-hours on one system, twice PE-hours, and what `fit` refuses.
+    """
+    if objective not in ("epoch_time", "pe_hours"):
+        known = ("epoch_time", "pe_hours")
+        raise InputError.unknown("objective of layouts", objective, known, where="objective")
+    costs = ("memory", "pe", "pe-hours")[: 3 if objective == "epoch_time" else 2]
+    if against not in costs:
+        raise InputError.unknown("cost of layouts", against, costs, where="against")
+    rows: list[LayoutFrontRow] = []
+    points: list[tuple[float, float]] = []
+    for row, first in list_fastest(
+        *(model, system, pe),
+        front=against == "memory",
+        global_batch=global_batch,
+        length=length,
+        calibration=calibration,
+    ):
+        if first is None or first["time"] is None:
+            continue
+        alone, all_of_them = (
+            1 / first["time"][name] for name in ("tokens_per_pe_second", "tokens_per_second")
+        )
+        cost = {"memory": first["memory"], "pe": row["pe"], "pe-hours": alone}[against]
+        points.append((all_of_them if objective == "epoch_time" else alone, cost))
+        rows.append({**row, "memory": first["memory"]})
+    table = np.array(points).reshape(-1, 2)
+    columns = {"time": table[:, 0], "cost": table[:, 1], "row": np.arange(len(rows))}
+    return [rows[number] for number in merge_fronts(None, columns)["row"].tolist()]
+
+
 def list_fastest(
     model: str,
     system: str,
-    global_batch: int | None,
-    length: int | None,
-    tokens: float | None = None,
-    price: float | None = None,
-) -> Iterator[tuple[FastestLayout, TimeParts | None]]:
-    """The fastest layout of 1, 2, 4 ... and all PEs of a system, and its time; None: none fits."""
+    pes: Iterable[int] | None = None,
+    *,
+    front: bool = False,
+    **options: Any,
+) -> Iterator[tuple[FastestLayout, LayoutRow | None]]:
+    """The fastest layout of each number of PEs, or its front; None: none fits.
+
+    pes: None: 1, 2, 4 ... and all of the system. options: as in `fit`.
+    """
     most = find("system", system, Path()).most_pes
-    for pe in sorted({most, *(1 << bit for bit in range(most.bit_length()))}):
-        answer = fit(
-            *(model, pe),
-            system=system,
-            global_batch=global_batch,
-            length=length,
-            by="time",
-            tokens=tokens,
-            price=price,
-            most=1,
-        )
-        first = next(iter(answer["layouts"]), None)
-        time = first["time"] if first else None
-        yield (
-            {
-                "model": answer["model"],
-                "system": answer["system"],
-                "pe": answer["pe"],
-                "global_batch": answer["global_batch"],
-                "layout": first["layout"] if first else None,
-                "iteration_time": time["iteration_time"] if time else None,
-                "tokens_per_pe_second": time["tokens_per_pe_second"] if time else None,
-                "mfu": time["mfu"] if time else None,
-                "reason": None if first else answer["losers"][0]["reason"],
-            },
-            time,
-        )
+    for pe in pes or sorted({most, *(1 << bit for bit in range(most.bit_length()))}):
+        number = None if front else 1
+        answer = fit(model, pe, system=system, by="time", most=number, front=front, **options)
+        layouts: Sequence[LayoutRow | None] = answer["layouts"] or [None]
+        for row in layouts:
+            time = row["time"] if row else None
+            yield (
+                {
+                    "model": answer["model"],
+                    "system": answer["system"],
+                    "pe": answer["pe"],
+                    "global_batch": answer["global_batch"],
+                    "layout": row["layout"] if row else None,
+                    "iteration_time": time["iteration_time"] if time else None,
+                    "tokens_per_pe_second": time["tokens_per_pe_second"] if time else None,
+                    "mfu": time["mfu"] if time else None,
+                    "reason": None if row else answer["losers"][0]["reason"],
+                },
+                row,
+            )
 
 
 def _find_odds(time: TimeParts, train_time: float, deadline: float) -> float:

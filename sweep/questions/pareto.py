@@ -1,4 +1,4 @@
-"""Pareto: the configurations that no other one beats in both time and cost."""
+"""Pareto: the configurations that no other one beats in two quantities, such as time and memory."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grids.reading.errors import InputError
-from kernels.names.statistics import Objective
 from sweep.answers.objectives import HOUR, Price, check_price, expect_objective, look_up_prices
 from sweep.answers.system_settings import complete_rows
 from sweep.cells.parts import Part
@@ -19,7 +18,8 @@ from sweep.cube.dimensions import expect_laws
 from sweep.cube.variables import Arrays
 
 Row = dict[str, Any]
-Against = Literal["pe-hours", "cost", "memory"]
+Against = Literal["pe-hours", "cost", "memory", "pe"]
+FrontGoal = Literal["epoch_time", "train_time", "pe_hours"]
 
 # A front has one model and data set, and one value of each machine parameter: configurations with
 # others are not alternatives.
@@ -31,16 +31,17 @@ def pareto(
     selection: Selection | None = None,
     *,
     against: Against = "pe-hours",
-    objective: Objective = "epoch_time",
+    objective: FrontGoal = "epoch_time",
     price: Price = None,
 ) -> list[Row]:
     """Non-dominated cells of each model and data set, the fastest first, as plain data.
 
-    A row has the labels and axes of a feasible cell, its epoch_time or train_time [s], and its
-    pe_hours, cost or memory [B per PE]: no other feasible cell of the front has less of one and no
-    more of the other. Of equal cells the first is listed. Each value of a machine parameter that is
-    an axis, such as a bandwidth, has its own front. price: of a PE-hour, for all systems or by
-    name. All cells are read, a block at a time.
+    A row has the labels and axes of a feasible cell, its epoch_time or train_time [s] or the
+    pe_hours of an epoch, and its pe_hours, cost, memory [B per PE] or PEs: no other feasible cell
+    of the front has less of one and no more of the other. PE-hours stand for samples a second of a
+    PE: the fewer of one, the more of the other. Of equal cells the first is listed. Each value of a
+    machine parameter that is an axis, such as a bandwidth, has its own front. price: of a PE-hour,
+    for all systems or by name. All cells are read, a block at a time.
 
     InputError: an unknown name, a missing price, a cube without its cells.
     """
@@ -54,13 +55,15 @@ def pareto(
     given = list_given(reader.grid, reader.coordinates)
     fronts: dict[tuple[Any, ...], Arrays] = {}
     for part in reader.read_parts(names, reader.locate(chosen)):
-        times = part.epoch_time if objective == "epoch_time" else part.arrays["train_time"]
+        times = part.arrays["train_time"] if objective == "train_time" else part.epoch_time
         costs = _count_costs(part, times, against, price)
+        if objective == "pe_hours":
+            times = _count_costs(part, times, "pe-hours", None)
         for place in _list_places(part, given):
             key = tuple(part.coordinates[dim][at] for dim, at in place.items())
             cells = _take_cells(part, place, times, costs, fronts.get(key))
             fronts[key] = merge_fronts(fronts.get(key), cells)
-    columns = (*reader.coordinates, "time", "cost")
+    columns = (*reader.coordinates, "time", *(["cost"] if against != "pe" else []))
     named = {"time": objective, "cost": against.replace("-", "_")}
     rows = [row for front in fronts.values() for row in _list_rows(front, columns, named)]
     return complete_rows(open_space(reader, chosen), rows)
@@ -124,9 +127,11 @@ def _take_cells(
 
 
 def _count_costs(part: Part, time: NDArray[Any], against: Against, price: Price) -> NDArray[Any]:
-    """Cost of cells: PE-hours, money, or bytes per PE."""
+    """Cost of cells: PE-hours, money, bytes per PE, or PEs."""
     if against == "memory":
         return part.arrays["memory"]
+    if against == "pe":
+        return np.broadcast_to(part.along("pe"), time.shape)
     hours: NDArray[Any] = time.astype(float) * part.along("pe") / HOUR
     if against == "pe-hours" or price is None:
         return hours
@@ -134,9 +139,14 @@ def _count_costs(part: Part, time: NDArray[Any], against: Against, price: Price)
 
 
 def _check(against: str, objective: str, price: Price) -> None:
-    expect_objective(objective)
+    if objective != "pe_hours":
+        expect_objective(objective)
     if against not in get_args(Against):
         raise InputError.unknown("cost", against, get_args(Against), where="against")
+    if (objective, against) == ("pe_hours", "pe-hours"):
+        raise InputError(
+            "PE-hours are the objective", where="against", advice="choose cost, memory or pe"
+        )
     if (against == "cost") != (price is not None):
         raise InputError(
             "'cost' needs a price, and nothing else takes one",

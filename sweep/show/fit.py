@@ -7,6 +7,7 @@ from typing import Any
 from grids.reading.units import format_quantity
 from sweep.answers.types.fitting import (
     FitAnswer,
+    LayoutFrontRow,
     LayoutLimitRow,
     LayoutProvisionRow,
     LayoutRow,
@@ -151,6 +152,17 @@ def show_layout_provisions(
 def show_layout_limits(rows: Sequence[LayoutLimitRow], form: Format, every: bool = False) -> None:
     """Print a line for each number of PEs."""
     show_rows([{**row} for row in rows], form, every, _describe_limit)
+
+
+def show_layout_fronts(rows: Sequence[LayoutFrontRow], form: Format, every: bool = False) -> None:
+    """Print a line for each layout of a front."""
+    show_rows([{**row} for row in rows], form, every, _describe_front)
+
+
+def _describe_front(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A line: a layout, with what it is chosen for."""
+    kept = {name: value for name, value in row.items() if name != "reason"}
+    return {**kept, "mfu": format_percent(row["mfu"])}
 
 
 def _describe_limit(row: Mapping[str, Any]) -> dict[str, Any]:

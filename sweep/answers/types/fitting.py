@@ -126,6 +126,12 @@ class FastestLayout(TypedDict):
     reason: Annotated[str, Fact("what forbids most layouts, where none fits")] | None
 
 
+class LayoutFrontRow(FastestLayout):
+    """A layout that no other one beats in two quantities, as `pareto --sequence` answers."""
+
+    memory: Annotated[float, Fact("memory of the fullest PE", "B", scaled=True)]
+
+
 class LayoutProvisionRow(FastestLayout):
     """The time to train on so many PEs, as `provision --sequence` answers."""
 
@@ -148,5 +154,6 @@ class LayoutLimitRow(FastestLayout):
 ANSWERS = {
     "fit": AnswerType(FitAnswer, record=True),
     "limits --sequence": AnswerType(LayoutLimitRow),
+    "pareto --sequence": AnswerType(LayoutFrontRow),
     "provision --sequence": AnswerType(LayoutProvisionRow),
 }

@@ -521,6 +521,60 @@ def test_limits_of_layouts(paradl):
 
 
 @pytest.mark.parametrize(
+    ("against", "objective", "names"),
+    [
+        ("memory", "epoch-time", ("iteration_time", "memory")),
+        ("memory", "pe-hours", ("tokens_per_pe_second", "memory")),
+        ("pe", "epoch-time", ("iteration_time", "pe")),
+        ("pe", "pe-hours", ("tokens_per_pe_second", "pe")),
+        ("pe-hours", "epoch-time", ("iteration_time", "tokens_per_pe_second")),
+    ],
+)
+def test_fronts_of_layouts(paradl, against, objective, names):
+    """Of all rows on two numbers of PEs, none beats another, and none of a ranking does."""
+    options = (*PROVISIONED, "--system", "dgx-h100", "--format", "json")
+    code, out, err = paradl(
+        "pareto", *options, "--pe", "32,64", "--against", against, "--objective", objective
+    )
+    assert code == 0, err
+    rows, ranked = json.loads(out), []
+    for pe in (32, 64):
+        _, out, _ = paradl("best", *options, "--pe", pe, "--all")
+        ranked += [{"pe": pe, **row, **row["time"]} for row in json.loads(out)["layouts"]]
+
+    def read(row):
+        return [row[name] * (-1 if "per" in name else 1) for name in names]
+
+    assert {row["pe"] for row in rows} <= {32, 64}
+    for row in rows:
+        first, second = read(row)
+        for other in (*rows, *ranked):
+            time, cost = read(other)
+            assert not (time <= first and cost <= second) or (time, cost) == (first, second)
+    least = [min(read(row)[number] for row in ranked) for number in (0, 1)]
+    assert read(rows[0])[0] == least[0]
+    assert read(rows[-1])[1] <= least[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "where"),
+    [
+        (("--against", "cost"), "--against"),
+        (("--against", "pe-hours", "--objective", "pe-hours"), "--against"),
+        (("--objective", "train-time"), "--objective"),
+        (("--price", 2), "--price"),
+        (("--batch", 2), "--batch"),
+        (("--pe", "a,3"), "--pe"),
+        (("--pe", "0"), "--pe"),
+    ],
+)
+def test_options_that_fronts_of_layouts_do_not_take(paradl, options, where):
+    code, out, err = paradl("pareto", *PROVISIONED, *options)
+    assert (code, out) == (2, "")
+    assert where in err
+
+
+@pytest.mark.parametrize(
     ("options", "where"),
     [
         (("--efficiency", 2), "efficiency"),

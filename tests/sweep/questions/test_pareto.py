@@ -44,13 +44,24 @@ def test_a_front_is_what_nothing_dominates(first: Pairs, second: Pairs) -> None:
     assert front == list_front([*first, *second])
 
 
-@pytest.mark.parametrize("against", ["pe-hours", "cost", "memory"])
+@pytest.mark.parametrize(
+    ("against", "objective"),
+    [
+        *((against, "epoch_time") for against in ("pe-hours", "cost", "memory", "pe")),
+        ("memory", "pe_hours"),
+        ("pe", "pe_hours"),
+    ],
+)
 def test_each_bandwidth_of_a_cube_has_a_front(
-    against: Any, mixed_url: str, mixed: xr.Dataset
+    against: Any, objective: Any, mixed_url: str, mixed: xr.Dataset
 ) -> None:
-    price = {"abci": 2.5} if against == "cost" else None
-    rows = sweep.pareto(mixed_url, {"model": "alexnet"}, against=against, price=price)
-    assert rows == sweep.pareto(mixed.sel(model="alexnet"), against=against, price=price)
+    options = {
+        "against": against,
+        "objective": objective,
+        "price": {"abci": 2.5} if against == "cost" else None,
+    }
+    rows = sweep.pareto(mixed_url, {"model": "alexnet"}, **options)
+    assert rows == sweep.pareto(mixed.sel(model="alexnet"), **options)
     bandwidths = mixed["inter_bandwidth"].values.tolist()
     assert len(bandwidths) == 2
     assert [row["inter_bandwidth"] for row in rows] == sorted(
@@ -60,14 +71,23 @@ def test_each_bandwidth_of_a_cube_has_a_front(
         cells = mixed.load().sel(
             model="alexnet", dataset="imagenet-226", system="abci", inter_bandwidth=bandwidth
         )
-        expect_front([row for row in rows if row["inter_bandwidth"] == bandwidth], cells, against)
+        front = [row for row in rows if row["inter_bandwidth"] == bandwidth]
+        expect_front(front, cells, against, objective)
 
 
-def expect_front(rows: list[dict[str, Any]], cells: xr.Dataset, against: str) -> None:
+def expect_front(
+    rows: list[dict[str, Any]], cells: xr.Dataset, against: str, objective: str
+) -> None:
     """The rows are those cells that no other of these dominates."""
     time = cells.paradl.epoch_time.where(cells.paradl.feasible)
-    hours = time * cells["pe"] / 3600
-    cost = {"pe-hours": hours, "cost": hours * 2.5, "memory": cells["memory"]}[against]
+    hours = time.astype(float) * cells["pe"] / 3600
+    cost = {
+        "pe-hours": hours,
+        "cost": hours * 2.5,
+        "memory": cells["memory"],
+        "pe": cells["pe"].astype(float),
+    }[against]
+    time = time if objective == "epoch_time" else hours
     name = against.replace("-", "_")
     known = time.notnull().values.reshape(-1)
     every = list(
@@ -78,12 +98,12 @@ def expect_front(rows: list[dict[str, Any]], cells: xr.Dataset, against: str) ->
         )
     )
     expected = list_front(every)
-    assert len(expected) > 1
-    assert [row["epoch_time"] for row in rows] == [time for time, _ in expected]
+    assert len(expected) > 1 or (objective, against) == ("pe_hours", "pe")
+    assert [row[objective] for row in rows] == [time for time, _ in expected]
     np.testing.assert_allclose([row[name] for row in rows], [c for _, c in expected], rtol=1e-6)
     for row in rows:
         at = {dim: row[dim] for dim in time.dims}
-        assert float(time.sel({str(dim): each for dim, each in at.items()})) == row["epoch_time"]
+        assert float(time.sel({str(dim): each for dim, each in at.items()})) == row[objective]
 
 
 def test_the_time_to_the_target(mixed_url: str) -> None:
@@ -99,6 +119,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"against": "cost", "price": {"dgx": 1}}, "^price: .*abci"),
     ({"against": "cost", "price": -1}, "^price: .*-1"),
     ({"objective": "trane"}, "^objective: .*trane"),
+    ({"objective": "pe_hours"}, "^against: "),
 ]
 
 
