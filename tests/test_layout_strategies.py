@@ -107,6 +107,10 @@ def test_predict_is_fit_to_the_last_bit(strategy, network, layout):
         of_epoch = seconds * answer["iterations"]
         assert answer["terms"][name] == pytest.approx(of_epoch, rel=1e-15)
     assert answer["epoch_time"] == pytest.approx(sum(answer["terms"].values()), rel=1e-14)
+    for name, seconds in time["exchanges"].items():
+        of_epoch = seconds * answer["iterations"]
+        assert answer["exchanges"][name] == pytest.approx(of_epoch, rel=1e-15)
+    assert answer["bubble_share"] == pytest.approx(time["bubble_share"], rel=1e-14)
 
 
 @pytest.mark.parametrize(("strategy", "network", "layout"), LAYOUTS[:2])
@@ -206,6 +210,10 @@ def test_explanations_add_up_and_name_what_symbols_mean():
     answer = explain("llama2_7b", LAYOUTS[1][0], 16, 32, system=SYSTEM, dataset="pile")
     assert sum(row["part"] for row in answer["formulas"]) == pytest.approx(1)
     assert sum(row["bytes"] for row in answer["memory_formulas"]) == pytest.approx(answer["memory"])
+    for row in answer["hidden"]:
+        exposed, hidden = answer["terms"][row["term"]], row["seconds_per_epoch"]
+        assert exposed + hidden == pytest.approx(answer["exchanges"][row["term"]])
+    assert "stage_exchange" in [row["term"] for row in answer["hidden"]]
     symbols = {row["symbol"]: row["value"] for row in answer["symbols"]}
     assert (symbols["t"], symbols["p"], symbols["d"], symbols["m"]) == (4, 2, 2, 16)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from reference_transformers_layouts import MARKS, Place, limits
 
 from kernels.layouts.rates import Rates
-from kernels.layouts.time import time_iteration
+from kernels.layouts.time import time_exchanges, time_iteration
 from kernels.machine.network import Network
 from tests.test_layouts import (
     build_layouts,
@@ -74,7 +74,7 @@ CASES = (
 ).flatmap(lambda base: st.tuples(st.just(base), st.lists(candidates(base), min_size=1, max_size=8)))
 
 
-def time_layouts(net, layouts, speeds=PLAIN, machine=MACHINE):
+def time_layouts(net, layouts, speeds=PLAIN, machine=MACHINE, evaluate=time_iteration):
     """The production's {term: [layouts]} of a reference's case."""
     span, latency, bandwidth = np.array([level[:3] for level in machine.levels]).T
     network = Network(
@@ -88,7 +88,7 @@ def time_layouts(net, layouts, speeds=PLAIN, machine=MACHINE):
         phi_halo=1.0,
         phi_gather=1.0,
     )
-    return time_iteration(
+    return evaluate(
         build_network(net),
         build_layouts(layouts),
         build_training(net, layouts[0]),
@@ -113,6 +113,7 @@ def test_as_the_scalar_reference(net, case, speeds, machine):
     if not kept:
         return
     mine = time_layouts(net, kept, speeds, machine)
+    all_of = time_layouts(net, kept, speeds, machine, time_exchanges)
     for number, layout in enumerate(kept):
         stages = hand.iterations(net, layout, speeds, machine)
         totals = [sum(stage.values()) for stage in stages]
@@ -124,6 +125,13 @@ def test_as_the_scalar_reference(net, case, speeds, machine):
         ]
         same = [stage for stage in longest if stage == pytest.approx(found, rel=1e-9, abs=1e-15)]
         assert same, (found, longest)
+        case = hand.Case(net, layout, speeds, machine)
+        expected = [hand.communication_of_stage(case, stages.index(stage)) for stage in same]
+        exchanged = {name: float(seconds[number]) for name, seconds in all_of.items()}
+        assert pytest.approx(exchanged, rel=1e-9, abs=1e-15) in expected
+        assert all(total >= found[name] for name, total in exchanged.items())
+        for name in ("tensor_exchange", "expert_exchange"):  # nothing hides these
+            assert exchanged[name] == found[name]
 
 
 def test_one_pe_exchanges_nothing():
@@ -134,6 +142,21 @@ def test_one_pe_exchanges_nothing():
     assert len(idle) == 7
     assert all(found[name][0] == 0 for name in idle)
     assert found["products"][0] > 0
+
+
+def test_communication_counts_whether_or_not_it_is_hidden():
+    """A stage passes on m v chunks each way; only p - 1 messages each way are exposed."""
+    layout = scalar.Layout(
+        tensor=2, pipeline=2, chunks=2, schedule="interleaved", data=2, batch=16, zero=1
+    )
+    hides, plain = replace(PLAIN, hidden_gradients=1.0, hidden_weights=1.0), PLAIN
+    exposed = time_layouts(GPT, [layout], hides)
+    total = time_layouts(GPT, [layout], hides, evaluate=time_exchanges)
+    assert exposed["gradient_exchange"] == exposed["weight_gather"] == 0
+    bare = time_layouts(GPT, [layout], plain)
+    for name in ("tensor_exchange", "gradient_exchange", "weight_gather"):
+        assert total[name] == bare[name] > 0
+    assert total["stage_exchange"] == pytest.approx(8 * 2 * exposed["stage_exchange"])
 
 
 @pytest.mark.parametrize(("again", "reduces"), [((), 4), (("core_attn",), 4), (("blocks",), 6)])

@@ -8,7 +8,7 @@ from kernels.layouts.columns import Column, add, find_any
 from kernels.layouts.dimensions import find_reasons
 from kernels.layouts.memory import measure_memory
 from kernels.layouts.rates import Rates
-from kernels.layouts.time import TERMS, time_iteration
+from kernels.layouts.time import TERMS, time_exchanges, time_iteration
 from kernels.layouts.transformer import Layouts, Training, Transformer
 from kernels.machine.network import Network
 from kernels.names.flags import Limit
@@ -59,6 +59,14 @@ def time_layouts(
     """Seconds of an iteration by TERMS [terms, layouts]."""
     terms = time_iteration(net, layouts, training, rates, network)
     return np.stack([terms[name] for name in TERMS]) * rates.slowdown
+
+
+def total_exchanges(
+    net: Transformer, layouts: Layouts, training: Training, rates: Rates, network: Network
+) -> dict[str, Column]:
+    """Seconds of an iteration's communication by term [layouts], exposed and hidden."""
+    totals = time_exchanges(net, layouts, training, rates, network)
+    return {name: seconds * rates.slowdown for name, seconds in totals.items()}
 
 
 def add_seconds(seconds: Column) -> tuple[Column, Column]:

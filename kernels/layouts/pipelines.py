@@ -11,7 +11,7 @@ import numpy as np
 from kernels.layouts.columns import Column
 from kernels.layouts.dimension import Dimension, Exchanged, Marks, Repeats, Rules, Values
 from kernels.layouts.parameters import Parameters
-from kernels.layouts.schedules import CHUNKS, INTERLEAVES
+from kernels.layouts.schedules import CHUNKS, INTERLEAVES, SCHEDULES
 from kernels.layouts.transformer import Layouts, Training
 
 
@@ -44,7 +44,18 @@ class PipelineParallel(Dimension):
 
     def exchange_iteration(self, held: Parameters, passes: Column | None) -> Exchanged:
         """Compute seconds of messages that fill and empty a pipeline; computing hides others."""
-        return {"stage_exchange": 2 * (self.layouts.pipeline - 1) * self._message}
+        hops = self.layouts.pipeline - 1
+        if passes is None:
+            # Of each chunk's pass one, the first of which also fills: Table III's 2 (p + S - 2).
+            more = self.training.count_micro_batches(self.layouts) * self._chunks - 1
+            hops = np.where(hops > 0, hops + more, 0)
+        return {"stage_exchange": 2 * hops * self._message}
+
+    @property
+    def _chunks(self) -> Column | int:
+        """Chunks of a stage: a V has two."""
+        folded = SCHEDULES[self.training.schedule].is_folded
+        return 2 if folded else self.layouts.chunks
 
     @cached_property
     def _message(self) -> Column:

@@ -60,6 +60,22 @@ def time_iteration(
     return dict(zip(TERMS, terms, strict=True))
 
 
+def time_exchanges(
+    net: Transformer, layouts: Layouts, training: Training, rates: Rates, network: Network
+) -> Terms:
+    """Seconds of an iteration's communication by term [layouts], whether or not computing hides it,
+    on the stage that takes longest."""
+    with use_numpy():
+        stages = list_stages(net, layouts, training)
+        iteration = _Iteration(net, layouts, training, rates, network)
+        totals = [iteration.total_exchanges(stage) for stage in stages]
+        answers = (
+            ([*total.values()], iteration.time_stage(stage)[1])
+            for total, stage in zip(totals, stages, strict=True)
+        )
+        return dict(zip(totals[0], keep_largest(answers, layouts.shape), strict=True))
+
+
 def time_stages(
     net: Transformer,
     layouts: Layouts,
@@ -147,6 +163,19 @@ class _Iteration:
         for dimension in self.dimensions:
             exchanged |= dimension.exchange_iteration(held, passes)
         return exchanged
+
+    def total_exchanges(self, stage: Stage) -> Terms:
+        """Seconds of exchanges of an iteration by term, whether or not computing hides them."""
+        blocks = [self.exchange_block(block, None) for block in self.net.kinds]
+        m = self.training.count_micro_batches(self.layouts)
+        held = hold_parameters(self.net, self.layouts, self.held, stage)
+        return {
+            **{
+                name: m * sum_kinds(stage.counts, (block[name] for block in blocks))
+                for name in blocks[0]
+            },
+            **self.exchange_iteration(held, None),
+        }
 
     def move_tensors(self, tensors: Iterable[Tensor]) -> Column:
         """Seconds in which what the backward pass reads crosses the memory, forward again where it

@@ -12,7 +12,7 @@ from grids.inputs.case import lay_out
 from grids.inputs.layout_machine import make_training, read_network
 from grids.inputs.layouts import LayoutSpace
 from kernels.configuration.answers import LayoutCase
-from kernels.layouts.answers import add_seconds, answer_layouts
+from kernels.layouts.answers import add_seconds, answer_layouts, total_exchanges
 from kernels.layouts.dimensions import find_reasons
 from kernels.layouts.memory import measure_memory
 from kernels.layouts.rates import Rates
@@ -80,6 +80,15 @@ class LayoutCell:
             "iteration_comp_time": compute,
             "iteration_comm_time": communication,
         }
+
+    def measure_exchanges(self) -> dict[str, float]:
+        """Seconds of an iteration's communication by term, hidden or not; none without a time."""
+        if self.list_obstacles():
+            return {}
+        totals = total_exchanges(
+            self.space.net, self.layout, self.training, self.rates, self.network
+        )
+        return {name: float(seconds[0]) for name, seconds in totals.items()}
 
     def list_obstacles(self) -> list[str]:
         """What does not divide what, in words."""

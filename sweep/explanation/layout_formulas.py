@@ -47,12 +47,31 @@ def explain_layout(cell: LayoutCell, predicted: Mapping[str, Any]) -> Row:
             }
             for name, seconds in times.items()
         ],
-        "hidden": [],
+        "hidden": _list_hidden(predicted),
         "memory_formulas": _list_memory(cell),
         "symbols": _list_symbols(cell),
         "launch": None,
         "layers": [],
     }
+
+
+def _list_hidden(predicted: Mapping[str, Any]) -> list[Row]:
+    """List communication that computing hides: a row for each term of which there is some."""
+    rows, iterations = [], predicted["iterations"]
+    for name, total in predicted["exchanges"].items():
+        exposed = predicted["terms"][name]
+        if total > exposed:
+            rows.append(
+                {
+                    "term": name,
+                    "formula": "all of its communication - exposed",
+                    "numbers": f"{total / iterations:.6g} s - {exposed / iterations:.6g} s",
+                    "seconds_per_iteration": (total - exposed) / iterations,
+                    "seconds_per_epoch": total - exposed,
+                    "part": (total - exposed) / predicted["epoch_time"],
+                }
+            )
+    return rows
 
 
 def _list_memory(cell: LayoutCell) -> list[Row]:

@@ -14,7 +14,7 @@ from grids.entries.transformer_rates import (
     read_rates,
 )
 from grids.inputs.layout_machine import read_network
-from kernels.layouts.answers import add_seconds, time_layouts
+from kernels.layouts.answers import add_seconds, time_layouts, total_exchanges
 from kernels.layouts.columns import Column
 from kernels.layouts.time import TERMS, count_model_flops, count_recomputed_flops
 from kernels.layouts.transformer import Layouts, Training, Transformer
@@ -59,14 +59,20 @@ class LayoutTimes:
 
     def describe(self, layouts: Layouts) -> list[TimeParts]:
         """The time of each layout, and what follows from it."""
-        terms = time_layouts(self._net, layouts, self._training, *self.speeds)
+        asked = (self._net, layouts, self._training, *self.speeds)
+        terms, totals = time_layouts(*asked), total_exchanges(*asked)
+        rows = np.stack([*totals.values()], axis=1).tolist()
+        exchanges = [dict(zip(totals, row, strict=True)) for row in rows]
         again = count_recomputed_flops(self._net, layouts, self._training).tolist()
-        rows = zip(terms.T, layouts.pes.tolist(), again, strict=True)
-        return [self._describe(*row) for row in rows]
+        parts = zip(terms.T, layouts.pes.tolist(), again, exchanges, strict=True)
+        return [self._describe(*part) for part in parts]
 
-    def _describe(self, terms: Column, pes: int, again: float) -> TimeParts:
+    def _describe(
+        self, terms: Column, pes: int, again: float, exchanges: dict[str, float]
+    ) -> TimeParts:
         """The time by TERMS [terms] of a layout that computes so many FLOPs again."""
         seconds = float(sum(add_seconds(terms)))
+        by_term = dict(zip(TERMS, terms.tolist(), strict=True))
         low, high = (float(np.exp(PERCENTILES[n] * self._spread)) for n in (10, 90))
         tokens = self._training.batch * self._training.length / seconds
         flops = count_model_flops(self._net, self._training)
@@ -85,7 +91,9 @@ class LayoutTimes:
             "train_time": train_time,
             "pe_hours": hours,
             "cost": None if price is None or hours is None else hours * price,
-            "terms": dict(zip(TERMS, terms.tolist(), strict=True)),
+            "terms": by_term,
+            "exchanges": exchanges,
+            "bubble_share": by_term["pipeline_bubble"] / seconds,
         }
 
 

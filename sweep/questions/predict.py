@@ -153,10 +153,15 @@ def _describe_group(grid: Grid, case: Case) -> dict[str, Any]:
 def _describe_layout(grid: Grid, case: LayoutCase) -> dict[str, Any]:
     """The same of a transformer's layout; its largest micro-batch is no question of the batch."""
     cell = find_cell(grid, case, ONLY)
+    iterations, answer = number(case.answer.iterations), case.answer
     return {
         # Of an epoch, over its iterations, they would have another last bit.
         **{name: finite(seconds) for name, seconds in cell.find_times().items()},
         "layout": cell.words,
+        "exchanges": {
+            name: seconds * iterations for name, seconds in cell.measure_exchanges().items()
+        },
+        "bubble_share": finite(number(answer.terms.pipeline_bubble / answer.epoch_time)),
         "degrees": cell.degrees,
         "memory_parts": cell.measure_parts(),
         "largest_batch": None,

@@ -155,7 +155,7 @@ def format_alone(key: str, value: object) -> str:
     whole, _, name = key.rpartition(".")
     text = format_cell(value, None if whole in COUNTS else PREFIXED.get(whole, PREFIXED.get(name)))
     # Some terms share their name with a parameter, or with a part of the memory.
-    of_another = name in EVERY_TERM and whole not in ("", "terms")
+    of_another = name in EVERY_TERM and whole not in ("", "terms", "exchanges")
     if name not in UNITS or of_another or not _is_number(value):
         return text
     # Hidden communication is listed among terms that add up to the time, and is not part of it.

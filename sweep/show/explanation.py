@@ -14,7 +14,7 @@ TOP = (
 )
 SUMS = (
     *("epoch_time", "comp_time", "comm_time", "epochs", "train_time"),
-    *("memory", "memory_parts", "largest_batch"),
+    *("bubble_share", "exchanges", "memory", "memory_parts", "largest_batch"),
     *("smallest_group", "iterations", "feasible", "limit", "oracle", "precision", "software"),
     *("times", "profile", "convergence", "calibration"),
 )

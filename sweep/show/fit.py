@@ -77,6 +77,7 @@ def _describe(answer: FitAnswer) -> Iterator[str]:
         yield f"{smallest['layout']} {fits}: {used}{remarks}"
         if smallest["time"]:
             yield _describe_time(smallest["time"])
+            yield _describe_exchanges(smallest["time"])
         return
     yield f"{answer['fitting']:,} of {answer['candidates']:,} candidates fit"
     if answer["faster_than_next"] is not None:
@@ -100,6 +101,17 @@ def _describe_time(time: TimeParts) -> str:
         f"{time['iteration_time']:.4g} s an iteration (80 %: {_write_interval(time)}), "
         f"MFU {format_percent(time['mfu'])}, HFU {format_percent(time['hfu'])}: {shares}"
     )
+
+
+def _describe_exchanges(time: TimeParts) -> str:
+    """A line on communication, exposed and in all, and on the pipeline's bubble."""
+    exchanges = ", ".join(
+        f"{name} {time['terms'][name]:.4g} of {total:.4g} s"
+        for name, total in time["exchanges"].items()
+        if total
+    )
+    bubble = format_percent(time["bubble_share"])
+    return f"exposed communication: {exchanges or 'none'}; bubble {bubble} of the time"
 
 
 def _describe_rates(time: TimeParts) -> dict[str, str]:

@@ -275,8 +275,8 @@ def tensor_seconds(case: Case, block: int) -> float:
     return rows * (3 if layout.recompute & WHOLE else 2) * one
 
 
-def context_seconds(case: Case) -> float:
-    """Of a block."""
+def context_seconds(case: Case, hides: bool = True) -> float:
+    """Of a block; attention hides a ring's steps, unless all of them are wanted."""
     net, layout = case.net, case.layout
     c, t = layout.context, layout.tensor
     if c == 1:
@@ -284,7 +284,8 @@ def context_seconds(case: Case) -> float:
     of_all = case.tokens * net.hidden / t * case.item
     keys, rest = 2 * of_all * net.a_kv / net.heads, 2 * of_all
     if layout.context_by == "ring":
-        return (c - 1) * max(0.0, 3 * case.send(c, t, keys) - attention_both(case) / c)
+        step = attention_both(case) / c if hides else 0.0
+        return (c - 1) * max(0.0, 3 * case.send(c, t, keys) - step)
     if layout.context_by == "all_gather":
         return 3 * case.gather(c, t, c * keys)
     return 2 * case.exchange(c, t, rest + keys, messages=2)
@@ -310,7 +311,7 @@ def micro_batch(case: Case, stage: int) -> dict[str, float]:
 
 
 def shared_exchange(case: Case, stage: int) -> tuple[float, float]:
-    """Seconds that the gradients, and the gathered weights, of a micro-batch or iteration take."""
+    """Seconds that the gradients, and the gathered weights, of an iteration take."""
     layout = case.layout
     held = held_parameters(case.net, layout, stage)
     folded = layout.etp * layout.expert
@@ -328,7 +329,15 @@ def shared_exchange(case: Case, stage: int) -> tuple[float, float]:
             weights += case.gather(shards, stride, weight * size)
         elif size:
             gradients += case.reduce(q, stride, gradient * size)
-    return gradients, weights
+    m = layout.micro_batches
+    return (m * gradients, 2 * m * weights) if layout.zero == 3 else (gradients, weights)
+
+
+def stage_message(case: Case) -> float:
+    """Seconds of a micro-batch from a stage to the next."""
+    layout = case.layout
+    size = case.tokens * case.net.hidden * case.item / layout.sigma
+    return case.send(layout.pipeline, layout.tensor * layout.context * layout.data, size)
 
 
 def iteration_of_stage(case: Case, stage: int) -> dict[str, float]:
@@ -336,20 +345,16 @@ def iteration_of_stage(case: Case, stage: int) -> dict[str, float]:
     p, m, all_micro = layout.pipeline, layout.micro_batches, micro_batch(case, stage)
     one = sum(all_micro.values())
     gradients, weights = shared_exchange(case, stage)
-    beside, behind = one, one / 3
-    if layout.zero == 3:
-        gradients, weights, beside, behind = m * gradients, 2 * m * weights, m * one, m * one
+    beside, behind = (m * one, m * one) if layout.zero == 3 else (one, one / 3)
     held = held_parameters(net, layout, stage)
     dense, experts = held.tensor + held.replicated, held.experts
     if layout.zero:
         dense, experts = dense / layout.shards, experts / layout.expert_shards
     weight, gradient, states = RECIPES[layout.precision]
-    size = case.tokens * net.hidden * case.item / layout.sigma
-    far = layout.tensor * layout.context * layout.data
     moved = (dense + experts) * (gradient + 2 * states + weight)
     found = {name: m * seconds for name, seconds in all_micro.items()} | {
         "pipeline_bubble": (p - 1) * BUBBLES.get(layout.schedule, 1 / layout.chunks) * one,
-        "stage_exchange": 2 * (p - 1) * case.send(p, far, size) if p > 1 else 0.0,
+        "stage_exchange": 2 * (p - 1) * stage_message(case) if p > 1 else 0.0,
         "gradient_exchange": max(0.0, gradients - rates.hidden_gradients * 2 / 3 * beside),
         "weight_gather": max(0.0, weights - rates.hidden_weights * behind),
         "optimizer": moved / rates.bandwidth,
@@ -357,6 +362,26 @@ def iteration_of_stage(case: Case, stage: int) -> dict[str, float]:
     doublings = math.log2(layout.pes)
     slower = rates.straggling * doublings * sum(found.values())
     return found | {"waiting": rates.pause + slower}
+
+
+def communication_of_stage(case: Case, stage: int) -> dict[str, float]:
+    """Seconds of all communication of an iteration, hidden or not.
+
+    A stage passes each micro-batch on once for each of its chunks; p - 2 messages more of others
+    are on the way of the first one there, and as many on the way back.
+    """
+    layout, blocks = case.layout, stage_blocks(case.net, case.layout, stage)
+    m, chunks = layout.micro_batches, 2 if layout.schedule == "zbv" else layout.chunks
+    gradients, weights = shared_exchange(case, stage)
+    sent = 2 * (m * chunks + layout.pipeline - 2) if layout.pipeline > 1 else 0
+    return {
+        "tensor_exchange": m * sum(tensor_seconds(case, block) for block in blocks),
+        "context_exchange": m * len(blocks) * context_seconds(case, hides=False),
+        "expert_exchange": m * sum(expert_seconds(case, block) for block in blocks),
+        "stage_exchange": sent * stage_message(case) if sent else 0.0,
+        "gradient_exchange": gradients,
+        "weight_gather": weights,
+    }
 
 
 def iterations(

@@ -22,6 +22,10 @@ class TimeParts(TypedDict):
     pe_hours: Annotated[float, Fact("PE-hours of it")] | None
     cost: Annotated[float, Fact("price of these PE-hours")] | None
     terms: Annotated[dict[str, float], Fact("time of an iteration by term", "s", scaled=True)]
+    exchanges: Annotated[
+        dict[str, float], Fact("communication by term, exposed and hidden", "s", scaled=True)
+    ]
+    bubble_share: Annotated[float, Fact("pipeline_bubble over the time of an iteration")]
 
 
 class LayoutRow(TypedDict):

@@ -69,6 +69,10 @@ class Prediction(words.PlaceLabels):
         | None
     )
     layout: NotRequired[Annotated[str, Fact("layout of a transformer in words")]]
+    exchanges: NotRequired[
+        Annotated[dict[str, float], Fact("communication by term, exposed and hidden", "s/epoch")]
+    ]
+    bubble_share: NotRequired[Annotated[float, Fact("pipeline_bubble over the time")] | None]
     obstacles: NotRequired[Annotated[list[str], Fact("rules that the layout breaks")]]
     samples: NotRequired[Annotated[float, Fact("samples per epoch")]]
     iterations: NotRequired[Annotated[float, Fact("iterations per epoch")]]
