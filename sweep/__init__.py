@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from sweep.engine.run import run as run
     from sweep.errors import RunError as RunError
     from sweep.exports.export import export as export
-    from sweep.importing.jax_function import trace_model as trace_model
-    from sweep.importing.torch_module import trace_torch as trace_torch
+    from sweep.importing.networks.jax_function import trace_model as trace_model
+    from sweep.importing.networks.torch_module import trace_torch as trace_torch
     from sweep.measured.compare import compare as compare
     from sweep.questions.best import best as best
     from sweep.questions.bottleneck import bottleneck as bottleneck
@@ -72,8 +72,8 @@ _MEMBERS = {
     "sweep.engine.run": ("open_dataset", "run"),
     "sweep.cells.memory_cube": ("compute_space",),
     "sweep.calibration.calibrate": ("calibrate",),
-    "sweep.importing.jax_function": ("trace_model",),
-    "sweep.importing.torch_module": ("trace_torch",),
+    "sweep.importing.networks.jax_function": ("trace_model",),
+    "sweep.importing.networks.torch_module": ("trace_torch",),
     "sweep.measured.compare": ("compare",),
     "sweep.exports.export": ("export",),
     "sweep.report.write": ("write_report",),

@@ -39,7 +39,7 @@ def probe(
 ) -> None:
     """Measure this device through JAX: products, convolutions, memory, launches."""
     from sweep.engine.progress import report_state
-    from sweep.importing.device_times import describe_device, probe_device
+    from sweep.importing.machines.device_times import describe_device, probe_device
     from sweep.show.rows import show
 
     with report_state("starting", silent=quiet) as report:
@@ -62,8 +62,8 @@ def profile(
     """Time a network's layers on this device, forward and backward, and write them as a profile."""
     options.check_names({"model": model, "dataset": dataset}, several=False)
     from sweep.engine.progress import report_state
-    from sweep.importing.profile import profile_model, write_profile
-    from sweep.importing.write import expect_output
+    from sweep.importing.machines.write import expect_output
+    from sweep.importing.networks.profile import profile_model, write_profile
     from sweep.show.rows import show_rows
 
     expect_output(output, [Path(model)])
@@ -96,8 +96,8 @@ def import_model(
 ) -> None:
     """Write a network as a model's file, with its parameters and operations checked."""
     from grids.reading.textfile import write_text
-    from sweep.importing.networks import import_network
-    from sweep.importing.write import expect_output
+    from sweep.importing.machines.write import expect_output
+    from sweep.importing.networks.source import import_network
     from sweep.show.imports import show_network
 
     expect_output(output, [Path(source)])
@@ -117,7 +117,7 @@ def check_model(
 ) -> None:
     """Compare a network's parameters with those in the headers of a checkpoint."""
     options.check_names({"model": model}, several=False)
-    from sweep.importing.safetensors_file import count_parameters
+    from sweep.importing.networks.safetensors_file import count_parameters
     from sweep.questions.catalogue import list_models
     from sweep.show.rows import show_one
 
@@ -158,9 +158,9 @@ def import_system(
     """Fit a machine to logs of communication benchmarks, and write it as a file to edit."""
     options.check_names({"system": like}, several=False)
     from grids.library import find
-    from sweep.importing.machine import Given, import_machine
-    from sweep.importing.read import read_evidence
-    from sweep.importing.write import expect_output, write_system
+    from sweep.importing.machines.machine import Given, import_machine
+    from sweep.importing.machines.read import read_evidence
+    from sweep.importing.machines.write import expect_output, write_system
     from sweep.show.imports import show_machine
 
     expect_output(output, files)

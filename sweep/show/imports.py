@@ -10,8 +10,8 @@ from sweep.show.tables import print_table
 from sweep.show.visible import tell
 
 if TYPE_CHECKING:
-    from sweep.importing.graph import ImportedNetwork
-    from sweep.importing.machine import ImportedMachine
+    from sweep.importing.machines.machine import ImportedMachine
+    from sweep.importing.networks.graph import ImportedNetwork
 
 
 def show_machine(imported: "ImportedMachine", form: Format) -> None:

@@ -7,8 +7,8 @@ import pytest
 
 from grids.library import find
 from grids.models.architecture import Architecture
-from sweep.importing import device_times
-from sweep.importing.device_times import probe_device, time_layers
+from sweep.importing.machines import device_times
+from sweep.importing.machines.device_times import probe_device, time_layers
 
 MODEL = """
 name: small

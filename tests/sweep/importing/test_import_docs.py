@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from sweep.importing import device_times
+from sweep.importing.machines import device_times
 
 DOCS = Path(__file__).parents[3] / "docs"
 NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*\.?\d*(?:e[+-]?\d+)?")

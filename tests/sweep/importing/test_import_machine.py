@@ -12,11 +12,11 @@ import pytest
 
 from grids.entries.connections import Collectives
 from grids.library import find
-from sweep.importing.fit import predict
-from sweep.importing.messages import read_messages
-from sweep.importing.nccl import read_nccl
-from sweep.importing.read import read_evidence
-from sweep.importing.topology import read_topology
+from sweep.importing.machines.fit import predict
+from sweep.importing.machines.messages import read_messages
+from sweep.importing.machines.nccl import read_nccl
+from sweep.importing.machines.read import read_evidence
+from sweep.importing.machines.topology import read_topology
 
 HERE = Path(__file__).parent
 PAGE = HERE.parents[2] / "docs" / "files" / "your-machine"

@@ -12,8 +12,8 @@ import pytest
 
 from grids.library import find
 from grids.reading.errors import InputError
-from sweep.importing.measurements import Measurement, find_bus_factor
-from sweep.importing.read import read_evidence
+from sweep.importing.machines.measurements import Measurement, find_bus_factor
+from sweep.importing.machines.read import read_evidence
 
 RANK = (
     "#  Rank {0:2d} Group  0 Pid  {1} on {2:>10} device {3:2d} [0000:1b:00] NVIDIA H100 80GB HBM3"

@@ -16,8 +16,8 @@ import pytest
 from grids.library import find
 from grids.models.architecture import Architecture
 from grids.reading.errors import InputError
-from sweep.importing.graph import TracedGraph, finish
-from sweep.importing.networks import import_network
+from sweep.importing.networks.graph import TracedGraph, finish
+from sweep.importing.networks.source import import_network
 
 needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
 needs_torchvision = pytest.mark.skipif(
@@ -133,7 +133,7 @@ def test_branches_and_groups_and_gates_cross(tmp_path):
     block.wide = nn.Conv2d(8, 8, 3, padding=2, dilation=2, groups=8, bias=False)
     block.up = nn.ConvTranspose2d(16, 4, 2, stride=2)
     block.norm = nn.BatchNorm2d(8)
-    from sweep.importing.torch_module import trace_torch
+    from sweep.importing.networks.torch_module import trace_torch
 
     network = trace_torch(block, (8, 16, 16))
     assert network.table.parameters == 8 * 9 + 16 + 16 * 4 * 4 + 4
@@ -157,7 +157,7 @@ def test_tied_weights_of_a_language_model_count_once():
     model.encoder = nn.TransformerEncoder(layer, 1, enable_nested_tensor=False)
     model.out.weight = model.table.weight
 
-    from sweep.importing.torch_module import trace_torch
+    from sweep.importing.networks.torch_module import trace_torch
 
     table = trace_torch(model, (8,)).table
     block = 4 * (16 + 1) * 16 + 2 * 2 * 16 + 16 * 32 + 32 + 32 * 16 + 16

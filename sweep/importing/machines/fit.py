@@ -26,7 +26,7 @@ from kernels.machine.library_collectives import (
 from kernels.machine.rings import Ring
 from kernels.names.arrays import Floats
 from kernels.namespace import use_numpy
-from sweep.importing.measurements import STEPS, Measurement
+from sweep.importing.machines.measurements import STEPS, Measurement
 
 MOST_LINES = 3
 # A further line has to lower the residual to this part of it.

@@ -15,7 +15,7 @@ from typing import Any
 
 from grids.models.kinds import KIND_OF_STEP
 from grids.reading.errors import InputError
-from sweep.importing.graph import (
+from sweep.importing.networks.graph import (
     BATCH,
     ImportedNetwork,
     TracedGraph,
@@ -23,8 +23,8 @@ from sweep.importing.graph import (
     expect_sizes,
     finish,
 )
-from sweep.importing.operator_steps import OperatorSite, view
-from sweep.importing.torch_operators import NORMS, Operators
+from sweep.importing.networks.operator_steps import OperatorSite, view
+from sweep.importing.networks.torch_operators import NORMS, Operators
 
 # Names of ATen, by what they do. Views move nothing: a framework may copy, but need not. Shapes
 # take only the shape of a tensor. Parts are views of several. Scalars go item by item, by a number

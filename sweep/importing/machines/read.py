@@ -5,13 +5,13 @@ from itertools import islice
 from pathlib import Path
 
 from grids.reading.errors import InputError
-from sweep.importing.devices import read_devices
-from sweep.importing.loglines import read_lines
-from sweep.importing.machine import Evidence
-from sweep.importing.messages import read_messages
-from sweep.importing.nccl import ROW, WANTED, read_nccl
-from sweep.importing.nccl_json import read_json
-from sweep.importing.topology import read_topology
+from sweep.importing.machines.devices import read_devices
+from sweep.importing.machines.loglines import read_lines
+from sweep.importing.machines.machine import Evidence
+from sweep.importing.machines.messages import read_messages
+from sweep.importing.machines.nccl import ROW, WANTED, read_nccl
+from sweep.importing.machines.nccl_json import read_json
+from sweep.importing.machines.topology import read_topology
 
 READERS = {"nccl": read_nccl, "json": read_json, "messages": read_messages}
 OSU_HEADER = re.compile(r"#\s*size\s+.*(latency|bandwidth|mb/s)")

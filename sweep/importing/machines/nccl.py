@@ -14,8 +14,8 @@ from pathlib import Path
 from statistics import median
 
 from grids.reading.errors import InputError, shorten
-from sweep.importing.loglines import MOST_ROWS, parse_figure, read_lines
-from sweep.importing.measurements import (
+from sweep.importing.machines.loglines import MOST_ROWS, parse_figure, read_lines
+from sweep.importing.machines.measurements import (
     Measurement,
     Sample,
     count_ranks,

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from grids.reading.errors import InputError
-from sweep.importing.graph import (
+from sweep.importing.networks.graph import (
     BATCH,
     ImportedNetwork,
     Sizes,

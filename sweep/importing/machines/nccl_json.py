@@ -14,9 +14,9 @@ from typing import Any
 
 from grids.reading.errors import InputError
 from grids.reading.textfile import read_text
-from sweep.importing.loglines import MOST_ROWS
-from sweep.importing.measurements import Measurement, find_collective
-from sweep.importing.nccl import LoggedRun, add_sample, finish
+from sweep.importing.machines.loglines import MOST_ROWS
+from sweep.importing.machines.measurements import Measurement, find_collective
+from sweep.importing.machines.nccl import LoggedRun, add_sample, finish
 
 MOST_BYTES = 2**26
 # Keys without case and separators.

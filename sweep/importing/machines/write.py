@@ -5,7 +5,7 @@ from pathlib import Path
 
 from grids.entries.yamltext import format_entry
 from grids.reading.textfile import expect_another, expect_folder, write_text
-from sweep.importing.machine import ImportedMachine
+from sweep.importing.machines.machine import ImportedMachine
 
 HEAD = (
     "Written by `paradl system import`: edit it. measured: a log states it; fitted: to a log's "

@@ -3,8 +3,15 @@
 import math
 from typing import Any
 
-from sweep.importing.graph import BATCH, TracedGraph, TracedTensor
-from sweep.importing.operator_steps import OperatorSite, OperatorSteps, ones, short, unusual, view
+from sweep.importing.networks.graph import BATCH, TracedGraph, TracedTensor
+from sweep.importing.networks.operator_steps import (
+    OperatorSite,
+    OperatorSteps,
+    ones,
+    short,
+    unusual,
+    view,
+)
 
 NORMS = {"batch_norm": "batchnorm", "layer_norm": "layernorm", "group_norm": "groupnorm"}
 NORMS |= {"instance_norm": "instancenorm", "rms_norm": "rmsnorm"}

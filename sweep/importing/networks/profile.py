@@ -12,7 +12,7 @@ from grids.models.architecture import Architecture
 from grids.models.profiles import Profile
 from grids.reading.errors import InputError
 from grids.reading.textfile import write_text
-from sweep.importing.device_times import describe_device, time_layers
+from sweep.importing.machines.device_times import describe_device, time_layers
 
 
 @dataclass(frozen=True)

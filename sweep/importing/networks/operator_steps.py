@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sweep.importing.graph import BATCH, Sizes, TracedGraph, TracedTensor
+from sweep.importing.networks.graph import BATCH, Sizes, TracedGraph, TracedTensor
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from grids.reading.errors import InputError, shorten
-from sweep.importing.loglines import MOST_ROWS, parse_figure, read_lines
-from sweep.importing.measurements import STEPS, Measurement, Sample, find_collective
+from sweep.importing.machines.loglines import MOST_ROWS, parse_figure, read_lines
+from sweep.importing.machines.measurements import STEPS, Measurement, Sample, find_collective
 
 OSU_TITLE = re.compile(r"#\s*OSU (.*?)\s+(?:Test\s+)?v[\d.]+")
 OSU_UNITS = {"us": 1e-6, "mb/s": 1e6}

@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 
 from grids.reading.errors import InputError, shorten
-from sweep.importing.graph import ImportedNetwork
+from sweep.importing.networks.graph import ImportedNetwork
 
 EXAMPLE = "such as torchvision.models:resnet18 --shape 3,224,224"
 
@@ -19,7 +19,7 @@ def import_network(source: str, shape: str | None, name: str, allow: bool) -> Im
             raise InputError("no such file", where=source, advice="check the path")
         if shape is not None:
             raise InputError("an ONNX file states its own shape", where="--shape")
-        from sweep.importing.onnx_file import read_onnx
+        from sweep.importing.networks.onnx_file import read_onnx
 
         return read_onnx(Path(source), name=name, allow_unknown=allow)
     package, colon, function = source.partition(":")
@@ -30,7 +30,7 @@ def import_network(source: str, shape: str | None, name: str, allow: bool) -> Im
         )
     if shape is None:
         raise InputError("the shape of a sample is not given", where="--shape", advice=EXAMPLE)
-    from sweep.importing.torch_module import trace_torch
+    from sweep.importing.networks.torch_module import trace_torch
 
     try:
         # Files of the folder, which a script's own path does not have.

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from grids.reading.errors import InputError
-from sweep.importing.graph import Sizes, TracedGraph, TracedTensor
-from sweep.importing.operator_steps import OperatorSite, OperatorSteps, ones, short, view
+from sweep.importing.networks.graph import Sizes, TracedGraph, TracedTensor
+from sweep.importing.networks.operator_steps import OperatorSite, OperatorSteps, ones, short, view
 
 # x times a function of x: one activation, which frameworks write out.
 GATED = {"tanh": "gelu", "gelu": "gelu", "sigmoid": "silu"}

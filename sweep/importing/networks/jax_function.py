@@ -13,7 +13,7 @@ from typing import Any
 import jax
 from jax.extend.core import Literal
 
-from sweep.importing.graph import (
+from sweep.importing.networks.graph import (
     BATCH,
     ImportedNetwork,
     TracedGraph,
@@ -21,8 +21,8 @@ from sweep.importing.graph import (
     expect_sizes,
     finish,
 )
-from sweep.importing.jax_operators import JaxOperators
-from sweep.importing.operator_steps import OperatorSite, view
+from sweep.importing.networks.jax_operators import JaxOperators
+from sweep.importing.networks.operator_steps import OperatorSite, view
 
 # Functions of jax.nn, by the names of their jaxprs.
 WORDS = {

@@ -11,10 +11,10 @@ from typing import Any
 from grids.entries.connections import Connection
 from grids.entries.systems import Level, System
 from grids.reading.errors import InputError
-from sweep.importing.devices import Device, find_machine, with_memory
-from sweep.importing.fit import fit_lines, rate_run, with_lines
-from sweep.importing.measurements import STEPS, Measurement, find_bus_factor
-from sweep.importing.topology import Topology
+from sweep.importing.machines.devices import Device, find_machine, with_memory
+from sweep.importing.machines.fit import fit_lines, rate_run, with_lines
+from sweep.importing.machines.measurements import STEPS, Measurement, find_bus_factor
+from sweep.importing.machines.topology import Topology
 
 # Whose lines stand for messages from PE to PE, the first that there is. An all-reduce comes last:
 # switches that reduce carry more than a link.

@@ -1,0 +1,1 @@
+"""Machines from logs of benchmarks, from topologies, and from this device."""
