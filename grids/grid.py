@@ -25,6 +25,7 @@ from grids.entries.quantity import Parameter
 from grids.entries.strategies import Strategy, parse_strategy
 from grids.entries.systems import System
 from grids.inputs.draws import DRAWS
+from grids.inputs.values import Settings
 from grids.library import Model
 from grids.lookup import (
     check_self_contained,
@@ -48,12 +49,11 @@ from grids.spec_rows import settle_rows
 from grids.unused_keys import list_unused, list_unused_choices
 from grids.whole_layers import expect_divisible, list_unsplit
 from kernels.names.arrays import Floats
+from kernels.options import Options
 
 if TYPE_CHECKING:
     from grids.inputs.case import Workload
     from grids.inputs.groups import Groups
-    from grids.inputs.values import Settings
-    from kernels.options import Options
 
 LABELS = ("model", "dataset", "system", "strategy")
 
@@ -233,10 +233,8 @@ class Grid:
         return replace(self, spec=self.spec.model_copy(update=outputs), draws=draws)
 
     @cached_property
-    def options(self) -> "Options":
+    def options(self) -> Options:
         """The kernels' choices of formulas, by the oracle and keys of the spec."""
-        from kernels.options import Options
-
         spec, machine = self.spec, self.spec.oracle == "machine"
         # Without a stated input rate, none is computed.
         stated = "input_rate" in (*spec.axes.swept, *spec.parameters)
@@ -254,9 +252,7 @@ class Grid:
         )
 
     @cached_property
-    def _settings(self) -> "Settings":
-        from grids.inputs.values import Settings
-
+    def _settings(self) -> Settings:
         spec, draws = self.spec, self.draws if self.has_intervals else 0
         fixed = spec.parameters, spec.scaling, self.options, spec.oracle
         rows = {name: axis.columns for name, axis in self.rows.items()}
