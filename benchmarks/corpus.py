@@ -13,8 +13,7 @@ from benchmarks.mutations import mutate, mutate_part
 from grids.entries.names import CATALOGUE, Kind, list_names
 from grids.library import find
 from grids.models.architecture import Architecture
-from grids.models.files.netfile import read_net
-from grids.models.files.netlines import read_layers
+from grids.models.files.netfile import read_layers, read_net
 from grids.reading.errors import InputError
 from grids.reading.yamlfile import load
 from grids.spec import read_spec

@@ -33,8 +33,7 @@ from grids.entries.systems import System
 from grids.models.architecture import Architecture
 from grids.models.files.huggingface import read_config
 from grids.models.files.modelfile import read_architecture
-from grids.models.files.netfile import NetModel, read_net
-from grids.models.files.netlines import read_layers
+from grids.models.files.netfile import NetModel, read_layers, read_net
 from grids.reading.errors import InputError, format_text, shorten, suggest_name
 from grids.reading.yamlfile import Source, explain_error, load
 

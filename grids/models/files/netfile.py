@@ -1,4 +1,4 @@
-"""The ParaDL authors' model files (.net): one layer per line, for one data set.
+"""The ParaDL authors' files: networks (.net), for one data set each, and layers to split (.lc).
 
     Dataset|ImageNet
     Input|1280000x3x226x226                     samples x C x extents
@@ -9,10 +9,13 @@
 x and y are C x extents, w is C x F x kernel. A time on the first layer alone is that of the whole
 network, forward and backward, and is spread over the layers by their FLOPs. Sizes that do not match
 give a warning with the line; a line that cannot be parsed is refused.
+
+A .lc file has a line for each layer, `NAME|1` or `INDEX NAME |1`: 1 splits it, 0 leaves it whole.
 """
 
 import math
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -23,24 +26,23 @@ from pydantic import ValidationError
 from grids.entries.datasets import Dataset
 from grids.entries.entry import MOST_NAME, Name, Record
 from grids.entries.precision import PrecisionName
-from grids.models.files.netlines import (
-    HEADERS,
-    LayerLine,
-    list_lines,
-    read_header,
-    read_line,
-    split_fields,
-)
-from grids.models.kinds import Sizes
+from grids.entries.quantity import SECONDS
+from grids.models.kinds import KIND_OF_PREFIX, LayerKind, Sizes
 from grids.models.layers import MOST_LAYERS, Layer, LayerTable, pad_dimensions
 from grids.models.profiles import Profile
 from grids.models.tensors import format_sizes
-from grids.reading.errors import InputError, ShapeError, format_text, shorten
+from grids.reading.errors import InputError, ShapeError, format_text, shorten, suggest_name
 from grids.reading.textfile import digest_text, read_text
 from grids.reading.yamlfile import explain_error
 from kernels.names.arrays import Floats
 
+HEADERS = ("Dataset", "Input", "Model")
+FIELDS = 5  # NAME|x|w|y|seconds
 MOST_ROWS = MOST_LAYERS + len(HEADERS)
+# At most nine digits: a larger extent is a typo.
+SIZES = re.compile(r" *[0-9]{1,9} *(?:x *[0-9]{1,9} *)*")
+# The authors write "CONV1|1" (AlexNet, CosmoFlow) and "0 CONV_1 |1" (VGG16, ResNet-50).
+SPLIT = re.compile(r"(?:(?P<index>[0-9]{1,9})\s+)?(?P<name>[^|\s]+)\s*\|\s*(?P<flag>[01])\s*\|?")
 
 
 @dataclass(frozen=True)
@@ -122,47 +124,166 @@ def read_net(path: Path) -> NetModel:
     return parse_net(read_text(path), path.name, str(path))
 
 
+def read_layers(path: Path, names: Sequence[str]) -> tuple[bool, ...]:
+    """Read from a .lc file which layers are split; names: the network's layers."""
+    lines = [*_list_lines(read_text(path), str(path))]
+    if len(lines) != len(names):
+        raise InputError(
+            f"expected {len(names)} layers, one per layer of the model, got {len(lines)}",
+            where=str(path),
+            advice="write one line per layer of the model",
+        )
+    flags = []
+    for index, ((where, content), name) in enumerate(zip(lines, names, strict=True)):
+        match = SPLIT.fullmatch(content)
+        # Indices count from 0, unlike lines. Names repeat (RELU): a missing line shows at the next.
+        ours = match and match["name"].casefold() == name.casefold()
+        if not match or not ours or int(match["index"] or index) != index:
+            raise InputError(
+                f"expected {shorten(name)}|1 or {shorten(name)}|0 of layer {index}, "
+                f"got {shorten(content)}",
+                where=where,
+                advice="1 splits the layer; list them in the order of the model",
+            )
+        flags.append(match["flag"] == "1")
+    return tuple(flags)
+
+
 def parse_net(text: str, name: str, where: str) -> NetModel:
     """Return the model that a file's text describes; `where` names the file in messages."""
     if not name.isprintable() or len(name) > MOST_NAME:
         raise InputError(f"not usable as a model name: {shorten(name)}", advice="rename the file")
-    # Reading stops early: a file of a million short lines would take 700 MB.
-    lines_read = islice(list_lines(text, where), MOST_ROWS + 1)
-    rows = [(at, split_fields(line)) for at, line in lines_read]
+    # Reading stops early: a file of a million short lines would take 700 MB. Anything beyond the
+    # last field stays in one piece: a line may have a million bars.
+    rows = [
+        (at, [part.strip() for part in line.split("|", FIELDS)])
+        for at, line in islice(_list_lines(text, where), MOST_ROWS + 1)
+    ]
     if len(rows) > MOST_ROWS:
         raise InputError(f"expected at most {MOST_LAYERS:,} layers", where=where)
-    title, samples, shape = read_header(rows, where)
+    title, samples, shape = _read_header(rows, where)
     layer_rows = [(at, fields) for at, fields in rows if fields[0] not in HEADERS]
-    written = [read_line(at, fields, rank=len(shape) - 1) for at, fields in layer_rows]
+    written = [_read_line(at, fields, rank=len(shape) - 1) for at, fields in layer_rows]
     if not written:
         raise InputError("no layers", where=where, advice="write lines NAME|x|w|y|seconds")
-    lines = _chain_inputs(written, shape)
-    return NetModel(
-        name=name,
-        text=text,
-        own_dataset=_make_dataset(title or name, samples, shape, math.prod(lines[-1].y), where),
-        layers=_make_table(lines, where),
-        warnings=tuple(_list_warnings(written, lines)),
+    # Every layer reads the output before it, whatever the file says: line 8 of the authors'
+    # COSMOFLOW.net_256 says 32x2128x128x128 instead of 128x....
+    inputs = [shape, *(line.y for line in written[:-1])]
+    lines = [replace(line, x=x) for line, x in zip(written, inputs, strict=True)]
+    try:
+        dataset = Dataset(
+            name=title or name,
+            samples=samples,
+            shape=shape,
+            targets=math.prod(lines[-1].y),
+            source=(f"the model file {Path(where).name}",),
+        )
+    except ValidationError as error:
+        raise explain_error(error, where, Dataset) from None
+    warnings = tuple(_list_warnings(written, lines))
+    return NetModel(name, text, dataset, _make_table(lines, where), warnings)
+
+
+def _list_lines(text: str, where: str) -> Iterator[tuple[str, str]]:
+    """Yield non-empty lines without comments, each with its place."""
+    for number, line in enumerate(text.splitlines(), start=1):
+        content = line.partition("#")[0].strip()  # comments also follow fields: "|0# FC|0"
+        if content:
+            yield f"{where}:{number}", content
+
+
+def _read_header(rows: list[tuple[str, list[str]]], where: str) -> tuple[str, int, Sizes]:
+    """Return the data set's name (may be empty), its number of samples, and a sample's shape."""
+    header: dict[str, tuple[str, str]] = {}
+    for at, (word, *fields) in rows:
+        if word in header:
+            raise InputError(f"repeated line {word!r}", where=at, advice="keep one")
+        if word in HEADERS:
+            header[word] = at, "|".join(fields)  # names may contain bars
+    if "Input" not in header:
+        raise InputError(
+            "no 'Input' line", where=where, advice="write one like Input|1280000x3x226x226"
+        )
+    at, text = header["Input"]
+    samples, *shape = _read_sizes(at, "Input", text, least=1)
+    if len(shape) not in (3, 4):
+        raise InputError(f"expected samples x C x 2 or 3 extents, got {shorten(text)}", where=at)
+    # "Model" is ignored: the label is the file's name.
+    return header.get("Dataset", ("", ""))[1], samples, tuple(shape)
+
+
+@dataclass(frozen=True)
+class _LayerLine:
+    """A parsed line of a layer."""
+
+    where: str
+    name: str
+    kind: LayerKind
+    x: Sizes
+    w: Sizes
+    y: Sizes
+    seconds: float
+
+    @property
+    def weights(self) -> int:
+        """|w|, the product of the line's sizes."""
+        return math.prod(self.w)
+
+
+def _read_line(where: str, fields: list[str], rank: int) -> _LayerLine:
+    """Parse the fields of a layer; `rank` is the number of spatial dimensions."""
+    if len(fields) < FIELDS or any(field.strip("| ") for field in fields[FIELDS:]):
+        raise InputError(
+            f"expected NAME|x|w|y|seconds, got {shorten('|'.join(fields))}",
+            where=where,
+            advice="separate five fields by '|'",
+        )
+    name, x, w, y, time = fields[:FIELDS]
+    # No prefix is the beginning of another, so at most one matches.
+    kinds = (kind for prefix, kind in KIND_OF_PREFIX.items() if name.upper().startswith(prefix))
+    kind = next(kinds, None)
+    if kind is None or len(name) > MOST_NAME:
+        raise InputError(
+            f"unknown kind of layer {shorten(name)}",
+            where=where,
+            advice=f"start the name with its kind; {suggest_name(name.upper(), KIND_OF_PREFIX)}",
+        )
+    return _LayerLine(
+        where,
+        name,
+        kind,
+        x=_read_sizes(where, "x", x, least=1, count=1 + rank),
+        # Poolings have 0x0xK, and a ReLU has zero extents.
+        w=_read_sizes(where, "w", w, least=0, count=2 + rank),
+        y=_read_sizes(where, "y", y, least=1, count=1 + rank),
+        seconds=_read_seconds(where, time),
     )
 
 
-def _make_dataset(name: str, samples: int, shape: Sizes, targets: int, where: str) -> Dataset:
-    """Return the data set of the header; targets: outputs of the last layer."""
-    source = (f"the model file {Path(where).name}",)
+def _read_seconds(where: str, text: str) -> float:
+    """Parse seconds per sample; 0 means not measured."""
     try:
-        return Dataset(name=name, samples=samples, shape=shape, targets=targets, source=source)
-    except ValidationError as error:
-        raise explain_error(error, where, Dataset) from None
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    # NaN, inf and 1e308 fail the comparison.
+    if not (seconds == 0 or SECONDS.low <= seconds <= SECONDS.high):
+        raise InputError(f"expected seconds per sample, got {shorten(text)}", where=where)
+    return seconds
 
 
-def _chain_inputs(lines: list[LayerLine], shape: Sizes) -> list[LayerLine]:
-    """Replace every layer's input by the output before it, whatever the file says."""
-    # Line 8 of the authors' COSMOFLOW.net_256 says 32x2128x128x128 instead of 128x....
-    inputs = [shape, *(line.y for line in lines[:-1])]
-    return [replace(line, x=x) for line, x in zip(lines, inputs, strict=True)]
+def _read_sizes(where: str, what: str, text: str, *, least: int, count: int | None = None) -> Sizes:
+    """Parse sizes such as `3x226x226`: `count` numbers, none below `least`."""
+    sizes = tuple(int(part) for part in text.split("x")) if SIZES.fullmatch(text) else ()
+    if not sizes or min(sizes) < least or count not in (None, len(sizes)):
+        numbers = "whole numbers" if count is None else f"{count} whole numbers"
+        raise InputError(
+            f"{what}: expected {numbers} joined by 'x', got {shorten(text)}", where=where
+        )
+    return sizes
 
 
-def _list_warnings(written: list[LayerLine], lines: list[LayerLine]) -> Iterator[str]:
+def _list_warnings(written: list[_LayerLine], lines: list[_LayerLine]) -> Iterator[str]:
     """Yield warnings, line by line."""
     for before, line in zip(written, lines, strict=True):
         if before.x != line.x:
@@ -173,7 +294,7 @@ def _list_warnings(written: list[LayerLine], lines: list[LayerLine]) -> Iterator
         yield from (f"{line.where}: {line.name}: {oddity}" for oddity in _list_oddities(line))
 
 
-def _list_oddities(line: LayerLine) -> Iterator[str]:
+def _list_oddities(line: _LayerLine) -> Iterator[str]:
     """Yield mismatches of a parsed line."""
     kind = line.kind
     # Element-wise layers have w = CxF with zero extents, as in 64x64x0x0: no weights, not even for
@@ -190,7 +311,7 @@ def _list_oddities(line: LayerLine) -> Iterator[str]:
         yield "no weights"
 
 
-def _make_table(lines: list[LayerLine], where: str) -> LayerTable:
+def _make_table(lines: list[_LayerLine], where: str) -> LayerTable:
     """Build the table of the layers and their times."""
     layers = [_make_layer(line) for line in lines]
     seconds = _spread_seconds(lines, [layer.flops for layer in layers])
@@ -200,13 +321,14 @@ def _make_table(lines: list[LayerLine], where: str) -> LayerTable:
         raise InputError(str(error), where=where) from None
 
 
-def _make_layer(line: LayerLine) -> Layer:
+def _make_layer(line: _LayerLine) -> Layer:
     """Build a row of the table."""
     # A file is a chain, so an addition's second input is missing whatever its x says, and the
     # authors' ResNet-50 lacks the four projections on shortcuts (2,768,896 weights). Kept memory
     # misses only those: a shortcut's ReLU is kept for itself.
     flat = line.kind.flattens
     ones = tuple(1 for _ in line.x[1:])
+    kernel = line.w[2:] if line.kind.windowed else ones
     # Files have no strides; they follow from the numbers of windows.
     strides = tuple(max(1, round(a / b)) for a, b in zip(line.x[1:], line.y[1:], strict=True))
     return Layer(
@@ -216,18 +338,18 @@ def _make_layer(line: LayerLine) -> Layer:
         y=math.prod(line.y),
         w=line.weights,
         bias=0,  # not in the files
-        flops=line.kind.count_operations(line.weights, line.y, line.kernel),
+        flops=line.kind.count_operations(line.weights, line.y, kernel),
         # FC6|512x8x8|512x4096x8x8 reads 512 x 8 x 8 items: w is C x F x the input's extents.
         channels=line.w[0] * math.prod(line.w[2:]) if flat else line.x[0],
         filters=line.y[0],
         extents_x=pad_dimensions(ones if flat else line.x[1:]),
         extents_y=pad_dimensions(ones if flat else line.y[1:]),
-        kernel=pad_dimensions(line.kernel),
+        kernel=pad_dimensions(kernel),
         stride=pad_dimensions(ones if flat else strides),
     )
 
 
-def _spread_seconds(lines: list[LayerLine], flops: list[float]) -> Floats | None:
+def _spread_seconds(lines: list[_LayerLine], flops: list[float]) -> Floats | None:
     """Return seconds per layer; None if the file has no times."""
     seconds = np.array([line.seconds for line in lines])
     if not seconds.any():

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from grids.models.files.netfile import read_net
-from grids.models.files.netlines import read_layers
+from grids.models.files.netfile import read_layers, read_net
 from grids.models.layers import LayerTable
 from grids.reading.errors import InputError
 
