@@ -9,31 +9,43 @@ or a product, of which a condition may leave rows out.
     layout: {product: {group: [1, 2, 4], segments: {pow2: [1, 16]}}, where: divides}
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from math import prod
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
-from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationError
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, PydanticKnownError, core_schema
+from pydantic_core import (
+    CoreSchema,
+    InitErrorDetails,
+    PydanticCustomError,
+    PydanticKnownError,
+    core_schema,
+)
 
-from grids.axes import GENERATORS
-from grids.entries.parameters import FREE, PARAMETERS
+from grids.axes import GENERATORS, MOST_VALUES, expand_axis
+from grids.entries.parameters import FREE, PARAMETERS, expect_free, read_parameters
 from grids.entries.quantity import Parameter
+from grids.reading.csvfile import read_records
+from grids.reading.errors import InputError, shorten
 from kernels.names.arrays import Floats
 
 Condition = Literal["divides"]
 CONDITIONS: tuple[Condition, ...] = get_args(Condition)
 FORMS = ("columns", "csv", "product")
+Place = AbstractContextManager[None]  # adds the place of a mistake to its error
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Values of several parameters, as the user wrote them, and in SI units once they are read.
+    """Values of several parameters, as the user wrote them, and in SI units.
 
-    columns: by parameter, in the order of the table of parameters; empty until a grid is made of
-    the spec, as a file may hold them. where: the condition that leaves rows out.
+    columns: by parameter, in the order of the table of parameters; empty for a file, until a grid
+    is made of the spec. where: the condition that leaves rows out.
     """
 
     form: object = field(compare=False)
@@ -48,13 +60,9 @@ class Rows:
         return np.arange(len(self), dtype=float)
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """The parameters of rows that are written out, whether or not they are read."""
-        if self.columns:
-            return tuple(self.columns)
-        form: Any = self.form
-        first = form[0] if isinstance(form, list) else form.get("columns", form.get("product", {}))
-        return tuple(name for name in PARAMETERS if name in first)
+    def file(self) -> str | None:
+        """The CSV file that holds the rows, if one does."""
+        return self.form.get("csv") if isinstance(self.form, dict) else None
 
     @property
     def condition(self) -> Condition | None:
@@ -84,6 +92,12 @@ class Rows:
         return Rows(self.form, {name: values[kept] for name, values in self.columns.items()})
 
 
+def list_columns(form: Any) -> tuple[str, ...]:
+    """List the parameters of a form that is no file, as written, without reading its values."""
+    first = form[0] if isinstance(form, list) else form.get("columns", form.get("product", {}))
+    return tuple(name for name in PARAMETERS if name in first)
+
+
 def write_columns(columns: Mapping[str, Floats]) -> dict[str, object]:
     """The form of some columns, in SI units."""
     return {
@@ -106,13 +120,13 @@ def append_rows(first: Rows, second: Rows) -> Rows:
 
 
 class RowsForm:
-    """Tells pydantic which keys beside parameters are rows; their values are read later."""
+    """Tells pydantic how to read keys beside parameters as rows."""
 
     def __get_pydantic_core_schema__(
         self, source: object, handler: GetCoreSchemaHandler
     ) -> CoreSchema:
         return core_schema.no_info_plain_validator_function(
-            _expect_form,
+            _read_form,
             serialization=core_schema.plain_serializer_function_ser_schema(lambda rows: rows.form),
         )
 
@@ -120,39 +134,155 @@ class RowsForm:
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
         scalar = {"anyOf": [{"type": "number"}, {"type": "string"}]}
-        names = {"propertyNames": {"enum": [*FREE]}, "minProperties": 1}
-        row = {"type": "object", "additionalProperties": scalar, **names}
-        listed = {"type": "array", "items": scalar, "minItems": 1}
+        names = {"type": "object", "propertyNames": {"enum": [*FREE]}, "minProperties": 1}
+        row = {"additionalProperties": scalar, **names}
+        column = {"type": "array", "items": scalar, "minItems": 1}
 
-        def describe(name: str, value: JsonSchemaValue) -> JsonSchemaValue:
-            more = {"where": {"enum": [*CONDITIONS]}} if name == "product" else {}
-            return {
-                "type": "object",
-                "properties": {name: value, **more},
-                "required": [name],
-                "additionalProperties": False,
-            }
+        def describe(name: str, value: JsonSchemaValue, **more: JsonSchemaValue) -> JsonSchemaValue:
+            keys = {"properties": {name: value, **more}, "required": [name]}
+            return {"type": "object", "additionalProperties": False, **keys}
 
         return {
             "anyOf": [
                 {"type": "array", "items": row, "minItems": 1},
-                describe("columns", {"type": "object", "additionalProperties": listed, **names}),
+                describe("columns", {"additionalProperties": column, **names}),
                 describe("csv", {"type": "string"}),
-                describe("product", {"type": "object", **names}),
+                describe("product", names, where={"enum": [*CONDITIONS]}),
             ],
             "description": "rows of parameters that change together, along an axis of any name",
         }
 
 
-def _expect_form(form: object) -> Rows:
-    """Rows that are not read yet; what looks like no rows is an unknown key."""
+@contextmanager
+def _at(*loc: str | int) -> Iterator[None]:
+    """Let pydantic report an InputError at a place inside the form."""
+    try:
+        yield
+    except InputError as error:
+        cause = PydanticCustomError("value_error", "{text}", {"text": str(error)})
+        details = InitErrorDetails(type=cause, loc=loc, input=None)
+        raise ValidationError.from_exception_data("rows", [details]) from None
+
+
+def _read_form(form: object) -> Rows:
+    """Read rows, all but a file's; what looks like no rows is an unknown key."""
     if isinstance(form, Rows):
         return form
     if isinstance(form, dict) and {*form} & {*FORMS, "where", "rows"}:
-        return Rows(form)
+        return Rows(form, _read_mapping(form))
     # A parameter's misspelt name before generators is an unknown key, and names no rows.
     if isinstance(form, list) and all(
         isinstance(row, dict) and not {*row} & {*GENERATORS} for row in form
     ):
-        return Rows(form)
+        return Rows(form, _stack_rows((_at(number), row) for number, row in enumerate(form)))
     raise PydanticKnownError("extra_forbidden")
+
+
+def _read_mapping(form: dict[str, Any]) -> dict[str, Floats]:
+    """Read columns or a product; none of a file."""
+    kinds = [kind for kind in FORMS if kind in form]
+    known = (*kinds[:1], *(["where"] if kinds == ["product"] else []))
+    if len(kinds) != 1 or {*form} - {*known}:
+        raise InputError(
+            f"expected one of {', '.join(FORMS)}, and 'where' with a product alone, got "
+            f"{shorten(form)}",
+            advice="write it like '{product: {group: [2, 4], segments: [4, 8]}, where: divides}'",
+        )
+    (kind,) = kinds
+    content = form[kind]
+    with _at(kind):
+        if kind == "csv" and not isinstance(content, str):
+            raise InputError(f"expected the name of a CSV file, got {shorten(content)}")
+        if kind != "csv" and (not isinstance(content, dict) or not content):
+            raise InputError(f"expected parameters with their values, got {shorten(content)}")
+    with _at("where"):
+        if form.get("where", "divides") not in CONDITIONS:
+            raise InputError.unknown("condition", form["where"], CONDITIONS)
+    if kind == "csv":
+        return {}
+    return _multiply(content) if kind == "product" else _read_columns(content)
+
+
+def _multiply(factors: Mapping[str, object]) -> dict[str, Floats]:
+    """The columns of all combinations, the last factor's values changing fastest."""
+    axes = {}
+    for key, form in factors.items():
+        with _at("product", key):
+            expect_free(key)
+            axes[key] = expand_axis(form, PARAMETERS[key]).values
+    with _at("product"):
+        _expect_few(prod(values.size for values in axes.values()) * len(axes))
+    grids = np.meshgrid(*axes.values(), indexing="ij")
+    return _sort_columns({key: grid.ravel() for key, grid in zip(axes, grids, strict=True)})
+
+
+def _read_columns(columns: Mapping[str, object]) -> dict[str, Floats]:
+    """Columns of one length."""
+    lists: dict[str, list[object]] = {}
+    for key, listed in columns.items():
+        with _at("columns", key):
+            if not isinstance(listed, list | tuple) or not listed:
+                raise InputError(f"expected a list of values, got {shorten(listed)}")
+            lists[key] = [*listed]
+            first, size = next((name, len(values)) for name, values in lists.items())
+            if len(listed) != size:
+                raise InputError(
+                    f"expected {size} values, as many as {first!r} has, got {len(listed)}",
+                    advice="a row takes one value of each column",
+                )
+    rows = enumerate(zip(*lists.values(), strict=True))
+    return _stack_rows((_at("columns", n), dict(zip(lists, row, strict=True))) for n, row in rows)
+
+
+def read_file(path: Path) -> Rows:
+    """The rows of a CSV file, spelled out: a store must not depend on it. InputError: its line."""
+    columns = _stack_rows(
+        (_in_line(place), fields) for place, fields in read_records(path, (), tuple(PARAMETERS))
+    )
+    return Rows(write_columns(columns), columns)
+
+
+@contextmanager
+def _in_line(place: str) -> Iterator[None]:
+    try:
+        yield
+    except InputError as error:
+        raise InputError(str(error), where=place) from None
+
+
+def _stack_rows(rows: Iterable[tuple[Place, Mapping[str, object]]]) -> dict[str, Floats]:
+    """The columns of rows that all have the same parameters, no row twice."""
+    names: tuple[str, ...] = ()
+    values: dict[tuple[float, ...], None] = {}
+    for place, row in rows:
+        with place:
+            read = read_parameters(row)
+            names = names or tuple(read)
+            if not read or {*read} != {*names}:
+                other = next(iter({*read} ^ {*names}), "a parameter")
+                raise InputError(
+                    f"{other!r} is {'not in the rows before' if other in read else 'missing here'}",
+                    advice="give each row a value of each parameter",
+                )
+            key = tuple(read[name] for name in names)
+            if key in values:
+                raise InputError("this row stands twice", advice="keep one")
+            values[key] = None
+            _expect_few(len(values) * len(names))
+    if not values:
+        raise InputError("expected at least one row, got none")
+    return _sort_columns(dict(zip(names, np.array([*values], float).T, strict=True)))
+
+
+def _expect_few(count: int) -> None:
+    """Check the count of values, before arrays of that size are made."""
+    if count > MOST_VALUES:
+        raise InputError(f"expected at most {MOST_VALUES:,} values, got {count:,}")
+
+
+def _sort_columns(columns: Mapping[str, Floats]) -> dict[str, Floats]:
+    """The columns in the order of parameters, read-only: the grid and all of its blocks share."""
+    ordered = {name: np.ascontiguousarray(columns[name]) for name in PARAMETERS if name in columns}
+    for values in ordered.values():
+        values.flags.writeable = False
+    return ordered

@@ -24,13 +24,13 @@ from grids.axes import Axis, AxisOf
 from grids.entries.choices import Choices
 from grids.entries.entry import Name, Record
 from grids.entries.oracles import REFUSED, REFUSED_CHOICES
-from grids.entries.parameters import FOLLOWS, FREE, PARAMETERS
+from grids.entries.parameters import PARAMETERS, read_parameters
 from grids.entries.strategies import parse_strategy
 from grids.entries.strategy_names import TABLE_III
 from grids.outputs import INTERVALS, MAIN_OUTPUTS, check_outputs, list_trained, list_unknown
 from grids.placing.group import Placements
 from grids.ranges import Range
-from grids.reading.errors import InputError, shorten
+from grids.reading.errors import shorten
 from grids.reading.yamlfile import Document, explain_error, load
 from grids.rows import Rows, RowsForm
 
@@ -133,22 +133,8 @@ class Axes(Record):
         return {name: axis for name, axis in axes.items() if isinstance(axis, Range)}
 
 
-def _read_parameters(value: object) -> object:
-    """Parse fixed parameters by name to SI units."""
-    if not isinstance(value, dict):
-        raise ValueError(f"expected 'name: value' lines, got {shorten(value)}")
-    for name in value:
-        if name in PARAMETERS and name not in FREE:
-            raise ValueError(f"{name!r} is always an axis; write it under 'axes'")
-        if name in FOLLOWS:
-            raise ValueError(f"{name!r} follows from other parameters; set {FOLLOWS[name]}")
-        if name not in FREE:
-            raise InputError.unknown("parameter", name, FREE)
-    return {name: PARAMETERS[name].read(number, name) for name, number in value.items()}
-
-
 def _write_parameters(parameters: dict[str, float]) -> dict[str, float | str]:
-    """Write fixed parameters so that `_read_parameters` accepts them."""
+    """Write fixed parameters so that `read_parameters` accepts them."""
     return {name: PARAMETERS[name].write(value) for name, value in parameters.items()}
 
 
@@ -159,7 +145,7 @@ class _Space(Record):
     axes: Axes
     parameters: Annotated[
         dict[str, float],
-        BeforeValidator(_read_parameters, json_schema_input_type=dict[str, float | str]),
+        BeforeValidator(read_parameters, json_schema_input_type=dict[str, float | str]),
         # Stores write JSON; copies in Python keep numbers.
         PlainSerializer(_write_parameters, when_used="json"),
     ] = Field(default={})  # pydantic copies it for every spec

@@ -1,6 +1,7 @@
-"""The rows of a spec: read, checked against its other axes, and thinned by their condition."""
+"""The rows of a spec: checked against its other axes, and thinned by their condition."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,7 @@ from grids.entries.parameters import PARAMETERS
 from grids.outputs import OUTPUTS
 from grids.reading.errors import InputError, shorten
 from grids.reading.yamlfile import Where
-from grids.row_tables import read_rows
-from grids.rows import Rows
+from grids.rows import Rows, read_file
 from grids.spec import Spec
 from kernels.names.arrays import Flags, Floats
 from kernels.names.parallelisms import LAYOUT_DEGREES
@@ -19,100 +19,60 @@ from kernels.names.parallelisms import LAYOUT_DEGREES
 AXIS_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 # Names that arrays of a cube, and keys of answers, have beside outputs and parameters.
 RESERVED = {
-    "along",
-    "at",
-    "binds",
-    "change",
-    "computing",
-    "cost",
-    "degrees",
-    "elasticity",
-    "epoch_time",
-    "faster_than_next",
-    "feasible",
-    "first",
-    "forbidden_by",
-    "global_batch",
-    "holds",
-    "infeasible_at",
-    "kind",
-    "largest_pe",
-    "marks",
-    "mean_loss",
-    "memory_parts",
-    "needed",
-    "notes",
-    "over",
-    "over_system",
-    "own",
-    "parameter",
-    "pe_hours",
-    "pe_part",
-    "precision",
-    "progress",
-    "rank",
-    "reason",
-    "rejection",
-    "sentence",
-    "serial_time",
-    "share",
-    "shares",
-    "software",
-    "statistic",
-    "summary",
-    "upgrade",
-    "value",
+    *("along", "at", "binds", "change", "computing", "cost", "degrees", "elasticity"),
+    *("epoch_time", "faster_than_next", "feasible", "first", "forbidden_by", "global_batch"),
+    *("holds", "infeasible_at", "kind", "largest_pe", "marks", "mean_loss", "memory_parts"),
+    *("needed", "notes", "over", "over_system", "own", "parameter", "pe_hours", "pe_part"),
+    *("precision", "progress", "rank", "reason", "rejection", "sentence", "serial_time", "share"),
+    *("shares", "software", "statistic", "summary", "upgrade", "value"),
 }
 PARTS = re.compile(r"(efficient|fastest|soonest|worst|elasticity)_.*|.*_(p\d+|probability)")
 
 
 def settle_rows(spec: Spec, base: Path, where: Where) -> Spec:
-    """The spec with its rows read, those left out that their condition leaves out.
+    """The spec with rows of files, and without those that their condition leaves out.
 
-    InputError: rows that cannot be read, a parameter that has values elsewhere, too.
+    InputError: a file that cannot be read, a parameter that has values elsewhere, too.
     """
-    read: dict[str, Rows] = {}
+    settled: dict[str, Rows] = {}
     for name, rows in spec.axes.rows.items():
-        place = where(("axes", name))
-        _check_axis_name(name, place)
-        read[name] = rows if rows.columns else read_rows(name, rows.form, base, where)
-        for column in read[name].columns:
-            _check_column(spec, column, f"{place}: {name}")
-        spec = spec.model_copy(update={"axes": spec.axes.model_copy(update=read)})
-        if read[name].condition == "divides":
-            read[name] = keep_dividing(spec, read[name], f"{place}: {name}")
-            spec = spec.model_copy(update={"axes": spec.axes.model_copy(update=read)})
-    return spec
+        place = f"{where(('axes', name))}: {name}"
+        try:
+            _check_axis_name(name)
+            if rows.file:
+                rows = read_file(base / rows.file)
+            for column in rows.columns:
+                _check_column(spec, column, settled)
+            settled[name] = rows = rows if rows.condition is None else keep_dividing(spec, rows)
+        except InputError as error:
+            raise InputError(str(error), where=place) from None
+    return spec.model_copy(update={"axes": spec.axes.model_copy(update=settled)})
 
 
-def _check_axis_name(name: str, where: str) -> None:
+def _check_axis_name(name: str) -> None:
     """InputError: a name that no dimension may have, as a variable of the cube has it."""
     taken = name in (*OUTPUTS, *RESERVED) or PARTS.fullmatch(name)
     if taken or not AXIS_NAME.fullmatch(name):
         raise InputError(
             f"{shorten(name)} cannot name rows of parameters",
-            where=where,
             advice="use a word of small letters, such as 'layout', that names nothing in a cube",
         )
 
 
-def _check_column(spec: Spec, name: str, where: str) -> None:
+def _check_column(spec: Spec, name: str, others: Mapping[str, Rows]) -> None:
     """InputError: a parameter that has values elsewhere, or that the oracle does not know."""
     owner = PARAMETERS[name].oracle
     if owner not in (None, spec.oracle):
         reason = REFUSED.get(name, f"only 'oracle: {owner}' knows it: write that, or omit")
-        raise InputError(
-            f"{name!r} is no parameter of 'oracle: {spec.oracle}'; {reason}", where=where
-        )
-    if name in spec.axes.swept:
-        raise InputError(
-            f"{name!r} is an axis too, by itself or in other rows", where=where, advice="keep one"
-        )
+        raise InputError(f"{name!r} is no parameter of 'oracle: {spec.oracle}'; {reason}")
+    in_rows = any(name in rows.columns for rows in others.values())
+    if in_rows or name in {*spec.axes.numeric, *spec.axes.ranges}:
+        raise InputError(f"{name!r} is an axis too, by itself or in other rows", advice="keep one")
     if name in spec.parameters:
-        raise InputError(f"{name!r} is under 'parameters' too", where=where, advice="keep one")
+        raise InputError(f"{name!r} is under 'parameters' too", advice="keep one")
 
 
-def keep_dividing(spec: Spec, rows: Rows, where: str) -> Rows:
+def keep_dividing(spec: Spec, rows: Rows) -> Rows:
     """Return the rows whose degrees divide a PE count, and whose pieces divide a batch.
 
     Degrees: `group`, or the product of `tensor`, `context` and `pipeline`. Pieces: `micro`, and
@@ -133,7 +93,6 @@ def keep_dividing(spec: Spec, rows: Rows, where: str) -> Rows:
     if not any(divisors.values()):
         raise InputError(
             "'divides' compares group, degrees, segments or micro, and none is in the rows",
-            where=where,
             advice="leave 'where' out",
         )
     kept = np.ones(len(rows), bool)
@@ -143,7 +102,6 @@ def keep_dividing(spec: Spec, rows: Rows, where: str) -> Rows:
     if not kept.any():
         raise InputError(
             "no row is left: none divides both a PE count and a batch",
-            where=where,
             advice="change 'product', or the values of pe and batch",
         )
     return rows.take(kept)

@@ -10,6 +10,7 @@ from typing import Any
 from grids.entries.layout_parameters import LAYOUT
 from grids.entries.machine_parameters import MACHINE
 from grids.entries.quantity import ABOVE_ZERO, BANDWIDTH, CAPACITY, LATENCY, MOST, SPEED, Parameter
+from grids.reading.errors import InputError, shorten
 from kernels.names.parallelisms import KINDS
 
 # Parallelisms that may be combined inside a replica, each with a degree.
@@ -134,3 +135,22 @@ LAYOUT_NAMES = tuple(row.name for row in LAYOUT)
 DISCRETE = ("pe", "group", *DEGREES, *LAYOUT_NAMES, "segments", "max_global_batch", "delta")
 # Parameters in which derivatives are taken (places in a case: `kernels.configuration.places`).
 CONTINUOUS = tuple(row.name for row in _ALL if row.name not in DISCRETE)
+
+
+def expect_free(name: str) -> None:
+    """Raise InputError for a name that is no parameter with a value beside the axes."""
+    if name in PARAMETERS and name not in FREE:
+        raise InputError(f"{name!r} is always an axis; write it under 'axes'")
+    if name in FOLLOWS:
+        raise InputError(f"{name!r} follows from other parameters; set {FOLLOWS[name]}")
+    if name not in FREE:
+        raise InputError.unknown("parameter", name, FREE)
+
+
+def read_parameters(value: object) -> dict[str, float]:
+    """Read values by parameter in SI units; InputError begins with the parameter's name."""
+    if not isinstance(value, dict):
+        raise InputError(f"expected 'name: value' lines, got {shorten(value)}")
+    for name in value:
+        expect_free(name)
+    return {name: PARAMETERS[name].read(number, name) for name, number in value.items()}

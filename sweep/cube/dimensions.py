@@ -14,7 +14,7 @@ from grids.convergence.entry import Convergence, Pair
 from grids.entries.parameters import PARAMETERS
 from grids.grid import LABELS, Grid
 from grids.reading.errors import InputError
-from grids.rows import Rows
+from grids.rows import list_columns
 from sweep.cube.layout import NOT_SERIAL, SERIAL
 from sweep.cube.variables import Arrays
 
@@ -121,7 +121,7 @@ def _list_axes(cube: "xr.Dataset") -> list[str]:
 def _list_rows(cube: "xr.Dataset") -> dict[str, tuple[str, ...]]:
     """Return the parameters along each zipped axis."""
     swept = _read_axes(cube)
-    return {name: Rows(form).names for name, form in swept.items() if name not in AXES}
+    return {name: list_columns(form) for name, form in swept.items() if name not in AXES}
 
 
 def _read_axes(cube: "xr.Dataset") -> dict[str, object]:
