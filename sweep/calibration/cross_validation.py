@@ -81,11 +81,17 @@ def leave_out(
     frozen: as for `fit`.
     """
     predictions: list[HeldOutRun] = []
+    # Schemes may leave the same runs out: series and strategies of a single model do.
+    files: dict[bytes, CalibrationFile] = {}
     for scheme, folds in list_folds(observations).items():
         for held in folds if scheme in schemes else ():
-            # Fewer starts than for the calibration itself, since every fold needs a fit.
-            file = calibrate_machine(observations, ~held, UNSEEN, starts=1, frozen=frozen)
-            predictions += _predict(observations, file, scheme, np.flatnonzero(held))
+            name = held.tobytes()
+            if name not in files:
+                # Fewer starts than for the calibration itself, since every fold needs a fit.
+                files[name] = calibrate_machine(
+                    observations, ~held, UNSEEN, starts=1, frozen=frozen
+                )
+            predictions += _predict(observations, files[name], scheme, np.flatnonzero(held))
     return predictions
 
 

@@ -215,9 +215,23 @@ def test_values_stay_within_their_bounds(observed, dozen) -> None:
         assert prior.low * 0.999 <= value <= prior.high * 1.001
 
 
-def test_a_fit_that_fails_says_so(observed, dozen, monkeypatch) -> None:
-    monkeypatch.setattr("sweep.calibration.fit.STEPS", 20)  # all of which find nothing
+def test_a_fit_that_fails_says_so(observed, dozen) -> None:
     observations = observed(dozen)
     observations.layers.sample[:] = np.nan
     with pytest.raises(RunError, match="the fit found no parameters"):
         fit(observations, use_all(observations))
+
+
+def test_spreads_at_a_kink_do_not_depend_on_where_the_search_stopped(observed, shipped) -> None:
+    """The flows of a node reach a share of its link: `rail` all together, or `flow` each."""
+    spreads = []
+    for factor in (1 - 1e-6, 1, 1 + 1e-6):
+        rows = [
+            row | {key: str(float(row[key]) * factor) for key in ("comp_s", "comm_s") if row[key]}
+            for row in shipped
+        ]
+        observations = observed(rows)
+        posterior = fit(observations, use_all(observations), starts=0)
+        variances = dict(zip(PRIORS, np.diag(posterior.covariance).tolist(), strict=True))
+        spreads.append([variances["rail"] ** 0.5, variances["flow"] ** 0.5])
+    assert np.ptp(np.log(spreads), axis=0).max() < 0.15
