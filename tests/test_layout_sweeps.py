@@ -12,8 +12,10 @@ from grids.spec import validate_spec
 from sweep.engine import block
 from sweep.engine.run import run
 from sweep.questions.best import rank_strategies
+from sweep.questions.bottleneck import list_bottlenecks
 from sweep.questions.limits import list_limits
 from sweep.questions.predict import predict
+from sweep.show.limits import show_limits
 
 SYSTEM = "dgx-h100:precision=bf16"
 STRATEGY = "data+tensor+pipeline"
@@ -123,6 +125,27 @@ def test_limits_of_rows(store):
     bad = [row for row in rows if row["chunks"] == 2 and row["pipeline"] == 1]
     assert bad
     assert all(row["largest_pe"] is None for row in bad)
+
+
+def test_bottlenecks_are_those_of_the_fastest_rows(store):
+    selection = {"strategy": STRATEGY, "batch": 128}
+    rows = list_bottlenecks(store, selection)
+    best = {(row["pe"], row["layout"]) for row in rows if row["feasible"]}
+    for pe in (16, 32):
+        first = rank_strategies(store, selection | {"pe": pe})[0]
+        assert (pe, first["layout"]) in best
+    assert len({row["layout"] for row in rows}) == 4
+    # A layout's terms share one error: their shares have no interval.
+    assert not any("share_p10" in row for row in rows)
+
+
+def test_of_many_limits_those_that_exist_come_first(store, capsys):
+    rows = list_limits(store)
+    assert rows[0]["largest_pe"] is None
+    show_limits(rows, "table", every=False)
+    lines = capsys.readouterr().out
+    assert "end of the axis" in lines
+    assert "memory" not in lines
 
 
 def test_rows_that_nothing_divides_are_refused():

@@ -39,7 +39,8 @@ def list_bottlenecks(
     limit, and the degrees: replicas, group_size, segment_count, global_batch. The machine oracle
     adds 10th and 90th percentiles over draws of uncertain parameters (`share_p10`,
     `computing_p10`, `shares_p10` ...), and `binds_probability`: the fraction of draws in which that
-    term is the largest. Other axes are thinned to four values.
+    term is the largest. Other axes are thinned to four values, rows of layouts to the
+    four that are fastest.
     """
     space = open_space(cube, selection, max_global_batch).ask_intervals()
     rows = [row for index in space.list_indices() for row in _list_rows(space, index)]
@@ -51,13 +52,12 @@ bottleneck = tabulate("bottleneck", list_bottlenecks)
 
 def _list_rows(space: Space, index: Index) -> list[Row]:
     """Rows of a strategy, for cells that can exist."""
-    axes = {
-        name: thin_axis(values, COUNTS if name == "pe" else OTHERS)
-        for name, values in space.axes.items()
-    }
+    axes = _thin_axes(space, index)
     case = space.build_case(index, axes)
     answer = answer_expected(case)
-    drawn = None if case.uncertainty is None else draw_terms(case)
+    # All terms of a layout share one error, which leaves shares as they are.
+    sure = case.uncertainty is None or space.strategy(index).laid
+    drawn = None if sure else draw_terms(case)
     shape = tuple(values.size for values in axes.values())
     times = {
         name: np.broadcast_to(seconds, shape).astype(float)
@@ -78,6 +78,25 @@ def _list_rows(space: Space, index: Index) -> list[Row]:
             rows.append(row)
     exist = [row for row in rows if row["binds"] is not None]
     return [row | _list_parts(space, index, row) for row in exist]
+
+
+def _thin_axes(space: Space, index: Index) -> dict[str, Floats]:
+    """The axes with few values each; of rows of a layout those that are the fastest somewhere."""
+    axes = {
+        name: values
+        if name in space.grid.rows and space.grid.parameters[name].chosen
+        else thin_axis(values, COUNTS if name == "pe" else OTHERS)
+        for name, values in space.axes.items()
+    }
+    for at, (name, rows) in enumerate(axes.items()):
+        if name in space.grid.rows and rows.size > OTHERS:
+            answer = answer_expected(space.build_case(index, axes))
+            allowed = (answer.limit & FORBIDS) == 0
+            shape = tuple(values.size for values in axes.values())
+            times = np.broadcast_to(np.where(allowed, answer.epoch_time, np.inf), shape)
+            ranks = np.moveaxis(times, at, 0).reshape(rows.size, -1).argsort(axis=0).argsort(axis=0)
+            axes[name] = rows[np.sort(ranks.min(axis=1).argsort(kind="stable")[:OTHERS])]
+    return axes
 
 
 def _describe_cell(seconds: dict[str, float], flags: int, memory: float) -> Row:

@@ -6,7 +6,7 @@ from typing import Any
 
 from sweep.show.columns import INTERVAL, format_interval, format_odds, format_value
 from sweep.show.data import Format, Row
-from sweep.show.rows import shorten_label, show_rows
+from sweep.show.rows import SCREENFUL, shorten_label, show_rows
 
 TIMES = ("fastest_time", "soonest_time")
 COUNTS = ("fastest_pe", "soonest_pe", "efficient_pe")
@@ -20,7 +20,9 @@ FOLDED = (
 
 
 def show_limits(rows: Sequence[Row], form: Format, every: bool) -> None:
-    """Print the answer of `limits`."""
+    """Print the answer of `limits`; of more than a screenful first those that are feasible."""
+    if form == "table" and not every and len(rows) > SCREENFUL:
+        rows = sorted(rows, key=lambda row: row["largest_pe"] is None)
     show_rows(rows, form, every, _describe_limit)
 
 
