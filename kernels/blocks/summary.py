@@ -16,7 +16,7 @@ from jax import Array
 from kernels.arrays import LIMITS, AnyArray, Cells, Flags, Limits
 from kernels.names.flags import FORBIDS, STOPS, Limit
 from kernels.names.statistics import BEST, COUNTS, STATISTICS, Objective
-from kernels.namespace import in_numpy, repeat, xp
+from kernels.namespace import in_numpy, xp
 
 # Flags of a PE count that is also in another part of the line, and does not count here. No real
 # cell has both: a group that does not divide p has no other flag (`kernels.oracle.limits`).
@@ -24,9 +24,13 @@ REPEATED = Limit.GROUP_DOES_NOT_DIVIDE | Limit.UNEVEN
 # Number of a missing row, beyond the last one.
 NO_ROW = 2**31 - 1
 # From this number of slices on, rows are processed one by one, since XLA does not vectorise
-# reductions across them on a CPU. A cell takes 0.8 to 1.5 ns of CPU less with 4096 slices (paper
-# 3.7 -> 2.8, machine 5.1 -> 3.9; 2026-11), 1.2 ns less with 256, 0.5 ns more with 64.
+# reductions across them on a CPU. A cell's share of the race takes 0.8 ns of CPU instead of 4.6
+# with 4096 slices, and instead of 1.3 with 256; with 64 both take 1.2 (2026-11).
 STEP_CELLS = 2**8
+# Rows per step of the loop, whose steps cost as much as a row: blocks of 4.2 million cells take 0.5
+# (paper) to 0.7 (machine) of the CPU time that they take row by row; with 4 or 16 rows per step 1.2
+# times as long as with 8, with 32 four times (2026-11).
+STEPS = 8
 # The least time of each slice, its row, and the last efficient row.
 Race = tuple[Array, Array, Array]
 
@@ -202,7 +206,7 @@ def _race_by_rows(time: Array, p: Array, enough: Array) -> Race:
 
     first = xp.zeros(others, xp.int32)
     at_first: Race = (xp.full(others, xp.inf, time.dtype), first, first - 1)
-    return repeat(len(time), step, at_first)
+    return jax.lax.fori_loop(0, len(time), step, at_first, unroll=STEPS)
 
 
 def extend_summary(earlier: Summary, line: Line) -> Summary:
