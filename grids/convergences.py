@@ -11,7 +11,7 @@ from grids.convergence.fit import fit
 from grids.convergence.points import is_same_data, pick_series, read_points
 from grids.entries.datasets import Dataset
 from grids.library import Reference, find
-from grids.reading.errors import InputError, shorten
+from grids.reading.errors import InputError, add_place, shorten
 from grids.reading.yamlfile import Where
 
 
@@ -33,10 +33,8 @@ def look_up_convergences(
     location = where(("convergence",))
     laws: dict[Pair, Convergence] = {}
     for reference in references:
-        try:
+        with add_place(location):
             laws |= _look_up(reference, target, pairs, base)
-        except InputError as error:
-            raise InputError(str(error), where=location) from None
     if not laws:
         raise InputError(
             _explain_none(pairs, references),

@@ -35,7 +35,7 @@ from grids.models.files.huggingface import read_config
 from grids.models.files.modelfile import read_architecture
 from grids.models.files.netfile import NetModel, read_layers, read_net
 from grids.reading.errors import InputError, format_text, shorten, suggest_name
-from grids.reading.yamlfile import Source, explain_error, load
+from grids.reading.yamlfile import Source, explain_error, load, validate
 
 Model = Architecture | NetModel
 Reference = str | Mapping[str, object]
@@ -151,10 +151,7 @@ def _validate(kind: Kind, data: dict[str, object], source: Source, base: Path) -
     """Return the entry of plain data; InputError begins with the place in `source`."""
     if kind == "model":
         return read_architecture(data, source, base)
-    try:
-        return ENTRIES[kind].from_definition(data)
-    except ValidationError as error:
-        raise explain_error(error, source, ENTRIES[kind]) from None
+    return validate(ENTRIES[kind], data, source)
 
 
 def _set_up(kind: Kind, name: str, settings: str, reference: str, base: Path) -> Entry:

@@ -22,7 +22,7 @@ from grids.entries.transformer_rates import find_recipe, read_rates
 from grids.library import Model, find
 from grids.models.architecture import Architecture
 from grids.outputs import list_sloped
-from grids.reading.errors import InputError, ShapeError, shorten
+from grids.reading.errors import InputError, ShapeError, add_place, shorten
 from grids.reading.yamlfile import KeyPath, Where
 from grids.spec import Reference, Spec
 from kernels.names.parallelisms import DATA, TRANSFORMERS, WRITTEN
@@ -58,10 +58,8 @@ def look_up(
     """Return the entries that an axis names."""
     entries = []
     for position, reference in enumerate(references):
-        try:
+        with add_place(where(("axes", kind, position))):
             entries.append(find(kind, reference, base))
-        except InputError as error:
-            raise InputError(str(error), where=where(("axes", kind, position))) from None
     return tuple(entries)
 
 
@@ -83,10 +81,8 @@ def look_up_calibrations(
         return _match(_list_shipped(), systems)
     calibrations = []
     for reference in references:
-        try:
+        with add_place(where(("calibration",))):
             calibrations.append(find("calibration", reference, base))
-        except InputError as error:
-            raise InputError(str(error), where=where(("calibration",))) from None
     if oracle == "paper":
         raise InputError(
             "Table III takes no calibration",
@@ -239,10 +235,8 @@ def expect_rates(strategies: Iterable[Strategy], systems: Iterable[System], wher
     """Raise InputError if a strategy is not answered in a system's precision."""
     for system, strategy in product(systems, strategies):
         if strategy.laid:
-            try:
+            with add_place(where):
                 read_rates(system, find_recipe(system))
-            except InputError as error:
-                raise InputError(str(error), where=where) from None
         elif system.precision in NARROW:
             raise InputError(
                 f"{system.name}: only layouts of transformers compute in {system.precision}, and "
@@ -266,11 +260,8 @@ def expect_blocks(
     for model, dataset in product(models, datasets):
         if isinstance(model, Architecture) and model.rank != len(dataset.shape) - 1:
             continue  # a pair that does not fit
-        try:
-            with suppress(ShapeError):
-                find_blocks(model, dataset)
-        except InputError as error:
-            raise InputError(str(error), where=where) from None
+        with add_place(where), suppress(ShapeError):
+            find_blocks(model, dataset)
 
 
 def _expect_layout(strategy: Strategy, spec: Spec, where: str) -> None:

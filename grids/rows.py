@@ -31,7 +31,7 @@ from grids.axes import GENERATORS, MOST_VALUES, expand_axis
 from grids.entries.parameters import FREE, PARAMETERS, expect_free, read_parameters
 from grids.entries.quantity import Parameter
 from grids.reading.csvfile import read_records
-from grids.reading.errors import InputError, shorten
+from grids.reading.errors import InputError, add_place, shorten
 from kernels.names.arrays import Floats
 
 Condition = Literal["divides"]
@@ -237,17 +237,9 @@ def _read_columns(columns: Mapping[str, object]) -> dict[str, Floats]:
 def read_file(path: Path) -> Rows:
     """The rows of a CSV file, spelled out: a store must not depend on it. InputError: its line."""
     columns = _stack_rows(
-        (_in_line(place), fields) for place, fields in read_records(path, (), tuple(PARAMETERS))
+        (add_place(place), fields) for place, fields in read_records(path, (), tuple(PARAMETERS))
     )
     return Rows(write_columns(columns), columns)
-
-
-@contextmanager
-def _in_line(place: str) -> Iterator[None]:
-    try:
-        yield
-    except InputError as error:
-        raise InputError(str(error), where=place) from None
 
 
 def _stack_rows(rows: Iterable[tuple[Place, Mapping[str, object]]]) -> dict[str, Floats]:

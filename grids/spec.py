@@ -13,7 +13,6 @@ from pydantic import (
     ConfigDict,
     Field,
     PlainSerializer,
-    ValidationError,
     ValidationInfo,
     create_model,
     field_validator,
@@ -31,7 +30,7 @@ from grids.outputs import INTERVALS, MAIN_OUTPUTS, check_outputs, list_trained, 
 from grids.placing.group import Placements
 from grids.ranges import Range
 from grids.reading.errors import shorten
-from grids.reading.yamlfile import Document, explain_error, load
+from grids.reading.yamlfile import Document, load, validate
 from grids.rows import Rows, RowsForm
 
 
@@ -255,7 +254,4 @@ def read_spec(path: Path) -> tuple[Spec, Document]:
 
 def validate_spec(data: dict[str, object], source: Document | str) -> Spec:
     """Return the spec of plain data; InputError begins with `source`."""
-    try:
-        return Spec.model_validate(data)
-    except ValidationError as error:
-        raise explain_error(error, source, Spec) from None
+    return validate(Spec, data, source)

@@ -9,7 +9,7 @@ import numpy as np
 from grids.entries.oracles import REFUSED
 from grids.entries.parameters import PARAMETERS
 from grids.outputs import OUTPUTS
-from grids.reading.errors import InputError, shorten
+from grids.reading.errors import InputError, add_place, shorten
 from grids.reading.yamlfile import Where
 from grids.rows import Rows, read_file
 from grids.spec import Spec
@@ -37,15 +37,13 @@ def settle_rows(spec: Spec, base: Path, where: Where) -> Spec:
     settled: dict[str, Rows] = {}
     for name, rows in spec.axes.rows.items():
         place = f"{where(('axes', name))}: {name}"
-        try:
+        with add_place(place):
             _check_axis_name(name)
             if rows.file:
                 rows = read_file(base / rows.file)
             for column in rows.columns:
                 _check_column(spec, column, settled)
             settled[name] = rows = rows if rows.condition is None else keep_dividing(spec, rows)
-        except InputError as error:
-            raise InputError(str(error), where=place) from None
     return spec.model_copy(update={"axes": spec.axes.model_copy(update=settled)})
 
 

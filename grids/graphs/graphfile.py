@@ -20,7 +20,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field, ValidationError
+from pydantic import BeforeValidator, Field
 
 from grids.entries.entry import Count, Entry, Name, Record
 from grids.entries.quantity import Scale
@@ -28,7 +28,7 @@ from grids.graphs.graph import Graph, NamedTensor, Operator, link_operators
 from grids.graphs.pipedream import read_profile
 from grids.reading.errors import shorten
 from grids.reading.units import parse_quantity
-from grids.reading.yamlfile import Document, explain_error, load
+from grids.reading.yamlfile import Document, load, validate
 
 CATALOGUE = Path(__file__).parents[1] / "catalogue" / "graphs"
 # 25 without a unit is taken for milliseconds, and refused.
@@ -90,10 +90,7 @@ class PlainGraph(Entry):
 
 def validate_plain(document: Document) -> Graph:
     """Return the graph that a document holds; InputError: what is wrong with it."""
-    try:
-        return PlainGraph.from_definition(document.data).link(document)
-    except ValidationError as error:
-        raise explain_error(error, document, PlainGraph) from None
+    return validate(PlainGraph, document.data, document).link(document)
 
 
 @cache

@@ -5,7 +5,8 @@ result rather than a mistake: a sweep combines all models with all data sets and
 not fit. Users' values enter messages through `shorten`, so messages stay short.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from itertools import islice
 from reprlib import Repr
@@ -99,6 +100,15 @@ class InputError(ValueError):
         advice = suggest_name(str(name), names)
         what = f"unknown {kind} {shorten(name)}"
         return cls(what, where=where, advice=advice, page="unknown-name")
+
+
+@contextmanager
+def add_place(where: str) -> Iterator[None]:
+    """Let the InputErrors of a block begin with a place."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(str(error), where=where) from None
 
 
 class ShapeError(ValueError):

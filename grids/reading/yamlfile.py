@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple, TypeVar, get_args
 
 import pydantic
 import yaml
@@ -80,6 +80,7 @@ class KeyLocation(NamedTuple):
 
 
 Locate = Callable[[KeyPath], KeyLocation]
+Checked = TypeVar("Checked", bound=pydantic.BaseModel)
 
 
 def _find_child(node: yaml.Node, part: str | int) -> tuple[yaml.Mark | None, yaml.Node]:
@@ -123,6 +124,14 @@ def _explain_syntax(path: Path, error: yaml.YAMLError) -> InputError:
 
 
 WRONG_KEYS = ("missing", "extra_forbidden")  # types of pydantic's errors
+
+
+def validate(form: type[Checked], data: object, source: Source | Locate) -> Checked:
+    """Return the record of plain data; InputError begins with the place in `source`."""
+    try:
+        return form.model_validate(data)
+    except pydantic.ValidationError as error:
+        raise explain_error(error, source, form) from None
 
 
 def explain_error(

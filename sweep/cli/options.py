@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from grids.reading.errors import InputError, shorten
+from grids.reading.errors import InputError, add_place, shorten
 from sweep.cube.object_store import locate_store
 
 if TYPE_CHECKING:
@@ -286,10 +286,8 @@ def check_names(given: Mapping[str, Any], *, several: bool) -> None:
         for name in split(kind):
             if kind == "calibration" and name in ("auto", "none"):
                 continue
-            try:
+            with add_place(f"--{kind}"):
                 check_name(kind, name)
-            except InputError as error:
-                raise InputError(str(error), where=f"--{kind}") from None
     for label in split("strategy"):
         parse_strategy(label, "--strategy")
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from grids.grid import Grid
-from grids.reading.errors import InputError
+from grids.reading.errors import InputError, add_place
 from sweep.cells.configuration import Configuration
 from sweep.measured.runs import MeasuredRun, RunTimes
 
@@ -91,10 +91,8 @@ def predict_runs(rows: Sequence[MeasuredRun], conditions: Conditions) -> tuple[P
 def _predict(row: MeasuredRun, grid: Grid) -> Mapping[str, Any]:
     from sweep.questions.predict import predict_grid  # late: it imports JAX
 
-    try:
+    with add_place(row.where):
         return predict_grid(grid)
-    except InputError as error:
-        raise InputError(str(error), where=row.where) from None
 
 
 def identify_case(row: MeasuredRun) -> tuple[str | int | None, ...]:

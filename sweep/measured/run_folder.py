@@ -19,14 +19,14 @@ from pathlib import Path
 from statistics import median
 from typing import Annotated
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from grids.entries.entry import Count
 from grids.entries.entry import Record as Entry
 from grids.reading.csvfile import Record, read_records
 from grids.reading.errors import InputError, shorten, suggest_name
 from grids.reading.units import parse_quantity
-from grids.reading.yamlfile import explain_error, load
+from grids.reading.yamlfile import load, validate
 from sweep.measured.run_logs import Row, read_log, read_trace
 
 NAME = "mapping.yaml"
@@ -72,10 +72,7 @@ def _read_mapping(path: Path) -> RunMapping:
             advice="docs/your-runs.md has one to copy",
         )
     document = load(path)
-    try:
-        mapping = RunMapping.model_validate(document.data)
-    except ValidationError as error:
-        raise explain_error(error, document, RunMapping) from None
+    mapping = validate(RunMapping, document.data, document)
     named = [*mapping.columns, *mapping.units, *mapping.values]
     for name in (*named, *(name for values in mapping.per_file.values() for name in values)):
         if name not in COLUMNS:

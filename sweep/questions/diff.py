@@ -181,7 +181,7 @@ def _expect_same_rows(first: Grid, second: Grid) -> None:
     """Raise InputError if rows of parameters with the same number have different values."""
     for name in first.rows.keys() & second.rows.keys():
         mine, others = first.rows[name], second.rows[name]
-        same = mine.names == others.names and all(
+        same = [*mine.columns] == [*others.columns] and all(
             starmap(eq, zip(mine.list_tuples(), others.list_tuples(), strict=False))
         )
         if not same:

@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from grids.models.architecture import Architecture
-from grids.reading.errors import InputError, shorten, suggest_name
+from grids.reading.errors import InputError, add_place, shorten, suggest_name
 from grids.reading.textfile import read_text
 
 Config = Mapping[str, Any]
@@ -179,10 +179,8 @@ def read_config(path: Path) -> Architecture:
     """
     where, config = str(path), _load(path)
     form = _find_type(config, where)
-    try:
+    with add_place(where):
         settings = _read_settings(config, form)
-    except InputError as error:
-        raise InputError(str(error), where=where) from None
     name = path.resolve().parent.name if path.name == "config.json" else path.stem
     left_out = config.get("num_nextn_predict_layers")
     heads = f"; without {left_out} layer(s) that predict further tokens" if left_out else ""

@@ -18,7 +18,14 @@ from grids.models.architecture import Architecture
 from grids.models.files.forms import Form
 from grids.models.files.template import Template, Word
 from grids.reading.errors import InputError
-from grids.reading.yamlfile import KeyLocation, KeyPath, Locate, Source, explain_error, load
+from grids.reading.yamlfile import (
+    KeyLocation,
+    KeyPath,
+    Source,
+    explain_error,
+    load,
+    validate,
+)
 
 TEMPLATE_KEYS = ("settings", "words")
 # Signs of a template in a message about a plain file.
@@ -65,7 +72,7 @@ def read_architecture(data: Mapping[str, object], source: Source, base: Path) ->
         rest = {key: value for key, value in data.items() if key not in TEMPLATE_KEYS}
         return _write_out(data, source, {}, rest, source)
     try:
-        return _validate(data, source)
+        return validate(Architecture, data, source)
     except InputError as error:
         if TEMPLATE_WORDS.search(str(error)):
             raise InputError(f"{error}\n{TEMPLATE_ADVICE}") from None
@@ -99,11 +106,4 @@ def _write_out(
             return KeyLocation(origin, written.find_origin(keypath))
         return KeyLocation(source, keypath)
 
-    return _validate({**rest, "layers": written.layers}, locate)
-
-
-def _validate(data: Mapping[str, object], source: Source | Locate) -> Architecture:
-    try:
-        return Architecture.model_validate(data)
-    except ValidationError as error:
-        raise explain_error(error, source, Architecture) from None
+    return validate(Architecture, {**rest, "layers": written.layers}, locate)

@@ -21,7 +21,6 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
-from pydantic import ValidationError
 
 from grids.entries.datasets import Dataset
 from grids.entries.entry import MOST_NAME, Name, Record
@@ -31,9 +30,16 @@ from grids.models.kinds import KIND_OF_PREFIX, LayerKind, Sizes
 from grids.models.layers import MOST_LAYERS, Layer, LayerTable, pad_dimensions
 from grids.models.profiles import Profile
 from grids.models.tensors import format_sizes
-from grids.reading.errors import InputError, ShapeError, format_text, shorten, suggest_name
+from grids.reading.errors import (
+    InputError,
+    ShapeError,
+    add_place,
+    format_text,
+    shorten,
+    suggest_name,
+)
 from grids.reading.textfile import digest_text, read_text
-from grids.reading.yamlfile import explain_error
+from grids.reading.yamlfile import validate
 from kernels.names.arrays import Floats
 
 HEADERS = ("Dataset", "Input", "Model")
@@ -98,10 +104,7 @@ class NetModel:
     @classmethod
     def from_definition(cls, definition: dict[str, object]) -> "NetModel":
         where = f"model {format_text(definition.get('name', 'net'))}"
-        try:
-            form = _Definition.model_validate(definition)
-        except ValidationError as error:
-            raise explain_error(error, where, _Definition) from None
+        form = validate(_Definition, definition, where)
         model = parse_net(form.net, form.name, form.name)
         if form.mask is not None and len(form.mask) != len(model.layers):
             raise InputError(
@@ -170,16 +173,9 @@ def parse_net(text: str, name: str, where: str) -> NetModel:
     # COSMOFLOW.net_256 says 32x2128x128x128 instead of 128x....
     inputs = [shape, *(line.y for line in written[:-1])]
     lines = [replace(line, x=x) for line, x in zip(written, inputs, strict=True)]
-    try:
-        dataset = Dataset(
-            name=title or name,
-            samples=samples,
-            shape=shape,
-            targets=math.prod(lines[-1].y),
-            source=(f"the model file {Path(where).name}",),
-        )
-    except ValidationError as error:
-        raise explain_error(error, where, Dataset) from None
+    facts = {"samples": samples, "shape": shape, "targets": math.prod(lines[-1].y)}
+    source = f"the model file {Path(where).name}"
+    dataset = validate(Dataset, {"name": title or name, "source": source, **facts}, where)
     warnings = tuple(_list_warnings(written, lines))
     return NetModel(name, text, dataset, _make_table(lines, where), warnings)
 
@@ -315,10 +311,8 @@ def _make_table(lines: list[_LayerLine], where: str) -> LayerTable:
     """Build the table of the layers and their times."""
     layers = [_make_layer(line) for line in lines]
     seconds = _spread_seconds(lines, [layer.flops for layer in layers])
-    try:
+    with add_place(where):
         return LayerTable.from_layers(layers, seconds)
-    except InputError as error:
-        raise InputError(str(error), where=where) from None
 
 
 def _make_layer(line: _LayerLine) -> Layer:

@@ -33,7 +33,7 @@ from grids.models.steps.step import (
     Steps,
 )
 from grids.models.tensors import Counts, LayerOutput, Passage, Role, Shape
-from grids.reading.errors import InputError, ShapeError, shorten, suggest_name
+from grids.reading.errors import InputError, ShapeError, add_place, shorten, suggest_name
 
 # Nested repetitions can exceed any time limit, even of views, which make no layers.
 MOST_STEPS = 20 * MOST_LAYERS
@@ -45,12 +45,10 @@ def infer_layers(
     """Return the layers of a model's steps for samples of `shape` (C, [d,] h, w)."""
     sample = LayerOutput(Shape(shape[0], shape[1:]), SAMPLE)
     walk = _Walk(targets, outputs={"sample": sample})
-    try:
+    with add_place(model):
         walk.follow("", steps, sample)
         _refuse_twins(walk.layers)
         return LayerTable.from_layers(walk.layers)
-    except InputError as error:
-        raise InputError(str(error), where=model) from None
 
 
 def _refuse_twins(layers: list[Layer]) -> None:
