@@ -1,7 +1,7 @@
 """Users' files as text: regular files of a plausible size."""
 
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from hashlib import sha256
 from pathlib import Path
 
@@ -58,13 +58,15 @@ def expect_folder(path: Path) -> None:
         raise InputError("expected a file, got a folder", where=str(path), advice="name the file")
 
 
-def expect_another(path: Path, measured: Path) -> None:
-    """Check that the output is not the input. InputError: it would replace the measured runs."""
-    # Links and other spellings may lead to the same file.
-    if path.exists() and measured.exists() and path.samefile(measured):
-        raise InputError(
-            "this file holds the measured runs", where=str(path), advice="name another output file"
-        )
+def expect_output(path: Path, inputs: Iterable[Path]) -> None:
+    """Check that a file can be written, and is none of the inputs. InputError: it cannot, or is."""
+    expect_folder(path)
+    for source in inputs:
+        # Links and other spellings may lead to the same file.
+        if path.exists() and source.exists() and path.samefile(source):
+            raise InputError(
+                "this file is an input", where=str(path), advice="name another output file"
+            )
 
 
 def write_text(text: str, path: Path) -> None:

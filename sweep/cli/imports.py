@@ -61,8 +61,8 @@ def profile(
 ) -> None:
     """Time a network's layers on this device, forward and backward, and write them as a profile."""
     options.check_names({"model": model, "dataset": dataset}, several=False)
+    from grids.reading.textfile import expect_output
     from sweep.engine.progress import report_state
-    from sweep.importing.machines.write import expect_output
     from sweep.importing.networks.profile import profile_model, write_profile
     from sweep.show.rows import show_rows
 
@@ -95,8 +95,7 @@ def import_model(
     form: options.Form = "table",
 ) -> None:
     """Write a network as a model's file, with its parameters and operations checked."""
-    from grids.reading.textfile import write_text
-    from sweep.importing.machines.write import expect_output
+    from grids.reading.textfile import expect_output, write_text
     from sweep.importing.networks.source import import_network
     from sweep.show.imports import show_network
 
@@ -158,9 +157,9 @@ def import_system(
     """Fit a machine to logs of communication benchmarks, and write it as a file to edit."""
     options.check_names({"system": like}, several=False)
     from grids.library import find
-    from sweep.importing.machines.machine import Given, import_machine
+    from grids.reading.textfile import expect_output
+    from sweep.importing.machines.machine import Given, import_machine, write_machine
     from sweep.importing.machines.read import read_evidence
-    from sweep.importing.machines.write import expect_output, write_system
     from sweep.show.imports import show_machine
 
     expect_output(output, files)
@@ -172,6 +171,6 @@ def import_system(
         from sweep.plots.figures import save_figure
 
         save_figure(draw_collectives(imported.rows), plot)
-    write_system(imported, output)
+    write_machine(imported, output)
     show_machine(imported, form)
     tell(f"paradl: wrote {output}")

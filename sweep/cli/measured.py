@@ -94,13 +94,12 @@ def calibrate(
 ) -> None:
     """Fit a machine's parameters to measured runs, with their uncertainty and accuracy."""
     options.check_names({"system": system}, several=False)
-    from grids.reading.textfile import expect_another, expect_folder
+    from grids.reading.textfile import expect_output
     from sweep.calibration.calibrate import calibrate as ask
     from sweep.calibration.write import write
     from sweep.show.comparison import show_calibration
 
-    expect_folder(output)  # a fit takes minutes
-    expect_another(output, measured)
+    expect_output(output, [measured])  # a fit takes minutes
     calibration = ask(measured, system=system, cross_validation=cross_validation)
     write(calibration, output)
     show_calibration(calibration, form)

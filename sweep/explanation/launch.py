@@ -45,7 +45,7 @@ class Ranks:
         return self
 
     def list_ranks(self, number: int) -> range:
-        """Ranks of a group, by its number."""
+        """Return ranks of a group, by its number."""
         block, place = divmod(number, self.stride)
         start = block * self.size * self.stride + place
         return range(start, start + self.size * self.stride, self.stride)
@@ -98,13 +98,13 @@ def describe_launch(grid: Grid, case: Case, groups: Groups, predicted: Row) -> R
 
 
 def _is_cut(strategy: Strategy, predicted: Row) -> bool:
-    """True if passes are cut into segments, which a single stage is not."""
+    """Return whether passes are cut into segments, which a single stage is not."""
     degrees = predicted["degrees"]
     return any(KINDS[name].segmented and degrees[name] > 1 for name in strategy.parts)
 
 
 def _list_groups(case: Case, groups: Groups, system: System, predicted: Row) -> list[Row]:
-    """Rows for the groups that share a replica, and for those that reduce gradients."""
+    """Return rows for the groups that share a replica, and for those that reduce gradients."""
     strategy, p = groups.strategy, predicted["pe"]
     levels, across = _find_levels(case, strategy.parts)
     rows, stride = [], 1
@@ -130,7 +130,7 @@ def _list_groups(case: Case, groups: Groups, system: System, predicted: Row) -> 
 def _list_rings(
     case: Case, strategy: Strategy, predicted: Row, inside: Cells, across: Cells
 ) -> list[tuple[Ranks, int]]:
-    """Groups of ranks that reduce gradients, in the order of the steps, with their level."""
+    """Return groups of ranks that reduce gradients, in the order of the steps, with their level."""
     p, p1, p2 = predicted["pe"], predicted["replicas"], predicted["group"]
     replicas, level = Ranks(p1, p2, p2), int(np.asarray(across).item())
     # PEs that only divide rows hold the same weights.
@@ -146,19 +146,19 @@ def _list_rings(
 
 
 def _find_step(degrees: Mapping[str, int]) -> int:
-    """Stride of PEs with the same weights: the product of the degrees inside."""
+    """Return the stride of PEs with the same weights: the product of the degrees inside."""
     names = [*degrees]
     rows = next(name for name in names if _is_replicated(name))
     return math.prod(degrees[name] for name in names[names.index(rows) + 1 :])
 
 
 def _is_replicated(name: str) -> bool:
-    """True if a parallelism inside a replica gives every PE all weights."""
+    """Return whether a parallelism inside a replica gives every PE all weights."""
     return name in KINDS and KINDS[name].splits == "rows"
 
 
 def _write_parts(groups: Groups, name: str) -> str:
-    """Text for the division of samples, if a parallelism divides rows; else empty."""
+    """Return the text for the division of samples, if a parallelism divides rows; else empty."""
     if KINDS[name].splits != "rows":
         return ""
     factors = np.asarray(groups.place()[0].factors).reshape(3, -1)[:, 0]
@@ -167,7 +167,7 @@ def _write_parts(groups: Groups, name: str) -> str:
 
 
 def _describe_ranks(of: str, ranks: Ranks, system: System, level: int) -> Row:
-    """Row for groups of ranks; level: the network level whose latency the oracle takes."""
+    """Return the row for groups of ranks. level: whose latency the oracle takes."""
     last = ranks.count - 1
     listed = range(ranks.count) if ranks.count <= MOST_LISTED else [0, 1, last]
     members = [ranks.listed.list_ranks(number) for number in listed]
@@ -212,7 +212,7 @@ def _join(texts: list[str], count: int) -> str:
 
 @compiled("names", numpy=True)
 def _find_levels(case: Case, names: tuple[str, ...]) -> tuple[dict[str, Cells], Cells]:
-    """Network levels that each parallelism spans, and that replicas span, by the oracle itself."""
+    """Return network levels that parallelisms span, and that replicas span, by the oracle."""
     network, run = case.network, case.run
     latency = xp.asarray(network.latency)
     # Replace each level's latency by its number: the latency that the oracle takes is the level.

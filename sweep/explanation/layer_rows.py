@@ -28,7 +28,7 @@ AMOUNTS = (
 
 
 def list_layers(groups: Groups, batch: float, gamma: float = 1.0) -> list[Row]:
-    """One row per layer of groups of one size, with the share of one PE.
+    """Return one row per layer of groups of one size, with the share of one PE.
 
     Items and `macs` are those of the whole layer, per sample. For one PE: forward, backward [s per
     sample], overhead [s per pass], and memory [B] of the tensors that it keeps for the backward
@@ -63,7 +63,7 @@ def list_layers(groups: Groups, batch: float, gamma: float = 1.0) -> list[Row]:
 
 @compiled(numpy=True)
 def _find_amounts(division: Division) -> dict[str, PerLayer]:
-    """Amounts of one PE per sample, in one program, which loads faster than many operations."""
+    """Return amounts of one PE per sample, in one program, which loads faster than many."""
     placement, layout = division.placement, find_layout(division.parallelisms)
     times = time_part(division)
     whole = division.options.oracle == "paper"  # Table III divides the times of whole layers
@@ -84,7 +84,7 @@ def _find_amounts(division: Division) -> dict[str, PerLayer]:
 
 
 def _list_extents(table: LayerTable, layer: int) -> list[int]:
-    """Output of a sample: channels, then extents, or the number of positions."""
+    """Return the output of a sample: channels, then extents, or the number of positions."""
     extents = [int(extent) for extent in table.extents_y[layer]]
     while extents and extents[0] == 1:  # leading dimensions that the network lacks
         extents.pop(0)
@@ -96,7 +96,7 @@ def _list_extents(table: LayerTable, layer: int) -> list[int]:
 
 
 def _find_pes(placement: Placement, layers: int, strategy: Strategy) -> dict[str, Integers]:
-    """`stage` of each layer of a pipeline, or `device` of each placed layer, from 1."""
+    """Return `stage` of each layer of a pipeline, or `device` of each placed layer, from 1."""
     if placement.placed is not None:
         runs = np.asarray(placement.placed.runs)
         return {"device": runs.reshape(*runs.shape[:2], -1)[..., 0].argmax(axis=0) + 1}

@@ -48,7 +48,7 @@ class Fullest:
 
 
 def list_memory_formulas(grid: Grid, case: Case, groups: Groups, predicted: Row) -> list[Row]:
-    """One row per part of the memory in `predicted`, with its formula and numbers.
+    """Return one row per part of the memory in `predicted`, with its formula and numbers.
 
     groups: those of the case, with choices settled.
     """
@@ -80,7 +80,7 @@ def list_memory_formulas(grid: Grid, case: Case, groups: Groups, predicted: Row)
 
 
 def _write_table_iii(case: Case, groups: Groups, predicted: Row) -> dict[str, Formula]:
-    """Formulas of Table III's activations and parameters; items are computed back from bytes."""
+    """Return formulas of Table III's activations and parameters; items follow from bytes."""
     parts = groups.strategy.parts
     activations, weights = TABLE_III[KINDS[parts[0]].divides if parts else "nothing"]
     # Computed back from the answer, so that the product on the page is the answer exactly.
@@ -97,7 +97,7 @@ def _write_table_iii(case: Case, groups: Groups, predicted: Row) -> dict[str, Fo
 
 
 def _write_shared(grid: Grid, parts: Row, sharing: Sharing) -> dict[str, Formula]:
-    """Formulas of states that ZeRO shares, and of the layers that it gathers."""
+    """Return formulas of states that ZeRO shares, and of the layers that it gathers."""
     precision, bytes_of = PRECISIONS[grid.systems[0].precision], OPTIMIZER_BYTES
     alone, gradients, states = (sharing.divide(least) for least in (3, 2, 1))
     count = parts["gradients"] * gradients / precision.gradient
@@ -124,7 +124,7 @@ def _write_shared(grid: Grid, parts: Row, sharing: Sharing) -> dict[str, Formula
 
 
 def _write_states(grid: Grid, parts: Row, sharing: Sharing | None) -> dict[str, Formula]:
-    """Formulas of weights, gradients and the optimizer's states."""
+    """Return formulas of weights, gradients and the optimizer's states."""
     if sharing is not None:
         return _write_shared(grid, parts, sharing)
     system, optimizer = grid.systems[0], grid.spec.optimizer
@@ -146,7 +146,7 @@ def _write_states(grid: Grid, parts: Row, sharing: Sharing | None) -> dict[str, 
 
 
 def _write_activations(groups: Groups, predicted: Row, share: float) -> Formula:
-    """Formula of the activations that are alive at once, and where."""
+    """Return the formula of the activations that are alive at once, and where."""
     strategy, recompute = groups.strategy, groups.options.recompute == "full"
     b, segments = predicted["batch"], predicted["segments"]
     staged = [name for name in strategy.parts if KINDS[name].segmented]
@@ -170,7 +170,7 @@ def _write_activations(groups: Groups, predicted: Row, share: float) -> Formula:
 
 
 def _write_device(groups: Groups, b: float, segments: float) -> Formula:
-    """Formula for the fullest device of a placed group, with all segments in flight."""
+    """Return the formula for the fullest device of a placed group, with all segments in flight."""
     at = _find_fullest(groups, b, share=1.0)
     device = f"of device {at.position + 1}"
     if segments == 1:
@@ -187,7 +187,7 @@ def _write_device(groups: Groups, b: float, segments: float) -> Formula:
 def _write_stage(
     groups: Groups, b: float, segments: float, recompute: bool, share: float
 ) -> Formula:
-    """Formula for the fullest stage: one segment runs backward while the others wait."""
+    """Return the formula for the fullest stage: one segment runs backward while the others wait."""
     at = _find_fullest(groups, b, share)
     waiting, name, part = f"(1-1/{segments:g})", "1-1/S", ""
     if groups.options.schedule == "1f1b":  # F segments are in flight in stage i of q
@@ -233,7 +233,7 @@ def _find_fullest(groups: Groups, b: float, share: float) -> Fullest:
 
 
 def _find_peak(groups: Groups) -> tuple[str, float, float]:
-    """Layer whose backward pass is the peak, with kept tensors and gradients [B per sample]."""
+    """Return the layer whose backward pass is the peak, kept tensors, gradients [B per sample]."""
     tensors, _ = fetch(hold_layers(groups.divide(groups.place()[0])))
     kept = np.cumsum(take_leading(np.broadcast_to(tensors.kept, tensors.inputs.shape)))
     gradients = take_leading(tensors.inputs + tensors.outputs)

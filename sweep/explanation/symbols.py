@@ -99,7 +99,7 @@ NAME = re.compile(r"(?<![\w'])[A-Za-z_]\w*")
 
 
 def list_symbols(formulas: Mapping[str, str], values: Mapping[str, Any], oracle: str) -> list[Row]:
-    """One row per symbol in the formulas: meaning, value and SI unit.
+    """Return one row per symbol in the formulas: meaning, value and SI unit.
 
     formulas: by term, or by part of the memory. A value is None if it varies by layer.
     """
@@ -119,7 +119,7 @@ def _describe(name: str, symbol: Symbol, values: Mapping[str, Any]) -> Row:
 
 
 def _list_paths(formulas: Iterable[str], values: Mapping[str, Any]) -> list[Row]:
-    """Rows for the alpha and beta of each path that a term takes."""
+    """Return rows for the alpha and beta of each path that a term takes."""
     rows = []
     for path, (where, terms) in PATHS.items():
         if not set(terms) & set(formulas):
@@ -133,7 +133,7 @@ def _list_paths(formulas: Iterable[str], values: Mapping[str, Any]) -> list[Row]
 
 
 def _list_parameters(names: Iterable[str], values: Mapping[str, Any]) -> list[Row]:
-    """Rows for oracle parameters that formulas use by name."""
+    """Return rows for oracle parameters that formulas use by name."""
     return [
         _describe(name, Symbol(PARAMETERS[name].meaning, PARAMETERS[name].unit, name), values)
         for name in PARAMETERS

@@ -90,7 +90,7 @@ WRITTEN_OUT = ("pass_overhead",)
 
 
 def select_formulas(parts: tuple[str, ...], zero: int = 0, *, oracle: str) -> dict[str, Formula]:
-    """Formula of each term for the parallelisms inside a replica, by term.
+    """Return the formula of each term for the parallelisms inside a replica, by term.
 
     zero: the ZeRO stage.
     """
@@ -107,7 +107,7 @@ def select_formulas(parts: tuple[str, ...], zero: int = 0, *, oracle: str) -> di
 
 
 def _combine(single: dict[str, Formula], kinds: list[ParallelismFacts]) -> dict[str, Formula]:
-    """Formulas of terms in a product of parallelisms, which depend on the other parallelisms."""
+    """Return formulas of terms in a product of parallelisms, which depend on each other."""
     formulas = {}
     for kind in kinds:
         for term in kind.terms:

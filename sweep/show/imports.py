@@ -34,7 +34,7 @@ def show_machine(imported: "ImportedMachine", form: Format) -> None:
 
 
 def _describe(row: dict[str, Any]) -> dict[str, str | int]:
-    """A row as people read it."""
+    """Return a row as people read it."""
     return {
         "collective": row["collective"],
         "pes": row["pes"],

@@ -91,7 +91,7 @@ def _score(rows: SampleRows, answers: Answers, *, timed: bool) -> dict[str, Any]
 
 
 def _find_tested(rows: SampleRows, split: str, trained: Sequence[str]) -> Flags:
-    """True for rows that a split tests: whole slices, at most about TESTED rows [row]."""
+    """Return True for rows that a split tests: whole slices, at most about TESTED rows [row]."""
     others = [name for name in trained if name != split]
     tested: Flags = ~rows.is_train([split]) & rows.is_train(others)
     share = TESTED / max(int(tested.sum()), 1)

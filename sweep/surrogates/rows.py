@@ -43,7 +43,7 @@ class SampleRows:
         return SampleRows(self.frame[chosen].reset_index(drop=True), self.features, self.inputs)
 
     def is_train(self, splits: Sequence[str]) -> Flags:
-        """True for rows on the training side of all these splits [row]."""
+        """Return True for rows on the training side of all these splits [row]."""
         sides = [self.frame[name_split(split)].to_numpy() == TRAIN for split in splits]
         return np.asarray(np.all(sides, axis=0)) if sides else np.ones(len(self), bool)
 

@@ -47,13 +47,13 @@ class DeviceTime:
 
 
 def describe_device() -> str:
-    """The device on which JAX computes."""
+    """Return the device on which JAX computes."""
     device = jax.devices()[0]
     return f"{device.platform}: {device.device_kind}"
 
 
 def time_calls(function: Callable[..., Any], *arguments: Any) -> float:
-    """Median seconds of a call of a function that is compiled first."""
+    """Return the median seconds of a call of a function that is compiled first."""
     compiled = jax.jit(function)
     jax.block_until_ready(compiled(*arguments))
     spent: list[float] = []
@@ -67,7 +67,7 @@ def time_calls(function: Callable[..., Any], *arguments: Any) -> float:
 def probe_device(
     precision: str, report: Report, sizes: Sequence[int] = SIZES, budget: float = 120.0
 ) -> list[DeviceTime]:
-    """Times of matrix products, convolutions, a copy and a launch.
+    """Return times of matrix products, convolutions, a copy and a launch.
 
     budget [s]: products that would take more than half of it, by the one before, are left out.
     """
@@ -101,7 +101,7 @@ def probe_device(
 def time_layers(
     table: LayerTable, batch: int, precision: str, report: Report
 ) -> list[tuple[str, float]]:
-    """Seconds of each layer of a network, forward and backward, for `batch` samples.
+    """Return seconds of each layer of a network, forward and backward, for `batch` samples.
 
     Layers of equal shapes are timed once. InputError: a tensor that is larger than what is timed.
     """
@@ -122,7 +122,7 @@ def time_layers(
 
 
 def _time_layer(table: LayerTable, row: int, batch: int, kind: str) -> float:
-    """Seconds of one layer, with the gradients of its input and its weights."""
+    """Return seconds of one layer, with the gradients of its input and its weights."""
     layer = KINDS[table.kinds[row]]
     if layer.convolves and table.inputs[row]:
         function, shapes = _make_convolution(table, row, batch)
@@ -152,7 +152,7 @@ def _scale(x: Any, factor: Any) -> Any:
 def _make_convolution(
     table: LayerTable, row: int, batch: int
 ) -> tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]:
-    """A convolution of a row of the table, and the shapes of what it takes."""
+    """Return a convolution of a row of the table, and the shapes of what it takes."""
     before = [int(n) for n in table.extents_x[row]]
     after = [int(n) for n in table.extents_y[row]]
     channels, filters, groups = (
@@ -187,6 +187,6 @@ def _make_convolution(
 
 
 def _pad(before: int, after: int, stride: int, span: int) -> tuple[int, int]:
-    """Rows to add so that windows make `after` rows of `before`."""
+    """Return rows to add so that windows make `after` rows of `before`."""
     more = max(0, (after - 1) * stride + span - before)
     return more // 2, more - more // 2

@@ -38,7 +38,7 @@ class Device:
 
 
 def read_devices(path: Path) -> Device:
-    """The GPUs in the CSV of `nvidia-smi --query-gpu=name,memory.total --format=csv`."""
+    """Return the GPUs in the CSV of `nvidia-smi --query-gpu=name,memory.total --format=csv`."""
     rows = [row for row in csv.reader(read_text(path).splitlines(), skipinitialspace=True) if row]
     if rows and len(rows[0]) == 2 and re.fullmatch(r"\d+ MiB", rows[0][1]):
         rows = [["name", "memory.total"], *rows]  # --format=csv,noheader
@@ -67,7 +67,7 @@ def read_devices(path: Path) -> Device:
 
 
 def _read_memory(text: str, head: str, path: Path) -> float:
-    """Bytes in a field such as `81559 MiB`, or `81559` below `memory.total [MiB]`."""
+    """Return bytes in a field such as `81559 MiB`, or `81559` below `memory.total [MiB]`."""
     match = re.fullmatch(r"(\d+)\s*(mib)?", text.strip().lower())
     if match is None or not (match[2] or "[mib]" in head):
         raise InputError(f"expected memory in MiB, got {shorten(text)}", where=str(path))
@@ -75,7 +75,7 @@ def _read_memory(text: str, head: str, path: Path) -> float:
 
 
 def find_machine(name: str) -> System | None:
-    """The catalogue's machine with PEs of this name; None: it has none."""
+    """Return the catalogue's machine with PEs of this name; None: it has none."""
     folded = re.sub(r"[\s_-]", "", name.lower())
     if "gh200" in folded or "pcie" in folded:
         return None
@@ -84,7 +84,7 @@ def find_machine(name: str) -> System | None:
 
 
 def with_memory(pe: ProcessingElement, name: str, memory: float | None) -> ProcessingElement:
-    """The PE with the memory that was measured, or that its name states."""
+    """Return the PE with the memory that was measured, or that its name states."""
     stated = re.search(r"(\d+)\s*GB", name)
     if memory is None and stated and abs(float(stated[1]) * 1e9 / pe.memory_capacity - 1) > 0.1:
         memory = float(stated[1]) * 1e9

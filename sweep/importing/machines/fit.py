@@ -73,7 +73,7 @@ def predict(system: System, measurement: Measurement) -> Floats:
 
 
 def find_errors(system: System, measurement: Measurement) -> Floats:
-    """ln(predicted / measured) of each row."""
+    """Return ln(predicted / measured) of each row."""
     seconds = np.array([row.seconds for row in measurement.samples])
     errors: Floats = np.log(predict(system, measurement) / seconds)
     return errors
@@ -98,7 +98,7 @@ def fit_lines(system: System, level: int, name: str, runs: Sequence[Measurement]
 
 
 def _rate(fitted: Fitted) -> float:
-    """Root mean square of the errors."""
+    """Return the root mean square of the errors."""
     return float(np.sqrt(np.mean(fitted.errors**2)))
 
 
@@ -147,7 +147,7 @@ def make_lines(logs: Floats) -> tuple[Connection, ...]:
 
 
 def _start_lines(runs: Sequence[Measurement], count: int, links: int) -> Floats | None:
-    """Logarithms [line, 2] of rings' steps, from sizes cut into `count` parts; None: too few.
+    """Return logarithms [line, 2] of rings' steps, of sizes cut into `count` parts; None: too few.
 
     A ring's step takes alpha + m/q beta: of each part the line with least relative errors; of all
     ways to cut, the one of which the fastest lines have the least error.
@@ -178,7 +178,7 @@ def _start_lines(runs: Sequence[Measurement], count: int, links: int) -> Floats 
 
 
 def _fit_line(x: Floats, y: Floats) -> tuple[float, float]:
-    """alpha, beta > 0 with the least squares of relative errors of alpha + x beta."""
+    """Return alpha, beta > 0 with the least squares of relative errors of alpha + x beta."""
     design = np.stack([1 / y, x / y], axis=1)
     alpha, beta = np.linalg.lstsq(design, np.ones_like(y), rcond=None)[0]
     if alpha <= 0:  # rows of large messages alone do not show a start-up

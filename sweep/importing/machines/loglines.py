@@ -24,7 +24,7 @@ DECIMAL_COMMA = re.compile(r"[+-]?\d+(?:,\d+)+(?:\.\d+)?")
 
 
 def read_lines(path: Path, words: tuple[bytes, ...] = ()) -> Iterator[tuple[str, str]]:
-    """The lines of a text file, each with its place, "file:line". InputError: it is no text.
+    """Return the lines of a text file, each with its place, "file:line". InputError: it is no text.
 
     words: only lines with one of these; empty: all lines. Prefixes of launchers, colours, and what
     a progress bar has written over are left out.
@@ -52,7 +52,7 @@ def _has_any(text: bytes, words: tuple[bytes, ...]) -> bool:
 
 
 def _decode(line: bytes, where: str) -> str:
-    """The text of a line, without its end."""
+    """Return the text of a line, without its end."""
     if len(line) > MOST_LINE or b"\0" in line:
         raise InputError(
             f"expected lines of text, at most {MOST_LINE:,} bytes each",
@@ -67,7 +67,7 @@ def _decode(line: bytes, where: str) -> str:
 
 
 def parse_figure(text: str, where: str) -> float:
-    """The number in a column of a log."""
+    """Return the number in a column of a log."""
     try:
         number = float(text)
     except ValueError:

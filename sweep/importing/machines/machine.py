@@ -6,11 +6,14 @@ option), `data sheet` (a machine of the catalogue with the same GPU), or `assume
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from grids.entries.connections import Connection
 from grids.entries.systems import Level, System
+from grids.entries.yamltext import format_entry
 from grids.reading.errors import InputError
+from grids.reading.textfile import write_text
 from sweep.importing.machines.devices import Device, find_machine, with_memory
 from sweep.importing.machines.fit import fit_lines, rate_run, with_lines
 from sweep.importing.machines.measurements import STEPS, Measurement, find_bus_factor
@@ -26,6 +29,11 @@ MISSING = (
     "nvidia-smi --query-gpu=name,memory.total --format=csv",
     "PEs per node: --pes-per-node",
     "network adapters per node: --links-per-node, or NCCL's topology",
+)
+
+HEAD = (
+    "Written by `paradl system import`: edit it. measured: a log states it; fitted: to a log's "
+    "rows; data sheet: as the catalogue's machine with this GPU; assumed: check it."
 )
 
 
@@ -60,11 +68,16 @@ class ImportedMachine:
 
 
 def import_machine(evidence: Evidence, given: Given) -> ImportedMachine:
-    """The machine of the evidence; InputError names what is missing."""
+    """Return the machine of the evidence. InputError: what is missing."""
     builder = _Builder(evidence, given)
     system = builder.fit(builder.start())
     rows = [rate_run(system, run) for run in builder.fitted]
     return ImportedMachine(system, builder.tags, rows, builder.notes)
+
+
+def write_machine(imported: ImportedMachine, path: Path) -> None:
+    """Write the machine's file, with a tag behind each value."""
+    write_text(format_entry(imported.system, HEAD, notes=imported.tags), path)
 
 
 @dataclass
@@ -76,7 +89,7 @@ class _Builder:
     fitted: list[Measurement] = field(default_factory=list)
 
     def start(self) -> System:
-        """The system with levels that are yet to be fitted. InputError: what is missing."""
+        """Return the system with levels that are yet to be fitted. InputError: what is missing."""
         like = self.find_like()
         pes = self.choose("pes_per_node", self.find_pes_per_node(), like)
         links = self.choose("links_per_node", self.find_links(), like)
@@ -196,11 +209,11 @@ class _Builder:
         )
 
     def is_beyond(self, run: Measurement, pes: int) -> bool:
-        """True if a run leaves the node."""
+        """Return whether a run leaves the node."""
         return run.nodes > 1 or run.pes > pes
 
     def is_lone(self, run: Measurement, pes: int) -> bool:
-        """True if a run shows the path of one PE: a message, or a ring of one PE in each node."""
+        """Return whether a run shows the path of one PE: a message, or a ring of one per node."""
         # With one PE per node no other flow shares its link, unlike in a fitted collective.
         alone = run.nodes > 1 and run.pes == run.nodes and pes > 1
         return run.collective == "send" or (alone and run.collective in STEPS)

@@ -44,7 +44,7 @@ class _Run:
 
 
 def read_messages(path: Path, pes: int | None) -> Iterator[Measurement]:
-    """The runs of a log. pes: those of OSU's collectives. InputError: what is wrong."""
+    """Return the runs of a log. pes: those of OSU's collectives. InputError: a mistake."""
     run: _Run | None = None
     title, rows = "", 0
     for where, line in read_lines(path):
@@ -69,7 +69,7 @@ def read_messages(path: Path, pes: int | None) -> Iterator[Measurement]:
 
 
 def _start_run(line: str, where: str, title: str) -> _Run | None:
-    """The run that a header begins."""
+    """Return the run that a header begins."""
     folded = line.lower().strip()
     is_osu = folded.startswith("#") and folded.lstrip("# ").startswith("size")
     if not is_osu and not folded.startswith("#bytes"):
@@ -107,7 +107,7 @@ def _read_row(run: _Run, words: list[str], where: str) -> None:
 
 
 def _finish(run: _Run, pes: int | None) -> Measurement:
-    """The measurement of a run."""
+    """Return the measurement of a run."""
     collective = find_collective(run.title.lower().replace("-", "").replace(" ", "_")) or "send"
     # Many messages are under way at once in a test of bandwidth: it has no start-ups.
     tool = f"{run.tool} {'bandwidth' if run.rate else 'latency'}"

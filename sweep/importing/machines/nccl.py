@@ -60,7 +60,7 @@ class LoggedRun:
 
 
 def read_nccl(path: Path, pes: int | None) -> Iterator[Measurement]:
-    """The runs of a log. pes: those of runs that do not state theirs. InputError: what is wrong."""
+    """Return the runs of a log. pes: of runs that do not state theirs. InputError: a mistake."""
     _, first = next(read_lines(path), ("", ""))
     separator = _find_separator(first)
     runs = (
@@ -78,13 +78,13 @@ def read_nccl(path: Path, pes: int | None) -> Iterator[Measurement]:
 
 
 def _find_separator(line: str) -> str:
-    """The separator of a table's first line, nothing of a text's."""
+    """Return the separator of a table's first line; empty for a text."""
     is_table = "size" in line.lower() and "time" in line.lower() and not line.startswith("#")
     return next((mark for mark in ",;\t" if is_table and mark in line), "")
 
 
 def _split_text(lines: Iterator[tuple[str, str]]) -> Iterator[LoggedRun]:
-    """The runs of a text."""
+    """Return the runs of a text."""
     run = LoggedRun("")
     for where, text in lines:
         # A comment may follow what another program left without an end of line.
@@ -120,12 +120,12 @@ def _split_text(lines: Iterator[tuple[str, str]]) -> Iterator[LoggedRun]:
 
 
 def _find_figures(columns: list[str]) -> list[int]:
-    """Positions of columns with units."""
+    """Return positions of columns with units."""
     return [n for n, name in enumerate(columns) if name in ("time", "algbw", "busbw")]
 
 
 def _read_units(run: LoggedRun, line: str, where: str) -> dict[int, float]:
-    """Factors of the columns that have units, by position."""
+    """Return factors of the columns that have units, by position."""
     units = re.findall(r"\(([^)]*)\)", line)
     figures = _find_figures(run.columns)
     factors = [UNITS.get(unit.lower()) for unit in units if unit not in ("B", "elements")]
@@ -173,7 +173,7 @@ def add_sample(run: LoggedRun, size: float, figures: list[float], where: str) ->
 
 
 def _split_table(lines: Iterator[tuple[str, str]], separator: str) -> Iterator[LoggedRun]:
-    """The runs of a table with a header: rows of one collective and number of PEs each."""
+    """Return the runs of a table with a header: rows of one collective and number of PEs each."""
     where, head = next(lines)
     columns, units = _read_header(next(csv.reader([head], delimiter=separator)), where)
     runs: dict[tuple[str, str], LoggedRun] = {}
@@ -203,7 +203,7 @@ def _split_table(lines: Iterator[tuple[str, str]], separator: str) -> Iterator[L
 
 
 def _read_header(names: list[str], where: str) -> tuple[list[str], dict[str, float]]:
-    """Columns by plain names, and factors of those with units: `time(us)` or `time (us)`.
+    """Return columns by plain names, and factors of those with units: `time(us)` or `time (us)`.
 
     A second time, algbw and busbw are those in place.
     """
@@ -235,7 +235,7 @@ def _read_header(names: list[str], where: str) -> tuple[list[str], dict[str, flo
 
 
 def finish(run: LoggedRun, path: Path, pes: int | None) -> Measurement:
-    """The measurement of a run, with its collective and its PEs."""
+    """Return the measurement of a run, with its collective and its PEs."""
     factor = median(run.factors) if run.factors else 0.0
     collective = run.collective or find_collective(path.stem) or _guess(run, factor)
     if not collective:
@@ -273,7 +273,7 @@ def finish(run: LoggedRun, path: Path, pes: int | None) -> Measurement:
 
 
 def _guess(run: LoggedRun, factor: float) -> str:
-    """The collective that the figures tell: only an all-reduce moves more than its size."""
+    """Return the collective that the figures tell: only an all-reduce moves more than its size."""
     if factor > 1.02 or (factor and len(run.hosts) == 2 and run.redops - {"none", ""}):
         return "all_reduce"
     if 0 < factor < 0.98 and run.redops - {"none", ""}:

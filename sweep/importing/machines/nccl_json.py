@@ -26,7 +26,7 @@ DEVICES = ("devicename", "gpuname", "gpu", "device", "name")
 
 
 def read_json(path: Path, pes: int | None) -> Iterator[Measurement]:
-    """The runs of a file. pes: of runs that do not state theirs. InputError: what is wrong."""
+    """Return the runs of a file. pes: of runs that do not state theirs. InputError: a mistake."""
     try:
         document = json.loads(read_text(path, MOST_BYTES))
     except (ValueError, RecursionError) as error:
@@ -50,7 +50,7 @@ def read_json(path: Path, pes: int | None) -> Iterator[Measurement]:
 
 
 def _fold(entry: Any) -> Any:
-    """The same objects with keys without case and separators."""
+    """Return the same objects with keys without case and separators."""
     if isinstance(entry, list):
         return [_fold(value) for value in entry]
     if not isinstance(entry, dict):
@@ -79,7 +79,7 @@ def _read_row(runs: dict[tuple[str, int], LoggedRun], entry: Any, row: Any, wher
 
 
 def _find_run(runs: dict[tuple[str, int], LoggedRun], row: Any, where: str) -> LoggedRun:
-    """The run that a result belongs to, by its collective and ranks."""
+    """Return the run that a result belongs to, by its collective and ranks."""
     texts = [row.get("collective"), row.get("name"), row.get("test"), row.get("args")]
     command = next((t[0] if isinstance(t, list) and t else t for t in texts if t), "")
     collective = find_collective(str(command)) or ""
@@ -108,5 +108,5 @@ def _find_run(runs: dict[tuple[str, int], LoggedRun], row: Any, where: str) -> L
 
 
 def _find(entry: dict[str, Any], names: tuple[str, ...]) -> Any:
-    """The value of the first of these keys that there is."""
+    """Return the value of the first of these keys that there is."""
     return next((entry[name] for name in names if name in entry), None)

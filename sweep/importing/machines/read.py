@@ -20,7 +20,7 @@ BEFORE = 100_000
 
 
 def read_evidence(paths: list[Path], pes: int | None) -> Evidence:
-    """What the files hold. pes: of runs that do not state theirs. InputError: what is wrong."""
+    """Read all files. pes: of runs that do not state theirs. InputError: a mistake."""
     evidence = Evidence()
     for path in paths:
         kind = _find_kind(path)
@@ -41,7 +41,7 @@ def read_evidence(paths: list[Path], pes: int | None) -> Evidence:
 
 
 def _find_kind(path: Path) -> str:
-    """topology, devices, json, nccl or messages; InputError: none of them."""
+    """Return topology, devices, json, nccl or messages. InputError: it is none of them."""
     start = _read_start(path)
     # Both may stand on one line, however long.
     if start.startswith((b"<system", b"<?xml", b"<!DOCTYPE")):
@@ -62,7 +62,7 @@ def _find_kind(path: Path) -> str:
         if folded.startswith(("# osu ", "#bytes")) or OSU_HEADER.match(folded):
             return "messages"
     raise InputError(
-        "no format that is known",
+        "unknown format",
         where=str(path),
         advice="known: nccl-tests (text, CSV, JSON), OSU micro-benchmarks, perftest, NCCL's "
         "topology, the CSV of nvidia-smi",

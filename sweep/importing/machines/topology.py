@@ -56,7 +56,7 @@ class Topology:
 
 
 def read_topology(path: Path) -> Topology:
-    """The topology in a file; InputError: it is no XML, has entities, or no GPU."""
+    """Return the topology in a file; InputError: it is no XML, has entities, or no GPU."""
     topology = Topology(path)
     reader = _Reader(topology)
     parser = expat.ParserCreate()

@@ -41,7 +41,7 @@ REFUSED = {"while", "cond", "custom_call", "pure_callback", "sort", "fft", "scat
 def trace_model(
     function: Callable[..., Any], *shapes: Any, name: str = "", allow_unknown: bool = False
 ) -> ImportedNetwork:
-    """The network of `function(*weights, samples)`; weights may also be closed over.
+    """Return the network of `function(*weights, samples)`; weights may also be closed over.
 
     shapes: of each argument, as arrays, `jax.ShapeDtypeStruct`s or trees of them; the last is the
     shape of one sample, such as (224, 224, 3), or (length,) of tokens. `text` of the answer is a
@@ -77,7 +77,7 @@ def trace_model(
 
 
 def _find_layout(jaxpr: Any, rank: int) -> bool:
-    """True if channels stand last: the first convolution tells; of sequences they do."""
+    """Return whether channels are last, as the first convolution has them; else they are."""
     for equation in jaxpr.eqns:
         if equation.primitive.name == "conv_general_dilated":
             return bool(equation.params["dimension_numbers"].lhs_spec[1] == rank)
@@ -96,7 +96,7 @@ def _has_convolution(jaxpr: Any) -> bool:
 
 
 def _list_inner(equation: Any) -> list[Any]:
-    """The jaxprs that an equation calls."""
+    """Return the jaxprs that an equation calls."""
     inner = [equation.params[key] for key in INNER if key in equation.params]
     return [getattr(jaxpr, "jaxpr", jaxpr) for jaxpr in inner]
 
@@ -105,7 +105,7 @@ class _Tracer(JaxOperators):
     """Walks a jaxpr, equation by equation."""
 
     def walk(self, jaxpr: Any, constants: Sequence[Any], arguments: Sequence[Any]) -> list[Any]:
-        """What a jaxpr gives for its constants and arguments."""
+        """Return the outputs of a jaxpr for its constants and arguments."""
         known: dict[Any, Any] = dict(
             zip((*jaxpr.constvars, *jaxpr.invars), (*constants, *arguments), strict=True)
         )
@@ -116,7 +116,7 @@ class _Tracer(JaxOperators):
         return [None if isinstance(v, Literal) else known.get(v) for v in jaxpr.outvars]
 
     def take(self, equation: Any, reads: list[Any]) -> list[Any]:
-        """The outputs of an equation."""
+        """Return the outputs of an equation."""
         kind, params = equation.primitive.name, equation.params
         shapes = [tuple(var.aval.shape) for var in equation.outvars]
         tensors = [tensor for tensor in reads if tensor is not None]
@@ -147,7 +147,7 @@ class _Tracer(JaxOperators):
         return [view(live[0], shape) for shape in shapes]
 
     def scan(self, equation: Any, reads: list[Any]) -> list[Any]:
-        """The body as often as it runs, each time with its part of what is scanned."""
+        """Walk the body as often as it runs, each time with its part of the scanned tensors."""
         params, (body,) = equation.params, _list_inner(equation)
         constants, carried = params["num_consts"], params["num_carry"]
         fixed, state = reads[:constants], reads[constants : constants + carried]
@@ -162,7 +162,7 @@ class _Tracer(JaxOperators):
 
 
 def _slice(tensor: Any, turn: int, length: int) -> Any:
-    """One of `length` parts of what is scanned."""
+    """Return one of `length` parts of a scanned tensor."""
     if tensor is None:
         return None
     parts = tuple((f"{name}[{turn}]", size // length) for name, size in tensor.weights)

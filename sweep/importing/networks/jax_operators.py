@@ -1,4 +1,4 @@
-"""What each primitive of JAX is as steps of a model's file: a method for each, `take_NAME`."""
+"""JAX's primitives as steps of a model's file: a method `take_NAME` for each."""
 
 import math
 from collections.abc import Sequence
@@ -6,7 +6,13 @@ from typing import Any
 
 from grids.reading.errors import InputError
 from sweep.importing.networks.graph import Sizes, TracedGraph, TracedTensor
-from sweep.importing.networks.operator_steps import OperatorSite, OperatorSteps, ones, short, view
+from sweep.importing.networks.operator_steps import (
+    OperatorSite,
+    OperatorSteps,
+    short,
+    unusual,
+    view,
+)
 
 # x times a function of x: one activation, which frameworks write out.
 GATED = {"tanh": "gelu", "gelu": "gelu", "sigmoid": "silu"}
@@ -22,17 +28,23 @@ class JaxOperators(OperatorSteps):
         super().__init__(graph)
         self.scores: set[str] = set()
 
-    def enter_weights(self, site: OperatorSite, settings: dict[str, Any]) -> bool:
-        """Count the weight of a step; False: it is shared, and has been counted."""
-        weights = [pair for tensor in site.reads if tensor.is_weight for pair in tensor.weights]
+    def name_step(self, site: OperatorSite, word: str) -> str:
+        """Return the name of a step: its word, since jaxprs have no names of modules."""
+        return {"rmsnorm": "norm", "adaptive_avgpool": "pool"}.get(word, word)
+
+    def weighted(
+        self, word: str, settings: dict[str, Any], site: OperatorSite, x: TracedTensor, sizes: Sizes
+    ) -> TracedTensor:
+        """Add a step with a weight, without a bias until one is added; a shared one is counted."""
+        weights = [pair for tensor in site.weights for pair in tensor.weights]
         if any(name in self.graph.counted for name, _ in weights):
-            return False
-        self.graph.take_weights(tensor for tensor in site.reads if tensor.is_weight)
-        settings["bias"] = False  # until one is added to what it gives
-        return True
+            width = math.prod(site.weights[0].shape) // sizes[0]
+            return self.count(site, flops=2.0 * site.items * width)
+        self.graph.take_weights(site.weights)
+        return self.step(site, word, x, sizes, -1, **settings, bias=False)
 
     def take_conv_general_dilated(self, site: OperatorSite) -> TracedTensor:
-        """A convolution, or a transposed one, whose input is dilated."""
+        """Add a convolution, or a transposed one, whose input is dilated."""
         params, x, weight = site.args[0], site.live[0], site.reads[-1]
         dims = params["dimension_numbers"]
         kernel = [weight.shape[n] for n in dims.rhs_spec[2:]]
@@ -58,52 +70,31 @@ class JaxOperators(OperatorSteps):
         else:
             spans = [d * (k - 1) + 1 for d, k in zip(params["rhs_dilation"], kernel, strict=True)]
             windows = [*zip(before, sizes[1:], params["window_strides"], spans, strict=True)]
-            settings |= _unless_one(
-                stride=params["window_strides"], dilation=params["rhs_dilation"]
-            )
+            settings |= unusual(stride=params["window_strides"], dilation=params["rhs_dilation"])
             settings |= _pad(windows, params["padding"])
             word = "conv"
         groups = params["feature_group_count"]
         if groups > 1:
             settings["groups"] = "channels" if groups == x.sizes[0] else groups
-        self.enter_weights(site, settings)
-        return self.graph.add(word, settings, "conv", [x], site.shape, sizes, dims.out_spec[1])
+        self.graph.take_weights([weight])
+        settings["bias"] = False  # until one is added
+        return self.step(site, word, x, sizes, dims.out_spec[1], **settings)
 
     def take_dot_general(self, site: OperatorSite) -> TracedTensor:
-        """A matrix for rows of a tensor, or the product of two tensors."""
+        """Add a matrix for rows of a tensor, or the product of two tensors."""
         (contracted, _), (batched, _) = site.args[0]["dimension_numbers"]
-        x = site.live[0]
         width = math.prod(site.reads[0].shape[n] for n in contracted)
         if len(site.live) > 1:
-            return self._multiply(site, width, len(batched))
-        weight = next(tensor for tensor in site.reads if tensor.is_weight)
-        features = math.prod(weight.shape) // width
-        settings: dict[str, Any] = {}
-        table = self.tables.get(weight.weights[0][0]) if weight.weights else None
-        if table and len(x.sizes) == 2 and x.sizes[0] == width:
-            settings = {"vocabulary": features, "shares": table}
-            sizes: Sizes = (features, x.sizes[1])
-            return self.graph.add("logits", settings, "logits", [x], site.shape, sizes, -1)
-        if batched or not weight.weights or not self.enter_weights(site, settings):
-            # A matrix for each of several parts, such as experts, or one that was there before.
+            return self._multiply_two(site, width, len(batched))
+        (weight,) = site.weights
+        if batched or not weight.weights:
+            # A matrix for each of several parts, such as experts.
             weights = self.graph.take_weights([weight])
             return self.count(site, flops=2.0 * site.items * width, weights=weights)
-        if len(x.shape) == 2 and math.prod(x.sizes) == width:
-            settings["outputs"] = features
-            sizes = (features, *ones(x))
-            return self.graph.add("fc", settings, "fc", [x], site.shape, sizes, -1)
-        x = self.fit(x, site, width)
-        if len(x.sizes) == 2:
-            settings["features"] = features
-            sizes = (features, x.sizes[1])
-            return self.graph.add("linear", settings, "linear", [x], site.shape, sizes, -1)
-        settings |= {"filters": features, "kernel": 1}
-        return self.graph.add(
-            "conv", settings, "conv", [x], site.shape, (features, *x.sizes[1:]), -1
-        )
+        return self.multiply(site, site.live[0], weight, width, math.prod(weight.shape) // width)
 
-    def _multiply(self, site: OperatorSite, width: int, batched: int) -> TracedTensor:
-        """Scores of queries and keys, or the values that scores weigh: in heads, of sequences."""
+    def _multiply_two(self, site: OperatorSite, width: int, batched: int) -> TracedTensor:
+        """Add scores of queries and keys, or the sum of values that scores weigh, in heads."""
         one, other = site.live[:2]
         flops = 2.0 * site.items * width
         if batched != 2 or len(one.sizes) != 2 or len(other.sizes) != 2:
@@ -138,46 +129,34 @@ class JaxOperators(OperatorSteps):
         windows = [*zip(x.sizes[1:], extents, stride, kernel, strict=True)]
         settings = {"kernel": short(kernel), "stride": short(stride)}
         settings |= _pad(windows, [params["padding"][n] for n in places])
-        sizes = (x.sizes[0], *extents)
-        return self.graph.add(word, settings, word, [x], site.shape, sizes, x.channel)
+        return self.step(site, word, x, (x.sizes[0], *extents), x.channel, **settings)
 
     def take_reduce_sum(self, site: OperatorSite) -> TracedTensor:
-        """The mean of all places of an image; of other dimensions, a statistic."""
+        """Add the mean of all places of an image; of other dimensions it is a statistic."""
         x, axes = site.live[0], set(site.args[0]["axes"])
         places = {n for n in range(1, len(x.shape)) if n != x.channel % len(x.shape)}
         if len(x.sizes) < 3 or axes != places or x.items != math.prod(x.sizes):
             return view(x, site.shape)
-        sizes = (x.sizes[0], *ones(x))
-        return self.graph.add("adaptive_avgpool", {"extent": 1}, "pool", [x], site.shape, sizes)
+        return self.pool_all(site, x)
 
     def take_gather(self, site: OperatorSite) -> TracedTensor:
-        """Rows of a table, or a part of a tensor."""
+        """Add rows of a table, or return a part of a tensor."""
         table = site.reads[0]
-        if not table.is_weight:
-            return view(table, site.shape)
-        self.graph.take_weights([table])
-        features = math.prod(table.shape[1:])
-        settings = {"vocabulary": table.shape[0], "features": features}
-        sizes = (features, site.items // features)
-        y = self.graph.add("embedding", settings, "embedding", site.live, site.shape, sizes, -1)
-        self.tables |= {name: str(y.step) for name, _ in table.weights}
-        return y
+        return self.embed(site, table) if table.is_weight else view(table, site.shape)
 
     def take_concatenate(self, site: OperatorSite) -> TracedTensor:
-        """Channels side by side; a class token in front of a sequence; else a copy."""
+        """Join channels side by side, or add a class token; others are copies."""
         dimension, x = site.args[0]["dimension"], site.live[0]
-        weights = self.graph.take_weights(t for t in site.reads if t.is_weight)
+        weights = self.graph.take_weights(site.weights)
         if len(site.live) == 1 and weights and site.shape[dimension] == x.shape[dimension] + 1:
-            x = self.fit(x, site, site.shape[-1])
-            sizes = (x.sizes[0], x.sizes[1] + 1)
-            return self.graph.add("class_token", {}, "class_token", [x], site.shape, sizes, -1)
+            return self.add_class_token(site, self.fit(x, site, site.shape[-1]))
         same = len({tensor.sizes[1:] for tensor in site.live}) == 1 and not weights
         if same and dimension == x.channel % len(x.shape):
             return self.graph.join("concat", "concat", site.live, site.shape)
         return self.count(site, weights=weights)
 
     def combine(self, site: OperatorSite, word: str) -> TracedTensor:
-        """Two tensors item by item, or one with parameters: a bias, a scale or a shift."""
+        """Combine two tensors item by item, or one with a bias, a scale or a shift."""
         x = max(site.live, key=lambda tensor: math.prod(tensor.shape))
         if len(site.live) > 1:
             steps = {tensor.step for tensor in site.live}
@@ -190,13 +169,13 @@ class JaxOperators(OperatorSteps):
             if alike or (word == "multiply" and len(one.sizes) == len(other.sizes)):
                 return self.graph.join(word, word, [one, other], site.shape)
             return self.count(site)
-        weights = self.graph.take_weights(t for t in site.reads if t.is_weight)
+        weights = self.graph.take_weights(site.weights)
         if not weights or (word == "residual" and self._shift(x, weights)):
             return view(x, site.shape)
         if word == "multiply" and weights == x.sizes[0]:
-            return self.graph.add("rmsnorm", {}, "norm", [x], site.shape, x.sizes, x.channel)
+            return self.step(site, "rmsnorm", x, x.sizes, x.channel)
         if word == "residual" and len(x.sizes) == 2 and weights == math.prod(x.sizes):
-            return self.graph.add("positions", {}, "positions", [x], site.shape, x.sizes, -1)
+            return self.step(site, "positions", x, x.sizes, -1)
         return self.count(site, weights=weights)
 
     def _gate(self, one: TracedTensor, other: TracedTensor) -> bool:
@@ -229,7 +208,7 @@ class JaxOperators(OperatorSteps):
 
 
 def _pad(windows: Sequence[tuple[int, ...]], padding: Any) -> dict[str, Any]:
-    """The padding of windows: (rows in, rows out, stride, span) of each dimension."""
+    """Return the padding of windows: (rows in, rows out, stride, span) of each dimension."""
     sides = [tuple(pair) for pair in padding]
     if all(low == high for low, high in sides):
         return {} if not any(low for low, _ in sides) else {"padding": short([a for a, _ in sides])}
@@ -239,12 +218,7 @@ def _pad(windows: Sequence[tuple[int, ...]], padding: Any) -> dict[str, Any]:
 
 
 def _pad_transposed(cut: Sequence[int]) -> dict[str, Any]:
-    """Padding and output padding that take so many rows off a transposed convolution."""
+    """Return padding and output padding that take rows off a transposed convolution."""
     padding = [math.ceil(rows / 2) if rows > 0 else 0 for rows in cut]
     more = [2 * pad - rows for pad, rows in zip(padding, cut, strict=True)]
-    found = {"padding": short(padding), "output_padding": short(more)}
-    return {key: value for key, value in found.items() if value != 0}
-
-
-def _unless_one(**settings: Any) -> dict[str, Any]:
-    return {key: short(value) for key, value in settings.items() if short(value) != 1}
+    return unusual(padding=padding, output_padding=more)

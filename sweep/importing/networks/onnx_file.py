@@ -20,6 +20,13 @@ from sweep.importing.networks.graph import (
     expect_sizes,
     finish,
 )
+from sweep.importing.networks.operator_steps import (
+    OperatorSite,
+    OperatorSteps,
+    ones,
+    short,
+    unusual,
+)
 
 MOST_BYTES = 2**31  # of a file: protobuf reads no more
 WORDS = {
@@ -29,11 +36,13 @@ WORDS = {
 }
 NORMS = {"BatchNormalization": "batchnorm", "InstanceNormalization": "instancenorm"}
 VIEWS = {"Identity", "Flatten", "Reshape", "Squeeze", "Unsqueeze", "Cast", "Transpose", "Softmax"}
+POOLS = {"MaxPool": "maxpool", "AveragePool": "avgpool"}
+CONVOLUTIONS = {"Conv": "conv", "ConvTranspose": "transposed_conv"}
 JOINS = {"Add": "residual", "Sum": "residual", "Mul": "multiply"}
 
 
 def read_onnx(path: Path, *, name: str = "", allow_unknown: bool = False) -> ImportedNetwork:
-    """The network of a file. InputError: operators that are not known, or no ONNX."""
+    """Return the network of a file. InputError: operators that are not known, or no ONNX."""
     onnx = _import_onnx()
     if path.stat().st_size >= MOST_BYTES:
         raise InputError("expected a file of less than 2 GiB", where=str(path))
@@ -46,9 +55,8 @@ def read_onnx(path: Path, *, name: str = "", allow_unknown: bool = False) -> Imp
     reader = _Reader(model.graph, str(path))
     reader.run(onnx)
     label = name or path.stem
-    return finish(
-        reader.graph, label, f"{label}, imported from ONNX", path.name, None, allow_unknown
-    )
+    title = f"{label}, imported from ONNX"
+    return finish(reader.graph, label, title, path.name, None, allow_unknown)
 
 
 def _import_onnx() -> Any:
@@ -60,7 +68,7 @@ def _import_onnx() -> Any:
         raise InputError("onnx is not installed", advice="pip install 'paradl[onnx]'") from None
 
 
-class _Reader:
+class _Reader(OperatorSteps):
     """Walks the nodes of a graph, which stand in an order in which they can run."""
 
     def __init__(self, source: Any, where: str) -> None:
@@ -79,7 +87,7 @@ class _Reader:
         if len(inputs) != 1:
             raise InputError(f"expected one input, got {len(inputs)}", where=where)
         shape = self.shapes[inputs[0]]
-        self.graph = TracedGraph(expect_sizes(shape[1:], where))
+        super().__init__(TracedGraph(expect_sizes(shape[1:], where)))
         self.tensors[inputs[0]] = self.graph.enter((BATCH, *shape[1:]))
 
     def run(self, onnx: Any) -> None:
@@ -92,7 +100,7 @@ class _Reader:
     def call(
         self, node: Any, attributes: Mapping[str, Any], reads: list[TracedTensor]
     ) -> TracedTensor:
-        """The output of a node."""
+        """Return the output of a node."""
         kind, name = node.op_type, (node.name or node.op_type).strip("/").replace("/", ".")
         live = [tensor for tensor in reads if not tensor.is_weight]
         if not live:
@@ -100,36 +108,29 @@ class _Reader:
             return TracedTensor((), weights=merged)
         if node.output[0] not in self.shapes:
             raise InputError(f"{name}: the shape of its output is not known", where=self.where)
-        x, inferred = live[0], self.shapes[node.output[0]]
-        shape = (BATCH, *inferred[1:])
+        x, shape = live[0], (BATCH, *self.shapes[node.output[0]][1:])
         sizes = shape[1:] if len(shape) == len(x.sizes) + 1 else (shape[1], *x.sizes[1:])
-        if kind in ("Conv", "ConvTranspose"):
-            settings = self.convolve(kind, attributes, reads, shape)
-            word = "conv" if kind == "Conv" else "transposed_conv"
-            self.graph.take_weights(reads[1:])
-            return self.graph.add(word, settings, name, [x], shape, sizes)
+        site = OperatorSite(kind, name, shape, [attributes], reads, live)
+        if kind in CONVOLUTIONS:
+            return self.convolve(site, attributes, sizes)
         if kind in ("Gemm", "MatMul") and len(live) == 1:
-            return self.multiply(name, reads, x, shape)
+            return self.connect(site)
         if kind in NORMS:
             self.graph.take_weights(reads[1:])
-            return self.graph.add(NORMS[kind], {}, name, [x], shape, x.sizes)
+            return self.word(site, NORMS[kind])
         if kind in WORDS:
-            return self.graph.add(WORDS[kind], {}, name, [x], shape, x.sizes)
-        if kind in ("MaxPool", "AveragePool"):
-            settings = _window(attributes)
-            if attributes.get("ceil_mode"):
-                settings["ceil"] = True
-            word = "maxpool" if kind == "MaxPool" else "avgpool"
-            return self.graph.add(word, settings, name, [x], shape, sizes)
+            return self.word(site, WORDS[kind])
+        if kind in POOLS:
+            ceil = {"ceil": True} if attributes.get("ceil_mode") else {}
+            return self.step(site, POOLS[kind], x, sizes, **_read_window(attributes), **ceil)
         if kind in ("GlobalAveragePool", "ReduceMean"):
-            sizes = (x.sizes[0], *(1,) * (len(x.sizes) - 1))
-            return self.graph.add("adaptive_avgpool", {"extent": 1}, name, [x], shape, sizes)
+            return self.pool_all(site, x)
         if kind == "Concat" and len(live) == len(reads) and attributes.get("axis") == 1:
             return self.graph.join("concat", name, live, shape)
         if kind in JOINS and len(live) == 2:
             return self.graph.join(JOINS[kind], name, live, shape)
         if kind in VIEWS or kind in JOINS or kind in ("Sub", "Div"):
-            weights = self.graph.take_weights(t for t in reads if t.is_weight)
+            weights = self.graph.take_weights(site.weights)
             if weights > 1 and kind not in VIEWS:  # a scale or a shift of channels
                 return self.graph.count(name, [x], shape, x.sizes, weights=weights)
             return TracedTensor(shape, x.step, x.sizes)
@@ -137,47 +138,40 @@ class _Reader:
         return self.graph.count(name, live, shape, sizes)
 
     def convolve(
-        self, kind: str, attributes: Mapping[str, Any], reads: list[TracedTensor], shape: Sizes
-    ) -> dict[str, Any]:
-        """The settings of a convolution."""
-        groups = attributes.get("group", 1)
-        settings = {"filters": shape[1], "kernel": _short(reads[1].shape[2:])}
-        settings |= {key: value for key, value in _window(attributes).items() if key != "kernel"}
-        settings.setdefault("stride", 1)
-        if groups > 1:
-            settings["groups"] = groups
-        if len(reads) < 3:
-            settings["bias"] = False
-        return settings
-
-    def multiply(
-        self, name: str, reads: list[TracedTensor], x: TracedTensor, shape: Sizes
+        self, site: OperatorSite, attributes: Mapping[str, Any], sizes: Sizes
     ) -> TracedTensor:
-        """A fully connected layer."""
-        if math.prod(x.sizes) not in reads[1].shape:
+        """Add a convolution."""
+        settings = {"filters": site.shape[1], "kernel": short(site.reads[1].shape[2:])}
+        settings |= {k: v for k, v in _read_window(attributes).items() if k != "kernel"}
+        settings |= unusual(groups=attributes.get("group", 1)) | _read_bias(site)
+        self.graph.take_weights(site.reads[1:])
+        return self.step(site, CONVOLUTIONS[site.kind], site.live[0], sizes, **settings)
+
+    def connect(self, site: OperatorSite) -> TracedTensor:
+        """Add a fully connected layer."""
+        x, matrix = site.live[0], site.reads[1]
+        if math.prod(x.sizes) not in matrix.shape:
             raise InputError(
-                f"{name}: a matrix of {reads[1].shape} for {math.prod(x.sizes)} items",
+                f"{site.name}: a matrix of {matrix.shape} for {math.prod(x.sizes)} items",
                 where=self.where,
-                advice="ONNX is read of networks of images alone",
+                advice="of ONNX files, only networks of images are read",
             )
-        self.graph.take_weights(reads[1:])
-        settings: dict[str, Any] = {"outputs": shape[1]}
-        if len(reads) < 3:
-            settings["bias"] = False
-        sizes = (shape[1], *(1,) * (len(x.sizes) - 1))
-        return self.graph.add("fc", settings, name, [x], shape, sizes)
+        self.graph.take_weights(site.reads[1:])
+        sizes = (site.shape[1], *ones(x))
+        return self.step(site, "fc", x, sizes, outputs=site.shape[1], **_read_bias(site))
 
 
-def _window(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Kernel, stride, padding and dilation of a window. InputError: sides that differ."""
+def _read_bias(site: OperatorSite) -> dict[str, bool]:
+    return {"bias": False} if len(site.reads) < 3 else {}
+
+
+def _read_window(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return kernel, stride, padding and dilation of a window. InputError: sides that differ."""
     settings: dict[str, Any] = {}
-    for key, ours, usual in (("kernel_shape", "kernel", 0), ("strides", "stride", 1)):
-        if key in attributes:
-            settings[ours] = _short(attributes[key])
-        elif usual:
-            settings[ours] = usual
-    if _short(attributes.get("dilations", [1])) != 1:
-        settings["dilation"] = _short(attributes["dilations"])
+    if "kernel_shape" in attributes:
+        settings["kernel"] = short(attributes["kernel_shape"])
+    settings["stride"] = short(attributes.get("strides", 1))
+    settings |= unusual(dilation=attributes.get("dilations", 1))
     if attributes.get("auto_pad", b"NOTSET") in (b"SAME_UPPER", b"SAME_LOWER"):
         settings["padding"] = "same"
     pads = [*attributes.get("pads", [])]
@@ -185,10 +179,5 @@ def _window(attributes: Mapping[str, Any]) -> dict[str, Any]:
     if any(pads):
         if pads[:half] != pads[half:]:
             raise InputError(f"a window is padded on one side: {pads}", advice="use equal padding")
-        settings["padding"] = _short(pads[:half])
+        settings["padding"] = short(pads[:half])
     return settings
-
-
-def _short(sizes: Any) -> Any:
-    """A number where all sizes are the same."""
-    return sizes[0] if len(set(sizes)) == 1 else [*sizes]

@@ -1,4 +1,4 @@
-"""Operators where they stand, and the steps that any of them may become.
+"""Operators where they stand, and the steps that they become, whatever the framework.
 
 What no step expresses is counted: operations, parameters and items, as a `free` step.
 """
@@ -22,28 +22,55 @@ class OperatorSite:
     live: list[TracedTensor]
 
     def fill(self, first: int, *defaults: Any) -> tuple[Any, ...]:
-        """The arguments from the `first` on, with defaults for those that are left out."""
+        """Return the arguments from the `first` on, with defaults for those that are left out."""
         given = self.args[first:]
         return (*given, *defaults[len(given) :])
 
     @property
     def items(self) -> int:
-        """Items of its output, a sample."""
+        """Items of the output, per sample."""
         return math.prod(self.shape) // BATCH
+
+    @property
+    def weights(self) -> list[TracedTensor]:
+        """The tensors that are the same for all samples."""
+        return [tensor for tensor in self.reads if tensor.is_weight]
 
 
 class OperatorSteps:
-    """Steps of a graph that operators become."""
+    """Steps of a graph. tables: steps of embeddings, by the name of their weight."""
 
     def __init__(self, graph: TracedGraph) -> None:
         self.graph = graph
-        self.tables: dict[str, str] = {}  # steps of embeddings, by weight
+        self.tables: dict[str, str] = {}
+
+    def name_step(self, site: OperatorSite, word: str) -> str:
+        """Return the name of a step, here that of the operator."""
+        return f"{site.name}.logits" if word == "logits" else site.name
+
+    def step(
+        self,
+        site: OperatorSite,
+        word: str,
+        x: TracedTensor,
+        sizes: Sizes,
+        channel: int = 1,
+        **settings: Any,
+    ) -> TracedTensor:
+        """Add a step that reads x, and return its output."""
+        name = self.name_step(site, word)
+        return self.graph.add(word, settings, name, [x], site.shape, sizes, channel)
+
+    def word(self, site: OperatorSite, word: str) -> TracedTensor:
+        """Add a step that acts on each item by itself."""
+        x = site.live[0]
+        return self.graph.add(word, {}, site.name, [x], site.shape, x.sizes, x.channel)
 
     def weighted(
         self, word: str, settings: dict[str, Any], site: OperatorSite, x: TracedTensor, sizes: Sizes
     ) -> TracedTensor:
-        """A step with a weight, and a bias if there is one; again, it is counted as traffic."""
-        weights = [tensor for tensor in site.reads if tensor.is_weight]
+        """Add a step with a weight, and a bias if there is one; a shared weight is counted."""
+        weights = site.weights
         if any(name in self.graph.counted for t in weights for name, _ in t.weights):
             return self.product(site, 0)  # shared: its weights stand once
         matrix = max(weights, key=lambda tensor: len(tensor.shape))
@@ -57,32 +84,64 @@ class OperatorSteps:
             settings["bias"] = False
         self.graph.take_weights([matrix])
         rest = matrix.parameters - math.prod(matrix.shape)
-        y = self.graph.add(word, settings, site.name, [x], site.shape, sizes, _channel(x, site))
+        # Channels stand first behind convolutions, last behind matrices.
+        channel = 1 if site.kind.startswith("conv") else len(site.shape) - 1
+        y = self.step(site, word, x, sizes, channel, **settings)
         return self.add_rest(site, y, rest)
 
     def add_rest(self, site: OperatorSite, y: TracedTensor, rest: float = 0.0) -> TracedTensor:
-        """The tensor behind a step that has the parameters of an operator that no step has yet."""
-        rest += self.graph.take_weights(tensor for tensor in site.reads if tensor.is_weight)
+        """Return the tensor behind a step with the operator's parameters that no step has yet."""
+        rest += self.graph.take_weights(site.weights)
         if not rest or y.is_weight:
             return y
         name = f"{site.name}.parameters"
         return self.graph.count(name, [y], y.shape, y.sizes, weights=rest, channel=y.channel)
 
-    def word(self, site: OperatorSite, word: str) -> TracedTensor:
-        """An operator of each item by itself."""
-        x = site.live[0]
-        return self.graph.add(word, {}, site.name, [x], site.shape, x.sizes, x.channel)
+    def multiply(
+        self, site: OperatorSite, x: TracedTensor, matrix: TracedTensor, width: int, features: int
+    ) -> TracedTensor:
+        """Add a matrix: for all items, for each position, or for each place of an image."""
+        if len(x.shape) == 2 and math.prod(x.sizes) == width:
+            sizes: Sizes = (features, *ones(x))
+            return self.weighted("fc", {"outputs": features}, site, x, sizes)
+        x = self.fit(x, site, width)
+        sizes = (features, *x.sizes[1:])
+        table = self.tables.get(matrix.weights[0][0]) if matrix.weights else None
+        if table and len(x.sizes) == 2 and len(site.reads) == 2:
+            return self.step(site, "logits", x, sizes, -1, vocabulary=features, shares=table)
+        if len(x.sizes) == 2:
+            return self.weighted("linear", {"features": features}, site, x, sizes)
+        return self.weighted("conv", {"filters": features, "kernel": 1}, site, x, sizes)
+
+    def embed(self, site: OperatorSite, table: TracedTensor) -> TracedTensor:
+        """Add rows of a table."""
+        self.graph.take_weights([table])
+        features = math.prod(table.shape[1:])
+        sizes = (features, site.items // features)
+        settings = {"vocabulary": table.shape[0], "features": features}
+        name = self.name_step(site, "embedding")
+        y = self.graph.add("embedding", settings, name, site.live, site.shape, sizes, -1)
+        self.tables |= {name: str(y.step) for name, _ in table.weights}
+        return y
+
+    def add_class_token(self, site: OperatorSite, x: TracedTensor) -> TracedTensor:
+        """Add a learnt position in front of a sequence."""
+        return self.step(site, "class_token", x, (x.sizes[0], x.sizes[1] + 1), -1)
+
+    def pool_all(self, site: OperatorSite, x: TracedTensor) -> TracedTensor:
+        """Add the mean of all places of an image."""
+        return self.step(site, "adaptive_avgpool", x, (x.sizes[0], *ones(x)), extent=1)
 
     def product(self, site: OperatorSite, flops: float) -> TracedTensor:
-        """A product of two tensors, or of one with a weight, of which only counts are known."""
-        weights = self.graph.take_weights(t for t in site.reads if t.is_weight)
+        """Count a product of two tensors, or of one with a weight, which no step expresses."""
+        weights = self.graph.take_weights(site.weights)
         inner = site.live[0].shape[-1]
         return self.count(site, flops=flops or 2 * site.items * inner, weights=weights)
 
     def count(
         self, site: OperatorSite, *, flops: float = 0.0, weights: float = 0.0
     ) -> TracedTensor:
-        """A step of counts alone, with sizes as near to the tensor's own as can be."""
+        """Add a step of counts alone, with sizes as near to the tensor's own as can be."""
         x = site.live[0]
         grid = math.prod(x.sizes[1:])
         if site.items % grid == 0:
@@ -92,45 +151,35 @@ class OperatorSteps:
         if len(site.shape) == len(x.sizes) + 1 and len(site.shape) == 4:
             at = x.channel % 4
             sizes = (site.shape[at], *(n for d, n in enumerate(site.shape) if d not in (0, at)))
-        return self.graph.count(
-            site.name,
-            site.live,
-            site.shape,
-            sizes,
-            flops=flops,
-            weights=weights,
-            channel=x.channel,
-        )
+        reads, at = (site.live, site.shape), x.channel
+        return self.graph.count(site.name, *reads, sizes, flops=flops, weights=weights, channel=at)
 
     def fit_image(self, x: TracedTensor, site: OperatorSite) -> TracedTensor:
-        """The tensor as an image of the sizes that it has here: a copy, where its step's differ."""
+        """Return the tensor as an image of the sizes that it has here: a copy if they differ."""
         if x.sizes == x.shape[1:]:
             return x
         return self.graph.count(f"{site.name}.copy", [x], x.shape, x.shape[1:])
 
     def fit(self, x: TracedTensor, site: OperatorSite, width: int) -> TracedTensor:
-        """The tensor as rows of `width` features: a sequence, where the source has one."""
+        """Return the tensor as rows of `width` features: a sequence, where the source has one."""
         rows = x.items // width
         is_image = len(x.sizes) > 2
         if is_image and len(x.shape) == 3 and x.sizes[0] == width:
-            return self.graph.add(
-                "to_sequence", {}, f"{site.name}.rows", [x], x.shape, (width, rows), -1
-            )
+            name, sizes = f"{site.name}.rows", (width, rows)
+            return self.graph.add("to_sequence", {}, name, [x], x.shape, sizes, -1)
         if not is_image and x.sizes[0] == width and rows == 1 and x.sizes[1] > 1:
-            return self.graph.add(
-                "first_token", {}, f"{site.name}.row", [x], x.shape, (width, 1), -1
-            )
-        if x.sizes[0] == width and rows == math.prod(x.sizes[1:]):
+            name, sizes = f"{site.name}.row", (width, 1)
+            return self.graph.add("first_token", {}, name, [x], x.shape, sizes, -1)
+        fits = rows == math.prod(x.sizes[1:])
+        if x.sizes[0] == width and fits:
             return x
-        if is_image and rows == math.prod(x.sizes[1:]):
-            sizes: Sizes = (width, *x.sizes[1:])
-        else:
-            sizes = (width, *((rows,) if not is_image else (rows, *ones(x)[1:])))
-        return self.graph.count(f"{site.name}.copy", [x], x.shape, sizes, channel=-1)
+        extents = x.sizes[1:] if is_image and fits else (rows, *ones(x)[1:])
+        copied = (width, *extents)
+        return self.graph.count(f"{site.name}.copy", [x], x.shape, copied, channel=-1)
 
 
 def view(x: TracedTensor, shape: Sizes) -> TracedTensor:
-    """The same items in another shape; where the channels are, by the sizes of the step."""
+    """Return the same items in another shape; the sizes of the step show where channels are."""
     places = [n for n, size in enumerate(shape) if n and size == x.sizes[0]]
     channel = x.channel
     if places and not (0 < channel < len(shape) and shape[channel] == x.sizes[0]):
@@ -142,24 +191,19 @@ def view(x: TracedTensor, shape: Sizes) -> TracedTensor:
     return replace(x, shape=shape, channel=channel)
 
 
-def _channel(x: TracedTensor, site: OperatorSite) -> int:
-    """The dimension of the channels of an output."""
-    return 1 if site.kind.startswith("conv") else len(site.shape) - 1
-
-
 def ones(x: TracedTensor) -> Sizes:
-    """Extents of 1, as many as the step's."""
+    """Return extents of 1, as many as the step's."""
     return (1,) * (len(x.sizes) - 1)
 
 
 def short(sizes: Any) -> Any:
-    """A number where all sizes are the same."""
+    """Return a number where all sizes are the same, else the list of them."""
     sizes = [*sizes] if isinstance(sizes, list | tuple) else [sizes]
     return sizes[0] if len(set(sizes)) == 1 else sizes
 
 
 def unusual(**settings: Any) -> dict[str, Any]:
-    """The settings that differ from their defaults."""
-    usual = {"stride": 1, "dilation": 1, "padding": 0, "output_padding": 0}
+    """Return the settings that differ from their defaults."""
+    usual = {"padding": 0, "output_padding": 0}  # of others 1
     named = {key: short(value) for key, value in settings.items()}
-    return {key: value for key, value in named.items() if value != usual[key]}
+    return {key: value for key, value in named.items() if value != usual.get(key, 1)}

@@ -17,7 +17,7 @@ BUFFERS = ("running_mean", "running_var", "num_batches_tracked", "inv_freq", "po
 
 
 def count_parameters(paths: Sequence[Path]) -> int:
-    """Parameters in all parts of a checkpoint. InputError: a file that is none, or a name twice."""
+    """Count the parameters of all parts of a checkpoint. InputError: a bad file, a name twice."""
     sizes: dict[str, int] = {}
     for path in paths:
         for name, shape in _read_shapes(path).items():
@@ -28,7 +28,7 @@ def count_parameters(paths: Sequence[Path]) -> int:
 
 
 def _read_shapes(path: Path) -> dict[str, list[int]]:
-    """The shapes of a file's tensors, by name."""
+    """Return the shapes of a file's tensors, by name."""
     try:
         with path.open("rb") as file:
             length = int.from_bytes(file.read(8), "little")

@@ -13,7 +13,7 @@ EXAMPLE = "such as torchvision.models:resnet18 --shape 3,224,224"
 
 
 def import_network(source: str, shape: str | None, name: str, allow: bool) -> ImportedNetwork:
-    """The network of an .onnx file, or of a module that PACKAGE.MODULE:FUNCTION returns."""
+    """Return the network of an .onnx file, or of a module that PACKAGE.MODULE:FUNCTION returns."""
     if source.endswith(".onnx"):
         if not Path(source).is_file():
             raise InputError("no such file", where=source, advice="check the path")
@@ -62,7 +62,7 @@ def _search(folder: Path) -> Iterator[None]:
 
 
 def _read_shape(text: str) -> list[int]:
-    """The sizes in a text such as 3,224,224."""
+    """Return the sizes in a text such as 3,224,224."""
     try:
         sizes = [int(part) for part in text.replace("x", ",").split(",")]
     except ValueError:

@@ -24,7 +24,7 @@ from sweep.importing.networks.graph import (
     finish,
 )
 from sweep.importing.networks.operator_steps import OperatorSite, view
-from sweep.importing.networks.torch_operators import NORMS, Operators
+from sweep.importing.networks.torch_operators import NORMS, TorchOperators
 
 # Names of ATen, by what they do. Views move nothing: a framework may copy, but need not. Shapes
 # take only the shape of a tensor. Parts are views of several. Scalars go item by item, by a number
@@ -70,7 +70,7 @@ WORDS = {
 def trace_torch(
     module: Any, shape: Sequence[int], *, name: str = "", allow_unknown: bool = False
 ) -> ImportedNetwork:
-    """The network of a module for samples of `shape` (C, then extents; or a length of tokens).
+    """Return a module's network for samples of `shape` (C, then extents; or a length of tokens).
 
     InputError: operators that are not known, data-dependent control flow.
     """
@@ -84,8 +84,8 @@ def trace_torch(
     }
     sizes_of = {names[id(value)]: value.numel() for value in module.parameters()}
     module = module.eval().to("meta")
-    kind = torch.float32 if len(shape) > 1 else torch.int64
-    batch = torch.zeros(BATCH, *shape, device="meta", dtype=kind)
+    dtype = torch.float32 if len(shape) > 1 else torch.int64
+    batch = torch.zeros(BATCH, *shape, device="meta", dtype=dtype)
     # Keys and values of earlier tokens are for generation; export does not know their type.
     if getattr(getattr(module, "config", None), "use_cache", False):
         module.config.use_cache = False
@@ -104,16 +104,10 @@ def trace_torch(
     used = sum(size for name, size in sizes_of.items() if name in tracer.graph.counted)
     left = sum(sizes_of.values()) - used
     notes = (f"{left:,} parameters are not used in inference: not imported",) if left else ()
-    label = name or type(module).__name__.lower()
-    return finish(
-        tracer.graph,
-        label,
-        f"{type(module).__name__}, imported from PyTorch",
-        f"torch.export of {type(module).__module__}.{type(module).__qualname__}",
-        used,
-        allow_unknown,
-        notes,
-    )
+    kind = type(module)
+    label, title = name or kind.__name__.lower(), f"{kind.__name__}, imported from PyTorch"
+    source = f"torch.export of {kind.__module__}.{kind.__qualname__}"
+    return finish(tracer.graph, label, title, source, used, allow_unknown, notes)
 
 
 @contextmanager
@@ -135,7 +129,7 @@ def _import_torch() -> Any:
         raise InputError("PyTorch is not installed", advice="pip install 'paradl[torch]'") from None
 
 
-class _Tracer(Operators):
+class _Tracer(TorchOperators):
     """Walks an exported graph, operator by operator."""
 
     def __init__(self, graph: TracedGraph, exported: Any, tied: Mapping[str, str]) -> None:
@@ -146,10 +140,8 @@ class _Tracer(Operators):
             name: tied.get(target, target)
             for name, target in signature.inputs_to_parameters.items()
         }
-        self.constants = {
-            **signature.inputs_to_buffers,
-            **signature.inputs_to_lifted_tensor_constants,
-        }
+        constants = signature.inputs_to_lifted_tensor_constants
+        self.constants = {**signature.inputs_to_buffers, **constants}
         self.tensors: dict[Any, Any] = {}
 
     def run(self) -> None:
@@ -161,7 +153,7 @@ class _Tracer(Operators):
                 self.tensors[node] = self.call(node)
 
     def enter(self, node: Any) -> TracedTensor:
-        """A parameter, a constant or the sample."""
+        """Return the tensor of a parameter, of a constant or of the sample."""
         shape = tuple(node.meta["val"].shape)
         if node.name in self.parameters:
             target = self.parameters[node.name]
@@ -171,7 +163,7 @@ class _Tracer(Operators):
         return self.graph.enter(shape)
 
     def call(self, node: Any) -> Any:
-        """The output of an operator."""
+        """Return the output of an operator."""
         target = str(node.target)
         if "getitem" in target:
             parts = self.tensors[node.args[0]]
@@ -198,12 +190,12 @@ class _Tracer(Operators):
         return made if isinstance(made, tuple) else self.add_rest(site, made)
 
     def take(self, site: OperatorSite, shapes: Sequence[Any]) -> Any:
-        """The output of an operator on activations, or several."""
+        """Return the output of an operator on activations, or several."""
         operator: Callable[..., Any] | None = getattr(self, f"take_{site.kind}", None)
         if operator is not None:
             return operator(site)
         if site.kind in NORMS:
-            return self._normalise(site)
+            return self.normalise(site)
         if site.kind in WORDS:
             return self.word(site, WORDS[site.kind])
         if site.kind in KINDS["views"] or (site.kind in KINDS["scalars"] and len(site.reads) == 1):
@@ -214,13 +206,13 @@ class _Tracer(Operators):
         return y if len(shapes) == 1 else tuple(view(y, shape) for shape in shapes)
 
     def _look_up(self, arg: Any) -> Any:
-        """An argument, with nodes as the tensors that they gave."""
+        """Return an argument, with nodes as the tensors that they gave."""
         if isinstance(arg, list | tuple):
             return [self._look_up(part) for part in arg]
         return self.tensors.get(arg) if hasattr(arg, "op") else arg
 
     def _name(self, node: Any, kind: str, reads: Sequence[TracedTensor]) -> str:
-        """The path of the module that has the weights, or of the one that calls the operator."""
+        """Return the path of the module that has the weights, or that calls the operator."""
         for tensor in reads:
             if len(tensor.weights) == 1 and tensor.is_weight:
                 return tensor.weights[0][0].rpartition(".")[0] or kind
@@ -230,7 +222,7 @@ class _Tracer(Operators):
 
 
 def _flatten(args: Sequence[Any]) -> list[Any]:
-    """Arguments, with those in lists."""
+    """Return arguments, and those in lists."""
     flat: list[Any] = []
     for arg in args:
         flat += _flatten(arg) if isinstance(arg, list | tuple) else [arg]

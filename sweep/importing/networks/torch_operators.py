@@ -7,7 +7,6 @@ from sweep.importing.networks.graph import BATCH, TracedGraph, TracedTensor
 from sweep.importing.networks.operator_steps import (
     OperatorSite,
     OperatorSteps,
-    ones,
     short,
     unusual,
     view,
@@ -17,7 +16,7 @@ NORMS = {"batch_norm": "batchnorm", "layer_norm": "layernorm", "group_norm": "gr
 NORMS |= {"instance_norm": "instancenorm", "rms_norm": "rmsnorm"}
 
 
-class Operators(OperatorSteps):
+class TorchOperators(OperatorSteps):
     """Steps of a graph, by operators.
 
     normalised: steps whose output has been divided by a statistic of it.
@@ -28,11 +27,10 @@ class Operators(OperatorSteps):
         self.normalised: set[str] = set()
 
     def take_conv2d(self, site: OperatorSite) -> TracedTensor:
-        """A convolution: stride, padding, dilation, groups."""
+        """Add a convolution: stride, padding, dilation, groups."""
         x, weight = self.fit_image(site.live[0], site), site.reads[1]
         stride, padding, dilation, groups = site.fill(3, [1], [0], [1], 1)
-        kernel = weight.shape[2:]
-        settings: dict[str, Any] = {"filters": site.shape[1], "kernel": short(kernel)}
+        settings: dict[str, Any] = {"filters": site.shape[1], "kernel": short(weight.shape[2:])}
         settings |= unusual(stride=stride, dilation=dilation)
         if padding == "same":
             settings["padding"] = "same"
@@ -43,127 +41,110 @@ class Operators(OperatorSteps):
         return self.weighted("conv", settings, site, x, site.shape[1:])
 
     def take_conv_transpose2d(self, site: OperatorSite) -> TracedTensor:
-        """A transposed convolution: stride, padding, output padding, groups, dilation."""
+        """Add a transposed convolution: stride, padding, output padding, groups, dilation."""
         x, weight = self.fit_image(site.live[0], site), site.reads[1]
         stride, padding, more, groups, dilation = site.fill(3, [1], [0], [0], 1, [1])
         settings: dict[str, Any] = {"filters": site.shape[1], "kernel": short(weight.shape[2:])}
         settings |= unusual(stride=stride, padding=padding, dilation=dilation, output_padding=more)
-        if groups != 1:
-            settings["groups"] = groups
+        settings |= unusual(groups=groups)
         return self.weighted("transposed_conv", settings, site, x, site.shape[1:])
 
     take_conv_transpose3d = take_conv_transpose2d
     take_conv3d = take_conv2d
 
     def take_conv1d(self, site: OperatorSite) -> TracedTensor:
-        """A convolution along a sequence, or along channels: only its counts."""
-        weight = site.reads[1]
-        return self.product(site, 2.0 * site.items * math.prod(weight.shape[1:]))
+        """Count a convolution along a sequence, or along channels."""
+        return self.product(site, 2.0 * site.items * math.prod(site.reads[1].shape[1:]))
 
     def take_linear(self, site: OperatorSite) -> TracedTensor:
-        """A matrix: for all items, for each position, or for each place of an image."""
-        if not site.reads[1].is_weight or len(site.reads[1].shape) != 2:
+        """Add x w."""
+        x, matrix = site.live[0], site.reads[1]
+        if not matrix.is_weight or len(matrix.shape) != 2:
             return self.product(site, 0)
-        return self._multiply(site, site.live[0], site.reads[1])
-
-    def _multiply(self, site: OperatorSite, x: TracedTensor, matrix: TracedTensor) -> TracedTensor:
-        """A matrix of C x F items, in whichever order."""
-        features = site.shape[-1]
-        width = math.prod(matrix.shape) // features
-        if len(x.shape) == 2 and math.prod(x.sizes) == width:
-            return self.weighted("fc", {"outputs": features}, site, x, (features, *ones(x)))
-        x = self.fit(x, site, width)
-        table = self.tables.get(matrix.weights[0][0]) if matrix.weights else None
-        if table and len(x.sizes) == 2 and len(site.reads) == 2:
-            settings = {"vocabulary": features, "shares": table}
-            sizes = (features, x.sizes[1])
-            return self.graph.add("logits", settings, f"{site.name}.logits", [x], site.shape, sizes)
-        if len(x.sizes) == 2:
-            return self.weighted("linear", {"features": features}, site, x, (features, x.sizes[1]))
-        settings = {"filters": features, "kernel": 1}
-        return self.weighted("conv", settings, site, x, (features, *x.sizes[1:]))
+        return self._apply(site, x, matrix)
 
     def take_addmm(self, site: OperatorSite) -> TracedTensor:
-        """bias + x w."""
+        """Add bias + x w."""
         bias, x, matrix = site.reads[:3]
         if bias.is_weight and matrix.is_weight and not x.is_weight:
-            return self._multiply(site, x, matrix)
+            return self._apply(site, x, matrix)
         return self.product(site, 0)
 
-    def _normalise(self, site: OperatorSite) -> TracedTensor:
+    def take_mm(self, site: OperatorSite) -> TracedTensor:
+        """Add x w, or count the product of two tensors."""
+        x, matrix = site.reads[:2]
+        if matrix.is_weight and not x.is_weight and len(matrix.shape) == 2:
+            return self._apply(site, x, matrix)
+        return self.product(site, 0)
+
+    def _apply(self, site: OperatorSite, x: TracedTensor, matrix: TracedTensor) -> TracedTensor:
+        """Add a matrix of C x F items, in whichever order."""
+        features = site.shape[-1]
+        return self.multiply(site, x, matrix, math.prod(matrix.shape) // features, features)
+
+    def take_matmul(self, site: OperatorSite) -> TracedTensor:
+        return self.product(site, 0)
+
+    take_bmm = take_baddbmm = take_matmul
+
+    def normalise(self, site: OperatorSite) -> TracedTensor:
         """Add a normalisation with a scale and a shift per channel; others are counted."""
         x = site.live[0]
-        weights = self.graph.take_weights(t for t in site.reads if t.is_weight)
+        weights = self.graph.take_weights(site.weights)
         by_channel = site.kind in ("batch_norm", "group_norm", "instance_norm")
         fits = x.shape[1 if by_channel else -1] == x.sizes[0]
         per = 1 if site.kind == "rms_norm" else 2
         if not fits or weights != per * x.sizes[0]:
             return self.count(site, weights=weights)
-        word = NORMS[site.kind]
-        return self.graph.add(word, {}, site.name, [x], site.shape, x.sizes, x.channel)
+        return self.word(site, NORMS[site.kind])
 
     def take_hardtanh(self, site: OperatorSite) -> TracedTensor:
         return self.word(site, "relu6" if site.args[1:3] == [0.0, 6.0] else "hardtanh")
 
     def take_dropout(self, site: OperatorSite) -> TracedTensor:
-        """A dropout of the training."""
         return self.word(site, "dropout") if site.args[1] > 0 else view(site.live[0], site.shape)
 
     def take_max_pool2d(self, site: OperatorSite) -> TracedTensor:
-        x = self.fit_image(site.live[0], site)
         kernel, stride, padding, _, ceil = site.fill(1, None, [], [0], [1], False)
-        return self._pool("maxpool", site, x, kernel, stride, padding, ceil)
+        return self._pool("maxpool", site, kernel, stride, padding, ceil)
 
     take_max_pool3d = take_max_pool2d
 
     def take_avg_pool2d(self, site: OperatorSite) -> TracedTensor:
-        x = self.fit_image(site.live[0], site)
-        kernel, stride, padding, ceil = site.fill(1, None, [], [0], False)[:4]
-        return self._pool("avgpool", site, x, kernel, stride, padding, ceil)
+        return self._pool("avgpool", site, *site.fill(1, None, [], [0], False)[:4])
 
     take_avg_pool3d = take_avg_pool2d
 
     def _pool(
-        self,
-        word: str,
-        site: OperatorSite,
-        x: TracedTensor,
-        kernel: Any,
-        stride: Any,
-        padding: Any,
-        ceil: Any,
+        self, word: str, site: OperatorSite, kernel: Any, stride: Any, padding: Any, ceil: Any
     ) -> TracedTensor:
+        x = self.fit_image(site.live[0], site)
         settings: dict[str, Any] = {"kernel": short(kernel)}
         if stride and short(stride) != short(kernel):
             settings["stride"] = short(stride)
         settings |= unusual(padding=padding) | ({"ceil": True} if ceil else {})
-        return self.graph.add(word, settings, site.name, [x], site.shape, site.shape[1:])
+        return self.step(site, word, x, site.shape[1:], **settings)
 
     def take_adaptive_avg_pool2d(self, site: OperatorSite) -> TracedTensor:
         x = self.fit_image(site.live[0], site)
         if x.sizes == site.shape[1:]:
             return view(x, site.shape)
-        settings = {"extent": short(site.shape[2:])}
-        return self.graph.add(
-            "adaptive_avgpool", settings, site.name, [x], site.shape, site.shape[1:]
-        )
+        extent = short(site.shape[2:])
+        return self.step(site, "adaptive_avgpool", x, site.shape[1:], extent=extent)
 
     take_adaptive_avg_pool3d = take_adaptive_avg_pool2d
 
     def take_mean(self, site: OperatorSite) -> TracedTensor:
-        """The mean of all places of an image; of its own features, a statistic; else traffic."""
+        """Add the mean of all places of an image; features' own is a statistic, others traffic."""
         x = site.live[0]
         if self._is_statistic(site):
             return view(x, site.shape)
         if len(x.sizes) > 2 and site.items == x.sizes[0]:
-            sizes = (x.sizes[0], *ones(x))
-            return self.graph.add(
-                "adaptive_avgpool", {"extent": 1}, site.name, [x], site.shape, sizes
-            )
+            return self.pool_all(site, x)
         return self.count(site)
 
     def _is_statistic(self, site: OperatorSite) -> bool:
-        """True if features alone are reduced, as a written-out normalisation does."""
+        """Return whether features alone are reduced, as a written-out normalisation does."""
         x = site.live[0]
         at = 2 if "norm" in site.kind else 1  # behind the order of a norm
         dims = site.args[at] if len(site.args) > at else None
@@ -174,41 +155,31 @@ class Operators(OperatorSteps):
         return dims[0] % len(x.shape) == last == x.channel % len(x.shape)
 
     def take_var(self, site: OperatorSite) -> TracedTensor:
-        """A statistic of features, or traffic."""
+        """Return a statistic of features, or count traffic."""
         return view(site.live[0], site.shape) if self._is_statistic(site) else self.count(site)
 
     take_std = take_linalg_vector_norm = take_norm = take_var
 
     def take_embedding(self, site: OperatorSite) -> TracedTensor:
-        table = site.reads[0]
-        self.graph.take_weights([table])
-        settings = {"vocabulary": table.shape[0], "features": table.shape[1]}
-        sizes = (table.shape[1], site.items // table.shape[1])
-        y = self.graph.add("embedding", settings, site.name, site.live, site.shape, sizes, -1)
-        self.tables |= {name: str(y.step) for name, _ in table.weights}
-        return y
+        return self.embed(site, site.reads[0])
 
     def take_pad(self, site: OperatorSite) -> TracedTensor:
-        """A copy with more rows."""
-        x = site.live[0]
-        return self.count(site) if any(site.args[1]) else view(x, site.shape)
+        """Count a copy with more rows."""
+        return self.count(site) if any(site.args[1]) else view(site.live[0], site.shape)
 
     take_constant_pad_nd = take_pad
 
     def take_cat(self, site: OperatorSite) -> TracedTensor:
-        """Channels side by side; a class token in front of a sequence; else a copy."""
-        weights = [tensor for tensor in site.reads if tensor.is_weight]
-        x = site.live[0]
+        """Join channels side by side, or add a class token; others are copies."""
+        weights, x = site.weights, site.live[0]
         if len(weights) == 1 and len(site.live) == 1 and site.shape[1] == x.shape[1] + 1:
             x = self.fit(x, site, site.shape[2])
             if len(x.sizes) == 2:
                 self.graph.take_weights(weights)
-                sizes = (x.sizes[0], x.sizes[1] + 1)
-                return self.graph.add("class_token", {}, site.name, [x], site.shape, sizes, -1)
+                return self.add_class_token(site, x)
         dim = site.args[1] if len(site.args) > 1 else 0
         same = len({t.sizes[1:] for t in site.live}) == 1 and not weights
-        whole = all(t.items == math.prod(t.sizes) for t in site.live)
-        if same and whole and dim % len(site.shape) == x.channel % len(site.shape):
+        if same and _is_whole(site) and dim % len(site.shape) == x.channel % len(site.shape):
             return self.graph.join("concat", site.name, site.live, site.shape)
         return self.count(site, weights=self.graph.take_weights(weights))
 
@@ -223,52 +194,48 @@ class Operators(OperatorSteps):
     take_div = take_mul
 
     def _combine(self, site: OperatorSite, word: str) -> TracedTensor:
-        """Two tensors item by item, or one with parameters."""
+        """Combine two tensors item by item, or one with parameters."""
         if len(site.live) < 2:
-            weights = self.graph.take_weights(t for t in site.reads if t.is_weight)
-            x = site.live[0]
-            if not weights:
-                return view(x, site.shape)
-            if len(x.sizes) == 2 and word == "residual" and weights % x.sizes[0] == 0:
-                length = weights // x.sizes[0]  # of a table, of which a sample may use a part
-                settings = {} if length == x.sizes[1] else {"length": length}
-                if length >= x.sizes[1]:
-                    return self.graph.add(
-                        "positions", settings, site.name, [x], site.shape, x.sizes, x.channel
-                    )
-            if word == "multiply" and weights == x.sizes[0] and x.step in self.normalised:
-                return self.graph.add("rmsnorm", {}, site.name, [x], site.shape, x.sizes, x.channel)
-            return self.count(site, weights=weights)
+            return self._combine_weights(site, word)
         one, other = site.live[:2]
         if one.step == other.step and 1 in (one.shape[-1], other.shape[-1]):
             # x over a statistic of x: a normalisation that is written out.
             x = max(one, other, key=lambda tensor: tensor.items)
             self.normalised.add(str(x.step))
             return view(x, site.shape)
-        same = one.sizes == other.sizes
-        gate = len(one.sizes) == len(other.sizes) and all(
+        gates = len(one.sizes) == len(other.sizes) and all(
             a == b or 1 in (a, b) for a, b in zip(one.sizes, other.sizes, strict=True)
         )
-        whole = all(t.items == math.prod(t.sizes) for t in site.live)
-        if whole and (same or (gate and word == "multiply")):
+        if _is_whole(site) and (one.sizes == other.sizes or (gates and word == "multiply")):
             return self.graph.join(word, site.name, [one, other], site.shape)
         return self.count(site)
 
+    def _combine_weights(self, site: OperatorSite, word: str) -> TracedTensor:
+        """Add positions or a scale to a tensor; other parameters are counted."""
+        x, weights = site.live[0], self.graph.take_weights(site.weights)
+        if not weights:
+            return view(x, site.shape)
+        if len(x.sizes) == 2 and word == "residual" and weights % x.sizes[0] == 0:
+            length = weights // x.sizes[0]  # of a table, of which a sample may use a part
+            settings = {} if length == x.sizes[1] else {"length": length}
+            if length >= x.sizes[1]:
+                return self.step(site, "positions", x, x.sizes, x.channel, **settings)
+        if word == "multiply" and weights == x.sizes[0] and x.step in self.normalised:
+            return self.word(site, "rmsnorm")
+        return self.count(site, weights=weights)
+
     def take_scaled_dot_product_attention(self, site: OperatorSite) -> TracedTensor:
-        """Softmax of queries times keys, times values, as a product of both."""
-        queries, keys, values = site.live[:3]
+        """Add softmax of queries times keys, times values, as a product of both."""
+        queries, keys, values = parts = site.live[:3]
         flops = 4 * queries.items * keys.shape[-2]
+        heads = queries.shape[1] if queries.shape[0] == BATCH else 0
         if len(queries.shape) != 4 or any(len(tensor.sizes) != 2 for tensor in site.live):
             return self.product(site, flops)
-        heads = queries.shape[1] if queries.shape[0] == BATCH else 0
-        parts = [queries, keys, values]
         if len({tensor.step for tensor in parts}) == 1 and heads:
             parts = self.graph.split(queries, 3)
-        if (
-            len({tensor.sizes[0] for tensor in parts}) > 1
-            or parts[0].sizes[0] != site.items // parts[0].sizes[1]
-            or not heads
-        ):
+        width, length = parts[0].sizes
+        alike = {tensor.sizes[0] for tensor in parts} == {width}
+        if not alike or width != site.items // length or not heads:
             return self.product(site, flops)
         queries, keys, values = parts
         settings = {"by": keys.step, "transpose": True, "heads": heads}
@@ -278,20 +245,8 @@ class Operators(OperatorSteps):
         settings = {"by": values.step, "heads": heads}
         return self.graph.add("matmul", settings, site.name, [x], site.shape, queries.sizes, -1)
 
-    def take_matmul(self, site: OperatorSite) -> TracedTensor:
-        return self.product(site, 0)
-
-    take_bmm = take_baddbmm = take_matmul
-
-    def take_mm(self, site: OperatorSite) -> TracedTensor:
-        """Add x w, or the product of two tensors."""
-        x, matrix = site.reads[:2]
-        if matrix.is_weight and not x.is_weight and len(matrix.shape) == 2:
-            return self._multiply(site, x, matrix)
-        return self.product(site, 0)
-
     def take_einsum(self, site: OperatorSite) -> TracedTensor:
-        """A sum of products: a multiply-accumulate for each combination of its letters."""
+        """Count a sum of products: a multiply-accumulate for each combination of its letters."""
         letters = str(site.args[0]).replace(" ", "").partition("->")[0].split(",")
         if len(letters) != len(site.reads) or "." in site.args[0]:
             self.graph.unknown["einsum"] += site.items
@@ -302,28 +257,31 @@ class Operators(OperatorSteps):
         return self.product(site, 2.0 * math.prod(sizes.values()) / BATCH)
 
     def take_lstm(self, site: OperatorSite) -> Any:
-        """A recurrent layer: states of all positions, and the last ones."""
-        weights = [tensor for tensor in site.reads if tensor.is_weight and tensor.weights]
+        """Add a recurrent layer; return states of all positions, and the last ones."""
+        weights = [tensor for tensor in site.weights if tensor.weights]
         biases, layers, _, _, both = site.args[3:8]
-        x = site.live[0]
         hidden = weights[0].shape[0] // 4
         settings = {"hidden": hidden, "layers": layers, "bidirectional": both}
         settings |= {"biases": 2 if biases else 0}
         projected = site.shape[-1] // (1 + both)
         if projected != hidden:
             settings["projection"] = projected
-        x = self.fit(x, site, x.shape[-1])
+        x = self.fit(site.live[0], site, site.live[0].shape[-1])
         self.graph.take_weights(weights)
-        sizes = (site.shape[-1], x.sizes[1])
-        y = self.graph.add("lstm", settings, site.name, [x], site.shape, sizes, -1)
+        y = self.step(site, "lstm", x, (site.shape[-1], x.sizes[1]), -1, **settings)
         return y, y, y
 
     def take_gru(self, site: OperatorSite) -> Any:
-        """Another recurrent layer: each matrix once for each position."""
-        matrices = [tensor for tensor in site.reads if tensor.is_weight and len(tensor.shape) == 2]
+        """Count another recurrent layer: each matrix once for each position."""
+        matrices = [tensor for tensor in site.weights if len(tensor.shape) == 2]
         positions = math.prod(site.live[0].shape[:2]) // BATCH
         flops = 2.0 * positions * sum(math.prod(tensor.shape) for tensor in matrices)
         y = self.product(site, flops)
         return y, y
 
     take_rnn_tanh = take_rnn_relu = take_gru
+
+
+def _is_whole(site: OperatorSite) -> bool:
+    """Return whether an operator reads all that its tensors' steps give, and no parts."""
+    return all(tensor.items == math.prod(tensor.sizes) for tensor in site.live)

@@ -43,7 +43,7 @@ PAIRS = (
 
 
 def propose_pairs(system: str, settings: Mapping[str, object]) -> tuple[str, ...]:
-    """Hybrids of pairs for a system and settings (keys of a spec other than its axes).
+    """Return hybrids of pairs for a system and settings (keys of a spec other than its axes).
 
     Placements need the machine oracle, no recomputing, and an even number of PEs per node.
     """
@@ -56,7 +56,7 @@ def propose_pairs(system: str, settings: Mapping[str, object]) -> tuple[str, ...
 def list_contenders(
     strategies: Sequence[str], speedups: Mapping[int, float]
 ) -> tuple[Contender, ...]:
-    """Data parallelism, then the hybrids; a given speed-up replaces that of the oracle."""
+    """Return data parallelism, then the hybrids; a given speed-up replaces that of the oracle."""
     for group, speedup in speedups.items():
         _check_speedup(group, speedup)
     hybrids = [_read_hybrid(text, speedups) for text in strategies] or [
@@ -91,7 +91,7 @@ def _check_speedup(group: int, speedup: float) -> None:
 
 
 def _read_hybrid(text: str, speedups: Mapping[int, float]) -> Contender:
-    """Contender of a strategy. InputError: its groups do not have one size above 1."""
+    """Return the contender of a strategy. InputError: its groups do not have one size above 1."""
     strategy = parse_strategy(text, "strategies")
     if not strategy.hybrid:
         raise InputError(
@@ -110,9 +110,7 @@ def _read_hybrid(text: str, speedups: Mapping[int, float]) -> Contender:
 
 
 def list_counts(pe: int | Sequence[int], contenders: Sequence[Contender]) -> tuple[int, ...]:
-    """PE counts of an answer's rows: those given, or for one number that number and the powers of
-    two below it.
-    """
+    """Return PE counts of the rows: those given, or one number and all powers of two below."""
     powers = () if isinstance(pe, Sequence) else (2**n for n in range(max(pe, 0).bit_length()))
     counts = sorted({*pe} if isinstance(pe, Sequence) else {*powers, pe})
     if not counts or counts[0] < 1 or counts[-1] > MOST_PES:

@@ -45,7 +45,7 @@ def make_draws() -> Draws:
 
 
 def find_percentiles(drawn: Floats) -> dict[str, float]:
-    """p10, p50 and p90 of drawn values [draw], leaving out the first, which is the expected one.
+    """Return p10, p50 and p90 of drawn values [draw], without the first, the expected one.
 
     They are not interpolated between draws, since some may be infinite.
     """

@@ -60,14 +60,14 @@ def _read_file(
 
 
 def count_samples(dataset: str) -> int | None:
-    """Samples per epoch of a data set; None if the catalogue does not have it."""
+    """Return samples per epoch of a data set; None if the catalogue does not have it."""
     return find("dataset", dataset, Path()).samples if dataset in list_names("dataset") else None
 
 
 def draw_epochs(
     convergence: Convergence, batches: Floats, normals: Floats, stays: NDArray[np.bool_]
 ) -> Floats:
-    """Epochs [draw, batch] at batches [batch]; infinite beyond the largest that converges.
+    """Return epochs [draw, batch] at batches [batch]; infinite beyond the largest that converges.
 
     Measured points are interpolated (`interpolate_epochs`), and vary over draws as the law does.
     stays [draw]: whether batches below the smallest measured one take as many epochs as it does.

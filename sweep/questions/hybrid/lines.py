@@ -50,7 +50,7 @@ class SpeedupLine:
         return expected
 
     def find_forbidding(self) -> int:
-        """Flags that forbid any of the counts that groups divide."""
+        """Return flags that forbid any of the counts that groups divide."""
         group = self.contender.group
         return int(np.bitwise_or.reduce(self.limits[group - 1 :: group])) & FORBIDS
 
@@ -64,7 +64,7 @@ def make_lines(
     most: int,
     efficiency: float | None,
 ) -> list[SpeedupLine]:
-    """Lines of contenders up to `most` PEs, with `samples` per replica and iteration.
+    """Return lines of contenders up to `most` PEs, with `samples` per replica and iteration.
 
     times: by strategy; empty if the user gave all numbers. efficiency: SE if the user gave it.
     """
@@ -102,7 +102,7 @@ def make_lines(
 
 
 def _find_split(contender: Contender, seconds: Mapping[str, Floats]) -> Floats:
-    """SU^M [draw, 1]: as given, or computed for one group."""
+    """Return SU^M [draw, 1]: as given, or computed for one group."""
     if contender.split is not None:
         return np.array([[contender.split]])
     group = contender.group
@@ -113,8 +113,10 @@ def _find_split(contender: Contender, seconds: Mapping[str, Floats]) -> Floats:
 def _find_efficiency(
     contender: Contender, seconds: Mapping[str, Floats], replicas: NDArray[np.int64]
 ) -> Floats:
-    """SE [draw, count] from the contender's times. A contender without times, for which only the
-    speed-up is known, scales over replicas like data parallelism over as many PEs.
+    """Return SE [draw, count] from the contender's times.
+
+    A contender without times, for which only the speed-up is known, scales over replicas like data
+    parallelism over as many PEs.
     """
     times = seconds.get(contender.label)
     if times is not None:
@@ -126,7 +128,7 @@ def _find_efficiency(
 def _find_limits(
     contender: Contender, times: "Mapping[str, ContenderTimes]", most: int
 ) -> NDArray[np.uint16]:
-    """Flags [count]; a contender without a strategy has those of data parallelism."""
+    """Return flags [count]; a contender without a strategy has those of data parallelism."""
     strategy = contender.strategy or "data"
     flags = times[strategy].limits if strategy in times else np.zeros(most, np.uint16)
     uneven = np.arange(1, most + 1) % contender.group > 0

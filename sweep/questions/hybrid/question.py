@@ -43,7 +43,7 @@ def hybrid(
     parameters: Mapping[str, object] | None = None,
     settings: Mapping[str, object] | None = None,
 ) -> dict[str, Any]:
-    """Speed-ups to the target accuracy, crossovers and the gain, as `paradl hybrid` prints them.
+    """Return speed-ups to the target, crossovers and the gain, as `paradl hybrid` prints them.
 
     strategies: hybrids; without strategies and speedups all hybrids of pairs are compared. batch:
     samples per replica. pe: PE counts of the rows; one number means the powers of two up to it.
@@ -105,7 +105,7 @@ def _build_grid(
     parameters: Mapping[str, object],
     settings: Mapping[str, object],
 ) -> "Grid":
-    """Design space for the oracle; PE counts are set later."""
+    """Return the design space for the oracle; PE counts are set later."""
     from sweep.questions.hybrid.times import build_grid  # late: imports JAX
 
     strategies = [contender.strategy for contender in contenders if contender.strategy]
@@ -116,7 +116,7 @@ def _build_grid(
 def _time_contenders(
     grid: "Grid | None", most: int, batch: int
 ) -> tuple[dict[str, "ContenderTimes"], float | None, float]:
-    """Times by strategy up to `most` PEs, seconds per iteration on one PE, samples per replica."""
+    """Return times by strategy up to `most` PEs, seconds on one, and samples per replica."""
     if grid is None:
         return {}, None, float(batch)
     from sweep.questions.hybrid.times import time_strategies  # late: imports JAX
@@ -155,7 +155,7 @@ def _leave_out(lines: Sequence[SpeedupLine]) -> tuple[list[SpeedupLine], list[st
 
 
 def _name_basis(grid: "Grid | None") -> dict[str, Any]:
-    """Oracle, precision, software, profile and notes, as in `predict`; None without a grid.
+    """Return oracle, precision, software, profile and notes, as in `predict`; None without a grid.
 
     `convergence` is left out, since `epochs` has it.
     """

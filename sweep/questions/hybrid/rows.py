@@ -34,7 +34,7 @@ def describe_convergence(convergence: Convergence, samples: float) -> dict[str, 
 
 
 def list_splits(hybrids: Sequence[SpeedupLine], given: bool) -> list[dict[str, Any]]:
-    """One row per hybrid: SU^M, whether it and SE were given, whether it is the fastest."""
+    """Return one row per hybrid: SU^M, whether it and SE were given, whether it is the fastest."""
     fastest = {
         line.contender.group: line.contender.label
         for line in sorted(hybrids, key=lambda line: line.split)
@@ -56,7 +56,7 @@ def list_splits(hybrids: Sequence[SpeedupLine], given: bool) -> list[dict[str, A
 def list_rows(
     lines: Sequence[SpeedupLine], counts: Sequence[int], samples: float
 ) -> list[dict[str, Any]]:
-    """One row per contender and PE count that its groups divide."""
+    """Return one row per contender and PE count that its groups divide."""
     best = {count: max(float(line.expected[count - 1]) for line in lines) for count in counts}
     return [
         _describe_count(line, count, best[count], samples)
@@ -67,7 +67,7 @@ def list_rows(
 
 
 def _describe_count(line: SpeedupLine, count: int, best: float, samples: float) -> dict[str, Any]:
-    """Row of one contender on `count` PEs; best: speed-up of the fastest contender."""
+    """Return the row of one contender on `count` PEs; best: speed-up of the fastest contender."""
     position, replicas = count - 1, count // line.contender.group
     speedup, epochs = float(line.expected[position]), float(line.epochs[position])
     drawn = find_percentiles(line.speedup[:, position])
@@ -101,7 +101,7 @@ SAME = 1e-9
 
 
 def find_crossover(hybrid: SpeedupLine, data: SpeedupLine, against: Against) -> dict[str, Any]:
-    """Least PE count from which the hybrid wins up to the largest, with p10 and p90; None: never.
+    """Return the least PE count from which the hybrid wins, with p10 and p90; None: never.
 
     several: it also wins, and loses again, at fewer PEs. chance: fraction of the draws with such a
     count. speedup: of the hybrid there. extrapolated: its batch, or that of data, is not measured.
@@ -129,7 +129,7 @@ def find_crossover(hybrid: SpeedupLine, data: SpeedupLine, against: Against) -> 
 def _compare(
     hybrid: SpeedupLine, data: SpeedupLine, against: Against
 ) -> tuple[NDArray[np.int64], Wins]:
-    """PE counts that groups divide, and whether the hybrid wins there [draw, count]."""
+    """Return PE counts that groups divide, and whether the hybrid wins there [draw, count]."""
     group = hybrid.contender.group
     counts = np.arange(group, hybrid.most + 1, group)
     ours, theirs = hybrid.speedup, data.speedup
@@ -142,7 +142,7 @@ def _compare(
 
 
 def find_last_rise(wins: Wins, counts: NDArray[np.int64]) -> Floats:
-    """First count [draw] after the last loss in `wins` [draw, count]; inf if there is none."""
+    """Return the first count [draw] after the last loss in `wins` [draw, count]; inf: none."""
     # Position after the last loss: 0 without a loss, past the end if the last count is lost.
     behind = np.where(~wins, np.arange(1, len(counts) + 1), 0).max(axis=1, initial=0)
     first: Floats = np.append(counts.astype(np.float64), np.inf)[behind]
@@ -150,7 +150,7 @@ def find_last_rise(wins: Wins, counts: NDArray[np.int64]) -> Floats:
 
 
 def find_gain(hybrids: Sequence[SpeedupLine], data: SpeedupLine) -> dict[str, Any]:
-    """Gain of the best hybrid over the best data parallelism, each at any PE count; <0: a loss.
+    """Return the gain of the best hybrid over data parallelism, at any PE counts; <0: a loss.
 
     gain: speed-up of the hybrid / that of data - 1, with p10 and p90; None if either cannot train
     at all. chance: probability of a gain. Percentiles and chance are also None if all draws give

@@ -44,7 +44,7 @@ class ContenderTimes:
     samples: float
 
     def draw(self, errors: Floats) -> Floats:
-        """Seconds [draw, count] with the oracle's errors [draw], given as standard normal numbers.
+        """Return seconds [draw, count] with the oracle's errors [draw], standard normal numbers.
 
         Table III has no draws: its times are the same in all.
         """
@@ -57,7 +57,7 @@ def build_grid(
     parameters: Mapping[str, object],
     settings: Mapping[str, object],
 ) -> Grid:
-    """Design space of one model on one system, with draws for the machine oracle."""
+    """Return the design space of one model on one system, with draws for the machine oracle."""
     spec = validate_spec({"axes": dict(axes), "parameters": dict(parameters), **settings}, "")
     grid = Grid.from_spec(spec, Path())
     misfit = grid.misfit(0, 0)
@@ -67,7 +67,7 @@ def build_grid(
 
 
 def time_strategies(grid: Grid, most: int) -> dict[str, ContenderTimes]:
-    """Times of each strategy on 1, 2 ... `most` PEs, by label."""
+    """Return times of each strategy on 1, 2 ... `most` PEs, by label."""
     keep_programs()
     labels = grid.labels["strategy"]
     return {label: _time_strategy(grid, position, most) for position, label in enumerate(labels)}
@@ -94,7 +94,7 @@ def _time_strategy(grid: Grid, position: int, most: int) -> ContenderTimes:
 
 
 def list_drawn(group: int, most: int) -> Floats:
-    """PE counts to evaluate draws for: all up to FEW replicas, AN_OCTAVE per octave above."""
+    """Return PE counts to draw for: all up to FEW replicas, AN_OCTAVE per octave above."""
     replicas = most // group
     octaves = range(max(0, int(np.log2(replicas / FEW) * AN_OCTAVE)) + 1) if replicas > FEW else ()
     larger = [round(FEW * 2 ** (step / AN_OCTAVE)) for step in octaves]
@@ -113,7 +113,7 @@ def interpolate(counts: Floats, values: Floats, most: int) -> Floats:
 
 @compiled(numpy=True)
 def _time_expected(case: Case) -> tuple[Array, Array, Array]:
-    """Seconds and limits [count], and samples per replica and iteration."""
+    """Return seconds and limits [count], and samples per replica and iteration."""
     count = xp.size(xp.asarray(case.run.p))
     now = time_iteration(case)
     samples = xp.ravel(xp.asarray(case.run.global_batch / case.run.replicas))[-1]
@@ -123,7 +123,7 @@ def _time_expected(case: Case) -> tuple[Array, Array, Array]:
 
 @compiled(numpy=True)
 def _time_draws(case: Case) -> tuple[Array, Array]:
-    """Log ratio of drawn to expected seconds [draw, count], and the oracle's error [count]."""
+    """Return log ratios of drawn to expected seconds [draw, count], and errors [count]."""
     count = xp.size(xp.asarray(case.run.p))
     now = time_iteration(case)
     expected = _flatten(now.compute + now.communication, count)
@@ -132,5 +132,5 @@ def _time_draws(case: Case) -> tuple[Array, Array]:
 
 
 def _flatten(value: object, count: int) -> Array:
-    """Values [count] of an array over PE counts, or of one number."""
+    """Return values [count] of an array over PE counts, or of one number."""
     return xp.broadcast_to(xp.ravel(xp.asarray(value)), (count,))

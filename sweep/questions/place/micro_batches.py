@@ -104,7 +104,7 @@ def pose_piped(
 def _list_graphs(
     step: TimedGraph, division: SampleDivision, ask: Callable[[int], TimedGraph]
 ) -> list[Graph]:
-    """Graph of each micro-batch; those with equal samples share one."""
+    """Return the graph of each micro-batch; those with equal samples share one."""
     if step.times == "oracle":
         assert division.samples is not None  # a model's step has a batch
         of_size = {size: ask(size).graph for size in {*division.samples}}

@@ -42,7 +42,7 @@ def place(
     time_limit: float = 60.0,
     tell: Tell = lambda best, bound: None,
 ) -> Row:
-    """The best placement found in `time_limit` seconds, with its time per step and its proof.
+    """Return the best placement after `time_limit` seconds, with its time per step and its proof.
 
     what: a model, by name or file, with a batch; or a graph, by name or file. micro_batches: their
     number, or the samples of each; they overlap. Keys: step_time, forward_time, backward_time,
@@ -109,7 +109,7 @@ def _expect_problem(graph: Graph, problem: Problem) -> None:
 
 
 def _explain_failure(problem: Problem, answer: PlacementResult, limit: float) -> Row:
-    """Fewest devices that suffice. RunError: it is not known whether any placement fits."""
+    """Return the fewest devices that suffice. RunError: whether any fits is unknown."""
     if not answer.impossible:
         reason = "interrupted" if answer.interrupted else f"out of time after {limit:g} s"
         raise RunError(
@@ -122,7 +122,7 @@ def _explain_failure(problem: Problem, answer: PlacementResult, limit: float) ->
 
 
 def _describe(whole: Graph, posed: PosedStep, links: Links, answer: PlacementResult) -> Row:
-    """Plan and proof as plain data; whole: the graph of the undivided step."""
+    """Return the plan and proof as plain data; whole: the graph of the undivided step."""
     plan, graph, problem = answer.plan, posed.graph, posed.piped.unrolled
     assert plan is not None
     placement = plan.placement * posed.piped.runs
@@ -211,7 +211,7 @@ def _list_messages(
 
 
 def _find_busiest(messages: list[Row], step_time: float) -> float:
-    """Fraction of the step for which the busiest link is in use, one way.
+    """Return the fraction of the step for which the busiest link is in use, one way.
 
     Each message is timed as if it had the link to itself; above 1 the link is overcommitted.
     """

@@ -73,7 +73,7 @@ def expect_graph(what: str) -> None:
 def _ask_oracle(
     model: str, system: str, batch: int | None, dataset: str | None, optimizer: Optimizer
 ) -> TimedGraph:
-    """Graph of a model's layers, with the oracle's times for one batch on one device."""
+    """Return the graph of a model's layers, with the oracle's times for one batch on one device."""
     from grids.graphs.layer_graphs import make_graph
     from kernels.oracle.formulas import time_layers
     from sweep.cells.configuration import ONLY, Configuration
