@@ -128,6 +128,35 @@ def test_a_cell_of_a_space_is_what_is_predicted(strategy, network, layout):
     assert cell["replicas"].item() == alone["replicas"]
 
 
+def test_machines_at_once_answer_as_each_alone():
+    """Every axis of a machine's parameter, to the last bit."""
+    strategy = "data+tensor+context+pipeline:tensor=4,context=2,pipeline=2,micro=best,zero=1"
+    values = {
+        "inter_bandwidth": [25e9, 50e9],
+        "intra_latency": [1e-6, 9e-6],
+        "peak_flops": [5e14, 1.9e15],
+        "memory_bandwidth": [2e12, 9e12],
+        "reserved": [1e9, 30e9],
+    }
+    space: Any = {"pe": [32], "batch": [64], **values}
+    grid = Grid.from_spec(
+        validate_spec(
+            {
+                "axes": {"model": "llama2_7b", "dataset": "pile", "system": SYSTEM, **space}
+                | {"strategy": strategy}
+            },
+            "",
+        )
+    )
+    together = grid.case((0, 0, 0, 0)).answer
+    for at in np.ndindex(together.memory.shape):
+        axes = {name: np.array([grid.axes[name][n]]) for name, n in zip(grid.axes, at, strict=True)}
+        alone = grid.case((0, 0, 0, 0), axes).answer
+        for name in ("compute", "communication", "memory", "limit"):
+            assert getattr(together, name)[at] == getattr(alone, name).item(), (name, at)
+    assert len({*np.ravel(together.epoch_time)}) == 2**4
+
+
 def test_batches_scale_weakly_by_replicas():
     strategy = "data+tensor:tensor=2,micro=1"
     weak = predict("llama2_7b", strategy, 16, 32, system=SYSTEM, dataset="pile")

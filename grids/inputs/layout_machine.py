@@ -13,6 +13,7 @@ from grids.inputs.machine import build_lines, find_reached
 from kernels.layouts.rates import Rates
 from kernels.layouts.transformer import Training, Transformer
 from kernels.machine.network import MeasuredLines, Network
+from kernels.names.arrays import Floats
 
 
 def read_machine(system: System, precision: str, given: Mapping[str, float]) -> Rates:
@@ -27,16 +28,33 @@ def read_machine(system: System, precision: str, given: Mapping[str, float]) -> 
     return make_rates(speeds, FITTED, facts, system.pe.device)
 
 
-def read_network(system: System, given: Mapping[str, float] | None = None) -> Network:
-    """Build the levels of a machine, and the links of its nodes; given: as in `read_machine`."""
+def read_machines(system: System, precision: str, given: Mapping[str, Floats]) -> Rates:
+    """Return the rates of several machines; given: as in `read_machine` [machines] each."""
+    names = [name for name in ("peak_flops", "memory_bandwidth") if name in given]
+    if not names:
+        return read_machine(system, precision, {})
+    values = zip(*(given[name].tolist() for name in names), strict=True)
+    rates = [
+        vars(read_machine(system, precision, dict(zip(names, row, strict=True)))) for row in values
+    ]
+    columns = {name: np.array([each[name] for each in rates]) for name in rates[0]}
+    several = {name: column for name, column in columns.items() if np.any(column != column[0])}
+    return Rates(**{**rates[0], **several})
+
+
+def read_network(system: System, given: Mapping[str, float | Floats] | None = None) -> Network:
+    """Build the levels of a machine, and the links of its nodes.
+
+    given: as in `read_machine`; of several machines [machines] each, and so are levels then.
+    """
     known = given or {}
     places = ["intra", *["inter"] * (len(system.levels) - 1)]
     levels = [*zip(places, system.levels, strict=True)]
     return Network(
         measured=_build_measured(system.levels),
         span=np.array([level.pes for level in system.levels], float),
-        latency=np.array([known.get(f"{at}_latency", level.latency) for at, level in levels]),
-        bandwidth=np.array([known.get(f"{at}_bandwidth", level.bandwidth) for at, level in levels]),
+        latency=_stack([known.get(f"{at}_latency", level.latency) for at, level in levels]),
+        bandwidth=_stack([known.get(f"{at}_bandwidth", level.bandwidth) for at, level in levels]),
         pes_per_node=float(system.pes_per_node),
         links_per_node=float(system.links_per_node),
         staging_latency=0.0,
@@ -45,6 +63,10 @@ def read_network(system: System, given: Mapping[str, float] | None = None) -> Ne
         phi_gather=1.0,
         oversubscription=np.array([level.oversubscription for level in system.levels]),
     )
+
+
+def _stack(levels: Sequence[float | Floats]) -> Floats:
+    return np.stack(np.broadcast_arrays(*levels))
 
 
 def _build_measured(levels: Sequence[Level]) -> dict[str, MeasuredLines] | None:

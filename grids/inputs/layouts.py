@@ -20,7 +20,13 @@ from grids.entries.parameters import DEFAULTS
 from grids.entries.strategies import Strategy
 from grids.entries.systems import System
 from grids.entries.transformer_rates import RIVAL_SPREAD, find_recipe, find_system_spread
-from grids.inputs.layout_machine import make_training, read_machine, read_network
+from grids.inputs.layout_machine import (
+    find_reserved,
+    make_training,
+    read_machine,
+    read_machines,
+    read_network,
+)
 from grids.inputs.runs import build_training, find_largest_batch
 from grids.inputs.values import Settings, Values
 from kernels.arrays import LIMITS
@@ -31,6 +37,7 @@ from kernels.layouts.answers import LayoutAnswers, add_seconds, answer_layouts
 from kernels.layouts.enumerate import list_candidates
 from kernels.layouts.rates import Rates
 from kernels.layouts.transformer import COLUMNS, Layouts, Transformer
+from kernels.machine.network import Network
 from kernels.names.arrays import Floats
 from kernels.names.flags import FORBIDS, Limit
 from kernels.names.parallelisms import TRANSFORMERS
@@ -38,6 +45,7 @@ from kernels.namespace import use_numpy
 
 Numbers = NDArray[np.int64]
 DEGREES = (*TRANSFORMERS, "pipeline")
+MACHINE = tuple(name for name in KNOWN if name != "reserved")
 # Values of columns that a strategy does not name; data takes the PEs that are left.
 USUAL = {name: int(DEFAULTS.get(name, 1)) for name in COLUMNS} | {"group": 0}
 
@@ -157,32 +165,32 @@ class LayoutSpace:
         return np.where((layouts.zero > 0) & (ranks != whole), ranks, 0)
 
     def answer(self, layouts: Layouts, cell: Numbers) -> LayoutAnswers:
-        """Answer layouts at their cells, one machine at a time: axes of parameters make several."""
-        given = [name for name in KNOWN if name in self.values]
-        table = np.stack([self.flatten(name)[cell] for name in given] or [np.zeros(cell.size)])
-        distinct, place = np.unique(table, axis=1, return_inverse=True)
-        parts = []
-        for number, values in enumerate(distinct.T.tolist()):
-            rows = np.flatnonzero(place.reshape(-1) == number)
-            machine = dict(zip(given, values, strict=False))
-            parts.append((rows, self.answer_machine(layouts.select(rows), machine)))
-        if len(parts) == 1:
-            return parts[0][1]
-        order = np.argsort(np.concatenate([rows for rows, _ in parts]), kind="stable")
-        joined = zip(*(part for _, part in parts), strict=True)
-        return LayoutAnswers(*(np.concatenate(each, axis=-1)[..., order] for each in joined))
+        """Answer layouts at their cells: axes of parameters make several machines."""
+        given = {name: self.flatten(name)[cell] for name in MACHINE if name in self.values}
+        table = np.stack([*given.values()] or [np.zeros(cell.size)])
+        distinct, machine = np.unique(table, axis=1, return_inverse=True)
+        if distinct.shape[1] > 1:
+            layouts = replace(layouts, machine=machine.reshape(-1))
+            machines = dict(zip(given, distinct, strict=True))
+            rates = read_machines(self.system, find_recipe(self.system), machines)
+            answers = self._answer(layouts, rates, read_network(self.system, machines))
+        else:
+            only = {name: float(column[0]) for name, column in given.items() if column.size}
+            answers = self._answer(layouts, self.read_rates(only), read_network(self.system, only))
+        reserved = self.flatten("reserved", find_reserved(self.system))[cell]
+        return answers._replace(memory=answers.memory + reserved)
 
-    def answer_machine(self, layouts: Layouts, given: Mapping[str, float]) -> LayoutAnswers:
-        """Answer layouts on the system, with `given` in place of its own parameters."""
-        training = make_training(
-            self.system, self.net, self.length, self.strategy.schedule, given.get("reserved")
-        )
-        rates, network = self.read_rates(given), read_network(self.system, given)
-        return answer_layouts(self.net, layouts, training, rates, network)
+    def _answer(self, layouts: Layouts, rates: Rates, network: Network) -> LayoutAnswers:
+        """Answer layouts on these machines, but for memory that is reserved."""
+        schedule = self.strategy.schedule
+        training = make_training(self.system, self.net, self.length, schedule, reserved=0.0)
+        return answer_layouts(self.net, layouts, training, self._calibrate(rates), network)
 
     def read_rates(self, given: Mapping[str, float]) -> Rates:
         """Return the calibrated rates of a PE, with `given` in place of the system's parameters."""
-        rates = read_machine(self.system, find_recipe(self.system), given)
+        return self._calibrate(read_machine(self.system, find_recipe(self.system), given))
+
+    def _calibrate(self, rates: Rates) -> Rates:
         return replace(rates, slowdown=self.calibrated.factor if self.calibrated else 1.0)
 
     def flag(

@@ -1,6 +1,11 @@
 """What kernels, links and overlaps reach when they train a transformer."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from kernels.layouts.columns import Column
 
 # FLOPs of a backward pass over those of a forward one: gradients of inputs, and of weights.
 BACKWARD = 2.0
@@ -41,3 +46,13 @@ class Rates:
     straggling: float = 0.0
     slowdown: float = 1.0
     sends_once: bool = False
+
+    def select(self, machine: Column | None) -> Self:
+        """Return the rates of each layout's machine [layouts], where these are columns of several.
+
+        machine: numbers of theirs; None: there is one.
+        """
+        if machine is None:
+            return self
+        several = {name: value for name, value in vars(self).items() if np.ndim(value)}
+        return replace(self, **{name: value[machine] for name, value in several.items()})

@@ -259,7 +259,8 @@ def is_front(score: Column, memory: Column) -> Column:
     least = np.full(len(scores), inf)
     np.minimum.at(least, place, memory)
     before = np.minimum.accumulate(np.append(inf, least))[:-1]
-    return (memory == least[place]) & (least < before)[place]
+    kept: Column = (memory == least[place]) & (least < before)[place]
+    return kept
 
 
 def count(mask: Column) -> int:

@@ -101,8 +101,9 @@ class _Iteration:
         rates: Rates,
         network: Network,
     ) -> None:
+        rates = rates.select(layouts.machine)
         self.net, self.layouts, self.training, self.rates = net, layouts, training, rates
-        transfers = Transfers(network, layouts.pes, rates.rail)
+        transfers = Transfers(network, layouts.pes, rates.rail, layouts.machine)
         self.dimensions = [kind(net, layouts, training, rates, transfers) for kind in DIMENSIONS]
         self.tokens = training.count_tokens(layouts)
         recipe = training.recipe

@@ -5,7 +5,8 @@ product of the degrees inside it. q PEs at stride s; m bytes, of a gather the ga
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -24,11 +25,16 @@ from kernels.machine.rings import Ring, find_path
 
 @dataclass(frozen=True)
 class Transfers:
-    """Times of transfers [layouts]. pes: of each run; rail: share of a link that is reached."""
+    """Times of transfers [layouts]. pes: of each run; rail: share of a link that is reached.
+
+    machine: numbers of networks, whose latencies and bandwidths are then [level, machines]; None:
+    there is one.
+    """
 
     network: Network
     pes: Column
     rail: float
+    machine: Column | None = None
 
     def gather(self, degree: Column, stride: Column | int, m: Column) -> Column:
         """Compute seconds of an all-gather."""
@@ -45,34 +51,33 @@ class Transfers:
     def send(self, degree: Column, stride: Column, m: Column) -> Column:
         """Compute seconds of a message to the next PE of a ring."""
         network = self._find_network()
-        (path,) = self._cost(lambda ring: (_cost_path(network, ring),), degree, stride)
+        (path,) = self._cost(_cost_path, network, degree, stride)
         return np.asarray(path.startup + m * path.beta / self.rail)
 
     def send_to_all(
         self, degree: Column, stride: Column, m: Column, messages: int, alike: float = 1.0
     ) -> Column:
         """Compute seconds of all-to-alls of m bytes per PE: in nodes, then over all their links."""
-        network = self._find_network("all_to_all")
+        network = _select_machines(self._find_network("all_to_all"), self.machine)
         ring = Ring(*(np.asarray(number, float) for number in (degree, stride, self.pes)))
         return np.asarray(time_all_to_all(network, ring, m, messages, self.rail, alike))
 
     def cost_gather(self, degree: Column, stride: Column | int) -> Costs:
         """List the costs of an all-gather by each algorithm."""
         network = self._find_network("all_gather", "reduce_scatter")
-        return self._cost(lambda ring: gather_costs(network, ring, "auto"), degree, stride)
+        return self._cost(partial(gather_costs, algorithm="auto"), network, degree, stride)
 
     def cost_scatter(self, degree: Column, stride: Column | int) -> Costs:
         """List the costs of a reduce-scatter: a gather's, unless it was measured by itself."""
         if "reduce_scatter" not in (self.network.measured or {}):
             return self.cost_gather(degree, stride)
-        return self._cost(
-            lambda ring: gather_costs(self.network, ring, "auto", "reduce_scatter"), degree, stride
-        )
+        scatter = partial(gather_costs, algorithm="auto", collective="reduce_scatter")
+        return self._cost(scatter, self.network, degree, stride)
 
     def cost_reduce(self, degree: Column, stride: Column | int) -> Costs:
         """List the costs of an all-reduce by each algorithm."""
         network = self._find_network("all_reduce")
-        return self._cost(lambda ring: reduce_costs(network, ring, "auto"), degree, stride)
+        return self._cost(partial(reduce_costs, algorithm="auto"), network, degree, stride)
 
     def time(self, costs: Costs, m: Column) -> Column:
         """Compute seconds of one collective by its fastest algorithm."""
@@ -86,17 +91,34 @@ class Transfers:
             return self.network
         return self.network.list_lines("send")[0]
 
-    def _cost(self, find: Callable[[Ring], Costs], degree: Column, stride: Column | int) -> Costs:
+    def _cost(
+        self,
+        find: Callable[[Network, Ring], Costs],
+        network: Network,
+        degree: Column,
+        stride: Column | int,
+    ) -> Costs:
         # Once for all rings that are alike, which nearly all of a product's layouts are.
         degrees, strides = np.asarray(degree, int), np.asarray(stride, int)
-        sizes, place = find_distinct(degrees, strides, self.pes)
-        ring = Ring(*(size.astype(float) for size in sizes))
-        costs = ((cost.startup, cost.beta) for cost in find(ring))
+        machines = [] if self.machine is None else [self.machine]
+        sizes, place = find_distinct(degrees, strides, self.pes, *machines)
+        ring = Ring(*(size.astype(float) for size in sizes[:3]))
+        found = find(_select_machines(network, *sizes[3:]), ring)
+        costs = ((cost.startup, cost.beta) for cost in found)
         return tuple(
             Cost(*(np.broadcast_to(part, sizes[0].shape)[place] for part in cost)) for cost in costs
         )
 
 
-def _cost_path(network: Network, ring: Ring) -> Cost:
+def _cost_path(network: Network, ring: Ring) -> Costs:
     path = find_path(network, ring)
-    return Cost(path.alpha, path.beta)
+    return (Cost(path.alpha, path.beta),)
+
+
+def _select_machines(network: Network, machine: Column | None = None) -> Network:
+    """Return the networks of machines' numbers; None: there is one."""
+    if machine is None:
+        return network
+    levels = (np.asarray(each) for each in (network.latency, network.bandwidth))
+    latency, bandwidth = (each[:, machine] if each.ndim > 1 else each for each in levels)
+    return replace(network, latency=latency, bandwidth=bandwidth)

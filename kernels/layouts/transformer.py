@@ -1,7 +1,7 @@
 """Layers of a transformer, the columns of candidate layouts, and how they train."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -103,6 +103,7 @@ class Layouts:
     divided over tensor, too. group: N of interleaving, micro-batches that follow each other in a
     chunk. shard: ranks that ZeRO divides over, as HSDP does. 0 of expert_tensor: tensor; of group:
     pipeline; of shard: data x context. batch: B [sequences], where it differs between layouts.
+    machine: numbers among those of rates and of a network, where these are of several machines.
     """
 
     tensor: Column
@@ -119,6 +120,7 @@ class Layouts:
     group: Column
     shard: Column
     batch: Column | None = None
+    machine: Column | None = None
 
     def __len__(self) -> int:
         return len(self.tensor)
@@ -150,8 +152,9 @@ class Layouts:
 
     def map_columns(self, change: Callable[[Column], Column]) -> Self:
         """The layouts with each column changed."""
-        columns = {name: change(getattr(self, name)) for name in COLUMNS}
-        return type(self)(**columns, batch=None if self.batch is None else change(self.batch))
+        names = (*COLUMNS, "batch", "machine")
+        columns = ((name, getattr(self, name)) for name in names)
+        return replace(self, **{name: change(each) for name, each in columns if each is not None})
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -192,7 +195,7 @@ class Layouts:
 
 
 # In the order of a row: ties of layouts are resolved by it.
-COLUMNS = tuple(each.name for each in fields(Layouts))[:-1]  # all but the batch
+COLUMNS = tuple(each.name for each in fields(Layouts))[:-2]  # all but batch and machine
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,10 @@ from typing import ClassVar
 import numpy as np
 
 from grids.entries.layout_parameters import KNOWN
+from grids.entries.transformer_rates import find_recipe
 from grids.grid import Grid, Index
 from grids.inputs.case import lay_out
-from grids.inputs.layout_machine import make_training, read_network
+from grids.inputs.layout_machine import make_training, read_machines, read_network
 from grids.inputs.layouts import LayoutSpace
 from kernels.configuration.answers import LayoutCase
 from kernels.layouts.answers import add_seconds, answer_layouts, total_exchanges
@@ -30,6 +31,7 @@ OF_NETWORK = {
     for place in ("intra", "inter")
     for field in ("bandwidth", "latency")
 }
+OF_PE = {"peak_flops": "peak", "memory_bandwidth": "bandwidth"}
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class LayoutCell:
     limit: int
 
     # The parameters that there are slopes of.
-    SLOPED: ClassVar = (*OF_NETWORK, "peak_flops", "memory_bandwidth")
+    SLOPED: ClassVar = (*OF_NETWORK, *OF_PE)
 
     @property
     def is_forbidden(self) -> bool:
@@ -104,44 +106,45 @@ class LayoutCell:
             self.space.flatten("memory_capacity", self.space.system.pe.memory_capacity)[0]
         )
         rates = {name: float(value) for name, value in vars(self.rates).items()}
-        peaks = {"peak_flops": rates.pop("peak"), "memory_bandwidth": rates.pop("bandwidth")}
+        peaks = {name: rates.pop(field) for name, field in OF_PE.items()}
         return machine | peaks | {"memory_capacity": capacity} | rates
 
     def read_parameter(self, name: str) -> float:
         """A parameter's value, of several levels the first."""
-        if name in OF_NETWORK:
-            place, field = OF_NETWORK[name]
-            levels = np.asarray(getattr(self.network, field))
-            return float(levels[min(int(place == "inter"), levels.size - 1)])
-        of_pe = {"peak_flops": self.rates.peak, "memory_bandwidth": self.rates.bandwidth}
-        return float(of_pe[name])
+        if name in OF_PE:
+            return float(getattr(self.rates, OF_PE[name]))
+        place, field = OF_NETWORK[name]
+        levels = np.asarray(getattr(self.network, field))
+        return float(levels[min(int(place == "inter"), levels.size - 1)])
 
     def find_ratios(self, steps: Sequence[Step]) -> Floats:
         """The time of an iteration after each step over that before [step]."""
-        times = np.array([self._time({}), *(self._time({name: by}) for name, by in steps)])
+        # A machine for each step, behind the one that there is.
+        factors = {name: np.ones(len(steps) + 1) for name in self.SLOPED}
+        for number, (name, factor) in enumerate(steps, 1):
+            factors[name][number] = factor
+        system = self.space.system
+        both = {name: factors[name] * self.read_parameter(name) for name in OF_PE}
+        rates = read_machines(system, find_recipe(system), both)
+        latency, bandwidth = (
+            np.asarray(getattr(self.network, field))[:, None]
+            * np.stack(
+                [factors[f"{place}_{field}"] for place in _list_places(len(self.network.span))]
+            )
+            for field in ("latency", "bandwidth")
+        )
+        network = replace(self.network, latency=latency, bandwidth=bandwidth)
+        alike = self.layout.select(np.zeros(len(steps) + 1, int))
+        layouts = replace(alike, machine=np.arange(len(steps) + 1))
+        answers = answer_layouts(self.space.net, layouts, self.training, rates, network)
+        times = answers.seconds.sum(axis=0)
         ratios: Floats = times[1:] / times[0]
         return ratios
 
-    def _time(self, factors: Mapping[str, float]) -> float:
-        """Seconds of an iteration with some parameters multiplied."""
-        network, given = self.network, {}
-        for name, factor in factors.items():
-            if name in OF_NETWORK:
-                place, field = OF_NETWORK[name]
-                levels = np.array(getattr(network, field))
-                at = slice(1) if place == "intra" else slice(1, None)
-                levels[at] *= factor
-                latency = levels if field == "latency" else network.latency
-                bandwidth = levels if field == "bandwidth" else network.bandwidth
-                network = replace(network, latency=latency, bandwidth=bandwidth)
-            else:
-                given[name] = factor * self.read_parameter(name)
-        rates = self.rates
-        if given:
-            both = {name: self.read_parameter(name) for name in ("peak_flops", "memory_bandwidth")}
-            rates = self.space.read_rates(both | given)
-        answers = answer_layouts(self.space.net, self.layout, self.training, rates, network)
-        return float(answers.seconds.sum())
+
+def _list_places(levels: int) -> list[str]:
+    """Where each level's links are: inside a node, or beyond."""
+    return ["intra", *["inter"] * (levels - 1)]
 
 
 def find_cell(

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from kernels.layouts.transformer import COLUMNS
 from kernels.names.layout_terms import LAYOUT_TERMS
 from sweep.cases.layout_cells import LayoutCell
 from sweep.explanation.layout_memory import explain_memory
@@ -94,7 +95,7 @@ def _list_symbols(cell: LayoutCell) -> list[Row]:
     """List the symbols with their values."""
     net, layout, training = cell.space.net, cell.layout, cell.training
     values = {
-        **{name: int(column[0]) for name, column in vars(layout).items()},
+        **{name: int(getattr(layout, name)[0]) for name in COLUMNS},
         "micro_batches": int(training.count_micro_batches(layout)[0]),
         "tokens": float(training.count_tokens(layout)[0]),
         "length": training.length,
