@@ -20,18 +20,9 @@ from sweep.cells.selection import Selection
 from sweep.cells.source import Source
 from sweep.cube.derived_quantities import Paradl
 from sweep.cube.variables import find_allowed
-from sweep.plots.bars import (
-    EDGE,
-    LAYOUT_LOOKS,
-    MOST_BARS,
-    TERM_LOOKS,
-    Looks,
-    draw_bars,
-    make_keys,
-    split_parts,
-    write_totals,
-)
+from sweep.plots.bars import MOST_BARS, draw_bars, make_keys, split_parts, write_totals
 from sweep.plots.figures import add_legend, make_axes, scale_counts, scale_unit, styled
+from sweep.plots.looks import EDGE, TERM_LOOKS
 from sweep.plots.slices import (
     BEYOND,
     build_case,
@@ -132,18 +123,17 @@ def draw_breakdown(breakdown: Breakdown) -> Figure:
     terms, thin = split_parts(breakdown.terms)
     title = f"time of an iteration: {breakdown.strategy}, {breakdown.title}"
     note = _write_note(breakdown, thin)
-    looks = TERM_LOOKS if {*breakdown.terms} <= {*TERM_LOOKS} else LAYOUT_LOOKS
     if len(breakdown.pe) > MOST_BARS:
         figure, axes = make_axes(title, note)
-        _draw_areas(axes, breakdown, terms, looks)
+        _draw_areas(axes, breakdown, terms)
         # In the order of the stack, the last on top.
-        add_legend(figure, make_keys([*terms][::-1], looks))
+        add_legend(figure, make_keys([*terms][::-1], TERM_LOOKS))
         return figure
     counts = [f"{count:,.0f}" for count in breakdown.pe]
-    figure, axes = draw_bars(title, note, counts, terms, looks, QUANTITY)
+    figure, axes = draw_bars(title, note, counts, terms, TERM_LOOKS, QUANTITY)
     axes.set_ylabel("PEs, p")
     write_totals(axes, [*_write_totals(breakdown)])
-    add_legend(figure, make_keys(terms, looks))
+    add_legend(figure, make_keys(terms, TERM_LOOKS))
     return figure
 
 
@@ -156,12 +146,10 @@ def _write_totals(breakdown: Breakdown) -> Iterator[str]:
         yield f"{format_quantity(seconds, 's', digits=3)}, {waiting / seconds:.0%} comm."
 
 
-def _draw_areas(
-    axes: Axes, breakdown: Breakdown, terms: Mapping[str, Floats], looks: Looks
-) -> None:
+def _draw_areas(axes: Axes, breakdown: Breakdown, terms: Mapping[str, Floats]) -> None:
     below = np.zeros(len(breakdown.pe))
     for name, seconds in terms.items():
-        axes.fill_between(breakdown.pe, below, below + seconds, **looks[name], **EDGE)
+        axes.fill_between(breakdown.pe, below, below + seconds, **TERM_LOOKS[name], **EDGE)
         below = below + seconds
     scale_counts(axes, breakdown.pe)
     axes.set(xlim=breakdown.pe[[0, -1]], ylim=(0, 1.03 * below.max()))

@@ -1,4 +1,4 @@
-"""How strategies look: the same colour, marker and dashes in every picture.
+"""How strategies and parts look: the same colour, marker and dashes in every picture and report.
 
 Hues are those of Okabe and Ito (Color Universal Design, 2008), one for each way to split a replica:
 blue spatial, vermilion pipeline, purple channel, green filter, yellow placement; dark alone, bright
@@ -8,7 +8,7 @@ On a dark background lightness is mirrored (L* becomes 100 - 0.86 L*), and hues 
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import cycle
 from typing import Any
@@ -23,6 +23,8 @@ from numpy.typing import NDArray
 from grids.entries.strategies import parse_strategy
 from grids.reading.errors import InputError
 from kernels.names.arrays import Floats
+from kernels.names.layout_terms import LAYOUT_TERMS
+from kernels.names.terms import TERMS
 from sweep.plots.figures import wrap_name
 
 Dash = str | tuple[int, tuple[float, ...]]
@@ -93,6 +95,54 @@ VARIANTS: tuple[tuple[str, Dash, str], ...] = (
     ("p", BROKEN, "**"),
     ("h", DASHED, "---"),
 )
+
+# Parts of a bar: light and dark alternate, so that neighbours in a stack differ. Compute is blue
+# and plain, communication orange and hatched, as forward and backward are in timelines.
+BLUES = (BLUE, "#8CC4E6", "#00476F", "#5FA9D3", "#B9DDF1", "#2E8BC0", "#1A5F8A", "#DCEEF8")
+ORANGES = (ORANGE, "#FBE0A8", "#A87300", "#F2C45A", "#FFF0D0", "#C98B00", "#7A5400", "#F7D086")
+# Memory that grows with the batch is green and plain, the model's own purple and hatched.
+GREENS = ("#009E73", "#B9E8DA", "#00573F", "#7FD1B9", "#3FB896")
+PURPLES = ("#CC79A7", "#E6BBD3", "#8F4A73", "#F3DDE9", "#B05C8B")
+HATCHES = ("//", "..", "\\\\", "xx", "--", "++", "oo", "||")
+EDGE: Mapping[str, Any] = {"edgecolor": "black", "linewidth": 0.4}
+
+PartLooks = Mapping[str, Mapping[str, Any]]
+
+
+def _pair(names: Iterable[str], colours: Sequence[str], hatches: Sequence[str]) -> PartLooks:
+    looks = zip(names, cycle(colours), cycle(hatches), strict=False)
+    return {name: {"facecolor": colour, "hatch": hatch} for name, colour, hatch in looks}
+
+
+def _choose_term_looks() -> PartLooks:
+    """Choose the look of each term: of those of layouts, one that no other term beside it has."""
+    looks: dict[str, Mapping[str, Any]] = {}
+    for terms in (TERMS, LAYOUT_TERMS):
+        taken = [looks[name]["facecolor"] for name in terms if name in looks]
+        for part, colours, hatches in (
+            ("compute", BLUES, ("",) * len(BLUES)),
+            ("communication", ORANGES, HATCHES),
+        ):
+            free = [pair for pair in zip(colours, hatches, strict=True) if pair[0] not in taken]
+            new = [name for name, term in terms.items() if term.part == part and name not in looks]
+            looks |= _pair(new, *zip(*free, strict=True))
+    return looks
+
+
+TERM_LOOKS = _choose_term_looks()
+MEMORY_LOOKS = {
+    **_pair(("activations", "recomputed", "logits", "gathered", "embedding"), GREENS, [""]),
+    # `parameters` are Table III's, `weights` the machine's; `states` those of layouts.
+    **_pair(("weights", "gradients", "optimizer", "states"), PURPLES, HATCHES),
+    **_pair(["parameters"], PURPLES, HATCHES),
+    "reserved": {"facecolor": "#FFFFFF", "hatch": ""},
+}
+WORDS = {"forward_backward": "forward and backward", "pass_overhead": "reading weights"}
+
+
+def name_part(name: str) -> str:
+    """Name a term of time, or a part of memory, in words."""
+    return WORDS.get(name, name.replace("_", " "))
 
 
 def mix(colour: str, share: float = 0.65) -> str:

@@ -22,16 +22,9 @@ from sweep.cells.selection import Selection, locate_row
 from sweep.cells.source import Source
 from sweep.cells.space import thin_axis
 from sweep.cube.derived_quantities import Paradl
-from sweep.plots.bars import (
-    MEMORY_LOOKS,
-    MOST_BARS,
-    draw_bars,
-    make_keys,
-    split_parts,
-    write_totals,
-)
+from sweep.plots.bars import MOST_BARS, draw_bars, make_keys, split_parts, write_totals
 from sweep.plots.figures import add_legend, styled
-from sweep.plots.looks import shorten_names
+from sweep.plots.looks import MEMORY_LOOKS, shorten_names
 from sweep.plots.slices import (
     BEYOND,
     build_case,

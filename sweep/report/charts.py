@@ -10,30 +10,38 @@ from typing import Any
 
 import altair as alt
 
+from kernels.names.layout_terms import EVERY_TERM
 from sweep.answers.objectives import Goal
-from sweep.plots.looks import choose_ink, choose_looks
+from sweep.plots.looks import (
+    BLUE,
+    MEMORY_LOOKS,
+    TERM_LOOKS,
+    PartLooks,
+    choose_ink,
+    choose_looks,
+    name_part,
+)
 from sweep.report.tables import Report
 
-# Ticks of times that people count in, of which Vega shows those that have room.
-MINUTE, HOUR, DAY = 60, 3600, 86400
-TICKS = (
-    *(step * 10.0**power for power in range(-6, 0) for step in (1, 2, 5)),
-    *(1, 2, 5, 10, 20, 30),
-    *(count * MINUTE for count in (1, 2, 5, 10, 20, 30)),
-    *(count * HOUR for count in (1, 2, 3, 6, 12)),
-    *(count * DAY for count in (1, 2, 3, 4, 5, 7, 10, 14, 20, 30, 60, 100, 200, 365)),
-    *(count * 365 * DAY for count in (2, 5, 10, 100, 1000)),
-)
+# The page sets these as it shows rows: ticks that suit them, and the entries of the legend, which
+# would otherwise list all strategies and terms that there are.
+SIGNALS = [alt.param(name=name, value=[]) for name in ("times", "numbers", "shown")]
 WRITE_TIME = (
     "datum.value < 0.001 ? format(datum.value * 1e6, '~r') + ' us' :"
     " datum.value < 1 ? format(datum.value * 1000, '~r') + ' ms' :"
-    " datum.value < 60 ? datum.value + ' s' :"
-    " datum.value < 3600 ? datum.value / 60 + ' min' :"
-    " datum.value < 86400 ? datum.value / 3600 + ' h' : format(datum.value / 86400, ',') + ' d'"
+    " datum.value < 60 ? format(datum.value, '~r') + ' s' :"
+    " datum.value < 3600 ? format(datum.value / 60, '~r') + ' min' :"
+    " datum.value < 86400 ? format(datum.value / 3600, '~r') + ' h' :"
+    " format(datum.value / 86400, ',~r') + ' d'"
 )
-TIMES = alt.Axis(values=list(TICKS), labelExpr=WRITE_TIME, labelOverlap="greedy")
-NUMBERS = alt.Axis(format="~s", labelOverlap="greedy")
-BYTES = alt.Axis(labelExpr="format(datum.value / 1e9, ',~r') + ' GB'", labelOverlap="greedy")
+TIMES = alt.Axis(values=alt.expr("times"), labelExpr=WRITE_TIME, labelOverlap="greedy")
+WRITE_NUMBER = "format(datum.value, datum.value < 1000 ? '~r' : '~s')"
+NUMBERS = alt.Axis(values=alt.expr("numbers"), labelExpr=WRITE_NUMBER, labelOverlap="greedy")
+# A label has room beside the next one.
+FEW = alt.expr("max(2, width / 90)")
+SHARES = alt.Axis(format="%", tickCount=FEW)
+BYTES = alt.Axis(labelExpr="format(datum.value / 1e9, ',~r') + ' GB'", tickCount=FEW)
+LEGEND = alt.Legend(title=None, orient="bottom", values=alt.expr("shown"))
 
 # What each objective is called on an axis, and how it is written there.
 GOALS: dict[Goal, tuple[str, alt.Axis]] = {
@@ -52,7 +60,7 @@ class Chart:
 
     table: of the report. columns: fields of the table's rows that are listed below the chart, with
     their heads. where: the value that a field of the table must have. height: in pixels; of a chart
-    with a band for each value of the field `bands`, that of one band.
+    with a band for each value of the field `bands`, that of one band. order: entries of the legend.
     """
 
     name: str
@@ -64,6 +72,7 @@ class Chart:
     where: dict[str, Any] = field(default_factory=dict)
     height: int = 0
     bands: str = ""
+    order: list[str] = field(default_factory=list)
 
 
 def make_charts(report: Report) -> list[Chart]:
@@ -88,14 +97,14 @@ def _colour(strategies: Sequence[str]) -> alt.Color:
     """Colour strategies as everywhere."""
     looks = choose_looks(strategies)
     scale = alt.Scale(domain=list(looks), range=[look.colour for look in looks.values()])
-    return alt.Color("strategy:N", scale=scale, legend=alt.Legend(title=None, orient="bottom"))
+    return alt.Color("strategy:N", scale=scale, legend=LEGEND)
 
 
 def _finish(chart: Any, title: str, meaning: str) -> dict[str, Any]:
     """Complete a chart: as wide as the page, without data of its own; the page sets its height."""
     fit = alt.AutoSizeParams(type="fit-x", contains="padding")
     described = chart.properties(width="container", autosize=fit, description=f"{title}. {meaning}")
-    spec: dict[str, Any] = described.to_dict()
+    spec: dict[str, Any] = described.add_params(*SIGNALS).to_dict()
     return spec
 
 
@@ -183,7 +192,9 @@ def _scale(strategies: Sequence[str], counts: Sequence[float]) -> Chart:
         "reason": "infeasible because",
     }
     spec = _finish(lines, title, meaning)
-    return Chart("scaling", title, meaning, "points", columns, spec, {"choice": "chosen"}, 380)
+    where = {"choice": "chosen"}
+    order = list(strategies)
+    return Chart("scaling", title, meaning, "points", columns, spec, where, 380, order=order)
 
 
 def _limit() -> Chart:
@@ -207,10 +218,6 @@ def _map(strategies: Sequence[str], choices: Sequence[str]) -> Chart:
     winners = (
         alt.Chart(ROWS)
         .transform_filter("isValid(datum.time)")
-        .transform_window(
-            place="row_number()", sort=[alt.SortField("time")], groupby=["pe", "choice"]
-        )
-        .transform_filter("datum.place == 1")
         .encode(
             x=alt.X("pe:O", title="PEs", axis=alt.Axis(labelAngle=0, labelOverlap=True)),
             y=alt.Y("choice:N", title=None, sort=order),
@@ -220,14 +227,15 @@ def _map(strategies: Sequence[str], choices: Sequence[str]) -> Chart:
     inks = {name: choose_ink(look.colour) for name, look in choose_looks(strategies).items()}
     ink = alt.Scale(domain=list(inks), range=list(inks.values()))
     fitted = alt.expr("bandwidth('x') - 4")
-    # The page breaks a name into lines that fit a cell, and makes the cells as high.
+    # The page keeps the winners, breaks their names into lines that fit a cell, and makes the cells
+    # as high.
     names = winners.mark_text(
         fontSize=10, lineHeight=12, limit=fitted, lineBreak="\n", aria=False
     ).encode(text="cell:N", color=alt.Color("strategy:N", scale=ink, legend=None))
     tiles = winners.mark_rect(stroke="white").encode(color=_colour(strategies))
     spec = _finish((tiles + names).resolve_scale(color="independent"), title, meaning)
     where = {"choice": "each" if choices else "best"}
-    return Chart("map", title, meaning, "points", {}, spec, where, 26, "choice")
+    return Chart("map", title, meaning, "points", {}, spec, where, 26, "choice", list(strategies))
 
 
 def _break_down() -> Chart:
@@ -236,8 +244,9 @@ def _break_down() -> Chart:
         "time",
         "Where the time goes",
         "Share of each term in the time of an epoch, of each strategy at its best.",
-        alt.X("amount:Q", title=None, stack="normalize", axis=alt.Axis(format="%")),
+        alt.X("amount:Q", title=None, stack="normalize", axis=SHARES),
         "s per epoch",
+        {name: TERM_LOOKS[name] for name in sorted(TERM_LOOKS, key=_rank_term)},
     )
 
 
@@ -254,32 +263,48 @@ def _fill() -> Chart:
         "Bytes per PE, of each strategy at its best; the line is the capacity.",
         alt.X("amount:Q", title="memory per PE", axis=BYTES),
         "bytes per PE",
+        MEMORY_LOOKS,
         line.encode(x="capacity:Q") + name.encode(x="capacity:Q", y=alt.value(0), text="label:N"),
     )
 
 
 def _stack(
-    kind: str, title: str, meaning: str, x: alt.X, unit: str, line: alt.LayerChart | None = None
+    kind: str,
+    title: str,
+    meaning: str,
+    x: alt.X,
+    unit: str,
+    looks: PartLooks,
+    line: alt.LayerChart | None = None,
 ) -> Chart:
-    """Stacked bars of parts, one for each strategy."""
+    """Stacked bars of parts, one for each strategy, in the colours and order of other pictures."""
+    colours = {name_part(name): look["facecolor"] for name, look in looks.items()}
+    names = list(colours)
     bars = (
         alt.Chart(ROWS)
-        .mark_bar(height=16)
+        .transform_calculate(place=f"indexof({names!r}, datum.part)")
+        .mark_bar(height=16, stroke="black", strokeWidth=0.3)
         .encode(
             x=x,
             y=alt.Y("strategy:N", title=None, sort=alt.EncodingSortField("rank", op="min")),
+            order="place:Q",
             color=alt.Color(
                 "part:N",
-                sort=None,
-                scale=alt.Scale(scheme="tableau20"),
-                legend=alt.Legend(title=None, orient="bottom"),
+                scale=alt.Scale(domain=names, range=list(colours.values())),
+                legend=LEGEND,
             ),
             tooltip=_hover("name", "part", "written"),
         )
     )
     columns = {"name": "configuration", "part": "part", "amount": unit}
     spec = _finish(bars if line is None else bars + line, title, meaning)
-    return Chart(kind, title, meaning, "parts", columns, spec, {"kind": kind}, 26, "strategy")
+    where = {"kind": kind}
+    return Chart(kind, title, meaning, "parts", columns, spec, where, 26, "strategy", names)
+
+
+def _rank_term(name: str) -> tuple[bool, bool]:
+    """Rank work before what limits it, and communication last."""
+    return EVERY_TERM[name].part != "compute", EVERY_TERM[name].kind != "work"
 
 
 def _upgrade() -> Chart:
@@ -288,9 +313,9 @@ def _upgrade() -> Chart:
     meaning = "Change of the best strategy's time if one parameter of the machine were better."
     bars = (
         alt.Chart(ROWS)
-        .mark_bar(height=14, color="#0072B2")
+        .mark_bar(height=14, color=BLUE)
         .encode(
-            x=alt.X("change:Q", title="change of the time of an epoch", axis=alt.Axis(format="%")),
+            x=alt.X("change:Q", title="change of the time of an epoch", axis=SHARES),
             y=alt.Y("what:N", title=None, sort=alt.EncodingSortField("change", op="min")),
             tooltip=["parameter:N", "upgrade:N", alt.Tooltip("change:Q", format=".1%")],
         )
@@ -342,4 +367,6 @@ def _trade(strategies: Sequence[str]) -> Chart:
         "front": "front",
     }
     spec = _finish(front + points + knee, title, meaning)
-    return Chart("trade", title, meaning, "points", columns, spec, {"choice": "best"}, 340)
+    where = {"choice": "best"}
+    order = list(strategies)
+    return Chart("trade", title, meaning, "points", columns, spec, where, 340, order=order)

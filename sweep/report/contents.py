@@ -20,6 +20,7 @@ from sweep.cells.space import Space, list_given, list_row_values, open_space, th
 from sweep.errors import NothingFeasibleError
 from sweep.questions.best import rank_strategies
 from sweep.report.details import find_limits, list_parts, list_upgrades, locate_line
+from sweep.report.layouts import list_settings
 from sweep.report.names import ROWS_OF_LAYOUTS, name_cell, write_reasons
 from sweep.report.points import list_points
 from sweep.report.tables import Report, Row
@@ -70,16 +71,18 @@ def rank_places(
     space = open_space(reader, chosen, max_global_batch).ask_intervals()
     choices = [name for name in space.axes if name not in (*selectors, "pe", ROWS_OF_LAYOUTS)]
     spec = space.grid.spec
+    points = list_points(reader, chosen, max_global_batch, list(selectors), choices, notes)
     return Report(
         title=f"{_join(_list_names(winners, 'model'))}: how to train at scale",
         goal=objective,
         axes=[*LABELS, *space.axes],
         selectors=selectors,
         choices=choices,
+        settings=list_settings(points),
         ranking=[_complete_rank(space, row, objective) for row in ranking],
         parts=[],
         upgrades=[],
-        points=list_points(reader, chosen, max_global_batch, list(selectors), choices, notes),
+        points=points,
         basis=_describe_basis(reader, space),
         spec=spec.model_dump(mode="json", exclude_defaults=True),
         strategies=list(space.grid.labels["strategy"]),

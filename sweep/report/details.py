@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from grids.grid import LABELS
 from sweep.cells.selection import Selection
 from sweep.cells.space import Space
+from sweep.plots.looks import name_part
 from sweep.questions.bottleneck import list_bottlenecks
 from sweep.questions.limits import END, list_limits
 from sweep.questions.sensitivity import list_sensitivities
@@ -61,8 +62,7 @@ def list_parts(space: Space, rows: Iterable[Row]) -> Iterator[Row]:
             for kind, parts in (("time", terms), ("memory", answer["memory_parts"])):
                 for part, amount in parts.items():
                     if amount > 0:
-                        text = part.replace("_", " ")
-                        yield kept | {"kind": kind, "part": text, "amount": amount}
+                        yield kept | {"kind": kind, "part": name_part(part), "amount": amount}
             yield kept | {"kind": "sentence", "part": answer["sentence"]}
 
 

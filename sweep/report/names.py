@@ -7,8 +7,8 @@ from grids.grid import Grid
 from sweep.cells.reader import CHOSEN
 from sweep.cells.selection import locate_row
 
-# The axis of layouts as rows. Their numbers mean nothing to a reader, so a page shows the best
-# layout of each place, in words.
+# The axis of layouts as rows. Their numbers mean nothing to a reader, so a page names a layout by
+# its words, and selects by its columns.
 ROWS_OF_LAYOUTS = "layout"
 
 REASONS = {

@@ -24,6 +24,8 @@ for (const name of content.choices) {
   const values = [...new Set(tables.points.filter((row) => row.choice !== BEST).map((row) => row[name]))];
   selectors.push([name, [BEST, ...values.sort((one, other) => one - other)]]);
 }
+for (const [name, values] of Object.entries(content.settings)) selectors.push([name, [BEST, ...values]]);
+const settings = Object.keys(content.settings);
 const sliders = {};  // parameters of the machine that the reader moved
 const state = Object.fromEntries(selectors.map(([name, values]) => [name, values[0]]));
 
@@ -40,9 +42,10 @@ const writeValue = (name, value) => content.texts[name]?.[content.selectors[name
 const inWords = (name) => name.replaceAll("_", " ");
 
 function makeSelectors() {
-  const form = document.getElementById("selectors");
   for (const [name, values] of selectors) {
     if (values.length < 2) continue;
+    const form = document.getElementById(name in content.settings ? "settings" : "selectors");
+    form.hidden = false;
     const label = form.appendChild(document.createElement("label"));
     label.append(content.choices.includes(name) ? `${inWords(name)} of curves` : inWords(name));
     const select = label.appendChild(document.createElement("select"));
@@ -57,25 +60,28 @@ function makeSelectors() {
 }
 
 // Rows of the chosen place and of the chart's own values. A chart whose choice is "chosen" follows
-// the selectors of choices; one whose choice is "each" has all choices but the best.
+// the selectors of choices and layouts, the map those of layouts; one whose choice is "each" has all
+// choices but the best.
 function pick(chart) {
   const { choice, ...where } = chart.where;
   for (const name of Object.keys(content.selectors)) where[name] = state[name];
-  const fixed = choice === "chosen" ? content.choices.filter((name) => state[name] !== BEST) : [];
+  const followed = choice === "chosen" ? [...content.choices, ...settings] : chart.name === "map" ? settings : [];
+  const fixed = followed.filter((name) => state[name] !== BEST);
   const isChosen = (row) =>
     choice === undefined || (choice === "each" || fixed.length ? row.choice !== BEST : row.choice === BEST);
   const rows = tables[chart.table].filter((row) => isChosen(row)
     && Object.entries(where).every(([name, value]) => !(name in row) || row[name] === value)
     && fixed.every((name) => row[name] === state[name]));
-  return fixed.length ? takeFastest(rows) : rows;
+  if (chart.name === "map") return takeFastest(rows, ["choice", "pe"]);
+  return fixed.length ? takeFastest(rows, ["strategy", "pe"]) : rows;
 }
 
-// The fastest of the choices that are left open.
-function takeFastest(rows) {
+// The fastest of the rows that agree in some columns.
+function takeFastest(rows, names) {
   const fastest = new Map();
   for (const row of rows) {
-    const key = JSON.stringify([row.strategy, row.pe]);
-    if (!fastest.has(key) || row.time < fastest.get(key).time) fastest.set(key, row);
+    const key = JSON.stringify(names.map((name) => row[name]));
+    if (row.time !== null && !fastest.has(key) || row.time < fastest.get(key).time) fastest.set(key, row);
   }
   return [...fastest.values()];
 }
@@ -124,6 +130,27 @@ function makeButton(row) {
 
 const brief = (value) => Number(value.toPrecision(2)).toLocaleString("en");
 const UNITS = [[86400, "days"], [3600, "h"], [60, "min"], [1, "s"], [0.001, "ms"]];
+
+// Times that people count in, in seconds.
+const scaled = (counts, unit) => counts.map((count) => count * unit);
+const TIMES = [...powers(-6, -1), 1, 2, 5, 10, 20, 30, ...scaled([1, 2, 5, 10, 20, 30], 60), ...scaled([1, 2, 3, 6, 12], 3600),
+  ...scaled([1, 2, 3, 4, 5, 7, 10, 14, 20, 30, 60, 100, 200, 365, 730, 1825, 3650, 36500], 86400)];
+
+// 1, 2 and 5 times powers of ten, up to a last one.
+function powers(first, last) {
+  return Array.from({ length: last - first + 1 }, (_, index) => scaled([1, 2, 5], 10 ** (first + index))).flat();
+}
+
+// Ticks between the least and the largest of some amounts: usual ones, or even steps where fewer than three are usual.
+function chooseTicks(amounts, usual, unit) {
+  const [low, high] = [Math.min(...amounts), Math.max(...amounts)];
+  const within = usual.filter((tick) => tick >= low && tick <= high);
+  if (within.length > 2 || !(high > low)) return within;
+  const rough = (high - low) / unit / 4;
+  const step = powers(Math.floor(Math.log10(rough)), Math.ceil(Math.log10(rough))).find((usual) => usual >= rough) * unit;
+  const first = Math.ceil(low / step);
+  return Array.from({ length: Math.floor(high / step) - first + 1 }, (_, index) => (first + index) * step);
+}
 
 // A time with two digits, and its interval in the same unit.
 function writeTime(time, low, high) {
@@ -218,26 +245,40 @@ async function show(chart, rows) {
   const lines = chart.name === "map" ? writeCells(rows) : 1;
   const bands = chart.bands ? new Set(rows.map((row) => row[chart.bands])).size : 1;
   const height = (chart.height + 12 * (lines - 1)) * bands;
-  views[chart.name] ??= await draw(chart, rows, height);
-  await views[chart.name].data("rows", structuredClone(rows)).height(height).resize().runAsync();
+  const signals = chooseSignals(chart, rows);
+  const view = (views[chart.name] ??= await draw(chart, rows, height, signals));
+  for (const [name, value] of Object.entries(signals)) view.signal(name, value);
+  await view.data("rows", structuredClone(rows)).height(height).resize().runAsync();
 }
 
-const LETTER = 5.6;  // pixels of a letter in a cell of the map, on average
+// Ticks and entries of the legend that suit the rows.
+function chooseSignals(chart, rows) {
+  const drawn = new Set(rows.filter((row) => row.time !== null).map((row) => row.part ?? row.strategy));
+  const list = (name) => rows.flatMap((row) => ("value" in row ? [row.value, row.value_p10, row.value_p90] : [row[name]])).filter(Boolean);
+  const times = list("time");
+  const [unit] = UNITS.find(([size]) => times[0] >= size) || UNITS.at(-1);
+  const [shown, numbers] = [chart.order.filter((name) => drawn.has(name)), chooseTicks(list("pe_hours"), powers(-9, 12), 1)];
+  return { shown, numbers, times: chooseTicks(times, TIMES, unit) };
+}
+
+const pen = document.createElement("canvas").getContext("2d");
 const BREAKS = /(?<=[ :,+])/;  // names of configurations break after these
 
 // Break the names in the map's cells into lines that fit; the most lines of a cell.
 function writeCells(rows) {
-  const width = document.getElementById("map").clientWidth - 90;
-  const letters = Math.floor((width / new Set(rows.map((row) => row.pe)).size - 4) / LETTER);
+  pen.font = "10px system-ui, sans-serif";
+  const measure = (text) => pen.measureText(text.trim()).width;
+  const labels = Math.max(...rows.map((row) => measure(row.choice))) + 20;
+  const width = (document.getElementById("map").clientWidth - labels) / new Set(rows.map((row) => row.pe)).size - 6;
   let most = 1;
   for (const row of rows) {
     const lines = [""];
     for (const word of row.name.split(BREAKS)) {
-      if (lines.at(-1) && (lines.at(-1) + word).trim().length > letters) lines.push("");
+      if (lines.at(-1) && measure(lines.at(-1) + word) > width) lines.push("");
       lines[lines.length - 1] += word;
     }
     // Where not even a word fits, colours must do.
-    if (lines.some((line) => line.trim().length > letters)) row.cell = "";
+    if (lines.some((line) => measure(line) > width)) row.cell = "";
     else {
       row.cell = lines.map((line) => line.trim()).join("\n");
       most = Math.max(most, lines.length);
@@ -246,13 +287,15 @@ function writeCells(rows) {
   return most;
 }
 
-async function draw(chart, rows, height) {
+async function draw(chart, rows, height, signals) {
   const element = document.getElementById(chart.name);
   const spec = { ...structuredClone(chart.spec), height, datasets: { rows: structuredClone(rows) } };
+  for (const param of spec.params) param.value = signals[param.name];
   const width = element.clientWidth;
-  const legend = { columns: Math.max(1, Math.floor((width - (chart.bands ? 130 : 50)) / 140)) };
+  const legend = { columns: Math.max(1, Math.floor((width - 80) / 135)) };
+  const axis = { labelSeparation: 8, labelFlush: false };
   const axisY = { labelLimit: Math.max(130, width / 4) };  // a phone would have no room for bars
-  const config = { font: "system-ui, sans-serif", background: "transparent", legend, axisY };
+  const config = { font: "system-ui, sans-serif", background: "transparent", legend, axis, axisY };
   const tooltip = { theme: matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light" };
   const { view } = await vegaEmbed(element, spec, { actions: false, renderer: "svg", config, tooltip });
   if (content.live) view.addEventListener("click", (_, item) => explain(item?.datum));
@@ -321,6 +364,18 @@ readFragment();
 makeSelectors();
 if (content.live) makeSliders();
 refresh();
+// Another width has other room for legends and for names in cells.
+let resized;
+addEventListener("resize", () => {
+  clearTimeout(resized);
+  resized = setTimeout(() => {
+    for (const name of Object.keys(views)) {
+      views[name].finalize();
+      delete views[name];
+    }
+    update();
+  }, 200);
+});
 addEventListener("hashchange", () => {
   readFragment();
   for (const select of document.querySelectorAll("select")) select.value = state[select.name];

@@ -47,6 +47,7 @@ def render_page(report: Report, command: str, live: Live | None = None) -> str:
         "goal": report.goal,
         "selectors": report.selectors,
         "choices": report.choices,
+        "settings": report.settings,
         "axes": report.axes,
         "texts": {
             name: [write_value(name, value) for value in values]

@@ -15,6 +15,7 @@ from sweep.cells.space import thin_axis
 from sweep.cube.derived_quantities import Paradl
 from sweep.cube.variables import find_allowed, name_limits
 from sweep.questions.pareto import find_knee
+from sweep.report.layouts import Columns, describe_layout, read_columns
 from sweep.report.names import ROWS_OF_LAYOUTS, name_cell, write_reasons
 from sweep.report.narrow import read_curves
 
@@ -30,6 +31,8 @@ Row = dict[str, Any]
 MOST_COUNTS = 24  # PE counts of a curve
 MOST_VALUES = 6  # of a batch, or of another axis along which a strategy may choose
 MOST_POINTS = 40_000
+# Layouts of a place, at all PE counts and batches: naming these takes 0.7 s of CPU time.
+MOST_LAYOUTS = 20_000
 
 # The choice of the fastest values along these axes.
 BEST = "best"
@@ -56,7 +59,11 @@ def list_points(
     chosen = {**selection, "pe": [float(count) for count in shown.pop("pe")]}
     cells = read_curves(reader, chosen, max_global_batch)
     if ROWS_OF_LAYOUTS in cells.dims:
-        cells = take_best(cells, ROWS_OF_LAYOUTS)
+        if cells["limit"].size <= MOST_LAYOUTS:
+            shown[ROWS_OF_LAYOUTS] = cells[ROWS_OF_LAYOUTS].values
+        else:
+            cells = take_best(cells, ROWS_OF_LAYOUTS)
+            notes.append("curves show the best layout of each place; choose with --sel tensor=8")
     points = list(_make_points(reader.grid, cells, ["strategy", *places, "pe"], shown))
     if len(points) > MOST_POINTS:
         points = [point for point in points if point["choice"] == BEST]
@@ -105,8 +112,11 @@ def _make_points(
     for axis, (name, wanted) in enumerate(shown.items()):
         is_wanted = np.isin(cells[name].values, wanted)
         kept &= is_wanted.reshape([-1 if other == axis else 1 for other in range(len(shown))])
+    columns: Columns | None = None
     for at in np.ndindex(time.shape[: len(outer)]):
         place: Row = {dim: labels[dim][position] for dim, position in zip(outer, at, strict=True)}
+        if at[-1] == 0 and ROWS_OF_LAYOUTS in shown:
+            columns = read_columns(grid, place, cells, ("pe", *shown))
         fastest = np.unravel_index(time[at].argmin(), kept.shape)
         others = map(tuple, np.argwhere(kept & np.isfinite(time[at]))) if shown else ()
         for choice in (fastest, *others):
@@ -115,12 +125,20 @@ def _make_points(
                 name: labels[name][position] for name, position in zip(shown, choice, strict=True)
             }
             chosen = {name: float(array[cell]) for name, array in named.items()}
-            text = ", ".join(f"{name} {value:g}" for name, value in values.items())
+            text = ", ".join(
+                f"{name} {value:g}" for name, value in values.items() if name != ROWS_OF_LAYOUTS
+            )
             layout = {name: chosen[name] for name in (ROWS_OF_LAYOUTS,) if name in chosen}
             row = place | values | layout
+            if time[cell] == np.inf:
+                words = {"name": ""}
+            elif columns is None:
+                words = {"name": name_cell(grid, row, chosen)}
+            else:
+                words = describe_layout(columns, (at[-1], *choice))
             yield {
                 **row,
-                "name": name_cell(grid, row, chosen) if time[cell] < np.inf else "",
+                **words,
                 "choice": BEST if choice is fastest else text,
                 **_measure(float(time[cell]), float(memory[cell]), place["pe"], int(limit[cell])),
             }

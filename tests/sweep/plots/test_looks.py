@@ -7,9 +7,18 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from grids.entries.strategy_names import MEANING
-from sweep.plots.bars import LAYOUT_LOOKS, MEMORY_LOOKS, TERM_LOOKS
+from kernels.names.layout_terms import LAYOUT_TERMS
+from kernels.names.terms import TERMS
 from sweep.plots.figures import use_style
-from sweep.plots.looks import LOOKS, VARIANTS, choose_ink, choose_looks, measure_lightness
+from sweep.plots.looks import (
+    LOOKS,
+    MEMORY_LOOKS,
+    TERM_LOOKS,
+    VARIANTS,
+    choose_ink,
+    choose_looks,
+    measure_lightness,
+)
 
 # Linear RGB to what is seen of it: Machado, Oliveira and Fernandes, "A Physiologically-based Model
 # for Simulation of Color Vision Deficiency", IEEE TVCG 2009, table of severity 1.
@@ -126,7 +135,13 @@ def test_ink_is_read_on_every_colour():
         assert (lighter + 0.05) / (darker + 0.05) > 4.5  # WCAG 2.1, contrast of text
 
 
-@pytest.mark.parametrize("looks", [TERM_LOOKS, LAYOUT_LOOKS, MEMORY_LOOKS])
+def choose_term_looks(terms):
+    return {name: TERM_LOOKS[name] for name in terms if name != "hidden_communication"}
+
+
+@pytest.mark.parametrize(
+    "looks", [choose_term_looks(TERMS), choose_term_looks(LAYOUT_TERMS), MEMORY_LOOKS]
+)
 def test_parts_are_told_apart_in_grey(looks):
     told = {(each["facecolor"], each.get("hatch")) for each in looks.values()}
     # The paper's parameters and the machine's weights are never in one picture.

@@ -1,15 +1,20 @@
 """A report says what the questions answer, and its page works in a browser without a network."""
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import pytest
 from browser import Browser, find_violations, needs_browser, open_browser
 
 import sweep
 from sweep.cells.store_reader import StoreReader
-from sweep.report import narrow
+from sweep.plots.looks import MEMORY_LOOKS, TERM_LOOKS
+from sweep.report import narrow, points
+from sweep.report.charts import make_charts
 from sweep.report.contents import collect_report
 from sweep.report.page import render_page, write_page
 from sweep.report.tables import Report
@@ -54,6 +59,65 @@ def test_parts_add_up(report):
             amounts = [part["amount"] for part in same if part["kind"] == kind]
             assert sum(amounts) == pytest.approx(total, rel=1e-5)
         assert row["capacity"] in (16e9, 80e9)
+
+
+def test_parts_look_as_in_pictures(report):
+    """Each part has a place in its stack, and the colour of plots."""
+    for chart in make_charts(report):
+        if chart.name in ("time", "memory"):
+            parts = {row["part"] for row in report.parts if row["kind"] == chart.name}
+            assert parts <= {*chart.order}
+            colours = json.dumps(chart.spec)
+            looks = TERM_LOOKS if chart.name == "time" else MEMORY_LOOKS
+            assert all(look["facecolor"] in colours for look in looks.values())
+
+
+LLAMA: dict[str, Any] = {
+    "model": "llama3_8b",
+    "dataset": "pile:length=4096",
+    "system": "dgx-h100",
+    "strategy": "data+tensor+pipeline",
+    "pe": [16, 32],
+    "batch": 64,
+    "layout": {"product": {"tensor": [4, 8], "pipeline": [1, 2], "recompute": ["none", "blocks"]}},
+}
+
+
+@pytest.fixture(scope="module")
+def layouts(tmp_path_factory: pytest.TempPathFactory) -> str:
+    url = str(tmp_path_factory.mktemp("layouts") / "cube.zarr")
+    sweep.run({"axes": LLAMA, "scaling": "strong"}, url)
+    return url
+
+
+def test_layouts(layouts):
+    """Points of all layouts have the cube's times and columns; the best one is the fastest."""
+    cube = sweep.open_dataset(layouts).squeeze(drop=True).load()
+    report = collect_report(layouts)
+    assert report.settings == {
+        name: [str(value) for value in values]
+        for name, values in LLAMA["layout"]["product"].items()
+    }
+    points = [point for point in report.points if point["choice"] != "best"]
+    feasible = np.isfinite(cube.paradl.epoch_time) & cube.paradl.feasible
+    assert len(points) == int(feasible.sum())
+    for point in points:
+        cell = cube.sel(pe=point["pe"], layout=point["layout"])
+        assert point["time"] == pytest.approx(float(cell.paradl.epoch_time))
+        assert int(point["tensor"]) == int(cell["tensor"])
+        assert point["recompute"] == ("blocks" if cell["recompute"] else "none")
+        assert f"tp{point['tensor']} pp{point['pipeline']} " in point["name"]
+    for best in (point for point in report.points if point["choice"] == "best"):
+        assert best["time"] == min(one["time"] for one in points if one["pe"] == best["pe"])
+
+
+def test_too_many_layouts(layouts, monkeypatch):
+    """Then curves have the best one of each place alone, and a note says so."""
+    monkeypatch.setattr(points, "MOST_LAYOUTS", 1)
+    report = collect_report(layouts)
+    assert not report.settings
+    assert len(report.points) == 2 * len(LLAMA["pe"])  # the best choice, and that of the batch
+    assert any("--sel tensor" in note for note in report.notes)
 
 
 def test_curves_end_at_the_ranking(report):
@@ -228,6 +292,25 @@ def test_selectors(browser, page, report):
     browser.open(shared)
     assert browser.evaluate("document.querySelector('select[name=batch]').value") == "32"
     assert browser.evaluate(rows) == len(curve)
+
+
+@needs_browser
+def test_layouts_are_selected_by_their_columns(browser, layouts, tmp_path):
+    """Curves and the map follow the selectors of degrees, alone and together."""
+    write_page(collect_report(layouts), tmp_path / "report.html", "paradl report")
+    url = (tmp_path / "report.html").as_uri()
+    names = "[...document.querySelectorAll('#scaling-table td:first-child')].map(x => x.innerText)"
+    for fragment in ("tensor=8", "tensor=8&pipeline=2", "pipeline=1&recompute=blocks"):
+        browser.open(f"{url}#{fragment}")
+        browser.evaluate("document.querySelectorAll('details').forEach(x => {x.open = true})")
+        rows = browser.evaluate(names)
+        assert len(rows) == len(LLAMA["pe"])
+        words = [
+            pair.replace("tensor=", "tp").replace("pipeline=", "pp").replace("&", " ")
+            for pair in fragment.split("&")
+        ]
+        assert all(word in row for word in words for row in rows)
+        assert not browser.messages
 
 
 @needs_browser
