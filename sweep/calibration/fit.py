@@ -50,7 +50,6 @@ NOISE = {"total": 0.03, "comp": 0.06, "comm": 0.2}
 BROADER = (8.0, 4.0, 2.0)
 STARTS = 4
 AROUND = 0.7  # spread of these points, in spreads of the prior
-PRECISION = {"ftol": 1e-9, "maxiter": 1000}
 # Of the finite differences for the curvature, in spreads of the prior. At a kink, where most fits
 # of `rail` and `flow` end, the narrow one gives ABCI's a spread of 0.004 to 0.5, at random; the
 # wide one gives 0.10 +- 0.02 and 0.04 +- 0.01, but smooth parameters up to 30 % too much.
@@ -210,7 +209,12 @@ def _find_mode(start: Floats, bounds: Bounds, data: Data) -> tuple[float, Floats
     # Kinks stop truncated Newton (TNC) early, or keep it from ending: in 13 folds of 12 runs it
     # took 49,560 slopes, and this 3,130 to a lesser surprise. L-BFGS-B waits for BLAS threads.
     least = minimize(
-        value_and_slope, inside, jac=True, method="SLSQP", bounds=bounds, options=PRECISION
+        value_and_slope,
+        inside,
+        jac=True,
+        method="SLSQP",
+        bounds=bounds,
+        options={"ftol": 1e-9, "maxiter": 1000},
     )
     if not np.isfinite(least.fun):
         raise RunError("the fit found no parameters; are the measured times in seconds?")
