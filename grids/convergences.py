@@ -11,8 +11,7 @@ from grids.convergence.fit import fit
 from grids.convergence.points import is_same_data, pick_series, read_points
 from grids.entries.datasets import Dataset
 from grids.library import Reference, find
-from grids.reading.errors import InputError, add_place, shorten
-from grids.reading.yamlfile import Where
+from grids.reading.errors import InputError, shorten
 
 
 def look_up_convergences(
@@ -21,7 +20,6 @@ def look_up_convergences(
     models: Iterable[str],
     datasets: Iterable[Dataset],
     base: Path,
-    where: Where,
 ) -> dict[Pair, Convergence]:
     """Return the law of each model and data set that has one.
 
@@ -30,15 +28,12 @@ def look_up_convergences(
     if references == ("none",):
         return {}
     pairs = list(product(models, datasets))
-    location = where(("convergence",))
     laws: dict[Pair, Convergence] = {}
     for reference in references:
-        with add_place(location):
-            laws |= _look_up(reference, target, pairs, base)
+        laws |= _look_up(reference, target, pairs, base)
     if not laws:
         raise InputError(
             _explain_none(pairs, references),
-            where=location,
             advice="give measured ones, 'convergence: ./mine.csv' (docs/convergence.md), or 'none'",
         )
     return laws

@@ -41,7 +41,7 @@ from grids.lookup import (
 )
 from grids.models.layers import LayerTable
 from grids.outputs import INTERVALS, list_layered
-from grids.reading.errors import InputError, ShapeError, shorten
+from grids.reading.errors import InputError, ShapeError, add_place, shorten
 from grids.reading.yamlfile import Where
 from grids.rows import Rows
 from grids.spec import Spec, read_spec, validate_spec
@@ -93,16 +93,21 @@ class Grid:
         models = look_up("model", spec.axes.model, base, where)
         systems = look_up("system", spec.axes.system, base, where)
         datasets = look_up_datasets(spec.axes.dataset, models, base, where)
-        chosen = read_strategies(spec, where(("axes", "strategy")))
-        expect_rates(chosen, systems, where(("axes", "system")))
-        expect_blocks(chosen, models, datasets, where(("axes", "strategy")))
-        calibrations = look_up_calibrations(spec.calibration, spec.oracle, systems, base, where)
+        with add_place(where(("axes", "strategy"))):
+            chosen = read_strategies(spec)
+            expect_blocks(chosen, models, datasets)
+        with add_place(where(("axes", "system"))):
+            expect_rates(chosen, systems)
+        with add_place(where(("calibration",))):
+            calibrations = look_up_calibrations(spec.calibration, spec.oracle, systems, base)
         names = tuple(model.name for model in models)
-        laws = look_up_convergences(spec.convergence, spec.target, names, datasets, base, where)
+        with add_place(where(("convergence",))):
+            laws = look_up_convergences(spec.convergence, spec.target, names, datasets, base)
         grid = cls(spec, models, datasets, systems, chosen, calibrations, laws)
         # By label, since two files, or two ways to write a strategy, may share one.
         for dim, labels in grid.labels.items():
-            refuse_twins(labels, where(("axes", dim)))
+            with add_place(where(("axes", dim))):
+                refuse_twins(labels)
         return grid
 
     @classmethod

@@ -68,7 +68,6 @@ def look_up_calibrations(
     oracle: OracleName,
     systems: tuple[System, ...],
     base: Path,
-    where: Where,
 ) -> dict[str, CalibrationFile]:
     """Return the calibration of each system that has one, by the system's label.
 
@@ -79,20 +78,16 @@ def look_up_calibrations(
         return {}
     if references == ("auto",):
         return _match(_list_shipped(), systems)
-    calibrations = []
-    for reference in references:
-        with add_place(where(("calibration",))):
-            calibrations.append(find("calibration", reference, base))
+    calibrations = tuple(find("calibration", reference, base) for reference in references)
     if oracle == "paper":
         raise InputError(
             "Table III takes no calibration",
-            where=where(("calibration",)),
             advice="write 'oracle: machine', or 'calibration: none'",
         )
     for calibration in calibrations:
-        _expect_machine(calibration, systems, where)
-    _refuse_rivals(calibrations, where)
-    return _match(tuple(calibrations), systems)
+        _expect_machine(calibration, systems)
+    _refuse_rivals(calibrations)
+    return _match(calibrations, systems)
 
 
 @cache
@@ -110,9 +105,7 @@ def _match(
     }
 
 
-def _expect_machine(
-    calibration: CalibrationFile, systems: tuple[System, ...], where: Where
-) -> None:
+def _expect_machine(calibration: CalibrationFile, systems: tuple[System, ...]) -> None:
     """Raise InputError if it was fitted to another machine, precision or software."""
     if any(calibration.belongs_to(system) for system in systems):
         return
@@ -122,13 +115,12 @@ def _expect_machine(
     )
     raise InputError(
         f"{shorten(calibration.name)} calibrates {calibration.machine}, got {shorten(got)}",
-        where=where(("calibration",)),
         advice="another machine's factors make predictions worse than none: "
         "write 'calibration: auto', or 'none'",
     )
 
 
-def _refuse_rivals(calibrations: list[CalibrationFile], where: Where) -> None:
+def _refuse_rivals(calibrations: Iterable[CalibrationFile]) -> None:
     """Raise InputError for two calibrations of one machine, precision and software."""
     owners: dict[tuple[str, ...], str] = {}
     for calibration in calibrations:
@@ -137,7 +129,6 @@ def _refuse_rivals(calibrations: list[CalibrationFile], where: Where) -> None:
             raise InputError(
                 f"{shorten(owners[owner])} and {shorten(calibration.name)} calibrate the same "
                 f"machine, {calibration.machine}",
-                where=where(("calibration",)),
                 advice="keep one",
             )
         owners[owner] = calibration.name
@@ -183,12 +174,12 @@ def refuse_ranges(spec: Spec, where: Where) -> None:
         )
 
 
-def refuse_twins(labels: tuple[str, ...], where: str) -> None:
+def refuse_twins(labels: tuple[str, ...]) -> None:
     """Raise InputError for a repeated label, which would name two cells of the cube."""
     # Quadratic, but an axis has at most 1,000 labels.
     twice = next((label for label in labels if labels.count(label) > 1), None)
     if twice is not None:
-        raise InputError(f"{twice!r} is repeated", where=where, advice="keep one")
+        raise InputError(f"{twice!r} is repeated", advice="keep one")
 
 
 def check_self_contained(spec: Spec) -> None:
@@ -223,25 +214,23 @@ def _names_file(reference: Mapping[str, object]) -> bool:
     return isinstance(family, Mapping) and is_path(str(family.get("name")))
 
 
-def read_strategies(spec: Spec, where: str = "") -> tuple[Strategy, ...]:
+def read_strategies(spec: Spec) -> tuple[Strategy, ...]:
     """Return the strategies of a spec. InputError: one leaves open how it divides PEs."""
     strategies = tuple(map(parse_strategy, spec.axes.strategy))
     for strategy in strategies:
-        (_expect_layout if strategy.laid else _expect_degrees)(strategy, spec, where)
+        (_expect_layout if strategy.laid else _expect_degrees)(strategy, spec)
     return strategies
 
 
-def expect_rates(strategies: Iterable[Strategy], systems: Iterable[System], where: str) -> None:
+def expect_rates(strategies: Iterable[Strategy], systems: Iterable[System]) -> None:
     """Raise InputError if a strategy is not answered in a system's precision."""
     for system, strategy in product(systems, strategies):
         if strategy.laid:
-            with add_place(where):
-                read_rates(system, find_recipe(system))
+            read_rates(system, find_recipe(system))
         elif system.precision in NARROW:
             raise InputError(
                 f"{system.name}: only layouts of transformers compute in {system.precision}, and "
                 f"{strategy.label} is none",
-                where=where,
                 advice="write 'precision=bf16' behind the system's name",
             )
 
@@ -250,7 +239,6 @@ def expect_blocks(
     strategies: Iterable[Strategy],
     models: Iterable[Model],
     datasets: Iterable[Dataset],
-    where: str,
 ) -> None:
     """Raise InputError if a strategy is a layout, and a network has no blocks."""
     if not any(strategy.laid for strategy in strategies):
@@ -260,11 +248,11 @@ def expect_blocks(
     for model, dataset in product(models, datasets):
         if isinstance(model, Architecture) and model.rank != len(dataset.shape) - 1:
             continue  # a pair that does not fit
-        with add_place(where), suppress(ShapeError):
+        with suppress(ShapeError):
             find_blocks(model, dataset)
 
 
-def _expect_layout(strategy: Strategy, spec: Spec, where: str) -> None:
+def _expect_layout(strategy: Strategy, spec: Spec) -> None:
     """Raise InputError if a layout leaves a degree open, or lacks a parallelism with a degree.
 
     Elasticities belong to the other strategies.
@@ -274,7 +262,6 @@ def _expect_layout(strategy: Strategy, spec: Spec, where: str) -> None:
     if missing:
         raise InputError(
             f"{shorten(strategy.label)}: no degree of {' and '.join(missing)}",
-            where=where,
             advice=f"write it as '{missing[0]}=8' or '{missing[0]}=best', a parameter or an axis",
         )
     more = [name for name in TRANSFORMERS if name in given and name not in strategy.parts]
@@ -282,19 +269,17 @@ def _expect_layout(strategy: Strategy, spec: Spec, where: str) -> None:
         parts = [name for name in WRITTEN if name in (*strategy.parts, more[0])]
         raise InputError(
             f"{shorten(strategy.label)} has no {more[0]} parallelism, of which a degree is given",
-            where=where,
             advice=f"write {'+'.join([DATA, *parts])!r}, or leave {more[0]} out",
         )
     sloped = list_sloped(spec.outputs)
     if sloped:
         raise InputError(
             f"elasticities are not computed of {shorten(strategy.label)}",
-            where=where,
             advice="leave them out; 'paradl sensitivity' has those of one cell",
         )
 
 
-def _expect_degrees(strategy: Strategy, spec: Spec, where: str) -> None:
+def _expect_degrees(strategy: Strategy, spec: Spec) -> None:
     """Raise InputError if a product of parallelisms leaves open how PEs divide among them.
 
     A degree is a setting of the strategy, a parameter or an axis. Without data parallelism one may
@@ -306,7 +291,6 @@ def _expect_degrees(strategy: Strategy, spec: Spec, where: str) -> None:
         raise InputError(
             f"{shorten(strategy.label)} is no strategy of Table III, which divides a replica in "
             "one way; write 'oracle: machine'",
-            where=where,
         )
     given = {*dict(strategy.degrees), *spec.parameters, *spec.axes.swept}
     missing = [name for name in strategy.parts if name not in given]
@@ -316,6 +300,5 @@ def _expect_degrees(strategy: Strategy, spec: Spec, where: str) -> None:
         example = replace(strategy, degrees=tuple(degrees))
         raise InputError(
             f"{shorten(strategy.label)}: no degree of {' and '.join(missing)}",
-            where=where,
             advice=f"write {example.label!r}, or a parameter or an axis of that name",
         )

@@ -14,9 +14,9 @@ from grids.entries.precision import NARROW, RECIPES
 from grids.entries.systems import System
 from grids.inputs.layout_machine import find_reserved
 from grids.library import Model, find
-from grids.lookup import join_keys, look_up_calibrations
+from grids.lookup import look_up_calibrations
 from grids.models.transformers import read_transformer
-from grids.reading.errors import InputError, shorten
+from grids.reading.errors import InputError, add_place, shorten
 from kernels.layouts.dimensions import find_reasons
 from kernels.layouts.enumerate import LayoutProduct, make_space
 from kernels.layouts.schedules import CHUNKS, INTERLEAVES, PLAIN
@@ -154,7 +154,8 @@ def _find_calibrated(calibration: str | None, machine: System, by: str) -> Layou
         return None
     if by != "time":
         raise InputError("a calibration moves times", where="calibration", advice="add --by time")
-    found = look_up_calibrations((calibration,), "machine", (machine,), Path(), join_keys)
+    with add_place("calibration"):
+        found = look_up_calibrations((calibration,), "machine", (machine,), Path())
     file = found.get(machine.name)
     if file and file.layouts:
         return file.layouts

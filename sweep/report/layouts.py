@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from grids.entries.parameters import PARAMETERS
 from grids.grid import Grid
+from kernels.configuration.answers import LayoutCase
 from kernels.layouts.transformer import COLUMNS
-from kernels.oracle.answer import LayoutCase
 from sweep.cases.layout_words import write_layout
 from sweep.cells.selection import locate_row
 

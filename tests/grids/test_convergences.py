@@ -16,7 +16,5 @@ def test_a_file_at_home_behind_a_spec_s_folder(tmp_path, monkeypatch):
     (tmp_path / "mine.csv").write_text("\n".join(ROWS) + "\n")
     monkeypatch.setenv("HOME", str(tmp_path))
     data = find("dataset", "cifar10", Path())
-    laws = look_up_convergences(
-        ("~/mine.csv",), None, ["toy"], [data], tmp_path / "specs", lambda place: str(place)
-    )
+    laws = look_up_convergences(("~/mine.csv",), None, ["toy"], [data], tmp_path / "specs")
     assert set(laws) == {("toy", "cifar10")}

@@ -10,7 +10,7 @@ from calibrations import define_calibration
 
 from grids.entries.calibration import CalibrationFile
 from grids.grid import Grid
-from grids.lookup import join_keys, look_up_calibrations
+from grids.lookup import look_up_calibrations
 from grids.reading.errors import InputError
 from grids.spec import validate_spec
 
@@ -98,7 +98,7 @@ def test_what_does_not_belong_is_refused(system, calibration, message) -> None:
 def test_many_systems_make_no_long_message() -> None:
     systems = read([f"abci:precision={each}" for each in ("amp",)]).systems * 1000
     with pytest.raises(InputError) as error:
-        look_up_calibrations((define_calibration(),), "machine", systems, Path(), join_keys)
+        look_up_calibrations((define_calibration(),), "machine", systems, Path())
     assert len(str(error.value)) < 1000
 
 
@@ -110,5 +110,5 @@ def test_no_run_corrects_table_iii() -> None:
 def test_a_file_is_relative_to_the_spec(tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text(json.dumps(define_calibration()))
     systems = read("abci").systems
-    calibrations = look_up_calibrations(("mine.yaml",), "machine", systems, tmp_path, join_keys)
+    calibrations = look_up_calibrations(("mine.yaml",), "machine", systems, tmp_path)
     assert calibrations == {"abci": CalibrationFile.from_definition(define_calibration())}
