@@ -96,6 +96,12 @@ class PatientCommand(TyperCommand):
             return super().invoke(ctx)
 
 
+def take_options(shared: type, *, is_patient: bool = True) -> type[PatientCommand]:
+    """Return the class of commands whose further options are a dataclass's fields."""
+    settings = {"shared": shared, "is_patient": is_patient}
+    return type(f"{shared.__name__}Command", (PatientCommand,), settings)
+
+
 @cache
 def _make_command(shared: type) -> Any:
     """Make a command whose options are a dataclass's fields; its callback builds an instance."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sweep.cli import options
-from sweep.cli.commands import NOTHING_FEASIBLE, PatientCommand, end
+from sweep.cli.commands import NOTHING_FEASIBLE, end, take_options
 from sweep.show.visible import tell
 
 if TYPE_CHECKING:
@@ -70,10 +70,7 @@ class ConfigurationOptions:
         return grid
 
 
-class ConfigurationCommand(PatientCommand):
-    """A command about one configuration."""
-
-    shared = ConfigurationOptions
+ConfigurationCommand = take_options(ConfigurationOptions)
 
 
 @app.command(cls=ConfigurationCommand)

@@ -8,7 +8,7 @@ import typer
 
 from grids.reading.errors import InputError
 from sweep.cli import options
-from sweep.cli.commands import NOTHING_FEASIBLE, PatientCommand, end
+from sweep.cli.commands import NOTHING_FEASIBLE, end, take_options
 from sweep.cli.spaces import SpaceOptions
 
 app = typer.Typer()
@@ -90,13 +90,7 @@ class FitOptions:
     ] = None
 
 
-class FitCommand(PatientCommand):
-    """A command about layouts that fit."""
-
-    shared = FitOptions
-
-
-@app.command(cls=FitCommand)
+@app.command(cls=take_options(FitOptions))
 def fit(context: typer.Context, every: options.All = False, form: options.Form = "table") -> None:
     """List the layouts of a transformer that fit in memory, and say why others do not."""
     settings = {**vars(context.obj)}

@@ -7,7 +7,7 @@ import typer
 
 from grids.reading.errors import InputError, shorten
 from sweep.cli import options
-from sweep.cli.commands import INTERRUPTED, NOTHING_FEASIBLE, PatientCommand, end
+from sweep.cli.commands import INTERRUPTED, NOTHING_FEASIBLE, end, take_options
 from sweep.engine.progress import report_state
 from sweep.show.visible import tell
 
@@ -56,13 +56,7 @@ class HybridOptions:
             options.check_names(vars(self), several=False)
 
 
-class HybridCommand(PatientCommand):
-    """A command about hybrids."""
-
-    shared = HybridOptions
-
-
-@app.command(cls=HybridCommand)
+@app.command(cls=take_options(HybridOptions))
 def hybrid(context: typer.Context, plot: options.Plot = None, form: options.Form = "table") -> None:
     """When hybrid parallelism beats data parallelism in time to accuracy."""
     given: HybridOptions = context.obj
@@ -148,14 +142,7 @@ class PlaceOptions:
     ] = 60.0
 
 
-class PlaceCommand(PatientCommand):
-    """A command that places operators, and says itself how far it is."""
-
-    shared = PlaceOptions
-    is_patient = False
-
-
-@app.command(cls=PlaceCommand)
+@app.command(cls=take_options(PlaceOptions, is_patient=False))
 def place(
     context: typer.Context,
     plot: options.Plot = None,

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from sweep.cli import options
-from sweep.cli.commands import MISSED, PatientCommand, end
+from sweep.cli.commands import MISSED, PatientCommand, end, take_options
 from sweep.show.visible import tell
 
 app = typer.Typer()
@@ -46,10 +46,7 @@ class RunOptions:
         return ask(self.measured, system=self.system, calibration=calibration, settings=settings)
 
 
-class RunCommand(PatientCommand):
-    """A command about measured and predicted runs."""
-
-    shared = RunOptions
+RunCommand = take_options(RunOptions)
 
 
 @app.command(cls=RunCommand)

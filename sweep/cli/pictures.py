@@ -7,8 +7,9 @@ from typing import Annotated, Literal
 
 import typer
 
+from sweep.cli.commands import take_options
 from sweep.cli.measured import RunCommand
-from sweep.cli.spaces import SpaceCommand, SpaceOptions
+from sweep.cli.spaces import SpaceOptions
 
 app = typer.Typer(no_args_is_help=True, help="Pictures of cubes, design spaces and measured runs.")
 
@@ -31,10 +32,7 @@ class PictureOptions(SpaceOptions):
     dark: Dark = False
 
 
-class PictureCommand(SpaceCommand):
-    """A command that draws a store, or a design space."""
-
-    shared = PictureOptions
+PictureCommand = take_options(PictureOptions)
 
 
 @app.command(cls=RunCommand)

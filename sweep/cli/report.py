@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from sweep.cli import options
+from sweep.cli.commands import take_options
 from sweep.cli.pages import expect_page, write_page_of
-from sweep.cli.spaces import SpaceCommand, Subject
+from sweep.cli.spaces import SpaceCommand, SpaceOptions, Subject
 
 app = typer.Typer()
 
@@ -25,13 +26,7 @@ def report(
     write_page_of(context.obj.read(objective), output, objective, price)
 
 
-class ServingCommand(SpaceCommand):
-    """A command that waits for its reader."""
-
-    is_patient = False
-
-
-@app.command(cls=ServingCommand)
+@app.command(cls=take_options(SpaceOptions, is_patient=False))
 def explore(
     context: typer.Context,
     port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 0,

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from sweep.cli import options
-from sweep.cli.commands import MISSED, PatientCommand, end
+from sweep.cli.commands import MISSED, PatientCommand, end, take_options
 from sweep.engine.progress import report_state
 from sweep.show.visible import tell
 
@@ -39,14 +39,7 @@ class SampleOptions:
     workers: options.Workers = 0
 
 
-class SampleCommand(PatientCommand):
-    """A command that draws rows, and says itself how far it is."""
-
-    shared = SampleOptions
-    is_patient = False
-
-
-@app.command(cls=SampleCommand)
+@app.command(cls=take_options(SampleOptions, is_patient=False))
 def sample(
     context: typer.Context,
     gradient: Annotated[

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from grids.reading.errors import InputError
 from sweep.cli import options
-from sweep.cli.commands import NOTHING_FEASIBLE, PatientCommand, end
+from sweep.cli.commands import NOTHING_FEASIBLE, end, take_options
 from sweep.show.visible import tell
 
 if TYPE_CHECKING:
@@ -216,10 +216,7 @@ class SpaceOptions:
         return subject
 
 
-class SpaceCommand(PatientCommand):
-    """A command about a store, or a design space."""
-
-    shared: ClassVar[type[SpaceOptions]] = SpaceOptions
+SpaceCommand = take_options(SpaceOptions)
 
 
 def _locate_values(store: str, selection: "cells.Selection", nearest: bool) -> "cells.Selection":

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from sweep.cli import options
-from sweep.cli.commands import PatientCommand
+from sweep.cli.commands import PatientCommand, take_options
 from sweep.engine.progress import report_state
 from sweep.show.visible import tell
 
@@ -51,14 +51,7 @@ class TrainOptions:
     force: options.Force = False
 
 
-class TrainCommand(PatientCommand):
-    """A command that trains, and says itself how far it is."""
-
-    shared = TrainOptions
-    is_patient = False
-
-
-@app.command(cls=TrainCommand)
+@app.command(cls=take_options(TrainOptions, is_patient=False))
 def train(context: typer.Context, quiet: options.Quiet = False) -> None:
     """Train a surrogate on a data set."""
     given: TrainOptions = context.obj

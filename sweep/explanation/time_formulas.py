@@ -96,8 +96,8 @@ def select_formulas(parts: tuple[str, ...], zero: int = 0, *, oracle: str) -> di
     """
     kinds = [KINDS[name] for name in parts]
     if oracle == "machine":
-        placed = any(kind.divides == "operators" for kind in kinds)
-        single = MACHINE | (PLACED if placed else {})
+        places = any(kind.divides == "operators" for kind in kinds)
+        single = MACHINE | (PLACED if places else {})
         single |= {name: formula for name, formula in ZERO.items() if zero} | (
             {"gradient_exchange": GATHERED} if zero == 3 else {}
         )

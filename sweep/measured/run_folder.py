@@ -112,14 +112,14 @@ def _read_file(path: Path, mapping: RunMapping) -> Iterator[tuple[str, Record]]:
 
 def _find_medians(rows: list[Row], where: str) -> Row:
     """Return the median of each measured column, of the memory the maximum, in SI units."""
-    found = Row()
+    columns = Row()
     for name, unit in MEASURED.items():
         numbers = [
             parse_quantity(row[name], unit, f"{where}: {name}") for row in rows if name in row
         ]
         if numbers:
-            found[name] = repr(max(numbers) if name == "memory" else median(numbers))
-    return found
+            columns[name] = repr(max(numbers) if name == "memory" else median(numbers))
+    return columns
 
 
 def _read_steps(path: Path, mapping: RunMapping) -> Iterator[tuple[int, Row]]:
@@ -166,14 +166,14 @@ def _find_column(name: str, record: Record, where: str) -> str:
     if name in record:
         return name
     ends = (f" - {name}", f"metrics.{name}", f"params.{name}")
-    found = [column for column in record if column.endswith(ends)]
-    if len(found) != 1:
+    columns = [column for column in record if column.endswith(ends)]
+    if len(columns) != 1:
         raise InputError(
-            f"no column {shorten(name)}" if not found else f"several columns of {shorten(name)}",
+            f"no column {shorten(name)}" if not columns else f"several columns of {shorten(name)}",
             where=where,
-            advice="write a file for each run" if found else suggest_name(name, record),
+            advice="write a file for each run" if columns else suggest_name(name, record),
         )
-    return found[0]
+    return columns[0]
 
 
 def _convert(text: str, name: str, mapping: RunMapping, where: str) -> str:

@@ -141,15 +141,15 @@ class _Builder:
             self.tags["memory_capacity"] = "measured: nvidia-smi"
         return with_memory(like.pe, name, memory)
 
-    def choose(self, key: str, found: tuple[int, str] | None, like: System | None) -> int | None:
+    def choose(self, key: str, counted: tuple[int, str] | None, like: System | None) -> int | None:
         """Return a count: the user's, else the logs', else that of the machine they name."""
         stated = getattr(self.given, key)
         if stated is not None:
             self.tags[key] = "stated"
             return int(stated)
-        if found is not None:
-            self.tags[key] = found[1]
-            return found[0]
+        if counted is not None:
+            self.tags[key] = counted[1]
+            return counted[0]
         if self.given.like is not None and like is not None:
             self.tags[key] = f"assumed: as {like.name}"
             return int(getattr(like, key))
@@ -193,9 +193,9 @@ class _Builder:
             ],
         )
         if runs:
-            said = sorted({run.described for run in runs})
+            descriptions = sorted({run.described for run in runs})
             apart = "" if all(run.tool == "nccl-tests" for run in runs) else "; assumed: two nodes"
-            self.tags[key] = f"measured: {', '.join(said)}{apart}"
+            self.tags[key] = f"measured: {', '.join(descriptions)}{apart}"
             return _measure_plain(runs)
         if any(self.list_runs(name, level, pes) for name in STEPS):
             return BLANK

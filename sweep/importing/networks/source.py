@@ -35,9 +35,9 @@ def import_network(source: str, shape: str | None, name: str, allow: bool) -> Im
     try:
         # Files of the folder, which a script's own path does not have.
         with _search(Path.cwd()):
-            found = getattr(import_module(package.removesuffix(".py")), function)
-            is_module = hasattr(found, "state_dict") and not isinstance(found, type)
-            module = found if is_module else found()
+            named = getattr(import_module(package.removesuffix(".py")), function)
+            is_module = hasattr(named, "state_dict") and not isinstance(named, type)
+            module = named if is_module else named()
     except (Exception, SystemExit) as error:
         reason = (str(error).splitlines() or [""])[0][:200]
         raise InputError(

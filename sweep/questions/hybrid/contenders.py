@@ -49,8 +49,8 @@ def propose_pairs(system: str, settings: Mapping[str, object]) -> tuple[str, ...
     """
     even = find("system", system, Path()).pes_per_node % 2 == 0
     usual = {"oracle": "machine", "recompute": "none"}
-    placed = even and all(settings.get(key, value) == value for key, value in usual.items())
-    return tuple(pair for pair in PAIRS if placed or not parse_strategy(pair).placed)
+    may_place = even and all(settings.get(key, value) == value for key, value in usual.items())
+    return tuple(pair for pair in PAIRS if may_place or not parse_strategy(pair).placed)
 
 
 def list_contenders(

@@ -25,9 +25,18 @@ def test_a_file_that_was_changed_is_a_machine(tmp_path, paradl):
         out.replace("name: dgx-a100", "name: mine").replace("# input_rate", "input_rate")
     )
     assert find("system", str(path), tmp_path).input_rate == 20000
-    asked = ("--model", "resnet50", "--dataset", "imagenet", "--strategy", "data", "--pe", 8)
+    options = (
+        "--model",
+        "resnet50",
+        "--dataset",
+        "imagenet",
+        "--strategy",
+        "data",
+        "--pe",
+        8,
+    )
     settings = ("--batch", 32, "--system", f"{path}:precision=tf32", "--format", "json")
-    code, out, _ = paradl("predict", *asked, *settings)
+    code, out, _ = paradl("predict", *options, *settings)
     assert code == 0
     assert json.loads(out)["system"] == "mine:precision=tf32"
 

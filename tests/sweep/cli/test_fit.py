@@ -360,12 +360,12 @@ def test_a_precision_that_the_device_lacks_is_refused(precision, system, paradl)
 def test_low_precisions_take_fewer_bytes_of_inputs(config, paradl):
     """An input has 1, 33/32 and 9/16 bytes."""
     options = ("--model", config, "--pe", 8, "--system", "dgx-b200")
-    found = []
+    activations = []
     for precision in ("fp8", "mxfp8", "nvfp4"):
         code, answer = ask(paradl, *options, "--precision", precision, "--layout", "tp8 mb1")
         assert code == 0
-        found.append(answer["smallest"]["memory_parts"]["activations"])
-    fp8, mxfp8, nvfp4 = found
+        activations.append(answer["smallest"]["memory_parts"]["activations"])
+    fp8, mxfp8, nvfp4 = activations
     assert (mxfp8 - nvfp4) / (mxfp8 - fp8) == pytest.approx((33 / 32 - 9 / 16) / (1 / 32))
 
 

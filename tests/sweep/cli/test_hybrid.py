@@ -32,14 +32,14 @@ def read_strictly(text: str) -> Any:
     ],
 )
 def test_the_published_gains(model, batch, pe, speedup, gain, origin, paradl):
-    asked = ("--model", model, "--batch", batch, "--pe", pe, "--speedup", f"2={speedup}")
-    code, out, err = paradl("hybrid", *GIVEN, *asked, "--format", "json")
+    case = ("--model", model, "--batch", batch, "--pe", pe, "--speedup", f"2={speedup}")
+    code, out, err = paradl("hybrid", *GIVEN, *case, "--format", "json")
     answer = read_strictly(out)
     assert (code, err) == (0, "")
     assert answer["gain"]["gain"] == pytest.approx(gain, rel=1e-12)
     assert answer["gain"]["hybrid_pe"] == pe
     assert answer["epochs"]["source"][0].startswith(origin)
-    _, table, _ = paradl("hybrid", *GIVEN, *asked)
+    _, table, _ = paradl("hybrid", *GIVEN, *case)
     assert f"Gain up to {pe} PEs: {gain:.1%} (" in table
     assert origin in table
     # Of relative epochs that are all 1 no draw says anything.
@@ -47,23 +47,32 @@ def test_the_published_gains(model, batch, pe, speedup, gain, origin, paradl):
 
 
 def test_by_measured_epochs_gnmt_in_pairs_does_not_win(paradl):
-    asked = ("--model", "gnmt_v2", "--dataset", "wmt16-en-de", "--batch", 128, "--pe", 256)
+    case = ("--model", "gnmt_v2", "--dataset", "wmt16-en-de", "--batch", 128, "--pe", 256)
     given = ("--speedup", "2=1.15", "--scaling-efficiency", 1)
-    _, out, _ = paradl("hybrid", *asked, *given, "--format", "json")
+    _, out, _ = paradl("hybrid", *case, *given, "--format", "json")
     answer = read_strictly(out)
     assert answer["gain"]["gain"] == pytest.approx(-0.055, abs=5e-4)
     assert answer["gain"]["p90"] < 0
     assert {row["pe"] for row in answer["crossovers"]} == {None}
     assert answer["epochs"]["measured"] == [2048, 16384]
-    _, table, _ = paradl("hybrid", *asked, *given)
+    _, table, _ = paradl("hybrid", *case, *given)
     assert "No hybrid wins" in table.splitlines()[-1]
 
 
 def test_epochs_of_one_s_own(paradl, tmp_path):
     path = tmp_path / "epochs.csv"
     path.write_text(MINE)
-    asked = ("--convergence", path, "--model", "mine", "--batch", 32, "--scaling-efficiency", 0.95)
-    code, out, _ = paradl("hybrid", *asked, "--speedup", "2=1.6", "--pe", 512)
+    case = (
+        "--convergence",
+        path,
+        "--model",
+        "mine",
+        "--batch",
+        32,
+        "--scaling-efficiency",
+        0.95,
+    )
+    code, out, _ = paradl("hybrid", *case, "--speedup", "2=1.6", "--pe", 512)
     assert code == 0
     assert "none beyond 4,096" in out
     rows = [line.split() for line in out.splitlines() if line.strip().startswith("256 ")]
@@ -75,7 +84,7 @@ def test_epochs_of_one_s_own(paradl, tmp_path):
     assert rows[1][-1] == "wins"
     # 128 PEs is the last count at which data converges.
     answer = read_strictly(
-        paradl("hybrid", *asked, "--speedup", "2=1.1", "--pe", 512, "--format", "json")[1]
+        paradl("hybrid", *case, "--speedup", "2=1.1", "--pe", 512, "--format", "json")[1]
     )
     assert answer["crossovers"][0]["pe"] == 130
     assert answer["gain"]["data_pe"] == 128
@@ -105,8 +114,8 @@ def test_crossovers_in_words(paradl):
 
 
 def test_the_catalogue_s_epochs_and_the_oracle(paradl):
-    asked = ("--model", "resnet50", "--dataset", "imagenet", "--batch", 64, "--pe", 16)
-    code, out, _ = paradl("hybrid", *asked, "--strategy", "data+filter:group=2", "--format", "json")
+    case = ("--model", "resnet50", "--dataset", "imagenet", "--batch", 64, "--pe", 16)
+    code, out, _ = paradl("hybrid", *case, "--strategy", "data+filter:group=2", "--format", "json")
     answer = read_strictly(out)
     assert code == 0
     assert (answer["system"], answer["target"]) == ("abci", "top1>=0.759")
@@ -114,21 +123,21 @@ def test_the_catalogue_s_epochs_and_the_oracle(paradl):
 
 
 def test_falls_are_told(paradl):
-    asked = ("--model", "cosmoflow", "--dataset", "cosmoflow-128", "--batch", 1, "--pe", 64)
-    _, _, err = paradl("hybrid", *asked, "--speedup", "2=1.5", "--scaling-efficiency", 1)
+    case = ("--model", "cosmoflow", "--dataset", "cosmoflow-128", "--batch", 1, "--pe", 64)
+    _, _, err = paradl("hybrid", *case, "--speedup", "2=1.5", "--scaling-efficiency", 1)
     assert "18.3 at 64" in err
 
 
 def test_nothing_feasible(paradl, tmp_path):
-    asked = ("--model", "vgg16", "--dataset", "imagenet", "--batch", 4096, "--pe", 4)
+    case = ("--model", "vgg16", "--dataset", "imagenet", "--batch", 4096, "--pe", 4)
     code, out, err = paradl(
-        "hybrid", "--convergence", PAL, *asked, "--strategy", "data+filter:group=2"
+        "hybrid", "--convergence", PAL, *case, "--strategy", "data+filter:group=2"
     )
     assert (code, out) == (2, "")
     assert "'vgg16'" in err
-    asked = ("--model", "inception_v3", "--dataset", "imagenet-299", "--batch", 4096, "--pe", 4)
+    case = ("--model", "inception_v3", "--dataset", "imagenet-299", "--batch", 4096, "--pe", 4)
     hybrid = ("--strategy", "data+filter:group=2", "--plot", tmp_path / "none.png")
-    code, out, err = paradl("hybrid", "--convergence", PAL, *asked, *hybrid)
+    code, out, err = paradl("hybrid", "--convergence", PAL, *case, *hybrid)
     assert list(tmp_path.iterdir()) == []
     assert code == 4
     assert "memory" in out
@@ -162,8 +171,8 @@ def test_bad_input_is_one_message(options, message, paradl):
 def test_one_point_is_no_law(paradl, tmp_path):
     path = tmp_path / "epochs.csv"
     path.write_text("\n".join(MINE.splitlines()[:2]))
-    asked = ("--model", "mine", "--batch", 32, "--pe", 8, "--speedup", "2=1.6")
-    code, _, err = paradl("hybrid", "--convergence", path, *asked, "--scaling-efficiency", 1)
+    case = ("--model", "mine", "--batch", 32, "--pe", 8, "--speedup", "2=1.6")
+    code, _, err = paradl("hybrid", "--convergence", path, *case, "--scaling-efficiency", 1)
     assert code == 2
     assert "epochs.csv:2: " in err
 
@@ -172,8 +181,8 @@ def test_several_series_are_told_apart(paradl, tmp_path):
     path = tmp_path / "epochs.csv"
     rows = MINE.splitlines()
     path.write_text("\n".join([*rows, *(row.replace("0.7", "0.75") for row in rows[1:])]))
-    asked = ("--model", "mine", "--batch", 32, "--pe", 8, "--speedup", "2=1.6")
-    given = ("hybrid", "--convergence", path, *asked, "--scaling-efficiency", 1)
+    case = ("--model", "mine", "--batch", 32, "--pe", 8, "--speedup", "2=1.6")
+    given = ("hybrid", "--convergence", path, *case, "--scaling-efficiency", 1)
     code, _, err = paradl(*given)
     assert code == 2
     assert "'top1>=0.7', 'top1>=0.75'" in err
@@ -181,9 +190,9 @@ def test_several_series_are_told_apart(paradl, tmp_path):
 
 
 def test_no_law_is_known(paradl):
-    asked = ("--model", "inception_v3", "--batch", 32, "--pe", 8, "--speedup", "2=1.6")
+    case = ("--model", "inception_v3", "--batch", 32, "--pe", 8, "--speedup", "2=1.6")
     for dataset in ((), ("--dataset", "imagenet-299")):
-        code, _, err = paradl("hybrid", *asked, "--scaling-efficiency", 1, *dataset)
+        code, _, err = paradl("hybrid", *case, "--scaling-efficiency", 1, *dataset)
         assert code == 2
         assert "--convergence FILE.csv" in err
 

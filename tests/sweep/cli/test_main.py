@@ -23,9 +23,9 @@ PREDICT = ("predict", "--model", "alexnet", "--dataset", "imagenet")
 ONE = (*PREDICT, "--strategy", "data", "--pe", "8", "--batch", "32")
 
 
-def refused(found: tuple[int, str, str], *parts: str) -> None:
+def refused(ended: tuple[int, str, str], *parts: str) -> None:
     """Exit code 2 and one message with all of `parts` in it."""
-    code, out, err = found
+    code, out, err = ended
     assert code == 2, err
     assert out == ""
     assert err.startswith("paradl: ")
@@ -115,8 +115,8 @@ def test_bad_yaml(text, where, spec_file, tmp_path, paradl):
 def test_a_line_is_named(spec_file, tmp_path, paradl):
     text = yaml.safe_dump(SMALL).replace("- 8", "- 8x")
     line = text.splitlines().index("  pe:") + 1
-    found = paradl("sweep", spec_file(text), tmp_path / "cube.zarr")
-    refused(found, f"spec.yaml:{line}", "8x")
+    ended = paradl("sweep", spec_file(text), tmp_path / "cube.zarr")
+    refused(ended, f"spec.yaml:{line}", "8x")
 
 
 def test_no_spec(tmp_path, paradl):
@@ -168,8 +168,8 @@ def test_a_bad_slice(command, sel, message, mixed_url, paradl):
 
 @pytest.mark.parametrize("efficiency", ["0", "-1", "1.5", "nan"])
 def test_a_bad_efficiency(efficiency, mixed_url, paradl):
-    found = paradl("limits", mixed_url, "--efficiency", efficiency)
-    refused(found, "--efficiency: ")
+    ended = paradl("limits", mixed_url, "--efficiency", efficiency)
+    refused(ended, "--efficiency: ")
 
 
 @pytest.mark.parametrize(
@@ -198,8 +198,8 @@ def test_a_bad_configuration(options, message, paradl):
 
 
 def test_a_model_without_a_dataset(paradl):
-    found = paradl("predict", "--model", "vgg16", "--strategy", "data", "--pe", 1, "--batch", 1)
-    refused(found, "dataset")
+    ended = paradl("predict", "--model", "vgg16", "--strategy", "data", "--pe", 1, "--batch", 1)
+    refused(ended, "dataset")
 
 
 NET = ("predict", "--strategy", "data", "--pe", "4", "--batch", "8", "--model")
@@ -220,10 +220,10 @@ def test_a_corrupt_model_file_is_told_by_line(tmp_path, paradl):
 
 
 def test_a_layer_file_of_another_network(paradl):
-    found = paradl(
+    ended = paradl(
         *NET, DATA / "VGG_ImageNet_profall.net_sc", "--layers", DATA / "filter_alexnet.lc"
     )
-    refused(found, "filter_alexnet.lc")
+    refused(ended, "filter_alexnet.lc")
 
 
 def test_usage(paradl):
@@ -243,19 +243,19 @@ def test_usage(paradl):
 
 def test_workers_or_a_scheduler(spec_file, tmp_path, paradl):
     both = ("--workers", 2, "--scheduler", "tcp://127.0.0.1:9")
-    found = paradl("sweep", spec_file(SMALL), tmp_path / "cube.zarr", *both)
-    refused(found, "scheduler")
+    ended = paradl("sweep", spec_file(SMALL), tmp_path / "cube.zarr", *both)
+    refused(ended, "scheduler")
 
 
 def test_too_many_workers(spec_file, tmp_path, paradl):
-    found = paradl("sweep", spec_file(SMALL), tmp_path / "cube.zarr", "--workers", 1_000_000)
-    refused(found, "GB of memory")
+    ended = paradl("sweep", spec_file(SMALL), tmp_path / "cube.zarr", "--workers", 1_000_000)
+    refused(ended, "GB of memory")
     assert not (tmp_path / "cube.zarr").exists()
 
 
 def test_no_scheduler(spec_file, tmp_path, paradl):
-    found = paradl("sweep", spec_file(SMALL), tmp_path / "c", "--scheduler", "nonsense")
-    refused(found, "--scheduler nonsense: ")
+    ended = paradl("sweep", spec_file(SMALL), tmp_path / "c", "--scheduler", "nonsense")
+    refused(ended, "--scheduler nonsense: ")
     assert not (tmp_path / "c").exists()
 
 

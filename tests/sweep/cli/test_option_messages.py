@@ -63,6 +63,6 @@ def test_arguments_and_keys_are_options(command, text, expected):
 )
 def test_no_message_names_an_argument(question, argument, small_url, paradl):
     verb, *given = question
-    code, out, told = paradl(verb, small_url, *given)
+    code, out, err = paradl(verb, small_url, *given)
     assert (code, out) == (2, "")
-    assert told.startswith(f"paradl: {argument}")
+    assert err.startswith(f"paradl: {argument}")

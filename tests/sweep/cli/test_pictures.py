@@ -29,7 +29,7 @@ def test_pictures_are_files(kind, more, suffix, paradl, small_url, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "told"),
+    ("arguments", "code", "message"),
     [
         (("scalin",), 2, "'scaling'"),
         (("scaling",), 2, "--model alexnet --batch 16"),
@@ -50,12 +50,12 @@ def test_pictures_are_files(kind, more, suffix, paradl, small_url, tmp_path):
         (("timeline", *SEL, "--strategy", "data", "--pe", "4"), 2, "one stage"),
     ],
 )
-def test_one_message_and_an_exit_code(arguments, code, told, paradl, small_url, tmp_path):
+def test_one_message_and_an_exit_code(arguments, code, message, paradl, small_url, tmp_path):
     kind, *more = arguments
     output = () if "-o" in more else ("-o", tmp_path / "picture.png")
     ended, out, err = paradl("plot", kind, small_url, *output, *more)
     assert (ended, out) == (code, "")
-    assert told in " ".join(err.split())
+    assert message in " ".join(err.split())
     assert "Traceback" not in err
     assert len(err) < 1000
     assert not list(tmp_path.iterdir())
@@ -64,10 +64,10 @@ def test_one_message_and_an_exit_code(arguments, code, told, paradl, small_url, 
 def test_a_design_space_needs_no_store(paradl, tmp_path):
     path = tmp_path / "picture.png"
     space = ("--model", "alexnet", "--dataset", "imagenet", "--oracle", "paper", "--pe", "1,2,4")
-    asked = ("plot", "scaling", *space, "--strategy", "data", "-o", path)
-    code, _, err = paradl(*asked)
+    command = ("plot", "scaling", *space, "--strategy", "data", "-o", path)
+    code, _, err = paradl(*command)
     assert (code, "--batch 1" in err) == (2, True)
-    assert paradl(*asked, "--batch", "8") == (0, "", "")
+    assert paradl(*command, "--batch", "8") == (0, "", "")
     assert path.read_bytes().startswith(SIGNATURES["png"])
 
 

@@ -48,15 +48,15 @@ def test_as_json_and_csv(diamond, paradl):
 
 
 def test_micro_batches(diamond, paradl):
-    asked = ("place", diamond, *ASKED, "--quiet", "--micro-batches")
-    code, out, err = paradl(*asked, "2")
+    arguments = ("place", diamond, *ASKED, "--quiet", "--micro-batches")
+    code, out, err = paradl(*arguments, "2")
     assert (code, err) == (0, "")
     assert "PEs 0, 3 in 2 micro-batches" in out
     assert "'placement:segments=2'" in out
     diamond.write_text(f"batch: 16\n{DIAMOND}")
-    assert "16 samples in micro-batches of 4, 12" in paradl(*asked, "4,12")[1]
-    assert "16 samples in 2 micro-batches of 8" in paradl(*asked, "2")[1]
-    code, out, err = paradl(*asked, "4,x")
+    assert "16 samples in micro-batches of 4, 12" in paradl(*arguments, "4,12")[1]
+    assert "16 samples in 2 micro-batches of 8" in paradl(*arguments, "2")[1]
+    code, out, err = paradl(*arguments, "4,x")
     assert (code, out) == (2, "")
     assert err.startswith("paradl: --micro-batches: ")
 
@@ -87,15 +87,15 @@ def test_a_profile_of_one_s_own_by_its_path(paradl):
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"),
+    ("arguments", "message"),
     [
         (("alexnet", *ASKED), "paradl: --batch: "),
         (("alexnet", *ASKED, "--batch", 8, "--dataset", "imagenat"), "paradl: --dataset: "),
         (("nothing", *ASKED), "'nothing'"),
     ],
 )
-def test_bad_input_is_one_message(asked, message, paradl):
-    code, out, err = paradl("place", *asked, "--quiet")
+def test_bad_input_is_one_message(arguments, message, paradl):
+    code, out, err = paradl("place", *arguments, "--quiet")
     assert (code, out) == (2, "")
     assert message in err
     assert err.count("\n") == 1

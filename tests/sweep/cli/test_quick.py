@@ -39,7 +39,7 @@ def test_commands_import_no_more_than_they_need(small_url, tmp_path):
     )
     spec.write_text("models: [alexnet]\n")
     stored = f"{small_url} --sel batch=16 --sel model=alexnet"
-    asked = "hybrid --pe 8 --batch 8 --model"
+    hybrid = "hybrid --pe 8 --batch 8 --model"
     of_pal = f"hybrid --convergence {PAL} --model inception_v3 --batch 64 --pe 256"
     commands = [
         (NOTHING, "0 --version"),
@@ -51,14 +51,14 @@ def test_commands_import_no_more_than_they_need(small_url, tmp_path):
         (NO_NUMBERS, "2 compare runs.csv --calibration abcd"),
         (NO_NUMBERS, "2 calibrate runs.csv -o fit.yaml --system abcd"),
         (NO_NUMBERS, "2 plot accuracy runs.csv -o accuracy.png --calibration abcd"),
-        (NO_NUMBERS, f"2 {asked} resnet5"),
+        (NO_NUMBERS, f"2 {hybrid} resnet5"),
         (NO_NUMBERS, "2 leakage missing"),
         (NO_NUMBERS, "2 surrogate train missing -o mine.surrogate"),
         (NO_NUMBERS, "2 surrogate evaluate missing missing"),
         (NO_NUMBERS, "2 surrogate predict missing missing"),
-        (NO_NUMBERS, f"2 {asked} resnet50 --dataset imagnet"),
-        (NO_NUMBERS, f"2 {asked} resnet50 --system abcd"),
-        (NO_NUMBERS, f"2 {asked} resnet50 --strategy data+spatil:group=2"),
+        (NO_NUMBERS, f"2 {hybrid} resnet50 --dataset imagnet"),
+        (NO_NUMBERS, f"2 {hybrid} resnet50 --system abcd"),
+        (NO_NUMBERS, f"2 {hybrid} resnet50 --strategy data+spatil:group=2"),
         (NO_ARRAYS, "0 schema --answers"),
         (NO_ARRAYS, "0 hybrid --help"),
         (NO_ARRAYS, "2 place resnet5 --devices 2 --batch 8"),
@@ -72,13 +72,13 @@ def test_commands_import_no_more_than_they_need(small_url, tmp_path):
         (NO_TABLE, f"0 status {small_url} --format csv"),
         (NO_TABLE, f"2 bottleneck {small_url} --model resnet5"),
     ]
-    command = [sys.executable, "-c", TELLING, *(each for _, each in commands)]
+    command = [sys.executable, "-c", TELLING, *(command_line for _, command_line in commands)]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-    told = [line for line in ended.stderr.splitlines() if line.startswith("imported: ")]
-    for (unneeded, each), line in zip(commands, told, strict=True):
+    reports = [line for line in ended.stderr.splitlines() if line.startswith("imported: ")]
+    for (unneeded, command_line), line in zip(commands, reports, strict=True):
         imported = set(json.loads(line.removeprefix("imported: ")))
         assert "sweep" in imported
-        assert not unneeded & imported, each
+        assert not unneeded & imported, command_line
 
 
 # Slow to import; answers without a store are numpy's alone. (pint imports a little of dask.)

@@ -47,15 +47,15 @@ def test_bad_options(options, name, paradl):
 
 def test_the_nearest_values_of_a_store(mixed_url, paradl):
     near = ("--sel", "inter_bandwidth=9 GB/s", "--pe", "7,8", "--sel", "model=alexnet")
-    code, _, told = paradl("best", mixed_url, *near)
-    assert (code, "--sel: no inter_bandwidth '9 GB/s'" in told) == (2, True)
-    assert "12.5 GB/s" in told
-    assert "--nearest" in told
-    code, out, told = paradl("best", mixed_url, *near, "--nearest", "--format", "json")
+    code, _, err = paradl("best", mixed_url, *near)
+    assert (code, "--sel: no inter_bandwidth '9 GB/s'" in err) == (2, True)
+    assert "12.5 GB/s" in err
+    assert "--nearest" in err
+    code, out, err = paradl("best", mixed_url, *near, "--nearest", "--format", "json")
     exact = ("--sel", "inter_bandwidth=12.5 GB/s", "--pe", "8", "--sel", "model=alexnet")
     assert (code, out) == paradl("best", mixed_url, *exact, "--format", "json")[:2]
-    assert "inter_bandwidth: 12.5 GB/s" in told
-    assert "pe: 8" in told
+    assert "inter_bandwidth: 12.5 GB/s" in err
+    assert "pe: 8" in err
 
 
 def test_a_store_has_its_own_settings(mixed_url, paradl):
@@ -100,8 +100,8 @@ def test_systems_of_different_precision_are_noted(command, paradl):
 
 def test_one_optimizer_needs_more_memory(paradl):
     memory = [
-        json.loads(paradl("best", *TWO, "--strategy", "data", "--optimizer", each, "--json")[1])
-        for each in ("none", "adam")
+        json.loads(paradl("best", *TWO, "--strategy", "data", "--optimizer", name, "--json")[1])
+        for name in ("none", "adam")
     ]
     assert memory[0][0]["memory"] < memory[1][0]["memory"]
 

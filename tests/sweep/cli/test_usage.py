@@ -25,9 +25,9 @@ def fail(paradl, *arguments: object) -> str:
 )
 @pytest.mark.parametrize("verb", ["predict", "best"])
 def test_what_an_option_is_called_here(verb, options, instead, paradl):
-    told = fail(paradl, verb, *ASK, *options)
-    assert options[0] in told
-    assert instead in told
+    err = fail(paradl, verb, *ASK, *options)
+    assert options[0] in err
+    assert instead in err
 
 
 @pytest.mark.parametrize("value", ["32.5", "1-64", "many"])
@@ -40,8 +40,8 @@ def test_a_share_is_a_number(paradl):
 
 
 def test_a_range_is_written_with_two_dots(paradl):
-    told = fail(paradl, "limits", *ASK, "--pe", "1-64", "--batch", 32)
-    assert "'1..64'" in told
+    err = fail(paradl, "limits", *ASK, "--pe", "1-64", "--batch", 32)
+    assert "'1..64'" in err
 
 
 @pytest.mark.parametrize("command", ["best", "limits", "status"])
@@ -55,21 +55,21 @@ def test_the_spec_stands_first(tmp_path, paradl):
     folder = tmp_path / ("a long name " * 12)  # a command to copy is never cut short
     folder.mkdir()
     spec, store = folder / "week.yaml", folder / "out.zarr"
-    told = fail(paradl, "sweep", store, spec)
-    assert f"paradl sweep {quote(str(spec))} {quote(str(store))}" in told
+    err = fail(paradl, "sweep", store, spec)
+    assert f"paradl sweep {quote(str(spec))} {quote(str(store))}" in err
     assert list(folder.iterdir()) == []
 
 
 def test_an_unknown_model_may_be_written(paradl):
-    told = fail(paradl, "best", "--model", "mobilenetv3", "--dataset", "imagenet")
-    assert "'mobilenet_v2'" in told
-    assert "docs/your-model.md" in told
+    err = fail(paradl, "best", "--model", "mobilenetv3", "--dataset", "imagenet")
+    assert "'mobilenet_v2'" in err
+    assert "docs/your-model.md" in err
 
 
 @pytest.mark.parametrize("model", ["net.onnx", "./net.onnx", "net.pt"])
 def test_models_of_frameworks_are_written_anew(model, paradl):
-    told = fail(paradl, "predict", *ASK[2:], "--model", model, "--pe", 8, "--batch", 32)
-    assert "docs/your-model.md" in told
+    err = fail(paradl, "predict", *ASK[2:], "--model", model, "--pe", 8, "--batch", 32)
+    assert "docs/your-model.md" in err
 
 
 @pytest.mark.parametrize("command", [(), ("sweep",), ("surrogate", "train"), ("plot", "map")])

@@ -10,10 +10,10 @@ PER_NODE = 4  # of ABCI
 
 
 def launch(strategy: str, pe: int, batch: int = 32, **settings: object) -> dict[str, Any]:
-    found: dict[str, Any] = sweep.explain(
+    answer: dict[str, Any] = sweep.explain(
         "vgg16", strategy, pe, batch, dataset="imagenet", settings=settings
     )
-    return found
+    return answer
 
 
 def enumerate_groups(row: dict[str, Any], pe: int) -> list[list[int]]:
@@ -26,8 +26,8 @@ def enumerate_groups(row: dict[str, Any], pe: int) -> list[list[int]]:
 
 @pytest.mark.parametrize("strategy", ["data+filter:group=4", "data+pipeline:group=8"])
 def test_each_rank_is_in_one_group_of_each_kind(strategy):
-    told = launch(strategy, 64)
-    model, gradient = told["launch"]["groups"]
+    answer = launch(strategy, 64)
+    model, gradient = answer["launch"]["groups"]
     for row in (model, gradient):
         groups = enumerate_groups(row, 64)
         assert len(groups) == row["count"]
@@ -35,7 +35,7 @@ def test_each_rank_is_in_one_group_of_each_kind(strategy):
     inside, across = (enumerate_groups(row, 64) for row in (model, gradient))
     # A PE exchanges gradients with its likes: one of each replica.
     assert all(len(set(a) & set(b)) == 1 for a in inside for b in across)
-    assert (model["count"], model["size"]) == (told["replicas"], told["group"])
+    assert (model["count"], model["size"]) == (answer["replicas"], answer["group"])
 
 
 @pytest.mark.parametrize(
@@ -49,15 +49,15 @@ def test_each_rank_is_in_one_group_of_each_kind(strategy):
 )
 def test_groups_lie_where_the_oracle_takes_them_to_be(group, ranks, nodes, level):
     """A group is inside a node exactly where none of its ranks is in another one."""
-    told = launch(f"data+filter:group={group}", 24)
-    row = told["launch"]["groups"][0]
+    answer = launch(f"data+filter:group={group}", 24)
+    row = answer["launch"]["groups"][0]
     assert (row["ranks"], row["nodes"], row["level"]) == (ranks, nodes, level)
     within = all(
-        len({rank // PER_NODE for rank in each}) == 1 for each in enumerate_groups(row, 24)
+        len({rank // PER_NODE for rank in ranks}) == 1 for ranks in enumerate_groups(row, 24)
     )
     assert within == (level == "node")
     # The oracle's own start-up, which is another inside a node.
-    assert (told["parameters"]["group_latency"] < 1e-5) == within
+    assert (answer["parameters"]["group_latency"] < 1e-5) == within
 
 
 def test_rings_of_replicas_take_a_rank_of_each():
@@ -75,20 +75,20 @@ def test_a_spatial_group_adds_gradients_up_over_all_ranks():
 
 
 def test_the_authors_add_up_inside_groups_first():
-    told = launch("data+spatial:group=8", 64, oracle="paper", allreduce="hierarchical")
-    _, inside, across = told["launch"]["groups"]
+    answer = launch("data+spatial:group=8", 64, oracle="paper", allreduce="hierarchical")
+    _, inside, across = answer["launch"]["groups"]
     assert (inside["size"], inside["stride"]) == (8, 1)
     assert (across["size"], across["stride"]) == (8, 8)
 
 
 @pytest.mark.parametrize("strategy", ["data", "filter", "data+pipeline:group=4,segments=8"])
 def test_what_ranks_are_fed_is_the_global_batch(strategy):
-    told = sweep.explain(
+    answer = sweep.explain(
         "vgg16", strategy, 16, 32, dataset="imagenet", parameters={"accumulate": 3}
     )
-    fed = told["launch"]
+    fed = answer["launch"]
     replicas = fed["sampler"]["num_replicas"]
-    assert replicas * fed["micro_batch"] * fed["micro_batches"] == told["global_batch"]
+    assert replicas * fed["micro_batch"] * fed["micro_batches"] == answer["global_batch"]
     mesh = fed["mesh"].values()
     product = 1
     for size in mesh:

@@ -10,11 +10,11 @@ STRATEGIES = ("data+filter", "data+spatial")
 
 
 def test_shapes_have_all_items():
-    told = sweep.explain("alexnet", "data", 4, 64, dataset="imagenet")
-    for row in told["layers"]:
+    answer = sweep.explain("alexnet", "data", 4, 64, dataset="imagenet")
+    for row in answer["layers"]:
         assert math.prod(row["output"]) == row["y"], row["layer"]
-    assert told["layers"][0]["output"] == [64, 55, 55]
-    assert told["layers"][-1]["output"] == [1000]
+    assert answer["layers"][0]["output"] == [64, 55, 55]
+    assert answer["layers"][-1]["output"] == [1000]
 
 
 def test_sequences_have_positions():
@@ -32,29 +32,29 @@ def test_products_are_the_published_ones():
 @pytest.mark.parametrize("oracle", ["machine", "paper"])
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_both_passes_are_the_compute(strategy, oracle):
-    told = sweep.explain(
+    answer = sweep.explain(
         "alexnet", strategy, 8, 64, dataset="imagenet", settings={"oracle": oracle}
     )
-    seconds = 64 * sum(row["forward"] + row["backward"] for row in told["layers"])
-    passes = told["samples"] / told["global_batch"]
-    assert seconds * passes == pytest.approx(told["terms"]["forward_backward"])
+    seconds = 64 * sum(row["forward"] + row["backward"] for row in answer["layers"])
+    passes = answer["samples"] / answer["global_batch"]
+    assert seconds * passes == pytest.approx(answer["terms"]["forward_backward"])
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_table_iii_is_the_sum_of_its_layers(strategy):
-    told = sweep.explain(
+    answer = sweep.explain(
         "alexnet", strategy, 8, 64,
         dataset="imagenet", parameters={"gamma": 0.3}, settings={"oracle": "paper"},
     )  # fmt: skip
-    assert sum(row["memory"] for row in told["layers"]) == pytest.approx(told["memory"])
+    assert sum(row["memory"] for row in answer["layers"]) == pytest.approx(answer["memory"])
 
 
 def test_stages_of_table_iii_are_sums_of_their_layers():
-    told = sweep.explain(
+    answer = sweep.explain(
         "alexnet", "pipeline", 4, 64, dataset="imagenet", settings={"oracle": "paper"}
     )
     stages = [
-        sum(row["memory"] for row in told["layers"] if row["stage"] == stage)
+        sum(row["memory"] for row in answer["layers"] if row["stage"] == stage)
         for stage in (1, 2, 3, 4)
     ]
-    assert max(stages) == pytest.approx(told["memory"])
+    assert max(stages) == pytest.approx(answer["memory"])

@@ -28,13 +28,15 @@ def evaluate(numbers: str) -> float:
 
 @pytest.mark.parametrize(("strategy", "settings"), CASES)
 def test_the_numbers_come_to_the_bytes(strategy, settings):
-    told = sweep.explain(
+    answer = sweep.explain(
         "alexnet", strategy, 8, 64, dataset="imagenet", settings=settings, system="abci"
     )
-    rows = told["memory_formulas"]
-    there = {name: size for name, size in told["memory_parts"].items() if size or settings != PAPER}
+    rows = answer["memory_formulas"]
+    there = {
+        name: size for name, size in answer["memory_parts"].items() if size or settings != PAPER
+    }
     assert {row["part"]: row["bytes"] for row in rows} == there  # Table III reserves nothing
-    assert sum(evaluate(row["numbers"]) for row in rows) == pytest.approx(told["memory"])
+    assert sum(evaluate(row["numbers"]) for row in rows) == pytest.approx(answer["memory"])
     for row in rows:
         assert evaluate(row["numbers"]) == pytest.approx(row["bytes"], rel=1e-7)
     assert sum(row["share"] for row in rows) == pytest.approx(1)
@@ -42,7 +44,7 @@ def test_the_numbers_come_to_the_bytes(strategy, settings):
 
 def test_replicas_divide_states():
     """7.5 B of a weight's 18, 12 of amp with Adam and 64 PEs: Rajbhandari 2020, figure 1."""
-    told = [
+    answer = [
         sweep.predict(
             "vgg16",
             f"data:zero={stage}",
@@ -55,21 +57,21 @@ def test_replicas_divide_states():
         for stage in range(4)
     ]
     names = ("weights", "gradients", "optimizer")
-    states = [sum(each["memory_parts"][name] for name in names) for each in told]
-    assert told[0]["strategy"] == "data"
+    states = [sum(cell["memory_parts"][name] for name in names) for cell in answer]
+    assert answer[0]["strategy"] == "data"
     weights = 138_357_544
     per_weight = [16, 4 + 12 / 64, 2 + 14 / 64, 16 / 64]
-    assert states == pytest.approx([each * weights for each in per_weight])
-    gathered = told[3]["memory_parts"]["gathered"]
+    assert states == pytest.approx([cell * weights for cell in per_weight])
+    gathered = answer[3]["memory_parts"]["gathered"]
     assert gathered == 2 * (25088 * 4096 + 4096 + 4096 * 4096 + 4096)
     # All that a sample takes is as before: what fits is what room is left.
-    for each in told:
-        held = sum(each["memory_parts"].values())
-        assert held == pytest.approx(each["memory"])
-        more = each["memory"] + each["memory_parts"]["activations"] / 32 * (
-            each["largest_batch"] - 32
+    for cell in answer:
+        held = sum(cell["memory_parts"].values())
+        assert held == pytest.approx(cell["memory"])
+        more = cell["memory"] + cell["memory_parts"]["activations"] / 32 * (
+            cell["largest_batch"] - 32
         )
-        assert more <= 80e9 < more + each["memory_parts"]["activations"] / 32
+        assert more <= 80e9 < more + cell["memory_parts"]["activations"] / 32
 
 
 def test_fewer_segments_wait_in_late_stages():
@@ -94,21 +96,23 @@ def test_sparse_gradients_are_not_shared():
 
 
 def test_a_copy_in_fp32_is_told():
-    told = sweep.explain(
+    answer = sweep.explain(
         "alexnet", "data", 8, 64, dataset="imagenet", system="dgx-h100:precision=amp"
     )
-    rows = {row["part"]: row["numbers"] for row in told["memory_formulas"]}
+    rows = {row["part"]: row["numbers"] for row in answer["memory_formulas"]}
     assert rows["weights"] == "(2 B + 4 B) x 61100840"
     assert rows["gradients"] == "2 B x 61100840"
 
 
 def test_activations_peak_at_the_layer_they_name():
     """By hand, of a chain: what layers keep up to it, and the gradients of its input and output."""
-    told = sweep.explain("vgg16", "data", 8, 32, dataset="imagenet", settings={"optimizer": "none"})
-    row = told["memory_formulas"][0]
+    answer = sweep.explain(
+        "vgg16", "data", 8, 32, dataset="imagenet", settings={"optimizer": "none"}
+    )
+    row = answer["memory_formulas"][0]
     states = 4 + 4  # bytes of a weight and its gradient
     kept, most = 0.0, {}
-    for layer in told["layers"]:
+    for layer in answer["layers"]:
         once = states * (layer["weights"] + layer["biases"])
         kept += (layer["memory"] - once) / 32
         most[layer["layer"]] = kept + 4 * (layer["x"] + layer["y"])
@@ -120,7 +124,7 @@ def test_activations_peak_at_the_layer_they_name():
 @pytest.mark.parametrize("segments", [1, 4])
 def test_placed_operators_fill_the_fullest_device(segments):
     strategy = f"data+placement:group=2,segments={segments}"
-    told = sweep.explain("alexnet", strategy, 4, 16, dataset="imagenet", system="dgx1-v100")
-    row = told["memory_formulas"][0]
+    answer = sweep.explain("alexnet", strategy, 4, 16, dataset="imagenet", system="dgx1-v100")
+    row = answer["memory_formulas"][0]
     assert re.search(r"of device [12]$", row["formula"])
     assert evaluate(row["numbers"]) == pytest.approx(row["bytes"], rel=1e-7)

@@ -22,8 +22,8 @@ def find_names(text: str) -> set[str]:
     return {name for name in names if not (len(name) > 1 and name.islower() and name.isalpha())}
 
 
-ALL = [each.symbols for table in (TABLE, MACHINE, PLACED) for each in table.values()]
-ALL += [SPLIT.symbols, *(each.symbols for each in FORWARD_BACKWARD.values())]
+ALL = [term.symbols for table in (TABLE, MACHINE, PLACED) for term in table.values()]
+ALL += [SPLIT.symbols, *(term.symbols for term in FORWARD_BACKWARD.values())]
 ALL += [text for pair in TABLE_III.values() for text in pair]
 
 
@@ -36,29 +36,32 @@ def test_every_symbol_has_words(text):
 @pytest.mark.parametrize("oracle", ["machine", "paper"])
 @pytest.mark.parametrize("strategy", ["data+spatial", "data+filter", "data+pipeline"])
 def test_each_is_told_once_with_its_value(strategy, oracle):
-    told = sweep.explain(
+    answer = sweep.explain(
         "alexnet", strategy, 8, 64, dataset="imagenet", settings={"oracle": oracle}
     )
-    rows = {row["symbol"]: row for row in told["symbols"]}
-    assert len(rows) == len(told["symbols"])
+    rows = {row["symbol"]: row for row in answer["symbols"]}
+    assert len(rows) == len(answer["symbols"])
     assert "context" not in rows  # a word of a formula that is also a degree of transformers
     assert rows["p"]["value"] == 8
     assert rows["p1"]["value"] * rows["p2"]["value"] == 8
     assert rows["b"]["value"] == 64
     assert rows["B"]["value"] == 64 * rows["p1"]["value"]
     assert rows["D"]["value"] == 1_281_167
-    assert rows["beta (replica)"]["value"] == 1 / told["parameters"]["replica_bandwidth"]
+    assert rows["beta (replica)"]["value"] == 1 / answer["parameters"]["replica_bandwidth"]
     assert rows["alpha (replica)"]["unit"] == "s"
     text = " ".join(
-        row["formula"] for row in (*told["formulas"], *told["hidden"], *told["memory_formulas"])
+        row["formula"]
+        for row in (*answer["formulas"], *answer["hidden"], *answer["memory_formulas"])
     )
-    layers = {row["layer"] for row in told["layers"]}
+    layers = {row["layer"] for row in answer["layers"]}
     assert find_names(text) - PATHS - WORDS - layers <= set(rows)
 
 
 def test_a_gradient_of_table_iii_is_an_item():
-    told = sweep.explain("alexnet", "data", 8, 64, dataset="imagenet", settings={"oracle": "paper"})
-    rows = {row["symbol"]: row for row in told["symbols"]}
+    answer = sweep.explain(
+        "alexnet", "data", 8, 64, dataset="imagenet", settings={"oracle": "paper"}
+    )
+    rows = {row["symbol"]: row for row in answer["symbols"]}
     assert rows["q"]["value"] == 8
     assert (rows["delta"]["value"], rows["delta"]["unit"]) == (4, "B")
     assert rows["BW"]["meaning"].startswith("backward pass")

@@ -73,8 +73,8 @@ def test_limits_have_names(table, mixed):
     for flags, names in zip(rows["limit_flags"], rows["limit_names"], strict=True):
         assert names == ", ".join(mixed.paradl.reasons(flags))
     forbidding = {"memory", "too_many_pes", "batch_too_small", "group_does_not_divide"}
-    told = rows["limit_names"].map(lambda names: not forbidding & set(names.split(", ")))
-    assert not rows["feasible"][~told].any()
+    answer = rows["limit_names"].map(lambda names: not forbidding & set(names.split(", ")))
+    assert not rows["feasible"][~answer].any()
     assert 0 < rows["feasible"].sum() < len(rows)
 
 
@@ -85,9 +85,9 @@ def test_pandas_polars_and_duckdb_read_the_same(table):
     polars = pl.read_parquet(table).select(
         pl.len(), pl.col("memory").cast(pl.Float64).sum(), pl.col("epoch_time").max()
     )
-    (told,) = ask(query.replace("cells", f"'{table}'")).fetchall()
+    (answer,) = ask(query.replace("cells", f"'{table}'")).fetchall()
     assert polars.row(0) == pytest.approx(expected, rel=1e-6)
-    assert told == pytest.approx(expected, rel=1e-6)
+    assert answer == pytest.approx(expected, rel=1e-6)
     types = {name: str(kind) for name, kind in pl.read_parquet(table).schema.items()}
     assert (types["pe"], types["batch"], types["feasible"]) == ("Int64", "Int64", "Boolean")
     assert (types["comp_time"], types["limit_flags"]) == ("Float32", "UInt16")
@@ -177,7 +177,7 @@ def test_slices(mixed_url, mixed, tmp_path):
     chosen = {"model": "alexnet", "pe": [4, 8]}
     sweep.export(mixed_url, tmp_path / "a.parquet", chosen)
     sweep.export(mixed.sel(model="alexnet", pe=[4, 8]), tmp_path / "b.parquet")
-    first, second = (pd.read_parquet(tmp_path / f"{each}.parquet") for each in "ab")
+    first, second = (pd.read_parquet(tmp_path / f"{name}.parquet") for name in "ab")
     pd.testing.assert_frame_equal(first, second)
     assert set(first["pe"]) == {4, 8}
     sweep.export(mixed_url, tmp_path / "c.nc", chosen)
@@ -256,7 +256,7 @@ def test_a_file_is_kept_unless_forced(mixed_url, tmp_path):
     assert pa.parquet.read_metadata(path).num_rows
     sweep.export(mixed_url, tmp_path / "parts.parquet", partition_by=["model"])
     sweep.export(mixed_url, tmp_path / "parts.parquet", partition_by=["strategy"], force=True)
-    assert all("strategy=" in each for each in os.listdir(tmp_path / "parts.parquet"))
+    assert all("strategy=" in name for name in os.listdir(tmp_path / "parts.parquet"))
     (tmp_path / "parts.parquet" / "diary.txt").write_text("mine")
     with pytest.raises(InputError, match=r"parts.parquet: "):
         sweep.export(mixed_url, tmp_path / "parts.parquet", force=True)
@@ -330,9 +330,9 @@ def test_a_library_that_is_missing(mixed_url, tmp_path, monkeypatch):
 
 def test_the_command(mixed_url, tmp_path, paradl):
     path = tmp_path / "cells.parquet"
-    code, out, told = paradl("export", mixed_url, path, "--sel", "model=alexnet")
+    code, out, answer = paradl("export", mixed_url, path, "--sel", "model=alexnet")
     rows = pa.parquet.read_metadata(path).num_rows
     assert (code, out) == (0, "")
-    assert f"{rows:,} rows of 240 cells in {path}" in told
-    code, _, told = paradl("export", mixed_url, path)
-    assert (code, "--force" in told) == (2, True)
+    assert f"{rows:,} rows of 240 cells in {path}" in answer
+    code, _, answer = paradl("export", mixed_url, path)
+    assert (code, "--force" in answer) == (2, True)

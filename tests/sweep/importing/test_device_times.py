@@ -38,11 +38,11 @@ def model(tmp_path):
 def test_every_layer_has_a_time(model, tmp_path):
     network = find("model", str(model), tmp_path)
     assert isinstance(network, Architecture)
-    said: list[str] = []
-    times = time_layers(network.layers_for((3, 16, 16), 10), 2, "fp32", said.append)
+    reports: list[str] = []
+    times = time_layers(network.layers_for((3, 16, 16), 10), 2, "fp32", reports.append)
     assert [name for name, _ in times] == ["conv1", "relu1", "conv2", "transposed_conv1", *OTHERS]
     assert all(seconds > 0 for _, seconds in times)
-    assert "conv1" in said[0]
+    assert "conv1" in reports[0]
 
 
 OTHERS = ("maxpool1", "fc1")

@@ -103,8 +103,17 @@ def test_a_machine_predicts_the_collectives_of_its_logs(paradl, tmp_path):
         assert np.median(np.abs(by_hand / measured - 1)[sizes > 1e6]) < 0.1
     # Gradients of one bucket on one node: the oracle's own answer.
     settings = ("--set", "overlap=0", "--set", "bucket=10 GB", "--format", "json")
-    asked = ("--model", "resnet50", "--dataset", "imagenet", "--strategy", "data", "--pe", 8)
-    code, out, err = paradl("predict", "--system", output, *asked, "--batch", 32, *settings)
+    options = (
+        "--model",
+        "resnet50",
+        "--dataset",
+        "imagenet",
+        "--strategy",
+        "data",
+        "--pe",
+        8,
+    )
+    code, out, err = paradl("predict", "--system", output, *options, "--batch", 32, *settings)
     assert code == 0, err
     m = 2 * (25_557_032 - 27_560)  # weights of two bytes; biases are not sent
     expected = min(14 * (line.latency + m / 8 / line.bandwidth) for line in node.all_reduce or ())

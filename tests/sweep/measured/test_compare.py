@@ -43,10 +43,10 @@ def runs(tmp_path):
 
 def predicted(strategy: str = "data", p: int = 8, **settings: object) -> dict[str, float]:
     """[s an iteration] of the default row, as predict tells it."""
-    found = sweep.predict(
+    answer = sweep.predict(
         "alexnet", strategy, p, 32, dataset="imagenet", settings={"calibration": "none", **settings}
     )
-    return {part: found[name] for part, name in zip(PARTS, NAMES, strict=True)}
+    return {part: answer[name] for part, name in zip(PARTS, NAMES, strict=True)}
 
 
 NAMES = ("iteration_time", "iteration_comp_time", "iteration_comm_time")
@@ -87,8 +87,8 @@ def test_a_row_is_what_predict_says(runs):
 
 def test_table_iii_is_asked_as_the_runs_were_unless_told_otherwise(runs):
     path = runs({"strategy": "data+spatial"})
-    for told, allreduce in (({}, "hierarchical"), ({"allreduce": "ring"}, "ring")):
-        (row,) = sweep.compare(path, calibration="none", settings={"oracle": "paper"} | told)[
+    for chosen, allreduce in (({}, "hierarchical"), ({"allreduce": "ring"}, "ring")):
+        (row,) = sweep.compare(path, calibration="none", settings={"oracle": "paper"} | chosen)[
             "rows"
         ]
         expected = predicted(
@@ -99,21 +99,21 @@ def test_table_iii_is_asked_as_the_runs_were_unless_told_otherwise(runs):
 
 def test_a_row_names_its_system_or_takes_the_given(runs):
     path = runs({"system": "dgx1-v100"}, {"system": ""})
-    found = sweep.compare(path, system="dgx-h100", calibration="none")["rows"]
-    assert [row["system"] for row in found] == ["dgx1-v100", "dgx-h100"]
-    assert found[0]["predicted_total"] != found[1]["predicted_total"]
+    answer = sweep.compare(path, system="dgx-h100", calibration="none")["rows"]
+    assert [row["system"] for row in answer] == ["dgx1-v100", "dgx-h100"]
+    assert answer[0]["predicted_total"] != answer[1]["predicted_total"]
 
 
 def test_what_cannot_be_is_a_row_with_a_reason(runs):
     path = runs({"dataset": "cosmoflow-128"}, {"strategy": "data+filter", "p": 6}, {})
-    found = sweep.compare(path, calibration="none")
-    misfit, indivisible, good = found["rows"]
+    answer = sweep.compare(path, calibration="none")
+    misfit, indivisible, good = answer["rows"]
     assert "alexnet" in misfit["reason"]
     assert "group_does_not_divide" in indivisible["reason"]
     for row in (misfit, indivisible):
         assert row["predicted_total"] is row["accuracy_total"] is row["anomaly"] is None
     assert good["reason"] is None
-    overall = found["summary"]["overall"]
+    overall = answer["summary"]["overall"]
     assert (overall["n"], overall["unpredicted"], overall["total"]["n"]) == (3, 2, 1)
 
 
@@ -161,8 +161,8 @@ def cause(runs, *rows: dict) -> str:
 
 def times(strategy: str, p: int, comp: float = 1.0, comm: float = 1.0) -> dict:
     """A run whose compute and communication took `comp` and `comm` times the predicted."""
-    found = predicted(strategy, p, **PAPER)
-    slower = {"comp": found["comp"] * comp, "comm": found["comm"] * comm}
+    answer = predicted(strategy, p, **PAPER)
+    slower = {"comp": answer["comp"] * comp, "comm": answer["comm"] * comm}
     return row_of({"total": sum(slower.values()), **slower}, strategy=strategy, p=p)
 
 
@@ -206,11 +206,14 @@ def test_faster_than_predicted(runs):
 
 def test_waiting_for_the_slowest_is_no_fault_of_the_network(runs):
     """By DDP most of the gradients' way is hidden, and blamed for nothing."""
-    asked: dict[str, Any] = {"dataset": "imagenet", "system": "dgx1-v100"}
-    told = sweep.predict("resnet50", "data", 256, 32, **asked)
-    terms = told["terms"]
+    given: dict[str, Any] = {"dataset": "imagenet", "system": "dgx1-v100"}
+    prior = sweep.predict("resnet50", "data", 256, 32, **given)
+    terms = prior["terms"]
     assert terms["hidden_communication"] > terms["straggler_wait"] > terms["gradient_exchange"]
-    slower = {"comp": told["iteration_comp_time"], "comm": 50 * told["iteration_comm_time"]}
+    slower = {
+        "comp": prior["iteration_comp_time"],
+        "comm": 50 * prior["iteration_comm_time"],
+    }
     row = row_of({"total": sum(slower.values()), **slower}, model="resnet50", system="dgx1-v100")
     (compared,) = sweep.compare(runs(row | {"p": 256}), calibration="none")["rows"]
     odd = compared["anomaly"]
@@ -236,13 +239,13 @@ def test_the_shipped_runs(paradl):
     """What docs/accuracy.md shows for the paper's formulas."""
     code, out, err = paradl("compare", ABCI, "--oracle", "paper", *NONE, "--format", "json")
     assert (code, err) == (0, "")
-    found = json.loads(out, parse_constant=pytest.fail)
-    assert len(found["rows"]) == 56
+    answer = json.loads(out, parse_constant=pytest.fail)
+    assert len(answer["rows"]) == 56
     lines = list(csv.DictReader(ABCI.read_text().splitlines()))
-    for row, line in zip(found["rows"], lines, strict=True):
+    for row, line in zip(answer["rows"], lines, strict=True):
         assert (row["model"], row["strategy"]) == (line["model"], line["strategy"])
         assert (row["p"], row["measured_total"]) == (int(line["p"]), float(line["total_s"]))
-    overall = found["summary"]["overall"]
+    overall = answer["summary"]["overall"]
     assert overall["total"]["mean"] == pytest.approx(0.687, abs=1e-3)
     assert overall["authors"]["total"]["mean"] == pytest.approx(0.691, abs=1e-3)
     assert overall["coverage"]["total"] is None
@@ -250,15 +253,15 @@ def test_the_shipped_runs(paradl):
 
 def test_a_row_is_within_its_interval_or_not(tmp_path):
     head, *lines = ABCI.read_text().splitlines()
-    some = tmp_path / "some.csv"
-    some.write_text("\n".join([head, *lines[::5]]))
-    found = sweep.compare(some, calibration="abci")
-    assert {row["within"] for row in found["rows"]} == {True, False}
-    for row in found["rows"]:
+    part_of_rows = tmp_path / "some.csv"
+    part_of_rows.write_text("\n".join([head, *lines[::5]]))
+    answer = sweep.compare(part_of_rows, calibration="abci")
+    assert {row["within"] for row in answer["rows"]} == {True, False}
+    for row in answer["rows"]:
         assert row["p10"] <= row["p50"] <= row["p90"]
         assert row["within"] == (row["p10"] <= row["measured_total"] <= row["p90"])
-    share = sum(row["within"] for row in found["rows"]) / len(found["rows"])
-    assert found["summary"]["overall"]["coverage"]["total"] == pytest.approx(share)
+    share = sum(row["within"] for row in answer["rows"]) / len(answer["rows"])
+    assert answer["summary"]["overall"]["coverage"]["total"] == pytest.approx(share)
 
 
 def test_csv_and_tables(paradl, runs):
@@ -334,15 +337,15 @@ def test_errors_come_before_any_work(runs, monkeypatch):
 def test_all_is_finite_or_none():
     def check(value: object) -> None:
         if isinstance(value, dict):
-            for each in value.values():
-                check(each)
+            for part in value.values():
+                check(part)
         elif isinstance(value, float):
             assert math.isfinite(value)
 
-    found = sweep.compare(ABCI, calibration="none", settings=PAPER)
-    for row in found["rows"]:
+    answer = sweep.compare(ABCI, calibration="none", settings=PAPER)
+    for row in answer["rows"]:
         check(row)
-    check(found["summary"])
+    check(answer["summary"])
 
 
 def test_the_documented_accuracy(paradl):
@@ -359,11 +362,11 @@ def test_the_documented_accuracy(paradl):
 
 def test_a_measured_memory_is_compared(runs, paradl):
     """Beside what the machine oracle says that one PE holds; runs that tell none are left out."""
-    asked: dict[str, Any] = {"dataset": "imagenet", "settings": {"oracle": "machine"}}
-    told = sweep.predict("alexnet", "data", 8, 32, **asked)["memory"]
-    path = runs({"memory": f"{told / 1e9 / 0.8:.9g} GB"}, {"memory": ""})
+    given: dict[str, Any] = {"dataset": "imagenet", "settings": {"oracle": "machine"}}
+    prior = sweep.predict("alexnet", "data", 8, 32, **given)["memory"]
+    path = runs({"memory": f"{prior / 1e9 / 0.8:.9g} GB"}, {"memory": ""})
     first, second = sweep.compare(path)["rows"]
-    assert first["predicted_memory"] == told
+    assert first["predicted_memory"] == prior
     assert first["accuracy_memory"] == pytest.approx(0.8)
     assert second["measured_memory"] is second["accuracy_memory"] is None
     overall = sweep.compare(path)["summary"]["overall"]

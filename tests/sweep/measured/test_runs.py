@@ -86,10 +86,10 @@ BAD = [
 
 @pytest.mark.parametrize(("lines", "where"), BAD)
 def test_mistakes_have_their_line(lines, where, written):
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as error:
         read_runs(written(*lines))
-    assert where in str(told.value)
-    assert "\n" not in str(told.value)
+    assert where in str(error.value)
+    assert "\n" not in str(error.value)
 
 
 def test_no_file(tmp_path):

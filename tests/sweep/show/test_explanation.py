@@ -9,7 +9,7 @@ EXPLAINED = sweep.explain("alexnet", "data+spatial", 8, 64, dataset="imagenet")
 def test_an_explanation_has_its_parts(capsys):
     show_explanation(EXPLAINED, "table")
     out = capsys.readouterr().out
-    assert all(each in out for each in ("Terms", "Memory of the fullest PE", "Symbols", "Launch"))
+    assert all(title in out for title in ("Terms", "Memory of the fullest PE", "Symbols", "Launch"))
     assert "halo_exchange" in out
     assert "torchrun --nnodes=2 --nproc-per-node=4 train.py" in out
     assert '(2, 4), mesh_dim_names=("data", "spatial")' in out
@@ -36,8 +36,8 @@ def test_a_narrow_terminal_keeps_what_was_asked_for(capsys, monkeypatch):
 
 
 def test_what_is_hidden_stands_below_the_terms(capsys):
-    told = sweep.explain("alexnet", "data", 8, 64, dataset="imagenet", system="abci:software=ddp")
-    show_explanation(told, "table")
+    answer = sweep.explain("alexnet", "data", 8, 64, dataset="imagenet", system="abci:software=ddp")
+    show_explanation(answer, "table")
     terms, hidden = capsys.readouterr().out.split("Hidden: no part of the time")
     assert "hidden_communication" not in terms
     assert "hidden_communication" in hidden

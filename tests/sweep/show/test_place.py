@@ -30,9 +30,9 @@ def answer(**more):
                 "operator": name,
                 "micro_batch": 0,
                 "device": device,
-                **dict(zip(times, own, strict=True)),
+                **dict(zip(times, seconds, strict=True)),
             }
-            for name, device, *own in rows
+            for name, device, *seconds in rows
         ],
         "messages": [{"from": 0, "to": 5, "sent": 0.5, "come": 1.0}],
     } | more

@@ -61,8 +61,8 @@ def test_what_was_searched_is_no_name(label, short):
 
 
 def test_the_parameters_of_the_largest_gain_come_first(capsys):
-    told = {"parameter": "jitter", "value": 0.1, "elasticity": 0.1, "upgrade": "halved"}
-    rows = [ROW | told | {"change": each} for each in (-0.25, *[None] * 11)]
+    cell = {"parameter": "jitter", "value": 0.1, "elasticity": 0.1, "upgrade": "halved"}
+    rows = [ROW | cell | {"change": change} for change in (-0.25, *[None] * 11)]
     show_sensitivities(rows, "table", every=False)
     shown = capsys.readouterr()
     assert "-25.0%" in shown.out

@@ -45,7 +45,7 @@ def test_a_message_may_have_lines() -> None:
 
 
 def is_clean(text: str) -> bool:
-    return all(each.isprintable() or each == "\n" for each in text)
+    return all(character.isprintable() or character == "\n" for character in text)
 
 
 @pytest.fixture
@@ -60,8 +60,8 @@ def test_names_are_text(model, paradl) -> None:
     """Inside of files they are refused, and the message is clean, too."""
     definition = yaml.safe_load(model.read_text()) | {"name": EVIL}
     model.write_text(yaml.safe_dump(definition))
-    asked = ("--dataset", "imagenet", "--strategy", "serial", "--batch", 8, "--pe", 1)
-    code, out, err = paradl("predict", "--model", model, *asked)
+    options = ("--dataset", "imagenet", "--strategy", "serial", "--batch", 8, "--pe", 1)
+    code, out, err = paradl("predict", "--model", model, *options)
     assert (code, out) == (2, "")
     assert is_clean(err)
     assert "not a text character" in err
@@ -135,9 +135,18 @@ def test_a_sweep(spec, spec_file, tmp_path, paradl) -> None:
 
 @pytest.mark.parametrize("command", ["predict", "explain"])
 def test_one_configuration(command, model, paradl) -> None:
-    asked = ("--dataset", "imagenet", "--strategy", "serial", "--batch", 8, "--model", model)
+    options = (
+        "--dataset",
+        "imagenet",
+        "--strategy",
+        "serial",
+        "--batch",
+        8,
+        "--model",
+        model,
+    )
     for pe in (1, 2):  # two are too many, which stderr says
-        _, out, err = paradl(command, *asked, "--pe", pe)
+        _, out, err = paradl(command, *options, "--pe", pe)
         assert is_clean(out + err)
         assert "alexnet" in out
 

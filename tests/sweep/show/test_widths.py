@@ -70,7 +70,7 @@ def test_each_column_is_shown_told_above_or_named_below(width, printed):
     for key in RANKED[0]:
         pieces = key.split("_")
         assert (
-            str(RANKED[0][key]) in above or all(each in heads for each in pieces) or key in below
+            str(RANKED[0][key]) in above or all(item in heads for item in pieces) or key in below
         ), key
     assert ("--format csv has all" in " ".join(out.split())) == bool(below)
 
@@ -80,7 +80,7 @@ def test_what_goes_first():
     orders = [draw_table(columns, width)[1] for width in range(30, 190)]
     longest = max(orders, key=len)
     assert longest[:4] == ["feasible", "comm_time", "comp_time", "faster_than_next"]
-    assert all(each == longest[: len(each)] for each in orders)
+    assert all(item == longest[: len(item)] for item in orders)
     assert not {"rank", "model", "strategy", "pe", "batch"} & {*longest}
 
 
@@ -157,9 +157,9 @@ TEXTS = st.text(st.sampled_from("ab_ 漢"), max_size=80)
 def test_any_columns_fit_or_only_labels_are_left(columns, width):
     columns = [Column(f"c{n}_{head}", (cell, "")) for n, (head, cell) in enumerate(columns)]
     lines, left_out = draw_table(columns, width)
-    shown = [each for each in columns if each.key not in left_out]
+    shown = [item for item in columns if item.key not in left_out]
     assert len(shown) + len(left_out) == len(columns)
     assert max(map(cell_len, lines)) <= width or len(shown) == 1
     written = "".join("".join(lines).split()).replace("─", "")
-    texts = "".join("".join([each.key, *each.cells]) for each in shown)
+    texts = "".join("".join([item.key, *item.cells]) for item in shown)
     assert sorted(written) == sorted(texts.replace(" ", ""))

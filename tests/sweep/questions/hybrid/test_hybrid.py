@@ -142,7 +142,7 @@ def test_a_gain_that_no_draw_moves_has_no_interval():
 
 def test_a_crossover_below_the_measured_batches_holds_both_forms_of_epochs():
     """By the law Inception-v3's epochs halve from 32 to 16 replicas; nobody measured that."""
-    [series] = [each for each in read_points(PAL) if each.model == "inception_v3"]
+    [series] = [entry for entry in read_points(PAL) if entry.model == "inception_v3"]
     nothing = dict.fromkeys(("epochs_variance", "covariance", "batch_variance"), 0.0)
     law = fit(series).model_copy(update=nothing)
     crossover = pick_crossover(ask(law, 256, {2: 1.32}))
@@ -181,10 +181,10 @@ def test_percentiles_of_what_may_never_be():
 
 def test_batches_beyond_the_measured_ones_are_told():
     answer = ask(tabulate(INCEPTION), 512, {2: 1.32})
-    told = {
+    counts = {
         row["pe"] for row in answer["rows"] if row["strategy"] == "data" and row["extrapolated"]
     }
-    assert told == {1, 2, 4, 8, 16, 512}
+    assert counts == {1, 2, 4, 8, 16, 512}
     assert answer["epochs"]["alone_extrapolated"]
     # At 34 PEs the hybrid's batch is one of 1,088; a gain at 512 is one of data's 32,768.
     assert (pick_crossover(answer)["pe"], pick_crossover(answer)["extrapolated"]) == (34, True)

@@ -38,22 +38,22 @@ def test_counts(pe, counts):
     ],
 )
 def test_what_makes_no_sense_is_told(more, message):
-    asked: Any = {"batch": 64, "pe": 256, "convergence": CONSTANT, "scaling_efficiency": 1.0} | more
+    given: Any = {"batch": 64, "pe": 256, "convergence": CONSTANT, "scaling_efficiency": 1.0} | more
     with pytest.raises(InputError, match=message):
-        sweep.hybrid("inception_v3", **asked)
+        sweep.hybrid("inception_v3", **given)
 
 
 def test_a_batch_is_no_larger_than_what_converges_or_the_data_set():
     law = Convergence(**NAMES, epochs_min=7, converges_to=32)
     with pytest.raises(InputError, match=r"^batch: .*32"):
         ask(law, 8, {2: 1.2})
-    asked: Any = {"speedups": {2: 1.2}, "convergence": CONSTANT, **MACHINE}
+    given: Any = {"speedups": {2: 1.2}, "convergence": CONSTANT, **MACHINE}
     with pytest.raises(InputError, match=r"^batch: .*1,281,167"):
-        sweep.hybrid("inception_v3", 2_000_000, 8, **asked)
+        sweep.hybrid("inception_v3", 2_000_000, 8, **given)
     with pytest.raises(InputError, match=r"^dataset: .*inception_v3"):
-        sweep.hybrid("inception_v3", 1, 8, **{**asked, "dataset": "cosmoflow-128"})
+        sweep.hybrid("inception_v3", 1, 8, **{**given, "dataset": "cosmoflow-128"})
     passes = CONSTANT.model_copy(update={"converges_to": 32})
     with pytest.raises(InputError, match=r"^batch: .* got 64"):
         sweep.hybrid(
-            "inception_v3", 16, 8, parameters={"accumulate": 4}, **asked | {"convergence": passes}
+            "inception_v3", 16, 8, parameters={"accumulate": 4}, **given | {"convergence": passes}
         )

@@ -22,8 +22,8 @@ def test_the_oracle_s_times_are_those_of_predict(strategy, group):
     )
 
     def time(label: str, pe: int) -> float:
-        told = sweep.predict("inception_v3", label, pe, 64, **MACHINE)
-        return float(told["iteration_time"])
+        answer = sweep.predict("inception_v3", label, pe, 64, **MACHINE)
+        return float(answer["iteration_time"])
 
     alone, split, whole = time("data", 1), time(strategy, group), time(strategy, 32)
     assert answer["iteration_time"] == pytest.approx(alone, rel=1e-9)
@@ -51,14 +51,14 @@ def test_without_a_strategy_pairs_are_compared(model, dataset, settings, splits)
     answer = sweep.hybrid(
         model, 64, [4], dataset=dataset, system="dgx1-v100", convergence=law, settings=settings
     )
-    assert {each["group"] for each in answer["splits"]} == {2}
-    found = [each["strategy"].partition(":")[0] for each in answer["splits"]]
-    assert found == [f"data+{split}" for split in splits.split()]
+    assert {split["group"] for split in answer["splits"]} == {2}
+    strategies = [split["strategy"].partition(":")[0] for split in answer["splits"]]
+    assert strategies == [f"data+{split}" for split in splits.split()]
     # One answer for a group of two: the split that gains most.
-    most = max(each["speedup"] for each in answer["splits"])
-    assert [each["speedup"] for each in answer["splits"] if each["fastest"]] == [most]
-    left_out = [each for each in answer["warnings"] if "left out" in each]
-    assert [each.partition(":")[0] for each in left_out] == ["data+spatial"] * (
+    most = max(split["speedup"] for split in answer["splits"])
+    assert [split["speedup"] for split in answer["splits"] if split["fastest"]] == [most]
+    left_out = [split for split in answer["warnings"] if "left out" in split]
+    assert [split.partition(":")[0] for split in left_out] == ["data+spatial"] * (
         "spatial" not in splits
     )
 
@@ -78,19 +78,19 @@ def test_draws_between_those_that_are_timed_are_near_their_own():
 def test_given_numbers_go_before_the_oracle_s():
     law = tabulate(INCEPTION)
     strategy = "data+pipeline:group=2"
-    asked: Any = {"convergence": law, **MACHINE}
-    split = sweep.hybrid("inception_v3", 64, [64], speedups={2: 1.32}, **asked)
-    data = pick_row(sweep.hybrid("inception_v3", 64, [32], speedups={2: 1.32}, **asked), "data", 32)
+    given: Any = {"convergence": law, **MACHINE}
+    split = sweep.hybrid("inception_v3", 64, [64], speedups={2: 1.32}, **given)
+    data = pick_row(sweep.hybrid("inception_v3", 64, [32], speedups={2: 1.32}, **given), "data", 32)
     # A split of which no more is known scales as data does across as many replicas.
     scaling = pick_row(split, "2-way", 64)["scaling_efficiency"]
     assert scaling == data["scaling_efficiency"] < 1
-    both = sweep.hybrid("inception_v3", 64, [64], strategies=[strategy], speedups={2: 9}, **asked)
+    both = sweep.hybrid("inception_v3", 64, [64], strategies=[strategy], speedups={2: 9}, **given)
     assert both["splits"][0] == {
         **{"strategy": strategy, "group": 2, "speedup": 9.0, "fastest": True},
         **{"basis": "given", "scaling_efficiency": "oracle"},
     }
     ideal = sweep.hybrid(
-        "inception_v3", 64, [64], strategies=[strategy], scaling_efficiency=1, **asked
+        "inception_v3", 64, [64], strategies=[strategy], scaling_efficiency=1, **given
     )
     assert pick_row(ideal, "data", 64)["scaling_efficiency"] == 1
     assert ideal["splits"][0]["basis"] == "oracle"

@@ -28,7 +28,7 @@ def chain(tmp_path: Path) -> str:
 
 
 @pytest.mark.parametrize(
-    ("asked", "batch", "shares", "samples"),
+    ("requested", "batch", "shares", "samples"),
     [
         (None, 32, (1.0,), (32,)),
         (4, 32, (0.25,) * 4, (8,) * 4),
@@ -36,13 +36,13 @@ def chain(tmp_path: Path) -> str:
         ([8, 8, 16], 32, (0.25, 0.25, 0.5), (8, 8, 16)),
     ],
 )
-def test_samples_are_divided(asked, batch, shares, samples):
-    division = divide_samples(asked, batch)
+def test_samples_are_divided(requested, batch, shares, samples):
+    division = divide_samples(requested, batch)
     assert (division.shares, division.samples) == (shares, samples)
 
 
 @pytest.mark.parametrize(
-    ("asked", "batch", "message"),
+    ("requested", "batch", "message"),
     [
         (0, 32, "0"),
         (5, 32, "7,7,6,6,6"),
@@ -53,9 +53,9 @@ def test_samples_are_divided(asked, batch, shares, samples):
         ([8, 8], None, "2"),
     ],
 )
-def test_what_divides_nothing_is_refused(asked, batch, message):
+def test_what_divides_nothing_is_refused(requested, batch, message):
     with pytest.raises(InputError) as error:
-        divide_samples(asked, batch)
+        divide_samples(requested, batch)
     assert str(error.value).startswith("micro_batches: ")
     assert message in str(error.value)
 
@@ -81,10 +81,10 @@ def test_a_chain_by_hand(chain):
 
 
 def test_a_model_pays_launches_and_weights_each_time():
-    asked: Any = {"batch": 32, "dataset": "imagenet", **HERE}
-    whole = sweep.place("alexnet", 1, **asked)
-    part = sweep.place("alexnet", 1, **asked | {"batch": 8})
-    answer = sweep.place("alexnet", 1, micro_batches=4, **asked)
+    requested: Any = {"batch": 32, "dataset": "imagenet", **HERE}
+    whole = sweep.place("alexnet", 1, **requested)
+    part = sweep.place("alexnet", 1, **requested | {"batch": 8})
+    answer = sweep.place("alexnet", 1, micro_batches=4, **requested)
     assert answer["step_time"] == pytest.approx(4 * part["step_time"])
     assert answer["serial_time"] == pytest.approx(whole["step_time"])
     assert answer["step_time"] > 1.05 * answer["serial_time"]

@@ -141,10 +141,10 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("asked", "message"), REFUSED)
-def test_what_cannot_be_placed_is_refused(asked, message, diamond):
+@pytest.mark.parametrize(("arguments", "message"), REFUSED)
+def test_what_cannot_be_placed_is_refused(arguments, message, diamond):
     with pytest.raises(InputError) as error:
-        sweep.place(**{"what": diamond, "devices": 2, "system": "dgx1-v100", **asked})
+        sweep.place(**{"what": diamond, "devices": 2, "system": "dgx1-v100", **arguments})
     assert message in str(error.value)
     assert len(str(error.value)) < 1000
 
