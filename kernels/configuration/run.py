@@ -14,7 +14,7 @@ import jax
 from kernels import batches
 from kernels.arrays import Cells
 from kernels.batches import Rounding, Scaling
-from kernels.names.terms import TERMS, Terms, list_terms
+from kernels.names.terms import NOTHING, TERMS, Terms, list_terms
 from kernels.namespace import xp
 from kernels.options import Options
 from kernels.work.group import count_pes
@@ -142,7 +142,10 @@ def add_terms(terms: Terms) -> Times:
 def accumulate_passes(terms: Terms, run: Run) -> Terms:
     """Return the terms of A passes, whose accumulated gradients are exchanged and applied once."""
     repeated = {name: getattr(terms, name) for name, term in TERMS.items() if not term.once}
-    return replace(terms, **{name: run.accumulate * seconds for name, seconds in repeated.items()})
+    return replace(
+        terms,
+        **{name: run.accumulate * s for name, s in repeated.items() if s is not NOTHING},
+    )
 
 
 def wait_for_input(times: Times, feed: Cells) -> Times:

@@ -26,7 +26,7 @@ from kernels.machine.library_collectives import (
 from kernels.machine.network import Link, Network, nodes
 from kernels.machine.rings import ClusteredRing, Ring, find_path
 from kernels.machine.software import Software
-from kernels.names.terms import TERMS, Terms
+from kernels.names.terms import NOTHING, TERMS, Terms
 from kernels.namespace import find_quantile, xp
 from kernels.options import Options
 from kernels.parallelism.layout import count_segments, list_exchanges, list_parts
@@ -80,7 +80,7 @@ def find_paths(case: Case) -> Paths:
 def exchange(case: Case, computing: Mapping[str, Cells], paths: Paths) -> Terms:
     """Add exchanges to the compute terms of one pass, by name."""
     left = case.software.overlap * computing["forward_backward"]
-    seconds: dict[str, Cells] = dict.fromkeys(TERMS, xp.zeros(())) | dict(computing)
+    seconds: dict[str, Cells] = dict.fromkeys(TERMS, NOTHING) | dict(computing)
     for sent in _list_exchanges(case, paths):
         # Exchanges of the same term add up.
         seconds[sent.term] = seconds[sent.term] + sent.steps * sent.seconds

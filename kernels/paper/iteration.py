@@ -10,7 +10,7 @@ from kernels.configuration.case import Case
 from kernels.configuration.run import Run
 from kernels.machine.collectives import all_gather, all_reduce, point_to_point
 from kernels.machine.network import Network, link, staged_link
-from kernels.names.terms import TERMS, Terms
+from kernels.names.terms import NOTHING, TERMS, Terms
 from kernels.namespace import xp
 from kernels.options import Algorithm, Options
 from kernels.paper.table import TableWork
@@ -22,7 +22,7 @@ def time_pass(case: Case, work: TableWork) -> Terms:
     run, network, options = case.run, case.network, case.options
     forward_backward = run.batch * work.forward_backward
     # All other terms exist only in the machine oracle.
-    nothing = dict.fromkeys(TERMS, xp.zeros(()))
+    nothing = dict.fromkeys(TERMS, NOTHING)
     terms = {
         "forward_backward": forward_backward,
         # The table's factor is b (p2+S-1)/S, of which b is `forward_backward`.
