@@ -206,7 +206,8 @@ def _race_by_rows(time: Array, p: Array, enough: Array) -> Race:
 
     first = xp.zeros(others, xp.int32)
     at_first: Race = (xp.full(others, xp.inf, time.dtype), first, first - 1)
-    return jax.lax.fori_loop(0, len(time), step, at_first, unroll=STEPS)
+    race: Race = jax.lax.fori_loop(0, len(time), step, at_first, unroll=STEPS)
+    return race
 
 
 def extend_summary(earlier: Summary, line: Line) -> Summary:
