@@ -2,12 +2,12 @@
 
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, Option, Typer
 
 from grids.reading.errors import InputError, shorten, suggest_name
 from sweep.cli import options
 
-app = typer.Typer()
+app = Typer()
 
 
 def _add_listing(kind: str, entry: str, words: str) -> None:
@@ -15,7 +15,7 @@ def _add_listing(kind: str, entry: str, words: str) -> None:
 
     @app.command(kind, help=words)
     def list_entries(
-        name: Annotated[str | None, typer.Argument(help=f"Show only this {entry}.")] = None,
+        name: Annotated[str | None, Argument(help=f"Show only this {entry}.")] = None,
         form: options.Form = "table",
     ) -> None:
         from sweep.questions import catalogue
@@ -31,12 +31,10 @@ _add_listing("datasets", "data set, a catalogue name or a file", "Data sets of t
 @app.command()
 def systems(
     name: Annotated[
-        str | None,
-        typer.Argument(help="Show only this machine, a catalogue name or a file."),
+        str | None, Argument(help="Show only this machine, a catalogue name or a file.")
     ] = None,
     yaml: Annotated[
-        bool,
-        typer.Option("--yaml", help="Print a commented file to edit into a machine of your own."),
+        bool, Option("--yaml", help="Print a commented file to edit into a machine of your own.")
     ] = False,
     form: options.Form = "table",
 ) -> None:
@@ -73,13 +71,12 @@ FORMS = ("spec", "model")
 def schema(
     of: Annotated[
         str | None,
-        typer.Argument(
+        Argument(
             help="spec (default), model (a file with a network), or a command (its JSON answer)."
         ),
     ] = None,
     answers: Annotated[
-        bool,
-        typer.Option("--answers", help="Print the schemas of all commands' JSON answers."),
+        bool, Option("--answers", help="Print the schemas of all commands' JSON answers.")
     ] = False,
 ) -> None:
     """JSON schemas of specs and model files, for editors, and of answers, for programs."""

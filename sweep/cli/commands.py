@@ -5,6 +5,7 @@ from functools import cache
 from typing import Any, ClassVar, NoReturn
 
 import typer
+from typer import Typer
 from typer.core import TyperCommand, TyperGroup
 
 from grids.reading.errors import ErrorPage, InputError
@@ -105,7 +106,7 @@ def take_options(shared: type, *, is_patient: bool = True) -> type[PatientComman
 @cache
 def _make_command(shared: type) -> Any:
     """Make a command whose options are a dataclass's fields; its callback builds an instance."""
-    app = typer.Typer(add_completion=False)
+    app = Typer(add_completion=False)
     app.command()(shared)
     return typer.main.get_command(app)
 

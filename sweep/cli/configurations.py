@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Context, Option, Typer
 
 from sweep.cli import options
 from sweep.cli.commands import NOTHING_FEASIBLE, end, take_options
@@ -12,7 +12,7 @@ from sweep.show.visible import tell
 if TYPE_CHECKING:
     from grids.grid import Grid
 
-app = typer.Typer()
+app = Typer()
 
 # Options that are keys of a spec.
 SETTINGS = (
@@ -74,7 +74,7 @@ ConfigurationCommand = take_options(ConfigurationOptions)
 
 
 @app.command(cls=ConfigurationCommand)
-def predict(context: typer.Context, form: options.Form = "table") -> None:
+def predict(context: Context, form: options.Form = "table") -> None:
     """Time, memory and limits of one configuration."""
     grid: Grid = context.obj.read_grid()
     from sweep.questions.predict import answer_grid
@@ -88,10 +88,10 @@ def predict(context: typer.Context, form: options.Form = "table") -> None:
 
 @app.command(cls=ConfigurationCommand)
 def explain(
-    context: typer.Context,
+    context: Context,
     form: options.Form = "table",
     layers_table: Annotated[
-        bool, typer.Option("--layers-table", help="Print only a table with one row per layer.")
+        bool, Option("--layers-table", help="Print only a table with one row per layer.")
     ] = False,
 ) -> None:
     """Formulas of one configuration with numbers, memory by part, and how to launch it."""

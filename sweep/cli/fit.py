@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-import typer
+from typer import Context, Option, Typer
 
 from grids.reading.errors import InputError
 from sweep.cli import options
 from sweep.cli.commands import NOTHING_FEASIBLE, end, take_options
 from sweep.cli.spaces import SpaceOptions
 
-app = typer.Typer()
+app = Typer()
 
 SYSTEM = "dgx-h100"
 
@@ -25,73 +25,64 @@ class FitOptions:
     system: options.System = SYSTEM
     global_batch: Annotated[
         int | None,
-        typer.Option(help="Sequences per iteration; default: a multiple of --pe, at least 1,024."),
+        Option(help="Sequences per iteration; default: a multiple of --pe, at least 1,024."),
     ] = None
-    sequence: Annotated[int | None, typer.Option(help="Tokens per sequence.")] = None
+    sequence: Annotated[int | None, Option(help="Tokens per sequence.")] = None
     precision: Annotated[
         Literal["bf16", "fp16", "fp32", "fp8", "mxfp8", "nvfp4", "zero"] | None,
-        typer.Option(
+        Option(
             help="Bytes per parameter, as in Megatron; zero: as in Rajbhandari 2020; default: the "
             "system's precision if it is fp8, mxfp8 or nvfp4, else bf16."
         ),
     ] = None
     attention: Annotated[
         Literal["fused", "unfused"],
-        typer.Option(help="fused: a flash kernel, which keeps no scores in memory."),
+        Option(help="fused: a flash kernel, which keeps no scores in memory."),
     ] = "fused"
     schedule: Annotated[
         Literal["1f1b", "gpipe", "zb1p", "zbv"],
-        typer.Option(help="Pipeline schedule; 1f1b is interleaved where stages have chunks."),
+        Option(help="Pipeline schedule; 1f1b is interleaved where stages have chunks."),
     ] = "1f1b"
     loss: Annotated[
         Literal["whole", "plain", "chunked", "fused"],
-        typer.Option(
-            help="Logits in memory: all, as in PyTorch (plain), an eighth at a time, or none."
-        ),
+        Option(help="Logits in memory: all, as in PyTorch (plain), an eighth at a time, or none."),
     ] = "whole"
     context: Annotated[
         Literal["ring", "all_gather", "all_to_all"],
-        typer.Option(help="How the PEs that share a sequence exchange keys and values."),
+        Option(help="How the PEs that share a sequence exchange keys and values."),
     ] = "ring"
     recompute: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Modules to recompute, such as core_attn,mlp; repeat to try several sets."
-        ),
+        Option(help="Modules to recompute, such as core_attn,mlp; repeat to try several sets."),
     ] = None
     shard: Annotated[
-        str | None, typer.Option(help="Ranks that ZeRO shards over, or node (HSDP); default: all.")
+        str | None, Option(help="Ranks that ZeRO shards over, or node (HSDP); default: all.")
     ] = None
     group: Annotated[
         int | None,
-        typer.Option(help="Consecutive micro-batches per chunk; default: the number of stages."),
+        Option(help="Consecutive micro-batches per chunk; default: the number of stages."),
     ] = None
     layout: Annotated[
         str | None,
-        typer.Option(
-            help="Explain one layout, such as 'tp8 pp4 dp2 mb1 zero1 recompute=core_attn'."
-        ),
+        Option(help="Explain one layout, such as 'tp8 pp4 dp2 mb1 zero1 recompute=core_attn'."),
     ] = None
     by: Annotated[
         Literal["division", "time"],
-        typer.Option(help="Rank by how little the model is divided, or by predicted time."),
+        Option(help="Rank by how little the model is divided, or by predicted time."),
     ] = "division"
     tokens: options.Tokens = None
-    price: Annotated[float | None, typer.Option(help="Price of a PE-hour, with --tokens.")] = None
+    price: Annotated[float | None, Option(help="Price of a PE-hour, with --tokens.")] = None
     launch: Annotated[
         Literal["megatron", "torchtitan", "deepspeed", "torchrun"] | None,
-        typer.Option(
-            help="Print launch lines for this framework, of --layout or the first layout."
-        ),
+        Option(help="Print launch lines for this framework, of --layout or the first layout."),
     ] = None
     calibration: Annotated[
-        str | None,
-        typer.Option(help="Calibration by runs of layouts, a name or a file, with --by time."),
+        str | None, Option(help="Calibration by runs of layouts, a name or a file, with --by time.")
     ] = None
 
 
 @app.command(cls=take_options(FitOptions))
-def fit(context: typer.Context, every: options.All = False, form: options.Form = "table") -> None:
+def fit(context: Context, every: options.All = False, form: options.Form = "table") -> None:
     """List the layouts of a transformer that fit in memory, and say why others do not."""
     settings = {**vars(context.obj)}
     settings["length"] = settings.pop("sequence")

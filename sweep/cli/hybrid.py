@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-import typer
+from typer import Argument, Context, Option, Typer
 
 from grids.reading.errors import InputError, shorten
 from sweep.cli import options
@@ -11,7 +11,7 @@ from sweep.cli.commands import INTERRUPTED, NOTHING_FEASIBLE, end, take_options
 from sweep.engine.progress import report_state
 from sweep.show.visible import tell
 
-app = typer.Typer()
+app = Typer()
 
 
 @dataclass(frozen=True)
@@ -19,25 +19,25 @@ class HybridOptions:
     """The arguments of `sweep.questions.hybrid.question.hybrid`, as texts."""
 
     model: options.Model
-    batch: Annotated[int, typer.Option(help="Samples per replica.")]
-    pe: Annotated[str, typer.Option(metavar="N[,N]", help="Largest PE count, or several counts.")]
+    batch: Annotated[int, Option(help="Samples per replica.")]
+    pe: Annotated[str, Option(metavar="N[,N]", help="Largest PE count, or several counts.")]
     strategies: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--strategy",
             help="A hybrid such as data+spatial:group=2; may be repeated. Default: all, in pairs.",
         ),
     ] = None
     speedups: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--speedup",
             metavar="M=X",
             help="Speed-up of an iteration in groups of M, overriding the oracle; may be repeated.",
         ),
     ] = None
     scaling_efficiency: Annotated[
-        float | None, typer.Option(help="T_1 / T_N across replicas, overriding the oracle.")
+        float | None, Option(help="T_1 / T_N across replicas, overriding the oracle.")
     ] = None
     convergence: options.Convergence = "auto"
     target: options.Target = None
@@ -57,7 +57,7 @@ class HybridOptions:
 
 
 @app.command(cls=take_options(HybridOptions))
-def hybrid(context: typer.Context, plot: options.Plot = None, form: options.Form = "table") -> None:
+def hybrid(context: Context, plot: options.Plot = None, form: options.Form = "table") -> None:
     """When hybrid parallelism beats data parallelism in time to accuracy."""
     given: HybridOptions = context.obj
     given.check_names()
@@ -114,37 +114,34 @@ class PlaceOptions:
 
     what: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="MODEL|GRAPH",
             help="A model or graph: a catalogue name, or a file (GRAPH.yaml, .json, PipeDream's "
             ".txt).",
         ),
     ]
-    devices: Annotated[int, typer.Option(help="Number of devices, in one node.")]
+    devices: Annotated[int, Option(help="Number of devices, in one node.")]
     system: options.System = "abci"
-    batch: Annotated[int | None, typer.Option(help="Samples per step; a graph states its own.")] = (
-        None
-    )
+    batch: Annotated[int | None, Option(help="Samples per step; a graph states its own.")] = None
     dataset: options.Dataset = None
     optimizer: Annotated[
-        Literal["sgd", "adam", "none"],
-        typer.Option(help="Optimizer whose state takes memory."),
+        Literal["sgd", "adam", "none"], Option(help="Optimizer whose state takes memory.")
     ] = "sgd"
     micro_batches: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="S|B,B[,B]",
             help="Number of micro-batches, or the samples of each; they overlap as in GPipe.",
         ),
     ] = None
     time_limit: Annotated[
-        float, typer.Option(help="Seconds after which the best placement so far is printed.")
+        float, Option(help="Seconds after which the best placement so far is printed.")
     ] = 60.0
 
 
 @app.command(cls=take_options(PlaceOptions, is_patient=False))
 def place(
-    context: typer.Context,
+    context: Context,
     plot: options.Plot = None,
     quiet: options.Quiet = False,
     form: options.Form = "table",

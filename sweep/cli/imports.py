@@ -3,28 +3,28 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
+from typer import Argument, Option, Typer
 
 from sweep.cli import options
 from sweep.cli.commands import MISSED, PatientCommand, end
 from sweep.show.visible import tell
 
-app = typer.Typer()
-system_app = typer.Typer(
+app = Typer()
+system_app = Typer(
     help="Machines of your own, from logs of benchmarks.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-model_app = typer.Typer(
+model_app = Typer(
     help="Networks of your own, from code and files.", no_args_is_help=True, rich_markup_mode=None
 )
 
 Label = Annotated[
-    str | None, typer.Option(help="Its label. [default: the file's name]", show_default=False)
+    str | None, Option(help="Its label. [default: the file's name]", show_default=False)
 ]
-OneModel = Annotated[str, typer.Argument(help="A catalogue name, or a file of your own.")]
+OneModel = Annotated[str, Argument(help="A catalogue name, or a file of your own.")]
 Precision = Annotated[
-    Literal["fp32", "tf32", "amp", "bf16"], typer.Option(help="Precision of what is timed.")
+    Literal["fp32", "tf32", "amp", "bf16"], Option(help="Precision of what is timed.")
 ]
 
 
@@ -32,7 +32,7 @@ Precision = Annotated[
 def probe(
     precision: Precision = "fp32",
     seconds: Annotated[
-        float, typer.Option(min=1, help="Leave out products that would take longer.")
+        float, Option(min=1, help="Leave out products that would take longer.")
     ] = 120,
     form: options.Form = "table",
     quiet: options.Quiet = False,
@@ -51,10 +51,10 @@ def probe(
 @app.command()
 def profile(
     model: OneModel,
-    dataset: Annotated[str, typer.Option(help="Its samples.")],
-    device: Annotated[str, typer.Option(help="The key of the times: 'device' of a system's pe.")],
+    dataset: Annotated[str, Option(help="Its samples.")],
+    device: Annotated[str, Option(help="The key of the times: 'device' of a system's pe.")],
     output: options.YamlOutput,
-    batch: Annotated[int, typer.Option(min=1, help="Samples of a pass.")] = 32,
+    batch: Annotated[int, Option(min=1, help="Samples of a pass.")] = 32,
     precision: Precision = "fp32",
     form: options.Form = "table",
     quiet: options.Quiet = False,
@@ -78,19 +78,16 @@ def profile(
 def import_model(
     source: Annotated[
         str,
-        typer.Argument(
-            help="An .onnx file, or PACKAGE.MODULE:FUNCTION that returns a PyTorch module.",
-        ),
+        Argument(help="An .onnx file, or PACKAGE.MODULE:FUNCTION that returns a PyTorch module."),
     ],
     output: options.YamlOutput,
     shape: Annotated[
         str | None,
-        typer.Option(help="Of a sample, such as 3,224,224; of a PyTorch module.", metavar="SIZES"),
+        Option(help="Of a sample, such as 3,224,224; of a PyTorch module.", metavar="SIZES"),
     ] = None,
     name: Label = None,
     allow_unknown: Annotated[
-        bool,
-        typer.Option("--allow-unknown", help="Count unknown operators as memory traffic."),
+        bool, Option("--allow-unknown", help="Count unknown operators as memory traffic.")
     ] = False,
     form: options.Form = "table",
 ) -> None:
@@ -110,7 +107,7 @@ def import_model(
 def check_model(
     model: OneModel,
     weights: Annotated[
-        list[Path], typer.Argument(metavar="FILE.safetensors...", help="All parts of a checkpoint.")
+        list[Path], Argument(metavar="FILE.safetensors...", help="All parts of a checkpoint.")
     ],
     form: options.Form = "table",
 ) -> None:
@@ -132,7 +129,7 @@ def check_model(
 def import_system(
     files: Annotated[
         list[Path],
-        typer.Argument(
+        Argument(
             metavar="LOG...",
             help="Of nccl-tests, OSU or perftest; NCCL's topology (XML); nvidia-smi's CSV.",
         ),
@@ -140,17 +137,16 @@ def import_system(
     output: options.YamlOutput,
     name: Label = None,
     like: Annotated[
-        str | None,
-        typer.Option(help="A machine that fills in what no log states, marked as assumed."),
+        str | None, Option(help="A machine that fills in what no log states, marked as assumed.")
     ] = None,
     pe: Annotated[
-        int | None, typer.Option(min=2, help="PEs of runs whose logs do not state them.")
+        int | None, Option(min=2, help="PEs of runs whose logs do not state them.")
     ] = None,
-    pes_per_node: Annotated[int | None, typer.Option(min=1, help="PEs per node.")] = None,
+    pes_per_node: Annotated[int | None, Option(min=1, help="PEs per node.")] = None,
     links_per_node: Annotated[
-        int | None, typer.Option(min=1, help="Network adapters per node that PEs use.")
+        int | None, Option(min=1, help="Network adapters per node that PEs use.")
     ] = None,
-    size: Annotated[int | None, typer.Option(min=1, help="PEs of the whole machine.")] = None,
+    size: Annotated[int | None, Option(min=1, help="PEs of the whole machine.")] = None,
     plot: options.Plot = None,
     form: options.Form = "table",
 ) -> None:

@@ -3,7 +3,7 @@
 import os
 import sys
 
-import typer
+from typer import Typer
 
 from grids.reading.errors import InputError
 from sweep.cli import (
@@ -25,7 +25,7 @@ from sweep.cli.commands import BAD_INPUT, FAILED, NOTHING_FEASIBLE, Commands, en
 from sweep.cli.options import Version
 from sweep.errors import NothingFeasibleError, RunError
 
-app = typer.Typer(
+app = Typer(
     name="paradl",
     context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=True,

@@ -4,24 +4,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, Context, Option, Typer
 
 from sweep.cli import options
 from sweep.cli.commands import MISSED, PatientCommand, end, take_options
 from sweep.show.visible import tell
 
-app = typer.Typer()
+app = Typer()
 
 Measured = Annotated[
     Path,
-    typer.Argument(
+    Argument(
         metavar="MEASURED.csv",
         help="CSV file, one run per row; or a folder of logs with mapping.yaml.",
     ),
 ]
 SystemOfRows = Annotated[
-    str,
-    typer.Option("--system", help="System of rows without one: a catalogue name or a file."),
+    str, Option("--system", help="System of rows without one: a catalogue name or a file.")
 ]
 
 
@@ -51,10 +50,10 @@ RunCommand = take_options(RunOptions)
 
 @app.command(cls=RunCommand)
 def compare(
-    context: typer.Context,
+    context: Context,
     require_accuracy: Annotated[
         float | None,
-        typer.Option(min=0, max=1, help="Exit with 3 if the mean accuracy of totals is lower."),
+        Option(min=0, max=1, help="Exit with 3 if the mean accuracy of totals is lower."),
     ] = None,
     form: options.Form = "table",
 ) -> None:
@@ -82,7 +81,7 @@ def calibrate(
     system: SystemOfRows = "abci",
     cross_validation: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--cross-validation/--no-cross-validation",
             help="Estimate the model's errors from left-out runs, or assume them.",
         ),

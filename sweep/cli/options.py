@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from typer import Argument, Option
 
 from grids.reading.errors import InputError, add_place, shorten
 from sweep.cube.object_store import locate_store
@@ -62,194 +63,162 @@ def locate_if_given(store: str | None) -> str | None:
     return None if store is None else locate_store(store)
 
 
+def _name_entry(kind: Kind, words: str) -> Any:
+    """Make an option whose values are names of the catalogue, completed by shells."""
+    return Option(help=words, autocompletion=complete_entries(kind))
+
+
 # One configuration: values that it needs.
 Model = Annotated[
-    str,
-    typer.Option(
-        help="Network: a catalogue name or a file (.yaml, .net_sc ...).",
-        autocompletion=complete_entries("model"),
-    ),
+    str, _name_entry("model", "Network: a catalogue name or a file (.yaml, .net_sc ...).")
 ]
-Dataset = Annotated[
-    str | None,
-    typer.Option(
-        help="Data set: a catalogue name or a file.", autocompletion=complete_entries("dataset")
-    ),
-]
+Dataset = Annotated[str | None, _name_entry("dataset", "Data set: a catalogue name or a file.")]
 System = Annotated[
     str,
-    typer.Option(
-        help="Machine: a catalogue name or a file, such as dgx-h100:precision=tf32.",
-        autocompletion=complete_entries("system"),
-    ),
+    _name_entry("system", "Machine: a catalogue name or a file, such as dgx-h100:precision=tf32."),
 ]
 Strategy = Annotated[
-    str,
-    typer.Option(help="Strategy, such as data+filter:group=8.", autocompletion=complete_strategies),
+    str, Option(help="Strategy, such as data+filter:group=8.", autocompletion=complete_strategies)
 ]
-PEs = Annotated[int, typer.Option("--pe", help="Number of PEs.")]
-Batch = Annotated[int, typer.Option(help="Samples per replica (weak) or per mini-batch (strong).")]
-Layers = Annotated[str | None, typer.Option(help="A .lc file that says which layers are split.")]
+PEs = Annotated[int, Option("--pe", help="Number of PEs.")]
+Batch = Annotated[int, Option(help="Samples per replica (weak) or per mini-batch (strong).")]
+Layers = Annotated[str | None, Option(help="A .lc file that says which layers are split.")]
 
 # A design space: the axes of a spec.
 Models = Annotated[
-    str | None,
-    typer.Option(
-        help="Networks: names or files, required without a store.",
-        autocompletion=complete_entries("model"),
-    ),
+    str | None, _name_entry("model", "Networks: names or files, required without a store.")
 ]
-Datasets = Annotated[
-    str | None,
-    typer.Option(help="Data sets: names or files.", autocompletion=complete_entries("dataset")),
-]
+Datasets = Annotated[str | None, _name_entry("dataset", "Data sets: names or files.")]
 Systems = Annotated[
-    str | None,
-    typer.Option(
-        help="Machines: names or files; default without a store: abci.",
-        autocompletion=complete_entries("system"),
-    ),
+    str | None, _name_entry("system", "Machines: names or files; default without a store: abci.")
 ]
 Strategies = Annotated[
     str | None,
-    typer.Option(
+    Option(
         help="Strategies, such as data,data+filter:group=8; default: all, best groups.",
         autocompletion=complete_strategies,
     ),
 ]
-PECounts = Annotated[str | None, typer.Option(help="PE counts: 64,128 or 1..1024 or pow2:1..1024.")]
+PECounts = Annotated[str | None, Option(help="PE counts: 64,128 or 1..1024 or pow2:1..1024.")]
 Batches = Annotated[
-    str | None, typer.Option(help="Samples per replica, such as 16,32; default: the best.")
+    str | None, Option(help="Samples per replica, such as 16,32; default: the best.")
 ]
 
 # Keys of a spec.
 Set = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="Fix an oracle parameter; may be repeated."),
+    Option("--set", metavar="NAME=VALUE", help="Fix an oracle parameter; may be repeated."),
 ]
 Oracle = Annotated[
     Literal["paper", "machine"] | None,
-    typer.Option(help="Table III verbatim, or a model of the machine as it is (default)."),
+    Option(help="Table III verbatim, or a model of the machine as it is (default)."),
 ]
 Conventions = Annotated[
     Literal["table", "authors"] | None,
-    typer.Option(
+    Option(
         help="With --oracle paper: sums and bounds of Table III (default) or the authors' code."
     ),
 ]
 Scaling = Annotated[
     Literal["weak", "strong"] | None,
-    typer.Option(help="--batch is samples per replica (weak, default) or in total."),
+    Option(help="--batch is samples per replica (weak, default) or in total."),
 ]
 Collectives = Annotated[
     Literal["auto", "ring", "tree", "two-level", "best"] | None,
-    typer.Option(
+    Option(
         help="Algorithm; auto (default) is the fastest on a machine, and Table III's ring on paper."
     ),
 ]
 AllReduce = Annotated[
     Literal["ring", "hierarchical"] | None,
-    typer.Option(help="With --oracle paper: reduce weights in one ring, or in groups first."),
+    Option(help="With --oracle paper: reduce weights in one ring, or in groups first."),
 ]
 Iterations = Annotated[
     Literal["exact", "ceil"] | None,
-    typer.Option(help="Iterations per epoch: D/B (default), or rounded up as data loaders do."),
+    Option(help="Iterations per epoch: D/B (default), or rounded up as data loaders do."),
 ]
 Optimizer = Annotated[
     Literal["sgd", "adam", "none"] | None,
-    typer.Option(help="Optimizer whose weight update is counted (default sgd)."),
+    Option(help="Optimizer whose weight update is counted (default sgd)."),
 ]
 Recompute = Annotated[
     Literal["none", "full"] | None,
-    typer.Option(help="Rerun the forward pass during the backward pass, to keep less in memory."),
+    Option(help="Rerun the forward pass during the backward pass, to keep less in memory."),
 ]
 Times = Annotated[
     Literal["measured", "roofline"] | None,
-    typer.Option(help="Measured compute times where known (default), or the roofline for all."),
+    Option(help="Measured compute times where known (default), or the roofline for all."),
 ]
 Calibration = Annotated[
-    str | None,
-    typer.Option(help="Fit to measured runs: a name, a file, none, or auto (default)."),
+    str | None, Option(help="Fit to measured runs: a name, a file, none, or auto (default).")
 ]
 Convergence = Annotated[
     str | None,
-    typer.Option(help="Epochs to a target: a CSV or YAML file, none, or auto for the catalogue's."),
+    Option(help="Epochs to a target: a CSV or YAML file, none, or auto for the catalogue's."),
 ]
 Target = Annotated[
-    str | None, typer.Option(help="Target such as top1>=0.759, where epochs to several are known.")
+    str | None, Option(help="Target such as top1>=0.759, where epochs to several are known.")
 ]
-MaxGlobalBatch = Annotated[
-    int | None, typer.Option(help="Largest global batch assumed to converge.")
-]
+MaxGlobalBatch = Annotated[int | None, Option(help="Largest global batch assumed to converge.")]
 
 # Files and stores. Located while options are parsed, so that a mistake is reported before slow
 # imports.
 Store = Annotated[
-    str, typer.Argument(help="A cube: a folder or an object-store URL.", callback=locate_store)
+    str, Argument(help="A cube: a folder or an object-store URL.", callback=locate_store)
 ]
 StoreOrNone = Annotated[
     str | None,
-    typer.Argument(
+    Argument(
         help="A cube; without one, --model and other options describe a design space.",
         callback=locate_if_given,
     ),
 ]
-SampleData = Annotated[
-    Path,
-    typer.Argument(help="Data set from 'paradl sample'.", callback=expect_there),
-]
+SampleData = Annotated[Path, Argument(help="Data set from 'paradl sample'.", callback=expect_there)]
 Selection = Annotated[
     list[str] | None,
-    typer.Option("--sel", metavar="AXIS=VALUE[,VALUE]", help="Slice the cube; may be repeated."),
+    Option("--sel", metavar="AXIS=VALUE[,VALUE]", help="Slice the cube; may be repeated."),
 ]
 Nearest = Annotated[
-    bool, typer.Option("--nearest", help="With --sel, take the nearest values of the store's axes.")
+    bool, Option("--nearest", help="With --sel, take the nearest values of the store's axes.")
 ]
-YamlOutput = Annotated[
-    Path, typer.Option("--output", "-o", metavar="FILE.yaml", help="File to write.")
-]
+YamlOutput = Annotated[Path, Option("--output", "-o", metavar="FILE.yaml", help="File to write.")]
 Plot = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Also draw it into a file, such as picture.png."),
+    Path | None, Option(metavar="FILE", help="Also draw it into a file, such as picture.png.")
 ]
-Force = Annotated[bool, typer.Option("--force", help="Replace what exists.")]
+Force = Annotated[bool, Option("--force", help="Replace what exists.")]
 
 # The objective of a ranking.
 AnObjective = Annotated[
     Literal["epoch-time", "train-time", "pe-hours", "cost"],
-    typer.Option("--objective", help="What to minimise; cost needs --price."),
+    Option("--objective", help="What to minimise; cost needs --price."),
 ]
 ATime = Annotated[
     Literal["epoch-time", "train-time"],
-    typer.Option("--objective", help="Time to minimise: of an epoch, or to the target accuracy."),
+    Option("--objective", help="Time to minimise: of an epoch, or to the target accuracy."),
 ]
 Prices = Annotated[
     list[str] | None,
-    typer.Option(
-        "--price", metavar="[SYSTEM=]X", help="Price of a PE-hour; repeat for several systems."
-    ),
+    Option("--price", metavar="[SYSTEM=]X", help="Price of a PE-hour; repeat for several systems."),
 ]
 
 # Layouts of transformers.
 Sequence = Annotated[
-    int | None, typer.Option(help="Tokens per sequence: ask about layouts of a transformer.")
+    int | None, Option(help="Tokens per sequence: ask about layouts of a transformer.")
 ]
-GlobalBatch = Annotated[int | None, typer.Option(help="Sequences per iteration, with --sequence.")]
+GlobalBatch = Annotated[int | None, Option(help="Sequences per iteration, with --sequence.")]
 Tokens = Annotated[
-    float | None, typer.Option(help="Tokens to train on, such as 15e12: adds days and PE-hours.")
+    float | None, Option(help="Tokens to train on, such as 15e12: adds days and PE-hours.")
 ]
 
 # How an answer is printed, and how it is computed.
 Form = Annotated[
     Literal["table", "json", "csv"],
-    typer.Option("--format", help="Format of the answer; --json is short for --format json."),
+    Option("--format", help="Format of the answer; --json is short for --format json."),
 ]
-All = Annotated[bool, typer.Option("--all", help="Show every row, not just a screenful.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no notes.")]
-Workers = Annotated[
-    int, typer.Option(min=0, help="Local worker processes; 0 computes in this process.")
-]
-Seed = Annotated[int, typer.Option(help="Random seed; the same seed gives the same answer.")]
+All = Annotated[bool, Option("--all", help="Show every row, not just a screenful.")]
+Quiet = Annotated[bool, Option("--quiet", "-q", help="Print no progress and no notes.")]
+Workers = Annotated[int, Option(min=0, help="Local worker processes; 0 computes in this process.")]
+Seed = Annotated[int, Option(help="Random seed; the same seed gives the same answer.")]
 
 
 def print_version(wanted: bool) -> None:
@@ -261,9 +230,7 @@ def print_version(wanted: bool) -> None:
 
 Version = Annotated[
     bool,
-    typer.Option(
-        "--version", callback=print_version, is_eager=True, help="Print the version and exit."
-    ),
+    Option("--version", callback=print_version, is_eager=True, help="Print the version and exit."),
 ]
 
 

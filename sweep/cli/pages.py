@@ -6,14 +6,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from sweep.cli.options import OBJECTIVES, parse_price
 from sweep.cli.spaces import Subject
 
 PageOption = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         "--report",
         metavar="FILE",
         help="Also write a page with charts, such as report.html (paradl report).",

@@ -5,22 +5,20 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
+from typer import Context, Option, Typer
 
 from sweep.cli.commands import take_options
 from sweep.cli.measured import RunCommand
 from sweep.cli.spaces import SpaceOptions
 
-app = typer.Typer(no_args_is_help=True, help="Pictures of cubes, design spaces and measured runs.")
+app = Typer(no_args_is_help=True, help="Pictures of cubes, design spaces and measured runs.")
 
-Output = Annotated[Path, typer.Option("--output", "-o", help="File to write: .png, .svg or .pdf.")]
+Output = Annotated[Path, Option("--output", "-o", help="File to write: .png, .svg or .pdf.")]
 Size = Annotated[
     Literal["paper", "page", "slide"],
-    typer.Option(
-        "--size", help="Width: a paper's column (3.3 in), page (6.6 in) or slide (10 in)."
-    ),
+    Option("--size", help="Width: a paper's column (3.3 in), page (6.6 in) or slide (10 in)."),
 ]
-Dark = Annotated[bool, typer.Option("--dark", help="Draw on a black background.")]
+Dark = Annotated[bool, Option("--dark", help="Draw on a black background.")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,9 +34,7 @@ PictureCommand = take_options(PictureOptions)
 
 
 @app.command(cls=RunCommand)
-def accuracy(
-    context: typer.Context, output: Output, size: Size = "page", dark: Dark = False
-) -> None:
+def accuracy(context: Context, output: Output, size: Size = "page", dark: Dark = False) -> None:
     """Predicted over measured time of each run, by model and strategy, over p."""
     comparison = context.obj.compare()
     from sweep.plots.accuracy import draw_accuracy
@@ -49,9 +45,9 @@ def accuracy(
 
 @app.command(cls=PictureCommand)
 def scaling(
-    context: typer.Context,
+    context: Context,
     quantity: Annotated[
-        Literal["time", "throughput", "efficiency"], typer.Option(help="Quantity to plot over p.")
+        Literal["time", "throughput", "efficiency"], Option(help="Quantity to plot over p.")
     ] = "time",
 ) -> None:
     """Time, throughput or efficiency over p: where each strategy ends, and why."""
@@ -60,9 +56,9 @@ def scaling(
 
 @app.command("map", cls=PictureCommand)
 def draw_map(
-    context: typer.Context,
+    context: Context,
     over: Annotated[
-        str | None, typer.Option(metavar="AXIS", help="The vertical axis, such as inter_bandwidth.")
+        str | None, Option(metavar="AXIS", help="The vertical axis, such as inter_bandwidth.")
     ] = None,
 ) -> None:
     """The fastest strategy, or layout, over p and the batch or another axis."""
@@ -70,22 +66,22 @@ def draw_map(
 
 
 @app.command(cls=PictureCommand)
-def memory(context: typer.Context) -> None:
+def memory(context: Context) -> None:
     """Memory by part, for strategies, PE counts or layouts, against the capacity of a PE."""
     _draw(context, "memory")
 
 
 @app.command(cls=PictureCommand)
-def breakdown(context: typer.Context) -> None:
+def breakdown(context: Context) -> None:
     """The terms of an iteration's time over p, for one strategy."""
     _draw(context, "breakdown")
 
 
 @app.command(cls=PictureCommand)
 def pareto(
-    context: typer.Context,
+    context: Context,
     against: Annotated[
-        Literal["pe-hours", "memory"], typer.Option(help="What time is traded for.")
+        Literal["pe-hours", "memory"], Option(help="What time is traded for.")
     ] = "pe-hours",
 ) -> None:
     """The front of time against PE-hours or memory, its knee, and each strategy's front."""
@@ -93,18 +89,18 @@ def pareto(
 
 
 @app.command(cls=PictureCommand)
-def sensitivity(context: typer.Context) -> None:
+def sensitivity(context: Context) -> None:
     """How much each parameter of the machine matters to one configuration, as a tornado."""
     _draw(context, "sensitivity")
 
 
 @app.command(cls=PictureCommand)
-def timeline(context: typer.Context) -> None:
+def timeline(context: Context) -> None:
     """The schedule of a pipeline: what its stages do in an iteration of one configuration."""
     _draw(context, "timeline")
 
 
-def _draw(context: typer.Context, kind: str, **settings: object) -> None:
+def _draw(context: Context, kind: str, **settings: object) -> None:
     """Draw a picture into a file; stderr says if the store's sweep is unfinished."""
     given: PictureOptions = context.obj
     subject = given.read()

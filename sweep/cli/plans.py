@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Annotated
 
-import typer
+from typer import Context, Option, Typer
 
 from grids.reading.errors import InputError
 from sweep.cli import options
@@ -12,13 +12,11 @@ from sweep.cli.fit import provision_layouts, refuse_with_sequence, refuse_withou
 from sweep.cli.pages import PageOption, expect_page, write_page_of
 from sweep.cli.spaces import SpaceCommand, Subject
 
-app = typer.Typer()
+app = Typer()
 
 
 @app.command(cls=SpaceCommand)
-def bottleneck(
-    context: typer.Context, every: options.All = False, form: options.Form = "table"
-) -> None:
+def bottleneck(context: Context, every: options.All = False, form: options.Form = "table") -> None:
     """What takes the most time in an iteration at each PE count, and what fills the memory."""
     subject: Subject = context.obj.read()
     from sweep.questions.bottleneck import list_bottlenecks
@@ -31,9 +29,7 @@ def bottleneck(
 
 
 @app.command(cls=SpaceCommand)
-def sensitivity(
-    context: typer.Context, every: options.All = False, form: options.Form = "table"
-) -> None:
+def sensitivity(context: Context, every: options.All = False, form: options.Form = "table") -> None:
     """Which upgrades pay: exact elasticities of the epoch time in each parameter."""
     subject: Subject = context.obj.read()
     from sweep.questions.sensitivity import list_sensitivities
@@ -47,28 +43,25 @@ def sensitivity(
 
 @app.command(cls=SpaceCommand)
 def provision(
-    context: typer.Context,
+    context: Context,
     deadline: Annotated[
-        str | None,
-        typer.Option(help="Find the fewest PEs that train within this time, such as '2 h'."),
+        str | None, Option(help="Find the fewest PEs that train within this time, such as '2 h'.")
     ] = None,
     epochs: Annotated[
-        float | None,
-        typer.Option(help="Epochs to train; default: those to the target of --convergence."),
+        float | None, Option(help="Epochs to train; default: those to the target of --convergence.")
     ] = None,
     holds: Annotated[
-        float | None,
-        typer.Option(help="Required probability of meeting the deadline, such as 0.9."),
+        float | None, Option(help="Required probability of meeting the deadline, such as 0.9.")
     ] = None,
     need: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="PARAMETER",
             help="Parameter to solve for: batch, memory_capacity, inter_bandwidth ...",
         ),
     ] = None,
     efficiency: Annotated[
-        float | None, typer.Option(help="With --need, the parallel efficiency to reach.")
+        float | None, Option(help="With --need, the parallel efficiency to reach.")
     ] = None,
     sequence: options.Sequence = None,
     global_batch: options.GlobalBatch = None,

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Annotated, Any, Literal
 
-import typer
+from typer import Context, Option, Typer
 
 from grids.reading.errors import InputError
 from sweep.cli import options
@@ -18,31 +18,30 @@ from sweep.cli.fit import (
 from sweep.cli.pages import PageOption, expect_page, write_page_of
 from sweep.cli.spaces import Rows, SpaceCommand, Subject
 
-app = typer.Typer()
+app = Typer()
 
 
 @app.command(cls=SpaceCommand)
 def limits(
-    context: typer.Context,
+    context: Context,
     efficiency: Annotated[
-        float, typer.Option(help="Least parallel efficiency that counts as efficient.")
+        float, Option(help="Least parallel efficiency that counts as efficient.")
     ] = 0.5,
     objective: Annotated[
         Literal["epoch-time", "train-time", "pe-hours", "cost"],
-        typer.Option(help="Time to minimise; with --crossovers also pe-hours or cost."),
+        Option(help="Time to minimise; with --crossovers also pe-hours or cost."),
     ] = "epoch-time",
     price: options.Prices = None,
     along: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--crossovers",
             metavar="ALONG",
             help="Find where strategies overtake each other along pe, batch, inter_bandwidth ...",
         ),
     ] = None,
     intervals: Annotated[
-        bool,
-        typer.Option("--intervals", help="Compute intervals even for many rows."),
+        bool, Option("--intervals", help="Compute intervals even for many rows.")
     ] = False,
     sequence: options.Sequence = None,
     global_batch: options.GlobalBatch = None,
@@ -134,15 +133,12 @@ def _show_crossovers(
 
 @app.command(cls=SpaceCommand)
 def best(
-    context: typer.Context,
+    context: Context,
     objective: options.AnObjective = "epoch-time",
     price: options.Prices = None,
-    across: Annotated[
-        bool, typer.Option("--across", help="Rank over all systems together.")
-    ] = False,
+    across: Annotated[bool, Option("--across", help="Rank over all systems together.")] = False,
     why: Annotated[
-        bool,
-        typer.Option("--why", help="Say what would make the losers feasible, for a store too."),
+        bool, Option("--why", help="Say what would make the losers feasible, for a store too.")
     ] = False,
     sequence: options.Sequence = None,
     global_batch: options.GlobalBatch = None,
@@ -178,15 +174,15 @@ def best(
 
 @app.command(cls=SpaceCommand)
 def pareto(
-    context: typer.Context,
+    context: Context,
     against: Annotated[
         Literal["pe-hours", "cost", "memory", "pe"],
-        typer.Option(help="Quantity to trade off with the objective."),
+        Option(help="Quantity to trade off with the objective."),
     ] = "pe-hours",
     price: options.Prices = None,
     objective: Annotated[
         Literal["epoch-time", "train-time", "pe-hours"],
-        typer.Option(help="What to minimise; pe-hours: the most samples a second of a PE."),
+        Option(help="What to minimise; pe-hours: the most samples a second of a PE."),
     ] = "epoch-time",
     sequence: options.Sequence = None,
     global_batch: options.GlobalBatch = None,
@@ -219,9 +215,9 @@ def pareto(
 
 @app.command(cls=SpaceCommand)
 def regret(
-    context: typer.Context,
+    context: Context,
     over: Annotated[
-        str, typer.Option(help="The uncertain input: system, draws, or any axis except pe.")
+        str, Option(help="The uncertain input: system, draws, or any axis except pe.")
     ] = "system",
     objective: options.ATime = "epoch-time",
     every: options.All = False,

@@ -4,20 +4,20 @@ import webbrowser
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Context, Option, Typer
 
 from sweep.cli import options
 from sweep.cli.commands import take_options
 from sweep.cli.pages import expect_page, write_page_of
 from sweep.cli.spaces import SpaceCommand, SpaceOptions, Subject
 
-app = typer.Typer()
+app = Typer()
 
 
 @app.command(cls=SpaceCommand)
 def report(
-    context: typer.Context,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Such as report.html.")],
+    context: Context,
+    output: Annotated[Path, Option("--output", "-o", help="Such as report.html.")],
     objective: options.AnObjective = "epoch-time",
     price: options.Prices = None,
 ) -> None:
@@ -28,9 +28,9 @@ def report(
 
 @app.command(cls=take_options(SpaceOptions, is_patient=False))
 def explore(
-    context: typer.Context,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 0,
-    browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
+    context: Context,
+    port: Annotated[int, Option(min=0, max=65535, help="0: any that is free.")] = 0,
+    browser: Annotated[bool, Option(help="Open the page in a browser.")] = True,
 ) -> None:
     """Serve the page of a report on this machine, with cells read and computed as you choose."""
     subject: Subject = context.obj.read()

@@ -4,36 +4,35 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Context, Option, Typer
 
 from sweep.cli import options
 from sweep.cli.commands import MISSED, PatientCommand, end, take_options
 from sweep.engine.progress import report_state
 from sweep.show.visible import tell
 
-app = typer.Typer()
+app = Typer()
 
 
 @dataclass(frozen=True)
 class SampleOptions:
     """The arguments of `sweep.samples.sample.sample`, except for gradients."""
 
-    source: Annotated[str, typer.Argument(help="A design space with ranges (YAML), or a cube.")]
-    out: Annotated[Path, typer.Argument(help="Folder to create for the data set.")]
-    rows: Annotated[int, typer.Option(help="Number of rows.")]
+    source: Annotated[str, Argument(help="A design space with ranges (YAML), or a cube.")]
+    out: Annotated[Path, Argument(help="Folder to create for the data set.")]
+    rows: Annotated[int, Option(help="Number of rows.")]
     seed: options.Seed = 0
     near_limits: Annotated[
-        float, typer.Option(help="Share of points next to limits of memory or PE counts.")
+        float, Option(help="Share of points next to limits of memory or PE counts.")
     ] = 0.0
     near_crossovers: Annotated[
-        float, typer.Option(help="Share of points where one strategy overtakes another.")
+        float, Option(help="Share of points where one strategy overtakes another.")
     ] = 0.0
     splits: Annotated[
-        list[str] | None,
-        typer.Option("--split", help="Require this split: random, model, scale ..."),
+        list[str] | None, Option("--split", help="Require this split: random, model, scale ...")
     ] = None
     leave_out: Annotated[
-        list[str] | None, typer.Option(help="Rows to leave out: undefined, infeasible, kinks.")
+        list[str] | None, Option(help="Rows to leave out: undefined, infeasible, kinks.")
     ] = None
     force: options.Force = False
     workers: options.Workers = 0
@@ -41,13 +40,13 @@ class SampleOptions:
 
 @app.command(cls=take_options(SampleOptions, is_patient=False))
 def sample(
-    context: typer.Context,
+    context: Context,
     gradient: Annotated[
         list[str] | None,
-        typer.Option(help="Another input to differentiate by, besides ranges and the batch."),
+        Option(help="Another input to differentiate by, besides ranges and the batch."),
     ] = None,
     no_gradients: Annotated[
-        bool, typer.Option("--no-gradients", help="Leave out gradients and kink marks.")
+        bool, Option("--no-gradients", help="Leave out gradients and kink marks.")
     ] = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -81,10 +80,7 @@ def sample(
 
 
 @app.command(cls=PatientCommand)
-def leakage(
-    data: options.SampleData,
-    form: options.Form = "table",
-) -> None:
+def leakage(data: options.SampleData, form: options.Form = "table") -> None:
     """Check that no test row of a data set's splits is among its training rows."""
     from sweep.samples.leakage import check_leakage
     from sweep.show.rows import show

@@ -7,7 +7,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Annotated
 
-import typer
+from typer import Argument, Option, Typer
 
 from grids.reading.errors import InputError
 from sweep.cli import options
@@ -16,26 +16,23 @@ from sweep.cli.spaces import tell_missing
 from sweep.engine.progress import bar, lines, silent
 from sweep.show.visible import escape_lines, tell
 
-app = typer.Typer()
+app = Typer()
 
 
 @app.command()
 def sweep(
-    spec: Annotated[Path, typer.Argument(help="The design space: a YAML file.")],
+    spec: Annotated[Path, Argument(help="The design space: a YAML file.")],
     store: options.Store,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and stop.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the store.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Print the plan and stop.")] = False,
+    overwrite: Annotated[bool, Option("--overwrite", help="Replace the store.")] = False,
     extend: Annotated[
-        bool, typer.Option("--extend", help="Add the spec's new values to the store's axes.")
+        bool, Option("--extend", help="Add the spec's new values to the store's axes.")
     ] = False,
     reduce_only: Annotated[
-        bool,
-        typer.Option("--reduce-only", help="Keep only the summaries that limits and best read."),
+        bool, Option("--reduce-only", help="Keep only the summaries that limits and best read.")
     ] = False,
     workers: options.Workers = 0,
-    scheduler: Annotated[
-        str | None, typer.Option(help="Address of a running Dask scheduler.")
-    ] = None,
+    scheduler: Annotated[str | None, Option(help="Address of a running Dask scheduler.")] = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Sweep a design space into a Zarr store, or resume an interrupted sweep."""
@@ -80,7 +77,7 @@ def _refuse_swapped(spec: Path, store: str) -> None:
 def status(
     store: options.Store,
     verify: Annotated[
-        bool, typer.Option("--verify", help="Read all finished blocks and list damaged files.")
+        bool, Option("--verify", help="Read all finished blocks and list damaged files.")
     ] = False,
     form: options.Form = "table",
 ) -> None:
@@ -106,11 +103,10 @@ def diff(
     second: options.Store,
     selection: options.Selection = None,
     tolerance: Annotated[
-        float, typer.Option(min=0, help="Relative difference up to which answers count as equal.")
+        float, Option(min=0, help="Relative difference up to which answers count as equal.")
     ] = 0.0,
     require_same: Annotated[
-        bool,
-        typer.Option("--require-same", help="Exit with 3 unless cells and answers are the same."),
+        bool, Option("--require-same", help="Exit with 3 unless cells and answers are the same.")
     ] = False,
     form: options.Form = "table",
 ) -> None:
@@ -132,15 +128,14 @@ def diff(
 def export(
     store: options.Store,
     output: Annotated[
-        Path, typer.Argument(metavar="OUTPUT", help="File to write: .parquet, .csv, .nc (netCDF).")
+        Path, Argument(metavar="OUTPUT", help="File to write: .parquet, .csv, .nc (netCDF).")
     ],
     selection: options.Selection = None,
     undefined: Annotated[
-        bool, typer.Option("--all", help="Include configurations that cannot exist.")
+        bool, Option("--all", help="Include configurations that cannot exist.")
     ] = False,
     partition_by: Annotated[
-        str,
-        typer.Option(metavar="LABEL[,LABEL]", help="One folder per value, such as model,system."),
+        str, Option(metavar="LABEL[,LABEL]", help="One folder per value, such as model,system.")
     ] = "",
     force: options.Force = False,
 ) -> None:

@@ -4,22 +4,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
+from typer import Argument, Context, Option, Typer
 
 from sweep.cli import options
 from sweep.cli.commands import PatientCommand, take_options
 from sweep.engine.progress import report_state
 from sweep.show.visible import tell
 
-app = typer.Typer(
+app = Typer(
     help="Learners trained on samples of the oracle, and how far to trust them.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 
 File = Annotated[
-    Path,
-    typer.Argument(help="Surrogate from 'paradl surrogate train'.", callback=options.expect_there),
+    Path, Argument(help="Surrogate from 'paradl surrogate train'.", callback=options.expect_there)
 ]
 
 
@@ -28,31 +27,29 @@ class TrainOptions:
     """The arguments of `sweep.surrogates.train.train_surrogate`."""
 
     data: options.SampleData
-    path: Annotated[Path, typer.Option("--output", "-o", help="File to write.")]
+    path: Annotated[Path, Option("--output", "-o", help="File to write.")]
     learner: Annotated[
-        Literal["network", "trees"], typer.Option(help="A neural network, or boosted trees.")
+        Literal["network", "trees"], Option(help="A neural network, or boosted trees.")
     ] = "network"
     splits: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--split",
             help="Split whose training rows to use; may be repeated. [default: random, model]",
         ),
     ] = None
     gradients: Annotated[
-        bool, typer.Option("--gradients", help="Also train on gradients (Sobolev training).")
+        bool, Option("--gradients", help="Also train on gradients (Sobolev training).")
     ] = False
-    members: Annotated[
-        int, typer.Option(help="Number of learners; their spread is the uncertainty.")
-    ] = 1
-    epochs: Annotated[int, typer.Option(help="Maximum passes of a network over the rows.")] = 20
-    width: Annotated[int, typer.Option(help="Units per hidden layer.")] = 128
+    members: Annotated[int, Option(help="Number of learners; their spread is the uncertainty.")] = 1
+    epochs: Annotated[int, Option(help="Maximum passes of a network over the rows.")] = 20
+    width: Annotated[int, Option(help="Units per hidden layer.")] = 128
     seed: options.Seed = 0
     force: options.Force = False
 
 
 @app.command(cls=take_options(TrainOptions, is_patient=False))
-def train(context: typer.Context, quiet: options.Quiet = False) -> None:
+def train(context: Context, quiet: options.Quiet = False) -> None:
     """Train a surrogate on a data set."""
     given: TrainOptions = context.obj
     from sweep.surrogates.train import train_surrogate
@@ -76,10 +73,10 @@ def evaluate(
     surrogate: File,
     data: options.SampleData,
     splits: Annotated[
-        list[str] | None, typer.Option("--split", help="Score only this split; may be repeated.")
+        list[str] | None, Option("--split", help="Score only this split; may be repeated.")
     ] = None,
     no_baselines: Annotated[
-        bool, typer.Option("--no-baselines", help="Leave out the baselines.")
+        bool, Option("--no-baselines", help="Leave out the baselines.")
     ] = False,
     quiet: options.Quiet = False,
     form: options.Form = "table",
@@ -104,7 +101,7 @@ def predict(
     surrogate: File,
     rows: Annotated[
         Path,
-        typer.Argument(
+        Argument(
             help="Rows of features: a Parquet or CSV file, or a data set.",
             callback=options.expect_there,
         ),

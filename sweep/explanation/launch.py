@@ -33,34 +33,26 @@ MOST_LISTED = 3
 
 @dataclass(frozen=True)
 class Ranks:
-    """`count` groups of `size` ranks that are `stride` apart."""
+    """`count` groups of `size` ranks that are `stride` apart.
+
+    near: of groups that have several ranks in each replica, how many of them.
+    """
 
     size: int
     count: int
     stride: int
+    near: int | None = None
 
     @property
     def listed(self) -> "Ranks":
-        """The ranks to print: all of them."""
-        return self
+        """The ranks to print: all, or those of the first replica."""
+        return self if self.near is None else Ranks(self.near, self.count, self.stride)
 
     def list_ranks(self, number: int) -> range:
         """Return ranks of a group, by its number."""
         block, place = divmod(number, self.stride)
         start = block * self.size * self.stride + place
         return range(start, start + self.size * self.stride, self.stride)
-
-
-@dataclass(frozen=True)
-class ClusteredRanks(Ranks):
-    """Groups that consist of clusters: `near` ranks of each replica."""
-
-    near: int
-
-    @property
-    def listed(self) -> Ranks:
-        """The ranks to print: those of the first replica."""
-        return Ranks(self.near, self.count, self.stride)
 
 
 def describe_launch(grid: Grid, case: Case, groups: Groups, predicted: Row) -> Row:
@@ -142,7 +134,7 @@ def _list_rings(
         return [(Ranks(p2, p1, 1), int(np.asarray(inside).item())), (replicas, level)]
     if near == p2:
         return [(Ranks(p, 1, 1), level)]
-    return [(ClusteredRanks(p1 * near, p2 // near, _find_step(predicted["degrees"]), near), level)]
+    return [(Ranks(p1 * near, p2 // near, _find_step(predicted["degrees"]), near), level)]
 
 
 def _find_step(degrees: Mapping[str, int]) -> int:

@@ -114,11 +114,7 @@ def _check_labels(partition_by: Sequence[str]) -> None:
 
 
 def _write_table(
-    reader: Reader,
-    path: Path,
-    selection: Selection,
-    undefined: bool,
-    partition_by: Sequence[str],
+    reader: Reader, path: Path, selection: Selection, undefined: bool, partition_by: Sequence[str]
 ) -> int:
     """Write rows and return their number. InputError: the cube has no cells."""
     from sweep.exports import tables  # late: pyarrow is optional

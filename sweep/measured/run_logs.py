@@ -137,10 +137,7 @@ def read_trace(path: Path) -> Iterator[tuple[int, Row]]:
                 [span[1:] for span in inside if "nccl" not in span[0].lower()]
             )
             exposed = busy - computing
-            row |= {
-                "comm_s": repr(exposed / 1e6),
-                "comp_s": repr((end - start - exposed) / 1e6),
-            }
+            row |= {"comm_s": repr(exposed / 1e6), "comp_s": repr((end - start - exposed) / 1e6)}
         yield 1, row
 
 

@@ -20,10 +20,7 @@ PROSE = 20  # characters; text of several words wraps, but to no less than this
 COUNTS = ("intervals.epochs",)
 
 # Units of fields inside an answer: rows of formulas, intervals, parameters of `explain`.
-INSIDE = {
-    "seconds_per_epoch": "s/epoch",
-    **dict.fromkeys(EVERY_TERM, "s/epoch"),
-}
+INSIDE = {"seconds_per_epoch": "s/epoch", **dict.fromkeys(EVERY_TERM, "s/epoch")}
 INSIDE_SCALED = {
     "seconds_per_iteration": "s",
     "gradient_delta": "B",

@@ -53,9 +53,7 @@ class ContenderTimes:
 
 
 def build_grid(
-    axes: Mapping[str, object],
-    parameters: Mapping[str, object],
-    settings: Mapping[str, object],
+    axes: Mapping[str, object], parameters: Mapping[str, object], settings: Mapping[str, object]
 ) -> Grid:
     """Return the design space of one model on one system, with draws for the machine oracle."""
     spec = validate_spec({"axes": dict(axes), "parameters": dict(parameters), **settings}, "")

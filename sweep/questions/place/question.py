@@ -16,12 +16,7 @@ from grids.placing.problem import Problem
 from grids.placing.solve import PlacementResult, Tell, solve
 from grids.reading.errors import InputError, shorten
 from sweep.errors import RunError
-from sweep.questions.place.micro_batches import (
-    PosedStep,
-    Sizes,
-    divide_samples,
-    pose_piped,
-)
+from sweep.questions.place.micro_batches import PosedStep, Sizes, divide_samples, pose_piped
 from sweep.questions.place.timed_graph import TimedGraph, choose_graph
 
 Row = dict[str, Any]
