@@ -38,7 +38,10 @@ def machines(draw):
     if draw(st.booleans()):
         k, levels = 4096, [(4096, 3e-6, 1e11)]
     links = draw(st.sampled_from([1, 2, 4, 8]))
-    return reference_network.Network(pes_per_node=k, links_per_node=links, levels=levels)
+    switches = draw(st.sampled_from([None, 1e-6, 25e-6]))
+    return reference_network.Network(
+        pes_per_node=k, links_per_node=links, levels=levels, switch_latency=switches
+    )
 
 
 @st.composite
@@ -87,6 +90,7 @@ def time_layouts(net, layouts, speeds=PLAIN, machine=MACHINE, evaluate=time_iter
         staging_latency=0.0,
         phi_halo=1.0,
         phi_gather=1.0,
+        switch_latency=machine.switch_latency,
     )
     return evaluate(
         build_network(net),

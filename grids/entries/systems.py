@@ -20,6 +20,7 @@ from grids.entries.connections import (
     Mesh,
     Number,
     Positive,
+    Seconds,
 )
 from grids.entries.entry import Count, Entry, Name, Record, Sources
 from grids.entries.precision import PRECISIONS, AnyPrecision, PrecisionName
@@ -90,6 +91,12 @@ class Level(Connection):
     # None, not empty: definitions of machines without measurements stay as they were.
     collectives: Collectives | None = Field(
         default=None, description="measured collectives; without them, rings at its bandwidth"
+    )
+
+    switch_latency: Seconds | None = Field(
+        default=None,
+        description="start-up of a collective that a node's switches sum and multicast (NVLink "
+        "SHARP, from NVSwitch 3 on; NCCL's NVLS); by default its PEs do [s]",
     )
 
     @property
@@ -246,6 +253,8 @@ class System(Entry):
                 f"mesh.links: expected {self.pes_per_node} rows, one for each PE of a node, "
                 f"got {len(self.mesh.links)}"
             )
+        if any(level.switch_latency is not None for level in self.levels[self.mesh is None :]):
+            raise ValueError("levels: expected switch_latency at a node with switches, the first")
         for inner, outer in pairwise(self.levels):
             if outer.pes <= inner.pes:
                 raise ValueError(

@@ -52,6 +52,7 @@ def read_network(system: System, given: Mapping[str, float | Floats] | None = No
     levels = [*zip(places, system.levels, strict=True)]
     return Network(
         measured=_build_measured(system.levels),
+        switch_latency=system.levels[0].switch_latency,
         span=np.array([level.pes for level in system.levels], float),
         latency=_stack([known.get(f"{at}_latency", level.latency) for at, level in levels]),
         bandwidth=_stack([known.get(f"{at}_bandwidth", level.bandwidth) for at, level in levels]),

@@ -131,7 +131,7 @@ def build_network(machine: Machine, values: Values, oracle: OracleName) -> Netwo
         bandwidth[len(system.levels) :] = [np.full((1,) * values.rank, ENDLESS)] * (
             len(levels) - len(system.levels)
         )
-    staging = system.staging
+    staging, startup = system.staging, system.levels[0].switch_latency
     return Network(
         span=np.array([level.pes for level in levels], float),
         latency=np.stack(np.broadcast_arrays(*latency)),
@@ -149,6 +149,7 @@ def build_network(machine: Machine, values: Values, oracle: OracleName) -> Netwo
         size=np.asarray(np.inf if paper else float(system.most_pes)),
         whole_gradients=np.asarray(not paper and sends_whole_gradients(system)),
         measured=None if paper else build_lines(system.levels, len(levels)),
+        switch_latency=None if paper or startup is None else np.asarray(startup),
         **({} if paper else machine.look_up_part("network", values)),
     )
 

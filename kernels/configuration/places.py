@@ -50,7 +50,7 @@ EFFICIENCIES = {
 # Fields of a network that are no parameters by themselves.
 STRUCTURE = (
     *("span", "latency", "bandwidth", "pes_per_node", "links_per_node"),
-    *("oversubscription", "flow", "size", "whole_gradients", "measured"),
+    *("oversubscription", "flow", "size", "whole_gradients", "measured", "switch_latency"),
 )
 PLACES: dict[str, Place] = {
     "batch": Place("run", "spec_batch"),

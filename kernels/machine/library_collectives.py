@@ -1,4 +1,4 @@
-"""Collectives as libraries run them: by rings, trees or in two levels, whichever is fastest.
+"""Collectives as libraries run them: the fastest of rings, trees, switches and two levels.
 
 Each algorithm is affine in its bytes: a start-up per message, and seconds per byte
 (docs/machine.md, Collectives). The tree is NCCL's (Jeaugey 2019, "Massively scale your deep
@@ -74,21 +74,25 @@ def gather_costs(
         case "auto":
             names = sorted(("all_gather", "reduce_scatter"), key=lambda name: name != collective)
             lines = next(filter(None, map(network.list_lines, names)), ())
-            return tuple(_gather_as_measured(line, ring) for line in lines) or (by_ring, in_levels)
+            return tuple(_gather_as_measured(line, ring) for line in lines) or (
+                *(by_ring, in_levels),
+                *_use_switches(network, ring, gathers=1, traffic=0.0),
+            )
         case _:  # gathers have no tree
             return (by_ring,)
 
 
 def reduce_costs(network: Network, ring: Ring, algorithm: Algorithm) -> Costs:
-    """List costs of an all-reduce of m bytes: a reduce-scatter and a gather, or a tree."""
+    """List costs of an all-reduce of m bytes: a reduce-scatter and a gather, or one by itself."""
     lines = network.list_lines("all_reduce") if algorithm == "auto" else ()
     if lines:
         return tuple(_reduce_as_measured(line, ring) for line in lines)
-    trees = tree_costs(network, ring, algorithm)
+    whole = whole_costs(network, ring, algorithm)
     if algorithm == "tree":
-        return trees
-    gathers = gather_costs(replace(network, measured=None), ring, algorithm)
-    return *(Cost(2 * cost.startup, 2 * cost.beta) for cost in gathers), *trees
+        return whole
+    # Two gathers by switches never beat the sum that they make at once.
+    rings = gather_costs(replace(network, measured=None, switch_latency=None), ring, algorithm)
+    return *(Cost(2 * cost.startup, 2 * cost.beta) for cost in rings), *whole
 
 
 def _gather_as_measured(line: Network, ring: Ring) -> Cost:
@@ -138,9 +142,33 @@ def _send_to_all(
     return (h - 1) * inside + between
 
 
-def tree_costs(network: Network, ring: Ring, algorithm: Algorithm) -> Costs:
-    """List the cost of an all-reduce by a tree; none if the algorithm excludes it."""
-    return (_reduce_by_tree(network, ring),) if algorithm in ("tree", "auto") else ()
+def whole_costs(network: Network, ring: Ring, algorithm: Algorithm) -> Costs:
+    """List costs of all-reduces that are no two gathers, as far as the algorithm allows them."""
+    if algorithm not in ("tree", "auto"):
+        return ()
+    switches = _use_switches(network, ring, gathers=2, traffic=1.0) if algorithm == "auto" else ()
+    return _reduce_by_tree(network, ring), *switches
+
+
+def _use_switches(network: Network, ring: Ring, gathers: int, traffic: float) -> Costs:
+    """Return L + m (1 + traffic/h) beta_0 in nodes, and rings between them; none without switches.
+
+    NVLink SHARP (NCCL's algorithm NVLS): the switch reads the buffers of h PEs and sums them, or
+    multicasts a part of each. So a PE sends m and, in an all-reduce, its summed part m/h: the
+    factor (h-1)/(h+1) of nccl-tests. A gather sends less than a ring only in start-ups.
+    """
+    if network.switch_latency is None:
+        return ()
+    share = count_in_node(network, ring)
+    between = ring.thin(share)
+    across = _pass_around(between.degree, find_path(network, between), share)
+    several = xp.where(xp.greater(share, 1), 1.0, 0.0)
+    return (
+        Cost(
+            several * network.switch_latency + gathers * across.startup,
+            several * (1 + traffic / share) / network.bandwidth[0] + gathers * across.beta,
+        ),
+    )
 
 
 def _gather_by_ring(network: Network, ring: Ring) -> Cost:

@@ -45,8 +45,9 @@ class Network:
     bandwidth that leaves it. flow: largest share of a node's links that one flow can use. size:
     PEs of the machine. whole_gradients: gradients leave as one message, by rings. measured: lines
     by collective (`all_reduce`, `all_gather`, `reduce_scatter`, `all_to_all`), of which the fastest
-    counts; for layouts, of messages (`send`) as well. Table III uses none of the fields from
-    input_rate on.
+    counts; for layouts, of messages (`send`) as well. switch_latency [s]: start-up of a collective
+    that the switches of a node sum and multicast; None: its PEs do. Table III uses none of the
+    fields from input_rate on.
     """
 
     span: PerLevel
@@ -64,6 +65,7 @@ class Network:
     size: Cells = float("inf")
     whole_gradients: Flags | bool = False
     measured: Mapping[str, MeasuredLines] | None = None
+    switch_latency: Cells | None = None
 
     def list_lines(self, collective: str) -> tuple["Network", ...]:
         """List the network as each measured line of a collective has it; empty if not measured."""

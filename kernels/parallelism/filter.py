@@ -13,7 +13,7 @@ import jax
 from kernels.arrays import Cells, PerLayer, PerMessage
 from kernels.configuration.case import Case
 from kernels.configuration.hosts import count_staged, pack_gradients, reduce_staged, time_large
-from kernels.machine.library_collectives import Cost, Costs, gather_costs, time_fastest, tree_costs
+from kernels.machine.library_collectives import Cost, Costs, gather_costs, time_fastest, whole_costs
 from kernels.machine.network import Network
 from kernels.machine.rings import Ring
 from kernels.namespace import xp
@@ -103,7 +103,7 @@ class Filter(Parallelism):
         inside, algorithm = case.find_ring(self.name), case.options.algorithm
         return GatherPaths(
             gathers=_add_messages(gather_costs(reach.layers, inside, algorithm), sent, case),
-            trees=_add_messages(tree_costs(reach.layers, inside, algorithm), sent, case),
+            trees=_add_messages(whole_costs(reach.layers, inside, algorithm), sent, case),
         )
 
     def list_exchanges(

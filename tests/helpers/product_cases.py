@@ -181,6 +181,8 @@ def systems(draw: st.DrawFn) -> dict[str, Any]:
         }
         for n, span in enumerate(spans)
     ]
+    if draw(st.booleans()):  # its node's switches sum
+        levels[0]["switch_latency"] = f"{draw(st.floats(1e-7, 1e-4))!r} s"
     staging = {"latency": f"{draw(st.floats(1e-7, 1e-3))!r} s", "bandwidth": "8 GB/s"}
     return {
         "name": "random",

@@ -73,6 +73,7 @@ def make_machine(case: Case) -> Machine:
     efficiencies = {kind: known.pop(f"efficiency_{kind}") for kind in kinds}
     staging = system.get("staging")
     hosts = [read_number(staging[name]) for name in ("latency", "bandwidth")] if staging else []
+    startup = system["levels"][0].get("switch_latency")
     peak = pe["peak_flops"] if system["precision"] == "fp32" else pe["tensor_peaks"]["amp"]
     return Machine(
         peak=read_number(peak),
@@ -89,6 +90,7 @@ def make_machine(case: Case) -> Machine:
             )
             for each in system["levels"]
         ],
+        switch_latency=read_number(startup) if startup else None,
         a=item,
         g=item,
         efficiencies=efficiencies,

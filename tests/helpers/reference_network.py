@@ -48,6 +48,7 @@ class Network:
     rail: float = 1.0  # r, of a node's links: what all flows together reach
     flow: float = math.inf  # r_1, of a node's links: what one of them alone reaches
     startup: float = 1.0  # what start-ups beyond a node take of the levels' latencies
+    switch_latency: float | None = None  # of a collective by a node's switches, if they can
 
     def level(self, j: int) -> Level:
         """The j-th, of which the last field may be left out."""
@@ -122,6 +123,7 @@ class Ring:
     chains: int  # n_t
     inside: Path  # of a node
     rail: Path  # between PEs of the same place in their nodes
+    switches: float | None = None  # L, a node's switches' start-up
 
     def bound(self, other: Path, phi: float = 1.0) -> "Ring":
         """With no way faster than another one, and phi flows on each."""
@@ -142,7 +144,8 @@ def ring(network: Network, p: int, q: int, s: int, reached: float = 1.0) -> Ring
     chain = min(q, max(1, k // s))
     chains = math.ceil(q / chain) + straddles(node.pes, min(q * s, p), p)
     way, rail = path(network, p, q, s, reached), path(network, p, n, s * h, reached)
-    return Ring(q, h, n, way, chain, chains, network.inside(reached), rail)
+    inside, switches = network.inside(reached), network.switch_latency
+    return Ring(q, h, n, way, chain, chains, inside, rail, switches)
 
 
 def all_gather_seconds(over: Ring, m: float, messages: float = 1.0) -> Seconds:
@@ -155,7 +158,20 @@ def all_gather_seconds(over: Ring, m: float, messages: float = 1.0) -> Seconds:
     within = (over.h - 1) * (messages * over.inside.alpha + m / over.h * over.inside.beta)
     part = m / (over.h * over.n)
     across = (over.n - 1) * (messages * over.rail.alpha + part * over.rail.beta)
-    return {"ring": around, "tree": around, "two-level": within + across}
+    seconds = {"ring": around, "tree": around, "two-level": within + across}
+    return seconds | by_switches(over, m, messages, 1)
+
+
+def by_switches(over: Ring, m: float, messages: float, gathers: int) -> Seconds:
+    """In a node m leaves each PE for the switch; of an all-reduce its part comes back summed, and
+    leaves once more for all. Rings connect the nodes."""
+    if over.switches is None:
+        return {}
+    sent = m + (m / over.h if gathers == 2 else 0)
+    within = messages * over.switches + sent * over.inside.beta if over.h > 1 else 0.0
+    part = m / (over.h * over.n)
+    across = (over.n - 1) * (messages * over.rail.alpha + part * over.rail.beta)
+    return {"switches": within + gathers * across}
 
 
 def all_reduce_seconds(over: Ring, m: float, messages: float = 1.0) -> Seconds:
@@ -163,6 +179,7 @@ def all_reduce_seconds(over: Ring, m: float, messages: float = 1.0) -> Seconds:
     both = {name: 2 * seconds for name, seconds in all_gather_seconds(over, m, messages).items()}
     if over.q == 1:
         return both
+    both |= by_switches(over, m, messages, 2)
     chain = (over.chain - 1) * over.inside.alpha
     start = chain + math.ceil(math.log2(over.chains)) * over.way.alpha
     return both | {"tree": 2 * (messages * start + m * over.way.beta)}

@@ -10,7 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from racks import RACKS, make_ring
 
-from kernels.machine.library_collectives import gather_costs, reduce_costs, time_fastest, tree_costs
+from kernels.machine.library_collectives import (
+    gather_costs,
+    reduce_costs,
+    time_fastest,
+    whole_costs,
+)
 from kernels.options import Algorithm
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
@@ -109,7 +114,7 @@ def test_what_may_be_chosen() -> None:
     }
     assert counts == {"ring": (1, 1), "tree": (1, 1), "two-level": (1, 1), "auto": (2, 3)}
     assert set(counts) | {"best"} == set(get_args(Algorithm))
-    assert tree_costs(RACKS, ring, "ring") == ()
+    assert whole_costs(RACKS, ring, "ring") == ()
 
 
 @limit_examples(40)
@@ -155,3 +160,20 @@ def test_a_stated_algorithm_is_not_measured() -> None:
             assert time(reduce_costs(measured, ring, algorithm)) == reduce_seconds(ring, algorithm)
         # What was not measured is as before.
         assert time(gather_costs(measured, ring, "auto")) == gather_seconds(ring, "auto")
+
+
+@pytest.mark.parametrize("m", [1.0, 1024.0, 65536.0])
+def test_switches_of_a_node_sum_what_each_pe_sends_once(m) -> None:
+    """A PE's link, 16 B/s, carries m and, of an all-reduce, m/4 more; between nodes 2 B/s."""
+    switches = replace(RACKS, switch_latency=np.float64(5.0))
+    node, nodes = make_ring(4, 4, 1), make_ring(16, 16, 1)
+    ring, across = 3 * (1 + m / 4 / 16), 3 * (2 + m / 16 / 2)
+    summed, gathered = 5 + 5 / 4 * m / 16, 5 + m / 16
+    tree = 2 * (3 + m / 16)
+    assert time(reduce_costs(switches, node, "auto"), m) == min(2 * ring, tree, summed)
+    assert time(gather_costs(switches, node, "auto"), m) == min(ring, gathered)
+    others = time(reduce_costs(RACKS, nodes, "auto"), m)
+    assert time(reduce_costs(switches, nodes, "auto"), m) == min(others, summed + 2 * across)
+    one = make_ring(4, 1, 1)
+    assert time(reduce_costs(switches, one, "auto"), m) == 0
+    assert reduce_costs(switches, node, "ring") == reduce_costs(RACKS, node, "ring")

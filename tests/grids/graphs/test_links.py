@@ -84,3 +84,12 @@ def test_a_mesh_is_of_the_node():
     definition = DGX1.definition() | {"mesh": {"bandwidth": 25e9, "links": [[0, 1], [1, 0]]}}
     with pytest.raises(InputError, match=r"mesh.links: expected 8 rows"):
         find("system", definition, Path())
+
+
+@pytest.mark.parametrize("level", [0, 1])
+def test_only_switches_of_a_node_sum(level):
+    """A DGX-1 has none in its nodes."""
+    levels = [each.model_dump() for each in DGX1.levels]
+    levels[level]["switch_latency"] = 25e-6
+    with pytest.raises(InputError, match="switch_latency"):
+        find("system", DGX1.definition() | {"levels": levels}, Path())
