@@ -23,8 +23,8 @@ from benchmarks import spaces
 from benchmarks.effort import Effort
 from benchmarks.report import Report, Row, at_least
 from benchmarks.timing import interleaved
-from grids.entries.oracles import OracleName
 from grids.grid import Grid
+from kernels.options import OracleName
 from sweep.cube.plan import Plan, plan_cube
 from sweep.engine.progress import silent
 from sweep.engine.run import Where, sweep

@@ -1,7 +1,7 @@
 """Design spaces to measure: ResNet-50 on ImageNet and ABCI, as large as needed."""
 
-from grids.entries.oracles import OracleName
 from grids.grid import Grid
+from kernels.options import OracleName
 from sweep.engine.run import read_grid
 
 # Strategies whose closed forms, layers and limits differ most.

@@ -17,9 +17,9 @@ from grids.axes import Axis
 from grids.convergence.entry import Convergence, Pair
 from grids.convergences import look_up_convergences
 from grids.entries.calibration import CalibrationFile
+from grids.entries.choices import add_former_choices
 from grids.entries.datasets import Dataset
 from grids.entries.entry import define_once
-from grids.entries.oracles import add_former_choices
 from grids.entries.parameters import PARAMETERS
 from grids.entries.quantity import Parameter
 from grids.entries.strategies import Strategy, parse_strategy

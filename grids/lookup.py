@@ -14,7 +14,6 @@ from typing import Literal, overload
 from grids.entries.calibration import CalibrationFile
 from grids.entries.datasets import Dataset
 from grids.entries.names import is_path, list_names
-from grids.entries.oracles import OracleName
 from grids.entries.precision import NARROW
 from grids.entries.strategies import Strategy, parse_strategy
 from grids.entries.systems import System
@@ -26,6 +25,7 @@ from grids.reading.errors import InputError, ShapeError, add_place, shorten
 from grids.reading.yamlfile import KeyPath, Where
 from grids.spec import Reference, Spec
 from kernels.names.parallelisms import DATA, TRANSFORMERS, WRITTEN
+from kernels.options import OracleName
 
 # Properties that data sets of one name must share.
 SAMPLES = ("shape", "samples", "targets")

@@ -6,7 +6,6 @@ times and memory in any continuous parameter, whether it is an axis or not.
 
 from collections.abc import Iterable
 
-from grids.entries.oracles import OracleName
 from grids.entries.parameters import CONTINUOUS, PARAMETERS
 from grids.reading.errors import find_meant, shorten, suggest_name
 from kernels.names.stored import (
@@ -17,6 +16,7 @@ from kernels.names.stored import (
     name_elasticity,
     split_elasticity,
 )
+from kernels.options import OracleName
 
 # Percentiles of times; only the machine oracle has them.
 TIMES = ("comp_time", "comm_time", "epoch_time", "train_time")

@@ -20,9 +20,8 @@ from pydantic import (
 )
 
 from grids.axes import Axis, AxisOf
-from grids.entries.choices import Choices
+from grids.entries.choices import REFUSED, REFUSED_CHOICES, Choices
 from grids.entries.entry import Name, Record
-from grids.entries.oracles import REFUSED, REFUSED_CHOICES
 from grids.entries.parameters import PARAMETERS, read_parameters
 from grids.entries.strategies import parse_strategy
 from grids.entries.strategy_names import TABLE_III

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from grids.entries.oracles import REFUSED
+from grids.entries.choices import REFUSED
 from grids.entries.parameters import PARAMETERS
 from grids.outputs import OUTPUTS
 from grids.reading.errors import InputError, add_place, shorten

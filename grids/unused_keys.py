@@ -8,7 +8,6 @@ from grids.convergence.entry import Convergence
 from grids.entries.datasets import Dataset
 from grids.entries.entry import Record
 from grids.entries.layout_parameters import TAKEN
-from grids.entries.oracles import OracleName
 from grids.entries.parameters import DEGREES, PARAMETERS
 from grids.entries.strategies import Strategy, parse_strategy
 from grids.entries.systems import System
@@ -19,6 +18,7 @@ from grids.models.profiles import USUAL_BATCH
 from grids.reading.errors import shorten
 from grids.spec import Spec
 from kernels.names.parallelisms import LAYOUT_SETTINGS, TRANSFORMERS
+from kernels.options import OracleName
 
 # Keys of a system that only one oracle uses, and what the other does instead.
 PAPER_KEYS = {

@@ -68,7 +68,8 @@ def place_workload(
         if (entry.model, entry.dataset, entry.system) == (model, dataset, workload.system.name):
             known = entry.list_groups()
             _expect_layers(known.values(), len(workload.table), model)
-    return replace(workload, placed=FoundGroups(workload, settings, known))
+    groups = FoundGroups(groups=known, workload=workload, settings=settings)
+    return replace(workload, placed=groups)
 
 
 def define_placements(

@@ -1,6 +1,6 @@
 """Options: choices between formulas, fixed when a program is compiled. Needs no JAX.
 
-The two oracles are named sets of these options (`grids.entries.oracles`).
+The two oracles are named sets of these options (`grids.entries.choices`).
 """
 
 from dataclasses import dataclass
@@ -8,6 +8,7 @@ from typing import Literal
 
 from kernels.batches import Rounding
 
+OracleName = Literal["paper", "machine"]
 Algorithm = Literal["ring", "tree", "best", "two-level", "auto"]
 Optimizer = Literal["sgd", "adam", "none"]
 Cuts = Literal["output", "crossing"]
@@ -32,7 +33,7 @@ class Options:
     schedule: of pipelines.
     """
 
-    oracle: Literal["paper", "machine"] = "paper"
+    oracle: OracleName = "paper"
     algorithm: Algorithm = "ring"
     allreduce: Literal["ring", "hierarchical"] = "ring"
     iterations: Rounding = "exact"

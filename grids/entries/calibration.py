@@ -13,7 +13,6 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from grids.entries.entry import Count, Entry, Name, Record, Sources
-from grids.entries.oracles import OracleName
 from grids.entries.parameters import PARAMETERS
 from grids.entries.precision import AnyPrecision, PrecisionName
 from grids.entries.quantity import Parameter
@@ -21,6 +20,7 @@ from grids.entries.software import SOFTWARE, AnySoftware, SoftwareName
 from grids.entries.systems import System
 from grids.reading.errors import InputError, shorten
 from kernels.names.arrays import Floats
+from kernels.options import OracleName
 
 # Of a logarithm: 0.1 is about 10 %; 10, a factor of 22,000, means unknown.
 Spread = Annotated[float, Field(ge=0.0, le=10.0)]

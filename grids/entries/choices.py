@@ -1,19 +1,21 @@
-"""Keys of a spec that choose a formula by one of a few words, with their defaults.
+"""Keys of a spec that choose a formula by one of a few words, and what each oracle lacks.
 
-A key that is added here is a key of every spec. It is used by the kernels' options
-(`Grid.options`), the layers' times, and the meaning of the axis `batch`.
+The oracle `paper` is Table III of ParaDL verbatim; `machine` models machines in detail
+(docs/machine.md). A key that is added here is a key of every spec. It is used by the kernels'
+options (`Grid.options`), the layers' times, and the meaning of the axis `batch`.
 """
 
+from collections.abc import Mapping
 from typing import Literal
 
 from grids.entries.entry import Record
-from grids.entries.oracles import OracleName
+from kernels.options import Optimizer, OracleName
 
 
 class Choices(Record):
     """The keys of a spec that choose formulas."""
 
-    # Table III verbatim, or a detailed machine (grids/entries/oracles.py).
+    # Table III verbatim, or a detailed machine.
     oracle: OracleName = "machine"
     # Whether `batch` is samples per replica (b) or per global batch (B).
     scaling: Literal["weak", "strong"] = "weak"
@@ -31,6 +33,35 @@ class Choices(Record):
     # I = D/B per epoch, or rounded up, as by loaders that keep a smaller last batch.
     iterations: Literal["exact", "ceil"] = "exact"
     # The optimizer, whose update takes time and whose states take memory.
-    optimizer: Literal["sgd", "adam", "none"] = "sgd"
+    optimizer: Optimizer = "sgd"
     # Whether layers run forward again in the backward pass, to keep less memory. Not in Table III.
     recompute: Literal["none", "full"] = "none"
+
+
+# Why one oracle does not have a parameter of the other, and what to write instead.
+REFUSED: dict[str, str] = {
+    "gamma": "memory is counted tensor by tensor, without a reuse factor; leave it out, or write "
+    "'oracle: paper'",
+    "delta": "it follows from the precision: write 'system: \"NAME:precision=amp\"', or "
+    "'oracle: paper'",
+}
+
+# Choices that an oracle does not have, and what to write instead.
+REFUSED_CHOICES: dict[OracleName, tuple[tuple[str, str, str], ...]] = {
+    "paper": (
+        ("recompute", "full", "write 'oracle: machine'"),
+        ("collectives", "two-level", "write 'allreduce: hierarchical', or 'oracle: machine'"),
+    ),
+    "machine": (
+        ("collectives", "best", "write 'collectives: auto', or 'oracle: paper'"),
+        ("allreduce", "hierarchical", "write 'collectives: two-level', or 'oracle: paper'"),
+        ("conventions", "authors", "leave it out, or write 'oracle: paper'"),
+    ),
+}
+
+
+def add_former_choices(definition: Mapping[str, object]) -> dict[str, object]:
+    """Add to a store's definition what was implied before a choice existed."""
+    # Definitions without oracle and calibration are from the time of Table III alone.
+    written = {"oracle": "paper", "calibration": "none", **definition}
+    return written if written["oracle"] == "machine" else {"conventions": "authors", **written}

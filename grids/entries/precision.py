@@ -11,9 +11,9 @@ from typing import Annotated, Literal
 
 from grids.entries.entry import expect_one_of
 from kernels.names.recipes import Recipe
+from kernels.options import Optimizer
 
 PrecisionName = Literal["fp32", "tf32", "amp", "bf16", "fp8", "mxfp8", "nvfp4"]
-Optimizer = Literal["none", "sgd", "adam"]
 
 # Bytes of states per weight, always fp32: none, momentum, two moments.
 OPTIMIZER_BYTES: dict[Optimizer, int] = {"none": 0, "sgd": 4, "adam": 8}

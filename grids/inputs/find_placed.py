@@ -5,7 +5,7 @@ gain little: for Inception-v3 on two PEs of a DGX-1 a speedup of 1.386 instead o
 """
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -21,7 +21,7 @@ from grids.inputs.factors import divisors
 from grids.inputs.partition import place_stages
 from grids.inputs.values import Settings
 from grids.placing.critical_path import CriticalPath, trace_path
-from grids.placing.group import MOST_DEVICES, PlacedGroup
+from grids.placing.group import MOST_DEVICES, PlacedGroup, PlacedGroups
 from grids.placing.pipelined_steps import Piped, unroll_graph
 from grids.placing.problem import Problem, pose_problem
 from grids.placing.schedule import PlacementPlan
@@ -35,16 +35,13 @@ KEPT = 64
 BATCH = 32
 
 
-@dataclass(eq=False)
-class FoundGroups:
-    """The groups of a model's layers on a system, each searched on first use.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FoundGroups(PlacedGroups):
+    """The groups of a model's layers on a system, each searched on first use."""
 
-    known: groups that were searched earlier, by (devices, segments).
-    """
-
+    groups: dict[tuple[int, int], PlacedGroup]
     workload: Workload
     settings: Settings
-    known: dict[tuple[int, int], PlacedGroup] = field(default_factory=dict)
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -55,10 +52,10 @@ class FoundGroups:
 
     def find(self, devices: int, segments: int = 1) -> PlacedGroup:
         """Return the group of this many devices for a step in this many segments."""
-        if (devices, segments) not in self.known:
+        if (devices, segments) not in self.groups:
             plan = search_devices(self.graph, self.workload.system, devices, segments)
-            self.known[devices, segments] = self._describe(plan, devices, segments)
-        return self.known[devices, segments]
+            self.groups[devices, segments] = self._describe(plan, devices, segments)
+        return self.groups[devices, segments]
 
     @cached_property
     def graph(self) -> Graph:

@@ -9,7 +9,6 @@ import numpy as np
 
 from grids.entries.calibration import CalibrationFile
 from grids.entries.connections import Collectives
-from grids.entries.oracles import OracleName
 from grids.entries.parameters import PARAMETERS
 from grids.entries.precision import PRECISIONS
 from grids.entries.software import SOFTWARE
@@ -19,6 +18,7 @@ from kernels.configuration.places import PLACES, Part
 from kernels.machine.network import MeasuredLines, Network
 from kernels.machine.software import Software
 from kernels.names.arrays import Floats
+from kernels.options import OracleName
 from kernels.work.compute import PE
 
 # Networks are padded to this many levels; few machines have more.

@@ -9,8 +9,7 @@ import numpy as np
 
 from grids.convergence.entry import Convergence
 from grids.convergence.table import draw_curve
-from grids.entries.oracles import OracleName
-from grids.entries.precision import OPTIMIZER_BYTES, PRECISIONS, Optimizer
+from grids.entries.precision import OPTIMIZER_BYTES, PRECISIONS
 from grids.entries.strategies import Strategy
 from grids.entries.systems import System
 from grids.inputs.factors import divisors
@@ -20,6 +19,7 @@ from kernels.configuration.case import EpochLaw
 from kernels.configuration.run import Run
 from kernels.machine.network import Network, shared_links
 from kernels.names.arrays import Floats
+from kernels.options import Optimizer, OracleName
 from kernels.parallelism.layout import UNDIVIDED, find_part
 from kernels.work.group import count_pes
 

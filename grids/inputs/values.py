@@ -5,11 +5,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from grids.entries.oracles import OracleName
 from grids.entries.parameters import DEFAULTS
 from kernels.batches import Scaling
 from kernels.names.arrays import Floats
-from kernels.options import Options
+from kernels.options import Options, OracleName
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Protocol, Self
+from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
@@ -48,32 +48,23 @@ class PlacedGroup(Record):
         return max(self.device) + 1
 
 
-class PlacedGroups(Protocol):
-    """Groups by number of devices; they may be searched on first use."""
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """Group sizes in devices, ascending."""
-
-    def find(self, devices: int, segments: int = 1) -> PlacedGroup:
-        """Return the group of this many devices for a step in this many segments."""
-
-
 @dataclass(frozen=True, eq=False)
-class KnownGroups:
-    """Groups that were searched earlier, by (devices, segments)."""
+class PlacedGroups:
+    """Groups by (devices, segments), as they were searched earlier."""
 
     groups: Mapping[tuple[int, int], PlacedGroup] = field(default_factory=dict)
 
     @property
     def sizes(self) -> tuple[int, ...]:
+        """Group sizes in devices, ascending."""
         return tuple(sorted({devices for devices, _ in self.groups}))
 
     def find(self, devices: int, segments: int = 1) -> PlacedGroup:
+        """Return the group of this many devices for a step in this many segments."""
         return self.groups[devices, segments]
 
 
-NO_GROUPS = KnownGroups()
+NO_GROUPS = PlacedGroups()
 
 
 Devices = Annotated[int, Field(ge=2, le=MOST_DEVICES)]

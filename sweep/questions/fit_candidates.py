@@ -1,6 +1,6 @@
 """Candidate layouts of `fit`: which of them fit, at what micro-batch, and what stops the others."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 import numpy as np
@@ -11,13 +11,14 @@ from kernels.layouts.dimensions import find_marks
 from kernels.layouts.enumerate import LayoutProduct
 from kernels.layouts.memory import measure_memory
 from kernels.layouts.search import FITS, LARGE, BlockResult, Ranked, Search
-from kernels.layouts.transformer import Layouts, Training, Transformer
+from kernels.layouts.transformer import COLUMNS, RECOMPUTE, Layouts, Training, Transformer
 from sweep.answers.types.fitting import LayoutRow, LoserRow, TimeParts
 from sweep.cases.layout_reasons import find_remedy
 from sweep.cases.layout_words import list_layouts, name_recompute, write_layout
 from sweep.engine.resources import cores
-from sweep.questions.fit_changes import list_changes
 from sweep.questions.layout_times import LayoutTimes, compare
+
+Row = dict[str, int]  # columns of a layout by name
 
 # What a micro-batch, ... may be instead, for a layout that does not fit.
 CHANGES: dict[str, tuple[str, ...]] = {
@@ -92,7 +93,7 @@ class Candidates:
 
     def list_changes(self) -> list[LayoutRow]:
         """What a change of a layout, or two, lets fit; of one that fits larger micro-batches."""
-        for layouts in list_changes(self._search.space.layouts, self._training, bool(self.rows)):
+        for layouts in _change(self._search.space.layouts, self._training, bool(self.rows)):
             space = LayoutProduct.from_list(layouts)
             changed = Candidates(self._net, space, self._training, self._machine, self._times)
             if changed.rows:
@@ -164,3 +165,49 @@ class Candidates:
         if changes:
             return ", ".join(changes[:SHOWN_CHANGES])
         return f"more PEs, or PEs of at least {self._found.least_large / 1e9:,.1f} GB"
+
+
+def _change(layout: Layouts, training: Training, fits: bool) -> Iterator[Layouts]:
+    """Layouts that differ in one thing, then in two: of one that fits, in micro-batches alone."""
+    (columns,) = list_layouts(layout)
+    if fits:
+        yield _make_layouts(columns | change for change in _enlarge(columns, training))
+        return
+    changed = [columns | change for change in _lessen(columns, training)]
+    yield _make_layouts(changed)
+    again = (first | change for first in changed for change in _lessen(first, training))
+    yield _make_layouts(again)
+
+
+def _make_layouts(rows: Iterable[Row]) -> Layouts:
+    """The layouts of columns by name."""
+    names = COLUMNS
+    table = [[row[name] for name in names] for row in rows]
+    return Layouts.from_rows(np.array(table, int).reshape(-1, len(names)))
+
+
+def _enlarge(columns: Row, training: Training) -> Iterator[Row]:
+    """Larger micro-batches, up to a replica's part of the batch."""
+    micro = 2 * columns["micro"]
+    while micro * columns["data"] <= training.batch:
+        yield {"micro": micro}
+        micro *= 2
+
+
+def _lessen(columns: Row, training: Training) -> Iterator[Row]:
+    """What takes less memory, one at a time."""
+    micro = columns["micro"]
+    while micro > 1:
+        micro //= 2
+        yield {"micro": micro}
+    modules = ("blocks",) if training.fused_attention else ("core_attn", "blocks")
+    yield from ({"recompute": columns["recompute"] | RECOMPUTE[name]} for name in modules)
+    if columns["data"] * columns["context"] > 1:
+        yield from ({"zero": stage} for stage in range(columns["zero"] + 1, 4))
+    if columns["tensor"] > 1 and not columns["sequence"]:
+        yield {"sequence": 1}
+    if columns["chunks"] > 1:
+        yield {"chunks": 1, "group": 0}
+    if columns["data"] % 2 == 0:
+        for name in ("tensor", "pipeline", "context"):
+            yield {name: 2 * columns[name], "data": columns["data"] // 2}

@@ -16,7 +16,7 @@ from grids.inputs.case import Workload
 from grids.inputs.values import Settings
 from grids.models.flow import SAMPLE
 from grids.models.layers import Layer, LayerTable
-from grids.placing.group import KnownGroups, PlacedGroup
+from grids.placing.group import PlacedGroup, PlacedGroups
 
 KINDS = (
     *("conv", "transposed_conv", "maxpool", "fc", "free", "relu", "norm", "add", "multiply"),
@@ -137,7 +137,7 @@ def graphs(draw: st.DrawFn, table: LayerTable) -> LayerTable:
 
 
 @st.composite
-def placed_groups(draw: st.DrawFn, layers: int) -> KnownGroups:
+def placed_groups(draw: st.DrawFn, layers: int) -> PlacedGroups:
     """Draw placements on two and three devices, with any segments on the critical path."""
     groups = {}
     for devices, segments in product(range(2, min(4, layers + 1)), SEGMENTS):
@@ -152,7 +152,7 @@ def placed_groups(draw: st.DrawFn, layers: int) -> KnownGroups:
             messages=float(draw(st.integers(0, 40))),
             items=draw(st.floats(0, 1e6)),
         )
-    return KnownGroups(groups)
+    return PlacedGroups(groups)
 
 
 def reference_layers(workload: Workload) -> list[reference.Layer]:

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from grids.entries.precision import Optimizer
 from grids.graphs.graph import Graph
 from grids.graphs.links import Links, link_devices
 from grids.inputs.partition import place_stages
@@ -15,6 +14,7 @@ from grids.placing.packing import count_devices
 from grids.placing.problem import Problem
 from grids.placing.solve import PlacementResult, Tell, solve
 from grids.reading.errors import InputError, shorten
+from kernels.options import Optimizer
 from sweep.errors import RunError
 from sweep.questions.place.micro_batches import PosedStep, Sizes, divide_samples, pose_piped
 from sweep.questions.place.timed_graph import TimedGraph, choose_graph

@@ -7,12 +7,13 @@ import numpy as np
 
 from grids.entries.names import list_names
 from grids.entries.parameters import PARAMETERS
-from grids.entries.precision import PRECISIONS, Optimizer
+from grids.entries.precision import PRECISIONS
 from grids.entries.systems import System
 from grids.graphs.graph import Graph
 from grids.graphs.graphfile import find_graph, list_graphs
 from grids.models.layers import LayerTable
 from grids.reading.errors import InputError, shorten
+from kernels.options import Optimizer
 
 
 @dataclass(frozen=True)

@@ -95,14 +95,14 @@ def test_what_a_store_has_is_not_searched_again() -> None:
     again = Grid.from_definition(grid.definition())
     assert time_steps(again, 0).tolist() == pytest.approx(time_steps(grid, 0).tolist(), nan_ok=True)
     known: Any = again.workload(0, 0, 0)
-    assert known.placed.known.keys() == {(2, 1), (4, 1)}
+    assert known.placed.groups.keys() == {(2, 1), (4, 1)}
 
 
 def test_a_store_has_groups_of_all_segments_that_are_asked_for() -> None:
     grid = make_segments("placement:segments=best", "placement:segments=3", batch=[4])
     known: Any = Grid.from_definition(grid.definition()).workload(0, 0, 0)
-    assert {segments for _, segments in known.placed.known} == {1, 2, 3, 4}
-    assert known.placed.known == {at: ask_group(grid, *at) for at in known.placed.known}
+    assert {segments for _, segments in known.placed.groups} == {1, 2, 3, 4}
+    assert known.placed.groups == {at: ask_group(grid, *at) for at in known.placed.known}
 
 
 def make_segments(*strategies: str, model: dict[str, Any] = CHAIN, batch: Any = BATCH) -> Grid:
