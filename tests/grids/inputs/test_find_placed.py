@@ -102,7 +102,7 @@ def test_a_store_has_groups_of_all_segments_that_are_asked_for() -> None:
     grid = make_segments("placement:segments=best", "placement:segments=3", batch=[4])
     known: Any = Grid.from_definition(grid.definition()).workload(0, 0, 0)
     assert {segments for _, segments in known.placed.groups} == {1, 2, 3, 4}
-    assert known.placed.groups == {at: ask_group(grid, *at) for at in known.placed.known}
+    assert known.placed.groups == {at: ask_group(grid, *at) for at in known.placed.groups}
 
 
 def make_segments(*strategies: str, model: dict[str, Any] = CHAIN, batch: Any = BATCH) -> Grid:
