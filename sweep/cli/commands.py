@@ -14,6 +14,7 @@ from sweep.engine.progress import report_waiting
 from sweep.errors import RunError
 from sweep.show.visible import tell
 
+# Scripts tell a failed run (1) from a wrong command (2) and a broken assertion (3) by these.
 FAILED = 1
 BAD_INPUT = 2  # typer's own exit code for a wrong option
 MISSED = 3  # a --require-... option was not met
@@ -63,6 +64,7 @@ def end(message: str, code: int, page: ErrorPage = "") -> NoReturn:
 
 def find_page(error: BaseException | None) -> ErrorPage:
     """Return the page of an error, or of the one that it was raised in place of."""
+    # The group re-raises errors with options for arguments; the first one knows its page.
     while error is not None:
         if isinstance(error, InputError | RunError) and error.page:
             return error.page
@@ -89,6 +91,7 @@ class PatientCommand(TyperCommand):
     def invoke(self, ctx: Any) -> Any:
         """Build the shared options and run the command."""
         with report_waiting(silent=bool(ctx.params.get("quiet")) or not self.is_patient):
+            # Options were parsed together with the command's own, so that help lists all of them.
             if self.shared is not None:
                 command = _make_command(self.shared)
                 # Left in `params`, Typer would pass them to a function that does not take them.
@@ -145,12 +148,14 @@ class Commands(TyperGroup):
             raise
         except (InputError, RunError) as error:
             options = list_options(self.commands[ctx.invoked_subcommand])
+            # The same error, whose type decides the exit code and whose page is kept.
             error.args = (name_options(str(error), options),)
             raise
 
 
 def spell_out(arguments: list[str]) -> list[str]:
     """Replace short forms such as `--json`; after `--` nothing is an option."""
+    # A store or a file may be called --json.
     end = arguments.index("--") if "--" in arguments else len(arguments)
     options = [word for argument in arguments[:end] for word in SHORT.get(argument, (argument,))]
     return [*options, *arguments[end:]]

@@ -65,6 +65,7 @@ class ConfigurationOptions:
             parameters=parameters | options.list_given(self, "max_global_batch"),
             settings=options.list_given(self, *SETTINGS),
         ).grid()
+        # Warnings concern model files, such as ignored layers; the answer does not repeat them.
         for warning in grid.warnings:
             tell(f"paradl: warning: {warning}")
         return grid

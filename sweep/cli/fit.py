@@ -13,6 +13,7 @@ from sweep.cli.spaces import SpaceOptions
 
 app = Typer()
 
+# Not ABCI, the default for strategies, whose PEs have 16 GB of memory.
 SYSTEM = "dgx-h100"
 
 
@@ -94,6 +95,7 @@ def rank_layouts(
 ) -> None:
     """Print the layouts of a transformer that fit, the fastest first."""
     given = _read_subject(space, settings, "pe", "calibration")
+    # Layouts are enumerated for one number of PEs; limits and provision take several.
     if not (space.pe or "").isdecimal():
         raise InputError("layouts take one number of PEs", where="--pe", advice="such as 1024")
     given |= {"pe": int(space.pe or 0), "calibration": space.calibration, "by": "time"}

@@ -96,6 +96,7 @@ def import_model(
     from sweep.importing.networks.source import import_network
     from sweep.show.imports import show_network
 
+    # Tracing a network takes seconds; a wrong path is reported before.
     expect_output(output, [Path(source)])
     network = import_network(source, shape, name or output.stem, allow_unknown)
     write_text(network.text, output)
@@ -158,6 +159,7 @@ def import_system(
     from sweep.importing.machines.read import read_evidence
     from sweep.show.imports import show_machine
 
+    # A log must not be overwritten by the machine that it measured.
     expect_output(output, files)
     machine = find("system", like, Path()) if like else None
     given = Given(name or output.stem, machine, pes_per_node, links_per_node, size)

@@ -32,6 +32,7 @@ app = Typer(
     epilog="What messages mean: docs/errors.md",
     cls=Commands,
     pretty_exceptions_enable=False,
+    # Brackets in help texts are metavars, and no markup.
     rich_markup_mode=None,
 )
 

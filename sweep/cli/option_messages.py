@@ -17,6 +17,7 @@ GENERATOR = r"\{(pow2|range|linspace|geomspace): \[([^\]]*)\]\}"
 def list_options(command: Any) -> dict[str, str]:
     """Return the options of a command, or of all commands of a group, by argument name."""
     options: dict[str, str] = {}
+    # A group has several commands; messages of any of them name these options.
     for nested in getattr(command, "commands", {}).values():
         options |= list_options(nested)
     for parameter in command.params:

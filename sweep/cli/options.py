@@ -181,6 +181,7 @@ Selection = Annotated[
 Nearest = Annotated[
     bool, Option("--nearest", help="With --sel, take the nearest values of the store's axes.")
 ]
+# No default: what is written is edited by hand, and must not be overwritten unawares.
 YamlOutput = Annotated[Path, Option("--output", "-o", metavar="FILE.yaml", help="File to write.")]
 Plot = Annotated[
     Path | None, Option(metavar="FILE", help="Also draw it into a file, such as picture.png.")
@@ -251,6 +252,7 @@ def check_names(given: Mapping[str, Any], *, several: bool) -> None:
 
     for kind in KINDS:
         for name in split(kind):
+            # Words of a spec, and no entries of the catalogue.
             if kind == "calibration" and name in ("auto", "none"):
                 continue
             with add_place(f"--{kind}"):
@@ -262,6 +264,7 @@ def check_names(given: Mapping[str, Any], *, several: bool) -> None:
 def list_given(options: object, *names: str) -> dict[str, Any]:
     """Return those of these options, fields of a dataclass, that are given, by name."""
     values = {name: getattr(options, name) for name in names}
+    # Typer makes an empty list of an option that may be repeated and is not given.
     return {name: value for name, value in values.items() if value not in (None, [])}
 
 
@@ -290,6 +293,7 @@ def parse_counts(text: str, option: str, advice: str) -> int | list[int]:
         raise InputError(
             f"expected whole numbers, got {shorten(text)}", where=option, advice=advice
         ) from None
+    # One number means more than a list of one: the powers of two below it, or as many parts.
     return counts if len(counts) > 1 else counts[0]
 
 
@@ -297,6 +301,7 @@ def parse_price(items: list[str] | None) -> "Price":
     """Parse the price of a PE-hour: one for all systems, or one for each."""
     if not items:
         return None
+    # From the right: a file's name may have an equals sign, a price has none.
     pairs = [item.rpartition("=") for item in items]
     try:
         prices = {system.strip(): float(value) for system, _, value in pairs}

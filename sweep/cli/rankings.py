@@ -121,6 +121,7 @@ def _show_crossovers(
 
     def answer(*values: Any, **settings: Any) -> Rows:
         rows = list_crossovers(*values, **settings)
+        # Strategies that are equally fast everywhere have no crossover, which looks like a mistake.
         if same := tell_same(subject.source, subject.selection, goal):
             subject.note(same)
         return rows

@@ -87,6 +87,7 @@ def leakage(data: options.SampleData, form: options.Form = "table") -> None:
 
     rows = check_leakage(data)
     show(rows, form)
+    # A split that leaks tests what was learnt by heart: scripts have to stop.
     leaks = [row["split"] for row in rows if row["leaks"]]
     if leaks:
         end(f"leaks: {', '.join(leaks)}", MISSED)

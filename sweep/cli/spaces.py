@@ -63,12 +63,15 @@ class Subject:
         bounded: pass `max_global_batch`, too. In JSON every row has the notes, such as that the
         store is unfinished, or that systems differ in precision or software.
         """
+        # Some questions have no bound on the batch; a design space has its own among its
+        # parameters.
         if bounded:
             settings["max_global_batch"] = self.max_global_batch
         pose = partial(question, self.source, *values, selection=self.selection, **settings)
         with advise_nearest():
             rows = pose() if self.store is None else self._ask_store(self.store, pose)
             self._compare_systems()
+        # Programs read stdout alone; people have read the notes on stderr.
         if form != "json" or not self.notes:
             return rows
         return [{**row, "notes": self.notes} for row in rows]
@@ -184,6 +187,7 @@ class SpaceOptions:
                 where=name,
                 advice="leave it out, or ask without a store, with --model and other options",
             )
+        # With a store, --pe 64 means --sel pe=64.
         named = [f"{name}={value}" for name, value in options.list_given(self, *AXES).items()]
         selection: cells.Selection = options.parse_selection([*(self.selection or []), *named])
         if selection:
@@ -207,6 +211,7 @@ class SpaceOptions:
         subject = Subject(grid, {}, None, None, self.quiet)
         for warning in grid.warnings:
             subject.note(f"warning: {warning}", always=True)
+        # With no bound the largest batch has the fewest iterations, and seems best.
         if is_unbounded(values) and objective in ("epoch-time", "pe-hours", "cost"):
             subject.note(
                 "the global batch is limited only by memory and the data set; very large "

@@ -65,6 +65,7 @@ def sweep(
 
 def _refuse_swapped(spec: Path, store: str) -> None:
     endings = (".yaml", ".yml")
+    # Both are paths: without this the spec would be called no cube, and the cube no spec.
     if store.endswith(endings) and spec.suffix not in endings:
         raise InputError(
             "the spec comes first, then the store",
@@ -147,6 +148,7 @@ def export(
 
     labels = [label.strip() for label in partition_by.split(",") if label.strip()]
     try:
+        # Rows of missing blocks are missing in the export, too: the count is of the same moment.
         with tell_damage(store):
             done, blocks = count_blocks(store)
             written = write(

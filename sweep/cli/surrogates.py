@@ -114,6 +114,7 @@ def predict(
 
     answers = predict_surrogate(surrogate, rows)
     show(answers, form)
+    # Trees stay constant beyond their range, and lines go straight on: neither was tested there.
     outside = int((answers["outside"] != "").sum())
     if outside:
         counts = answers["outside"].str.split(", ").explode().value_counts()

@@ -62,6 +62,7 @@ def describe_launch(grid: Grid, case: Case, groups: Groups, predicted: Row) -> R
     samples per replica and pass; micro_batch: samples per segment of a pass. Nodes count from 0.
     """
     system, p, p2 = grid.systems[0], predicted["pe"], predicted["group"]
+    # torchrun takes one number for all nodes; the last node may need a smaller one.
     per_node = min(p, system.pes_per_node)
     nodes = math.ceil(p / per_node)
     strategy = groups.strategy
@@ -127,6 +128,7 @@ def _list_rings(
     replicas, level = Ranks(p1, p2, p2), int(np.asarray(across).item())
     # PEs that only divide rows hold the same weights.
     alike = [size for name, size in predicted["degrees"].items() if _is_replicated(name)]
+    # These reduce gradients together: with the same rank of other replicas, and among themselves.
     near = math.prod(alike)
     if near == 1:
         return [(replicas, level)]
@@ -160,6 +162,7 @@ def _write_parts(groups: Groups, name: str) -> str:
 
 def _describe_ranks(of: str, ranks: Ranks, system: System, level: int) -> Row:
     """Return the row for groups of ranks. level: whose latency the oracle takes."""
+    # The first two show the stride, the last one the end.
     last = ranks.count - 1
     listed = range(ranks.count) if ranks.count <= MOST_LISTED else [0, 1, last]
     members = [ranks.listed.list_ranks(number) for number in listed]

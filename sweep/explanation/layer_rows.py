@@ -38,6 +38,7 @@ def list_layers(groups: Groups, batch: float, gamma: float = 1.0) -> list[Row]:
     table, (placement, _) = groups.table, groups.place()
     amounts = _find_amounts(groups.divide(placement))
     flat = {name: np.asarray(values).reshape(len(table)) for name, values in amounts.items()}
+    # As the oracle adds them: kept tensors once per sample, states once.
     memory = gamma * (batch * flat.pop("kept") + flat.pop("states"))
     split = flat.pop("split") > 0
     where = _find_pes(placement, len(table), groups.strategy)

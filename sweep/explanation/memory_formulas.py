@@ -56,6 +56,7 @@ def list_memory_formulas(grid: Grid, case: Case, groups: Groups, predicted: Row)
     if grid.spec.oracle == "paper":
         formulas = _write_table_iii(case, groups, predicted)
     else:
+        # None without ZeRO: each PE holds all of its states.
         stated = find_share(case)
         share = 1.0 if stated is None else number(stated)
         formulas = _write_states(grid, parts, find_sharing(case)) | {
@@ -65,6 +66,7 @@ def list_memory_formulas(grid: Grid, case: Case, groups: Groups, predicted: Row)
                 f"{parts['reserved']:.6g} B",
             ),
         }
+    # The sum of the answer's parts, so that shares add up to 1.
     whole = sum(parts.values())
     return [
         {
@@ -235,6 +237,7 @@ def _find_fullest(groups: Groups, b: float, share: float) -> Fullest:
 def _find_peak(groups: Groups) -> tuple[str, float, float]:
     """Return the layer whose backward pass is the peak, kept tensors, gradients [B per sample]."""
     tensors, _ = fetch(hold_layers(groups.divide(groups.place()[0])))
+    # Up to each layer: in the backward pass the layers behind it have been freed.
     kept = np.cumsum(take_leading(np.broadcast_to(tensors.kept, tensors.inputs.shape)))
     gradients = take_leading(tensors.inputs + tensors.outputs)
     most = int(np.argmax(kept + gradients))

@@ -103,6 +103,7 @@ def list_symbols(formulas: Mapping[str, str], values: Mapping[str, Any], oracle:
 
     formulas: by term, or by part of the memory. A value is None if it varies by layer.
     """
+    # Only symbols that the formulas use, of all that there are.
     named = {name for text in formulas.values() for name in NAME.findall(text)}
     known = SYMBOLS | (OF_TABLE_III if oracle == "paper" else {})
     rows = [
@@ -126,6 +127,7 @@ def _list_paths(formulas: Iterable[str], values: Mapping[str, Any]) -> list[Row]
             continue
         start_up = Symbol(f"start-up of a message {where}", "s", f"{path}_latency")
         rows.append(_describe(f"alpha ({path})", start_up, values))
+        # Systems state a bandwidth, formulas multiply by its inverse.
         bandwidth = values[f"{path}_bandwidth"]
         byte = Symbol(f"time of a byte {where}", "s/B", "beta")
         rows.append(_describe(f"beta ({path})", byte, {"beta": 1 / bandwidth}))

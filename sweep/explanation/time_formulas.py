@@ -113,6 +113,7 @@ def _combine(single: dict[str, Formula], kinds: list[ParallelismFacts]) -> dict[
         for term in kind.terms:
             # Alone, the parallelism has degree p2.
             symbols = single[term].symbols.replace("p2", kind.symbol)
+            # Inside a pipeline a term recurs for each micro-batch on the critical path.
             for outside in kinds:
                 if outside.segmented and outside is not kind:
                     symbols = f"n ({symbols}) of b/S samples, n = {outside.symbol}+S-1"

@@ -70,6 +70,7 @@ def describe_column(
 
 def _describe_axis(dim: str, grid: Grid) -> pa.Field:
     if dim in LABELS:
+        # Labels repeat in every row: a dictionary stores each of them once.
         kind = pa.dictionary(pa.int32(), pa.string())
     else:
         kind = pa.int64() if grid.parameters[dim].whole else pa.float64()

@@ -58,6 +58,7 @@ def write_beside(
     A failure leaves the targets as they were. A killed process leaves the folder `.NAME.partial`
     behind, which the next call takes over, since the lock ended with the process.
     """
+    # Before the work, and again before anything is replaced.
     for target in targets:
         check_target(target, force=force, is_ours=is_ours)
     # Beside the target and so on the same disk, where renaming is a single step.

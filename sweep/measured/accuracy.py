@@ -82,6 +82,7 @@ def _average_known(values: Iterable[float | None]) -> float | None:
 
 def _average_authors(part: str, rows: Sequence[Row]) -> dict[str, float | int | None]:
     """Return the authors' accuracies, and `ours` on the rows that they predicted."""
+    # Rows that came without a prediction of their authors compare nothing.
     theirs = [row for row in rows if row[f"authors_accuracy_{part}"] is not None]
     return {
         **_average_values(row[f"authors_accuracy_{part}"] for row in theirs),

@@ -109,6 +109,7 @@ def _suspect_compute(run: PredictedRun, deviation: Deviation) -> str:
     group = run.answer["group"]
     if deviation.part == "comp" and _find_split(run) and group > 1:
         return _suspect_division(run, deviation, group)
+    # Nothing is split that could be split worse: what is left is the speed of a PE.
     pace = "slower" if deviation.slower else "faster"
     basis = "their profile" if run.answer["times"] == "measured" else "the machine's stated peak"
     exposed = deviation.part == "total" and group > 1 and deviation.slower

@@ -30,6 +30,7 @@ def compare(
     from sweep.measured.anomalies import find_anomaly  # late: it imports JAX
 
     rows = [_make_row(run, find_anomaly(run, runs)) for run in runs]
+    # Each network and machine warns once, however many rows have it.
     notes = dict.fromkeys(note for run in runs for note in run.grid.warnings)
     return {"rows": rows, "summary": summarise_accuracy(rows), "notes": list(notes)}
 

@@ -35,6 +35,7 @@ class Deviation:
 
 def find_deviation(run: PredictedRun) -> Deviation | None:
     """Return the part that is off by most, or the total if no part was measured or is off."""
+    # Parts first: the total hides a slow part behind a fast one.
     for parts in (("comp", "comm"), ("total",)):
         off = [deviation for part in parts if (deviation := _find_far_part(run, part))]
         if off:
@@ -67,5 +68,6 @@ def _is_far(run: PredictedRun, deviation: Deviation) -> bool:
         return abs(math.log(deviation.factor)) > math.log(FACTOR)
     interval = run.intervals[deviation.part]
     end = interval["p90"] if deviation.measured > interval["p50"] else interval["p10"]
+    # On the side of the measurement: intervals are skewed.
     half = abs(math.log(end / interval["p50"]))
     return abs(math.log(deviation.measured / interval["p50"])) > FAR * half

@@ -73,6 +73,8 @@ def predict_runs(rows: Sequence[MeasuredRun], conditions: Conditions) -> tuple[P
     """Predict all runs. InputError: an unknown name, before any prediction takes its time."""
     grids = {}
     for row in rows:
+        # All names are looked up first: a typing error in the last row must not cost the time of
+        # all.
         if identify_case(row) not in grids:
             with name_column(row):
                 grids[identify_case(row)] = conditions.make_case(row).grid()

@@ -93,6 +93,7 @@ def _read_file(path: Path, mapping: RunMapping) -> Iterator[tuple[str, Record]]:
     for number, step in _read_steps(path, mapping):
         where = f"{path}:{number}"
         row = _complete({**fixed, **step}, where)
+        # A restarted run may go on with another batch or number of PEs.
         key = tuple(row.get(name, "") for name in IDENTITY)
         places.setdefault(key, where)
         runs.setdefault(key, []).append(row)
@@ -112,6 +113,7 @@ def _read_file(path: Path, mapping: RunMapping) -> Iterator[tuple[str, Record]]:
 
 def _find_medians(rows: list[Row], where: str) -> Row:
     """Return the median of each measured column, of the memory the maximum, in SI units."""
+    # The median: first steps compile and load, some wait for checkpoints.
     columns = Row()
     for name, unit in MEASURED.items():
         numbers = [

@@ -125,6 +125,7 @@ def read_trace(path: Path) -> Iterator[tuple[int, Row]]:
         # The GPU's copy of a step's span overlaps with those of the steps around it.
         if not name.startswith("ProfilerStep") or kind.startswith("gpu") or end <= start:
             continue
+        # Kernels on the border of two steps count in each for their part.
         inside = [
             (name, max(first, start), min(last, end))
             for name, first, last, _ in kernels

@@ -108,6 +108,7 @@ def _parse_memory(text: str, where: str) -> float | None:
 def _parse_seconds(text: str, where: str, *, required: bool) -> float | None:
     if not text and not required:
         return None
+    # `200ms` in a column of seconds may mean 0.2 or 200.
     if has_unit(text):
         number = parse_quantity(text, "s", where)
         raise InputError(

@@ -90,12 +90,14 @@ def measure_text(text: str) -> int:
 
 def make_column(key: str, rows: Sequence[Mapping[str, Any]]) -> Column:
     """Make a column; its header has the unit where one prefix suits all of its numbers."""
+    # Rows of several kinds may lack a column: its cell is a dash.
     values = [row.get(key) for row in rows]
     unit = PREFIXED.get(key)
     size, prefix = _choose_prefix(values) if unit else (None, "")
     if size is not None:
         values = [value / size if _is_number(value) else value for value in values]
     shown = UNITS.get(key, f"{prefix}{unit}" if size is not None else "")
+    # A column of dashes and a few numbers is still one of numbers.
     is_number = any(map(_is_number, values))
     return Column(
         escape_invisible(key),
@@ -172,6 +174,7 @@ def format_value(parameter: str, value: float | None) -> str:
 
 def format_duration(seconds: float, digits: int = 3) -> str:
     """Format a duration in seconds, minutes, hours or days, whichever planners would use."""
+    # From two of a unit on: 90 min say more than 1.5 h.
     units = (("d", 86400.0), ("h", 3600.0), ("min", 60.0))
     unit, size = next((unit for unit in units if seconds >= 2 * unit[1]), ("s", 1.0))
     return f"{float(f'{seconds / size:.{digits}g}'):,g} {unit}"

@@ -78,6 +78,7 @@ def list_averages(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _describe_averages(name: str, averages: Mapping[str, Any]) -> dict[str, Any]:
+    # The authors predicted some of the rows; ours are averaged over the same ones beside.
     theirs = averages["authors"]["total"]
     return {
         "": name,

@@ -33,6 +33,7 @@ def _format_span(span: Row) -> str:
 
 def advise_on_damage(verified: dict[str, Any]) -> str:
     """Count the damaged files, and say what was done about them or what to do."""
+    # A damaged done-mark or index belongs to no block.
     blocks = len({row["block"] for row in verified["damaged"] if row["block"] is not None})
     what = f"{len(verified['damaged'])} damaged files, {blocks} blocks"
     if verified["left"]:

@@ -15,6 +15,7 @@ Row = Mapping[str, Any]
 
 def print_json(value: object) -> None:
     """Print standard JSON, which cannot express NaN and infinity: they become null."""
+    # Python would write NaN, which is no JSON.
     print(json.dumps(_replace_infinite(value), indent=2, allow_nan=False))
 
 

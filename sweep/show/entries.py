@@ -33,6 +33,7 @@ def _describe_level(level: Row) -> Iterator[str]:
     bandwidth = format_quantity(level["bandwidth"], "B/s")
     ratio = level["oversubscription"]
     narrower = "" if ratio == 1 else f", {ratio:g}:1"
+    # An oversubscription of 1 is what readers expect; it goes without saying.
     yield f"{level['name']}, {level['pes']} PEs: {latency}, {bandwidth}{narrower}"
     for name, measured in (level.get("collectives") or {}).items():
         bandwidth = format_quantity(max(line["bandwidth"] for line in measured), "B/s")

@@ -39,6 +39,7 @@ def _print(explanation: dict[str, Any]) -> None:
         print(explanation["sentence"], end="\n\n")
     print_record({key: explanation[key] for key in (*TOP, *SUMS) if key in explanation})
     print_record(explanation["parameters"], "Parameters")
+    # Before the terms: of what cannot exist there are none.
     if not explanation["formulas"]:  # no such configuration exists
         return
     terms = [_lay_out_formula(row) for row in explanation["formulas"]]
@@ -68,6 +69,7 @@ def show_layers(explanation: dict[str, Any], form: Format) -> None:
     labels = [str(explanation[key]) for key in ("model", "dataset", "system", "strategy")]
     batch = format_cell(explanation["batch"])
     title = f"{', '.join(labels)}, pe {explanation['pe']:,}, batch {batch}"
+    # Networks of images have no gathered items, chains no stages: such columns are empty.
     kept = [key for key in LAYER if any(row.get(key) not in (0, False, None) for row in rows)]
     lines = [{key: row[key] for key in kept if key in row} for row in rows]
     lines = [line | {"output": "x".join(map(str, line["output"]))} for line in lines]

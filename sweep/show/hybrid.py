@@ -38,6 +38,7 @@ def _describe(answer: Mapping[str, Any]) -> Iterator[str]:
     )
     source = "; ".join(answer["epochs"]["source"])
     yield f"epochs: {_describe_law(answer['epochs'])}" + (f" ({source})" if source else "")
+    # `fastest` says something only where a group size has several splits.
     sizes = Counter(split["group"] for split in answer["splits"])
     for split in answer["splits"]:
         is_fastest = sizes[split["group"]] > 1 and split["fastest"]

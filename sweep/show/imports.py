@@ -19,6 +19,7 @@ def show_machine(imported: "ImportedMachine", form: Format) -> None:
     rows = imported.rows
     answer = {"system": imported.system.name, "rows": rows, "tags": imported.tags}
     answer["notes"] = imported.notes
+    # For the picture: hundreds of numbers have no room in a cell.
     series = ("sizes", "measured", "predicted", "misfits")
     plain = [{key: row[key] for key in row if key not in series} for row in rows]
     show_sections(answer, plain, form, lambda: print_table([*map(_describe, rows)]))

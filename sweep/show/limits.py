@@ -53,6 +53,7 @@ def show_crossovers(
 
 def _describe_crossover(row: Row, word: str) -> Row:
     """Make a table line for a pair: where one becomes faster, or why it never does."""
+    # Several: strategies overtake each other back and forth, since groups have to divide p.
     at = [format_value(row["along"], value) for value in row["at"]]
     rest = f" and {len(at) - SHOWN} more" if len(at) > SHOWN else ""
     line = {key: value for key, value in row.items() if key not in FOLDED}
@@ -62,6 +63,7 @@ def _describe_crossover(row: Row, word: str) -> Row:
     line[f"{word} from {row['along']}"] = f"{', '.join(at[:SHOWN])}{rest}" if at else row["reason"]
     odds = row.get("crosses_probability")
     ends = (row.get(f"first_p{percent}") for percent in (10, 90))
+    # In some draws one never overtakes the other, whatever the parameter.
     texts = ("never" if end is None else format_value(row["along"], end) for end in ends)
     line[INTERVAL] = " to ".join(dict.fromkeys(texts)) if odds else None
     line["crosses"] = format_odds(odds)

@@ -37,6 +37,7 @@ def _list_group_sizes(answer: dict[str, Any]) -> list[str]:
         if group > pe
         else f"{group} does not divide {pe:,} PEs"
     )
+    # Without 1: a group of one PE is plain data parallelism.
     sizes = divisors(pe)[1:]
     if not sizes:
         return [problem]

@@ -107,6 +107,7 @@ def _lay_out_device(answer: Mapping[str, Any], device: int) -> dict[str, Any]:
 def draw_timeline(answer: Mapping[str, Any]) -> str:
     """Draw one line per device: when it computes in a step; the bar separates the passes."""
     step = answer["step_time"]
+    # At least one character, so that a short forward pass is still seen.
     border = max(1, round(WIDTH * answer["forward_time"] / step))
     lines = []
     for device, pe in enumerate(answer["pes"]):
@@ -130,6 +131,7 @@ def _shade(spans: Sequence[tuple[float, float]], step: float) -> str:
         for number in range(int(begin / cell), min(WIDTH, int(end / cell) + 1)):
             inside = min(end, (number + 1) * cell) - max(begin, number * cell)
             busy[number] += max(0.0, inside) / cell
+    # A quarter up: what computes for an eighth of a character leaves a trace.
     last = len(SHADES) - 1
     return "".join(SHADES[min(last, round(share * last + 0.25))] for share in busy)
 

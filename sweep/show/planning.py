@@ -58,6 +58,7 @@ def show_sensitivities(rows: Sequence[Row], form: Format, every: bool) -> None:
         show(rows, form)
         return
     cells: dict[str, list[Row]] = {}
+    # By cell, since ten parameters of the first cell would hide those of all others.
     for row in rows:
         cells.setdefault(str(_take_place(row)), []).append(row)
     kept = [row for cell in cells.values() for row in (cell if every else cell[:FIRST])]
@@ -112,6 +113,7 @@ def _describe_ends(row: Row) -> str | None:
     """Describe the 80 % interval of the needed value, or of the best efficiency reached."""
     if row.get("met_probability") is None:
         return None
+    # No value reaches the goal: the interval is that of the best efficiency.
     if row["needed"] is None and row["reason"] != "any value will do":
         return " to ".join(f"{row[f'efficiency_p{percent}']:.0%}" for percent in (10, 90))
     needs = [row[f"needed_p{percent}"] for percent in (10, 90)]

@@ -61,6 +61,7 @@ def _count(size: int, dim: str) -> str:
 
 def _describe_time(grid: Grid, plan: Plan, workers: int) -> str:
     """Describe the range of the time, and what makes it longer."""
+    # Workers are processes of one core; without any, XLA computes on two.
     cores = max(workers, CORES)
     ends = (format_duration(time, digits=2) for time in estimate_duration(grid, plan, cores))
     remarks = [f"roughly {' to '.join(ends)} on {cores} cores"]
@@ -88,6 +89,7 @@ def preview_sweep(url: str, grid: Grid, workers: int, overwrite: bool, extend: b
         return outline_plan(grid, plan_cube(grid), workers)
     if cube is None or extension is None:
         return f"{url}: nothing to add"
+    # Blocks at the old edge gain cells, so they are computed anew.
     missing = np.flatnonzero(find_missing_blocks(cube, extension)).tolist()
     gains = "; ".join(_describe_gain(*gain) for gain in extension.added.items())
     computed = sum(cells(extension.plan, block) for block in missing)

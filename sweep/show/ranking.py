@@ -43,6 +43,7 @@ def show_ranking(rows: Sequence[Row], form: Format, goal: str, every: bool = Tru
     kept = allowed if whole else [row for row in allowed if row["rank"] == 1][:SCREENFUL]
     if kept:
         print_table([_describe_winner(row, goal) for row in kept])
+        # One sentence for each ranking; among winners of many the table says enough.
         for number, row in enumerate(rows if whole else ()):
             if row.get("faster_than_next") is not None:
                 second = next(other for other in rows[number:] if other["rank"] != row["rank"])
@@ -107,6 +108,7 @@ def _describe_chance(row: Row, second: Row, given: Sequence[str]) -> str:
 def _describe_loser(row: Row) -> Row:
     """Make the table line of a loser: its most nearly feasible cell, and what would help."""
     labels = {name: row[name] for name in LABELS} | {"strategy": shorten_label(row["strategy"])}
+    # Without --why of a store, nothing was computed about losers.
     axes, rejection = _list_axes(row), row["rejection"]
     if rejection is None:
         return labels | {name: row[name] for name in _list_given(axes)} | {"why": row["limit"]}

@@ -66,5 +66,6 @@ def tell_more(count: int) -> None:
 def shorten_label(label: str) -> str:
     """Drop `=best` settings from a strategy's label: other columns show what was chosen."""
     base, _, settings = label.partition(":")
+    # `best` was a request: the value that it chose is in a column.
     kept = [text for text in settings.split(",") if text and not text.endswith("=best")]
     return f"{base}:{','.join(kept)}" if kept else base

@@ -56,9 +56,11 @@ def print_table(rows: Sequence[Row], title: str = "", complete: Format = "json")
     width = _measure_width()
     kept = [column for key, column in columns.items() if key not in shared]
     table, left_out = draw_table(kept, width)
+    # Below each other all columns fit, whatever the width.
     if left_out and len(rows) == 1:
         print_record(rows[0], title)  # one line per key has room for everything
         return
+    # A terminal in ASCII cannot print the rule below the header.
     if not (sys.stdout.encoding or "").lower().startswith("utf"):
         table = [line.replace("─", "-") for line in table]
     constants = ", ".join(filter(None, shared.values()))
@@ -103,6 +105,7 @@ def draw_table(columns: Sequence[Column], width: int | None) -> tuple[list[str],
     """
     room = WIDEST if width is None else width - len(MARGIN)
     expendable = _order_expendable([column.key for column in columns])
+    # The most columns that fit: each step leaves out one more.
     for count in range(len(expendable) + 1):
         kept = [column for column in columns if column.key not in expendable[:count]]
         for narrow in (False, True):
@@ -130,6 +133,7 @@ def _draw(columns: Sequence[Column], width: int, narrow: bool) -> list[str]:
         )
     for cells in zip(*(column.cells for column in columns), strict=True):
         table.add_row(*map(Text, cells))
+    # Rendered to text and not printed, so that control characters are escaped first.
     console = Console(file=StringIO(), width=width, color_system=None)
     lines = console.render_lines(table, pad=False)
     texts = ("".join(segment.text for segment in line) for line in lines)

@@ -25,6 +25,7 @@ class Neighbours:
     def __init__(self, encoding: Encoding, rows: SampleRows, seed: int = 0) -> None:
         slices = rows.frame["slice"].to_numpy()
         numbers, sizes = np.unique(slices, return_counts=True)
+        # At random, so that the kept slices are like all others.
         order = np.random.default_rng(seed).permutation(len(numbers))
         kept = rows.take(np.isin(slices, numbers[order[np.cumsum(sizes[order]) <= KEPT]]))
         self._encoding = encoding
@@ -40,6 +41,7 @@ class Neighbours:
         for strategy in np.unique(strategies):
             numbers = np.flatnonzero(strategies == strategy)
             candidates = np.flatnonzero(self._strategies == strategy)
+            # A strategy that training never saw: any row is better than none.
             candidates = candidates if len(candidates) else np.arange(len(self._strategies))
             known = self._features[candidates]
             squares = (known**2).sum(axis=1)

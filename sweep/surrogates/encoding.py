@@ -70,6 +70,8 @@ def fit_encoding(frame: "pd.DataFrame", names: Sequence[str]) -> Encoding:
         raise InputError("every feature is constant in the training rows: nothing can be learned")
     kept = values[:, varying]
     smallest = np.where(kept > 0, kept, np.inf).min(axis=0)
+    # Features that may be 0 are shifted by their smallest other value, which keeps logarithms
+    # finite.
     offset = np.where(low[varying] > 0, 0.0, smallest)
     logs = np.log(kept + offset)
     constants = zip(np.array(names)[~varying].tolist(), low[~varying].tolist(), strict=True)
@@ -78,6 +80,7 @@ def fit_encoding(frame: "pd.DataFrame", names: Sequence[str]) -> Encoding:
         constants=dict(constants),
         offset=offset,
         mean=logs.mean(axis=0),
+        # A feature that hardly varies must not be divided by almost 0.
         scale=np.maximum(logs.std(axis=0), 1e-6),
         low=low[varying],
         high=high[varying],

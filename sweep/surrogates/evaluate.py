@@ -51,6 +51,7 @@ def evaluate_surrogate(
     scores: list[dict[str, Any]] = []
     for split in splits or [name for name in SPLITS if name in samples.splits]:
         note, tested = f"trained on its test rows; to test it, train with --split {split}", None
+        # Rows that the surrogate has learnt from test nothing.
         if split in trained:
             note = "no test rows on the training side of the other splits"
             tested = rows.take(_find_tested(rows, split, trained))

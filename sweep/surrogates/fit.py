@@ -223,6 +223,7 @@ def _measure_loss(
     features, kinds, room = (batch[name] for name in ("features", "kinds", "room"))
     outputs = jax.vmap(network)(features, kinds, room)
     logs, known = _with_epoch(outputs[:, :-1]), _with_epoch(batch["targets"])
+    # An error of communication matters as much as its share of the epoch.
     share = jnp.exp(known[:, 2] - known[:, 0])[:, None]
     weights = jnp.array(WEIGHTS) * jnp.where(jnp.arange(len(WEIGHTS)) == 2, share, 1.0)
     loss = _sum_losses(logs, known, weights)
@@ -230,6 +231,8 @@ def _measure_loss(
         optax.losses.sigmoid_binary_cross_entropy(outputs[:, -1], batch["feasible"])
     )
     if gradients:
+        # One random direction per step: a derivative along it costs one pass, all of them one per
+        # input.
         direction = signs[: batch["slopes"].shape[2]]
         along = jnp.einsum("rif,i,rf->rf", batch["masks"], direction, batch["rates"])
         tangents = jnp.zeros_like(features).at[:, batch["columns"][0]].set(along)

@@ -67,6 +67,7 @@ def make_network(
     weights = [
         rng.standard_normal((after, before)) / np.sqrt(before) for before, after in pairwise(sizes)
     ]
+    # The correction starts small: lines alone are a good guess, and are fitted first.
     weights[-1] *= 0.1
     # Random starts, since equal terms would learn the same.
     starts = np.zeros((1 + kinds, outputs))

@@ -46,6 +46,7 @@ def score_slices(truth: Answers, guess: Answers, slices: Integers) -> dict[str, 
     picks = []  # tau, regret, whether the first pick was infeasible
     for rows in groups:
         fit = truth.feasible[rows] & np.isfinite(truth.seconds[rows])
+        # With one feasible strategy there is nothing to rank.
         if fit.sum() >= 2:
             tau = measure_tau(truth.seconds[rows][fit], guess.seconds[rows][fit])
             picks.append((tau, *measure_regret(truth.seconds[rows], fit, guess.take(rows))))

@@ -174,6 +174,7 @@ def _read(path: Path) -> Surrogate:
         raise ValueError("unknown features")
     like = (dict.fromkeys(NUMBERS, np.empty(count)), _make_networks(facts, count))
     numbers, members = eqx.tree_deserialise_leaves(BytesIO(arrays), like)
+    # A NaN in one weight would make every answer NaN, without a message.
     if not all(np.isfinite(array).all() for array in jax.tree.leaves((numbers, members))):
         raise ValueError("not finite")
     if (numbers["scale"] <= 0).any() or not set(facts.splits) <= set(facts.splits_of_data):

@@ -76,6 +76,7 @@ def train_surrogate(
     expect_extra()
     check_target(target, force=force)
     samples = open_samples(data)
+    # A data set has the splits that its rows allow.
     chosen = [split for split in SPLITS if split in samples.splits] if splits is None else [*splits]
     rows = read_rows(samples, chosen, slopes=gradients)
     train, valid = _divide(rows, chosen, seed)

@@ -54,6 +54,7 @@ def describe_device() -> str:
 
 def time_calls(function: Callable[..., Any], *arguments: Any) -> float:
     """Return the median seconds of a call of a function that is compiled first."""
+    # Compiled as layers of a network are; a call by itself would time Python.
     compiled = jax.jit(function)
     jax.block_until_ready(compiled(*arguments))
     spent: list[float] = []
@@ -110,6 +111,7 @@ def time_layers(
     for row, name in enumerate(table.names):
         key = (table.kinds[row], *(float(c[row]) for c in (table.x, table.y, table.w, table.flops)))
         key += tuple(table.kernel[row]) + tuple(table.stride[row]) + (float(table.groups[row]),)
+        # Networks repeat blocks, so most shapes occur several times.
         if key not in known:
             report(f"layer {row + 1} of {len(table)}, {name}")
             if 4 * batch * max(table.x[row], table.y[row]) > MOST_BYTES:

@@ -77,6 +77,7 @@ def _read_memory(text: str, head: str, path: Path) -> float:
 def find_machine(name: str) -> System | None:
     """Return the catalogue's machine with PEs of this name; None: it has none."""
     folded = re.sub(r"[\s_-]", "", name.lower())
+    # Their peaks, memory or links differ from the modules' below.
     if "gh200" in folded or "pcie" in folded:
         return None
     machine = next((m for words, m in MACHINES if all(w in folded for w in words)), None)

@@ -81,6 +81,7 @@ def find_errors(system: System, measurement: Measurement) -> Floats:
 
 def fit_lines(system: System, level: int, name: str, runs: Sequence[Measurement]) -> Fitted:
     """Fit the lines of a collective at a level of the system; levels below are fitted already."""
+    # Between nodes a line is that of one adapter, of which a node has several.
     links = 1 if level == 0 else system.links_per_node
     best: Fitted | None = None
     for count in range(1, MOST_LINES + 1):
@@ -125,6 +126,7 @@ def _refine(
 
     # Beyond a node small messages go by trees and in levels, of fewer steps than a ring's.
     starts = [(first + np.log([steps, 1])).ravel() for steps in STARTS[: 1 if level == 0 else None]]
+    # Only two of them are refined, since least squares predict all rows many times.
     starts.sort(key=rate)
     # Where rows repeat or scatter, a few of them must not bend the lines.
     solutions = [

@@ -91,6 +91,7 @@ class _Builder:
     def start(self) -> System:
         """Return the system with levels that are yet to be fitted. InputError: what is missing."""
         like = self.find_like()
+        # Options first, then what files show, then the machine that the user names.
         pes = self.choose("pes_per_node", self.find_pes_per_node(), like)
         links = self.choose("links_per_node", self.find_links(), like)
         largest = max([pes or 1, *(run.pes for run in self.evidence.runs)])
@@ -164,6 +165,7 @@ class _Builder:
             for run in self.evidence.runs
             if run.nodes and run.tool == "nccl-tests"
         ]
+        # Runs may leave PEs of a node idle, and never use more than it has.
         return max(counts, key=lambda count: count[0], default=None)
 
     def find_links(self) -> tuple[int, str] | None:
@@ -171,6 +173,7 @@ class _Builder:
         counts = [
             (len(t.links), f"measured: {t.path}") for t in self.evidence.topologies if t.links
         ]
+        # All nodes are alike: the first topology stands for them.
         return counts[0] if counts else None
 
     def start_levels(self, pes: int, size: int, like: System) -> tuple[Level, ...]:

@@ -51,6 +51,7 @@ def read_messages(path: Path, pes: int | None) -> Iterator[Measurement]:
         if named := OSU_TITLE.match(line):
             title = named[1]
         elif BIDIRECTIONAL.search(line) and not ROW.match(line):
+            # perftest has no title: what it says of both directions stands alone.
             title = line.strip()
         started = _start_run(line, where, title)
         if started:
@@ -92,6 +93,7 @@ def _start_run(line: str, where: str, title: str) -> _Run | None:
 
 def _read_row(run: _Run, words: list[str], where: str) -> None:
     """Add the sample of a row."""
+    # A header's units and names may have blanks; the first row counts columns.
     run.columns = run.columns or len(words)
     if len(words) != run.columns or run.column >= len(words):
         raise InputError(

@@ -153,6 +153,7 @@ def _read_row(run: LoggedRun, words: list[str], where: str) -> None:
     if "redop" in columns:
         run.redops.add(words[columns.index("redop")])
     for n in times[: 1 if short else None]:
+        # Not run in place.
         if "N/A" in words[n : n + 3]:
             continue
         figures = [parse_figure(words[n + k], where) * run.units[n + k] for k in range(3)]
@@ -168,6 +169,7 @@ def add_sample(run: LoggedRun, size: float, figures: list[float], where: str) ->
         return
     expect_plausible(size, seconds, algbw, DIGIT, where)
     run.samples.append(Sample(size, seconds))
+    # Smaller ones have too few digits for a ratio.
     if algbw > 100 * DIGIT:
         run.factors.append(busbw / algbw)
 
@@ -274,6 +276,7 @@ def finish(run: LoggedRun, path: Path, pes: int | None) -> Measurement:
 
 def _guess(run: LoggedRun, factor: float) -> str:
     """Return the collective that the figures tell: only an all-reduce moves more than its size."""
+    # With two ranks its bus factor is 1, as that of others.
     if factor > 1.02 or (factor and len(run.hosts) == 2 and run.redops - {"none", ""}):
         return "all_reduce"
     if 0 < factor < 0.98 and run.redops - {"none", ""}:

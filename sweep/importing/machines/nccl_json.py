@@ -35,6 +35,7 @@ def read_json(path: Path, pes: int | None) -> Iterator[Measurement]:
         raise InputError(
             f"no JSON: {str(error)[:100]}", where=str(path), advice="is it cut off?"
         ) from None
+    # nccl-tests writes an object, rccl-tests a list.
     documents = document if isinstance(document, list) else [document]
     runs: dict[tuple[str, int], LoggedRun] = {}
     objects = [_fold(entry) for entry in documents if isinstance(entry, dict)]

@@ -23,6 +23,7 @@ def read_evidence(paths: list[Path], pes: int | None) -> Evidence:
     """Read all files. pes: of runs that do not state theirs. InputError: a mistake."""
     evidence = Evidence()
     for path in paths:
+        # By content: logs are named freely, and often .txt all.
         kind = _find_kind(path)
         if kind == "topology":
             evidence.topologies.append(read_topology(path))

@@ -77,6 +77,7 @@ def read_topology(path: Path) -> Topology:
             topology.gpus += 1
             topology.nvlinks = max(topology.nvlinks, links)
             topology.capability = int(gpu.get("sm", 0))
+        # An adapter without a speed carries nothing.
         for net in root.iter("net"):
             if float(net.get("speed", 0)) > 0:
                 port = f"{net.attrib['name']}:{net.get('port', '')}"

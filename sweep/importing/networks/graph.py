@@ -102,8 +102,10 @@ class TracedGraph:
         """
         self.names[name] += 1
         unique = name if self.names[name] == 1 else f"{name}_{self.names[name]}"
+        # A loop that is unrolled by tracing may have no end in sight.
         if len(self.steps) > MOST_OPERATORS:
             raise InputError(f"more than {MOST_OPERATORS:,} operators")
+        # A step reads the one before it, or the one that a `read` in front of it names.
         self.read(reads[0])
         self.sources[unique] = str(reads[0].step)
         self.steps.append({word: {**settings, "name": unique}})
@@ -161,6 +163,7 @@ class TracedGraph:
         """Add a step of which only counts are known."""
         counts = {"flops": float(flops), "weights": float(weights), "biases": float(biases)}
         settings: dict[str, Any] = {key: value for key, value in counts.items() if value}
+        # Always written: a step that only moves memory says so.
         settings["flops"] = counts["flops"]
         settings["inputs"] = float(sum(math.prod(tensor.sizes) for tensor in reads))
         settings["outputs"] = [*sizes]
@@ -229,9 +232,11 @@ def finish(
     if not allow:
         graph.refuse_unknown()
     data = {"name": name, "title": title, "source": source, "rank": graph.rank}
+    # predict needs a data set; for these sizes the catalogue may have one.
     data |= _find_customary(graph.sample)
     architecture = Architecture.model_validate({**data, "layers": graph.steps})
     table = architecture.layers_for(graph.sample, None)
+    # The strongest check of all steps at once: a wrong kernel, group or bias shows here.
     if parameters is not None and table.parameters != parameters:
         raise InputError(
             f"{parameters:,} parameters in the source, but {table.parameters:,} in its layers",

@@ -51,6 +51,7 @@ def trace_model(
     tokens = len(sample) == 1
     kind = "int32" if tokens else "float32"
     batch = jax.ShapeDtypeStruct((BATCH, *sample), kind)
+    # Shapes and types alone: weights of gigabytes are neither made nor read.
     structs = [
         jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), w) for w in weights
     ]
@@ -121,6 +122,8 @@ class _Tracer(JaxOperators):
         shapes = [tuple(var.aval.shape) for var in equation.outvars]
         tensors = [tensor for tensor in reads if tensor is not None]
         live = [tensor for tensor in tensors if not tensor.is_weight]
+        # Computed from weights alone: the same for all samples, so its step is none of the
+        # network's.
         if not live:
             merged = tuple(dict.fromkeys(pair for t in tensors for pair in t.weights))
             return [TracedTensor(shape, weights=merged) for shape in shapes]
@@ -128,6 +131,7 @@ class _Tracer(JaxOperators):
         site = OperatorSite(kind, word or kind, shapes[0], [params], tensors, live)
         if word and len(live) == 1 and len(tensors) == 1:
             activated = self.word(site, word)
+            # Softmax of scores still weighs values, which the next product has to know.
             if live[0].step in self.scores:
                 self.scores.add(str(activated.step))
             return [activated]
@@ -141,6 +145,7 @@ class _Tracer(JaxOperators):
             return [operator(site)]
         if kind in COMBINED and len(tensors) > 1:
             return [self.combine(site, COMBINED[kind])]
+        # Element by element, XLA fuses it with its neighbours; of several tensors traffic remains.
         if kind in REFUSED or len({tensor.step for tensor in live}) > 1:
             self.graph.unknown[kind] += math.prod(shapes[0]) // BATCH
             return [self.count(site)]

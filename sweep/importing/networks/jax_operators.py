@@ -99,6 +99,7 @@ class JaxOperators(OperatorSteps):
         flops = 2.0 * site.items * width
         if batched != 2 or len(one.sizes) != 2 or len(other.sizes) != 2:
             return self.count(site, flops=flops)
+        # Frameworks write queries times keys, or keys times queries.
         for x, by in ((one, other), (other, one)):
             scored, heads = x.step in self.scores, site.items // (x.sizes[1] * by.sizes[1])
             if not scored and x.sizes[0] == by.sizes[0] == heads * width:
@@ -160,6 +161,7 @@ class JaxOperators(OperatorSteps):
         x = max(site.live, key=lambda tensor: math.prod(tensor.shape))
         if len(site.live) > 1:
             steps = {tensor.step for tensor in site.live}
+            # A normalisation that is written out: x less its mean, over its deviation.
             if len(steps) == 1:  # a tensor and a statistic of it
                 return view(x, site.shape)
             one, other = site.live[:2]

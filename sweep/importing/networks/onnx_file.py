@@ -109,6 +109,7 @@ class _Reader(OperatorSteps):
         if node.output[0] not in self.shapes:
             raise InputError(f"{name}: the shape of its output is not known", where=self.where)
         x, shape = live[0], (BATCH, *self.shapes[node.output[0]][1:])
+        # A view has changed the dimensions: channels of the output, extents of the step.
         sizes = shape[1:] if len(shape) == len(x.sizes) + 1 else (shape[1], *x.sizes[1:])
         site = OperatorSite(kind, name, shape, [attributes], reads, live)
         if kind in CONVOLUTIONS:

@@ -143,6 +143,7 @@ class OperatorSteps:
     ) -> TracedTensor:
         """Add a step of counts alone, with sizes as near to the tensor's own as can be."""
         x = site.live[0]
+        # Where items fill the grid of the tensor before, what follows may still be a step.
         grid = math.prod(x.sizes[1:])
         if site.items % grid == 0:
             sizes = (site.items // grid, *x.sizes[1:])
@@ -162,6 +163,7 @@ class OperatorSteps:
 
     def fit(self, x: TracedTensor, site: OperatorSite, width: int) -> TracedTensor:
         """Return the tensor as rows of `width` features: a sequence, where the source has one."""
+        # [batch, rows, width] in whatever order: only sizes tell a sequence from an image.
         rows = x.items // width
         is_image = len(x.sizes) > 2
         if is_image and len(x.shape) == 3 and x.sizes[0] == width:

@@ -49,6 +49,7 @@ def write_profile(profiled: ProfiledModel, device: str, path: Path) -> None:
     profile = Profile(
         device=device,
         shape=profiled.shape,
+        # Four digits: repeated runs differ by more.
         seconds=float(f"{profiled.seconds:.4g}"),
         batch=profiled.batch,
         precision=profiled.precision,

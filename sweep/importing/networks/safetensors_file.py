@@ -21,6 +21,7 @@ def count_parameters(paths: Sequence[Path]) -> int:
     sizes: dict[str, int] = {}
     for path in paths:
         for name, shape in _read_shapes(path).items():
+            # Two parts of different checkpoints, or one part twice.
             if name in sizes:
                 raise InputError(f"the tensor {name[:80]!r} stands in two files", where=str(path))
             sizes[name] = math.prod(shape)

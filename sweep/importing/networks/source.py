@@ -38,6 +38,7 @@ def import_network(source: str, shape: str | None, name: str, allow: bool) -> Im
             named = getattr(import_module(package.removesuffix(".py")), function)
             is_module = hasattr(named, "state_dict") and not isinstance(named, type)
             module = named if is_module else named()
+    # Any code of the user's may run here, and fail in any way.
     except (Exception, SystemExit) as error:
         reason = (str(error).splitlines() or [""])[0][:200]
         raise InputError(

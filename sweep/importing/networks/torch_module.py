@@ -83,6 +83,7 @@ def trace_torch(
         for name, value in module.named_parameters(remove_duplicate=False)
     }
     sizes_of = {names[id(value)]: value.numel() for value in module.parameters()}
+    # Inference: dropout and statistics of batches are none of its operators.
     module = module.eval().to("meta")
     dtype = torch.float32 if len(shape) > 1 else torch.int64
     batch = torch.zeros(BATCH, *shape, device="meta", dtype=dtype)
@@ -179,6 +180,7 @@ class _Tracer(TorchOperators):
         args = [self._look_up(arg) for arg in (*node.args, *node.kwargs.values())]
         reads = [arg for arg in _flatten(args) if isinstance(arg, TracedTensor)]
         live = [tensor for tensor in reads if not tensor.is_weight]
+        # It depends on weights, constants or shapes alone: the same for all samples.
         if not live or kind in KINDS["shapes"] or (kind in ("copy", "fill") and reads[0].is_weight):
             merged = tuple(dict.fromkeys(pair for tensor in reads for pair in tensor.weights))
             made = tuple(TracedTensor(shape, weights=merged) for shape in shapes)

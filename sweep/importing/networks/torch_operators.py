@@ -93,6 +93,7 @@ class TorchOperators(OperatorSteps):
         weights = self.graph.take_weights(site.weights)
         by_channel = site.kind in ("batch_norm", "group_norm", "instance_norm")
         fits = x.shape[1 if by_channel else -1] == x.sizes[0]
+        # A scale, and a shift except in an RMS normalisation.
         per = 1 if site.kind == "rms_norm" else 2
         if not fits or weights != per * x.sizes[0]:
             return self.count(site, weights=weights)
@@ -228,6 +229,7 @@ class TorchOperators(OperatorSteps):
         """Add softmax of queries times keys, times values, as a product of both."""
         queries, keys, values = parts = site.live[:3]
         flops = 4 * queries.items * keys.shape[-2]
+        # [batch, heads, positions, features]; otherwise heads are folded into the batch.
         heads = queries.shape[1] if queries.shape[0] == BATCH else 0
         if len(queries.shape) != 4 or any(len(tensor.sizes) != 2 for tensor in site.live):
             return self.product(site, flops)
@@ -260,6 +262,7 @@ class TorchOperators(OperatorSteps):
         """Add a recurrent layer; return states of all positions, and the last ones."""
         weights = [tensor for tensor in site.weights if tensor.weights]
         biases, layers, _, _, both = site.args[3:8]
+        # Four gates share a matrix.
         hidden = weights[0].shape[0] // 4
         settings = {"hidden": hidden, "layers": layers, "bidirectional": both}
         settings |= {"biases": 2 if biases else 0}

@@ -63,6 +63,7 @@ def list_contenders(
         Contender(f"{group}-way", group, speedup, None)
         for group, speedup in sorted(speedups.items())
     ]
+    # A speed-up that no hybrid uses is a typing error.
     groups = sorted({hybrid.group for hybrid in hybrids})
     stray = next((group for group in speedups if group not in groups), None)
     if stray is not None:
@@ -71,6 +72,7 @@ def list_contenders(
             where="speedups",
             advice=f"groups are of {', '.join(map(str, groups))}",
         )
+    # Draws are made for this many, data parallelism included.
     if len(hybrids) >= MOST_CONTENDERS:
         raise InputError(
             f"expected at most {MOST_CONTENDERS - 1} hybrids, got {len(hybrids)}",

@@ -79,6 +79,7 @@ def make_lines(
         replicas = np.arange(1, most + 1) // contender.group
         batches = replicas * np.float64(samples)
         epochs = draw_epochs(convergence, batches, draws.laws, draws.stays)
+        # In the same draws, so that the ratio of epochs is known better than either.
         alone = draw_epochs(convergence, np.array([samples]), draws.laws, draws.stays)
         split = _find_split(contender, seconds)
         if efficiency is None:
@@ -131,5 +132,6 @@ def _find_limits(
     """Return flags [count]; a contender without a strategy has those of data parallelism."""
     strategy = contender.strategy or "data"
     flags = times[strategy].limits if strategy in times else np.zeros(most, np.uint16)
+    # Arrays have all PE counts, so that counts are positions; groups divide some of them.
     uneven = np.arange(1, most + 1) % contender.group > 0
     return flags | np.where(uneven, np.uint16(Limit.GROUP_DOES_NOT_DIVIDE), np.uint16(0))

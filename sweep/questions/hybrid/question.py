@@ -70,6 +70,7 @@ def hybrid(
     lines = make_lines(
         contenders, times, law, make_draws(), samples, counts[-1], scaling_efficiency
     )
+    # Hybrids that the user named stay, with what forbids them.
     lines, left_out = _leave_out(lines) if proposed else (lines, [])
     data, *hybrids = lines
     return {

@@ -134,6 +134,7 @@ def _compare(
     counts = np.arange(group, hybrid.most + 1, group)
     ours, theirs = hybrid.speedup, data.speedup
     if against == "best":
+        # A cluster of p PEs may leave some idle.
         ours, theirs = (np.maximum.accumulate(line, axis=1) for line in (ours, theirs))
     ours, theirs = ours[:, counts - 1], theirs[:, counts - 1]
     # Leave out counts at which neither can train.
@@ -157,6 +158,7 @@ def find_gain(hybrids: Sequence[SpeedupLine], data: SpeedupLine) -> dict[str, An
     the same gain, which then says nothing about its uncertainty.
     """
     best = max(hybrids, key=lambda line: float(line.expected.max()))
+    # The best of all hybrids in each draw: another one may win there than is expected to.
     ours = np.max([line.speedup.max(axis=1) for line in hybrids], axis=0)
     theirs = data.speedup.max(axis=1)
     trains = bool(ours[0] > 0 and theirs[0] > 0)

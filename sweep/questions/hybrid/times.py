@@ -80,6 +80,7 @@ def _time_strategy(grid: Grid, position: int, most: int) -> ContenderTimes:
     counts = np.arange(1.0, max(LEAST, 2 ** (most - 1).bit_length()) + 1)
     expected = settle_choices(replace(build(counts), uncertainty=None))
     times, limits, samples = map(np.asarray, fetch(_time_expected(expected)))
+    # Table III has no uncertainty: one draw, without error.
     seconds, error = times[None, :most], np.zeros(most)
     group = grid.strategies[position].group
     drawn = list_drawn(group if isinstance(group, int) else 1, most)

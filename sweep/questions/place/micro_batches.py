@@ -109,5 +109,6 @@ def _list_graphs(
         assert division.samples is not None  # a model's step has a batch
         of_size = {size: ask(size).graph for size in {*division.samples}}
         return [of_size[size] for size in division.samples]
+    # Measured times have no model of the batch: they are divided in proportion.
     of_share = {share: divide_graph(step.graph, share) for share in {*division.shares}}
     return [of_share[share] for share in division.shares]

@@ -55,6 +55,7 @@ def place(
     def ask(samples: int | None) -> TimedGraph:
         return choose_graph(what, machine, system, samples, dataset, optimizer)
 
+    # The whole step, whose serial time speed-ups refer to, whatever its micro-batches.
     step = ask(batch)
     division = divide_samples(micro_batches, step.graph.batch)
     posed = pose_piped(step, division, links, ask)
@@ -71,6 +72,7 @@ def place(
         "source": list(step.graph.source),
     }
     piped = posed.piped
+    # Consecutive layers on each device, as a pipeline has them: the search starts from these, too.
     stages = place_stages(piped.whole) if piped.runs > 1 else []
     answer = solve(piped, time_limit, stages, tell)
     if answer.plan is None:
@@ -121,6 +123,7 @@ def _describe(whole: Graph, posed: PosedStep, links: Links, answer: PlacementRes
     plan, graph, problem = answer.plan, posed.graph, posed.piped.unrolled
     assert plan is not None
     placement = plan.placement * posed.piped.runs
+    # Passes of micro-batches overlap: the last one to end counts.
     lengths = [
         max(start + duration for start, duration in zip(starts, durations, strict=True))
         for starts, durations in zip(plan.starts, problem.durations.tolist(), strict=True)

@@ -126,6 +126,7 @@ def _hold_touched_rows(
     """
     states, alone = bytes_held
     item = sample / (graph.batch or 1)
+    # Gradients and states of a sparse table exist for the rows that samples look up.
     whole = item * (table.w + table.bias)
     touched = np.minimum(whole, item * table.drawn + sample * table.looked_up)
     counted = (alone * whole + (states - alone) * touched) / states
