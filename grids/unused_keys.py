@@ -34,6 +34,7 @@ MACHINE_KEYS = {
     "input_rate": "it assumes that samples arrive in time",
     "levels.oversubscription": "it takes each level's bandwidth as stated",
     "levels.collectives": "it has rings at the levels' latency and bandwidth",
+    "levels.switch_latency": "its PEs sum, in rings",
 }
 
 

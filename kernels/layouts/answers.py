@@ -43,12 +43,13 @@ def answer_layouts(
         np.full(len(layouts), np.nan),
         find_limits(net, layouts, training),
     )
+    # Uneven stages are no obstacle: the slowest one has a time.
     rows = np.flatnonzero((answers.limit & ~Limit.UNEVEN) == 0)
     for start in range(0, len(rows), MOST):
         part = rows[start : start + MOST]
-        some = layouts.select(part)
-        parts, _ = measure_memory(net, some, training)
-        answers.seconds[:, part] = time_layouts(net, some, training, rates, network)
+        chosen = layouts.select(part)
+        parts, _ = measure_memory(net, chosen, training)
+        answers.seconds[:, part] = time_layouts(net, chosen, training, rates, network)
         answers.memory[part] = sum(parts.values())
     return answers
 
@@ -58,6 +59,7 @@ def time_layouts(
 ) -> Column:
     """Seconds of an iteration by TERMS [terms, layouts]."""
     terms = time_iteration(net, layouts, training, rates, network)
+    # A calibration's factor is on every term: runs have totals, and say nothing about their parts.
     return np.stack([terms[name] for name in TERMS]) * rates.slowdown
 
 
@@ -80,6 +82,7 @@ def find_limits(net: Transformer, layouts: Layouts, training: Training) -> Colum
     reasons = find_reasons(net, layouts, training)
     too_many = reasons.pop("more_stages_than_blocks")
     too_small = training.find_batch(layouts) < layouts.data * layouts.micro
+    # A batch that is too small divides nothing either: the first reason is enough.
     indivisible = find_any(reasons.values()) & ~too_small
     uneven = net.blocks % (layouts.pipeline * layouts.chunks) > 0
     flags = (

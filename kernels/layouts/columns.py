@@ -35,13 +35,13 @@ def find_any(masks: Iterable[Column]) -> Column:
 
 def sum_kinds(counts: Column, of_kinds: Iterable[Column]) -> Column:
     """The sum over a stage's blocks, of a number of each kind."""
-    return add(n * each for n, each in zip(counts, of_kinds, strict=True))
+    return add(n * number for n, number in zip(counts, of_kinds, strict=True))
 
 
 def find_largest(counts: Column, of_kinds: Iterable[Column]) -> Column:
     """The largest of the numbers of those kinds of blocks that a stage has [layouts]."""
-    there = (np.where(n > 0, number, 0) for n, number in zip(counts, of_kinds, strict=True))
-    return find_most(there)
+    numbers = (np.where(n > 0, number, 0) for n, number in zip(counts, of_kinds, strict=True))
+    return find_most(numbers)
 
 
 def keep_largest(
@@ -53,6 +53,7 @@ def keep_largest(
     """
     most: Column = np.array(-np.inf)
     kept: Sequence[Column] = []
+    # One after the other, so that the arrays of one answer are there at a time.
     for parts, size in answers:
         is_larger = size > most
         kept = [np.where(is_larger, *pair) for pair in zip(parts, kept or parts, strict=True)]
@@ -66,15 +67,17 @@ def find_distinct(*columns: Column) -> tuple[list[Column], Column]:
     whole = np.broadcast_arrays(*columns)
     places = np.zeros(whole[0].shape, int)
     for column in whole:
+        # Renumbered after each column: the next table has combinations times numbers, no more.
         numbers = _find_places(column)
         places = _find_places(places * (int(numbers.max(initial=0)) + 1) + numbers)
-    some = np.zeros(int(places.max(initial=-1)) + 1, int)
-    some[places.ravel()] = np.arange(places.size)
-    return [column.ravel()[some] for column in whole], places
+    # Any layout of a combination stands for it: the last one that is written.
+    samples = np.zeros(int(places.max(initial=-1)) + 1, int)
+    samples[places.ravel()] = np.arange(places.size)
+    return [column.ravel()[samples] for column in whole], places
 
 
 def _find_places(numbers: Column) -> Column:
     """The place of each number among those that there are."""
-    there = np.zeros(int(numbers.max(initial=-1)) + 1, bool)
-    there[numbers] = True
-    return (np.cumsum(there) - 1)[numbers]
+    occurs = np.zeros(int(numbers.max(initial=-1)) + 1, bool)
+    occurs[numbers] = True
+    return (np.cumsum(occurs) - 1)[numbers]

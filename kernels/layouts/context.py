@@ -41,6 +41,8 @@ class ContextParallel(Dimension):
             return (c - 1) * np.maximum(3 * transfers.send(c, t, keys) - hidden, 0)
         if self.training.context_by == "all_gather":
             return 2 * transfers.gather(c, t, c * keys) + transfers.scatter(c, t, c * keys)
+        # Queries and outputs, keys and values change from positions to heads and back; so do
+        # their gradients (Jacobs et al. 2023).
         queries = 2 * self.activations / t
         return 2 * transfers.send_to_all(c, t, queries + keys, 2)
 

@@ -45,6 +45,7 @@ def find_marks(
     marks = {name: rule for kind in DIMENSIONS for name, rule in kind.marks.items()}
     return {
         **{name: rule(net, layouts, training, pes_per_node) for name, rule in marks.items()},
+        # Of no dimension: what is computed again, and how long sequences are.
         "idle_recompute": (layouts.recompute & find_idle_modules(net, training)) > 0,
         "longer": np.full(layouts.pipeline.shape, 0 < net.longest < training.length),
     }

@@ -121,7 +121,7 @@ def multiply(pes: int, lists: Mapping[str, Iterable[int]]) -> LayoutProduct:
         *(np.array(values[name]) for name in SETTINGS), np.arange(prod(sizes))
     )
     row, *at = np.unravel_index(number, sizes)
-    columns = dict(zip((*DEGREES, "data"), (each[row] for each in degrees.T), strict=True))
+    columns = dict(zip((*DEGREES, "data"), (degree[row] for degree in degrees.T), strict=True))
     columns |= {name: np.array(values[name])[n] for name, n in zip(SHARED[1:], at, strict=True)}
     return LayoutProduct(Layouts(**columns, **dict(zip(SETTINGS, settings, strict=True))), sizes)
 
@@ -138,5 +138,5 @@ def factorise(number: int, parts: int) -> Iterator[tuple[int, ...]]:
 
 def list_divisors(number: int) -> list[int]:
     """All divisors, in order."""
-    small = [each for each in range(1, isqrt(number) + 1) if number % each == 0]
-    return sorted({*small, *(number // each for each in small)})
+    small = [divisor for divisor in range(1, isqrt(number) + 1) if number % divisor == 0]
+    return sorted({*small, *(number // divisor for divisor in small)})

@@ -46,6 +46,8 @@ class ExpertParallel(Dimension):
         if not used:
             return {"expert_exchange": np.zeros(1)}
         layouts, k = self.layouts, used * sum(self.net.experts)
+        # Every expert gets the average of tokens. DeepEP sends a token once to a node, whose PEs
+        # pass copies on.
         sent, alike = k * self.activations / layouts.tensor, k if self.rates.sends_once else 1.0
-        one = self.transfers.send_to_all(layouts.expert, layouts.etp, sent, 1, alike)
-        return {"expert_exchange": 4 * one}
+        dispatch = self.transfers.send_to_all(layouts.expert, layouts.etp, sent, 1, alike)
+        return {"expert_exchange": 4 * dispatch}

@@ -102,33 +102,33 @@ def measure_tensor(tensor: Tensor, layouts: Layouts, training: Training) -> Colu
     return size / DIVISORS[tensor.divided](layouts, tensor.parts)
 
 
-# Bytes of an item of a tensor: of most; of a product's input; of such a one of which a fused kernel
-# reads a copy of its own; of scores, softmax and its dropout's mask and output (5 a s / h of
-# Korthikanti's equation 1), of all positions; in single precision, such as a router's; logits;
-# dropout's mask; a word's number.
+# Bytes of an item of a tensor.
 SIZES: Mapping[str, Callable[[Training], float]] = {
     "item": lambda training: training.recipe.item,
-    "read": lambda training: training.recipe.read,
+    "read": lambda training: training.recipe.read,  # a product's input
+    # The output of attention, of which a fused kernel's backward pass reads a wide copy.
     "context": lambda training: (
         training.recipe.read
         + training.recipe.item
         * (training.fused_attention and training.recipe.read < training.recipe.item)
     ),
+    # Softmax and its dropout's mask and output: 5 a s / h of Korthikanti's equation 1.
     "scores": lambda training: (
         training.length
         * (not training.fused_attention)
         * (2 * training.recipe.item + 1 if training.dropout else training.recipe.item)
     ),
-    "single": lambda training: 4,
+    "single": lambda training: 4,  # single precision, such as a router's
     "logits": lambda training: training.logit_bytes,
     "mask": lambda training: int(training.dropout),
-    "number": lambda training: 8,
+    "number": lambda training: 8,  # of a word: int64
 }
-# Parts of a tensor: over tensor in so many at most; where sequence parallelism divides it; of
-# tokens that went to an expert, of which a PE has etp/t; nothing.
+# Parts of a tensor.
 DIVISORS: Mapping[str, Callable[[Layouts, int], Column | float]] = {
+    # With more PEs than KV heads, some have the same head.
     "tensor": lambda layouts, parts: np.minimum(layouts.tensor, parts),
     "sequence": lambda layouts, parts: layouts.sigma,
+    # Tokens that went to an expert, whose etp PEs all have them.
     "dispatched": lambda layouts, parts: layouts.tensor / layouts.etp,
     "whole": lambda layouts, parts: 1,
 }
@@ -144,11 +144,12 @@ def measure_stage(
 ) -> list[Column]:
     """Bytes of each part of PARTS on a PE of a stage. ends: what front and back keep."""
     flying = count_in_flight(layouts, training, stage.number)
+    # The loss of a micro-batch is backpropagated at once, unless all go forward first.
     late = SCHEDULES[training.schedule].is_late
     scored = training.count_micro_batches(layouts) if late else 1
     front, back = ends
     kept, again = measure_activations(stage.counts, layouts, blocks, flying)
-    if net.memory:
+    if net.memory:  # once for all blocks that read it
         reads = find_blocks(stage.counts, [block.reads_memory for block in net.kinds])
         kept = kept + reads * flying * measure_tensor(net.memory, layouts, training)
     held = hold_parameters(net, layouts, blocks.parameters, stage)
@@ -165,8 +166,9 @@ def hold_parameters(
 ) -> Parameters:
     """Parameters on a PE of a stage [layouts], with the network's ends where it has them."""
     counts, first, last = stage.counts, stage.first, stage.last
-    dense, experts = (sum_kinds(counts, of_kinds) for of_kinds in zip(*blocks, strict=True))
+    dense, experts = (sum_kinds(counts, numbers) for numbers in zip(*blocks, strict=True))
     front, back = (count_block(end, layouts).dense for end in (net.front, net.back))
+    # A decoder looks words up again: its first stage has a copy of the table (Megatron-LM's T5).
     inside = find_blocks(counts, [block.looks_up for block in net.kinds])
     reads = first & net.front.looks_up | inside
     tables = count_tables(net, layouts, reads, last & net.back.looks_up)
@@ -188,6 +190,7 @@ def measure_activations(
     """
     number = counts.sum(axis=0)
     again, largest = find_largest(counts, blocks.dropped), find_largest(counts, blocks.kept)
+    # Of a stage's own blocks; 1 of stages that a layout does not have.
     r = np.maximum(np.ceil(np.sqrt(number)), 1)
     full = (layouts.recompute & RECOMPUTE["full"]) > 0
     fewer = np.where(full, np.ceil(number / r) / np.maximum(number, 1), 1)

@@ -34,9 +34,11 @@ class PipelineParallel(Dimension):
         ),
     }
     marks: ClassVar[Marks] = {
+        # Memory and time are those of a stage with one block more than others.
         "uneven_stages": lambda net, layouts, _, __: (
             net.blocks % (layouts.pipeline * layouts.chunks) > 0
         ),
+        # With m < p the bubble (p - 1)/m is about as long as the work, or longer (SC21, 2.2).
         "starved": lambda net, layouts, training, _: (
             training.count_micro_batches(layouts) < layouts.pipeline
         ),

@@ -75,8 +75,10 @@ class Replicas(Dimension):
     def _exchange_states(self, held: Parameters) -> tuple[Column, Column]:
         """Compute seconds of gradients that are reduced, and of weights that are gathered."""
         layouts, recipe, time = self.layouts, self.training.recipe, self.transfers.time
+        # Experts, where there are any, after all others: each over their own replicas.
         gradients, weights = np.zeros(1), np.zeros(1)
         for number, costs in zip(held, self._costs, strict=False):
+            # HSDP: a rank's part is summed with those of other groups.
             beyond = recipe.gradients * number / costs.shards
             scattered = time(costs.scatter, recipe.gradients * number)
             scattered = scattered + time(costs.beyond, beyond)
@@ -86,7 +88,7 @@ class Replicas(Dimension):
             )
             gathered = time(costs.gather, recipe.weights * number)
             weights = weights + np.where((number > 0) & (layouts.zero > 0), gathered, 0)
-        # ZeRO 3: of each micro-batch, and weights both forward and backward.
+        # ZeRO 3 keeps no sum of whole gradients, nor whole weights from one pass to the next.
         times = np.where(layouts.zero == 3, self.training.count_micro_batches(layouts), 1)
         return times * gradients, np.where(layouts.zero == 3, 2, 1) * times * weights
 
@@ -117,6 +119,7 @@ class Replicas(Dimension):
 def count_updated(held: Parameters, layouts: Layouts) -> Column:
     """Count parameters that the optimizer of a rank updates."""
     shards = (np.where(layouts.zero > 0, n, 1) for n in (layouts.shards, layouts.expert_shards))
+    # From stage 1 on: whoever has a state makes its update.
     return add(number / n for number, n in zip(held, shards, strict=True))
 
 

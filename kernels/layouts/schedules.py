@@ -72,7 +72,7 @@ def list_stages(net: Transformer, layouts: Layouts, training: Training) -> list[
     order = np.argsort(~is_new, axis=0, kind="stable")[: is_new.sum(axis=0).max(initial=1)]
     # Where a layout has fewer such stages its first one stands again, and changes no maximum.
     chosen = np.where(np.take_along_axis(is_new, order, axis=0), order, 0)
-    return [Stage(*(each[..., number, columns][..., place] for each in stage)) for number in chosen]
+    return [Stage(*(part[..., number, columns][..., place] for part in stage)) for number in chosen]
 
 
 def make_stage(

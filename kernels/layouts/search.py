@@ -96,7 +96,8 @@ class Search:
         with ThreadPoolExecutor(self.threads) as pool:
             for part in pool.map(self.look_at, self._list_blocks()):
                 waiting.append(part)
-                if sum(len(one.best.layouts) for one in waiting) > 4 * self._limit:
+                # Joining lowers the bar for later blocks, but ranks all that wait.
+                if sum(len(block.best.layouts) for block in waiting) > 4 * self._limit:
                     waiting = [self._join(waiting)]
         return self._join(waiting)
 
@@ -107,6 +108,7 @@ class Search:
 
     def _list_blocks(self) -> Iterator[slice]:
         *settings, length = self.space.layouts.shape
+        # All micro-batches of a layout are in one block: they compete for one place.
         micro = self.space.sizes[-1]
         step = max(BLOCK // prod(settings) // micro, 1) * micro
         return (slice(start, min(start + step, length)) for start in range(0, max(length, 1), step))
@@ -126,6 +128,7 @@ class Search:
             rows = find_rows(divides)
             layouts, divides = layouts.take(rows, axis), divides[..., rows]
             memory = self.measure(layouts)
+            # The nearest to fitting, for those who hear that nothing fits.
             smallest = np.min(memory, where=divides, initial=inf)
             fits = divides & (memory <= self.capacity)
             large = divides & ~fits
@@ -200,6 +203,7 @@ class Search:
             fits[..., rows],
             memory[..., rows],
         )
+        # Equal scores stay: ties are resolved by columns, whatever thread comes first.
         score = self.score(layouts)
         good = fits & (score <= self.bar[0])
         if self.front:
@@ -245,8 +249,9 @@ class Search:
             ordered = np.lexsort(keys[::-1])
         if self.front:
             return found.select(ordered)
-        others = rows[ordered][:, [name != "micro" for name in COLUMNS]]
-        _, first = np.unique(others, axis=0, return_index=True)
+        # The first row of a layout is that of its best micro-batch.
+        apart = rows[ordered][:, [name != "micro" for name in COLUMNS]]
+        _, first = np.unique(apart, axis=0, return_index=True)
         chosen = ordered[np.sort(first)]
         if self.speeds is None:
             chosen = chosen[np.lexsort([key[chosen] for key in keys[::-1]])]
@@ -255,6 +260,7 @@ class Search:
 
 def is_front(score: Column, memory: Column) -> Column:
     """Whether no other one has less of one of both and no more of the other [layouts]."""
+    # Ordered by score: each must have less memory than all before it.
     scores, place = np.unique(score, return_inverse=True)
     least = np.full(len(scores), inf)
     np.minimum.at(least, place, memory)
@@ -280,6 +286,6 @@ def pick(layouts: Layouts, mask: Column, score: Column, memory: Column) -> Ranke
 
 def join(lists: Iterable[Ranked]) -> Ranked:
     """One list of several."""
-    layouts, *others = zip(*lists, strict=True)
-    rows = np.concatenate([one.to_rows() for one in layouts])
-    return Ranked(Layouts.from_rows(rows), *map(np.concatenate, others))
+    layouts, scores, memory = zip(*lists, strict=True)
+    rows = np.concatenate([part.to_rows() for part in layouts])
+    return Ranked(Layouts.from_rows(rows), np.concatenate(scores), np.concatenate(memory))

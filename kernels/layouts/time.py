@@ -204,12 +204,12 @@ class _Iteration:
         if weights.is_routed:
             # The tokens of one expert come from all PEs that share its replicas.
             tokens = self.tokens * weights.used * layouts.etp * layouts.expert / t
-            own = width / sum(self.net.experts) / layouts.etp
-            used = self.tokens * weights.matrix * weights.used / t
-            return self.multiply(used, tokens, own, self.rates.peak)
+            width = width / sum(self.net.experts) / layouts.etp
+            products = self.tokens * weights.matrix * weights.used / t
+            return self.multiply(products, tokens, width, self.rates.peak)
         parts = np.minimum(t, weights.parts) if weights.parts else np.ones_like(t)
-        used = self.tokens * weights.matrix * weights.used
-        return self.multiply(used / parts, tokens, width / parts, self.rates.peak)
+        products = self.tokens * weights.matrix * weights.used
+        return self.multiply(products / parts, tokens, width / parts, self.rates.peak)
 
     def multiply(self, products: Column, tokens: Column, width: Column, peak: float) -> Column:
         """Seconds of n multiply-accumulates: 2 n (1 + x0/x) / (P R), x the least dimension."""
@@ -233,7 +233,8 @@ class _Iteration:
 
     def compute_again(self, forward: Iterable[tuple[int, Column]]) -> Column:
         """Seconds of what the layout computes again."""
-        return add(np.where(self.layouts.recompute & modules, each, 0) for modules, each in forward)
+        bits = self.layouts.recompute
+        return add(np.where(bits & modules, seconds, 0) for modules, seconds in forward)
 
     def time_logits(self) -> Column:
         """Seconds of the last matrix, forward and backward."""

@@ -81,11 +81,13 @@ class Transfers:
 
     def time(self, costs: Costs, m: Column) -> Column:
         """Compute seconds of one collective by its fastest algorithm."""
+        # Of bytes: no share of a link delays a start-up.
         return np.asarray(time_fastest(costs, m / self.rail, 1.0))
 
     def _find_network(self, *collectives: str) -> Network:
         """Return the network; where none of these collectives was measured, but others were, with
         the lines of its messages."""
+        # So an all-gather of a machine with measured all-reduces reaches what messages reach there.
         measured = self.network.measured
         if not measured or any(name in measured for name in collectives):
             return self.network

@@ -141,6 +141,7 @@ class Layouts:
 
     def take(self, rows: Column | slice, axis: int) -> Self:
         """A product with some of an axis's places."""
+        # A column with one value along the axis has it at every place.
         at = (*([slice(None)] * axis), rows)
         return self.map_columns(lambda column: column if column.shape[axis] == 1 else column[at])
 
@@ -189,6 +190,7 @@ class Layouts:
     @property
     def expert_shards(self) -> Column:
         """Ranks that share the states of routed experts: replicas of these, `shard` at most."""
+        # Whole numbers, also in a product's layouts whose experts do not divide their PEs.
         replicas = self.tensor * self.context * self.data // (self.etp * self.expert)
         shared: Column = np.where(self.shard > 0, np.minimum(replicas, self.shard), replicas)
         return shared
