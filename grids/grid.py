@@ -127,6 +127,7 @@ class Grid:
             "system": [system.definition() for system in self.systems],
             "strategy": [strategy.label for strategy in self.strategies],
         }
+        # Defaults may change from version to version; a store keeps what it was swept with.
         plain["oracle"] = self.spec.oracle
         if self.spec.oracle == "paper":
             plain["conventions"] = self.spec.conventions

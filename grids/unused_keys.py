@@ -174,6 +174,7 @@ def _list_profiles(models: Sequence[Model], systems: Sequence[System]) -> list[s
 def _is_catalogued(system: System) -> bool:
     """True if the machine is in the catalogue, in any precision and with any software."""
     known = find_catalogued("system", system.machine)
+    # What settings behind a name change: `abci:precision=amp` is still the catalogue's.
     settings = {"name", "precision", "software"}
     return isinstance(known, System) and (
         known.model_dump(exclude=settings) == system.model_dump(exclude=settings)
@@ -194,6 +195,7 @@ def _states(system: System, key: str) -> bool:
 
 
 def _describe_profiles(model: Architecture, system: System) -> Iterator[str]:
+    # A profile without a precision serves any, as `find_nearest_profile` has it.
     of_device = model.profiles_on(system.pe.device)
     where = f"model {shorten(model.name)}: its profile on {shorten(system.pe.device)}"
     usable = [profile for profile in of_device if profile.precision in (None, system.precision)]

@@ -67,6 +67,7 @@ def place_workload(
     for entry in spec.placements:
         if (entry.model, entry.dataset, entry.system) == (model, dataset, workload.system.name):
             known = entry.list_groups()
+            # A store's network may be another one by now, under the same name.
             _expect_layers(known.values(), len(workload.table), model)
     groups = FoundGroups(groups=known, workload=workload, settings=settings)
     return replace(workload, placed=groups)

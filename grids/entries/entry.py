@@ -40,7 +40,7 @@ def expect_one_of(kind: str, names: Collection[str]) -> BeforeValidator:
     return BeforeValidator(check)
 
 
-def _list_text(value: object) -> object:
+def list_text(value: object) -> object:
     """Return a single text as a tuple of one."""
     return (value,) if isinstance(value, str) else value
 
@@ -58,7 +58,7 @@ Count = Annotated[int, Field(gt=0, le=2**53), BeforeValidator(refuse_bool)]
 Name = Annotated[str, Field(min_length=1, max_length=MOST_NAME), AfterValidator(_expect_one_line)]
 Sources = Annotated[
     tuple[str, ...],
-    BeforeValidator(_list_text),
+    BeforeValidator(list_text),
     WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
 ]
 

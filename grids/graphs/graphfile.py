@@ -22,7 +22,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-from grids.entries.entry import Count, Entry, Name, Record
+from grids.entries.entry import Count, Entry, Name, Record, list_text
 from grids.entries.quantity import Scale
 from grids.graphs.graph import Graph, NamedTensor, Operator, link_operators
 from grids.graphs.pipedream import read_profile
@@ -39,11 +39,6 @@ Bytes = Annotated[
 ]
 
 
-def _list_name(value: object) -> object:
-    """Return a single taker as a tuple of one."""
-    return (value,) if isinstance(value, str) else value
-
-
 class PlainOperator(Record):
     """An operator's times and memory; its key is its name."""
 
@@ -57,7 +52,7 @@ class PlainTensor(Record):
     """A tensor with its maker and takers."""
 
     maker: Name
-    takers: Annotated[tuple[Name, ...], Field(min_length=1), BeforeValidator(_list_name)]
+    takers: Annotated[tuple[Name, ...], Field(min_length=1), BeforeValidator(list_text)]
     bytes: Bytes
 
 
@@ -112,7 +107,7 @@ def find_graph(reference: str, base: Path) -> Graph | None:
         return read_profile(path)
     if path.suffix == ".json":
         return validate_plain(load(path))  # JSON is YAML, too
-    if path.suffix in (".yaml", ".yml"):
+    if path.suffix in (".yaml", ".yml"):  # of a graph, or of a model
         document = load(path)
         return validate_plain(document) if "operators" in document.data else None
     return None

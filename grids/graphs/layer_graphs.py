@@ -38,6 +38,6 @@ def _list_tensors(table: LayerTable, sizes: list[float]) -> tuple[GraphTensor, .
     """List the outputs that other layers take."""
     takers: dict[int, list[int]] = {}
     for taker, makers in enumerate(table.inputs):
-        for maker in {*makers} - {SAMPLE}:
+        for maker in {*makers} - {SAMPLE}:  # hosts feed the sample to every device
             takers.setdefault(maker, []).append(taker)
     return tuple(GraphTensor(maker, tuple(takers[maker]), sizes[maker]) for maker in sorted(takers))

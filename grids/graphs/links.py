@@ -63,6 +63,7 @@ def _find_ways(mesh: Mesh) -> tuple[Floats, Floats]:
     links = np.array(mesh.links, float)
     direct = links > 0
     seconds = np.full(links.shape, np.inf)
+    # A message is spread over all links of a pair.
     seconds[direct] = 1 / (links[direct] * mesh.bandwidth)
     np.fill_diagonal(seconds, 0.0)
     hops = np.where(direct, 1.0, 0.0)
@@ -76,6 +77,7 @@ def _find_ways(mesh: Mesh) -> tuple[Floats, Floats]:
 
 def _choose_devices(seconds: Floats, devices: int) -> list[int]:
     """Choose the best-connected PEs, ascending; the first of equals."""
+    # No PE is a pair with itself.
     apart = np.where(np.eye(len(seconds), dtype=bool), np.inf, seconds)
     first, second = np.unravel_index(np.argmin(apart), apart.shape)
     chosen = [int(first), int(second)]
@@ -83,4 +85,4 @@ def _choose_devices(seconds: Floats, devices: int) -> list[int]:
         to_chosen = seconds[:, chosen].sum(axis=1)
         to_chosen[chosen] = np.inf
         chosen.append(int(np.argmin(to_chosen)))
-    return sorted(chosen[:devices])
+    return sorted(chosen[:devices])  # of a single device, the pair's first

@@ -90,6 +90,7 @@ def _read_operator(identity: str, what: str, fields: str, where: str) -> tuple[O
     # In place, or a view: the memory is the maker's.
     held = "inplace" in what or what.startswith(VIEWS)
     operator = Operator(
+        # Without the layer's settings, which PyTorch writes in parentheses.
         f"{identity} {what.partition('(')[0].strip()}",
         forward=forward * MILLISECOND,
         backward=backward * MILLISECOND,
@@ -121,6 +122,7 @@ def _gather_tensors(
     edges: Sequence[tuple[str, str, str]], names: dict[str, str], sizes: dict[str, float]
 ) -> list[NamedTensor]:
     """Merge edges into one tensor per operator."""
+    # A file has an edge per taker, but two takers on one device get the tensor in one message.
     takers: dict[str, list[str]] = {}
     places: dict[str, str] = {}
     for maker, taker, where in edges:

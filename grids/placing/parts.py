@@ -49,7 +49,7 @@ class GraphPart:
         plans: dict[Ends, PlacementPlan] = {}
         goal = self.problem.bounds.proven
         for ends in self.list_ends():
-            if ends in plans:
+            if ends in plans:  # from ends that are alike
                 continue
             places = zip((0, self.problem.operators - 1), ends, strict=True)
             fixed = {operator: device for operator, device in places if device is not None}

@@ -80,6 +80,7 @@ def schedule_pass(
     ranks = _put_in_turn(rank_operators(problem, durations, placement), runs)
     # The sort is stable: ties stay in operator order.
     order = sorted(range(len(ranks)), key=ranks.__getitem__, reverse=True)
+    # Neither is always the better: the second never idles, the first may wait for a long path.
     by_rank = follow_order(problem, durations, placement, order)
     by_time = _dispatch(problem, durations, placement, ranks)
     return min(

@@ -149,6 +149,7 @@ class _Search:
         if placement in self.seen:
             return self.seen[placement]
         problem = self.problem
+        # Placements that do not fit are compared, too: moves may lead from them to one that does.
         beyond = 0.0
         if problem.room < float("inf"):
             excess = problem.measure_memory(placement) - problem.room
