@@ -2,14 +2,19 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Context, Option, Typer
 
 from grids.reading.errors import InputError
 from sweep.cli import options
 from sweep.cli.commands import NOTHING_FEASIBLE, end, take_options
+from sweep.cli.pages import expect_page, write_page_of_layouts
 from sweep.cli.spaces import SpaceOptions
+
+if TYPE_CHECKING:
+    from sweep.answers.types.fitting import FitAnswer
 
 app = Typer()
 
@@ -91,19 +96,26 @@ def fit(context: Context, every: options.All = False, form: options.Form = "tabl
 
 
 def rank_layouts(
-    space: SpaceOptions, settings: dict[str, Any], every: bool, form: options.Form
+    space: SpaceOptions,
+    settings: dict[str, Any],
+    page: Path | None,
+    every: bool,
+    form: options.Form,
 ) -> None:
-    """Print the layouts of a transformer that fit, the fastest first."""
+    """Print the layouts of a transformer that fit, the fastest first, and write their page."""
+    expect_page(page)
     given = _read_subject(space, settings, "pe", "calibration")
     # Layouts are enumerated for one number of PEs; limits and provision take several.
     if not (space.pe or "").isdecimal():
         raise InputError("layouts take one number of PEs", where="--pe", advice="such as 1024")
     given |= {"pe": int(space.pe or 0), "calibration": space.calibration, "by": "time"}
-    _list_layouts(given, every, form)
+    answer = _list_layouts(given, every, form)
+    if page is not None:
+        write_page_of_layouts(answer, page, given["model"], given["system"], space.calibration)
 
 
-def _list_layouts(settings: dict[str, Any], every: bool, form: options.Form) -> None:
-    """Print the answer of `fit`. Exits if nothing fits."""
+def _list_layouts(settings: dict[str, Any], every: bool, form: options.Form) -> "FitAnswer":
+    """Print the answer of `fit`, and return it. Exits if nothing fits."""
     options.check_names(settings, several=False)
     from sweep.questions.fit import MOST_LISTED, read_shard
     from sweep.questions.fit import fit as ask
@@ -115,6 +127,7 @@ def _list_layouts(settings: dict[str, Any], every: bool, form: options.Form) -> 
     if not answer["feasible"]:
         what = "it does not fit" if settings.get("layout") else "no layout fits"
         end(f"nothing feasible: {what}", NOTHING_FEASIBLE)
+    return answer
 
 
 def provision_layouts(

@@ -4,12 +4,15 @@ import shlex
 import sys
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
 from sweep.cli.options import OBJECTIVES, parse_price
 from sweep.cli.spaces import Subject
+
+if TYPE_CHECKING:
+    from sweep.answers.types.fitting import FitAnswer
 
 PageOption = Annotated[
     Path | None,
@@ -32,6 +35,24 @@ def expect_page(path: Path | None) -> None:
 
     expect_folder(path)
     import_module("sweep.report")
+
+
+def write_page_of_layouts(
+    answer: "FitAnswer", path: Path, model: str, system: str, calibration: str | None
+) -> None:
+    """Write the page of the layouts that fit."""
+    from sweep.report.layouts import make_layout_grid
+
+    grid = make_layout_grid(answer, model, system, calibration)
+    data = grid.datasets[0]
+    ties = sum(len(row["same"]) for row in answer["layouts"])
+    slower = answer["ranked"] - len(answer["layouts"]) - ties
+    notes = [
+        f"an epoch is {data.samples:,} sequences of {answer['length']:,} tokens ({data.name})",
+        *([f"{ties:,} layouts are left out that tie with others"] if ties else []),
+        *([f"{slower:,} slower layouts are left out"] if slower else []),
+    ]
+    write_page_of(Subject(grid, {}, None, None, quiet=True, notes=notes), path)
 
 
 def write_page_of(

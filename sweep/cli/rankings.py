@@ -154,9 +154,8 @@ def best(
     """
     of_layouts = {"global_batch": global_batch, "tokens": tokens}
     if sequence is not None:
-        refuse_with_sequence({"report": page})
         settings = {**of_layouts, "length": sequence, "price": price}
-        rank_layouts(context.obj, settings, every, form)
+        rank_layouts(context.obj, settings, page, every, form)
         return
     refuse_without_sequence(of_layouts)
     expect_page(page)

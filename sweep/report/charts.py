@@ -21,36 +21,20 @@ from sweep.plots.looks import (
     choose_looks,
     name_part,
 )
+from sweep.report.chart_axes import (
+    BYTES,
+    EPOCH,
+    GOALS,
+    LEGEND,
+    NUMBERS,
+    SHARES,
+    SIGNALS,
+    TIMES,
+    colour_strategies,
+    show_fields,
+)
 from sweep.report.tables import Report
 
-# The page sets these as it shows rows: ticks that suit them, and the entries of the legend, which
-# would otherwise list all strategies and terms that there are.
-SIGNALS = [alt.param(name=name, value=[]) for name in ("times", "numbers", "shown")]
-WRITE_TIME = (
-    "datum.value < 0.001 ? format(datum.value * 1e6, '~r') + ' us' :"
-    " datum.value < 1 ? format(datum.value * 1000, '~r') + ' ms' :"
-    " datum.value < 60 ? format(datum.value, '~r') + ' s' :"
-    " datum.value < 3600 ? format(datum.value / 60, '~r') + ' min' :"
-    " datum.value < 86400 ? format(datum.value / 3600, '~r') + ' h' :"
-    " format(datum.value / 86400, ',~r') + ' d'"
-)
-TIMES = alt.Axis(values=alt.expr("times"), labelExpr=WRITE_TIME, labelOverlap="greedy")
-WRITE_NUMBER = "format(datum.value, datum.value < 1000 ? '~r' : '~s')"
-NUMBERS = alt.Axis(values=alt.expr("numbers"), labelExpr=WRITE_NUMBER, labelOverlap="greedy")
-# A label has room beside the next one.
-FEW = alt.expr("max(2, width / 90)")
-SHARES = alt.Axis(format="%", tickCount=FEW)
-BYTES = alt.Axis(labelExpr="format(datum.value / 1e9, ',~r') + ' GB'", tickCount=FEW)
-LEGEND = alt.Legend(title=None, orient="bottom", values=alt.expr("shown"))
-
-# What each objective is called on an axis, and how it is written there.
-GOALS: dict[Goal, tuple[str, alt.Axis]] = {
-    "epoch_time": ("time of an epoch", TIMES),
-    "train_time": ("time to the target", TIMES),
-    "pe_hours": ("PE-hours", NUMBERS),
-    "cost": ("cost", NUMBERS),
-}
-EPOCH = GOALS["epoch_time"][0]
 ROWS = alt.NamedData("rows")
 
 
@@ -90,14 +74,8 @@ def make_charts(report: Report) -> list[Chart]:
         _fill(),
         _upgrade(),
         _trade(strategies),
+        *([_lay(strategies)] if report.settings else []),
     ]
-
-
-def _colour(strategies: Sequence[str]) -> alt.Color:
-    """Colour strategies as everywhere."""
-    looks = choose_looks(strategies)
-    scale = alt.Scale(domain=list(looks), range=[look.colour for look in looks.values()])
-    return alt.Color("strategy:N", scale=scale, legend=LEGEND)
 
 
 def _finish(chart: Any, title: str, meaning: str) -> dict[str, Any]:
@@ -106,16 +84,6 @@ def _finish(chart: Any, title: str, meaning: str) -> dict[str, Any]:
     described = chart.properties(width="container", autosize=fit, description=f"{title}. {meaning}")
     spec: dict[str, Any] = described.add_params(*SIGNALS).to_dict()
     return spec
-
-
-HEADS = {"name": "configuration", "pe": "PEs", "written": "amount", "pe_hours": "PE-hours"}
-
-
-def _hover(*names: str) -> list[alt.Tooltip]:
-    """Show fields of what is under the pointer, if they are there."""
-    return [
-        alt.Tooltip(f"{name}:N", title=HEADS.get(name, name.replace("_", " "))) for name in names
-    ]
 
 
 def _rank(strategies: Sequence[str], goal: Goal, ranged: bool) -> Chart:
@@ -128,8 +96,8 @@ def _rank(strategies: Sequence[str], goal: Goal, ranged: bool) -> Chart:
     dots = base.mark_point(filled=True, size=90, opacity=1).encode(
         x=alt.X("value:Q", title=words, scale=scale, axis=axis),
         y=y,
-        color=_colour(strategies).legend(None),
-        tooltip=_hover("name", "pe", "batch", "written"),
+        color=colour_strategies(strategies).legend(None),
+        tooltip=show_fields("name", "pe", "batch", "written"),
     )
     # Without the values of intervals, Vega would warn of a scale without an extent.
     whiskers = base.mark_rule(color="gray", strokeWidth=3, aria=False).encode(
@@ -173,14 +141,14 @@ def _scale(strategies: Sequence[str], counts: Sequence[float]) -> Chart:
     lines = base.mark_line(point={"size": 40}, strokeWidth=2, aria=False).encode(
         x=alt.X("pe:Q", scale=scale, title="PEs", axis=ticks),
         y=alt.Y("time:Q", scale=alt.Scale(type="log", nice=False), title=EPOCH, axis=TIMES),
-        color=_colour(strategies),
+        color=colour_strategies(strategies),
         strokeDash=alt.condition(
             "indexof(datum.strategy, '+') > 0 || datum.strategy == 'data'",
             alt.value([1, 0]),
             alt.value([6, 3]),
         ),
         detail="strategy:N",
-        tooltip=_hover("name", "pe", "choice", "written"),
+        tooltip=show_fields("name", "pe", "choice", "written"),
     )
     columns = {
         "name": "configuration",
@@ -221,7 +189,7 @@ def _map(strategies: Sequence[str], choices: Sequence[str]) -> Chart:
         .encode(
             x=alt.X("pe:O", title="PEs", axis=alt.Axis(labelAngle=0, labelOverlap=True)),
             y=alt.Y("choice:N", title=None, sort=order),
-            tooltip=_hover("name", "pe", "choice", "written"),
+            tooltip=show_fields("name", "pe", "choice", "written"),
         )
     )
     inks = {name: choose_ink(look.colour) for name, look in choose_looks(strategies).items()}
@@ -232,7 +200,7 @@ def _map(strategies: Sequence[str], choices: Sequence[str]) -> Chart:
     names = winners.mark_text(
         fontSize=10, lineHeight=12, limit=fitted, lineBreak="\n", aria=False
     ).encode(text="cell:N", color=alt.Color("strategy:N", scale=ink, legend=None))
-    tiles = winners.mark_rect(stroke="white").encode(color=_colour(strategies))
+    tiles = winners.mark_rect(stroke="white").encode(color=colour_strategies(strategies))
     spec = _finish((tiles + names).resolve_scale(color="independent"), title, meaning)
     where = {"choice": "each" if choices else "best"}
     return Chart("map", title, meaning, "points", {}, spec, where, 26, "choice", list(strategies))
@@ -293,7 +261,7 @@ def _stack(
                 scale=alt.Scale(domain=names, range=list(colours.values())),
                 legend=LEGEND,
             ),
-            tooltip=_hover("name", "part", "written"),
+            tooltip=show_fields("name", "part", "written"),
         )
     )
     columns = {"name": "configuration", "part": "part", "amount": unit}
@@ -346,8 +314,8 @@ def _trade(strategies: Sequence[str]) -> Chart:
     points = base.mark_point(filled=True, opacity=0.7, size=45).encode(
         x=x,
         y=y,
-        color=_colour(strategies),
-        tooltip=_hover("name", "pe", "batch", "written", "pe_hours"),
+        color=colour_strategies(strategies),
+        tooltip=show_fields("name", "pe", "batch", "written", "pe_hours"),
     )
     front = (
         base.transform_filter("isValid(datum.front)")
@@ -370,3 +338,26 @@ def _trade(strategies: Sequence[str]) -> Chart:
     where = {"choice": "best"}
     order = list(strategies)
     return Chart("trade", title, meaning, "points", columns, spec, where, 340, order=order)
+
+
+def _lay(strategies: Sequence[str]) -> Chart:
+    """Layouts of a transformer: time against memory."""
+    title = "Which layouts fit"
+    meaning = "At the number of PEs and the batch that are best; the selectors narrow them down."
+    fit: dict[str, Any] = {"zero": False, "nice": False, "padding": 12}
+    x = alt.X("memory:Q", scale=alt.Scale(**fit), title="memory per PE", axis=BYTES)
+    y = alt.Y("time:Q", scale=alt.Scale(**fit), title=EPOCH, axis=TIMES)
+    points = (
+        alt.Chart(ROWS)
+        .mark_point(filled=True, opacity=0.7, size=45)
+        .encode(
+            x=x,
+            y=y,
+            color=colour_strategies(strategies),
+            tooltip=show_fields("name", "pe", "batch", "written", "held"),
+        )
+    )
+    columns = {"name": "layout", "pe": "PEs", "time": "s per epoch", "memory": "bytes per PE"}
+    spec = _finish(points, title, meaning)
+    where, order = {"choice": "each"}, list(strategies)
+    return Chart("layouts", title, meaning, "points", columns, spec, where, 340, order=order)

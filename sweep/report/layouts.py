@@ -1,6 +1,7 @@
-"""Layouts of a report's curves: the columns by which a page selects, and names from them."""
+"""Layouts of a report: the columns by which a page selects, names from them, and their space."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -8,13 +9,18 @@ from numpy.typing import NDArray
 
 from grids.entries.parameters import PARAMETERS
 from grids.grid import Grid
+from grids.library import find
+from grids.spec import validate_spec
 from kernels.configuration.answers import LayoutCase
 from kernels.layouts.transformer import COLUMNS
 from sweep.cases.layout_words import write_layout
 from sweep.cells.selection import locate_row
+from sweep.report.names import ROWS_OF_LAYOUTS
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from sweep.answers.types.fitting import FitAnswer
 
 Columns = Mapping[str, NDArray[np.int64]]
 
@@ -65,3 +71,44 @@ def list_settings(points: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
         for name, values in words.items()
         if len(values) > 1
     }
+
+
+PARTS = ("tensor", "context", "expert", "pipeline")
+PLACED = (*PARTS, "expert_tensor", "chunks", "micro", "recompute", "sequence", "zero")
+
+
+def make_layout_grid(
+    answer: "FitAnswer", model: str, system: str, calibration: str | None = None
+) -> Grid:
+    """Make the design space of the layouts that fit, of an answer of `fit` with its usual settings.
+
+    model, system, calibration: as they were asked for. Times and memory are those of the answer, to
+    a cube's precision.
+    """
+    rows = [
+        {name: PARAMETERS[name].read(row[name]) for name in PLACED}  # type: ignore[literal-required]
+        for row in answer["layouts"]
+    ]
+    parts = [name for name in PARTS if any(row[name] > 1 for row in rows)]
+    absent = {*PARTS} - {*parts} | ({"expert_tensor"} if "expert" not in parts else set())
+    customary = getattr(find("model", model, Path()), "customary", None) or "pile"
+    length = f":length={answer['length']}" if customary == "pile" else ""
+    colon = "," if ":" in system else ":"
+    precision = "" if "precision=" in system else f"{colon}precision={answer['precision']}"
+    axes: dict[str, object] = {
+        "model": model,
+        "dataset": customary + length,
+        "system": system + precision,
+        "strategy": "+".join(["data", *parts]),
+        "pe": answer["pe"],
+        "batch": answer["global_batch"],
+        ROWS_OF_LAYOUTS: [
+            {name: number for name, number in row.items() if name not in absent} for row in rows
+        ],
+    }
+    spec: dict[str, object] = {
+        "scaling": "strong",
+        "calibration": calibration or "none",
+        "axes": axes,
+    }
+    return Grid.from_spec(validate_spec(spec, ""), Path())

@@ -43,7 +43,7 @@ const inWords = (name) => name.replaceAll("_", " ");
 
 function makeSelectors() {
   for (const [name, values] of selectors) {
-    if (values.length < 2) continue;
+    if (values.length < (values[0] === BEST ? 3 : 2)) continue;
     const form = document.getElementById(name in content.settings ? "settings" : "selectors");
     form.hidden = false;
     const label = form.appendChild(document.createElement("label"));
@@ -65,7 +65,7 @@ function makeSelectors() {
 function pick(chart) {
   const { choice, ...where } = chart.where;
   for (const name of Object.keys(content.selectors)) where[name] = state[name];
-  const followed = choice === "chosen" ? [...content.choices, ...settings] : chart.name === "map" ? settings : [];
+  const followed = choice === "chosen" ? [...content.choices, ...settings] : ["map", "layouts"].includes(chart.name) ? settings : [];
   const fixed = followed.filter((name) => state[name] !== BEST);
   const isChosen = (row) =>
     choice === undefined || (choice === "each" || fixed.length ? row.choice !== BEST : row.choice === BEST);
@@ -73,7 +73,15 @@ function pick(chart) {
     && Object.entries(where).every(([name, value]) => !(name in row) || row[name] === value)
     && fixed.every((name) => row[name] === state[name]));
   if (chart.name === "map") return takeFastest(rows, ["choice", "pe"]);
+  if (chart.name === "layouts") return pickLayouts(rows);
   return fixed.length ? takeFastest(rows, ["strategy", "pe"]) : rows;
+}
+
+// Layouts at the number of PEs and the batch that are best for their strategy, the fastest first.
+function pickLayouts(rows) {
+  const best = pick({ table: "ranking", where: { feasible: true } });
+  const isBest = (row, other) => ["strategy", "pe", ...content.choices].every((name) => row[name] === other[name]);
+  return rows.filter((row) => best.some((other) => isBest(row, other))).sort((one, other) => one.time - other.time);
 }
 
 // The fastest of the rows that agree in some columns.
@@ -217,7 +225,8 @@ const FINDINGS = {
 function complete(rows) {
   return rows.map((row) => {
     const written = row.amount === undefined || row.kind === "time" ? row.time ?? row.epoch_time ?? row.amount : null;
-    return { ...row, written: written != null ? writeTime(written) : row.amount != null ? `${brief(row.amount / 1e9)} GB` : "" };
+    const held = row.memory != null ? `${brief(row.memory / 1e9)} GB` : "";
+    return { ...row, held, written: written != null ? writeTime(written) : row.amount != null ? `${brief(row.amount / 1e9)} GB` : "" };
   });
 }
 
@@ -232,8 +241,9 @@ async function update(isPartial) {
     section.classList.toggle("waiting", Boolean(isWaiting));
     if (isWaiting) continue;
     const rows = complete(pick(chart));
-    // One PE count is no curve.
-    section.hidden = rows.length === 0 || (chart.name === "scaling" && new Set(rows.map((row) => row.pe)).size < 2);
+    // One point is no curve, no map and no front.
+    const least = { scaling: 2, map: 2, trade: 2 }[chart.name] ?? 1;
+    section.hidden = new Set(rows.map((row) => (chart.table === "points" ? `${row.pe} ${row.choice}` : row.strategy))).size < least;
     if (section.hidden) continue;
     section.querySelector(".finding").textContent = FINDINGS[chart.name]?.(rows) ?? "";
     if (chart.spec) await show(chart, rows);

@@ -11,11 +11,14 @@ import pytest
 from browser import Browser, find_violations, needs_browser, open_browser
 
 import sweep
+from sweep.cells.source import open_source
 from sweep.cells.store_reader import StoreReader
 from sweep.plots.looks import MEMORY_LOOKS, TERM_LOOKS
+from sweep.questions.fit import fit
 from sweep.report import narrow, points
 from sweep.report.charts import make_charts
 from sweep.report.contents import collect_report
+from sweep.report.layouts import make_layout_grid
 from sweep.report.page import render_page, write_page
 from sweep.report.tables import Report
 
@@ -109,6 +112,29 @@ def test_layouts(layouts):
         assert f"tp{point['tensor']} pp{point['pipeline']} " in point["name"]
     for best in (point for point in report.points if point["choice"] == "best"):
         assert best["time"] == min(one["time"] for one in points if one["pe"] == best["pe"])
+
+
+@pytest.mark.parametrize(
+    ("model", "pe", "batch", "length"),
+    [("llama3_8b", 16, 64, 4096), ("mixtral_8x7b", 64, 256, 4096), ("vit_l_16", 8, 1024, None)],
+)
+def test_the_space_of_an_answer(model, pe, batch, length):
+    """Times and memory of the layouts that fit are those of the answer, to a cube's precision."""
+    answer = fit(model, pe, global_batch=batch, length=length, by="time", most=60)
+    grid = make_layout_grid(answer, model, "dgx-h100")
+    cells = open_source(grid).read_cells({}).load()
+    times = [row["time"]["iteration_time"] for row in answer["layouts"] if row["time"]]
+    held = [row["memory"] for row in answer["layouts"]]
+    np.testing.assert_allclose(cells.paradl.iteration_time.values.ravel(), times, rtol=1e-6)
+    np.testing.assert_allclose(cells["memory"].values.ravel(), held, rtol=1e-6)
+
+
+def test_page_of_layouts(tmp_path, paradl):
+    """`best --sequence` writes its page, too, and prints the same as without."""
+    asked = ("best", "--model", "llama3_8b", "--pe", "16", "--sequence", "4096")
+    expected = paradl(*asked)
+    assert paradl(*asked, "--report", tmp_path / "page.html") == expected
+    assert "pile:length=4096" in (tmp_path / "page.html").read_text()
 
 
 def test_too_many_layouts(layouts, monkeypatch):
