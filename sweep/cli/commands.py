@@ -25,7 +25,7 @@ INTERRUPTED = 130  # 128 + SIGINT, the convention of shells
 UsageError: Any = typer.BadParameter.__mro__[1]
 
 SHORT = {"--json": ("--format", "json")}
-# What users of other programs type, and what paradl calls it.
+# Options of other programs, and what to write instead.
 ELSEWHERE = {
     "--precision": "--system NAME:precision=bf16",
     "--software": "--system NAME:software=ddp",

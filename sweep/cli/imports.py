@@ -83,7 +83,7 @@ def import_model(
     output: options.YamlOutput,
     shape: Annotated[
         str | None,
-        Option(help="Of a sample, such as 3,224,224; of a PyTorch module.", metavar="SIZES"),
+        Option(help="Shape of a sample of a PyTorch module, such as 3,224,224.", metavar="SIZES"),
     ] = None,
     name: Label = None,
     allow_unknown: Annotated[
@@ -132,7 +132,7 @@ def import_system(
         list[Path],
         Argument(
             metavar="LOG...",
-            help="Of nccl-tests, OSU or perftest; NCCL's topology (XML); nvidia-smi's CSV.",
+            help="Logs of nccl-tests, OSU, perftest; NCCL's topology (XML); nvidia-smi's CSV.",
         ),
     ],
     output: options.YamlOutput,

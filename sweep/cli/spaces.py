@@ -31,7 +31,7 @@ SETTINGS = (
 
 @dataclass(frozen=True)
 class Subject:
-    """What a question is about.
+    """The slice of a store, or the design space, that a question is about.
 
     store: None for a design space given by options. max_global_batch: larger ones are forbidden; a
     design space has its own bound. notes: on the answer, so far.

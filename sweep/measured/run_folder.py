@@ -40,7 +40,7 @@ Values = dict[str, Value]
 
 
 class RunMapping(Entry):
-    """How the files of a folder are read, and what they do not state."""
+    """The mapping file: how files of the folder are read, and values that they do not state."""
 
     files: str = "*"
     columns: dict[str, str] = Field(default_factory=dict)

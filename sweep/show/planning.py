@@ -58,7 +58,7 @@ def show_sensitivities(rows: Sequence[Row], form: Format, every: bool) -> None:
         show(rows, form)
         return
     cells: dict[str, list[Row]] = {}
-    # By cell, since ten parameters of the first cell would hide those of all others.
+    # Grouped by cell: ten parameters of the first cell would hide those of all others.
     for row in rows:
         cells.setdefault(str(_take_place(row)), []).append(row)
     kept = [row for cell in cells.values() for row in (cell if every else cell[:FIRST])]

@@ -66,7 +66,7 @@ def _show_losers(rows: Sequence[Row], whole: bool) -> None:
 
 def _describe_winner(row: Row, goal: str) -> Row:
     """Make the table line of a feasible row."""
-    # What the machine fixes stands before the strategy, what was chosen for it stands after it.
+    # Axes of the machine come before the strategy, those chosen for it behind it.
     axes = _list_axes(row)
     given = _list_given(axes)
     chosen = [axis for axis in axes if axis not in given]

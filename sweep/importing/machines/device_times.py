@@ -160,14 +160,14 @@ def _make_convolution(
     channels, filters, groups = (
         int(column[row]) for column in (table.channels, table.filters, table.groups)
     )
-    # Of a dilated kernel the table has its span: its items follow from the weights.
+    # The table has the span of a dilated kernel: its items follow from the weights.
     spans = [int(n) for n in table.kernel[row]]
     items = table.w[row] * groups / (channels * filters)
     share = (items / math.prod(spans)) ** (1 / max(1, sum(n > 1 for n in spans)))
     kernel = [max(1, round(n * share)) for n in spans]
     dilation = [max(1, (n - 1) // max(1, k - 1)) for n, k in zip(spans, kernel, strict=True)]
     if before[0] == after[0] == kernel[0] == 1:
-        # Of two dimensions: AlexNet's first layer takes XLA 27 s on a CPU as one of three.
+        # Two dimensions: AlexNet's first layer takes XLA 27 s on a CPU as one of three.
         before, after, kernel, dilation = before[1:], after[1:], kernel[1:], dilation[1:]
     spread = KINDS[table.kinds[row]].spreads
     if spread:  # the gradient of a convolution from its output to its input

@@ -14,7 +14,7 @@ BLOCK = 2**18  # [B] read at once
 MOST_ROWS = 100_000
 # Colours, and moves of the cursor.
 ESCAPES = re.compile(r"\x1b\[[\d;?]*[A-Za-z]")
-# What launchers and collectors write in front of a line: `[1,0]<stdout>:` (mpirun --tag-output),
+# Prefixes of launchers and collectors: `[1,0]<stdout>:` (mpirun --tag-output),
 # `0: ` (srun --label), `node7: ` (pdsh), `[rank0]:` (torchrun), `worker-0  | ` (compose), times.
 PREFIX = re.compile(
     r"(?:\[[\d,]+\]<std\w+>:|\s*\d+: |[\w.-]+: |\[\w*rank ?\d+\]:?\s?|[\w.-]+ *\| "

@@ -50,7 +50,7 @@ class Given:
 
 @dataclass
 class Evidence:
-    """What the files hold."""
+    """Contents of the files: runs, devices, topologies."""
 
     runs: list[Measurement] = field(default_factory=list)
     devices: list[Device] = field(default_factory=list)

@@ -12,7 +12,7 @@ from grids.reading.errors import InputError, shorten
 
 # A ring's steps, as a multiple of q - 1; each moves m / q bytes.
 STEPS = {"all_reduce": 2, "all_gather": 1, "reduce_scatter": 1, "all_to_all": 1}
-# What takes the same time whatever the number of PEs, in the words of nccl-tests.
+# Collectives whose time does not depend on the number of PEs, in nccl-tests' words.
 OTHERS = ("send", "broadcast", "reduce", "gather", "scatter", "hypercube")
 NAMES = (*STEPS, *OTHERS)
 # Names of programs, lower case and without separators, and of what they measure.

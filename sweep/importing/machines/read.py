@@ -23,7 +23,7 @@ def read_evidence(paths: list[Path], pes: int | None) -> Evidence:
     """Read all files. pes: of runs that do not state theirs. InputError: a mistake."""
     evidence = Evidence()
     for path in paths:
-        # By content: logs are named freely, and often .txt all.
+        # The content tells: logs have any name, often .txt.
         kind = _find_kind(path)
         if kind == "topology":
             evidence.topologies.append(read_topology(path))

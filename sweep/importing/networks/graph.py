@@ -173,7 +173,7 @@ class TracedGraph:
 
     def take_weights(self, tensors: Iterable[TracedTensor]) -> int:
         """Count the parameters of tensors that no step has yet, and mark them as counted."""
-        # By name: tied weights are one parameter.
+        # Tied weights share a name: they are one parameter.
         new = {name: size for t in tensors for name, size in t.weights if name not in self.counted}
         self.counted |= new
         return sum(new.values())
