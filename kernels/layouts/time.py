@@ -204,9 +204,9 @@ class _Iteration:
         if weights.is_routed:
             # The tokens of one expert come from all PEs that share its replicas.
             tokens = self.tokens * weights.used * layouts.etp * layouts.expert / t
-            width = width / sum(self.net.experts) / layouts.etp
+            of_expert = width / sum(self.net.experts) / layouts.etp
             products = self.tokens * weights.matrix * weights.used / t
-            return self.multiply(products, tokens, width, self.rates.peak)
+            return self.multiply(products, tokens, of_expert, self.rates.peak)
         parts = np.minimum(t, weights.parts) if weights.parts else np.ones_like(t)
         products = self.tokens * weights.matrix * weights.used
         return self.multiply(products / parts, tokens, width / parts, self.rates.peak)

@@ -27,6 +27,7 @@ class Channel(Filter):
     def take_part(self, division: Division) -> Layers:
         """Return layers that read a share of the input and add to the whole output."""
         layers, part = division.layers, self.find_share(division)
+        # y is whole: its channels' products are a part of every output's sum.
         return replace(layers, flops=layers.flops * part, w=layers.w * part, x=layers.x * part)
 
     def reduce_sent(self, division: Division, shares: Layers, add: Add) -> Gathered:

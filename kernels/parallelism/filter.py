@@ -50,7 +50,7 @@ class Gathered:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class GatherPaths:
-    """Costs by class of sizes of all gathers, and of all reductions by trees, of a group."""
+    """Costs by class of sizes of a group's gathers, and of reductions by trees and switches."""
 
     gathers: tuple[Costs, ...]
     trees: tuple[Costs, ...]

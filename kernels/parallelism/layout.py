@@ -62,10 +62,12 @@ class Layout:
     @property
     def stages(self) -> Parallelism:
         """The parallelism that gives PEs different layers; without one each PE runs all."""
+        # At most one: `explain_conflict` refuses a pipeline of placed operators.
         return next((part for part in self.parts if part.segmented), UNDIVIDED)
 
     def take_part(self, division: Division) -> Layers:
         """Return the busiest PE's share of the layers; shares multiply."""
+        # Outermost first: an inner one divides what a PE has of the outer ones' parts.
         return reduce(_divide, self.parts, division).layers
 
     def share_rows(self, division: Division) -> tuple[PerLayer | float, PerLayer | float]:
@@ -152,6 +154,7 @@ def list_exchanges(case: Case, paths: Mapping[str, Any]) -> Iterator[Exchange]:
 
     Inside a pipeline they happen in each of its steps, with the samples of a segment.
     """
+    # In this order they use up the compute time that can hide them (docs/machine.md, Products).
     for number, (part, sent) in reversed([*enumerate(list_parts(case))]):
         outside = [other for other, _ in list_parts(case)][:number]
         cuts, steps = _cut(outside, case)
@@ -191,6 +194,7 @@ def count_segments(case: Case) -> Cells:
     """Return S, the number of segments of a pass; 1 without segments."""
     segments: Cells = 1.0
     for part, _ in list_parts(case):
+        # A pipeline of one stage leaves a pass whole.
         if part.segmented:
             segments = xp.where(xp.greater(part.find_degree(case), 1), case.run.segments, segments)
     return segments

@@ -126,6 +126,7 @@ class Parallelism:
 
     def find_degree(self, case: Case) -> Cells:
         """Return its degree, the number of parts."""
+        # Two that share compiled programs share the field of their degree, too.
         return case.run.degrees[self.sends_as]
 
     def count_steps(self, case: Case) -> Cells:
@@ -170,5 +171,6 @@ def open_logs(convolutions: Cells, case: Case, degree: Cells) -> Exchange:
     This happens twice per pass at each of the L_c convolutions that a group of several PEs
     exchanges (ChainerMNX, as ParaDL's authors ran it).
     """
+    # A group of one PE exchanges nothing, and opens none.
     layers = xp.where(xp.greater(degree, 1), 2 * convolutions, 0.0)
     return Exchange("log_files", layers * case.run.p * case.software.log_open)

@@ -41,6 +41,7 @@ class Pipeline(Parallelism):
 
     def time_layers(self, times: LayerTimes, division: Division) -> tuple[Cells, Cells, Cells]:
         """Return the times of the slowest stage; with BW_l = 2 FW_l it is the same both ways."""
+        # Stages with most forward and most backward time need not be one: an upper bound.
         ends = xp.asarray(division.placement.ends)
         seconds = largest(times.forward, ends) + largest(times.backward, ends)
         return seconds, largest(times.fixed, ends), largest(times.launches, ends)
@@ -109,6 +110,7 @@ class Pipeline(Parallelism):
         # A single stage sends nothing.
         several = xp.where(xp.greater(degree, 1), 1.0, 0.0)
         once = several * (paths.alpha + m * paths.beta)
+        # Those of the first segment fill and drain the pipeline, when no stage has other work.
         waiting = run.segments - 1
         steady = 2 * waiting * once
         seconds = 2 * (degree - 1) * once + steady

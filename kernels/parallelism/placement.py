@@ -81,12 +81,14 @@ class OperatorPlacement(Parallelism):
 
     def find_paths(self, sent: Path, case: Case, reach: Reach) -> Link:
         """Return the path between PEs of a node."""
+        # One path for all: grids place operators inside a node alone.
         return find_path(reach.plain, case.find_ring(self.name))
 
     def list_exchanges(
         self, sent: Path, case: Case, paths: Link, batch: Cells
     ) -> tuple[Exchange, ...]:
         """List the messages, none of which overlap with computing."""
+        # The next operator on the critical path waits for each.
         m = batch * case.run.delta * sent.path_items
         seconds = sent.path_messages * paths.alpha + m * paths.beta
         return (Exchange("point_to_point", seconds),)

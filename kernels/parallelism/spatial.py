@@ -66,6 +66,7 @@ class Spatial(Parallelism):
 
     def take_part(self, division: Division) -> Layers:
         """Return layers with a share of rows and their arithmetic, but all weights."""
+        # A window reads all channels and gives all filters: no weight can be left out.
         layers, (rows_in, rows_out) = division.layers, self.share_rows(division)
         return replace(
             layers,
@@ -83,6 +84,7 @@ class Spatial(Parallelism):
         """Sum the halos of split layers, and the gather after the last of them."""
         layers, placement = division.layers, division.placement
         split = placement.find_split(self.name)
+        # Layers behind the split run whole on every PE, and send nothing.
         items = split * layer_halo(layers, placement.factors, "common")
         return Halos(
             halo_items=add(items),
@@ -119,6 +121,7 @@ class Spatial(Parallelism):
         halos = _time_halos(sent, items, paths.halos)
         scattered = self._scatter_samples(sent, case, paths.slowest_node)
         return (
+            # Inner rows compute while halos travel; gradients hide behind what is left of that.
             Exchange("halo_exchange", halos, hideable=halos, share=1.0, before=True),
             Exchange("split_gather", self._time_ends(sent, case, items, paths.ends)),
             Exchange("sample_scatter", scattered, whole=True),
@@ -141,6 +144,7 @@ class Spatial(Parallelism):
         """Compute the exchange of all weights' gradients, in which one PE of each node leads."""
         m, software = self.count_gradients(sent, case), case.software
         _, others = count_hosts(replicas, network)
+        # A leader has its own node's sum already, and all wait for the slowest node's host.
         leaders = (1 - 1 / others) * (1 + software.host_jitter * slowest)
         slow = leaders * time_large(m, network, software)
         return reduce_staged(m, replicas, network, case.run.phi, slow)
@@ -153,6 +157,7 @@ class Spatial(Parallelism):
         """
         network = case.network
         m = items * sent.split_items
+        # A split that reaches the end gathers nothing, and has no start-up either.
         gathers = xp.where(xp.greater(sent.split_items, 0), 1.0, 0.0)
         beta = network.phi_gather / (
             case.software.gather_rate * xp.asarray(network.staging_bandwidth)
@@ -163,6 +168,7 @@ class Spatial(Parallelism):
 
     def _scatter_samples(self, sent: Halos, case: Case, slowest: Cells) -> Cells:
         """Compute the slow part of distributing a group's samples; slowest: z(n)."""
+        # Only beyond LARGE_MESSAGE: CosmoFlow's samples of 512^3 are slow, those of 256^3 are not.
         m = case.run.batch * case.run.delta * sent.sample
         slow = time_large(m, case.network, case.software)
         slow = slow * (1 + case.software.host_jitter * slowest)
@@ -186,5 +192,6 @@ def _find_stride(factors: Factors) -> Cells:
 
 def _time_halos(sent: Halos, items: Cells, path: Link) -> Cells:
     """Compute the sum of 2 P2P(b a halo(x_l)) + 2 P2P(b a halo(dL/dy_l)); items: b a."""
+    # `halo_items` has both of a layer's halos; each goes to two neighbours.
     m = 2 * items * sent.halo_items
     return 4 * sent.halo_exchanges * path.alpha + m * path.beta
