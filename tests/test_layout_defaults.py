@@ -94,6 +94,17 @@ def test_samples_of_layouts_are_refused(tmp_path) -> None:
     assert not any(tmp_path.iterdir())
 
 
+def test_losers_state_the_least_memory_that_lets_a_layout_in() -> None:
+    # Of all layouts with experts the one of least memory, which is not the fastest.
+    (row,) = rank("mixtral_8x7b", pe=8, strategy="data+tensor+expert:tensor=best,zero=best")
+    capacity = row["rejection"]["changes"]["memory_capacity"]
+    place = PLACE | {"pe": 8, "strategy": row["strategy"]}
+    for share, feasible in ((1.0, True), (0.999, False)):
+        parameters = {"memory_capacity": share * capacity}
+        assert predict("mixtral_8x7b", **place, parameters=parameters)["feasible"] == feasible
+    assert row["rejection"]["changes"]["pe"] == 16
+
+
 @pytest.mark.parametrize(
     ("strategies", "mixed"),
     [("data,fsdp:micro=1", True), ("data:micro=1,fsdp:micro=1", False), ("data,pipeline", False)],

@@ -102,6 +102,16 @@ class Workload:
         return self.calibrated.serial.factor if self.calibrated else 1.0
 
 
+def build_nearest_case(
+    workload: Workload, strategy: Strategy, axes: Mapping[str, Floats], settings: Settings
+) -> AnyCase:
+    """Build the case as `build_case` does, but of layouts with those that are nearest to fit."""
+    if not strategy.laid:
+        return build_case(workload, strategy, axes, settings)
+    space = lay_out(workload, strategy, axes, settings)
+    return build_layout_case(space, workload.convergence, nearest=True)
+
+
 def build_case(
     workload: Workload, strategy: Strategy, axes: Mapping[str, Floats], settings: Settings
 ) -> AnyCase:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -138,19 +139,21 @@ class LayoutSpace:
         Candidates depend on few numbers, which many cells share: they are listed once for each
         distinct set of numbers, and repeated for its cells.
         """
-        known = np.stack([pe, *self.fixed.values()], axis=1)
+        batch, weak = self.flatten("batch").astype(int), self.settings.scaling == "weak"
+        # Micro-batches are powers of two: batches of as many bits have the same.
+        bits = np.frexp(batch.astype(float))[1]
+        known = np.stack([bits, pe, *self.fixed.values()], axis=1)
         distinct, place = np.unique(known, axis=0, return_inverse=True)
         order = np.argsort(place.reshape(-1), kind="stable")
         counts = np.bincount(place.reshape(-1), minlength=len(distinct))
-        batch, weak = int(self.flatten("batch").max()), self.settings.scaling == "weak"
-        micro = [1 << bit for bit in range(batch.bit_length())]
         rows, cells = [], []
         for values, cells_of in zip(distinct, np.split(order, np.cumsum(counts)[:-1]), strict=True):
-            pes, *columns = values.tolist()
-            lists = {"micro": micro} | {
+            length, pes, *columns = values.tolist()
+            lists = {"micro": [1 << bit for bit in range(length)]} | {
                 name: (n,) for name, n in zip(self.fixed, columns, strict=True)
             }
-            some = list_candidates(self.net, pes, pes * batch if weak else batch, lists).to_rows()
+            most = int(batch[cells_of].max())
+            some = list_candidates(self.net, pes, pes * most if weak else most, lists).to_rows()
             if not len(some):  # the stated layout alone, so that its flags say what forbids it
                 some = self._make_rows(np.ones(1, int), {n: np.array(v) for n, v in lists.items()})
             rows.append(np.tile(some, (cells_of.size, 1)))
@@ -208,8 +211,13 @@ class LayoutSpace:
         return np.where(exists, limit, int(Limit.GROUP_DOES_NOT_DIVIDE))
 
 
-def build_layout_case(space: LayoutSpace, law: Convergence | None) -> LayoutCase:
-    """Build the case of all cells; where settings are open, with the fastest allowed layouts."""
+def build_layout_case(
+    space: LayoutSpace, law: Convergence | None, *, nearest: bool = False
+) -> LayoutCase:
+    """Build the case of all cells; where settings are open, with the fastest allowed layouts.
+
+    nearest: with those that least forbids instead, and of these with those of the least memory.
+    """
     layouts, cell, exists = space.list_candidates()
     answers = space.answer(layouts, cell)
     limit = space.flag(answers, layouts, cell, exists)
@@ -218,7 +226,11 @@ def build_layout_case(space: LayoutSpace, law: Convergence | None) -> LayoutCase
     assert layouts.batch is not None
     epochs = np.maximum(iterations(np.asarray(float(space.samples)), layouts.batch, rounding), 1.0)
     if space.open:
-        best = _pick(cell, seconds.sum(axis=0) * epochs, limit)
+        forbidden = np.bitwise_count(limit & int(FORBIDS))
+        if nearest:
+            best = _pick(cell, answers.memory, forbidden)
+        else:
+            best = _pick(cell, seconds.sum(axis=0) * epochs, forbidden > 0)
         layouts, limit, epochs = layouts.select(best), limit[best], epochs[best]
         seconds, exists = seconds[:, best], exists[best]
         answers = answers._replace(memory=answers.memory[best])
@@ -296,8 +308,11 @@ def _make_case(
     )
 
 
-def _pick(cell: Numbers, times: Floats, limit: Numbers) -> Numbers:
-    """Return each cell's fastest allowed candidate; if none is allowed, the fastest that exists."""
-    order = np.lexsort((np.where(np.isnan(times), np.inf, times), (limit & FORBIDS) > 0, cell))
+def _pick(cell: Numbers, values: Floats, forbidden: NDArray[Any]) -> Numbers:
+    """Return each cell's candidate that is least forbidden, and of these that of the least value.
+
+    Those without a value are the last.
+    """
+    order = np.lexsort((np.where(np.isnan(values), np.inf, values), forbidden, cell))
     _, first = np.unique(cell[order], return_index=True)
     return order[first]

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from grids.entries.strategies import Strategy
 from grids.grid import Grid, Index
+from grids.inputs.case import build_nearest_case
 from grids.inputs.factors import divisors
 from kernels.blocks.fit import find_fit, find_limits
 from kernels.names.arrays import Floats
@@ -50,8 +51,12 @@ def find_fits(
     axes: at most WINDOWS values of pe and batch; a parameter without an axis has the machine's
     value.
     """
-    padded = {name: _pad(values, WINDOWS.get(name, 1)) for name, values in axes.items()}
-    case = grid.case(index, {name: padded[name] for name in grid.axes if name in padded}, strategy)
+    # Layouts are answered in numpy, which compiles nothing.
+    laid = (strategy or grid.strategies[index[3]]).laid
+    windows = {} if laid else WINDOWS
+    padded = {name: _pad(values, windows.get(name, 1)) for name, values in axes.items()}
+    values = {name: padded[name] for name in grid.axes if name in padded}
+    case = grid.build(build_nearest_case, index, values, strategy)
     assert case is not None  # its samples fit
     shape = tuple(values.size for values in padded.values())
     limit, memory = (_spread(array, shape, len(case.choices)) for array in find_fit(case))

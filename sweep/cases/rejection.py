@@ -65,7 +65,9 @@ def find_batch(grid: Grid, index: Index, cell: Cell) -> int | None:
     below = list_allowed(grid, index, cell, "batch", halves)
     if below.size:
         return _bisect_batch(grid, index, cell, below[-1], min(2 * below[-1] + 1, batch))
-    doubles = np.array([batch * 2.0**n for n in range(1, 21)])
+    # Micro-batches of layouts keep any batch in memory, and replicas are few.
+    most = 10 if grid.strategies[index[3]].laid else 20
+    doubles = np.array([batch * 2.0**n for n in range(1, most + 1)])
     above = list_allowed(grid, index, cell, "batch", doubles)
     return int(_bisect_batch(grid, index, cell, above[0], above[0] / 2)) if above.size else None
 
