@@ -83,6 +83,8 @@ def _describe(answer: FitAnswer) -> Iterator[str]:
     if answer["faster_than_next"] is not None:
         chance = format_percent(answer["faster_than_next"])
         yield f"the first is faster than the second with a probability of {chance}"
+    if answer["layouts"] and (time := answer["layouts"][0]["time"]):
+        yield f"first layout: {_describe_exchanges(time)}"
     if smallest:
         yield f"least memory: {format_quantity(smallest['memory'], 'B')}, {smallest['layout']}"
 
