@@ -95,7 +95,7 @@ class _Builder:
         pes = self.choose("pes_per_node", self.find_pes_per_node(), like)
         links = self.choose("links_per_node", self.find_links(), like)
         largest = max([pes or 1, *(run.pes for run in self.evidence.runs)])
-        beyond = any(self.is_beyond(run, pes or 1) for run in self.evidence.runs)
+        beyond = any(_is_beyond(run, pes or 1) for run in self.evidence.runs)
         if links is None and not beyond and not self.given.size:
             links, self.tags["links_per_node"] = 1, "assumed: unused, since nothing leaves the node"
         if like is None or pes is None or links is None:
@@ -170,11 +170,9 @@ class _Builder:
 
     def find_links(self) -> tuple[int, str] | None:
         """Return adapters per node, with its tag; None: no file shows them."""
-        counts = [
-            (len(t.links), f"measured: {t.path}") for t in self.evidence.topologies if t.links
-        ]
         # All nodes are alike: the first topology stands for them.
-        return counts[0] if counts else None
+        nodes = (topology for topology in self.evidence.topologies if topology.links)
+        return next(((len(node.links), f"measured: {node.path}") for node in nodes), None)
 
     def start_levels(self, pes: int, size: int, like: System) -> tuple[Level, ...]:
         """Return the node's level, and the network's if the machine has several nodes."""
@@ -187,20 +185,14 @@ class _Builder:
 
     def find_plain(self, level: int, pes: int, like: System) -> Connection:
         """Return the path between two PEs at a level; BLANK: it follows from collectives, later."""
-        key, runs = (
-            f"levels.{level}",
-            [
-                run
-                for run in self.evidence.runs
-                if self.is_lone(run, pes) and self.is_beyond(run, pes) == (level == 1)
-            ],
-        )
+        key, at_level = f"levels.{level}", self.list_runs(level, pes)
+        runs = [run for run in at_level if _is_lone(run, pes)]
         if runs:
             descriptions = sorted({run.described for run in runs})
             apart = "" if all(run.tool == "nccl-tests" for run in runs) else "; assumed: two nodes"
             self.tags[key] = f"measured: {', '.join(descriptions)}{apart}"
             return _measure_plain(runs)
-        if any(self.list_runs(name, level, pes) for name in STEPS):
+        if any(_is_fitted(run, pes) for run in at_level):
             return BLANK
         if len(like.levels) > level and self.given.like is not None:
             self.tags[key] = f"assumed: as {like.name}"
@@ -211,34 +203,18 @@ class _Builder:
             advice="add a log of all_reduce_perf there, or --like SYSTEM",
         )
 
-    def is_beyond(self, run: Measurement, pes: int) -> bool:
-        """Return whether a run leaves the node."""
-        return run.nodes > 1 or run.pes > pes
-
-    def is_lone(self, run: Measurement, pes: int) -> bool:
-        """Return whether a run shows the path of one PE: a message, or a ring of one per node."""
-        # With one PE per node no other flow shares its link, unlike in a fitted collective.
-        alone = run.nodes > 1 and run.pes == run.nodes and pes > 1
-        return run.collective == "send" or (alone and run.collective in STEPS)
-
-    def list_runs(self, name: str, level: int, pes: int) -> list[Measurement]:
-        """List the runs to which a collective of a level is fitted."""
-        return [
-            run
-            for run in self.evidence.runs
-            if run.collective == name
-            and run.pes > 1
-            and not self.is_lone(run, pes)
-            and self.is_beyond(run, pes) == (level == 1)
-        ]
+    def list_runs(self, level: int, pes: int) -> list[Measurement]:
+        """List the runs inside a node (level 0), or between nodes."""
+        return [run for run in self.evidence.runs if _is_beyond(run, pes) == (level == 1)]
 
     def fit(self, system: System) -> System:
         """Return the system with its measured collectives."""
         # From the node up: a ring across nodes is no faster than inside one.
         pes = system.pes_per_node
         for level, stated in enumerate(system.levels):
+            fitted = [run for run in self.list_runs(level, pes) if _is_fitted(run, pes)]
             for name in STEPS:
-                runs = self.list_runs(name, level, pes)
+                runs = [run for run in fitted if run.collective == name]
                 if not runs:
                     continue
                 lines = fit_lines(system, level, name, runs).lines
@@ -255,7 +231,7 @@ class _Builder:
                 self.notes.append(
                     f"{run.where}: {run.wrong} figures of runs with wrong results (#wrong)"
                 )
-            if run not in self.fitted and not self.is_lone(run, pes):
+            if run not in self.fitted and not _is_lone(run, pes):
                 self.notes.append(f"{run.where}: not used: {run.described}")
         return system
 
@@ -274,6 +250,23 @@ class _Builder:
         levels[level] = levels[level].model_copy(update=plain)
         self.tags[f"levels.{level}"] = f"fitted: {name}; from PE to PE assumed as its ring's step"
         return system.model_copy(update={"levels": tuple(levels)})
+
+
+def _is_beyond(run: Measurement, pes: int) -> bool:
+    """Return whether a run leaves the node."""
+    return run.nodes > 1 or run.pes > pes
+
+
+def _is_lone(run: Measurement, pes: int) -> bool:
+    """Return whether a run shows the path of one PE: a message, or a ring of one per node."""
+    # With one PE per node no other flow shares its link, unlike in a fitted collective.
+    alone = run.nodes > 1 and run.pes == run.nodes and pes > 1
+    return run.collective == "send" or (alone and run.collective in STEPS)
+
+
+def _is_fitted(run: Measurement, pes: int) -> bool:
+    """Return whether the lines of a collective are fitted to a run."""
+    return run.collective in STEPS and run.pes > 1 and not _is_lone(run, pes)
 
 
 def _measure_plain(runs: Sequence[Measurement]) -> Connection:

@@ -60,7 +60,7 @@ def trace_model(
     sizes = (1, *sample) if tokens else tuple(sample)
     if not tokens and channels_last:
         sizes = (sample[-1], *sample[:-1])
-    tracer = _Tracer(TracedGraph(expect_sizes(sizes, "shapes")))
+    tracer = _JaxprTracer(TracedGraph(expect_sizes(sizes, "shapes")))
     parameters = [
         TracedTensor(tuple(var.aval.shape), weights=((f"{n}", math.prod(var.aval.shape)),))
         for n, var in enumerate((*closed.jaxpr.constvars, *closed.jaxpr.invars[:-1]))
@@ -102,7 +102,7 @@ def _list_inner(equation: Any) -> list[Any]:
     return [getattr(jaxpr, "jaxpr", jaxpr) for jaxpr in inner]
 
 
-class _Tracer(JaxOperators):
+class _JaxprTracer(JaxOperators):
     """Walks a jaxpr, equation by equation."""
 
     def walk(self, jaxpr: Any, constants: Sequence[Any], arguments: Sequence[Any]) -> list[Any]:

@@ -100,7 +100,7 @@ def trace_torch(
             where=type(module).__name__,
             advice="the forward pass must not depend on values",
         ) from None
-    tracer = _Tracer(TracedGraph(sizes), exported, tied)
+    tracer = _ExportTracer(TracedGraph(sizes), exported, tied)
     tracer.run()
     used = sum(size for name, size in sizes_of.items() if name in tracer.graph.counted)
     left = sum(sizes_of.values()) - used
@@ -130,7 +130,7 @@ def _import_torch() -> Any:
         raise InputError("PyTorch is not installed", advice="pip install 'paradl[torch]'") from None
 
 
-class _Tracer(TorchOperators):
+class _ExportTracer(TorchOperators):
     """Walks an exported graph, operator by operator."""
 
     def __init__(self, graph: TracedGraph, exported: Any, tied: Mapping[str, str]) -> None:
