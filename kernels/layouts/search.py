@@ -25,7 +25,7 @@ from kernels.layouts.enumerate import (
 from kernels.layouts.memory import measure_stages
 from kernels.layouts.rates import Rates
 from kernels.layouts.schedules import list_stages
-from kernels.layouts.time import time_stages
+from kernels.layouts.time import IterationTimes
 from kernels.layouts.transformer import COLUMNS, Layouts, Training, Transformer
 from kernels.machine.network import Network
 from kernels.namespace import use_numpy
@@ -185,9 +185,8 @@ class Search:
             score = REMARK * self._count_marks(layouts) + divided
         else:
             rates, network = self.speeds
-            stages = list_stages(self.net, layouts, self.training)
-            timed = time_stages(self.net, layouts, self.training, rates, network, stages)
-            score = find_most(seconds for _, seconds in timed) * rates.slowdown
+            iteration = IterationTimes(self.net, layouts, self.training, rates, network)
+            score = find_most(seconds for _, seconds in iteration.time_stages()) * rates.slowdown
         return np.broadcast_to(score, layouts.shape)
 
     def _count_marks(self, layouts: Layouts) -> Column:

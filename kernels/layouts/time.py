@@ -54,9 +54,8 @@ def time_iteration(
 ) -> Terms:
     """Seconds of an iteration by TERMS [layouts], of the stage that takes longest."""
     with use_numpy():
-        stages = list_stages(net, layouts, training)
-        timed = time_stages(net, layouts, training, rates, network, stages)
-        terms = keep_largest(timed, layouts.shape)
+        iteration = IterationTimes(net, layouts, training, rates, network)
+        terms = keep_largest(iteration.time_stages(), layouts.shape)
     return dict(zip(TERMS, terms, strict=True))
 
 
@@ -66,40 +65,21 @@ def time_exchanges(
     """Seconds of an iteration's communication by term [layouts], whether or not computing hides it,
     on the stage that takes longest."""
     with use_numpy():
-        stages = list_stages(net, layouts, training)
-        iteration = _Iteration(net, layouts, training, rates, network)
-        totals = [iteration.total_exchanges(stage) for stage in stages]
+        iteration = IterationTimes(net, layouts, training, rates, network)
+        totals = [iteration.total_exchanges(stage) for stage in iteration.stages]
         answers = (
-            ([*total.values()], iteration.time_stage(stage)[1])
-            for total, stage in zip(totals, stages, strict=True)
+            ([*total.values()], seconds)
+            for total, (_, seconds) in zip(totals, iteration.time_stages(), strict=True)
         )
         return dict(zip(totals[0], keep_largest(answers, layouts.shape), strict=True))
 
 
-def time_stages(
-    net: Transformer,
-    layouts: Layouts,
-    training: Training,
-    rates: Rates,
-    network: Network,
-    stages: Iterable[Stage],
-) -> Iterator[tuple[list[Column], Column]]:
-    """Seconds of an iteration, if each of the stages is the slowest [layouts]: by TERMS, and their
-    sum. To be asked for in numpy (`kernels.namespace`)."""
-    iteration = _Iteration(net, layouts, training, rates, network)
-    return map(iteration.time_stage, stages)
-
-
-class _Iteration:
-    """What blocks take of a micro-batch, and stages of an iteration."""
+class IterationTimes:
+    """Seconds of blocks for a micro-batch, and of stages for an iteration; to be asked for in numpy
+    (`kernels.namespace`)."""
 
     def __init__(
-        self,
-        net: Transformer,
-        layouts: Layouts,
-        training: Training,
-        rates: Rates,
-        network: Network,
+        self, net: Transformer, layouts: Layouts, training: Training, rates: Rates, network: Network
     ) -> None:
         rates = rates.select(layouts.machine)
         self.net, self.layouts, self.training, self.rates = net, layouts, training, rates
@@ -112,6 +92,11 @@ class _Iteration:
         self.held = [count_block(block, layouts) for block in net.kinds]
         self.blocks = [self.time_block(block) for block in net.kinds]
         self.logits = self.time_logits()
+        self.stages = list_stages(net, layouts, training)
+
+    def time_stages(self) -> Iterator[tuple[list[Column], Column]]:
+        """Seconds of an iteration if each stage is the slowest: by TERMS, and their sum."""
+        return map(self.time_stage, self.stages)
 
     def time_stage(self, stage: Stage) -> tuple[list[Column], Column]:
         """Seconds of an iteration by TERMS, if this stage is the slowest; and their sum."""
