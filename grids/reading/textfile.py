@@ -1,9 +1,11 @@
 """Users' files as text: regular files of a plausible size."""
 
+import json
 import stat
 from collections.abc import Callable, Iterable
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from grids.reading.errors import InputError
 
@@ -43,6 +45,16 @@ def _read_bytes(path: Path, most: int) -> bytes:
             f"larger than {most:,} bytes", where=str(path), advice="is it the right file?"
         )
     return content
+
+
+def parse_json(text: str | bytes, path: Path) -> Any:
+    """Return the value of a file's JSON text. InputError: it is none, or nested too deeply."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(
+            f"no JSON: {str(error)[:100]}", where=str(path), advice="is it cut off?"
+        ) from None
 
 
 def digest_text(text: str) -> str:

@@ -19,12 +19,10 @@ model_app = Typer(
     help="Networks of your own, from code and files.", no_args_is_help=True, rich_markup_mode=None
 )
 
-Label = Annotated[
-    str | None, Option(help="Its label. [default: the file's name]", show_default=False)
-]
+Label = Annotated[str | None, Option(help="Label; default: the file's name.", show_default=False)]
 OneModel = Annotated[str, Argument(help="A catalogue name, or a file of your own.")]
 Precision = Annotated[
-    Literal["fp32", "tf32", "amp", "bf16"], Option(help="Precision of what is timed.")
+    Literal["fp32", "tf32", "amp", "bf16"], Option(help="Precision of the timed operations.")
 ]
 
 
@@ -51,10 +49,10 @@ def probe(
 @app.command()
 def profile(
     model: OneModel,
-    dataset: Annotated[str, Option(help="Its samples.")],
-    device: Annotated[str, Option(help="The key of the times: 'device' of a system's pe.")],
+    dataset: Annotated[str, Option(help="Data set whose samples are timed.")],
+    device: Annotated[str, Option(help="Name of the device, as 'device' of a system's pe has it.")],
     output: options.YamlOutput,
-    batch: Annotated[int, Option(min=1, help="Samples of a pass.")] = 32,
+    batch: Annotated[int, Option(min=1, help="Samples per pass.")] = 32,
     precision: Precision = "fp32",
     form: options.Form = "table",
     quiet: options.Quiet = False,
@@ -138,7 +136,8 @@ def import_system(
     output: options.YamlOutput,
     name: Label = None,
     like: Annotated[
-        str | None, Option(help="A machine that fills in what no log states, marked as assumed.")
+        str | None,
+        Option(help="Machine for values that no log states; they are marked as assumed."),
     ] = None,
     pe: Annotated[
         int | None, Option(min=2, help="PEs of runs whose logs do not state them.")

@@ -186,7 +186,7 @@ YamlOutput = Annotated[Path, Option("--output", "-o", metavar="FILE.yaml", help=
 Plot = Annotated[
     Path | None, Option(metavar="FILE", help="Also draw it into a file, such as picture.png.")
 ]
-Force = Annotated[bool, Option("--force", help="Replace what exists.")]
+Force = Annotated[bool, Option("--force", help="Replace an existing output.")]
 
 # The objective of a ranking.
 AnObjective = Annotated[

@@ -7,7 +7,6 @@ nanotron (`elapsed_time_per_iteration_ms: 1.2K`) and torchtitan (`step: 10 ... m
 """
 
 import gzip
-import json
 import re
 import zlib
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from grids.reading.errors import InputError
-from grids.reading.textfile import read_text
+from grids.reading.textfile import parse_json, read_text
 
 Row = dict[str, str]  # fields by our columns, as text
 
@@ -108,14 +107,8 @@ def _find_seconds(rate: str, where: str, tokens: float | None) -> float:
 
 def read_trace(path: Path) -> Iterator[tuple[int, Row]]:
     """Yield the steps of a Chrome trace: seconds, and those in which only NCCL's kernels run."""
-    try:
-        trace = json.loads(
-            _read_gzip(path) if path.suffix == ".gz" else read_text(path, MOST_TRACE)
-        )
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"no JSON: {str(error)[:100]}", where=str(path)) from None
+    text = _read_gzip(path) if path.suffix == ".gz" else read_text(path, MOST_TRACE)
+    trace = parse_json(text, path)
     events = trace.get("traceEvents") if isinstance(trace, dict) else trace
     if not isinstance(events, list):
         raise InputError("expected traceEvents", where=str(path), advice="is it a Chrome trace?")

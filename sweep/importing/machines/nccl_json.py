@@ -7,13 +7,12 @@ nccl-tests writes one object: the arguments, the ranks, and `results`, a list of
 row's figures confirm that.
 """
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from grids.reading.errors import InputError
-from grids.reading.textfile import read_text
+from grids.reading.textfile import parse_json, read_text
 from sweep.importing.machines.loglines import MOST_ROWS
 from sweep.importing.machines.measurements import Measurement, find_collective
 from sweep.importing.machines.nccl import LoggedRun, add_sample, finish
@@ -27,14 +26,7 @@ DEVICES = ("devicename", "gpuname", "gpu", "device", "name")
 
 def read_json(path: Path, pes: int | None) -> Iterator[Measurement]:
     """Return the runs of a file. pes: of runs that do not state theirs. InputError: a mistake."""
-    try:
-        document = json.loads(read_text(path, MOST_BYTES))
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(
-            f"no JSON: {str(error)[:100]}", where=str(path), advice="is it cut off?"
-        ) from None
+    document = parse_json(read_text(path, MOST_BYTES), path)
     # nccl-tests writes an object, rccl-tests a list.
     documents = document if isinstance(document, list) else [document]
     runs: dict[tuple[str, int], LoggedRun] = {}
