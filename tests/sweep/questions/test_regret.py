@@ -150,4 +150,5 @@ def test_the_command(url: str, paradl: Any) -> None:
         "worst_software,mean_loss,infeasible_at",
     )
     code, _, told = paradl("regret", url, "--sel", "strategy=serial", "--quiet")
-    assert (code, told) == (4, "paradl: no strategy is feasible throughout\n")
+    assert code == 4
+    assert told.startswith("paradl: no strategy is feasible throughout")
