@@ -15,14 +15,9 @@ from kernels.compiled import compiled, fetch
 from kernels.configuration.answers import Answer
 from kernels.derivatives.elasticities import find_elasticities, find_kinks
 from kernels.derivatives.slopes import Slopes
+from kernels.names.stored import ANSWERS, EPOCH, TARGETS
 from kernels.namespace import use_numpy, xp
 from kernels.oracle.points import Points, evaluate_points, settle_points, take_points
-
-# Targets with slopes, as attributes of an answer; an epoch's time is the sum of the first two.
-TARGETS = {"comp_time": "compute", "comm_time": "communication", "memory": "memory"}
-EPOCH = "epoch_time"
-# Columns of every row: targets, limits, and the degrees that the oracle chose.
-ANSWERS = (EPOCH, *TARGETS, "limit", "replicas", "group_size", "segment_count", "global_batch")
 
 # Outputs that need a law of epochs, as do their percentiles.
 TRAINED = ("epochs", "train_time")

@@ -29,6 +29,13 @@ ELASTICITY = "elasticity"
 # 4 degrees of freedom, as the fit assumes for errors (a normal's 90th percentile is 1.2816).
 PERCENTILES = {10: -1.5332, 50: 0.0, 90: 1.5332}
 
+# Of samples: targets with slopes, as attributes of an answer; an epoch's time is the sum of the
+# first two.
+TARGETS = {"comp_time": "compute", "comm_time": "communication", "memory": "memory"}
+EPOCH = "epoch_time"
+# Columns of every row: targets, limits, and the degrees that the oracle chose.
+ANSWERS = (EPOCH, *TARGETS, "limit", "replicas", "group_size", "segment_count", "global_batch")
+
 
 def name_elasticity(target: str, parameter: str) -> str:
     """Name the output d log target / d log parameter."""

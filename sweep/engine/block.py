@@ -25,7 +25,7 @@ from sweep.cube.store import Cube, open_shared_cube
 from sweep.cube.variables import VARIABLES, Arrays
 from sweep.engine.buffer_pool import SPARE, Buffers
 from sweep.engine.compile_cache import keep_programs
-from sweep.engine.evaluation import answer, compile_fill, fill
+from sweep.engine.evaluation import answer, compile_fill, fill, time_alone
 from sweep.engine.resources import blocks_at_once, cores
 from sweep.engine.serial import SERIAL_TIMES
 
@@ -123,7 +123,7 @@ def compute(grid: Grid, plan: Plan, region: Region) -> BlockArrays:
     with ASKING:
         axes = _cut_axes(grid, plan, region)
         # Every block needs it, for the efficiency in its summary; one of them also stores it.
-        serial = SERIAL_TIMES.find(grid, plan, region, axes)
+        serial = SERIAL_TIMES.find(grid, plan, region, axes, time_alone)
         fill_block = _fill_few if has_few_cells(grid, plan) else _fill_many
         filled, buffers, tables = fill_block(grid, region, axes, serial)
     places, shape = _split_sizes(region)

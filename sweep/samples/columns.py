@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Literal, get_args
 
-from kernels.blocks.labels import EPOCH, TARGETS
+from kernels.names.stored import EPOCH, TARGETS
 from sweep.cube.coordinates import LABELLED
 from sweep.cube.variables import DERIVED, VARIABLES
 from sweep.samples.features import FEATURES

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from grids.ranges import Range
 from grids.reading.errors import InputError
-from kernels.blocks.labels import EPOCH, label_points
+from kernels.blocks.labels import label_points
 from kernels.compiled import fetch
 from kernels.names.arrays import Flags, Floats, Integers
+from kernels.names.stored import EPOCH
 from kernels.oracle.points import Points
 from sweep.cube.variables import find_allowed
 from sweep.samples.draw import Draw

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.blocks.labels import EPOCH, label_points
+from kernels.blocks.labels import label_points
 from kernels.compiled import fetch
+from kernels.names.stored import EPOCH
 from kernels.oracle.points import Points
 from sweep.cube.variables import find_allowed, join_limits
 from sweep.samples.columns import name_slope

@@ -20,9 +20,9 @@ from grids.ranges import Law, Range
 from grids.reading.errors import InputError, shorten
 from grids.reading.yamlfile import Where
 from grids.spec import Spec, read_spec, validate_spec
-from kernels.blocks.labels import EPOCH, TARGETS
 from kernels.configuration.places import PLACES
 from kernels.names.arrays import Floats
+from kernels.names.stored import EPOCH, TARGETS
 from sweep.cube.store import open_cube
 
 Source = str | Path | Mapping[str, object]

@@ -6,7 +6,7 @@ fastest in training, and predicts no times.
 
 import numpy as np
 
-from kernels.blocks.labels import EPOCH
+from kernels.names.stored import EPOCH
 from sweep.surrogates.encoding import Encoding, Singles, read_values
 from sweep.surrogates.rows import SampleRows, read_targets
 from sweep.surrogates.scores import Answers

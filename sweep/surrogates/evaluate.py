@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from grids.reading.errors import InputError
-from kernels.blocks.labels import EPOCH
 from kernels.names.arrays import Flags
+from kernels.names.stored import EPOCH
 from sweep.samples.read import open_samples
 from sweep.samples.splits import SPLITS
 from sweep.surrogates.baselines import Habit, Neighbours

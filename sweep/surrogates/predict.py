@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grids.reading.errors import InputError
-from kernels.blocks.labels import EPOCH
+from kernels.names.stored import EPOCH
 from sweep.samples.read import open_samples
 from sweep.surrogates.rows import LABELS
 from sweep.surrogates.surrogate import Surrogate, expect_extra, load_surrogate

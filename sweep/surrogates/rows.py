@@ -8,8 +8,8 @@ import numpy as np
 
 from grids.entries.parameters import DEGREES as PARALLELISMS
 from grids.reading.errors import InputError
-from kernels.blocks.labels import EPOCH, TARGETS
 from kernels.names.arrays import Flags, Floats
+from kernels.names.stored import EPOCH, TARGETS
 from sweep.samples.columns import name_slope
 from sweep.samples.features import OUTER_LINKS
 from sweep.samples.splits import TRAIN, name_label, name_split

@@ -6,8 +6,8 @@ from typing import Any
 import lightgbm
 import numpy as np
 
-from kernels.blocks.labels import TARGETS
 from kernels.names.arrays import Flags
+from kernels.names.stored import TARGETS
 from sweep.surrogates.encoding import Singles
 from sweep.surrogates.fit import Examples, Report
 from sweep.surrogates.network import OUTPUTS

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from kernels.blocks.labels import EPOCH, TARGETS
+from kernels.names.stored import EPOCH, TARGETS
 from sweep.surrogates import baselines
 from sweep.surrogates.baselines import Habit, Neighbours
 from sweep.surrogates.encoding import fit_encoding

@@ -7,7 +7,7 @@ import pytest
 
 from grids.entries.parameters import PARAMETERS
 from grids.grid import Grid
-from kernels.blocks.labels import ANSWERS
+from kernels.names.stored import ANSWERS
 from kernels.names.terms import TERMS
 from sweep.samples.columns import list_columns
 from sweep.samples.features import FEATURES
