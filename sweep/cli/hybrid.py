@@ -57,7 +57,13 @@ class HybridOptions:
 
 
 @app.command(cls=take_options(HybridOptions))
-def hybrid(context: Context, plot: options.Plot = None, form: options.Form = "table") -> None:
+def hybrid(
+    context: Context,
+    plot: options.Plot = None,
+    size: options.Size = "page",
+    dark: options.Dark = False,
+    form: options.Form = "table",
+) -> None:
     """When hybrid parallelism beats data parallelism in time to accuracy."""
     given: HybridOptions = context.obj
     given.check_names()
@@ -84,7 +90,7 @@ def hybrid(context: Context, plot: options.Plot = None, form: options.Form = "ta
         from sweep.plots.figures import save_figure
         from sweep.plots.hybrid import draw_hybrid
 
-        save_figure(draw_hybrid(answer), plot)
+        save_figure(draw_hybrid(answer, size, dark), plot)
     show_hybrid(answer, form)
     if not trained:
         limits = dict.fromkeys(limit for row in answer["rows"] for limit in row["limit"])
@@ -143,6 +149,8 @@ class PlaceOptions:
 def place(
     context: Context,
     plot: options.Plot = None,
+    size: options.Size = "page",
+    dark: options.Dark = False,
     quiet: options.Quiet = False,
     form: options.Form = "table",
 ) -> None:
@@ -170,7 +178,7 @@ def place(
         from sweep.plots.figures import save_figure
         from sweep.plots.placement import draw_placement
 
-        save_figure(draw_placement(answer), plot)
+        save_figure(draw_placement(answer, size, dark), plot)
     show_placement(answer, form)
     if not answer["feasible"]:
         count = answer["smallest_devices"]

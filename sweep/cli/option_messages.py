@@ -7,10 +7,14 @@ parameter has the name of the argument or key that it becomes, whatever its opti
 
 import re
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 # Arguments after which a message may name one item: `selection pe: ...`.
 DETAILED = ("selection ", "splits ", "scheduler ")
+# Values of axes in advice, such as pe=64 inter_bandwidth="25 GB/s".
+ADVISED = r"(?<=such as ).*"
+PAIR = re.compile(r'(?<!\S)(\w+)=("[^"]*"|\S+)')
 GENERATOR = r"\{(pow2|range|linspace|geomspace): \[([^\]]*)\]\}"
 
 
@@ -58,13 +62,20 @@ def _name_head(line: str, options: Mapping[str, str]) -> str:
     head, colon, rest = line.partition(": ")
     names, space, detail = head.partition(" ") if head.startswith(DETAILED) else (head, "", "")
     known = [_find_option(name, options) for name in names.split(", ")]
+    if head == "space":  # which is described by options, and has nothing to select
+        return re.sub(
+            ADVISED, lambda match: PAIR.sub(partial(_write_pair, options), match[0]), rest
+        )
     if not colon or None in known:
         return line
     if known == ["--sel"]:  # in advice on slicing, every axis needs an option of its own
-        rest = re.sub(
-            r"(?<=such as ).*", lambda m: re.sub(r"(?<!\S)(?=\w+=)", "--sel ", m[0]), rest
-        )
+        rest = re.sub(ADVISED, lambda match: PAIR.sub(r"--sel \1=\2", match[0]), rest)
     return f"{', '.join(filter(None, known))}{space}{detail}{colon}{rest}"
+
+
+def _write_pair(options: Mapping[str, str], pair: re.Match[str]) -> str:
+    name, value = pair.groups()
+    return f"{options[name]} {value}" if name in options else f"{options['parameters']} {pair[0]}"
 
 
 def _find_option(name: str, options: Mapping[str, str]) -> str | None:

@@ -186,6 +186,11 @@ YamlOutput = Annotated[Path, Option("--output", "-o", metavar="FILE.yaml", help=
 Plot = Annotated[
     Path | None, Option(metavar="FILE", help="Also draw it into a file, such as picture.png.")
 ]
+Size = Annotated[
+    Literal["paper", "page", "slide"],
+    Option("--size", help="Width: a paper's column (3.3 in), page (6.6 in) or slide (10 in)."),
+]
+Dark = Annotated[bool, Option("--dark", help="Draw on a black background.")]
 Force = Annotated[bool, Option("--force", help="Replace an existing output.")]
 
 # The objective of a ranking.

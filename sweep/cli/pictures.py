@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from typer import Context, Option, Typer
 
+from sweep.cli import options
 from sweep.cli.commands import take_options
 from sweep.cli.measured import RunCommand
 from sweep.cli.spaces import SpaceOptions
@@ -14,11 +15,6 @@ from sweep.cli.spaces import SpaceOptions
 app = Typer(no_args_is_help=True, help="Pictures of cubes, design spaces and measured runs.")
 
 Output = Annotated[Path, Option("--output", "-o", help="File to write: .png, .svg or .pdf.")]
-Size = Annotated[
-    Literal["paper", "page", "slide"],
-    Option("--size", help="Width: a paper's column (3.3 in), page (6.6 in) or slide (10 in)."),
-]
-Dark = Annotated[bool, Option("--dark", help="Draw on a black background.")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,15 +22,17 @@ class PictureOptions(SpaceOptions):
     """Options of a picture of a store, or of a design space."""
 
     output: Output
-    size: Size = "page"
-    dark: Dark = False
+    size: options.Size = "page"
+    dark: options.Dark = False
 
 
 PictureCommand = take_options(PictureOptions)
 
 
 @app.command(cls=RunCommand)
-def accuracy(context: Context, output: Output, size: Size = "page", dark: Dark = False) -> None:
+def accuracy(
+    context: Context, output: Output, size: options.Size = "page", dark: options.Dark = False
+) -> None:
     """Predicted over measured time of each run, by model and strategy, over p."""
     comparison = context.obj.compare()
     from sweep.plots.accuracy import draw_accuracy

@@ -68,7 +68,7 @@ class Subject:
         if bounded:
             settings["max_global_batch"] = self.max_global_batch
         pose = partial(question, self.source, *values, selection=self.selection, **settings)
-        with advise_nearest():
+        with advise_nearest() if self.store else advise_options():
             rows = pose() if self.store is None else self._ask_store(self.store, pose)
             self._compare_systems()
         # Programs read stdout alone; people have read the notes on stderr.
@@ -123,6 +123,16 @@ def advise_nearest() -> Iterator[None]:
         text = str(error)
         if text.startswith("selection: no ") and "nearest" in text:
             raise InputError(f"{text}; --nearest takes it") from None
+        raise
+
+
+@contextmanager
+def advise_options() -> Iterator[None]:
+    """Name a design space where code below names the selection of a store."""
+    try:
+        yield
+    except InputError as error:
+        error.args = (str(error).replace("selection: ", "space: ", 1),)
         raise
 
 

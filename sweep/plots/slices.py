@@ -98,8 +98,7 @@ def _list_choices(cells: "xr.Dataset", several: Collection[str]) -> Iterator[str
         if cells.sizes[dim] > 1:  # choosing a model may have left only one data set
             value = _write_value(dim, cells[dim].values[0])
             text = f'"{value}"' if " " in value else value
-            # Options of their own select from a store, and describe a design space.
-            yield f"--{dim} {text}" if dim in (*LABELS, "pe", "batch") else f"--sel {dim}={text}"
+            yield f"{dim}={text}"
             cells = _drop_misfits(cells.isel({dim: [0]}))
 
 

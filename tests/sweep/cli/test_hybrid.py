@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 PAL = Path(__file__).parents[3] / "examples" / "pal2019.csv"
 GIVEN = ("--convergence", PAL, "--scaling-efficiency", 1)
@@ -197,11 +198,14 @@ def test_no_law_is_known(paradl):
         assert "--convergence FILE.csv" in err
 
 
-def test_the_picture(paradl, tmp_path):
+@pytest.mark.parametrize(("style", "width"), [((), 990), (("--size", "slide", "--dark"), 1500)])
+def test_the_picture(style, width, paradl, tmp_path):
     pytest.importorskip("matplotlib", reason="pictures need matplotlib")
     path = tmp_path / "hybrid.png"
-    assert paradl("hybrid", *INCEPTION, "--plot", path)[0] == 0
-    assert path.read_bytes().startswith(b"\x89PNG")
+    assert paradl("hybrid", *INCEPTION, "--plot", path, *style)[0] == 0
+    with Image.open(path) as drawn:
+        assert drawn.width == width
+        assert (drawn.convert("L").getpixel((0, 0)) == 0) == bool(style)
     code, out, err = paradl("hybrid", *INCEPTION, "--plot", tmp_path / "hybrid.txt")
     assert (code, out) == (2, "")
     assert "hybrid.txt: " in err

@@ -1,5 +1,7 @@
 """`paradl plot KIND STORE`: a file, or one message and an exit code."""
 
+import shlex
+
 import pytest
 
 import sweep
@@ -32,21 +34,21 @@ def test_pictures_are_files(kind, more, suffix, paradl, small_url, tmp_path):
     ("arguments", "code", "message"),
     [
         (("scalin",), 2, "'scaling'"),
-        (("scaling",), 2, "--model alexnet --batch 16"),
-        (("scaling", "--sel", "batch=16"), 2, "--model alexnet "),
+        (("scaling",), 2, "--sel model=alexnet --sel batch=16"),
+        (("scaling", "--sel", "batch=16"), 2, "--sel model=alexnet "),
         (("scaling", "--sel", "batsh=8"), 2, "batch"),
         (("scaling", *SEL, "--quantity", "speed"), 2, "'efficiency'"),
         (("map", *SEL), 2, "--sel"),
         (("map", "--sel", "model=alexnet", "--over", "bath"), 2, "'batch'"),
-        (("breakdown", *SEL), 2, "--strategy "),
-        (("memory", *SEL), 2, "--pe "),
+        (("breakdown", *SEL), 2, "--sel strategy="),
+        (("memory", *SEL), 2, "--sel pe="),
         (("scaling", *SEL, "-o", "x.gif"), 2, "x.png"),
         (("scaling", *SEL, "--sel", "strategy=serial", "--sel", "pe=8"), 4, "too many PEs"),
         (("scaling", *SEL, "-o", "none.xyz"), 2, "none.xyz"),
         (("scaling", *SEL, "-o", "none/x.png"), 2, "none/x.png"),
         (("scaling", *SEL, "-o", f"{__file__}/x.png"), 2, "x.png"),
         (("pareto", "--sel", "model=alexnet", "--against", "euros"), 2, "'memory'"),
-        (("sensitivity", *SEL), 2, "--strategy "),
+        (("sensitivity", *SEL), 2, "--sel strategy="),
         (("timeline", *SEL, "--strategy", "data", "--pe", "4"), 2, "one stage"),
     ],
 )
@@ -79,3 +81,16 @@ def test_a_dataset_and_its_slices_draw(small_url):
     assert cube.paradl.plot.map(selection={"model": "alexnet"}).axes
     with pytest.raises(sweep.InputError, match="unknown size"):
         part.paradl.plot.scaling(size="papyrus")
+
+
+def test_advice_on_a_design_space(paradl, tmp_path):
+    """A space without a store has options and nothing to select; the advice works as it is."""
+    space = ("--model", "alexnet", "--dataset", "imagenet", "--strategy", "data")
+    output = ("-o", tmp_path / "x.png")
+    for several in (("--pe", "2,4", "--batch", "8"), ("--pe", "2", "--batch", "8,16")):
+        code, _, err = paradl("plot", "sensitivity", *space, *several, *output)
+        assert (code, "--sel" in err) == (2, False)
+    wide = ("--pe", "2,4", "--batch", "8,16", "--set", "inter_bandwidth=10 GB/s,20 GB/s")
+    code, _, err = paradl("plot", "sensitivity", *space, *wide, *output)
+    advice = shlex.split(err.partition("such as ")[2].partition(" (known")[0])
+    assert paradl("plot", "sensitivity", *space, *advice, *output)[0] == 0

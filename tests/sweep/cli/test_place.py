@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 
 import pytest
 
@@ -62,10 +63,13 @@ def test_micro_batches(diamond, paradl):
 
 
 def test_the_picture(diamond, paradl, tmp_path):
-    path = tmp_path / "placement.svg"
-    code, _, _ = paradl("place", diamond, *ASKED, "--plot", path, "--quiet")
-    assert code == 0
-    assert path.stat().st_size > 1000
+    sizes = []
+    for size in ("page", "slide"):
+        path = tmp_path / f"{size}.svg"
+        options = ("--plot", path, "--size", size, "--dark", "--quiet")
+        assert paradl("place", diamond, *ASKED, *options)[0] == 0
+        sizes += re.findall(r'<svg [^>]*\bwidth="([\d.]+)pt"', path.read_text())
+    assert sizes == ["475.2", "720"]  # 6.6 and 10 inches
 
 
 def test_memory_that_does_not_do(diamond, paradl):

@@ -112,7 +112,7 @@ def test_no_band_where_none_is_stored(mixed):
 def test_all_axes_with_several_values_are_told_at_once(mixed):
     with pytest.raises(InputError, match="batch, inter_bandwidth") as told:
         describe_scaling(mixed, {"model": "alexnet"})
-    assert '--batch 8 --sel inter_bandwidth="1 GB/s"' in str(told.value)
+    assert 'batch=8 inter_bandwidth="1 GB/s"' in str(told.value)
     assert "batch 8, 64" in str(told.value)
 
 
