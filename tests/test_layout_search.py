@@ -15,7 +15,7 @@ from kernels.layouts import search
 from kernels.layouts.answers import time_layouts
 from kernels.layouts.columns import add
 from kernels.layouts.dimensions import find_marks, find_reasons, find_repeated
-from kernels.layouts.enumerate import LayoutProduct, enumerate_layouts, make_space
+from kernels.layouts.enumerate import LayoutProduct, list_product, make_space, multiply
 from kernels.layouts.memory import measure_memory
 from kernels.layouts.search import Search
 from kernels.layouts.transformer import COLUMNS, RECOMPUTE, Training
@@ -72,7 +72,7 @@ def list_directly(asked):
         "expert": np.unique(asked.space.layouts.expert),
         "expert_tensor": (0, 1) if asked.net.experts else (0,),
     }
-    layouts = enumerate_layouts(int(asked.space.layouts.pes.max()), **values)
+    layouts = list_product(multiply(int(asked.space.layouts.pes.max()), values).layouts)
     fits = layouts.micro * layouts.data <= BATCH
     fits &= layouts.tensor * layouts.shards % (layouts.etp * layouts.expert) == 0
     layouts = layouts.select(fits & ~find_repeated(layouts))

@@ -18,7 +18,7 @@ from grids.library import find
 from grids.models.architecture import Architecture
 from grids.models.transformers import read_transformer
 from kernels.layouts.dimensions import find_marks, find_reasons, find_repeated
-from kernels.layouts.enumerate import enumerate_layouts
+from kernels.layouts.enumerate import list_product, multiply
 from kernels.layouts.memory import measure_blocks, measure_memory
 from kernels.layouts.transformer import RECOMPUTE, Layouts, Training
 
@@ -27,6 +27,11 @@ GPT3 = read_transformer(find("model", "gpt3_175b", Path()))
 MODULES = [name for name in RECOMPUTE if name not in ("blocks", "full")]
 
 small = st.sampled_from([1, 2, 4])
+
+
+def enumerate_layouts(pes, **lists):
+    """All layouts of so many PEs, whatever makes sense."""
+    return list_product(multiply(pes, lists).layouts)
 
 
 @st.composite

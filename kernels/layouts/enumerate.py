@@ -62,14 +62,6 @@ class LayoutProduct:
         return np.broadcast_to(sensible, layouts.shape)
 
 
-def enumerate_layouts(pes: int, **lists: Iterable[int]) -> Layouts:
-    """All candidates of so many PEs: tensor x context x pipeline x data, with every setting.
-
-    lists: values of some columns, of degrees and of settings.
-    """
-    return list_product(multiply(pes, lists).layouts)
-
-
 def list_candidates(
     net: Transformer, pes: int, most: int, lists: Mapping[str, Sequence[int]]
 ) -> Layouts:
