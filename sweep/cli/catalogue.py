@@ -6,6 +6,7 @@ from typer import Argument, Option, Typer
 
 from grids.reading.errors import InputError, shorten, suggest_name
 from sweep.cli import options
+from sweep.show.data import print_json
 
 app = Typer()
 
@@ -80,7 +81,6 @@ def schema(
     ] = False,
 ) -> None:
     """JSON schemas of specs and model files, for editors, and of answers, for programs."""
-    from sweep.show.data import print_json
 
     name = of or ("" if answers else "spec")
     if answers and name in FORMS:

@@ -5,8 +5,10 @@ from typing import Annotated, Literal
 
 from typer import Argument, Option, Typer
 
+from grids.reading.textfile import expect_output, write_text
 from sweep.cli import options
 from sweep.cli.commands import MISSED, PatientCommand, end
+from sweep.engine.progress import report_state
 from sweep.show.visible import tell
 
 app = Typer()
@@ -36,7 +38,6 @@ def probe(
     quiet: options.Quiet = False,
 ) -> None:
     """Measure this device through JAX: products, convolutions, memory, launches."""
-    from sweep.engine.progress import report_state
     from sweep.importing.machines.device_times import describe_device, probe_device
     from sweep.show.rows import show
 
@@ -59,8 +60,6 @@ def profile(
 ) -> None:
     """Time a network's layers on this device, forward and backward, and write them as a profile."""
     options.check_names({"model": model, "dataset": dataset}, several=False)
-    from grids.reading.textfile import expect_output
-    from sweep.engine.progress import report_state
     from sweep.importing.networks.profile import profile_model, write_profile
     from sweep.show.rows import show_rows
 
@@ -90,7 +89,6 @@ def import_model(
     form: options.Form = "table",
 ) -> None:
     """Write a network as a model's file, with its parameters and operations checked."""
-    from grids.reading.textfile import expect_output, write_text
     from sweep.importing.networks.source import import_network
     from sweep.show.imports import show_network
 
@@ -153,7 +151,6 @@ def import_system(
     """Fit a machine to logs of communication benchmarks, and write it as a file to edit."""
     options.check_names({"system": like}, several=False)
     from grids.library import find
-    from grids.reading.textfile import expect_output
     from sweep.importing.machines.machine import Given, import_machine, write_machine
     from sweep.importing.machines.read import read_evidence
     from sweep.show.imports import show_machine

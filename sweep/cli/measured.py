@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from typer import Argument, Context, Option, Typer
 
+from grids.reading.textfile import expect_output
 from sweep.cli import options
 from sweep.cli.commands import MISSED, PatientCommand, end, take_options
 from sweep.show.visible import tell
@@ -90,7 +91,6 @@ def calibrate(
 ) -> None:
     """Fit a machine's parameters to measured runs, with their uncertainty and accuracy."""
     options.check_names({"system": system}, several=False)
-    from grids.reading.textfile import expect_output
     from sweep.calibration.calibrate import calibrate as ask
     from sweep.calibration.write import write
     from sweep.show.comparison import show_calibration

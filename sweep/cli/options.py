@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from typer import Argument, Option
 
+from grids.entries.names import check_name, list_names, split_labels
+from grids.entries.strategy_names import TABLE_III
 from grids.reading.errors import InputError, add_place, shorten
 from sweep.cube.object_store import locate_store
 
@@ -30,7 +32,6 @@ def complete_entries(kind: Kind) -> Callable[[str], list[str]]:
     """Complete the names of catalogue entries."""
 
     def complete(incomplete: str) -> list[str]:
-        from grids.entries.names import list_names
 
         return _complete_last(incomplete, list_names(kind))
 
@@ -39,7 +40,6 @@ def complete_entries(kind: Kind) -> Callable[[str], list[str]]:
 
 def complete_strategies(incomplete: str) -> list[str]:
     """Complete the strategies of Table III."""
-    from grids.entries.strategy_names import TABLE_III
 
     return _complete_last(incomplete, TABLE_III)
 
@@ -246,7 +246,6 @@ def check_names(given: Mapping[str, Any], *, several: bool) -> None:
     given: by option, of which these are looked at. several: whether commas separate names.
     """
     # Late: it imports pydantic, which `--help` does not need.
-    from grids.entries.names import check_name, split_labels
     from grids.entries.strategies import parse_strategy
 
     def split(option: str) -> list[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
+from grids.reading.textfile import expect_folder
 from sweep.cli.options import OBJECTIVES, parse_price
 from sweep.cli.spaces import Subject
 
@@ -31,7 +32,6 @@ def expect_page(path: Path | None) -> None:
     """
     if path is None:
         return
-    from grids.reading.textfile import expect_folder
 
     expect_folder(path)
     import_module("sweep.report")

@@ -10,6 +10,7 @@ from typing import Annotated
 from typer import Argument, Option, Typer
 
 from grids.reading.errors import InputError
+from grids.reading.units import format_quantity
 from sweep.cli import options
 from sweep.cli.commands import FAILED, INTERRUPTED, MISSED, PatientCommand, end
 from sweep.cli.spaces import tell_missing
@@ -141,7 +142,6 @@ def export(
     force: options.Force = False,
 ) -> None:
     """Export a cube's cells as a table or netCDF, for readers without paradl."""
-    from grids.reading.units import format_quantity
     from sweep.engine.verification import tell_damage
     from sweep.exports.export import export as write
     from sweep.questions.status import count_blocks
