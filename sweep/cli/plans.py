@@ -99,11 +99,12 @@ def provision(
         _show_needs(subject, need, efficiency, every, form)
     else:
         from sweep.questions.provision import list_provisions
-        from sweep.show.planning import show_provisions
+        from sweep.show.planning import describe_provision
+        from sweep.show.rows import show_rows
 
         ask = partial(list_provisions, epochs=epochs, holds=holds)
         rows = subject.ask(ask, form, deadline, price=options.parse_price(price))
-        show_provisions(rows, form, every)
+        show_rows(rows, form, every, describe_provision)
         if not any(row["pe"] is not None for row in rows):
             end("no strategy meets the deadline with these PE counts", NOTHING_FEASIBLE)
     write_page_of(subject, page)
@@ -114,9 +115,10 @@ def _show_needs(
 ) -> None:
     """Print the value of one parameter that a goal needs."""
     from sweep.questions.needs import list_needs
-    from sweep.show.planning import show_needs
+    from sweep.show.planning import describe_need
+    from sweep.show.rows import show_rows
 
     rows = subject.ask(list_needs, form, need, efficiency=efficiency, bounded=False)
-    show_needs(rows, form, every)
+    show_rows(rows, form, every, describe_need)
     if all(str(row["reason"]).startswith("never") for row in rows):
         end(f"no value of {need} will do", NOTHING_FEASIBLE)

@@ -115,7 +115,8 @@ def _show_crossovers(
 ) -> None:
     """Print where strategies overtake each other."""
     from sweep.questions.crossovers import list_crossovers, tell_same
-    from sweep.show.limits import show_crossovers
+    from sweep.show.limits import describe_crossover
+    from sweep.show.rows import show_rows
 
     goal = options.OBJECTIVES[objective]
 
@@ -128,7 +129,7 @@ def _show_crossovers(
 
     prices = options.parse_price(price)
     rows = subject.ask(answer, form, along, objective=goal, price=prices)
-    show_crossovers(rows, form, every, goal)
+    show_rows(rows, form, every, partial(describe_crossover, goal=goal))
     subject.end_if_empty(rows)
 
 
@@ -226,10 +227,11 @@ def regret(
     """Rank strategies by their worst slowdown when the machine is uncertain."""
     subject: Subject = context.obj.read(objective)
     from sweep.questions.regret import regret as ask
-    from sweep.show.ranking import show_regrets
+    from sweep.show.ranking import describe_regret
+    from sweep.show.rows import show_rows
 
     by = options.TIMES[objective]
     rows = subject.ask(ask, form, over=over, objective=by, bounded=False)
-    show_regrets(rows, over, form, every)
+    show_rows(rows, form, every, partial(describe_regret, over))
     if not any(row["rank"] for row in rows):
         end("no strategy is feasible throughout", NOTHING_FEASIBLE)

@@ -1,7 +1,6 @@
 """Tables of limits and crossovers: how far strategies scale, and where one overtakes another."""
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 from sweep.show.columns import INTERVAL, format_interval, format_odds, format_value
@@ -43,15 +42,7 @@ def _describe_limit(row: Row) -> Row:
     return line
 
 
-def show_crossovers(
-    rows: Sequence[Row], form: Format, every: bool, goal: str = "epoch_time"
-) -> None:
-    """Print the answer of `crossovers`."""
-    word = "cheaper" if goal == "cost" else "faster"
-    show_rows(rows, form, every, partial(_describe_crossover, word=word))
-
-
-def _describe_crossover(row: Row, word: str) -> Row:
+def describe_crossover(row: Row, goal: str = "epoch_time") -> Row:
     """Make a table line for a pair: where one becomes faster, or why it never does."""
     # Several: strategies overtake each other back and forth, since groups have to divide p.
     at = [format_value(row["along"], value) for value in row["at"]]
@@ -60,6 +51,7 @@ def _describe_crossover(row: Row, word: str) -> Row:
     line |= {name: shorten_label(row[name]) for name in ("strategy", "over")}
     if "over_system" in row:
         line["over"] += f" on {row['over_system']}"
+    word = "cheaper" if goal == "cost" else "faster"
     line[f"{word} from {row['along']}"] = f"{', '.join(at[:SHOWN])}{rest}" if at else row["reason"]
     odds = row.get("crosses_probability")
     ends = (row.get(f"first_p{percent}") for percent in (10, 90))

@@ -76,12 +76,8 @@ def _describe_sensitivity(row: Row) -> Row:
     }
 
 
-def show_provisions(rows: Sequence[Row], form: Format, every: bool) -> None:
-    """Print a line per strategy, the one that needs the fewest PEs first."""
-    show_rows(rows, form, every, _describe_provision)
-
-
-def _describe_provision(row: Row) -> Row:
+def describe_provision(row: Row) -> Row:
+    """Make a table line for a strategy: the fewest PEs that it needs."""
     # Replicas and segments follow from the strategy and its group.
     kept = {key: row[key] for key in row if key not in ("replicas", "segment_count")}
     time, odds = row["train_time"], row["holds"]
@@ -94,12 +90,8 @@ def _describe_provision(row: Row) -> Row:
     return {heads.get(key, key): value for key, value in kept.items()}
 
 
-def show_needs(rows: Sequence[Row], form: Format, every: bool) -> None:
-    """Print a line per cell: the system's value of a parameter, and the one a goal needs."""
-    show_rows(rows, form, every, _describe_need)
-
-
-def _describe_need(row: Row) -> Row:
+def describe_need(row: Row) -> Row:
+    """Make a table line for a cell: the system's value of a parameter, and the one it needs."""
     return {
         **_take_place(row),
         "this system": None if row["own"] is None else format_value(row["parameter"], row["own"]),

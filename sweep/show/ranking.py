@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 from grids.entries.parameters import GIVEN, PARAMETERS
@@ -12,7 +11,7 @@ from sweep.answers.system_settings import PLACES
 from sweep.cells.selection import write_value
 from sweep.show.columns import INTERVAL, format_interval, format_value
 from sweep.show.data import Format, Row
-from sweep.show.rows import SCREENFUL, shorten_label, show, show_rows, tell_more
+from sweep.show.rows import SCREENFUL, shorten_label, show, tell_more
 from sweep.show.tables import print_table
 
 # Columns after a row's labels and axes; JSON and CSV have all there are.
@@ -145,12 +144,8 @@ def _list_axes(row: Row) -> list[str]:
     return keys[keys.index("strategy") + 1 : keys.index("replicas")]
 
 
-def show_regrets(rows: Sequence[Row], over: str, form: Format, every: bool) -> None:
-    """Print the answer of `regret`."""
-    show_rows(rows, form, every, partial(_describe_regret, over))
-
-
-def _describe_regret(over: str, row: Row) -> Row:
+def describe_regret(over: str, row: Row) -> Row:
+    """Make a table line for a strategy: its slowdowns. over: the uncertain input."""
     settings = [row[key] for key in PLACES["worst_at"] if row.get(key) is not None]
     worst = None if row["worst_at"] is None else _write_scenario(over, row["worst_at"])
     return {

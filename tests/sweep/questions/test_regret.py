@@ -1,6 +1,7 @@
 """Regrets, against xarray's minima over the cells."""
 
 import json
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ import sweep
 from grids.entries.parameters import PARAMETERS
 from grids.reading.errors import InputError
 from sweep.questions.regret import rank_losses
-from sweep.show.ranking import show_regrets
+from sweep.show.ranking import describe_regret
+from sweep.show.rows import show_rows
 
 AXES: dict[str, Any] = {
     "model": "resnet50",
@@ -116,11 +118,11 @@ def test_tables_shorten_what_data_lists(capsys: pytest.CaptureFixture[str]) -> N
     whole = [
         row | {"infeasible_at": values} for row, values in zip(rows, [bandwidths, []], strict=True)
     ]
-    show_regrets(whole, "inter_bandwidth", "table", every=False)
+    show_rows(whole, "table", describe=partial(describe_regret, "inter_bandwidth"))
     table = capsys.readouterr().out
     assert "256 values, 1 GB/s to 256 GB/s" in table
     assert "25 GB/s" in table
-    show_regrets(whole, "inter_bandwidth", "json", every=False)
+    show_rows(whole, "json")
     assert json.loads(capsys.readouterr().out)[0]["infeasible_at"] == bandwidths
 
 
