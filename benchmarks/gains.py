@@ -27,6 +27,8 @@ from sweep.engine.buffer_pool import Spare
 WITHOUT: Mapping[str, Mapping[str, object]] = {
     "invariants ahead of the tiles": {"kernels.blocks.fill.FEW": 2**60},
     "tiles": {"kernels.blocks.fill.TILE_CELLS": 2**60},
+    "rows by steps": {"kernels.blocks.summary.STEP_CELLS": 2**60},
+    "eight rows per step": {"kernels.blocks.summary.STEPS": 1},
 }
 
 
