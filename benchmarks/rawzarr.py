@@ -44,7 +44,7 @@ def write(folder: Path, arrays: Mapping[str, NDArray[Any]], layout: Layout) -> N
             str(folder / name),
             shape=(values.size,),
             chunks=(layout.chunk_cells,),
-            shards=(layout.shard_cells,),
+            shards=None if layout.shard_cells == layout.chunk_cells else (layout.shard_cells,),
             dtype=values.dtype,
             fill_value=FILL[values.dtype.kind],
             compressors=layout.codecs(values.itemsize),

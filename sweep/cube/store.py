@@ -101,7 +101,8 @@ class Cube:
         array, place = self.arrays[name].async_array, self.find_place(name, block)
         try:
             await array.setitem(place, values)
-        except (ValueError, RuntimeError):  # Zarr reads what it replaces, which was damaged
+        # In a shard, Zarr reads what it replaces, which was damaged; or it is a folder.
+        except (ValueError, RuntimeError, IsADirectoryError):
             # Nothing is lost, since the block has no mark, and its whole part is written.
             await array.store_path.store.delete(self.name_file(name, block))
             await array.setitem(place, values)

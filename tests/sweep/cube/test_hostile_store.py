@@ -86,10 +86,19 @@ def test_a_codec_that_is_not_ours(url):
         open_cube(str(url))
 
 
+def nest(array: dict[str, Any]) -> dict[str, Any]:
+    """Put an array's chunks into shards of one, as earlier cubes have them."""
+    index = [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}]
+    chunk = [*array["chunk_grid"]["configuration"]["chunk_shape"]]
+    shard = {"chunk_shape": chunk, "codecs": array["codecs"], "index_codecs": index}
+    array["codecs"] = [{"name": "sharding_indexed", "configuration": shard}]
+    return shard
+
+
 def test_a_codec_that_is_not_ours_inside_a_shard(url):
     def forged(root: dict[str, Any]) -> None:
-        shard = root["consolidated_metadata"]["metadata"]["memory"]["codecs"][0]
-        shard["configuration"]["codecs"].append({"name": "gzip", "configuration": {"level": 1}})
+        shard = nest(root["consolidated_metadata"]["metadata"]["memory"])
+        shard["codecs"].append({"name": "gzip", "configuration": {"level": 1}})
 
     forge(url, forged)
     with pytest.raises(InputError, match=r"memory .*GzipCodec"):
@@ -295,15 +304,13 @@ def test_a_forged_length_of_an_axis(url):
 
 @pytest.mark.parametrize("name", ["pe", "model", "progress/done", "comp_time"])
 @pytest.mark.parametrize("size", [0, 10**12])
-def test_a_forged_size_of_chunks(name, size, url):
+@pytest.mark.parametrize("sharded", [False, True])
+def test_a_forged_size_of_chunks(name, size, sharded, url):
     """Refused before a chunk of it is made in memory."""
 
     def forged(root: dict[str, Any]) -> None:
         array = root["consolidated_metadata"]["metadata"][name]
-        cut = array["chunk_grid"]["configuration"]
-        if name == "comp_time":  # inside of a shard
-            (sharding,) = array["codecs"]
-            cut = sharding["configuration"]
+        cut = nest(array) if sharded else array["chunk_grid"]["configuration"]
         cut["chunk_shape"] = [size] * len(cut["chunk_shape"])
 
     forge(url, forged)
