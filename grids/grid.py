@@ -40,7 +40,7 @@ from grids.lookup import (
     refuse_twins,
 )
 from grids.models.layers import LayerTable
-from grids.outputs import INTERVALS, list_layered
+from grids.outputs import INTERVALS, list_sloped
 from grids.reading.errors import InputError, ShapeError, add_place, shorten
 from grids.reading.yamlfile import Where
 from grids.rows import Rows
@@ -262,7 +262,7 @@ class Grid:
         spec, draws = self.spec, self.draws if self.has_intervals else 0
         fixed = spec.parameters, spec.scaling, self.options, spec.oracle
         rows = {name: axis.columns for name, axis in self.rows.items()}
-        return Settings(*fixed, draws=draws, slopes=list_layered(spec.outputs), rows=rows)
+        return Settings(*fixed, draws=draws, slopes=list_sloped(spec.outputs), rows=rows)
 
     @cached_property
     def _tables(self) -> dict[tuple[int, int], LayerTable | ShapeError]:

@@ -13,6 +13,7 @@ from typing import Literal, overload
 
 from grids.entries.calibration import CalibrationFile
 from grids.entries.datasets import Dataset
+from grids.entries.layout_parameters import SLOPED
 from grids.entries.names import is_path, list_names
 from grids.entries.precision import NARROW
 from grids.entries.strategies import Strategy, parse_strategy
@@ -255,7 +256,7 @@ def expect_blocks(
 def _expect_layout(strategy: Strategy, spec: Spec) -> None:
     """Raise InputError if a layout leaves a degree open, or lacks a parallelism with a degree.
 
-    Elasticities belong to the other strategies.
+    As well if an elasticity is in a parameter that layouts do not have.
     """
     given = {*spec.parameters, *spec.axes.swept}
     missing = [name for name in strategy.parts if name not in {*dict(strategy.degrees), *given}]
@@ -271,11 +272,11 @@ def _expect_layout(strategy: Strategy, spec: Spec) -> None:
             f"{shorten(strategy.label)} has no {more[0]} parallelism, of which a degree is given",
             advice=f"write {'+'.join([DATA, *parts])!r}, or leave {more[0]} out",
         )
-    sloped = list_sloped(spec.outputs)
-    if sloped:
+    unknown = [name for name in list_sloped(spec.outputs) if name not in SLOPED]
+    if unknown:
         raise InputError(
-            f"elasticities are not computed of {shorten(strategy.label)}",
-            advice="leave them out; 'paradl sensitivity' has those of one cell",
+            f"no elasticity in {unknown[0]} is computed of {shorten(strategy.label)}",
+            advice=f"leave it out; there are those in {', '.join(SLOPED)}",
         )
 
 

@@ -78,8 +78,3 @@ def list_sloped(names: Iterable[str]) -> tuple[str, ...]:
     """Return the parameters of the elasticities among these outputs, in the order of CONTINUOUS."""
     sloped = {ELASTICITIES[name][1] for name in names if name in ELASTICITIES}
     return tuple(parameter for parameter in CONTINUOUS if parameter in sloped)
-
-
-def list_layered(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the parameters of elasticities that layers depend on."""
-    return tuple(parameter for parameter in list_sloped(names) if PARAMETERS[parameter].layered)

@@ -305,8 +305,8 @@ def test_what_layouts_cannot_answer_is_refused_before_anything_is_stored(
             "llama2_7b",
             "pile",
             "data+tensor:tensor=2",
-            {"outputs": ["comp_time", "elasticity_epoch_time_inter_bandwidth"]},
-            "elasticities are not computed",
+            {"outputs": ["comp_time", "elasticity_epoch_time_batch"]},
+            "no elasticity in batch",
         ),
     ],
 )

@@ -9,12 +9,15 @@ import zarr
 from grids.grid import Grid
 from grids.reading.errors import InputError
 from grids.spec import validate_spec
+from kernels.names.layout_terms import LAYOUT_TERMS
+from kernels.names.stored import name_elasticity
 from sweep.engine import block
 from sweep.engine.run import run
 from sweep.questions.best import rank_strategies
 from sweep.questions.bottleneck import list_bottlenecks
 from sweep.questions.limits import list_limits
 from sweep.questions.predict import predict
+from sweep.questions.sensitivity import list_sensitivities
 from sweep.show.limits import show_limits
 
 SYSTEM = "dgx-h100:precision=bf16"
@@ -33,7 +36,7 @@ LAYOUT = {
 }
 
 
-SPEC = {
+SPEC: dict[str, Any] = {
     "axes": {
         "model": "llama2_7b",
         "dataset": "pile",
@@ -97,6 +100,67 @@ def test_programs_fill_the_same_cube_as_numpy(store, tmp_path, monkeypatch):
         np.testing.assert_array_equal(first[name][0, 0, 0, 0], second[name][0, 0, 0, 0])
     statistics = "summary/statistics"
     np.testing.assert_array_equal(first[statistics][0, 0, 0, 0], second[statistics][0, 0, 0, 0])
+
+
+SLOPED = ("intra_bandwidth", "inter_latency", "peak_flops", "memory_bandwidth")
+OUTPUTS = [
+    *("comp_time", "comm_time", "memory", "limit", *LAYOUT_TERMS),
+    *(name_elasticity("epoch_time", name) for name in (*SLOPED, "memory_capacity")),
+    *(name_elasticity("memory", name) for name in ("reserved", "peak_flops")),
+]
+FEW: dict[str, Any] = SPEC | {"outputs": OUTPUTS}
+FEW["axes"] = SPEC["axes"] | {
+    "strategy": STRATEGY,
+    "pe": [32],
+    "batch": [64],
+    "intra_bandwidth": ["450 GB/s", "90 GB/s"],
+    "layout": {"product": {"tensor": [1, 8], "pipeline": [2], "micro": [1, 2], "zero": [1]}},
+}
+
+
+@pytest.mark.parametrize("most", [2**16, 0], ids=["numpy", "programs"])
+def test_terms_and_elasticities_are_those_of_questions(most, tmp_path, monkeypatch):
+    monkeypatch.setattr(block, "FEW_CELLS", most)
+    cube = run(FEW, tmp_path / "cube.zarr").load()
+    for at in np.ndindex(2, 4):
+        bandwidth, row = at
+        cell = cube.isel(intra_bandwidth=bandwidth, layout=row).squeeze()
+        chosen = {"intra_bandwidth": cube["intra_bandwidth"].values[bandwidth].item()}
+        layout = {name: cell[name].item() for name in ("tensor", "micro")}
+        settings = {"scaling": "strong"}
+        asked = predict(
+            *("llama2_7b", STRATEGY, 32, 64),
+            system=SYSTEM,
+            dataset="pile",
+            parameters={**chosen, **layout, "pipeline": 2, "zero": 1},
+            settings=settings,
+        )
+        for name in LAYOUT_TERMS:
+            assert cell[name].item() == np.float32(asked["terms"].get(name, 0.0)), name
+        slopes = {
+            slope["parameter"]: slope["elasticity"]
+            for slope in list_sensitivities(cube, {**chosen, **layout})
+        }
+        for name in SLOPED:
+            expected = slopes.get(name, 0.0)
+            assert cell.paradl.elasticity(name).item() == pytest.approx(expected, abs=1e-7)
+        assert cell.paradl.elasticity("memory_capacity").item() == 0
+        share = 1e9 / asked["memory"]
+        assert cell.paradl.elasticity("reserved", "memory").item() == pytest.approx(share)
+        assert cell.paradl.elasticity("peak_flops", "memory").item() == 0
+        largest = max(asked["terms"], key=asked["terms"].__getitem__)
+        meanings = cell.paradl.bottleneck.attrs["flag_meanings"].split()
+        assert meanings[cell.paradl.bottleneck.item()] == largest
+
+
+def test_stores_of_layouts_answer_questions_about_terms(tmp_path):
+    cube = run(FEW, url := str(tmp_path / "cube.zarr")).load()
+    chosen = {"tensor": 8, "micro": 1, "intra_bandwidth": 450e9}
+    (row,) = list_bottlenecks(url, chosen)
+    cell = cube.sel(intra_bandwidth=450e9).isel(layout=[2]).squeeze()
+    assert (cell["tensor"].item(), cell["micro"].item()) == (8, 1)
+    for name, share in row["shares"].items():
+        assert share == pytest.approx(cell[name].item() / cell.paradl.epoch_time.item(), rel=1e-6)
 
 
 def test_best_selects_by_columns_and_words(store):

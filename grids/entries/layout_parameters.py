@@ -11,6 +11,9 @@ KNOWN = (
     *("peak_flops", "memory_bandwidth", "reserved"),
 )
 
+# Elasticities of layouts are in these.
+SLOPED = (*KNOWN, "memory_capacity")
+
 
 def _count(
     name: str, meaning: str, low: float = 1, high: float = MOST, **more: object

@@ -16,6 +16,7 @@ import numpy as np
 from grids.convergence.entry import Convergence
 from grids.entries.calibration import LayoutTime
 from grids.entries.datasets import Dataset
+from grids.entries.parameters import PARAMETERS
 from grids.entries.precision import PRECISIONS
 from grids.entries.strategies import Strategy
 from grids.entries.systems import System
@@ -23,6 +24,7 @@ from grids.inputs.calibrated import Calibrated
 from grids.inputs.divisions import find_divisions, repeat_rows, take_at_cells, thin_rows
 from grids.inputs.groups import Groups, differentiate_groups, reduce_groups
 from grids.inputs.layers import Mask, add_cells, kernel_layers
+from grids.inputs.layout_slopes import add_slopes
 from grids.inputs.layouts import LayoutSpace, build_layout_case
 from grids.inputs.machine import Machine, build_network, build_pe, build_software, look_up_bytes
 from grids.inputs.runs import build_run, build_training, find_contention, find_largest_batch
@@ -121,7 +123,9 @@ def build_case(
     program serves all strategies. InputError: ZeRO for a network with sparse gradients.
     """
     if strategy.laid:
-        return build_layout_case(lay_out(workload, strategy, axes, settings), workload.convergence)
+        space = lay_out(workload, strategy, axes, settings)
+        laid = build_layout_case(space, workload.convergence)
+        return add_slopes(space, laid) if settings.slopes else laid
     settings = _choose(strategy, workload, settings)
     values = _look_up(strategy, axes, settings)
     network = build_network(workload.machine, values, settings.oracle)
@@ -139,7 +143,8 @@ def build_case(
         values.leading,
         run,
     )
-    slopes = repeat_rows(differentiate_groups(groups, settings.slopes), positions)
+    layered = tuple(name for name in settings.slopes if PARAMETERS[name].layered)
+    slopes = repeat_rows(differentiate_groups(groups, layered), positions)
     if strategy.serial:  # one PE, whatever p is
         bounds = replace(bounds, fits=_broadcast_like_p(np.equal(run.p, 1), run))
     elif strategy.several and not strategy.replicated:  # PEs beyond its degrees have no work

@@ -1,6 +1,7 @@
 """A machine in the form that layouts take: rates of a PE, links, bytes per item."""
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 
@@ -15,47 +16,56 @@ from kernels.layouts.transformer import Training, Transformer
 from kernels.machine.network import MeasuredLines, Network
 from kernels.names.arrays import Floats
 
-
-def read_machine(system: System, precision: str, given: Mapping[str, float]) -> Rates:
-    """Return the rates of a PE at a recipe's peak; given: parameters that replace the system's."""
-    rates = read_rates(system, precision)
-    if not {"peak_flops", "memory_bandwidth"} & {*given}:
-        return rates
-    peak = given.get("peak_flops", rates.peak)
-    wide, vector = (value * peak / rates.peak for value in (rates.wide_peak, rates.vector_peak))
-    speeds = peak, wide, vector, given.get("memory_bandwidth", rates.bandwidth)
-    facts = SOFTWARE[system.software].layouts
-    return make_rates(speeds, FITTED, facts, system.pe.device)
+# Of one machine, or of several [machines].
+Values = Mapping[str, float] | Mapping[str, Floats]
+NOTHING: Mapping[str, float] = MappingProxyType({})
 
 
-def read_machines(system: System, precision: str, given: Mapping[str, Floats]) -> Rates:
-    """Return the rates of several machines; given: as in `read_machine` [machines] each."""
-    names = [name for name in ("peak_flops", "memory_bandwidth") if name in given]
-    if not names:
-        return read_machine(system, precision, {})
-    values = zip(*(given[name].tolist() for name in names), strict=True)
-    rates = [
-        vars(read_machine(system, precision, dict(zip(names, row, strict=True)))) for row in values
-    ]
+def read_machines(
+    system: System, precision: str, given: Values = NOTHING, factors: Values = NOTHING
+) -> Rates:
+    """Return the rates of PEs at a recipe's peak, columns [machines] where these differ.
+
+    given: parameters that replace the system's; factors: on parameters, whatever replaces them.
+    """
+    usual = read_rates(system, precision)
+    own = {"peak_flops": usual.peak, "memory_bandwidth": usual.bandwidth}
+    if own.keys().isdisjoint([*given, *factors]):
+        return usual
+    values = (given.get(name, value) * factors.get(name, 1.0) for name, value in own.items())
+    facts, rates = SOFTWARE[system.software].layouts, []
+    for peak, bandwidth in zip(*map(np.ravel, np.broadcast_arrays(*values)), strict=True):
+        wide, vector = (
+            rate * float(peak) / usual.peak for rate in (usual.wide_peak, usual.vector_peak)
+        )
+        speeds = float(peak), wide, vector, float(bandwidth)
+        rates.append(vars(make_rates(speeds, FITTED, facts, system.pe.device)))
     columns = {name: np.array([each[name] for each in rates]) for name in rates[0]}
     several = {name: column for name, column in columns.items() if np.any(column != column[0])}
     return Rates(**{**rates[0], **several})
 
 
-def read_network(system: System, given: Mapping[str, float | Floats] | None = None) -> Network:
+def read_network(system: System, given: Values = NOTHING, factors: Values = NOTHING) -> Network:
     """Build the levels of a machine, and the links of its nodes.
 
-    given: as in `read_machine`; of several machines [machines] each, and so are levels then.
+    given, factors: as in `read_machines`; of several machines levels are [level, machines].
     """
-    known = given or {}
     places = ["intra", *["inter"] * (len(system.levels) - 1)]
-    levels = [*zip(places, system.levels, strict=True)]
+
+    def read(field: str) -> Floats:
+        named = [
+            (f"{place}_{field}", getattr(level, field))
+            for place, level in zip(places, system.levels, strict=True)
+        ]
+        values = (given.get(name, own) * factors.get(name, 1.0) for name, own in named)
+        return np.stack(np.broadcast_arrays(*values))
+
     return Network(
         measured=_build_measured(system.levels),
         switch_latency=system.levels[0].switch_latency,
         span=np.array([level.pes for level in system.levels], float),
-        latency=_stack([known.get(f"{at}_latency", level.latency) for at, level in levels]),
-        bandwidth=_stack([known.get(f"{at}_bandwidth", level.bandwidth) for at, level in levels]),
+        latency=read("latency"),
+        bandwidth=read("bandwidth"),
         pes_per_node=float(system.pes_per_node),
         links_per_node=float(system.links_per_node),
         staging_latency=0.0,
@@ -64,10 +74,6 @@ def read_network(system: System, given: Mapping[str, float | Floats] | None = No
         phi_gather=1.0,
         oversubscription=np.array([level.oversubscription for level in system.levels]),
     )
-
-
-def _stack(levels: Sequence[float | Floats]) -> Floats:
-    return np.stack(np.broadcast_arrays(*levels))
 
 
 def _build_measured(levels: Sequence[Level]) -> dict[str, MeasuredLines] | None:

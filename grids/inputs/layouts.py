@@ -21,15 +21,16 @@ from grids.entries.parameters import DEFAULTS
 from grids.entries.strategies import Strategy
 from grids.entries.systems import System
 from grids.entries.transformer_rates import RIVAL_SPREAD, find_recipe, find_system_spread
+from grids.inputs import values as cells
 from grids.inputs.layout_machine import (
+    NOTHING,
+    Values,
     find_reserved,
     make_training,
-    read_machine,
     read_machines,
     read_network,
 )
 from grids.inputs.runs import build_training, find_largest_batch
-from grids.inputs.values import Settings, Values
 from kernels.arrays import LIMITS
 from kernels.batches import global_batch, iterations
 from kernels.configuration.answers import Answer, LayoutCase, LayoutErrors, LayoutTerms, Spread
@@ -38,7 +39,6 @@ from kernels.layouts.answers import LayoutAnswers, add_seconds, answer_layouts
 from kernels.layouts.enumerate import list_candidates
 from kernels.layouts.rates import Rates
 from kernels.layouts.transformer import COLUMNS, Layouts, Transformer
-from kernels.machine.network import Network
 from kernels.names.arrays import Floats
 from kernels.names.flags import FORBIDS, Limit
 from kernels.names.parallelisms import TRANSFORMERS
@@ -59,8 +59,8 @@ class LayoutSpace:
     data: Dataset
     system: System
     strategy: Strategy
-    values: Values
-    settings: Settings
+    values: cells.Values
+    settings: cells.Settings
     calibrated: LayoutTime | None = None
 
     @property
@@ -167,33 +167,33 @@ class LayoutSpace:
         ranks = np.where(layouts.shard == NODE, in_node, layouts.shard)
         return np.where((layouts.zero > 0) & (ranks != whole), ranks, 0)
 
-    def answer(self, layouts: Layouts, cell: Numbers) -> LayoutAnswers:
-        """Answer layouts at their cells: axes of parameters make several machines."""
+    def answer(
+        self, layouts: Layouts, cell: Numbers, factors: Mapping[str, Floats] | None = None
+    ) -> LayoutAnswers:
+        """Answer layouts at their cells: axes of parameters make several machines.
+
+        factors: on parameters of MACHINE [layouts].
+        """
         given = {name: self.flatten(name)[cell] for name in MACHINE if name in self.values}
-        table = np.stack([*given.values()] or [np.zeros(cell.size)])
+        scaled = factors or {}
+        table = np.stack([*given.values(), *scaled.values()] or [np.zeros(cell.size)])
         distinct, machine = np.unique(table, axis=1, return_inverse=True)
         if distinct.shape[1] > 1:
             layouts = replace(layouts, machine=machine.reshape(-1))
-            machines = dict(zip(given, distinct, strict=True))
-            rates = read_machines(self.system, find_recipe(self.system), machines)
-            answers = self._answer(layouts, rates, read_network(self.system, machines))
-        else:
-            only = {name: float(column[0]) for name, column in given.items() if column.size}
-            answers = self._answer(layouts, self.read_rates(only), read_network(self.system, only))
+        else:  # scalars: all have one machine
+            distinct = distinct.sum(axis=1)
+        machines = dict(zip(given, distinct, strict=False))
+        changes = dict(zip(scaled, distinct[len(given) :], strict=False))
+        training = make_training(self.system, self.net, self.length, self.strategy.schedule, 0.0)
+        rates = self.read_rates(machines, changes)
+        network = read_network(self.system, machines, changes)
+        answers = answer_layouts(self.net, layouts, training, rates, network)
         reserved = self.flatten("reserved", find_reserved(self.system))[cell]
         return answers._replace(memory=answers.memory + reserved)
 
-    def _answer(self, layouts: Layouts, rates: Rates, network: Network) -> LayoutAnswers:
-        """Answer layouts on these machines, but for memory that is reserved."""
-        schedule = self.strategy.schedule
-        training = make_training(self.system, self.net, self.length, schedule, reserved=0.0)
-        return answer_layouts(self.net, layouts, training, self._calibrate(rates), network)
-
-    def read_rates(self, given: Mapping[str, float]) -> Rates:
-        """Return the calibrated rates of a PE, with `given` in place of the system's parameters."""
-        return self._calibrate(read_machine(self.system, find_recipe(self.system), given))
-
-    def _calibrate(self, rates: Rates) -> Rates:
+    def read_rates(self, given: Values, factors: Values = NOTHING) -> Rates:
+        """Return the calibrated rates of PEs; arguments as in `read_machines`."""
+        rates = read_machines(self.system, find_recipe(self.system), given, factors)
         return replace(rates, slowdown=self.calibrated.factor if self.calibrated else 1.0)
 
     def flag(

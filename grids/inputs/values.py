@@ -15,8 +15,8 @@ from kernels.options import Options, OracleName
 class Settings:
     """A user's fixed values: SI parameters by name, the oracle, batch scaling, and options.
 
-    draws: number of machine draws, for spreads. slopes: parameters that layers depend on whose
-    slopes are wanted. rows: columns of parameters that change together, by their axis.
+    draws: number of machine draws, for spreads. slopes: parameters in which elasticities are
+    wanted. rows: columns of parameters that change together, by their axis.
     """
 
     parameters: Mapping[str, float]

@@ -9,11 +9,11 @@ from operator import attrgetter
 
 from kernels.arrays import LIMITS, AnyArray, Cells
 from kernels.compiled import compiled
-from kernels.configuration.answers import Answer, AnyCase
+from kernels.configuration.answers import Answer, AnyCase, LayoutCase
 from kernels.derivatives.output_slopes import find_output_slopes
+from kernels.names.layout_terms import EVERY_TERM
 from kernels.names.statistics import SUMMARISED
 from kernels.names.stored import STORED, split_elasticity
-from kernels.names.terms import TERMS
 from kernels.namespace import xp
 from kernels.oracle.answer import Invariants, evaluate
 from kernels.oracle.uncertainty import quantile
@@ -24,7 +24,8 @@ Outputs = dict[str, AnyArray]
 def compute_outputs(case: AnyCase, *, names: tuple[str, ...]) -> Outputs:
     """Return what a block stores, and no more: the compiler drops the rest."""
     # Numpy has no derivatives.
-    compute = _differentiate if any(map(split_elasticity, names)) else _compute
+    derived = any(map(split_elasticity, names)) and not isinstance(case, LayoutCase)
+    compute = _differentiate if derived else _compute
     return compute(case, names=names)
 
 
@@ -57,8 +58,8 @@ def read_output(answer: Answer, name: str) -> Cells:
     """Return a variable of the cube from an answer, except for elasticities."""
     if percentile := _split_percentile(name):
         return _percentile(answer, *percentile)
-    if name in TERMS and not hasattr(answer.terms, name):
-        return xp.zeros_like(answer.compute)  # layouts have no halo exchange, and the like
+    if name in EVERY_TERM and not hasattr(answer.terms, name):
+        return xp.zeros_like(answer.compute)  # layouts have no halo exchange, others no experts
     value: Cells = attrgetter(STORED[name])(answer)
     return value
 

@@ -81,7 +81,7 @@ class LayoutCase:
     """The case of layouts, with its answer: numpy has computed it, and nothing is compiled.
 
     columns: numbers of the layout of each cell, by the names of `kernels.layouts.transformer`.
-    uncertainty: None where no spreads are asked for.
+    uncertainty: None where no spreads are asked for. slopes: elasticities by output.
     """
 
     answer: Answer
@@ -89,6 +89,7 @@ class LayoutCase:
     columns: Mapping[str, Cells]
     uncertainty: LayoutErrors | None = None
     training: EpochLaw | None = None
+    slopes: Mapping[str, Cells] = field(default_factory=dict)
     # What `best` leaves open has been chosen.
     choices: tuple[str, ...] = field(default=(), metadata={"static": True})
 

@@ -19,6 +19,7 @@ from kernels.configuration.case import Case
 from kernels.configuration.places import PLACES, scale_parameters
 from kernels.derivatives.slopes import Factors, push_forward
 from kernels.names.stored import ELASTIC, split_elasticity
+from kernels.namespace import xp
 from kernels.oracle.answer import evaluate
 
 # Parts of a case, and fields of them.
@@ -35,8 +36,8 @@ def find_output_slopes(case: AnyCase, names: tuple[str, ...]) -> dict[str, Array
     NaN if the configuration cannot exist, and for a time of 0, which has no logarithm. Of choices,
     those of the best. Slopes in parameters that layers depend on need the case's `layer_slopes`.
     """
-    if isinstance(case, LayoutCase):  # a spec with elasticities has no layouts
-        return {}
+    if isinstance(case, LayoutCase):  # it comes with them
+        return {name: xp.asarray(case.slopes[name]) for name in names if name in case.slopes}
     wanted: dict[str, dict[str, str]] = {}
     for name in names:
         parts = split_elasticity(name)

@@ -3,7 +3,7 @@
 Separate from the kernel that reads them (`kernels.blocks.outputs`), so that names need no JAX.
 """
 
-from kernels.names.terms import TERMS
+from kernels.names.layout_terms import EVERY_TERM
 
 # Attributes of `kernels.oracle.answer.Answer` by output, in the order of a spec's outputs.
 STORED = {
@@ -11,7 +11,7 @@ STORED = {
     "comm_time": "communication",
     "memory": "memory",
     "limit": "limit",
-    **{name: f"terms.{name}" for name in TERMS},
+    **{name: f"terms.{name}" for name in EVERY_TERM},
     "epochs": "epochs",
     "train_time": "train_time",
     "replicas": "replicas",

@@ -7,24 +7,23 @@ from typing import ClassVar
 import numpy as np
 
 from grids.entries.layout_parameters import KNOWN
-from grids.entries.transformer_rates import find_recipe
 from grids.grid import Grid, Index
 from grids.inputs.case import lay_out
-from grids.inputs.layout_machine import make_training, read_machines, read_network
+from grids.inputs.layout_machine import make_training, read_network
+from grids.inputs.layout_slopes import Step, read_layouts, time_steps
 from grids.inputs.layouts import LayoutSpace
 from kernels.configuration.answers import LayoutCase
 from kernels.layouts.answers import add_seconds, answer_layouts, total_exchanges
 from kernels.layouts.dimensions import find_reasons
 from kernels.layouts.memory import measure_memory
 from kernels.layouts.rates import Rates
-from kernels.layouts.transformer import COLUMNS, Layouts, Training
+from kernels.layouts.transformer import Layouts, Training
 from kernels.machine.network import Network
 from kernels.names.arrays import Floats
 from kernels.names.flags import FORBIDS
 from sweep.cases.layout_reasons import describe_reason
 from sweep.cases.layout_words import list_layouts, write_layout
 
-Step = tuple[str, float]  # a parameter and its factor
 # Parameters of a machine that times follow from, each with what it is of.
 OF_NETWORK = {
     f"{place}_{field}": (place, field)
@@ -119,32 +118,10 @@ class LayoutCell:
 
     def find_ratios(self, steps: Sequence[Step]) -> Floats:
         """The time of an iteration after each step over that before [step]."""
-        # A machine for each step, behind the one that there is.
-        factors = {name: np.ones(len(steps) + 1) for name in self.SLOPED}
-        for number, (name, factor) in enumerate(steps, 1):
-            factors[name][number] = factor
-        system = self.space.system
-        both = {name: factors[name] * self.read_parameter(name) for name in OF_PE}
-        rates = read_machines(system, find_recipe(system), both)
-        latency, bandwidth = (
-            np.asarray(getattr(self.network, field))[:, None]
-            * np.stack(
-                [factors[f"{place}_{field}"] for place in _list_places(len(self.network.span))]
-            )
-            for field in ("latency", "bandwidth")
-        )
-        network = replace(self.network, latency=latency, bandwidth=bandwidth)
-        alike = self.layout.select(np.zeros(len(steps) + 1, int))
-        layouts = replace(alike, machine=np.arange(len(steps) + 1))
-        answers = answer_layouts(self.space.net, layouts, self.training, rates, network)
-        times = answers.seconds.sum(axis=0)
+        computing, communicating = time_steps(self.space, self.layout, np.zeros(1, int), steps)
+        times = (computing + communicating)[:, 0]
         ratios: Floats = times[1:] / times[0]
         return ratios
-
-
-def _list_places(levels: int) -> list[str]:
-    """Where each level's links are: inside a node, or beyond."""
-    return ["intra", *["inter"] * (levels - 1)]
 
 
 def find_cell(
@@ -154,8 +131,7 @@ def find_cell(
     space = grid.build(lay_out, index, axes, None)
     assert space is not None  # its samples fit
     given = {name: float(space.flatten(name)[0]) for name in KNOWN if name in space.values}
-    columns = {name: np.ravel(case.columns[name]) for name in COLUMNS}
-    layout = Layouts(**columns, batch=np.ravel(case.run.global_batch).astype(int))
+    layout = read_layouts(case)
     system = space.system
     training = make_training(
         system, space.net, space.length, space.strategy.schedule, given.get("reserved")

@@ -22,8 +22,9 @@ from grids.outputs import MAIN_OUTPUTS
 from grids.reading.errors import InputError
 from kernels import batches
 from kernels.names.flags import FORBIDS
+from kernels.names.layout_terms import EVERY_TERM, LAYOUT_TERMS
 from kernels.names.stored import name_elasticity
-from kernels.names.terms import list_terms
+from kernels.names.terms import TERMS
 from sweep.cube.dimensions import expect_flags, expect_laws, read_design
 from sweep.cube.variables import DERIVED, name_limits
 
@@ -155,9 +156,18 @@ class Paradl:
     def bottleneck(self) -> xr.DataArray:
         """Largest part of the time, as an index into the attribute `flag_meanings`; -1: no time.
 
-        The parts are the terms if the cube has them, otherwise compute and communication.
+        The parts are the terms if the cube has all of its strategies, otherwise compute and
+        communication.
         """
-        terms = [*list_terms("compute"), *list_terms("communication")]
+        labels = set(np.atleast_1d(self._get("strategy").values).tolist())
+        laid = {strategy.laid for strategy in self.grid.strategies if strategy.label in labels}
+        wanted = {*(TERMS if False in laid else ()), *(LAYOUT_TERMS if True in laid else ())}
+        terms = [
+            name
+            for part in ("compute", "communication")
+            for name, term in EVERY_TERM.items()
+            if term.part == part and name in wanted
+        ]
         held = all(name in self._ds for name in terms)
         parts = terms if held else ["comp_time", "comm_time"]
         stacked = xr.concat([self._get(name) for name in parts], "part", coords="minimal")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from grids.outputs import ELASTICITIES, INTERVALS
 from kernels.names.flags import FORBIDS, Limit
-from kernels.names.terms import TERMS
+from kernels.names.layout_terms import EVERY_TERM
 
 Attributes = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
@@ -107,7 +107,7 @@ VARIABLES: dict[str, Variable] = {
     "memory": Variable("memory of the fullest PE", "byte"),
     "limit": Flags("what forbids the configuration"),
     "serial_time": Variable("time of an epoch on one PE", "s"),
-    **{name: Variable(f"{term.meaning}, per epoch", "s") for name, term in TERMS.items()},
+    **{name: Variable(f"{term.meaning}, per epoch", "s") for name, term in EVERY_TERM.items()},
     **{name: make_percentile(*of) for name, of in INTERVALS.items()},
     **{name: make_elasticity(*of) for name, of in ELASTICITIES.items()},
     "epochs": Variable("epochs to the target", "1"),

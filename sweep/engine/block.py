@@ -140,7 +140,9 @@ def compute(grid: Grid, plan: Plan, region: Region) -> BlockArrays:
 def has_few_cells(grid: Grid, plan: Plan) -> bool:
     """True if numpy answers the whole cube before programs for it would be compiled."""
     places = math.prod(plan.shape[: len(LABELS)])
-    derived = any(map(split_elasticity, grid.spec.outputs))  # numpy has no derivatives
+    # Numpy has no derivatives, but layouts come with theirs.
+    laid = all(strategy.laid for strategy in grid.strategies)
+    derived = not laid and any(map(split_elasticity, grid.spec.outputs))
     return places <= FEW_PLACES and plan.cells <= FEW_CELLS and not derived
 
 

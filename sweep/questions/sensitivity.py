@@ -20,6 +20,7 @@ from kernels.arrays import Cells
 from kernels.compiled import compiled, fetch
 from kernels.configuration.case import Case
 from kernels.configuration.places import scale_parameters
+from kernels.derivatives.differences import STEPS, find_elasticity
 from kernels.names.arrays import Floats
 from kernels.names.flags import FORBIDS
 from kernels.oracle.answer import answer_case
@@ -43,8 +44,6 @@ MOST_CELLS = 256
 # An upgrade halves a time, or doubles a rate.
 HALF, DOUBLE = 0.5, 2.0
 UPGRADES = {HALF: "halved", DOUBLE: "doubled"}
-# Step of the differences: curvature and rounding each add an error of about 3e-11 to a slope.
-STEP = 1.00001
 # Smaller elasticities are rounding errors.
 NOTHING = 1e-9
 
@@ -101,7 +100,7 @@ def list_layout_slopes(grid: Grid, place: Row) -> list[Row]:
     if cell.is_forbidden:
         return []
     values = {name: cell.read_parameter(name) for name in cell.SLOPED}
-    steps = [(name, step) for step in (STEP, STEP**2) for name in values]
+    steps = [(name, step) for step in STEPS for name in values]
     elasticities = _find_slopes(tuple(values), cell.find_ratios(steps))
     elasticities = {name: slope for name, slope in elasticities.items() if abs(slope) > NOTHING}
     upgrades = _list_upgrades(values, elasticities)
@@ -160,15 +159,13 @@ def find_elasticities(case: Case, division: Division) -> dict[str, float]:
     """Elasticity d log T / d log x of every continuous parameter, at one cell."""
     # A relative step does not change a value of 0 or infinity.
     names = [name for name in UPGRADABLE if 0 < abs(read_value(case, name)) < np.inf]
-    # Steps go up only, since counts of tiles jump below. The second step cancels the curvature.
-    steps = [(name, step) for step in (STEP, STEP**2) for name in names]
+    steps = [(name, step) for step in STEPS for name in names]
     return _find_slopes(names, _find_ratios(case, division, steps))
 
 
 def _find_slopes(names: Sequence[str], ratios: Floats) -> dict[str, float]:
     """Elasticities of the ratios after a step of each parameter, then after two of each."""
-    near, far = np.log(ratios).reshape(2, -1)
-    slopes = (4 * near - far) / (2 * np.log(STEP))
+    slopes = find_elasticity(*ratios.reshape(2, -1))
     return {
         name: float(slope) for name, slope in zip(names, slopes, strict=True) if np.isfinite(slope)
     }

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from grids.entries.parameters import CONTINUOUS, PARAMETERS
-from grids.outputs import ELASTICITIES, list_layered, list_sloped
+from grids.outputs import ELASTICITIES, list_sloped
 from grids.reading.errors import InputError
 from grids.spec import Spec, validate_spec
 from kernels.names.stored import ELASTIC
@@ -55,4 +55,3 @@ def test_each_oracle_knows_its_own() -> None:
 def test_parameters_that_slopes_are_in() -> None:
     names = ("limit", "elasticity_memory_batch", "elasticity_comp_time_peak_flops")
     assert list_sloped((*names, "elasticity_memory_peak_flops")) == ("batch", "peak_flops")
-    assert list_layered(names) == ("peak_flops",)
