@@ -59,7 +59,8 @@ def read_output(answer: Answer, name: str) -> Cells:
     if percentile := _split_percentile(name):
         return _percentile(answer, *percentile)
     if name in EVERY_TERM and not hasattr(answer.terms, name):
-        return xp.zeros_like(answer.compute)  # layouts have no halo exchange, others no experts
+        # Layouts have no halo exchange, others no experts: nothing, where there are times.
+        return xp.where(xp.isnan(answer.compute), xp.nan, 0.0)
     value: Cells = attrgetter(STORED[name])(answer)
     return value
 
