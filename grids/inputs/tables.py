@@ -69,6 +69,17 @@ def join_tables(tables: Sequence[Points], cells: int) -> Points:
     return replace(joined, case=replace(joined.case, work=work))
 
 
+def stack_tables(tables: Sequence[Points], cells: int) -> Points:
+    """Concatenate tables of `cells` each, of different problems, in all of their numbers."""
+
+    def stack(*leaves: Floats) -> Floats:
+        whole = [np.broadcast_to(leaf, (*np.shape(leaf)[:-1], cells)) for leaf in leaves]
+        return np.concatenate(whole, axis=-1)
+
+    stacked: Points = jax.tree.map(stack, *tables)
+    return stacked
+
+
 def _flatten(tree: Tree, shape: tuple[int, ...], choices: int) -> Tree:
     """Flatten arrays [..., cells of `shape`] to one dimension of cells, of size 1 if all agree.
 

@@ -6,14 +6,15 @@ problem's position: rows are the same for any number of workers.
 """
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
+import jax
 import numpy as np
 from scipy.stats import qmc
 
-from grids.inputs.tables import build_table, join_tables
+from grids.inputs.tables import build_table, join_tables, stack_tables
 from grids.ranges import Range
 from kernels.configuration.places import PLACES
 from kernels.names.arrays import Floats, Integers
@@ -31,17 +32,19 @@ class Tables:
 
     points: by strategy, one for each combination of the values of `axes` (C order). machines:
     values [machine] by parameter; then all points of the first machine, of the second, and so on.
+    joined: number of problems whose points follow one another.
     """
 
     points: tuple[Points, ...]
     axes: dict[str, Floats]
     machines: dict[str, Floats]
+    joined: int = 1
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Number of shared machines (1 without) and sizes of the axes."""
+        """Number of shared machines (1 without) of all problems, and sizes of the axes."""
         machines = next(iter(self.machines.values()), np.empty(1)).size
-        return machines, *(values.size for values in self.axes.values())
+        return self.joined * machines, *(values.size for values in self.axes.values())
 
 
 def make_tables(space: SampleSpace, problem: Problem, seed: int) -> Tables:
@@ -115,6 +118,34 @@ class Draw:
         """Values of all axes and drawn parameters [slice], by name."""
         along = zip(self.tables.axes.items(), self.positions[1:], strict=True)
         return {name: values[at] for (name, values), at in along} | dict(self.values)
+
+
+def identify_tables(tables: Tables) -> tuple[object, ...]:
+    """Return what joined tables must share: fields, and leading dimensions such as stages."""
+    leaves, structure = jax.tree.flatten(tables.points)
+    return structure, *(np.shape(leaf)[:-1] for leaf in leaves)
+
+
+def join_draws(draws: Sequence[Draw], count: int) -> Draw:
+    """Join draws of problems, padded with the last one to `count`, so that one program serves all.
+
+    Only without shared machines, whose tables have layers.
+    """
+    if count == 1:
+        return draws[0]
+    draws = [*draws, *[draws[-1]] * (count - len(draws))]
+    tables = [draw.tables for draw in draws]
+    cells = math.prod(tables[0].shape)
+    by_strategy = zip(*(table.points for table in tables), strict=True)
+    points = tuple(stack_tables(of_one, cells) for of_one in by_strategy)
+    numbered = [draw.positions.copy() for draw in draws]
+    for number, positions in enumerate(numbered):
+        positions[0] = number
+    return Draw(
+        replace(tables[0], points=points, joined=count),
+        np.concatenate(numbered, axis=1),
+        {name: np.concatenate([draw.values[name] for draw in draws]) for name in draws[0].values},
+    )
 
 
 def draw_slices(

@@ -1,21 +1,23 @@
 """Make rows: labels, features, answers and slopes of a problem's slices, column by column."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import groupby
 from math import ceil
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.blocks.labels import label_points
+from kernels.blocks.labels import compile_ahead, label_points
 from kernels.compiled import fetch
 from kernels.names.stored import EPOCH
 from kernels.oracle.points import Points
 from sweep.cube.variables import find_allowed, join_limits
 from sweep.samples.columns import name_slope
-from sweep.samples.draw import Draw, draw_slices, make_tables
+from sweep.samples.draw import Draw, draw_slices, identify_tables, join_draws, make_tables
 from sweep.samples.edges import Shares, move_to_edges
 from sweep.samples.features import describe_problem, describe_slices
 from sweep.samples.space import Problem, SampleSpace
@@ -24,7 +26,7 @@ from sweep.samples.splits import name_label
 Columns = dict[str, NDArray[Any]]
 # Chunks of a problem share its tables.
 _keep_tables = lru_cache(maxsize=2)(make_tables)
-# Slices evaluated at once: larger programs are no faster.
+# Slices evaluated at once, of one problem or several: larger programs are no faster.
 CHUNK = 4096
 
 
@@ -53,8 +55,11 @@ class Chunk:
     size: int
 
 
-def list_chunks(space: SampleSpace, rows: int) -> list[Chunk]:
-    """Divide rows into chunks; problems have equal numbers of slices, give or take one."""
+def list_batches(space: SampleSpace, rows: int) -> list[list[Chunk]]:
+    """Divide rows into batches of chunks that are evaluated together.
+
+    Problems have equal numbers of slices, give or take one.
+    """
     slices, problems = ceil(rows / len(space.grid.strategies)), space.problems
     # Chunks of one size share a compiled program.
     size = min(CHUNK, 1 << (ceil(slices / len(problems)) - 1).bit_length())
@@ -65,33 +70,91 @@ def list_chunks(space: SampleSpace, rows: int) -> list[Chunk]:
             count = min(size, share - first)
             chunks.append(Chunk(problem, number, first, count, size))
         number += share
-    return chunks
+    # Networks differ in their numbers of layers, which rows of a layered space sum.
+    together = 1 if space.layered else min(CHUNK // size, len(chunks))
+    return [chunks[first : first + together] for first in range(0, len(chunks), together)]
 
 
-def make_rows(space: SampleSpace, chunk: Chunk, request: Request) -> Columns:
-    """Make all columns of a chunk's rows, ordered by slice, then by strategy."""
+@dataclass(frozen=True, eq=False)
+class DrawnBatch:
+    """Slices of a batch's chunks, padded to those of a full one. origin [slice]."""
+
+    chunks: Sequence[Chunk]
+    draw: Draw
+    origin: NDArray[np.str_]
+
+
+def draw_batch(
+    space: SampleSpace, chunks: Sequence[Chunk], together: int, request: Request
+) -> Iterator[DrawnBatch]:
+    """Draw the slices of a batch, in parts whose tables join. together: chunks of a full one."""
+    drawn = [(chunk, *_draw_chunk(space, chunk, request)) for chunk in chunks]
+    for _, alike in groupby(drawn, key=lambda part: identify_tables(part[1].tables)):
+        some, draws, origins = zip(*alike, strict=True)
+        yield DrawnBatch(some, join_draws(draws, together), np.concatenate(origins))
+
+
+def _draw_chunk(
+    space: SampleSpace, chunk: Chunk, request: Request
+) -> tuple[Draw, NDArray[np.str_]]:
     problem, seed = chunk.problem, request.seed
     tables = _keep_tables(space, problem, seed)
     drawn = draw_slices(space, tables, problem, seed, chunk.first, chunk.size)
-    draw, origin = move_to_edges(space, drawn, problem, (seed, chunk.first), request.shares)
+    return move_to_edges(space, drawn, problem, (seed, chunk.first), request.shares)
+
+
+def compile_labels(pool: Executor, space: SampleSpace, batch: DrawnBatch, request: Request) -> None:
+    """Compile the programs of a batch in the pool, before the first call of `make_rows`."""
+    for points in batch.draw.tables.points:
+        compile_ahead(
+            pool, points, batch.draw.rows, dict(batch.draw.values), **_choose_labels(space, request)
+        )
+
+
+def make_rows(space: SampleSpace, batch: DrawnBatch, request: Request) -> Columns:
+    """Make all columns of a batch's rows, ordered by slice, then by strategy."""
+    chunks, draw = batch.chunks, batch.draw
     parts = [
-        _label_strategy(space, strategy, points, draw, request) | {"origin": origin}
-        for strategy, points in enumerate(tables.points)
+        _label_strategy(space, strategy, points, draw, request)
+        for strategy, points in enumerate(draw.tables.points)
     ]
-    numbers = np.repeat(chunk.number + chunk.first + np.arange(chunk.size), len(parts))
-    within = np.arange(numbers.size) < chunk.count * len(parts)
+    strategies, size = len(parts), chunks[0].size
+    within = np.concatenate([np.arange(size) < chunk.count for chunk in chunks])
+    slices = np.concatenate([chunk.number + chunk.first + np.arange(size) for chunk in chunks])
+    numbers = np.repeat(slices, strategies)
     # In the very last slice some strategies may exceed the requested number of rows.
-    kept = within & (numbers * len(parts) + np.arange(numbers.size) % len(parts) < request.rows)
-    columns = {name: np.stack([part[name] for part in parts], 1).ravel() for name in parts[0]}
-    rows = {name: column[kept] for name, column in ({"slice": numbers} | columns).items()}
-    # More than half of the columns: made once, not under every strategy.
-    constant = _label_problem(space, problem) | describe_problem(space.grid, problem)
-    return rows | {name: np.full(len(rows["slice"]), value) for name, value in constant.items()}
+    of_last = numbers * strategies + np.tile(np.arange(strategies), slices.size) >= request.rows
+    kept = np.repeat(within, strategies) & ~of_last
+    columns = {
+        name: np.stack([part[name][: slices.size] for part in parts], 1).ravel()[kept]
+        for name in parts[0]
+    }
+    origin = np.repeat(batch.origin, strategies)[kept]
+    # More than half of the columns: made once per problem, not under every strategy.
+    constant = [
+        _label_problem(space, chunk.problem) | describe_problem(space.grid, chunk.problem)
+        for chunk in chunks
+    ]
+    counts = np.add.reduceat(kept.astype(int), np.arange(0, kept.size, size * strategies))
+    return {
+        "slice": numbers[kept],
+        **columns,
+        "origin": origin,
+        **{name: np.repeat([of[name] for of in constant], counts) for name in constant[0]},
+    }
 
 
 def _label_problem(space: SampleSpace, problem: Problem) -> dict[str, str]:
     labels = zip(space.grid.labels.items(), problem, strict=False)
     return {name_label(dim): names[index] for (dim, names), index in labels}
+
+
+def _choose_labels(space: SampleSpace, request: Request) -> dict[str, Any]:
+    return {
+        "parameters": space.inputs if request.gradients else (),
+        "outputs": space.outputs,
+        "marked": request.marked and request.gradients,
+    }
 
 
 def _label_strategy(
@@ -102,17 +165,8 @@ def _label_strategy(
     request: Request,
 ) -> Columns:
     """Make the columns of all slices under one strategy that differ within the problem."""
-    parameters = space.inputs if request.gradients else ()
-    answers, slopes, kinks = fetch(
-        label_points(
-            points,
-            draw.rows,
-            dict(draw.values),
-            parameters=parameters,
-            outputs=space.outputs,
-            marked=request.marked and request.gradients,
-        )
-    )
+    labels = label_points(points, draw.rows, dict(draw.values), **_choose_labels(space, request))
+    answers, slopes, kinks = fetch(labels)
     return {
         "strategy": np.full(len(draw), space.grid.labels["strategy"][strategy]),
         **describe_slices(space.grid, strategy, draw),

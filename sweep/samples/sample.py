@@ -1,8 +1,9 @@
 """Sample rows over a design space, chunk by chunk, and write them as a data set."""
 
 import json
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
@@ -13,12 +14,22 @@ import numpy as np
 from grids.reading.errors import InputError, shorten
 from sweep.cube.provenance import list_versions
 from sweep.engine.compile_cache import keep_programs
+from sweep.engine.resources import cores
 from sweep.exports.export import expect_arrow, write_texts
 from sweep.exports.target import write_beside
 from sweep.samples.card import write_card
 from sweep.samples.columns import FACTS, FORMAT, list_columns
 from sweep.samples.edges import Shares
-from sweep.samples.rows import Chunk, Columns, Request, list_chunks, make_rows
+from sweep.samples.rows import (
+    Chunk,
+    Columns,
+    DrawnBatch,
+    Request,
+    compile_labels,
+    draw_batch,
+    list_batches,
+    make_rows,
+)
 from sweep.samples.space import SampleSpace, Source, read_space
 from sweep.samples.splits import Splits, choose_splits
 
@@ -29,9 +40,8 @@ LEAVE_OUT: dict[str, Callable[[Columns], Any]] = {
     "kinks": lambda rows: rows["near_kink"],
 }
 MOST_ROWS = 10**10
-# Rows that are divided among files at once: 510 chunks of 98 rows each took 36.6 instead
-# of 25.0 s of CPU for 50,000 rows.
-JOINED = 2**13
+# Batches drawn ahead of the one that is evaluated, while its programs compile.
+AHEAD = 4
 # Called with the number of new rows.
 Advance = Callable[[int], None]
 
@@ -126,7 +136,7 @@ def _write(
     listed = [column.facts for column in columns]
     texts = write_texts({f"paradl_{key}": fact for key, fact in facts.items()})
     texts["paradl_columns"] = json.dumps(listed)
-    kept = (_leave_rows_out(rows, leave_out) for rows in _join(chunks))
+    kept = (_leave_rows_out(rows, leave_out) for rows in chunks)
     divided = (rows | splits.divide(rows) for rows in kept)
     summary = write_rows(folder / "data", divided, columns, texts, splits.names)
     if not summary.rows:
@@ -166,23 +176,6 @@ def _describe(
     }
 
 
-def _join(chunks: Iterator[Columns]) -> Iterator[Columns]:
-    """Yield the same rows in chunks of at least `JOINED`; the last one may have fewer."""
-    waiting, count = list[Columns](), 0
-    for rows in chunks:
-        waiting.append(rows)
-        count += len(rows["slice"])
-        if count >= JOINED:
-            yield _concatenate(waiting)
-            waiting, count = [], 0
-    if waiting:
-        yield _concatenate(waiting)
-
-
-def _concatenate(chunks: Sequence[Columns]) -> Columns:
-    return {name: np.concatenate([rows[name] for rows in chunks]) for name in chunks[0]}
-
-
 def _leave_rows_out(rows: Columns, kinds: Sequence[str]) -> Columns:
     """Drop rows of these kinds."""
     if not kinds:
@@ -194,32 +187,49 @@ def _leave_rows_out(rows: Columns, kinds: Sequence[str]) -> Columns:
 def _make_chunks(
     space: SampleSpace, request: Request, workers: int, advance: Advance
 ) -> Iterator[Columns]:
-    """Yield the rows of each chunk, in order."""
-    chunks = list_chunks(space, request.rows)
+    """Yield the rows of each batch, in order."""
+    batches = list_batches(space, request.rows)
     if workers:
-        parts = _make_in_workers(space, request, chunks, workers)
+        parts = _make_in_workers(space, request, batches, workers)
     else:
         keep_programs()
-        parts = (make_rows(space, chunk, request) for chunk in chunks)
+        parts = _make_here(space, request, batches)
     for rows in parts:
         advance(len(rows["slice"]))
         yield rows
 
 
-def _make_in_workers(
-    space: SampleSpace, request: Request, chunks: list[Chunk], workers: int
+def _make_here(
+    space: SampleSpace, request: Request, batches: list[list[Chunk]]
 ) -> Iterator[Columns]:
-    """Yield the same from worker processes, at most two chunks per worker ahead of the writer."""
-    running = list[Future[Columns]]()
+    """Yield rows while programs compile beside: a few batches are drawn ahead."""
+    drawn = deque[DrawnBatch]()
+    with ThreadPoolExecutor(cores(), "paradl-labels") as pool:
+        for chunks in batches:
+            for batch in draw_batch(space, chunks, len(batches[0]), request):
+                compile_labels(pool, space, batch, request)
+                drawn.append(batch)
+            while len(drawn) > AHEAD:
+                yield make_rows(space, drawn.popleft(), request)
+        while drawn:
+            yield make_rows(space, drawn.popleft(), request)
+
+
+def _make_in_workers(
+    space: SampleSpace, request: Request, batches: list[list[Chunk]], workers: int
+) -> Iterator[Columns]:
+    """Yield the same from worker processes, at most two batches per worker ahead of the writer."""
+    running = list[Future[list[Columns]]]()
     # Spawned: a fork of a process that has run JAX may hang.
     context = get_context("spawn")
-    with ProcessPoolExecutor(workers, context, _Worker.start, (space, request)) as pool:
-        for chunk in chunks:
+    arguments = (space, request, len(batches[0]))
+    with ProcessPoolExecutor(workers, context, _Worker.start, arguments) as pool:
+        for chunks in batches:
             if len(running) == 2 * workers:
-                yield running.pop(0).result()
-            running.append(pool.submit(_Worker.make, chunk))
+                yield from running.pop(0).result()
+            running.append(pool.submit(_Worker.make, chunks))
         for future in running:
-            yield future.result()
+            yield from future.result()
 
 
 class _Worker:
@@ -227,12 +237,14 @@ class _Worker:
 
     space: SampleSpace
     request: Request
+    together: int
 
     @classmethod
-    def start(cls, space: SampleSpace, request: Request) -> None:
+    def start(cls, space: SampleSpace, request: Request, together: int) -> None:
         keep_programs()
-        cls.space, cls.request = space, request
+        cls.space, cls.request, cls.together = space, request, together
 
     @classmethod
-    def make(cls, chunk: Chunk) -> Columns:
-        return make_rows(cls.space, chunk, cls.request)
+    def make(cls, chunks: Sequence[Chunk]) -> list[Columns]:
+        drawn = draw_batch(cls.space, chunks, cls.together, cls.request)
+        return [make_rows(cls.space, batch, cls.request) for batch in drawn]

@@ -178,3 +178,25 @@ def test_a_folder_without_a_data_set_and_another_format_are_refused(drawn, tmp_p
         open_samples(tmp_path)
     with pytest.raises(InputError, match=r"splits: .*'speed'"):
         drawn.read(["epoch_time"], {"speed": "train"})
+
+
+def test_networks_of_other_structure_are_sampled_beside_each_other(tmp_path) -> None:
+    """BigLSTM looks up rows of its tables, which others lack."""
+    axes = {
+        "model": ["alexnet", "big_lstm", "vgg16"],
+        "dataset": ["imagenet", "one-billion-words"],
+        "system": "abci",
+        "strategy": ["serial", "data"],
+        "pe": [1, 4],
+        "batch": {"loguniform": [8, 64]},
+    }
+    sample({"axes": axes}, tmp_path / "rows", 12, gradients=None)
+    samples = open_samples(tmp_path / "rows")
+    rows = samples.read([column["name"] for column in samples.facts["columns"]])
+    assert sorted(rows.model.unique()) == ["alexnet", "big_lstm", "vgg16"]
+    for _, row in rows.iterrows():
+        answer = predict(
+            row.model, row.strategy, row.pe, row.batch, dataset=row.dataset, system="abci"
+        )
+        memory = np.nan if answer["memory"] is None else answer["memory"]
+        np.testing.assert_allclose(row.memory, memory, rtol=1e-6)

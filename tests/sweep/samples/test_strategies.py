@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sweep.questions.predict import predict
-from sweep.samples.rows import Request, list_chunks, make_rows
+from sweep.samples.rows import Request, draw_batch, list_batches, make_rows
 from sweep.samples.space import read_space
 from sweep.samples.stream import batches
 
@@ -23,8 +23,10 @@ def test_rows_of_the_best_equal_predictions(strategy) -> None:
         "batch": {"loguniform": [8, 64]},
     }
     space = read_space({"axes": axes})
-    (chunk,) = list_chunks(space, 2)
-    rows = make_rows(space, chunk, Request(2, gradients=False))
+    request = Request(2, gradients=False)
+    (chunks,) = list_batches(space, 2)
+    (batch,) = draw_batch(space, chunks, 1, request)
+    rows = make_rows(space, batch, request)
     for pe, batch, seconds in zip(rows["pe"], rows["batch"], rows["epoch_time"], strict=True):
         answer = predict(
             "alexnet", strategy, int(pe), int(batch), system="abci", dataset="imagenet"
@@ -42,8 +44,10 @@ def test_slopes_of_the_best_are_finite() -> None:
         "batch": {"loguniform": [8, 64]},
     }
     space = read_space({"axes": axes})
-    (chunk,) = list_chunks(space, 2)
-    rows = make_rows(space, chunk, Request(2, marked=False))
+    request = Request(2, marked=False)
+    (chunks,) = list_batches(space, 2)
+    (batch,) = draw_batch(space, chunks, 1, request)
+    rows = make_rows(space, batch, request)
     assert np.isfinite(rows["elasticity_epoch_time_batch"]).all()
 
 
