@@ -40,14 +40,13 @@ from grids.lookup import (
     refuse_twins,
 )
 from grids.models.layers import LayerTable
+from grids.notes import expect_divisible, list_unsplit, list_unused, list_unused_choices
 from grids.outputs import INTERVALS, list_sloped
 from grids.reading.errors import InputError, ShapeError, add_place, shorten
 from grids.reading.yamlfile import Where
 from grids.rows import Rows
 from grids.spec import Spec, read_spec, validate_spec
 from grids.spec_rows import settle_rows
-from grids.unused_keys import list_unused, list_unused_choices
-from grids.whole_layers import expect_divisible, list_unsplit
 from kernels.names.arrays import Floats
 from kernels.options import Options
 

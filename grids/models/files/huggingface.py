@@ -100,6 +100,13 @@ DECODER = {
 KEYS_AND_VALUES = {"kv_heads": "num_key_value_heads", "head_features": "head_dim"}
 DENSE = {"hidden": "intermediate_size"}
 
+
+def _with_experts(count: str, hidden: str) -> dict[str, str]:
+    """The keys of a decoder with experts: their number, and the features inside one."""
+    experts = {"experts": count, "active": "num_experts_per_tok", "expert_hidden": hidden}
+    return DECODER | experts
+
+
 TYPES = {
     "gpt2": ModelType(
         "gpt",
@@ -122,37 +129,20 @@ TYPES = {
     "qwen3": ModelType("llama", DECODER | DENSE, KEYS_AND_VALUES, _read_qwen3),
     "mixtral": ModelType(
         "moe",
-        DECODER
-        | {
-            "experts": "num_local_experts",
-            "active": "num_experts_per_tok",
-            "expert_hidden": "intermediate_size",
-        },
+        _with_experts("num_local_experts", "intermediate_size"),
         KEYS_AND_VALUES,
         _read_attention,
     ),
     "qwen3_moe": ModelType(
         "moe",
-        DECODER
-        | DENSE
-        | {
-            "experts": "num_experts",
-            "active": "num_experts_per_tok",
-            "expert_hidden": "moe_intermediate_size",
-        },
+        DENSE | _with_experts("num_experts", "moe_intermediate_size"),
         KEYS_AND_VALUES | {"every": "decoder_sparse_step"},
         _read_qwen3_moe,
         {"mlp_only_layers": ([],), "attention_bias": (False,)},
     ),
     "deepseek_v3": ModelType(
         "moe",
-        DECODER
-        | DENSE
-        | {
-            "experts": "n_routed_experts",
-            "active": "num_experts_per_tok",
-            "expert_hidden": "moe_intermediate_size",
-        },
+        DENSE | _with_experts("n_routed_experts", "moe_intermediate_size"),
         derive=_read_deepseek,
         values={"moe_layer_freq": (1,), "attention_bias": (False,)},
     ),

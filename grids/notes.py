@@ -1,4 +1,4 @@
-"""Notes on keys of users' files that a run ignores."""
+"""Notes on keys of users' files that a run ignores, and on layers that no group can split."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
@@ -14,12 +14,15 @@ from grids.entries.systems import System
 from grids.library import Model, find_catalogued
 from grids.models.architecture import Architecture
 from grids.models.files.netfile import NetModel
+from grids.models.kinds import KINDS
+from grids.models.layers import LayerTable
 from grids.models.profiles import USUAL_BATCH
-from grids.reading.errors import shorten
+from grids.reading.errors import InputError, shorten
 from grids.spec import Spec
 from kernels.names.parallelisms import LAYOUT_SETTINGS, TRANSFORMERS
 from kernels.options import OracleName
 
+POSITIONS = "positions depend on each other"
 # Keys of a system that only one oracle uses, and what the other does instead.
 PAPER_KEYS = {
     "pe.efficiency": "state efficiency_conv2d, efficiency_conv3d, efficiency_matmul with --set or "
@@ -206,3 +209,53 @@ def _describe_profiles(model: Architecture, system: System) -> Iterator[str]:
         assumed = {"batch": str(USUAL_BATCH), "precision": system.precision}
         written = ", ".join(f"{name}: {assumed[name]}" for name in usable[0].missing)
         yield f"{where} is assumed to have '{written}': state these next to its seconds"
+
+
+def expect_divisible(strategies: Iterable[Strategy], table: LayerTable) -> None:
+    """Raise InputError if a strategy should split all layers, but one cannot be split."""
+    all_split = [strategy for strategy in strategies if strategy.layers == "all"]
+    by_weights = (strategy for strategy in all_split if strategy.splits("weights"))
+    layers = zip(table.names, table.kinds, strict=True)
+    for strategy, (name, kind) in product(by_weights, layers):
+        if KINDS[kind].whole:
+            raise InputError(
+                f"layer {shorten(name)} cannot be split: {KINDS[kind].whole}",
+                where=f"strategy {strategy.label}",
+                advice="leave out 'split=all', to split only the layers that can be split",
+            )
+
+
+def list_unsplit(
+    models: Sequence[Model],
+    tables: Mapping[tuple[int, int], LayerTable],
+    strategies: Iterable[Strategy],
+) -> list[str]:
+    """Return notes on layers that strategies do not split.
+
+    tables: layer tables by positions of model and data set.
+    """
+    labels: dict[tuple[str, str], list[str]] = {}
+    for ((model, _), table), strategy in product(tables.items(), strategies):
+        for text in _describe_unsplit(table, strategy):
+            labels.setdefault((models[model].name, text), []).append(strategy.label)
+    return [
+        f"{model}: {', '.join(dict.fromkeys(names))} does not split {text}"
+        for (model, text), names in labels.items()
+    ]
+
+
+def _describe_unsplit(table: LayerTable, strategy: Strategy) -> Iterator[str]:
+    """Yield which sequence layers a strategy leaves whole, and why; nothing for other models."""
+    whole = {kind: KINDS[kind].whole for kind in table.kinds if KINDS[kind].whole}
+    if not whole:
+        return
+    if strategy.splits("rows"):
+        yield f"layers of sequences: {POSITIONS}"
+    if strategy.splits("weights"):
+        yield f"{'; '.join(_group_reasons(whole))}: every PE runs them all"
+
+
+def _group_reasons(whole: Mapping[str, str]) -> Iterator[str]:
+    """Yield reasons with the kinds that share them."""
+    for reason in dict.fromkeys(whole.values()):
+        yield f"{', '.join(kind for kind, other in whole.items() if other == reason)} ({reason})"
