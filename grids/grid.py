@@ -258,6 +258,7 @@ class Grid:
 
     @cached_property
     def _settings(self) -> Settings:
+        # Each draw costs a cell as much as its times.
         spec, draws = self.spec, self.draws if self.has_intervals else 0
         fixed = spec.parameters, spec.scaling, self.options, spec.oracle
         rows = {name: axis.columns for name, axis in self.rows.items()}
@@ -356,7 +357,7 @@ class Grid:
         calibration = self.calibrations.get(machine.name)
         law = self.convergences.get((chosen.name, data.name))
         workload = make_workload(self.spec, chosen, data, machine, table, calibration, law)
-        if not self._places_operators:
+        if not self._places_operators:  # a search takes seconds
             return workload
         return place_workload(self.spec, chosen.name, data.name, workload, self._settings)
 

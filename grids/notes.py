@@ -190,6 +190,7 @@ def _states(system: System, key: str) -> bool:
     *parts, name = key.split(".")
     for part in parts:
         entry = getattr(entry, part)
+    # A default that is written out is no mistake.
     return any(
         name in record.model_fields_set
         and getattr(record, name) != type(record).model_fields[name].default

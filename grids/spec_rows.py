@@ -63,6 +63,7 @@ def _check_column(spec: Spec, name: str, others: Mapping[str, Rows]) -> None:
     if owner not in (None, spec.oracle):
         reason = REFUSED.get(name, f"only 'oracle: {owner}' knows it: write that, or omit")
         raise InputError(f"{name!r} is no parameter of 'oracle: {spec.oracle}'; {reason}")
+    # Others are those settled before, so that two are compared once.
     in_rows = any(name in rows.columns for rows in others.values())
     if in_rows or name in {*spec.axes.numeric, *spec.axes.ranges}:
         raise InputError(f"{name!r} is an axis too, by itself or in other rows", advice="keep one")

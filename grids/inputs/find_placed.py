@@ -95,6 +95,7 @@ class FoundGroups(PlacedGroups):
             for edge in (*forward.messages, *backward.messages)
         ]
         node = self.workload.system.levels[0]
+        # In links of a node, so that axes of latency and bandwidth change them.
         startups = sum(links.latency[way] for _, way in messages)
         seconds = sum(size * links.seconds_per_byte[way] for size, way in messages)
         return PlacedGroup(

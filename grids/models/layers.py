@@ -210,6 +210,7 @@ class LayerTable:
     @cached_property
     def sequence_products(self) -> Flags:
         """True for products on sequences [G]: linear, recurrent, or of two tensors."""
+        # `fc` is none, which takes an image's items: it is neither split by default nor left whole.
         return np.array(
             [
                 kind.multiplies and not kind.windowed and bool(kind.whole or kind.divides)
@@ -279,7 +280,7 @@ def _expect_countable(layers: Sequence[Layer]) -> None:
         raise InputError(f"expected at most {MOST_LAYERS:,} layers, got {len(layers):,}")
     for layer in layers:
         for name in ("x", "y", "w", "flops"):
-            if not getattr(layer, name) <= MOST_COUNT:
+            if not getattr(layer, name) <= MOST_COUNT:  # which NaN fails, too
                 raise InputError(
                     f"expected at most {MOST_COUNT:g} of {COUNTED[name]}",
                     where=f"layer {shorten(layer.name)}",

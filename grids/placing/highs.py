@@ -75,6 +75,7 @@ def solve_rows(rows: IntegerProgram, limit: float) -> Solution:
     program = pickle.dumps((vars(rows), CLOCK_SHARE * limit))
     try:
         run = subprocess.run(
+            # -P: files beside the script must not take the place of Python's modules.
             [sys.executable, "-P", SCRIPT],
             input=program,
             stdout=subprocess.PIPE,

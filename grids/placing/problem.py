@@ -130,6 +130,7 @@ class Problem:
     def heads(self) -> Floats:
         """Earliest start of each operator, without messages [s, passes by n]."""
         heads = np.zeros_like(self.durations)
+        # In this order, all edges into an operator come before those out of it.
         for edge in self.edges_in_order:
             done = heads[:, edge.maker] + self.durations[:, edge.maker]
             heads[:, edge.taker] = np.maximum(heads[:, edge.taker], done)

@@ -254,6 +254,7 @@ def _read_size(config: Config, key: str) -> int:
     if key not in config:
         raise InputError(f"{key}: this key is missing")
     size = config[key]
+    # The exact type: JSON's true is an int to Python.
     if type(size) is not int or not 0 < size < MOST_SIZE:
         raise InputError(f"{key}: expected a whole number above 0, got {shorten(size)}")
     return size

@@ -153,6 +153,7 @@ class Attention(BuildingSettings):
         query = project(site, f"{name}.query", x, width, bias=False)
         key = project(site, f"{name}.key", memory, width, bias=False)
         queries, keys = x.tensor.extents[0], memory.tensor.extents[0]
+        # Each query is added to every key, so that a position has the sums of all its pairs.
         pairs = make_sequence(queries, keys * width)
         counts = Counts(biases=width if self.normalise else 0, besides=key.tensor.items)
         total = site.add(

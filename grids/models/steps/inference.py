@@ -171,6 +171,7 @@ class _Walk:
         positions, features = expect_sequence(name, x.tensor)
         scores = make_sequence(positions, experts.count)
         counts = Counts(biases=experts.count if experts.corrects else 0)
+        # Megatron recomputes the router with its experts, as one module.
         routing = Passage(x.tensor, scores, counts=counts, role=Role(module="moe"))
         scored = self.add(f"{name}.router", "linear", routing, x)
         passage = Passage(scores, scores, role=Role(module="moe"))
