@@ -20,7 +20,7 @@ from grids.grid import Grid
 from kernels.arrays import Cells
 from kernels.blocks.fill import Buffers, fill_buffers
 from kernels.compiled import compiled
-from kernels.configuration.case import Case
+from kernels.configuration.answers import AnyCase
 from sweep.engine.buffer_pool import Spare
 
 # Constants of the kernels, with values that switch the optimisation off.
@@ -92,7 +92,7 @@ class Block:
             self._spare.give(buffers)
 
 
-Program = Callable[[Buffers, Case, Cells, tuple[int, ...]], tuple[Buffers, Array]]
+Program = Callable[[Buffers, AnyCase, Cells, tuple[int, ...]], tuple[Buffers, Array]]
 
 
 def _compile() -> Program:
@@ -100,7 +100,7 @@ def _compile() -> Program:
 
     @compiled("shape", donated=("buffers",))
     def fill(
-        buffers: Buffers, case: Case, enough: Cells, shape: tuple[int, ...]
+        buffers: Buffers, case: AnyCase, enough: Cells, shape: tuple[int, ...]
     ) -> tuple[Buffers, Array]:
         # Unwrapped: a compiled function inside another is traced once, with the old constants.
         trace: Callable[..., tuple[Buffers, Array]] = inspect.unwrap(fill_buffers)

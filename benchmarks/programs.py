@@ -40,8 +40,8 @@ def _make_case(strategy: str, pes: int) -> Case:
         "pe": {"range": [1, pes]} if pes > 1 else 64,
         "batch": 32,
     }
-    case: Case | None = read_grid({"axes": axes}).ask_intervals().case((0, 0, 0, 0))
-    assert case is not None  # ImageNet fits
+    case = read_grid({"axes": axes}).ask_intervals().case((0, 0, 0, 0))
+    assert isinstance(case, Case)  # ImageNet fits
     return case
 
 

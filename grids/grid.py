@@ -53,6 +53,7 @@ from kernels.options import Options
 if TYPE_CHECKING:
     from grids.inputs.case import Workload
     from grids.inputs.groups import Groups
+    from kernels.configuration.answers import AnyCase
 
 LABELS = ("model", "dataset", "system", "strategy")
 
@@ -302,7 +303,7 @@ class Grid:
         index: Index,
         axes: Mapping[str, Floats] | None = None,
         strategy: Strategy | None = None,
-    ) -> Any:
+    ) -> "AnyCase | None":
         """Return the kernels' case of one (model, dataset, system, strategy); None: not possible.
 
         axes: a block's part of the numeric axes; by default all. strategy: replaces the grid's.

@@ -21,7 +21,7 @@ def make_case(strategy: str) -> Case:
     axes = {**named, "pe": [8, 64], "batch": 32, "inter_bandwidth": ["1 GB/s", "9 GB/s", "20 GB/s"]}
     spec = {"axes": axes, "outputs": ["epoch_time_p10"]}
     case = Grid.from_spec(Spec.model_validate(spec)).case((0, 0, 0, 0))
-    assert case is not None
+    assert isinstance(case, Case)
     return case
 
 

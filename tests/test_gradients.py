@@ -91,7 +91,7 @@ def make_function(strategy: str) -> Function:
     """Epoch time and memory of theta."""
     grid = read_grid(strategy)
     case, groups = grid.case((0, 0, 0, 0)), grid.groups((0, 0, 0, 0))
-    assert case is not None
+    assert isinstance(case, Case)
     assert groups is not None
     division = groups.divide(groups.place()[0])
 

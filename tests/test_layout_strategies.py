@@ -10,6 +10,7 @@ from grids.entries.parameters import PARAMETERS
 from grids.grid import ALONE, Grid
 from grids.reading.errors import InputError
 from grids.spec import validate_spec
+from kernels.configuration.answers import LayoutCase
 from kernels.layouts.transformer import RECOMPUTE
 from sweep.cells.configuration import Configuration
 from sweep.cells.design_space import SpaceValues, make_grid
@@ -148,10 +149,16 @@ def test_machines_at_once_answer_as_each_alone():
             "",
         )
     )
-    together = grid.case((0, 0, 0, 0)).answer
+
+    def answer(axes: Any = None) -> Any:
+        case = grid.case((0, 0, 0, 0), axes)
+        assert isinstance(case, LayoutCase)
+        return case.answer
+
+    together = answer()
     for at in np.ndindex(together.memory.shape):
         axes = {name: np.array([grid.axes[name][n]]) for name, n in zip(grid.axes, at, strict=True)}
-        alone = grid.case((0, 0, 0, 0), axes).answer
+        alone = answer(axes)
         for name in ("compute", "communication", "memory", "limit"):
             assert getattr(together, name)[at] == getattr(alone, name).item(), (name, at)
     assert len({*np.ravel(together.epoch_time)}) == 2**4
@@ -393,8 +400,9 @@ def test_layouts_cross_where_their_times_do():
 
 
 def test_terms_that_layouts_lack_are_nothing(tmp_path):
-    axes = {"model": "llama2_7b", "dataset": "pile:length=4096", "system": "dgx-h100"}
-    axes |= {"strategy": "data+tensor:tensor=2,micro=1", "pe": ["8", "9"], "batch": "64"}
+    axes: dict[str, Any] = {"model": "llama2_7b", "dataset": "pile:length=4096"}
+    axes |= {"system": "dgx-h100", "strategy": "data+tensor:tensor=2,micro=1"}
+    axes |= {"pe": [8, 9], "batch": 64}
     outputs = ["comp_time", "comm_time", "memory", "limit", "halo_exchange", "launch_wait"]
     cube = run({"scaling": "strong", "axes": axes, "outputs": outputs}, tmp_path / "cube.zarr")
     halo, launches = (cube[name].values.ravel() for name in ("halo_exchange", "launch_wait"))

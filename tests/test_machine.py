@@ -20,6 +20,7 @@ from grids.grid import Grid
 from grids.reading.errors import InputError
 from grids.spec import Spec
 from kernels.compiled import compiled
+from kernels.configuration.case import Case
 from kernels.namespace import xp
 from kernels.oracle.answer import evaluate
 from kernels.oracle.formulas import reduce_layers
@@ -233,7 +234,7 @@ def test_gradients_are_central_differences(strategy: str) -> None:
     """Of an epoch's time and memory, by fields of a PE, launches, batch and bandwidth."""
     grid = read(strategy, [64])
     case, groups = grid.case((0, 0, 0, 0)), grid.groups((0, 0, 0, 0))
-    assert case is not None
+    assert isinstance(case, Case)
     assert groups is not None
     division = groups.divide(groups.place()[0])
 

@@ -100,7 +100,7 @@ def compare(model: str, system: str, group: str) -> Floats:
     grid = read(model, system, group)
     index = (0, 0, 0, 0)
     case, groups = grid.case(index), grid.groups(index)
-    assert case is not None
+    assert isinstance(case, Case)
     assert groups is not None
     placement, _ = groups.place()
     # A table's layers that are split are the same for all sizes.

@@ -59,8 +59,8 @@ def _reduce_roofline(run: MeasuredRun, conditions: "Conditions") -> GroupWork:
     """Return the work of the run's group, with times by the roofline."""
     configuration = conditions.make_case(run)
     settings = {**(configuration.settings or {}), "times": "roofline"}
-    case: Case | None = replace(configuration, settings=settings).grid().case(ONLY)
-    assert case is not None  # observations are of configurations that exist
+    case = replace(configuration, settings=settings).grid().case(ONLY)
+    assert isinstance(case, Case)  # observations are of configurations that exist
     return case.machine_work
 
 

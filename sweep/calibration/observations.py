@@ -186,6 +186,7 @@ def _evaluate_run(run: MeasuredRun, conditions: Conditions) -> _Configuration:
     case, workload = grid.case(ONLY), grid.workload(*ONLY[:3])
     if case is None or workload is None:
         raise InputError(str(grid.misfit(0, 0)), where=run.where)
+    assert isinstance(case, Case)  # runs of layouts are observed elsewhere
     _expect_possible(run, case)
     of_run: Case = jax.tree.map(_drop_cells, case)
     return _Configuration(

@@ -4,6 +4,7 @@ import numpy as np
 
 from grids.entries.parameters import GIVEN, PARAMETERS
 from kernels.compiled import compiled
+from kernels.configuration.answers import AnyCase
 from kernels.configuration.case import Case
 from kernels.configuration.places import PLACES, read_parameter
 from kernels.machine.network import Link, link, staged_link
@@ -20,8 +21,9 @@ OTHERS = ("layer_overhead", "input_rate", "bucket", "overlap", "jitter", "log_op
 UPGRADABLE = tuple(name for name in PLACES if name in GIVEN and name not in TIMELESS)
 
 
-def read_value(case: Case, name: str) -> float:
+def read_value(case: AnyCase, name: str) -> float:
     """Value of a parameter in a case of one cell; the first of several network levels."""
+    assert isinstance(case, Case)  # layouts keep none of the machine
     return float(np.ravel(read_parameter(case, name))[0])
 
 

@@ -11,7 +11,7 @@ from grids.entries.strategies import Strategy
 from grids.grid import Index
 from grids.inputs.draws import DRAWS
 from grids.reading.errors import InputError
-from kernels.configuration.case import Case
+from kernels.configuration.answers import AnyCase
 from kernels.names.arrays import Floats
 from kernels.names.flags import FORBIDS
 from sweep.answers.objectives import Aim, look_up_price
@@ -119,7 +119,7 @@ class Curves:
         time = np.where((limit & FORBIDS) > 0, np.nan, (comp + comm) * factor)
         return TimeCurve(time, limit, comm * factor)
 
-    def _build(self, index: Index, values: Floats) -> Case:
+    def _build(self, index: Index, values: Floats) -> AnyCase:
         """Case of a strategy along some values."""
         case = self.space.build_case(index, {**self.cell, self.along: values})
         return case if self._trains(index) else replace(case, training=None)

@@ -8,7 +8,7 @@ import numpy as np
 
 from grids.grid import Grid, Index
 from kernels.blocks.outputs import compute_outputs
-from kernels.configuration.case import Case
+from kernels.configuration.answers import AnyCase
 from kernels.names.arrays import Floats
 from kernels.names.statistics import BEST, Objective
 from kernels.oracle.answer import settle_choices
@@ -80,7 +80,7 @@ def _draw_counts(
     return counts[times.argmin(axis=0)], np.where(is_efficient, counts[:, None], 0).max(axis=0)
 
 
-def _draw_objective(grid: Grid, index: Index, case: Case) -> Floats:
+def _draw_objective(grid: Grid, index: Index, case: AnyCase) -> Floats:
     """Seconds per epoch, or to the target [pe, draw]."""
     times = draw_times(case)
     times = times.reshape(-1, times.shape[-1])

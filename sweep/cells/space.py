@@ -21,7 +21,7 @@ from sweep.cells.selection import Selection, locate_label, look_up_parameter
 from sweep.cells.source import Source, open_source
 
 if TYPE_CHECKING:
-    from kernels.configuration.case import Case
+    from kernels.configuration.answers import AnyCase
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Space:
         index: Index,
         values: Mapping[str, float | Floats],
         strategy: Strategy | None = None,
-    ) -> "Case":
+    ) -> "AnyCase":
         """Case of an index whose samples fit, over values of parameters, whether axes or not.
 
         strategy: replaces that of the index.
@@ -66,7 +66,7 @@ class Space:
         # Axes are in the order of the table of parameters, even if the grid lacks them; rows last.
         known = self.grid.parameters
         axes = {name: np.atleast_1d(values[name]) for name in known if name in values}
-        case: Case | None = self.grid.case(index, axes, strategy)
+        case = self.grid.case(index, axes, strategy)
         assert case is not None  # its samples fit
         return case
 

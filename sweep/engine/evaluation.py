@@ -13,7 +13,7 @@ from grids.grid import Grid, Index
 from kernels.blocks.few import answer_few
 from kernels.blocks.fill import Buffers, fill_buffers
 from kernels.blocks.outputs import compute_outputs
-from kernels.configuration.case import Case
+from kernels.configuration.answers import AnyCase
 from kernels.names.arrays import Floats
 from sweep.cube.statistics import EFFICIENCY
 from sweep.cube.variables import Arrays
@@ -94,7 +94,7 @@ def _list_inputs(
     index: Index,
     axes: Mapping[str, Floats],
     serial_time: NDArray[np.float32],
-) -> tuple[NDArray[np.int64], Case, NDArray[np.float32]]:
+) -> tuple[NDArray[np.int64], AnyCase, NDArray[np.float32]]:
     """Return the place, the case, and PE seconds in which an epoch is still efficient."""
     case = grid.case(index, axes)
     assert case is not None, index  # a block has one model and data set, which fit

@@ -10,7 +10,7 @@ from grids.entries.strategies import Strategy
 from grids.grid import LABELS, Grid
 from grids.reading.errors import InputError
 from grids.reading.units import format_quantity
-from kernels.configuration.case import Case
+from kernels.configuration.answers import AnyCase
 from kernels.names.flags import STOPS, Limit
 from sweep.answers.reasons import rank_limits
 from sweep.cases.row_cases import find_row_cell
@@ -68,7 +68,7 @@ def expect_single(cells: "xr.Dataset", kept: Collection[str]) -> None:
         )
 
 
-def build_case(grid: Grid, cells: "xr.Dataset", strategy: Strategy | None = None) -> Case:
+def build_case(grid: Grid, cells: "xr.Dataset", strategy: Strategy | None = None) -> AnyCase:
     """Build the case of cells with one value per label, to compute what the cube does not store.
 
     strategy: replaces that of the cells.
@@ -76,7 +76,7 @@ def build_case(grid: Grid, cells: "xr.Dataset", strategy: Strategy | None = None
     keep_programs()
     index = locate_row(grid, {dim: str(cells[dim].item()) for dim in LABELS})
     axes = {name: np.atleast_1d(cells[name].values.astype(float)) for name in grid.axes}
-    case: Case | None = grid.case(index, axes, strategy)
+    case = grid.case(index, axes, strategy)
     assert case is not None  # pictures show cells that exist
     return case
 

@@ -15,6 +15,7 @@ from grids.entries.parameters import CONTINUOUS
 from grids.grid import LABELS, Grid, Index
 from grids.reading.errors import InputError, shorten, suggest_name
 from kernels.compiled import fetch
+from kernels.configuration.case import Case
 from kernels.configuration.places import read_parameter
 from kernels.derivatives.output_slopes import differentiate_epoch
 from kernels.names.stored import name_elasticity
@@ -100,7 +101,7 @@ def _fill(
             advice="state the group and the segments, such as the best ones that predict prints",
         )
     case = grid.case(index)
-    assert case is not None  # its samples fit
+    assert isinstance(case, Case)  # its samples fit
     time, slopes = fetch(differentiate_epoch(case, parameters=tuple(names)))
     arrays[TIME][index] = time
     for name, slope in zip(names, slopes, strict=True):

@@ -16,8 +16,7 @@ from grids.entries.strategies import Strategy
 from grids.grid import Index
 from grids.reading.errors import InputError
 from grids.reading.units import format_quantity
-from kernels.configuration.answers import Answer
-from kernels.configuration.case import Case
+from kernels.configuration.answers import Answer, AnyCase
 from kernels.names.arrays import Floats
 from kernels.names.flags import Limit
 from kernels.names.layout_terms import EVERY_TERM
@@ -135,7 +134,7 @@ class Scaling:
     cell: Cell
     name: str
 
-    def build(self, values: Floats, alone: bool = False) -> Case:
+    def build(self, values: Floats, alone: bool = False) -> AnyCase:
         """The case with each value of the parameter; alone: of one PE."""
         pe = {"pe": 1.0} if alone else {}
         strategy = self.space.grid.alone if alone else None
@@ -205,7 +204,7 @@ def _explain_never(scaling: Scaling, values: Floats, best: float) -> str:
     return f"never: {best:.0%} at best, with {end}; bottleneck: {largest}"
 
 
-def find_need_ranges(build: Callable[..., Case], values: Floats, goal: float, pe: float) -> Row:
+def find_need_ranges(build: Callable[..., AnyCase], values: Floats, goal: float, pe: float) -> Row:
     """Find the RANGES over draws of uncertain parameters; empty for Table III.
 
     build: makes the case for values of the parameter, or that of one PE. values:
@@ -231,7 +230,7 @@ def find_need_ranges(build: Callable[..., Case], values: Floats, goal: float, pe
     }
 
 
-def _draw_efficiencies(build: Callable[..., Case], values: Floats, pe: float) -> Floats:
+def _draw_efficiencies(build: Callable[..., AnyCase], values: Floats, pe: float) -> Floats:
     """Parallel efficiency [value, draw]."""
     parallel, serial = draw_times(build(values)), draw_times(build(values, alone=True))
     shape = (values.size, parallel.shape[-1])

@@ -25,8 +25,8 @@ def take_case(
     """Return the case of a model on ImageNet; `axes` are parameters with one value or several."""
     labels = {"model": model, "dataset": "imagenet", "system": [machine], "strategy": strategy}
     spec = {"axes": {**labels, "pe": pe, "batch": batch, **axes}}
-    case: Case | None = Grid.from_spec(Spec.model_validate(spec)).case((0, 0, 0, 0))
-    assert case is not None
+    case = Grid.from_spec(Spec.model_validate(spec)).case((0, 0, 0, 0))
+    assert isinstance(case, Case)
     return case
 
 

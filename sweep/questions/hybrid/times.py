@@ -73,8 +73,8 @@ def time_strategies(grid: Grid, most: int) -> dict[str, ContenderTimes]:
 
 def _time_strategy(grid: Grid, position: int, most: int) -> ContenderTimes:
     def build(counts: Floats) -> Case:
-        case: Case | None = grid.case((0, 0, 0, position), {**grid.axes, "pe": counts})
-        assert case is not None  # build_grid has checked that the samples fit
+        case = grid.case((0, 0, 0, position), {**grid.axes, "pe": counts})
+        assert isinstance(case, Case)  # build_grid has checked that the samples fit
         return case
 
     counts = np.arange(1.0, max(LEAST, 2 ** (most - 1).bit_length()) + 1)

@@ -47,7 +47,7 @@ def make_case(
         "outputs": ["epoch_time_p10"],
     }
     case = Grid.from_spec(validate_spec(spec, "spec")).case((0, 0, 0, 0))
-    assert case is not None
+    assert isinstance(case, Case)
     return case
 
 

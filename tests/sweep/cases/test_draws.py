@@ -8,6 +8,7 @@ import pytest
 from grids.entries.parameters import PARAMETERS
 from grids.inputs.draws import DRAWS, draw_normals
 from grids.inputs.uncertainty import NAMES, PRIOR_ERROR
+from kernels.configuration.case import Case
 from kernels.oracle.answer import answer_case
 from sweep.cases.draws import (
     ERRORS,
@@ -52,7 +53,7 @@ def test_a_draw_is_a_prediction_of_moved_parameters(case, number):
     given = {name: value for name, value in moved.items() if value is not None} | STATED
     options = SpaceValues("alexnet", 64, 32, "imagenet", strategy="data", parameters=given)
     asked = make_grid(replace(options, settings=PRIORS)).case((0, 0, 0, 0))
-    assert asked is not None
+    assert isinstance(asked, Case)
     predicted = answer_case(asked)
     slower = float(np.ravel(case.uncertainty.serial)[number])
     terms = {name: float(np.ravel(getattr(predicted.terms, name))[0]) for name in PARTS}

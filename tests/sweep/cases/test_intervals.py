@@ -17,6 +17,7 @@ from grids.inputs.uncertainty import NAMES
 from grids.outputs import INTERVALS, TRAINING
 from grids.reading.errors import InputError
 from grids.spec import validate_spec
+from kernels.configuration.case import Case
 from kernels.names.stored import PERCENTILES
 
 # Of those that need no epochs to a target (test_training.py).
@@ -86,7 +87,7 @@ def draw_times(strategy: str) -> dict[str, np.ndarray]:
     """Seconds [draw], with each draw's parameters stated, and its slowness as a calibration's."""
     spec = validate_spec({**SPEC, "axes": {**AXES, "strategy": strategy, "pe": 16}}, "spec")
     case = Grid.from_spec(spec).case((0, 0, 0, 0))
-    assert case is not None
+    assert isinstance(case, Case)
     assert case.uncertainty is not None
     software, factors = asdict(case.software), asdict(case.uncertainty.factors)
     answers = []
