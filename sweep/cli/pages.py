@@ -78,4 +78,9 @@ def write_page_of(
         parse_price(price),
     )
     contents.notes.extend(subject.notes)
-    write_page(contents, path, shlex.join(["paradl", *sys.argv[1:]]))
+    write_page(contents, path, write_command())
+
+
+def write_command() -> str:
+    """Write the command that is running, as one would type it again."""
+    return shlex.join(["paradl", *sys.argv[1:]])

@@ -8,7 +8,7 @@ from typer import Context, Option, Typer
 
 from sweep.cli import options
 from sweep.cli.commands import take_options
-from sweep.cli.pages import expect_page, write_page_of
+from sweep.cli.pages import expect_page, write_command, write_page_of
 from sweep.cli.spaces import SpaceCommand, SpaceOptions, Subject
 
 app = Typer()
@@ -36,7 +36,8 @@ def explore(
     subject: Subject = context.obj.read()
     from sweep.report.explorer import Explorer, serve
 
-    explorer = Explorer(subject.source, subject.selection, subject.max_global_batch)
+    space = (subject.source, subject.selection, subject.max_global_batch)
+    explorer = Explorer(*space, write_command())
     _ = explorer.page  # its first answer, or why there is none
     url, run = serve(explorer, port)
     print(url, flush=True)

@@ -48,7 +48,14 @@ Place = tuple[tuple[str, Any], ...]
 class Explorer:
     """The answers of one cube, by place."""
 
-    def __init__(self, source: Source, selection: Selection, max_global_batch: int | None) -> None:
+    def __init__(
+        self,
+        source: Source,
+        selection: Selection,
+        max_global_batch: int | None,
+        command: str = "paradl explore",
+    ) -> None:
+        self.command = command
         self.reader = open_source(source)
         self.selection, self.max_global_batch = selection, max_global_batch
         self.places = list_places(self.reader, selection)
@@ -62,7 +69,7 @@ class Explorer:
         first = {name: values[0] for name, values in self.places.items()}
         report = self.add_details(tuple(first.items()), ())
         report = replace(report, selectors=self.places, title="How to train at scale")
-        return render_page(report, "paradl explore", Live(self.token, self._list_sliders()))
+        return render_page(report, self.command, Live(self.token, self._list_sliders()))
 
     def _list_sliders(self) -> dict[str, dict[str, float]]:
         """List the parameters that may be moved, with the value of each system."""
