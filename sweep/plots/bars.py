@@ -40,16 +40,19 @@ def draw_bars(
     quantity: tuple[str, str],
 ) -> tuple[Figure, Axes]:
     """Draw a stacked bar for each name, the first on top. quantity: what they measure, its unit."""
-    rows, lines = np.arange(len(names)), [*map(wrap_name, names)]
-    height = sum(max(BAR, 1.1 * (1 + line.count("\n"))) for line in lines)
-    figure = make_figure(title, note, max(height, BAR * FEWEST, len(parts) + 2), exactly=True)
+    lines = [*map(wrap_name, names)]
+    # A name of two lines needs more room than a bar, so bars stand apart as their names need.
+    rooms = np.array([max(1.0, 1.1 / BAR * (1 + line.count("\n"))) for line in lines])
+    rows = np.cumsum(rooms) - rooms / 2 - 0.5
+    height = BAR * max(rooms.sum(), FEWEST)
+    figure = make_figure(title, note, max(height, len(parts) + 2), exactly=True)
     axes, left = figure.add_subplot(), np.zeros(len(names))
     set_tick_sizes(axes)
     for name, sizes in parts.items():
         axes.barh(rows, sizes, 0.7, left, **looks[name], **EDGE)
         left = left + sizes
     axes.set_yticks(rows, lines)
-    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.set_ylim(rooms.sum() - 0.4, -0.6)
     axes.use_sticky_edges = False  # room beyond bars on both sides of zero
     if left.min() >= 0:
         axes.set_xlim(left=0)
@@ -67,7 +70,7 @@ def draw_bars(
 def write_totals(axes: Axes, totals: Sequence[str], bold: Iterable[int] = ()) -> None:
     """Write a text to the right of each bar, some of them in bold."""
     right = axes.secondary_yaxis("right")
-    right.set_yticks(range(len(totals)), list(totals))
+    right.set_yticks(axes.get_yticks(), list(totals))
     right.spines[:].set_visible(False)
     small, colour = mpl.rcParams["font.size"], mpl.rcParams["text.color"]
     right.tick_params(length=0, labelsize=small, labelcolor=colour)

@@ -114,6 +114,7 @@ def _compute_terms(line: "xr.Dataset") -> dict[str, Floats]:
     }
 
 
+MOST_OUTLINED = 64  # PE counts of areas with outlines
 QUANTITY = ("time of an iteration", "s")
 
 
@@ -148,8 +149,10 @@ def _write_totals(breakdown: Breakdown) -> Iterator[str]:
 
 def _draw_areas(axes: Axes, breakdown: Breakdown, terms: Mapping[str, Floats]) -> None:
     below = np.zeros(len(breakdown.pe))
+    # Where group sizes change from count to count, outlines of many counts would be all one sees.
+    edge = EDGE if len(breakdown.pe) <= MOST_OUTLINED else {**EDGE, "linewidth": 0}
     for name, seconds in terms.items():
-        axes.fill_between(breakdown.pe, below, below + seconds, **TERM_LOOKS[name], **EDGE)
+        axes.fill_between(breakdown.pe, below, below + seconds, **TERM_LOOKS[name], **edge)
         below = below + seconds
     scale_counts(axes, breakdown.pe)
     axes.set(xlim=breakdown.pe[[0, -1]], ylim=(0, 1.03 * below.max()))

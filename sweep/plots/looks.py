@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import cycle
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib as mpl
 import numpy as np
@@ -145,10 +145,14 @@ def name_part(name: str) -> str:
     return WORDS.get(name, name.replace("_", " "))
 
 
-def mix(colour: str, share: float = 0.65) -> str:
-    """Mix a colour with a share of the background's."""
-    own, paper = np.array(to_rgb(colour)), np.array(to_rgb(mpl.rcParams["axes.facecolor"]))
-    red, green, blue = (1 - share) * own + share * paper
+def mix(
+    colour: str,
+    share: float = 0.65,
+    other: Literal["axes.facecolor", "text.color"] = "axes.facecolor",
+) -> str:
+    """Mix a colour with a share of the background's, or of another one of the current style."""
+    own, added = np.array(to_rgb(colour)), np.array(to_rgb(mpl.rcParams[other]))
+    red, green, blue = (1 - share) * own + share * added
     return to_hex((red, green, blue))
 
 
@@ -175,7 +179,9 @@ def choose_looks(strategies: Sequence[str]) -> dict[str, Look]:
         look = replace(look, colour=look.dark) if is_dark() else look
         if number:
             marker, dash, hatch = VARIANTS[(number - 1) % len(VARIANTS)]
-            colour = mix(look.colour, 0.4) if number % 2 else look.colour
+            # Brighter on a dark background: a darker one could not be seen.
+            paler = mix(look.colour, 0.4, "text.color" if is_dark() else "axes.facecolor")
+            colour = paler if number % 2 else look.colour
             look = Look(colour, colour, marker, dash, look.hatch + hatch)
         looks[label] = replace(look, name=wrap_name(names[label]))
     return looks

@@ -98,15 +98,20 @@ def describe_timeline(source: Source, selection: Selection | None = None) -> Tim
         for number in [each.micro_batch + 1]
     ]
     end, total = max(each.end for each in passes), sum(terms.values())
-    rest = [TimeSpan(stage, REST, end, total) for stage in range(pipeline.stages) if total > end]
+    # The passes are what one looks at, so they have at least a quarter of the picture.
+    until = min(max(end, total), 4 * end)
+    rest = [TimeSpan(stage, REST, end, until) for stage in range(pipeline.stages) if total > end]
+    cut = f"; {REST}: until {format_quantity(total, 's')}" if total > until else ""
     idle = 1 - busy / end
     return Timeline(
         f"an iteration of {format_quantity(total, 's')}, {title}",
         [f"stage {stage}" for stage in range(pipeline.stages)],
         [*spans, *rest],
-        max(end, total),
+        until,
         f"{pipeline.schedule}, {pipeline.micro_batches} micro-batches: stages wait "
-        f"{format_percent(idle)} of the passes" + ("; pale: later chunks" * (pipeline.chunks > 1)),
+        f"{format_percent(idle)} of the passes"
+        + "; pale: later chunks" * (pipeline.chunks > 1)
+        + cut,
     )
 
 

@@ -142,3 +142,14 @@ def test_a_part_that_cannot_be_seen_is_named():
     texts = [key.get_text() for key in figure.legends[0].get_texts()]
     assert texts == ["activations", "capacity\n16 GB"]
     assert "optimizer" in figure.get_supxlabel()
+
+
+@pytest.mark.parametrize("size", ["paper", "slide"])
+def test_names_of_two_lines_have_room(size, expect_legible):
+    """Among those of one line, which stay as close as they were."""
+    names = [
+        f"data+pipeline:group={2**n},segments=16" if n % 3 else f"filter:{n}" for n in range(7)
+    ]
+    bars = tuple(Bar(name, {"weights": 1e9}, 4e9, True) for name in names)
+    texts = expect_legible(draw(MemoryBars("several", "strategy", bars), size))
+    assert any("\n" in text for text in texts)

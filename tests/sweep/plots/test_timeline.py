@@ -53,6 +53,15 @@ def test_a_timeline_is_as_long_as_the_iteration(grid):
     assert len(timeline.lanes) == 4
 
 
+def test_passes_are_seen_however_long_the_rest():
+    """What follows the passes is cut off, and the note says until when it lasts."""
+    space = SpaceValues("resnet50", 8, 32, "imagenet", "abci", "pipeline:segments=16")
+    timeline = describe_timeline(make_grid(space))
+    passes = max(span.end for span in timeline.spans if span.kind != REST)
+    assert timeline.end == pytest.approx(4 * passes)
+    assert "419.3 ms" in timeline.note
+
+
 def test_bubbles_are_those_of_the_kernels():
     timeline = describe_timeline(make_llama(LLAMA))
     passes = [span for span in timeline.spans if span.kind != REST]
