@@ -5,7 +5,7 @@ section 5: convolutions for filter and channel; convolutions and poolings for sp
 extents allow; linear layers of sequences), the factors of a spatial split, the pipeline's stages.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 
@@ -15,14 +15,14 @@ from grids.entries.strategy_settings import Which
 from grids.inputs.factors import DividedLayers, Storage, divide_rows
 from grids.inputs.layers import Mask, add_cells, kernel_layers, split_layers
 from grids.inputs.partition import stage_ends
-from grids.inputs.placed import stack_placed
+from grids.models.flow import SAMPLE
 from grids.models.layers import LayerTable
-from grids.placing.group import NO_GROUPS, PlacedGroups
-from kernels.names.arrays import Flags, Floats
+from grids.placing.group import NO_GROUPS, PlacedGroup, PlacedGroups
+from kernels.names.arrays import Flags, Floats, Integers
 from kernels.names.parallelisms import Divided
 from kernels.namespace import use_numpy
 from kernels.options import Cuts
-from kernels.work.group import Bounds, Placement
+from kernels.work.group import Bounds, Placed, Placement
 from kernels.work.rows import row_share
 
 Arrangement = tuple[Placement, Bounds]
@@ -141,7 +141,7 @@ def _place_operators(rules: Rules, degree: Floats) -> Arrangement:
     """Put layers on their placed devices; one device runs all."""
     table, groups = rules.table, rules.groups
     known = np.isin(degree, [1, *groups.sizes])
-    placed = stack_placed(table, groups, degree.astype(np.int64), rules.segments.astype(np.int64))
+    placed = _stack_placed(table, groups, degree.astype(np.int64), rules.segments.astype(np.int64))
     arranged = replace(_place_whole(table, degree), placed=placed)
     fits = degree <= max(groups.sizes, default=1)
     return arranged, replace(_make_bounds(fits), even=known, defined=known)
@@ -207,3 +207,66 @@ def _place_parts(rules: Rules, degree: Floats) -> Arrangement:
     split = np.stack([division.split for division in divisions], axis=1)[:, at].astype(float)
     factors = np.array([division.factors for division in divisions], float).T[:, at]
     return replace(_place_whole(rows.table, degree), split=split, factors=factors), Bounds(**flags)
+
+
+def _stack_placed(table: LayerTable, groups: PlacedGroups, pes: Integers, cuts: Integers) -> Placed:
+    """Stack the placed groups for PE counts [cells] and segments [cells].
+
+    Where no such group exists, one PE runs all layers in one piece.
+    """
+    pes, cuts = np.broadcast_arrays(pes, cuts)
+    pairs, at = np.unique(
+        np.stack([pes.ravel(), cuts.ravel()], axis=1), axis=0, return_inverse=True
+    )
+    alone = _place_alone(len(table))
+    chosen = [
+        (groups.find(size, segments), segments) if size in groups.sizes else (alone, 1)
+        for size, segments in pairs.tolist()
+    ]
+    placed = [group for group, _ in chosen]
+    most = max(group.devices for group in placed)
+    segments = np.array([count for _, count in chosen], np.float64)
+
+    def spread(values: Sequence[object] | Floats) -> Floats:
+        """Spread values of each pair [pair, ...] to its cells [..., cells]."""
+        of_pairs: Floats = np.moveaxis(np.array(values, np.float64), 0, -1)
+        of_cells: Floats = of_pairs[..., at.reshape(pes.shape)]
+        return of_cells
+
+    return Placed(
+        runs=spread([_mark_runs(group, most) for group in placed]),
+        forward=spread([group.forward for group in placed]) / spread(segments),
+        backward=spread([group.backward for group in placed]) / spread(segments),
+        messages=spread([group.messages for group in placed]),
+        items=spread([group.items for group in placed]) / spread(segments),
+        received=spread([count_received(table, group, most) for group in placed]),
+        segments=spread(segments),
+    )
+
+
+def _place_alone(layers: int) -> PlacedGroup:
+    """Return the group of all layers on one device, where all are on the critical path."""
+    everywhere = (1,) * layers
+    return PlacedGroup(
+        device=(0,) * layers, forward=everywhere, backward=everywhere, messages=0.0, items=0.0
+    )
+
+
+def _mark_runs(group: PlacedGroup, devices: int) -> Floats:
+    """Return 1 where a device runs a layer [device, G]."""
+    runs: Floats = np.equal(np.arange(devices)[:, None], np.array(group.device)).astype(np.float64)
+    return runs
+
+
+def count_received(table: LayerTable, group: PlacedGroup, devices: int) -> Floats:
+    """Count items per sample that each device receives [device]; each tensor counts once."""
+    pairs = {
+        (maker, group.device[reader])
+        for reader, makers in enumerate(table.inputs)
+        for maker in makers
+        if maker != SAMPLE and group.device[maker] != group.device[reader]
+    }
+    items = np.zeros(devices)
+    for maker, device in pairs:
+        items[device] += table.y[maker]
+    return items

@@ -17,7 +17,8 @@ from grids.inputs.machine import look_up_bytes
 from grids.inputs.values import Settings, Values
 from kernels.configuration.case import EpochLaw
 from kernels.configuration.run import Run
-from kernels.machine.network import Network, shared_links
+from kernels.machine.network import Network
+from kernels.machine.rings import shared_links
 from kernels.names.arrays import Floats
 from kernels.options import Optimizer, OracleName
 from kernels.parallelism.layout import UNDIVIDED, find_part

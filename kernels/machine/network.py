@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 import jax
 
 from kernels.arrays import Cells, Flags, PerLevel
-from kernels.compiled import compiled
 from kernels.namespace import xp
 
 
@@ -117,13 +116,3 @@ def staged_link(network: Network, q: Cells) -> Link:
         # Without staging this is 1/inf = 0 s/B, so the direct path is the maximum.
         xp.maximum(direct.beta, 1 / xp.asarray(network.staging_bandwidth)),
     )
-
-
-@compiled(numpy=True)
-def shared_links(network: Network, p: Cells, replicas: Cells, group: Cells) -> Cells:
-    """Count flows per link of a node, at least 1: phi of rings with one PE of every group."""
-    # One ring per PE of a group in the node. ABCI: 4 of them over 2 links, phi = 2.
-    flows = xp.minimum(group, network.pes_per_node)
-    # With one replica there are no rings, and inside a node they share no link.
-    leaves_node = xp.greater(p, network.pes_per_node) & xp.greater(replicas, 1)
-    return xp.where(leaves_node, xp.maximum(1.0, flows / network.links_per_node), 1.0)

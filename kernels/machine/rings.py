@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import jax
 
 from kernels.arrays import Cells, Flags
+from kernels.compiled import compiled
 from kernels.machine.network import Link, Network
 from kernels.namespace import divides, xp
 
@@ -148,3 +149,13 @@ def _share_links(network: Network, flows: list[Cells], level: int) -> Cells:
     narrowing = 1.0 if network.oversubscription is None else network.oversubscription[level]
     beyond = network.pes_per_node * narrowing * flows[level] / network.span[level]
     return xp.maximum(flows[0], beyond)
+
+
+@compiled(numpy=True)
+def shared_links(network: Network, p: Cells, replicas: Cells, group: Cells) -> Cells:
+    """Count flows per link of a node, at least 1: phi of rings with one PE of every group."""
+    # One ring per PE of a group in the node. ABCI: 4 of them over 2 links, phi = 2.
+    flows = xp.minimum(group, network.pes_per_node)
+    # With one replica there are no rings, and inside a node they share no link.
+    leaves_node = xp.greater(p, network.pes_per_node) & xp.greater(replicas, 1)
+    return xp.where(leaves_node, xp.maximum(1.0, flows / network.links_per_node), 1.0)
