@@ -7,7 +7,7 @@ two blocks belong to the second one.
 """
 
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import groupby
 
 from grids.entries.datasets import Dataset
@@ -30,9 +30,10 @@ def read_transformer(model: Architecture | NetModel, samples: Dataset | None = N
 
     InputError: it has no blocks, or no heads to divide.
     """
-    return find_blocks(model, samples).read()
+    return find_blocks(model, samples).transformer
 
 
+@lru_cache(maxsize=64)  # a question reads a network several times: llama3_70b takes 70 ms of CPU
 def find_blocks(model: Architecture | NetModel, samples: Dataset | None = None) -> "_Network":
     """Find the layers of each block; arguments and errors as of `read_transformer`."""
     shape, targets = (samples.shape, samples.targets) if samples else ((1, 1), None)
@@ -67,7 +68,8 @@ class _Network:
         self.blocks = [*self._list_blocks()]
         self.outputs = LayerOutputs(table, self.blocks)
 
-    def read(self) -> Transformer:
+    @cached_property
+    def transformer(self) -> Transformer:
         """The network's blocks, those that are alike once."""
         first, last = self.blocks[0][0], self.blocks[-1][1]
         blocks = [self._read_block(*block) for block in self.blocks]

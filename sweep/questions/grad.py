@@ -50,7 +50,8 @@ def grad(
     log x; NaN where the configuration cannot exist. All network levels beyond the node vary
     together; d_..._d_x is with respect to x at the first of them.
 
-    InputError: an unknown parameter; `group=best` or `segments=best`, which have no derivative.
+    InputError: an unknown parameter; `group=best` or `segments=best`, which have no derivative; a
+    layout of transformers.
     """
     import xarray as xr
 
@@ -94,6 +95,12 @@ def _fill(
     arrays: Mapping[str, NDArray[np.float64]], grid: Grid, index: Index, names: Sequence[str]
 ) -> None:
     """Fill in one model, data set, system and strategy."""
+    if grid.strategies[index[3]].laid:
+        raise InputError(
+            f"{shorten(grid.labels['strategy'][index[3]])} is a layout, which numpy answers",
+            where="strategy",
+            advice="ask sweep.sensitivity for its elasticities",
+        )
     if grid.strategies[index[3]].choices:
         raise InputError(
             f"{shorten(grid.labels['strategy'][index[3]])} has no derivative: it makes a choice",

@@ -66,6 +66,9 @@ def test_what_has_no_derivative() -> None:
         sweep.grad("resnet50", "data", 4, 32, "inter_bandwith", **PLACE)
     with pytest.raises(InputError, match=r"^strategy: .*data\+filter:group=best"):
         sweep.grad("resnet50", "data+filter:group=best", 4, 32, "peak_flops", **PLACE)
+    text: Any = PLACE | {"dataset": "pile", "system": "dgx-h100"}
+    with pytest.raises(InputError, match=r"^strategy: .*fsdp|^strategy: .*zero=3"):
+        sweep.grad("llama2_7b", "fsdp:micro=1", 4, 32, "peak_flops", **text)
 
 
 def test_too_many_to_answer_in_memory() -> None:
