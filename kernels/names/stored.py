@@ -5,7 +5,7 @@ Separate from the kernel that reads them (`kernels.blocks.outputs`), so that nam
 
 from kernels.names.layout_terms import EVERY_TERM
 
-# Attributes of `kernels.oracle.answer.Answer` by output, in the order of a spec's outputs.
+# Attributes of `kernels.configuration.answers.Answer` by output, in the order of a spec's outputs.
 STORED = {
     "comp_time": "compute",
     "comm_time": "communication",
