@@ -108,8 +108,9 @@ def list_causes(
     by runs of the same software, whatever that is.
     """
     family, known = find_family(device), DEVICES_OF_MANY + DEVICES_OF_FEW + DEVICES_ALIKE
+    unseen = "a network" if calibrated else "a network and software"
     causes = (
-        ("a network and software that no fit has seen", SPREAD, True),
+        (f"{unseen} that no fit has seen", SPREAD, True),
         ("a mixture of experts", EXPERT_SPREAD, has_experts),
         (f"products in {precision}", NARROW_SPREAD, bool(RECIPES[precision].peak)),
         (f"{precision} without a run", UNMEASURED_SPREAD, precision in UNMEASURED),
@@ -125,7 +126,7 @@ def list_causes(
     scattered = {cause: spread * calibrated.scatter for cause, spread in applying.items()}
     stacks = STACK_SPREAD if is_known else math.hypot(STACK_SPREAD, SOFTWARE_SPREAD)
     precision_of_factor = stacks**-2 + calibrated.runs / (SPREAD * calibrated.scatter) ** 2
-    return scattered | {f"a factor by {calibrated.runs} runs": precision_of_factor**-0.5}
+    return scattered | {f"a factor fitted to {calibrated.runs} runs": precision_of_factor**-0.5}
 
 
 def find_spread(
