@@ -60,16 +60,18 @@ class Replicas(Dimension):
         """Compute seconds of gradients and weights that passes do not hide.
 
         Without ZeRO 3 the last backward pass hides gradients, and the first forward pass weights;
-        with it all passes do.
+        with it all passes do, weights before gradients.
         """
         always, rates = self.layouts.zero == 3, self.rates
         gradients, weights = self._exchange_states(held)
         if passes is not None:
             passes = np.where(always, self.training.count_micro_batches(self.layouts), 1) * passes
-            beside_gradients = BACKWARD / (1 + BACKWARD) * passes
             beside_weights = np.where(always, passes, passes / (1 + BACKWARD))
+            whole, weights = weights, np.maximum(weights - rates.hidden_weights * beside_weights, 0)
+            # Links that carry weights carry no gradients at the same time.
+            free = passes - np.where(always, whole - weights, 0)
+            beside_gradients = np.minimum(BACKWARD / (1 + BACKWARD) * passes, free)
             gradients = np.maximum(gradients - rates.hidden_gradients * beside_gradients, 0)
-            weights = np.maximum(weights - rates.hidden_weights * beside_weights, 0)
         return {"gradient_exchange": gradients, "weight_gather": weights}
 
     def _exchange_states(self, held: Parameters) -> tuple[Column, Column]:

@@ -347,6 +347,8 @@ def iteration_of_stage(case: Case, stage: int) -> dict[str, float]:
     gradients, weights = shared_exchange(case, stage)
     beside, behind = (m * one, m * one) if layout.zero == 3 else (one, one / 3)
     held = held_parameters(net, layout, stage)
+    carried = max(0.0, weights - rates.hidden_weights * behind)
+    window = min(2 / 3 * beside, beside - (weights - carried)) if layout.zero == 3 else 2 / 3 * one
     dense, experts = held.tensor + held.replicated, held.experts
     if layout.zero:
         dense, experts = dense / layout.shards, experts / layout.expert_shards
@@ -355,8 +357,8 @@ def iteration_of_stage(case: Case, stage: int) -> dict[str, float]:
     found = {name: m * seconds for name, seconds in all_micro.items()} | {
         "pipeline_bubble": (p - 1) * BUBBLES.get(layout.schedule, 1 / layout.chunks) * one,
         "stage_exchange": 2 * (p - 1) * stage_message(case) if p > 1 else 0.0,
-        "gradient_exchange": max(0.0, gradients - rates.hidden_gradients * 2 / 3 * beside),
-        "weight_gather": max(0.0, weights - rates.hidden_weights * behind),
+        "gradient_exchange": max(0.0, gradients - rates.hidden_gradients * window),
+        "weight_gather": carried,
         "optimizer": moved / rates.bandwidth,
     }
     doublings = math.log2(layout.pes)
