@@ -5,6 +5,8 @@ from functools import partial
 from itertools import groupby
 from typing import Any
 
+import numpy as np
+
 from grids.reading.units import format_quantity
 from sweep.show.columns import format_percent
 from sweep.show.data import Format, Row
@@ -125,12 +127,10 @@ def draw_timeline(answer: Mapping[str, Any]) -> str:
 
 def _shade(spans: Sequence[tuple[float, float]], step: float) -> str:
     """Return characters for equal parts of the step, darker where the device computes more."""
-    busy = [0.0] * WIDTH
-    cell = step / WIDTH
-    for begin, end in spans:
-        for number in range(int(begin / cell), min(WIDTH, int(end / cell) + 1)):
-            inside = min(end, (number + 1) * cell) - max(begin, number * cell)
-            busy[number] += max(0.0, inside) / cell
+    edges = np.linspace(0.0, step, WIDTH + 1)
+    begins, ends = np.reshape(spans, (-1, 2, 1)).transpose(1, 0, 2)
+    inside = np.minimum(ends, edges[1:]) - np.maximum(begins, edges[:-1])
+    busy = np.maximum(inside, 0.0).sum(axis=0) / (step / WIDTH)
     # A quarter up: what computes for an eighth of a character leaves a trace.
     last = len(SHADES) - 1
     return "".join(SHADES[min(last, round(share * last + 0.25))] for share in busy)
