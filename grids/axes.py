@@ -1,12 +1,14 @@
 """Axes: the values along one numeric dimension, listed or generated.
 
 A list of values and generators in any combination: `[1, 3, {pow2: [4, 1024]}]`. Values are sorted,
-without duplicates, so that "the next PE count" is defined.
+without duplicates, so that "the next PE count" is defined. Samples may also draw values between two
+ends: `{uniform: [a, b]}`, `{loguniform: [a, b]}`.
 """
 
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Literal, get_args
 
 import numpy as np
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -14,7 +16,6 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
 from grids.entries.quantity import Parameter
-from grids.ranges import LAWS, Range, is_range, read_range
 from grids.reading.errors import InputError, shorten, suggest_name
 from grids.reading.units import parse_quantity
 from kernels.names.arrays import Floats
@@ -22,6 +23,9 @@ from kernels.names.arrays import Floats
 # A longer axis is a typo; its values alone would take several times 80 MB.
 MOST_VALUES = 10_000_000
 COUNT = Parameter("the count", "1", "the number of values, ends included", 2, whole=True)
+
+Law = Literal["uniform", "loguniform"]
+LAWS: tuple[Law, ...] = get_args(Law)
 
 # A range as written for other programs: 1-64, 1..64, 1:64, 1...64.
 _WRITTEN_RANGE = re.compile(r"\s*(\d+)\s*(?:-|:|\.{2,3})\s*(\d+)\s*")
@@ -62,6 +66,40 @@ class Axis:
 
 
 @dataclass(frozen=True)
+class Range:
+    """Values from `low` to `high` in SI units, uniform in the value or in its logarithm; whole
+    numbers for counts.
+
+    >>> Range("loguniform", 1.0, 100.0).read_quantiles(np.array([0.5]))
+    array([10.])
+    """
+
+    law: Law
+    low: float
+    high: float
+    whole: bool = False
+    # As the user wrote it; kept in a store of samples.
+    form: object = field(default=None, compare=False)
+
+    def read_quantiles(self, parts: Floats) -> Floats:
+        """Return the values of quantiles in [0, 1)."""
+        # Half a count more at either end makes all counts equally likely.
+        low, high = (self.low - 0.5, self.high + 0.5) if self.whole else (self.low, self.high)
+        if self.law == "loguniform":
+            values = np.exp(np.log(low) + parts * (np.log(high) - np.log(low)))
+        else:
+            values = low + parts * (high - low)
+        if self.whole:
+            values = np.round(values)
+        return np.asarray(np.clip(values, self.low, self.high))
+
+
+def is_range(form: object) -> bool:
+    """True if a user's form is meant as a range, valid or not."""
+    return isinstance(form, dict) and len(form) == 1 and next(iter(form)) in LAWS
+
+
+@dataclass(frozen=True)
 class AxisOf:
     """Tells pydantic how to read the axis of a parameter."""
 
@@ -95,6 +133,26 @@ class AxisOf:
             "anyOf": [{"type": "array", "items": item, "minItems": 1}, item, *ranges],
             "description": f"{self.parameter.meaning} [{self.parameter.unit}]",
         }
+
+
+def read_range(form: object, parameter: Parameter) -> Range:
+    """Read a range `{law: [first, last]}`; InputError: what is wrong with it."""
+    assert isinstance(form, dict)
+    (law, ends), *_ = form.items()
+    if not isinstance(ends, list | tuple) or len(ends) != 2:
+        raise InputError(
+            f"expected {law}: [first, last], got {shorten(ends)}",
+            advice=f"write it like '{{{law}: [1e9, 1e11]}}'",
+        )
+    if parameter.layered and parameter.whole:
+        raise InputError(
+            f"{parameter.name} decides how layers are laid out and cannot be a range",
+            advice=f"list its values, such as {{pow2: {shorten(ends)}}}",
+        )
+    read_ends = _read_positive_ends if law == "loguniform" else _read_ends
+    low, high = read_ends(list(ends), parameter)
+    _expect_two(low, high)
+    return Range(law, low, high, parameter.whole, form)
 
 
 def expand_axis(form: object, parameter: Parameter) -> Axis:
@@ -231,7 +289,7 @@ def _read_positive_ends(arguments: list[object], parameter: Parameter) -> tuple[
     if first <= 0:
         raise InputError(
             f"expected a first value above 0, got {shorten(arguments[0])}",
-            advice="list 0 beside the generator",
+            advice="write a small one, or list 0 beside a generator",
         )
     return first, last
 
@@ -239,12 +297,17 @@ def _read_positive_ends(arguments: list[object], parameter: Parameter) -> tuple[
 def _read_count(value: object, first: float, last: float) -> int:
     """Parse how many values lie from the first to the last, both included."""
     count = _check_count(int(COUNT.read(value)))
+    _expect_two(first, last)
+    return count
+
+
+def _expect_two(first: float, last: float) -> None:
+    """Raise InputError for ends with nothing between them."""
     if first == last:
         raise InputError(
             f"expected a last value above the first, got {first:g} twice",
             advice=f"write {first:g} alone",
         )
-    return count
 
 
 def _check_count(count: int) -> int:

@@ -19,7 +19,7 @@ from pydantic import (
     model_validator,
 )
 
-from grids.axes import Axis, AxisOf
+from grids.axes import Axis, AxisOf, Range
 from grids.entries.choices import REFUSED, REFUSED_CHOICES, Choices
 from grids.entries.entry import Name, Record
 from grids.entries.parameters import PARAMETERS, read_parameters
@@ -27,7 +27,6 @@ from grids.entries.strategies import parse_strategy
 from grids.entries.strategy_names import TABLE_III
 from grids.outputs import INTERVALS, MAIN_OUTPUTS, check_outputs, list_trained, list_unknown
 from grids.placing.group import Placements
-from grids.ranges import Range
 from grids.reading.errors import shorten
 from grids.reading.yamlfile import Document, load, validate
 from grids.rows import Rows, RowsForm

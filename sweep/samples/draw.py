@@ -14,8 +14,8 @@ import jax
 import numpy as np
 from scipy.stats import qmc
 
+from grids.axes import Range
 from grids.inputs.tables import build_table, join_tables, stack_tables
-from grids.ranges import Range
 from kernels.configuration.places import PLACES
 from kernels.names.arrays import Floats, Integers
 from kernels.oracle.points import Points

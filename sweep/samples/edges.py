@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.ranges import Range
+from grids.axes import Range
 from grids.reading.errors import InputError
 from kernels.blocks.labels import label_points
 from kernels.compiled import fetch

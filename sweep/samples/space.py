@@ -11,12 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
-from grids.axes import Axis
+from grids.axes import Axis, Law, Range
 from grids.entries.parameters import PARAMETERS
 from grids.grid import Grid
 from grids.lookup import join_keys
 from grids.outputs import ELASTICITIES, INTERVALS, MAIN_OUTPUTS, TRAINING
-from grids.ranges import Law, Range
 from grids.reading.errors import InputError, shorten
 from grids.reading.yamlfile import Where
 from grids.spec import Spec, read_spec, validate_spec

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.ranges import Range
+from grids.axes import Range
 from grids.reading.errors import InputError
 from kernels.configuration.places import PLACES
 from kernels.names.arrays import Flags, Floats

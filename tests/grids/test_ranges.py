@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from grids.axes import Range
 from grids.grid import Grid
-from grids.ranges import Range
 from grids.reading.errors import InputError
 from grids.spec import Spec, validate_spec
 
