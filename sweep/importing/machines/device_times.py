@@ -1,6 +1,6 @@
 """Times on this device, through JAX: products and convolutions by shape, memory, launches, layers.
 
-A time is the median of repeated calls behind a first one, which compiles; each call is waited for.
+A time is the median of repeated calls after a first one, which compiles; every call is waited for.
 """
 
 import math

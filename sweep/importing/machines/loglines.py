@@ -1,4 +1,4 @@
-"""Lines of logs, streamed: a log of gigabytes takes no memory; and the numbers in them."""
+"""Lines of logs as a stream, so that gigabytes take no memory; the numbers in their columns."""
 
 import re
 import stat

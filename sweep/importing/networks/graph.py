@@ -2,8 +2,8 @@
 
 An importer (torch_module.py, onnx_file.py) calls `TracedGraph` operator by operator: each call
 names a step (grids/models/steps/step.py), what it reads, and the sizes (C, then extents) of what
-it gives. What no step expresses becomes `free` with counts of its own. Then the file's own shape
-inference has to give the sizes and the parameters of the source; else the import is refused.
+it gives. Operators without a step become `free`, with counts. Then shape inference on the file must
+reproduce the sizes and the parameters of the source; otherwise the import is refused.
 """
 
 import math

@@ -1,8 +1,8 @@
-"""A JAX function as a model's file, by its jaxpr: nothing is computed.
+"""A JAX function as a model's file, from its jaxpr: nothing is computed.
 
-XLA fuses what is element by element, so that only what a model's file has a word for becomes a
-step: matrix products, convolutions, windows, activations (by the names of `jax.nn`), sums of two
-tensors, normalisations (a scale of channels and a shift). All else is free, as views are.
+XLA fuses element-wise operations, so only operations that a model's file has a word for become
+steps: matrix products, convolutions, windows, activations (by the names of `jax.nn`), sums of two
+tensors, normalisations (a scale of channels and a shift). All others cost nothing, like views.
 """
 
 import math
@@ -30,7 +30,7 @@ WORDS = {
     **{"hard_sigmoid": "hardsigmoid", "hard_silu": "hardswish", "hard_swish": "hardswish"},
     **{"swish": "silu", "softmax": "softmax", "_softmax": "softmax", "sigmoid": "sigmoid"},
     **{"tanh": "tanh", "logistic": "sigmoid", "erf": "gelu", "hard_tanh": "hardtanh"},
-    "exp": "softmax",  # written out: what its backward pass reads is the output, too
+    "exp": "softmax",  # written out: its backward pass reads the output, too
 }
 INNER = ("jaxpr", "call_jaxpr", "fun_jaxpr")
 COMBINED = {"add": "residual", "add_any": "residual", "sub": "residual", "mul": "multiply"}

@@ -1,6 +1,6 @@
 """Operators where they stand, and the steps that they become, whatever the framework.
 
-What no step expresses is counted: operations, parameters and items, as a `free` step.
+Operators that no step expresses are counted: operations, parameters and items, as a `free` step.
 """
 
 import math

@@ -1,7 +1,7 @@
 """A PyTorch module as a model's file, by `torch.export` on the meta device: no weight is made.
 
-Operators are those of ATen before any decomposition, so that a batch normalisation is one. Views
-are free: a tensor remembers the step that made it, and what a view makes of its shape.
+Operators are ATen's before any decomposition, so a batch normalisation is a single one. Views cost
+nothing: a tensor remembers the step that made it, and its present shape.
 """
 
 import logging
