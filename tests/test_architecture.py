@@ -1,8 +1,10 @@
 """Imports between rooms go one way, and the packages' names are not taken."""
 
 import ast
+import re
 import subprocess
 import sys
+from collections import Counter
 from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
@@ -146,6 +148,12 @@ def test_only_paradl_owns_the_names(package):
 def test_files_are_small(package):
     for path in (ROOT / package).rglob("*.py"):
         assert len(path.read_text().splitlines()) <= 400, path
+
+
+def test_no_two_classes_share_a_name():
+    paths = (path for package in FORBIDDEN for path in (ROOT / package).rglob("*.py"))
+    names = re.findall(r"^class ([A-Z]\w*)", "\n".join(map(Path.read_text, paths)), re.MULTILINE)
+    assert [name for name, count in Counter(names).items() if count > 1] == []
 
 
 # The facts of parallelisms, and what is particular to each: all else asks for a fact.
