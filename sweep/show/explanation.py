@@ -38,7 +38,7 @@ def _print(explanation: dict[str, Any]) -> None:
     if explanation["sentence"]:
         print(explanation["sentence"], end="\n\n")
     print_record({key: explanation[key] for key in (*TOP, *SUMS) if key in explanation})
-    print_record(explanation["parameters"], "Parameters")
+    print_record(explanation["parameters"], "Parameters", "parameters")
     # Before the terms: of what cannot exist there are none.
     if not explanation["formulas"]:  # no such configuration exists
         return

@@ -38,10 +38,15 @@ NEVER = ("", "rank", *LABELS, "pe", "batch", "p", "b")
 RECORD = ("", "value")  # the columns of a record; even constant ones stay columns
 
 
-def print_record(row: Row, title: str = "") -> None:
-    """Print one line per key, each value with its unit."""
+def print_record(row: Row, title: str = "", within: str = "") -> None:
+    """Print one line per key, each value with its unit.
+
+    within: the key of the record in an answer: some parameters share a name with a term.
+    """
+    place = f"{within}." if within else ""
     flat = flatten_record(row).items()
-    print_table([{"": key, "value": format_alone(key, value)} for key, value in flat], title)
+    texts = [{"": key, "value": format_alone(f"{place}{key}", value)} for key, value in flat]
+    print_table(texts, title)
 
 
 def print_table(rows: Sequence[Row], title: str = "", complete: Format = "json") -> None:
