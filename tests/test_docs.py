@@ -1,0 +1,40 @@
+"""Commands in the documentation exist, with the options that they are given."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from grids.reading.errors import InputError
+from sweep.cli.commands import spell_out
+from sweep.cli.main import app
+
+ROOT = Path(__file__).parents[1]
+PAGES = [*sorted((ROOT / "docs").glob("*.md")), *(ROOT / "docs" / "errors").glob("*.md")]
+BLOCK = re.compile(r"```\w*\n(.*?)```", re.S)
+# A command until a comment, a redirection or another command.
+COMMAND = re.compile(r"^\s*(?:\$ |.* && )?(?:\S*/)?paradl (.*?)\s*(?:$|  #| (?:2>|>|\||&&|;) ?)")
+
+
+def list_commands(page: Path) -> Iterator[list[str]]:
+    """Yield the arguments of each command in the blocks of a page."""
+    for block in BLOCK.findall(page.read_text()):
+        for line in block.replace("\\\n", " ").splitlines():
+            found = COMMAND.match(line)
+            if found and "..." not in found[1]:
+                yield spell_out(shlex.split(found[1]))
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=lambda page: page.stem)
+def test_commands_exist(page):
+    for arguments in list_commands(page):
+        command: Any = typer.main.get_group(app)
+        while hasattr(command, "commands") and arguments:
+            command, arguments = command.commands[arguments[0]], arguments[1:]
+        with suppress(InputError, SystemExit):  # a file that the page makes; --help
+            command.make_context("paradl", arguments)
