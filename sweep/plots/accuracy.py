@@ -54,6 +54,7 @@ def draw_accuracy(rows: Sequence[Row]) -> Figure:
         axes.set_xlabel("PEs, p" if is_lowest else "")
     for axes in grid.flat[len(places) :]:
         axes.set_visible(False)
+    # Panels share their axes, so the first one scales all.
     _scale_ratios(grid[0, 0])
     figure.supylabel("predicted / measured time of an iteration")
     add_legend(figure, [*_make_keys(runs, looks)])
@@ -69,6 +70,7 @@ def _write_title(runs: Sequence[Row]) -> str:
 def _draw_panel(axes: Axes, runs: Sequence[Row], looks: Mapping[str, Look]) -> None:
     """Draw the ratio of each run, with its 80 % interval."""
     set_tick_sizes(axes)
+    # As far below 1 as above it on a logarithmic axis.
     axes.axhspan(1 / 1.1, 1.1, **CLOSE)
     for strategy in dict.fromkeys(row["strategy"] for row in runs):
         mine = [row for row in runs if row["strategy"] == strategy]

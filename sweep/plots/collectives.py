@@ -22,7 +22,7 @@ def draw_collectives(rows: Sequence[dict[str, Any]]) -> Figure:
         order = np.argsort(row["sizes"])
         sizes = np.array(row["sizes"])[order]
         style: dict[str, Any] = {
-            "color": f"C{number % 10}",
+            "color": f"C{number % 10}",  # matplotlib's cycle has ten
             "marker": MARKERS[number % len(MARKERS)],
         }
         label = f"{row['collective']},\n{row['pes']} PEs"

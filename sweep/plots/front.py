@@ -67,6 +67,7 @@ def describe_front(
     chosen = {**chosen, **{dim: [cells[dim].values[0]] for dim in PLACE}}
     rows = pareto(reader, chosen, against=against)
     expect_any(rows, "no configuration")
+    # The front of all may have one strategy alone; those of the others say how far behind they are.
     alone = {
         strategy: pareto(reader, {**chosen, "strategy": [strategy]}, against=against)
         for strategy in map(str, cells["strategy"].values)
@@ -105,6 +106,7 @@ def draw_front(front: Front) -> Figure:
     looks = choose_looks(front.known)
     keys = [_draw_points(axes, looks[name], own) for name, own in front.strategies.items()]
     ink = mpl.rcParams["text.color"]
+    # A staircase: at a cost between two points nothing is faster than the slower one.
     (line,) = axes.step(
         front.costs[::-1], front.times[::-1], where="post", color="grey", zorder=1, label="front"
     )

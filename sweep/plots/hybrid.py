@@ -59,6 +59,7 @@ def _mark_crossover(axes: Axes, crossover: Row, line: Line2D) -> None:
 
 def _scale_axes(axes: Axes, answer: Mapping[str, Any]) -> None:
     scale_counts(axes, np.array([row["pe"] for row in answer["rows"]], float))
+    # As the axis of PEs, so that a speed-up of p is a straight line.
     axes.set_yscale("log", base=2)
     axes.yaxis.set_major_formatter(lambda value, _: format_tick(value))
     axes.set_ylabel("speed-up to the target over one PE")

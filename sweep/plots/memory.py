@@ -87,6 +87,7 @@ def describe_memory(source: Source, selection: Selection | None = None) -> Memor
     by = wide[0] if len(wide) == 1 else "strategy" if "strategy" in wide else "pe"
     cells, grid = read_slice(cells, (by,)), Paradl(cells).grid
     limit = cells["limit"].values.reshape(-1)
+    # What only lacks memory has a bar, which shows by how much.
     exists = (limit & np.uint16(FORBIDS & ~Limit.MEMORY)) == 0
     kept, note = _choose_positions(cells, by, exists)
     expect_any(kept, name_reasons(limit))
@@ -169,6 +170,7 @@ def _write_note(memory: MemoryBars, thin: Sequence[str]) -> str:
 
 def _draw_capacity(axes: Axes, capacity: float) -> Line2D:
     ink, paper = mpl.rcParams["text.color"], mpl.rcParams["axes.facecolor"]
+    # The line is in the picture even if all bars are short.
     axes.set_xlim(right=max(axes.get_xlim()[1], 1.05 * capacity))
     axes.axvline(capacity, color=paper, zorder=3)  # sets the line off from bars
     label = f"capacity\n{format_quantity(capacity, 'B', digits=3)}"

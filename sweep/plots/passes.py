@@ -73,11 +73,14 @@ class PipelineRun:
         name = "interleaved" if self.chunks > 1 else "1f1b" if self.splits else self.schedule
         first = self.count_kept(stage, name) - 1
         forward, backward = both
+        # Forward and backward passes in turn until no forward pass is left: the last backward ones
+        # follow alone.
         turns = zip(forward[first:], backward, strict=False)
         return [*forward[:first], *chain(*turns), *backward[len(backward) - first :]]
 
     def measure(self, kind: str) -> float:
         """Return the seconds of a pass through one chunk."""
+        # Gradients of inputs and of weights take the same number of operations: half each.
         seconds = self.forward if kind == FORWARD else self.backward / (1 + self.splits)
         return seconds / self.chunks
 

@@ -118,6 +118,7 @@ def describe_scaling(
     expect_any(curves, "; ".join(dict.fromkeys(forbidden.values())))
     title = write_title(cells, shown=("strategy", "pe"))
     known = derived.grid.labels["strategy"]
+    # Samples of an epoch are the same in all cells: throughput times time.
     seconds, samples = cells["serial_time"].item(), float((lines["value"] * lines["time"]).max())
     serial = {"time": seconds, "throughput": samples / seconds, "efficiency": 1.0}[quantity]
     return ScalingCurves(quantity, title, tuple(curves), known, forbidden, serial)
@@ -184,6 +185,7 @@ def draw_scaling(scaling: ScalingCurves) -> Figure:
 
     A cross ends a curve that a limit stops; the legend gives the limit below the name.
     """
+    # The legend has the order of the curves' right ends, which are beside it.
     curves = sorted(scaling.curves, key=lambda curve: -curve.values[-1])
     note = [f"not drawn: {list_by_cause(scaling.forbidden)}"] if scaling.forbidden else []
     if any(curve.band for curve in curves):

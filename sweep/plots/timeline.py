@@ -135,6 +135,7 @@ def _find_pipeline(
         _refuse(f"schedule {schedule} is not drawn", "choose gpipe, 1f1b or zb1p")
     if number > most:
         _refuse(f"{number:,} micro-batches are too many to draw", f"choose at most {most:,}")
+    # The backward pass has twice the work, and computes again what was not kept.
     forward = (busy - again) / (1 + BACKWARD_SHARE) / number
     backward = busy / number - forward
     return PipelineRun(schedule, stages, number, forward, backward, chunks, follow), busy

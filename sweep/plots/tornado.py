@@ -44,6 +44,7 @@ def describe_tornado(source: Source, selection: Selection | None = None) -> Torn
     expect_single(cells, ())
     rows = list_sensitivities(source, selection)
     expect_any(rows, "no allowed configuration; why: paradl explain")
+    # The widest bar on top gives the picture its name.
     rows = sorted(rows, key=lambda row: -abs(row["elasticity"]))
     shown = [row for row in rows if abs(row["elasticity"]) >= LEAST][:MOST_BARS]
     slopes = (

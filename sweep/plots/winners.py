@@ -195,6 +195,7 @@ def draw_map(shown: Map) -> Figure:
     title = f"fastest strategy: {shown.title}"
     figure, axes = make_axes(title, shown.note, rows=1.4 * len(shown.rows))
     winners = shown.winners
+    # Strategies that win most come first in the legend.
     numbers, counts = np.unique(winners[winners != NOBODY], return_counts=True)
     names = [shown.strategies[number] for number in numbers[np.argsort(-counts, kind="stable")]]
     keys: list[Artist] = [_draw_tiles(axes, shown, name, looks[name]) for name in names]

@@ -137,6 +137,7 @@ def _scale(strategies: Sequence[str], counts: Sequence[float]) -> Chart:
     meaning = "Time of an epoch over the number of PEs; dashed: a single replica."
     base = alt.Chart(ROWS).transform_filter("isValid(datum.time)")
     ticks = alt.Axis(values=list(counts), format=",", labelOverlap="greedy")
+    # Each PE count has its tick, so the axis need not end at a round number.
     scale = alt.Scale(type="log", base=2, nice=False)
     lines = base.mark_line(point={"size": 40}, strokeWidth=2, aria=False).encode(
         x=alt.X("pe:Q", scale=scale, title="PEs", axis=ticks),
@@ -192,6 +193,7 @@ def _map(strategies: Sequence[str], choices: Sequence[str]) -> Chart:
             tooltip=show_fields("name", "pe", "choice", "written"),
         )
     )
+    # Black `data` and pale `serial` need different inks.
     inks = {name: choose_ink(look.colour) for name, look in choose_looks(strategies).items()}
     ink = alt.Scale(domain=list(inks), range=list(inks.values()))
     fitted = alt.expr("bandwidth('x') - 4")

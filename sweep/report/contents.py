@@ -65,6 +65,7 @@ def rank_places(
     ranking = rank_strategies(
         reader, chosen, objective, price=price, max_global_batch=max_global_batch, why=True
     )
+    # A place without a winner is kept: its losers have their reasons.
     winners = [row for row in ranking if row.get("rank") == 1]
     if not winners:
         raise NothingFeasibleError("nothing in this slice is feasible; why: paradl best")

@@ -56,6 +56,7 @@ def _select_cell(space: Space, row: Row) -> Selection:
 def list_parts(space: Space, rows: Iterable[Row]) -> Iterator[Row]:
     """List the terms [s per epoch] and the memory [bytes] of strategies at their best cells."""
     for row in rows:
+        # The page's bars are in the order of the ranking, and need no other table.
         kept = _keep(space, row) | {name: row[name] for name in ("name", "rank", "capacity")}
         for answer in list_bottlenecks(space.grid, _select_cell(space, row)):
             terms = {term: share * row["epoch_time"] for term, share in answer["shares"].items()}

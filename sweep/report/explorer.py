@@ -66,6 +66,7 @@ class Explorer:
     @cached_property
     def page(self) -> str:
         """The page, with the rows of the first place."""
+        # Rows of the first place come with the page, which is then drawn without a second request.
         first = {name: values[0] for name, values in self.places.items()}
         report = self.add_details(tuple(first.items()), ())
         report = replace(report, selectors=self.places, title="How to train at scale")
@@ -111,6 +112,7 @@ class Explorer:
         InputError: a label or a value that the cube lacks.
         """
         chosen = {name: [value] for name, value in place}
+        # Narrowing takes any number; only what the cube has may be asked for.
         self.reader.locate(chosen)
         return narrow_grid(self.reader.grid, chosen, dict(moved))
 
@@ -157,6 +159,7 @@ class Page(RequestHandler):
         """Refuse requests without the token, and other names for this machine (DNS rebinding)."""
         host = self.request.host_name
         token = self.get_query_argument("token", "")
+        # Another site's name may be made to point here, and its scripts would then read the answer.
         if host not in ("127.0.0.1", "localhost") or not secrets.compare_digest(
             token.encode(), self.explorer.token.encode()
         ):

@@ -29,6 +29,7 @@ def read_curves(
 ) -> "xr.Dataset":
     """Read the cells of curves, or compute them if the cube is large and made by this code."""
     size = prod(len(values) for values in reader.coordinates.values())
+    # Other code might compute other bits than those that the ranking has read.
     made_here = reader.versions and not check_code(reader.versions)
     if size <= MOST_CELLS_READ or not made_here:
         return reader.read_cells(selection, max_global_batch).load()

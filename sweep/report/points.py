@@ -115,6 +115,7 @@ def _make_points(
     columns: Columns | None = None
     for at in np.ndindex(time.shape[: len(outer)]):
         place: Row = {dim: labels[dim][position] for dim, position in zip(outer, at, strict=True)}
+        # PE counts are innermost: the layouts of all of them are read with the first.
         if at[-1] == 0 and ROWS_OF_LAYOUTS in shown:
             columns = read_columns(grid, place, cells, ("pe", *shown))
         fastest = np.unravel_index(time[at].argmin(), kept.shape)
@@ -156,6 +157,7 @@ def _mark_fronts(points: list[Row], places: list[str]) -> None:
     """Mark the points of each place that no other beats in both time and PE-hours, and the knee."""
     fronts: dict[tuple[Any, ...], list[Row]] = {}
     feasible = [point for point in points if point["choice"] == BEST and point["time"]]
+    # The fastest come first, so that a point is in the front if it is cheaper than all before it.
     for point in sorted(feasible, key=lambda point: (point["time"], point["pe_hours"])):
         front = fronts.setdefault(tuple(point[name] for name in places), [])
         if not front or point["pe_hours"] < front[-1]["pe_hours"]:
