@@ -271,13 +271,14 @@ function chooseSignals(chart, rows) {
   return { shown, numbers, times: chooseTicks(times, TIMES, unit) };
 }
 
+const LABEL = 130;  // pixels of the longest label beside a chart on a phone
 const pen = document.createElement("canvas").getContext("2d");
+pen.font = "10px system-ui, sans-serif";
+const measure = (text) => pen.measureText(String(text).trim()).width;
 const BREAKS = /(?<=[ :,+])/;  // names of configurations break after these
 
 // Break the names in the map's cells into lines that fit; the most lines of a cell.
 function writeCells(rows) {
-  pen.font = "10px system-ui, sans-serif";
-  const measure = (text) => pen.measureText(text.trim()).width;
   const labels = Math.max(...rows.map((row) => measure(row.choice))) + 20;
   const width = (document.getElementById("map").clientWidth - labels) / new Set(rows.map((row) => row.pe)).size - 6;
   let most = 1;
@@ -302,9 +303,10 @@ async function draw(chart, rows, height, signals) {
   const spec = { ...structuredClone(chart.spec), height, datasets: { rows: structuredClone(rows) } };
   for (const param of spec.params) param.value = signals[param.name];
   const width = element.clientWidth;
-  const legend = { columns: Math.max(1, Math.floor((width - 80) / 135)) };
+  const labels = Math.min(LABEL, Math.max(40, ...rows.map((row) => measure(row[chart.bands] ?? ""))));
+  const legend = { columns: Math.max(1, Math.floor((width - labels - 10) / 125)) };
   const axis = { labelSeparation: 8, labelFlush: false };
-  const axisY = { labelLimit: Math.max(130, width / 4) };  // a phone would have no room for bars
+  const axisY = { labelLimit: Math.max(LABEL, width / 4) };  // a phone would have no room for bars
   const config = { font: "system-ui, sans-serif", background: "transparent", legend, axis, axisY };
   const tooltip = { theme: matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light" };
   const { view } = await vegaEmbed(element, spec, { actions: false, renderer: "svg", config, tooltip });
