@@ -39,7 +39,7 @@ def test_draws_stand_along_the_last_dimension(strategy: str) -> None:
     rings = np.where(errors.rings, terms.gradient_exchange, 0)
     rest = terms.communication - rings
     parts = (errors.computing * terms.compute, errors.reducing * rings, errors.exchanging * rest)
-    spread = errors.widening * np.sqrt(sum(np.square(each / iterations) for each in parts))
+    spread = errors.widening * np.sqrt(sum(np.square(part / iterations) for part in parts))
     expected = error * np.asarray(middle.epoch_time / iterations)[..., 0]
     np.testing.assert_allclose(spread[..., 0], expected, rtol=1e-9)
 
@@ -49,7 +49,7 @@ def _forget_draws(case: Case) -> Case:
     uncertainty = case.uncertainty
     assert uncertainty is not None
     software = uncertainty.factors
-    ones = {name: np.ones_like(np.asarray(each)[:1]) for name, each in vars(software).items()}
+    ones = {name: np.ones_like(np.asarray(var)[:1]) for name, var in vars(software).items()}
     still = replace(
         uncertainty,
         factors=replace(software, **ones),

@@ -98,15 +98,15 @@ FLOORS = (
 
 def room(module: str) -> str:
     """The room that a module lies in: its folder, or a package's own files."""
-    return max((each for each in FLOORS if f"{module}.".startswith(f"{each}.")), key=len)
+    return max((floor for floor in FLOORS if f"{module}.".startswith(f"{floor}.")), key=len)
 
 
 def modules(path: Path) -> set[str]:
     """The modules of ours that a file imports."""
     nodes = list_imports(path)
-    named = {each.name for node in nodes if isinstance(node, ast.Import) for each in node.names}
+    named = {name.name for node in nodes if isinstance(node, ast.Import) for name in node.names}
     named |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module}
-    return {each for each in named if each.partition(".")[0] in FORBIDDEN}
+    return {value for value in named if value.partition(".")[0] in FORBIDDEN}
 
 
 @pytest.mark.parametrize("package", FORBIDDEN)
@@ -127,7 +127,7 @@ HELPERS = {path.stem: path for path in (ROOT / "tests" / "helpers").glob("*.py")
 def imported_with_helpers(path: Path) -> set[str]:
     """The top-level packages that a test imports, itself or by the tests' own helpers."""
     direct = imported(path)
-    return direct.union(*(imported_with_helpers(HELPERS[each]) for each in direct & {*HELPERS}))
+    return direct.union(*(imported_with_helpers(HELPERS[name]) for name in direct & {*HELPERS}))
 
 
 @pytest.mark.parametrize("package", TESTS)
@@ -164,8 +164,8 @@ def list_compared(path: Path) -> set[object]:
     """The constants that a file compares something with, or looks something up among."""
     nodes = [*ast.walk(ast.parse(path.read_text()))]
     compared = [node for node in nodes if isinstance(node, ast.Compare | ast.MatchValue)]
-    inside = [each for node in compared for each in ast.walk(node)]
-    return {each.value for each in inside if isinstance(each, ast.Constant)}
+    inside = [node_ for node in compared for node_ in ast.walk(node)]
+    return {value.value for value in inside if isinstance(value, ast.Constant)}
 
 
 @pytest.mark.parametrize("package", FORBIDDEN)

@@ -57,12 +57,12 @@ def answers(
 def predicted(row: dict[str, str], conventions: str = "table") -> tuple[float, float]:
     """Compute and communication [s an epoch] of one row."""
     batch = int(row["samples_per_replica"])
-    pes, found = answers(row["net_file"], row["layer_config"], row["strategy"], batch, conventions)
+    pes, result = answers(row["net_file"], row["layer_config"], row["strategy"], batch, conventions)
     at = (pes.index(float(row["p"])), 0)
     shape = (len(pes), 1)
-    terms = found.terms
+    terms = result.terms
     compute, communication = (
-        float(np.broadcast_to(each, shape)[at]) for each in (terms.compute, terms.communication)
+        float(np.broadcast_to(value, shape)[at]) for value in (terms.compute, terms.communication)
     )
     return compute, communication
 

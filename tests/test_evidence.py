@@ -131,7 +131,7 @@ def test_more_stages_bring_less_each():
         ],
     ):
         assert reached[1:] == sorted(reached[1:], reverse=True)
-        assert all(each < 1 for each in reached)
+        assert all(value < 1 for value in reached)
 
 
 CLUSTERS = Path(__file__).parents[1] / "grids" / "catalogue" / "measured" / "clusters.csv"

@@ -71,7 +71,7 @@ def test_a_job_is_a_node_with_a_process_a_core(monkeypatch, capsys):
     assert "--nworkers 40" in worker
     assert "--memory-limit 4.19GiB" in worker
     assert " tls://" in worker
-    assert all(f" --tls-{each} " in worker for each in ("ca-file", "cert", "key"))
+    assert all(f" --tls-{value} " in worker for value in ("ca-file", "cert", "key"))
 
 
 def test_jobs_make_the_same_cube(slurm, tmp_path):

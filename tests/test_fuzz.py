@@ -82,9 +82,9 @@ def test_a_store_whose_attributes_are_forged(store, tmp_path, attribute, seed):
     written = json.loads(metadata["attributes"][attribute])
     metadata["attributes"][attribute] = json.dumps(mutate_part(written, Random(seed)))
     (copy / METADATA).write_text(json.dumps(metadata))
-    told = ""
+    result = ""
     try:
         open_cube(str(copy))
     except (InputError, RunError) as error:
-        told = str(error)
-    assert len(told) < MOST_MESSAGE
+        result = str(error)
+    assert len(result) < MOST_MESSAGE

@@ -96,9 +96,9 @@ def make_function(strategy: str) -> Function:
     division = groups.divide(groups.place()[0])
 
     def answer(theta: ArrayLike) -> tuple[Array, Array]:
-        asked = scale(case, theta)
-        divided = replace(division, pe=asked.pe, degrees=asked.run.degrees, delta=asked.run.delta)
-        said = evaluate(replace(asked, work=reduce_layers(divided)))
+        query = scale(case, theta)
+        divided = replace(division, pe=query.pe, degrees=query.run.degrees, delta=query.run.delta)
+        said = evaluate(replace(query, work=reduce_layers(divided)))
         return xp.sum(said.compute + said.communication), xp.sum(said.memory)
 
     return answer
@@ -124,7 +124,9 @@ def test_gradients_are_central_differences(strategy) -> None:
     for n, names in enumerate((TIME, MEMORY)):
         gradient, expected = differentiate(strategy)[n], differences[:, n]
         np.testing.assert_allclose(gradient, expected, rtol=TOLERANCE, atol=1e-10 * whole[n])
-        depends = {name for name, each in zip(PARAMETERS, gradient, strict=True) if each != 0}
+        depends = {
+            name for name, parameter in zip(PARAMETERS, gradient, strict=True) if parameter != 0
+        }
         assert depends == set(names)
 
 

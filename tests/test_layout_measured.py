@@ -99,8 +99,8 @@ def test_measured_lines_count(name, degree, stride, expected):
 )
 def test_all_to_all_by_its_lines(degree, expected):
     transfers = make_transfers(make_system(NODE, BEYOND))
-    found = transfers.send_to_all(np.array([degree]), np.array([1]), SIZE, 1)
-    assert found == pytest.approx(expected, rel=1e-12)
+    result = transfers.send_to_all(np.array([degree]), np.array([1]), SIZE, 1)
+    assert result == pytest.approx(expected, rel=1e-12)
 
 
 def test_levels_without_measurements_reach_a_share():

@@ -61,33 +61,33 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr(search, "BLOCK", 2**13)
 
 
-def list_directly(asked):
+def list_directly(searched):
     """The candidates of a search one by one: rows, and masks, memory and seconds of these."""
     micro = [1 << bit for bit in range(BATCH.bit_length())]
     values = {
         "micro": micro,
         "recompute": RECOMPUTED,
         "zero": range(4),
-        "chunks": np.unique(asked.space.layouts.chunks),
-        "expert": np.unique(asked.space.layouts.expert),
-        "expert_tensor": (0, 1) if asked.net.experts else (0,),
+        "chunks": np.unique(searched.space.layouts.chunks),
+        "expert": np.unique(searched.space.layouts.expert),
+        "expert_tensor": (0, 1) if searched.net.experts else (0,),
     }
-    layouts = list_product(multiply(int(asked.space.layouts.pes.max()), values).layouts)
+    layouts = list_product(multiply(int(searched.space.layouts.pes.max()), values).layouts)
     fits = layouts.micro * layouts.data <= BATCH
     fits &= layouts.tensor * layouts.shards % (layouts.etp * layouts.expert) == 0
     layouts = layouts.select(fits & ~find_repeated(layouts))
-    reasons = find_reasons(asked.net, layouts, asked.training)
+    reasons = find_reasons(searched.net, layouts, searched.training)
     divides = np.sum([*reasons.values()], axis=0) == 0
     memory = np.full(len(layouts), np.nan)
-    parts, _ = measure_memory(asked.net, layouts.select(divides), asked.training)
+    parts, _ = measure_memory(searched.net, layouts.select(divides), searched.training)
     memory[divides] = add(parts.values())
     return layouts, reasons, memory
 
 
-def rank_directly(asked, layouts, memory):
+def rank_directly(searched, layouts, memory):
     """Rows of what fits by seconds, each at its fastest micro-batch, and these seconds."""
-    layouts = layouts.select(memory <= asked.capacity)
-    seconds = add(time_layouts(asked.net, layouts, asked.training, *asked.speeds))
+    layouts = layouts.select(memory <= searched.capacity)
+    seconds = add(time_layouts(searched.net, layouts, searched.training, *searched.speeds))
     best: dict[tuple[int, ...], float] = {}
     for row, time in zip(layouts.to_rows().tolist(), seconds.tolist(), strict=True):
         others = tuple(n for n, name in zip(row, COLUMNS, strict=True) if name != "micro")
@@ -96,41 +96,43 @@ def rank_directly(asked, layouts, memory):
 
 
 def test_counts_are_those_of_every_candidate(case):
-    asked = make_search(case)
-    found = asked.run()
-    layouts, reasons, memory = list_directly(asked)
-    outcomes = np.bincount(asked.outcomes.ravel(), minlength=4)[1:]
-    large, fits = (np.sum(mask) for mask in (memory > asked.capacity, memory <= asked.capacity))
+    searched = make_search(case)
+    result = searched.run()
+    layouts, reasons, memory = list_directly(searched)
+    outcomes = np.bincount(searched.outcomes.ravel(), minlength=4)[1:]
+    large, fits = (
+        np.sum(mask) for mask in (memory > searched.capacity, memory <= searched.capacity)
+    )
     assert min(large, fits) > 0
     assert outcomes.tolist() == [np.isnan(memory).sum(), large, fits]
     number = np.sum([*reasons.values()], axis=0)
     for name, mask in reasons.items():
-        assert found.reasons[name] == mask.sum()
-        assert found.alone[name] == (mask & (number == 1)).sum()
+        assert result.reasons[name] == mask.sum()
+        assert result.alone[name] == (mask & (number == 1)).sum()
     least = np.flatnonzero(memory == np.nanmin(memory))[0]
-    assert found.smallest.layouts.to_rows().tolist() == [layouts.to_rows()[least].tolist()]
-    assert found.smallest.memory == memory[least]
-    assert found.least_large == memory[memory > asked.capacity].min()
+    assert result.smallest.layouts.to_rows().tolist() == [layouts.to_rows()[least].tolist()]
+    assert result.smallest.memory == memory[least]
+    assert result.least_large == memory[memory > searched.capacity].min()
 
 
 def test_the_best_are_those_of_every_candidate(case):
-    asked = make_search(case)
-    found = asked.run().best
-    layouts, _, memory = list_directly(asked)
-    seconds, best = rank_directly(asked, layouts, memory)
-    rows = [*map(tuple, found.layouts.to_rows().tolist())]
-    assert [seconds[row] for row in rows] == found.score.tolist()  # to the last bit
-    assert found.score.tolist() == sorted(best.values())
-    assert asked.count_ranked() == len(best)
+    searched = make_search(case)
+    result = searched.run().best
+    layouts, _, memory = list_directly(searched)
+    seconds, best = rank_directly(searched, layouts, memory)
+    rows = [*map(tuple, result.layouts.to_rows().tolist())]
+    assert [seconds[row] for row in rows] == result.score.tolist()  # to the last bit
+    assert result.score.tolist() == sorted(best.values())
+    assert searched.count_ranked() == len(best)
     sizes = dict(zip(map(tuple, layouts.to_rows().tolist()), memory, strict=True))
-    assert [sizes[row] for row in rows] == found.memory.tolist()
+    assert [sizes[row] for row in rows] == result.memory.tolist()
 
 
 def test_fronts_are_what_no_candidate_beats(case):
-    asked = replace(make_search(case), front=True)
-    found = asked.run().best
-    layouts, _, memory = list_directly(asked)
-    seconds, _ = rank_directly(asked, layouts, memory)
+    searched = replace(make_search(case), front=True)
+    result = searched.run().best
+    layouts, _, memory = list_directly(searched)
+    seconds, _ = rank_directly(searched, layouts, memory)
     sizes = dict(zip(map(tuple, layouts.to_rows().tolist()), memory.tolist(), strict=True))
     points = {(time, sizes[row]) for row, time in seconds.items()}
     front = {
@@ -138,11 +140,11 @@ def test_fronts_are_what_no_candidate_beats(case):
         for one in points
         if not any(a <= one[0] and b <= one[1] and (a, b) != one for a, b in points)
     }
-    rows = [*map(tuple, found.layouts.to_rows().tolist())]
-    kept = [*zip(found.score.tolist(), found.memory.tolist(), strict=True)]
+    rows = [*map(tuple, result.layouts.to_rows().tolist())]
+    kept = [*zip(result.score.tolist(), result.memory.tolist(), strict=True)]
     assert kept == [(seconds[row], sizes[row]) for row in rows]
     assert sorted(front) == sorted({*kept})
-    assert found.score.tolist() == sorted(found.score)
+    assert result.score.tolist() == sorted(result.score)
     # Layouts of the same time and memory are all there.
     assert {*rows} == {row for row, time in seconds.items() if (time, sizes[row]) in front}
 
@@ -157,36 +159,38 @@ def test_few_are_the_first_of_all(case, speeds):
 
 def test_layouts_without_time_have_the_largest_micro_batch(case):
     """First those with few remarks, then the least divided."""
-    asked = make_search(case, speeds=False)
-    found = asked.run().best.layouts
+    searched = make_search(case, speeds=False)
+    result = searched.run().best.layouts
     marks = add(
         mask.astype(int)
-        for mask in find_marks(asked.net, found, asked.training, asked.pes_per_node).values()
+        for mask in find_marks(
+            searched.net, result, searched.training, searched.pes_per_node
+        ).values()
     )
-    divided = found.tensor * found.context * found.pipeline
+    divided = result.tensor * result.context * result.pipeline
     keys = [*zip(marks.tolist(), divided.tolist(), strict=True)]
     assert keys == sorted(keys)
-    assert asked.count_ranked() == len(found)
+    assert searched.count_ranked() == len(result)
 
 
 @pytest.mark.parametrize(
     "columns", [("micro",), ("zero",), ("chunks",), ("tensor", "data"), ("context", "data")]
 )
 def test_changes_that_would_help(case, columns):
-    asked = make_search(case)
-    asked.run()
-    layouts, _, memory = list_directly(asked)
+    searched = make_search(case)
+    searched.run()
+    layouts, _, memory = list_directly(searched)
     kept = [name not in columns for name in COLUMNS]
     rows = layouts.to_rows()[:, kept]
-    fitting = {*map(tuple, rows[memory <= asked.capacity].tolist())}
-    large = map(tuple, rows[memory > asked.capacity].tolist())
-    assert asked.count_helped(*columns) == sum(row in fitting for row in large)
+    fitting = {*map(tuple, rows[memory <= searched.capacity].tolist())}
+    large = map(tuple, rows[memory > searched.capacity].tolist())
+    assert searched.count_helped(*columns) == sum(row in fitting for row in large)
 
 
 def test_a_list_is_a_space():
-    asked = make_search(CASES[0])
-    best = asked.run().best
+    searched = make_search(CASES[0])
+    best = searched.run().best
     some = best.layouts.select(np.arange(5))
-    again = replace(asked, space=LayoutProduct.from_list(some)).run()
+    again = replace(searched, space=LayoutProduct.from_list(some)).run()
     np.testing.assert_array_equal(again.best.layouts.to_rows(), some.to_rows())
     assert again.best.score.tolist() == best.score[:5].tolist()

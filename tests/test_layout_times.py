@@ -121,31 +121,37 @@ def test_as_the_scalar_reference(net, case, speeds, machine):
     for number, layout in enumerate(kept):
         stages = hand.iterations(net, layout, speeds, machine)
         totals = [sum(stage.values()) for stage in stages]
-        found = {name: float(seconds[number]) for name, seconds in mine.items()}
-        assert sum(found.values()) == pytest.approx(max(totals), rel=1e-9), (layout, found, stages)
+        result = {name: float(seconds[number]) for name, seconds in mine.items()}
+        assert sum(result.values()) == pytest.approx(max(totals), rel=1e-9), (
+            layout,
+            result,
+            stages,
+        )
         # Rounding may decide between equal stages.
         longest = [
             s for s, total in zip(stages, totals, strict=True) if total > max(totals) * (1 - 1e-9)
         ]
-        same = [stage for stage in longest if stage == pytest.approx(found, rel=1e-9, abs=1e-15)]
-        assert same, (found, longest)
+        same = [stage for stage in longest if stage == pytest.approx(result, rel=1e-9, abs=1e-15)]
+        assert same, (result, longest)
         case = hand.Case(net, layout, speeds, machine)
         expected = [hand.communication_of_stage(case, stages.index(stage)) for stage in same]
         exchanged = {name: float(seconds[number]) for name, seconds in all_of.items()}
         assert pytest.approx(exchanged, rel=1e-9, abs=1e-15) in expected
-        assert all(total >= found[name] for name, total in exchanged.items())
+        assert all(total >= result[name] for name, total in exchanged.items())
         for name in ("tensor_exchange", "expert_exchange"):  # nothing hides these
-            assert exchanged[name] == found[name]
+            assert exchanged[name] == result[name]
 
 
 def test_one_pe_exchanges_nothing():
-    found = time_layouts(GPT, [scalar.Layout(batch=8)])
+    seconds = time_layouts(GPT, [scalar.Layout(batch=8)])
     idle = [
-        name for name in found if "exchange" in name or name in ("pipeline_bubble", "weight_gather")
+        name
+        for name in seconds
+        if "exchange" in name or name in ("pipeline_bubble", "weight_gather")
     ]
     assert len(idle) == 7
-    assert all(found[name][0] == 0 for name in idle)
-    assert found["products"][0] > 0
+    assert all(seconds[name][0] == 0 for name in idle)
+    assert seconds["products"][0] > 0
 
 
 def test_communication_counts_whether_or_not_it_is_hidden():
@@ -167,10 +173,10 @@ def test_communication_counts_whether_or_not_it_is_hidden():
 def test_all_reduces_of_tensor(again, reduces):
     """SC21, section 3.2: 4 of a block and micro-batch, 6 where it is computed again."""
     layout = scalar.Layout(tensor=4, batch=8, recompute=frozenset(again))
-    found = time_layouts(GPT, [layout])["tensor_exchange"][0]
+    seconds = time_layouts(GPT, [layout])["tensor_exchange"][0]
     over = reference_network.ring(MACHINE, 4, 4, 1)
     one = reference_network.all_reduce("auto", over, 512 * 1024 * 2)
-    assert found == pytest.approx(8 * 4 * reduces * one)
+    assert seconds == pytest.approx(8 * 4 * reduces * one)
 
 
 @pytest.mark.parametrize(("p", "v"), [(2, 1), (2, 2), (4, 1)])
@@ -178,18 +184,18 @@ def test_bubble_of_a_pipeline(p, v):
     """SC21, section 2.2: (p - 1) / (v m) of the time of the micro-batches."""
     schedule = "interleaved" if v > 1 else "1f1b"
     layout = scalar.Layout(pipeline=p, chunks=v, schedule=schedule, batch=8)
-    found = {name: seconds[0] for name, seconds in time_layouts(GPT, [layout]).items()}
+    result = {name: seconds[0] for name, seconds in time_layouts(GPT, [layout]).items()}
     once = ("pipeline_bubble", "stage_exchange", "gradient_exchange", "weight_gather", "optimizer")
-    busy = sum(seconds for name, seconds in found.items() if name not in once)
-    assert found["pipeline_bubble"] == pytest.approx((p - 1) / (v * 8) * busy)
+    busy = sum(seconds for name, seconds in result.items() if name not in once)
+    assert result["pipeline_bubble"] == pytest.approx((p - 1) / (v * 8) * busy)
 
 
 def test_flops_of_an_iteration():
     """SC21, equation 3: 96 B l s h^2 (1 + s/6h + V/16lh), whole blocks computed again."""
     layout = scalar.Layout(batch=8, recompute=frozenset({"blocks"}), fused_attention=False)
-    found = time_layouts(GPT, [layout])
+    seconds = time_layouts(GPT, [layout])
     terms = ("products", "attention", "logits", "recomputation")
-    flops = sum(found[name][0] for name in terms) * PLAIN.peak
+    flops = sum(seconds[name][0] for name in terms) * PLAIN.peak
     s, h, wide = GPT.sequence, GPT.hidden, GPT.vocabulary
     share = 1 + s / (6 * h) + wide / (16 * GPT.layers * h)
     assert flops == pytest.approx(96 * 8 * GPT.layers * s * h**2 * share)
@@ -201,22 +207,22 @@ def test_all_to_all_shares_the_links_of_a_node(k, links, t, c):
     levels = [(k, 2e-6, 2e11), (4096, 5e-6, 2e10)]
     machine = reference_network.Network(pes_per_node=k, links_per_node=links, levels=levels)
     layout = scalar.Layout(tensor=t, context=c, context_by="all_to_all", batch=1)
-    found = time_layouts(GPT, [layout], machine=machine)["context_exchange"][0]
+    seconds = time_layouts(GPT, [layout], machine=machine)["context_exchange"][0]
     same_place = max(1, k // t)
     nodes, inside = c // min(c, same_place), min(c, same_place)
     size = 4 * 512 / c * 1024 / t * 2
     one = (inside - 1) * (2 * 2e-6 + size / c / 2e11) + (nodes - 1) * 2 * 5e-6
     one += (c - inside) / c * size * k / (links * 2e10)
-    assert found == pytest.approx(4 * 2 * one)
+    assert seconds == pytest.approx(4 * 2 * one)
 
 
 def test_experts_computed_again_route_again():
     """Megatron-LM's `moe` checkpoints the layer, its router's product with it."""
     net = replace(GPT, experts=4, top_k=2, expert_ffn=1024)
     layout = scalar.Layout(batch=8, recompute=frozenset({"moe"}))
-    found = time_layouts(net, [layout])["recomputation"][0]
+    seconds = time_layouts(net, [layout])["recomputation"][0]
     routed = 2 * 512 * 1024 * (4 + 2 * 2 * 1024)
-    assert found == pytest.approx(8 * 4 * routed / PLAIN.peak)
+    assert seconds == pytest.approx(8 * 4 * routed / PLAIN.peak)
 
 
 @pytest.mark.parametrize(("width", "peak"), [(64, PLAIN.wide_peak), (60, PLAIN.vector_peak)])
@@ -224,8 +230,8 @@ def test_unfused_attention_of_odd_heads_does_without_tensor_cores(width, peak):
     """Rows of 60 items are no multiple of 16 bytes; BLOOM's trials of 128 heads took 1.4 times."""
     net = replace(GPT, head=width)
     layout = scalar.Layout(batch=1, fused_attention=False)
-    found = time_layouts(net, [layout])["attention"][0]
-    assert found == pytest.approx(3 * 4 * 4 * 512**2 * 16 * width / peak)
+    seconds = time_layouts(net, [layout])["attention"][0]
+    assert seconds == pytest.approx(3 * 4 * 4 * 512**2 * 16 * width / peak)
 
 
 def test_narrow_inputs_are_cast():
@@ -243,7 +249,7 @@ def test_groups_that_share_states_gather_inside():
     whole = scalar.Layout(data=16, batch=16, zero=1)
     parted = replace(whole, node_shards=4)
     machine = replace(MACHINE, links_per_node=1)
-    all_of, some = (time_layouts(GPT, [each], machine=machine) for each in (whole, parted))
+    all_of, some = (time_layouts(GPT, [value], machine=machine) for value in (whole, parted))
     over = reference_network.ring(machine, 16, 4, 1)
     held = scalar.held_parameters(GPT, parted, 0)
     size = 2 * (held.tensor + held.replicated)
@@ -256,6 +262,6 @@ def test_groups_that_share_states_gather_inside():
 @pytest.mark.parametrize("pes", [1, 8])
 def test_stragglers_slow_down_each_doubling(pes):
     speeds = replace(PLAIN, pause=0.5, straggling=0.01)
-    found = time_layouts(GPT, [scalar.Layout(data=pes, batch=pes)], speeds)
-    busy = sum(seconds[0] for name, seconds in found.items() if name != "waiting")
-    assert found["waiting"][0] == pytest.approx(0.5 + 0.01 * np.log2(pes) * busy)
+    result = time_layouts(GPT, [scalar.Layout(data=pes, batch=pes)], speeds)
+    busy = sum(seconds[0] for name, seconds in result.items() if name != "waiting")
+    assert result["waiting"][0] == pytest.approx(0.5 + 0.01 * np.log2(pes) * busy)

@@ -120,8 +120,8 @@ def build_network(net):
         {"logits": {"name": "scores", "vocabulary": net.vocabulary, "shares": shares}},
     ]
     longest = {"longest": net.longest} if net.longest else {}
-    found = {"name": "net", "title": "net", "source": ("none",), "rank": 1, "layers": layers}
-    return read_transformer(Architecture.model_validate(found | longest))
+    result = {"name": "net", "title": "net", "source": ("none",), "rank": 1, "layers": layers}
+    return read_transformer(Architecture.model_validate(result | longest))
 
 
 def write_block(net, block):
@@ -176,11 +176,18 @@ def build_training(net, layout):
 def build_layouts(layouts):
     rows = [
         (
-            *(each.tensor, each.context, each.pipeline, each.data, each.expert, each.chunks),
-            *(each.micro, sum(RECOMPUTE[name] for name in each.recompute), each.zero),
-            *(each.sequence_parallel, each.expert_tensor, each.group, each.node_shards),
+            *(
+                layout.tensor,
+                layout.context,
+                layout.pipeline,
+                layout.data,
+                layout.expert,
+                layout.chunks,
+            ),
+            *(layout.micro, sum(RECOMPUTE[name] for name in layout.recompute), layout.zero),
+            *(layout.sequence_parallel, layout.expert_tensor, layout.group, layout.node_shards),
         )
-        for each in layouts
+        for layout in layouts
     ]
     return Layouts.from_rows(np.array(rows, int))
 
@@ -198,9 +205,9 @@ def test_as_the_scalar_reference(net, case):
     reasons = find_reasons(mine, layouts, training)
     marks = find_marks(mine, layouts, training, pes_per_node=2)
     for row, layout in enumerate(scalars):
-        found = {name for name, mask in (reasons | marks).items() if mask[row]}
+        result = {name for name, mask in (reasons | marks).items() if mask[row]}
         place = Place(layout.pes, per_node=2)
-        assert found == limits(net, layout, place)
+        assert result == limits(net, layout, place)
     # Memory of what exists, and is not starved of micro-batches.
     kept = [
         row
@@ -229,7 +236,7 @@ def test_all_layouts_of_llama_70b():
     assert len(layouts) == math.comb(13, 3) * 5 * 5 * 3 * 4 * 2 == 171_600
     names = ("none", "core_attn", "blocks")
     hand = build_layouts(list_scalar(1024, 1024, recompute=names, **settings))
-    rows = [np.unique(each.to_rows(), axis=0) for each in (layouts, hand)]
+    rows = [np.unique(value.to_rows(), axis=0) for value in (layouts, hand)]
     assert np.array_equal(rows[0], rows[1])
     # As published: even stages and batches, tensor up to 16, ZeRO-2 and 3 without pipelines.
     training = Training(1024, 4096, RECIPES["bf16"])
@@ -306,7 +313,7 @@ def test_repeated_layouts_are_others_again():
     kept = {*map(tuple, layouts.select(~find_repeated(layouts)).to_rows().tolist())}
     assert {*map(tuple, plain.to_rows().tolist())} <= kept
     sums = [
-        sum(measure_memory(GPT3, each, Training(64, 2048, RECIPES["bf16"]))[0].values())
-        for each in (plain, repeated)
+        sum(measure_memory(GPT3, value, Training(64, 2048, RECIPES["bf16"]))[0].values())
+        for value in (plain, repeated)
     ]
     assert np.all(sums[0] <= sums[1])

@@ -109,8 +109,8 @@ def machine_workloads(draw: st.DrawFn) -> Workload:
     )
     precision = draw(st.sampled_from([name for name in PRECISIONS if name not in NARROW]))
     levels = tuple(
-        each.model_copy(update={"oversubscription": draw(st.sampled_from((1.0, 2.0, 3.5)))})
-        for each in workload.system.levels
+        level.model_copy(update={"oversubscription": draw(st.sampled_from((1.0, 2.0, 3.5)))})
+        for level in workload.system.levels
     )
     software = draw(st.sampled_from(tuple(SOFTWARE)))
     system = workload.system.model_copy(
@@ -174,7 +174,7 @@ def make_rows(workload: Workload, strategy: Strategy, settings: Settings, axes: 
             n,
             crossing=table.crossing[n],
             divided=bool(split[n]),
-            inputs=tuple(each for each in table.inputs[n] if each >= 0),
+            inputs=tuple(source for source in table.inputs[n] if source >= 0),
             steps=int(table.steps[n]),
             reads=table.reads[n],
             looked_up=table.looked_up[n],
@@ -194,15 +194,15 @@ def make_machine(workload: Workload, settings: Settings) -> by_hand.Machine:
         assert prior is not None
         return fixed.get(name, known.get(name, prior.median[system.precision]))
 
-    of_software: Any = {each.name: value(each.name) for each in fields(Software)}
+    of_software: Any = {field.name: value(field.name) for field in fields(Software)}
     return by_hand.Machine(
         peak=system.peak,
         memory_bandwidth=system.pe.memory_bandwidth,
         memory_capacity=system.pe.memory_capacity,
         pes_per_node=system.pes_per_node,
         levels=[
-            (each.pes, each.latency, each.bandwidth, each.oversubscription)
-            for each in system.levels
+            (level.pes, level.latency, level.bandwidth, level.oversubscription)
+            for level in system.levels
         ],
         a=precision.item,
         g=precision.gradient,

@@ -66,7 +66,7 @@ def test_one_pe_pays_what_is_its_own_alone(form: Form) -> None:
 @forms
 def test_nothing_in_one_node_uses_adapters(form: Form) -> None:
     faster = {"inter_bandwidth": 50e9, "inter_latency": 1e-6}
-    one, other = (time_form(form, [4, 1024], [32], **each)[:, 0] for each in ({}, faster))
+    one, other = (time_form(form, [4, 1024], [32], **value)[:, 0] for value in ({}, faster))
     assert one[0] == other[0]
     between_nodes = {"gradient_exchange": 1, "hidden_communication": 1, "input_wait": 0}
     if form.term in between_nodes:
@@ -260,7 +260,9 @@ def deepen(row: str) -> list[float]:
         for blocks in (2, 4, 6)
     )
     form = replace(find_row(row), dataset="imagenet")
-    return [float(time_form(replace(form, model=each), [16], [4096])[0, 0]) for each in networks]
+    return [
+        float(time_form(replace(form, model=network), [16], [4096])[0, 0]) for network in networks
+    ]
 
 
 @pytest.mark.parametrize("row", list_rows("L", "0"))

@@ -63,8 +63,8 @@ def cube(tmp_path_factory: pytest.TempPathFactory) -> xr.Dataset:
 
 def test_a_cube_its_best_and_its_limits_know_the_size(cube: xr.Dataset) -> None:
     line = cube.squeeze()
-    reasons = [line.paradl.reasons(int(each)) for each in line.limit]
-    assert ["machine_too_small" in each for each in reasons] == [False] * 3 + [True] * 2
+    reasons = [line.paradl.reasons(int(flag)) for flag in line.limit]
+    assert ["machine_too_small" in reason for reason in reasons] == [False] * 3 + [True] * 2
     assert line.paradl.feasible.values.tolist() == [True] * 3 + [False] * 2
     rows = sweep.limits(cube).to_dict("records")
     assert {row["largest_pe"] for row in rows} == {48}
@@ -78,12 +78,12 @@ def test_a_cube_counts_the_passes_that_all_of_its_cells_have(
     """An axis of them is in tests/test_machine.py."""
     cell = cube.sel(pe=32).squeeze()
     system = write_machine(tmp_path)
-    told, once = (
+    result, once = (
         ask("data+pipeline:group=best", 32, system=system, parameters={"accumulate": passes})
         for passes in (3, 1)
     )
-    assert float(cell.paradl.global_batch) == told["global_batch"] == 3 * once["global_batch"]
-    assert float(cell.paradl.iteration_time) == pytest.approx(told["iteration_time"], rel=1e-6)
+    assert float(cell.paradl.global_batch) == result["global_batch"] == 3 * once["global_batch"]
+    assert float(cell.paradl.iteration_time) == pytest.approx(result["iteration_time"], rel=1e-6)
 
 
 def test_the_smallest_group_is_one_that_the_machine_has(tmp_path: Path) -> None:

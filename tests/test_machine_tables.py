@@ -41,7 +41,7 @@ def test_rows_of_more_samples_than_words_are_exchanged_as_the_whole_table():
 
 @pytest.mark.parametrize("strategy", ["data", "pipeline:segments=4"])
 def test_rows_of_more_samples_than_words_have_no_more_states_than_the_whole_table(strategy):
-    whole, sparse = (predict(each, strategy, batch=100_000) for each in (False, True))
+    whole, sparse = (predict(value, strategy, batch=100_000) for value in (False, True))
     assert sparse["memory"] == pytest.approx(whole["memory"])
     assert sparse["memory_parts"] == pytest.approx(whole["memory_parts"])
 
@@ -49,11 +49,11 @@ def test_rows_of_more_samples_than_words_have_no_more_states_than_the_whole_tabl
 @pytest.mark.parametrize("sparse", [False, True])
 def test_the_largest_batch_fits_and_one_more_does_not(sparse):
     for capacity in ("2.5 GB", "3.5 GB", "16 GB"):
-        asked: dict[str, Any] = {"dataset": WORDS, "system": "dgx1-v100"}
-        asked["parameters"] = {"memory_capacity": capacity}
-        most = sweep.predict(make_model(sparse), "data", 4, 1, **asked)["largest_batch"]
+        options: dict[str, Any] = {"dataset": WORDS, "system": "dgx1-v100"}
+        options["parameters"] = {"memory_capacity": capacity}
+        most = sweep.predict(make_model(sparse), "data", 4, 1, **options)["largest_batch"]
         fits = [
-            sweep.predict(make_model(sparse), "data", 4, batch, **asked)["feasible"]
+            sweep.predict(make_model(sparse), "data", 4, batch, **options)["feasible"]
             for batch in (max(1, most), most + 1)
         ]
         assert fits == [most > 0, False]
@@ -61,18 +61,18 @@ def test_the_largest_batch_fits_and_one_more_does_not(sparse):
 
 def test_big_lstm_fits_four_devices_of_16_gb_as_it_was_trained():
     """okuchaiev/f-lm: 256 sequences on each of four V100, in fp32."""
-    asked: dict[str, Any] = {"dataset": "one-billion-words", "system": "dgx1-v100:precision=fp32"}
-    answer = sweep.predict("big_lstm", "data", 4, 256, **asked)
+    options: dict[str, Any] = {"dataset": "one-billion-words", "system": "dgx1-v100:precision=fp32"}
+    answer = sweep.predict("big_lstm", "data", 4, 256, **options)
     assert answer["feasible"]
     assert answer["memory_parts"]["weights"] == pytest.approx(4 * 1_776_884_606, rel=1e-9)
-    table_iii = sweep.predict("big_lstm", "data", 4, 256, settings={"oracle": "paper"}, **asked)
+    table_iii = sweep.predict("big_lstm", "data", 4, 256, settings={"oracle": "paper"}, **options)
     assert not table_iii["feasible"]  # it knows whole tables alone
 
 
 def test_a_placement_holds_touched_rows_alone_too():
     machine = find("system", "dgx1-v100", Path())
-    asked = choose_graph("big_lstm", machine, "dgx1-v100", 64, "one-billion-words", "sgd")
-    held = asked.states * sum(each.weights for each in asked.graph.operators)
+    query = choose_graph("big_lstm", machine, "dgx1-v100", 64, "one-billion-words", "sgd")
+    held = query.states * sum(operator.weights for operator in query.graph.operators)
     answer = sweep.predict(
         "big_lstm", "data", 1, 64, dataset="one-billion-words", system="dgx1-v100"
     )

@@ -76,22 +76,22 @@ def test_every_cell_agrees_with_the_scalar_reference(inside, data) -> None:
     chosen = Options(**options)
     setting = Settings(fixed, "strong" if strong else "weak", chosen)
     axes = {"pe": np.array(p, float), "batch": np.array(batch, float)}
-    found = answer_case(build_case(workload, strategy, axes, setting))
+    result = answer_case(build_case(workload, strategy, axes, setting))
     rows, machine = reference_layers(workload), reference_machine(workload.system)
     question = reference_setup(workload, strategy, setting, options)
     for i, j in np.ndindex(len(p), len(batch)):
         expected = reference.predict(rows, machine, at(question, p[i], batch[j]))
-        check(found, (i, j), expected, (len(p), len(batch)))
+        check(result, (i, j), expected, (len(p), len(batch)))
 
 
-def check(found, cell, expected, shape) -> None:
+def check(result, cell, expected, shape) -> None:
     for name in TERMS:
-        value = np.broadcast_to(getattr(found.terms, name), shape)[cell]
+        value = np.broadcast_to(getattr(result.terms, name), shape)[cell]
         # Table III does not have every term: it is 0 wherever there is such a configuration.
         nothing = 0.0 * expected["terms"]["forward_backward"]
         seconds = expected["terms"].get(name, nothing)
         np.testing.assert_allclose(value, seconds, rtol=TOLERANCE, err_msg=name)
-    memory = np.broadcast_to(found.memory, shape)[cell]
+    memory = np.broadcast_to(result.memory, shape)[cell]
     np.testing.assert_allclose(memory, expected["memory"], rtol=TOLERANCE)
-    flags = Limit(int(np.broadcast_to(found.limit, shape)[cell]))
-    assert {str(each.name).lower() for each in flags} == expected["limit"]
+    flags = Limit(int(np.broadcast_to(result.limit, shape)[cell]))
+    assert {str(flag.name).lower() for flag in flags} == expected["limit"]

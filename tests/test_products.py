@@ -42,7 +42,7 @@ def ask(strategy: str, pe: int = 16, **changes: Any) -> dict[str, Any]:
 def test_a_degree_of_one_changes_nothing(product, other, system, recompute) -> None:
     settings = {"recompute": recompute, "calibration": "none"}
     first, second = (
-        ask(each, system=system, settings=settings, model="resnet50") for each in (product, other)
+        ask(value, system=system, settings=settings, model="resnet50") for value in (product, other)
     )
     assert first["terms"] == pytest.approx(second["terms"], rel=SAME)
     assert first["memory"] == pytest.approx(second["memory"], rel=SAME)
@@ -50,7 +50,7 @@ def test_a_degree_of_one_changes_nothing(product, other, system, recompute) -> N
     assert first["largest_batch"] == second["largest_batch"]
 
 
-def test_degrees_are_told_from_the_outermost() -> None:
+def test_degrees_are_stated_from_the_outermost() -> None:
     degrees = ask("filter+data+pipeline:pipeline=4,filter=2")["degrees"]
     assert [*degrees.items()] == [("data", 2), ("pipeline", 4), ("filter", 2)]
 
@@ -74,7 +74,7 @@ def test_the_best_degrees_are_those_of_the_least_time() -> None:
     best = ask("data+spatial+pipeline:spatial=best,pipeline=best", 8)
     sizes = [(s, p) for s in (1, 2, 4, 8) for p in (1, 2, 4, 8) if s * p <= 8]
     others = [ask(f"data+spatial+pipeline:spatial={s},pipeline={p}", 8) for s, p in sizes]
-    allowed = [each["epoch_time"] for each in others if each["feasible"]]
+    allowed = [other["epoch_time"] for other in others if other["feasible"]]
     assert best["epoch_time"] == pytest.approx(np.min(allowed), rel=1e-9)
 
 

@@ -20,16 +20,16 @@ MEASURED = {"device": "v100", "shape": [3, 224, 224], "seconds": 1e-2}
 def list_profiles() -> list[tuple[Any, ...]]:
     models = [find("model", name, Path()) for name in list_names("model")]
     return [
-        (model.name, each.device, each.shape, each.precision)
+        (model.name, profile.device, profile.shape, profile.precision)
         for model in models
         if isinstance(model, Architecture)
-        for each in model.profiles
+        for profile in model.profiles
     ]
 
 
 def find_system_of(device: str) -> str:
     systems = [find("system", name, Path()) for name in list_names("system")]
-    return next(each.name for each in systems if each.pe.device == device)
+    return next(system.name for system in systems if system.pe.device == device)
 
 
 def ask(model: Any = "resnet50", system: str = "abci", **settings: Any) -> dict[str, Any]:
@@ -57,8 +57,8 @@ def test_a_profile_that_does_not_say_how_it_was_taken_is_less_sure() -> None:
     left_open = ask(vgg | {"profiles": [MEASURED]})
     assert left_open["iteration_time"] == stated["iteration_time"]
     widths = [
-        each["intervals"]["iteration_time"]["p90"] / each["iteration_time"]
-        for each in (stated, left_open)
+        value["intervals"]["iteration_time"]["p90"] / value["iteration_time"]
+        for value in (stated, left_open)
     ]
     assert widths[0] < widths[1]
     assert "32 samples;" in f"{stated['profile'].replace(',', ';')};"

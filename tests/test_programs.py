@@ -51,7 +51,9 @@ def make_grid(oracle: str, strategy: str) -> Grid:
 
 def compare(plain: Any, program: Any) -> None:
     """Compare leaf by leaf; undefined in one is undefined in the other."""
-    leaves, others = (dict(jax.tree_util.tree_leaves_with_path(each)) for each in (plain, program))
+    leaves, others = (
+        dict(jax.tree_util.tree_leaves_with_path(value)) for value in (plain, program)
+    )
     assert leaves.keys() == others.keys()
     for path, leaf in leaves.items():
         assert not isinstance(leaf, jax.Array), path

@@ -137,8 +137,8 @@ def test_channel_row_leaves_the_first_convolution_whole() -> None:
 def test_replicas_reduce_split_weights(
     strategy: str, options: dict[str, Any], expected: float
 ) -> None:
-    found = term("gradient_exchange", strategy, 4, group=2, **options)
-    assert found == pytest.approx(expected)
+    seconds = term("gradient_exchange", strategy, 4, group=2, **options)
+    assert seconds == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -149,8 +149,8 @@ def test_replicas_reduce_split_weights(
     ],
 )
 def test_replicated_weights_reduce_over_all_pes(allreduce: str, expected: float) -> None:
-    found = term("gradient_exchange", "data+spatial", 4, allreduce=allreduce)
-    assert found == pytest.approx(expected)
+    seconds = term("gradient_exchange", "data+spatial", 4, allreduce=allreduce)
+    assert seconds == pytest.approx(expected)
 
 
 # Parameters.
@@ -187,8 +187,8 @@ def test_staging_takes_the_slower_of_both_links() -> None:
 def test_roofline_without_a_profile(bandwidth: float, forward: float) -> None:
     unprofiled = (replace(CONV1, seconds=None),)
     machine = replace(MACHINE, memory_bandwidth=bandwidth)
-    found = term("forward_backward", "serial", 1, network=unprofiled, machine=machine)
-    assert found == pytest.approx(2 * 3 * forward)
+    seconds = term("forward_backward", "serial", 1, network=unprofiled, machine=machine)
+    assert seconds == pytest.approx(2 * 3 * forward)
 
 
 # The column "p2 at most" and the other limits.

@@ -78,19 +78,19 @@ def test_products_agree(layout: str, data: st.DataObject) -> None:
 def assert_agrees(case: Case) -> None:
     """Every number of an answer."""
     answer = sweep.predict(**case.asked)
-    rows, machine, asked = make_rows(make_table(case)), make_machine(case), make_product(case)
-    forbidden = limits(rows, machine, asked)
+    rows, machine, product = make_rows(make_table(case)), make_machine(case), make_product(case)
+    forbidden = limits(rows, machine, product)
     if answer["memory"] is None:  # no such configuration has a time
         assert set(answer["limit"]) - MARKS == forbidden - {"memory"}
         return
     assert set(answer["limit"]) - MARKS == forbidden
-    assert (answer["replicas"], answer["group"]) == (asked.run.p1, asked.group)
-    expected = epoch(rows, machine, asked)
-    expected["hidden_communication"] = hidden_time(rows, machine, asked)
+    assert (answer["replicas"], answer["group"]) == (product.run.p1, product.group)
+    expected = epoch(rows, machine, product)
+    expected["hidden_communication"] = hidden_time(rows, machine, product)
     assert answer["terms"] == pytest.approx(expected, rel=TOLERANCE, abs=1e-300)
-    held = memory(rows, machine, asked)["total"]
+    held = memory(rows, machine, product)["total"]
     assert answer["memory"] == pytest.approx(held, rel=TOLERANCE)
-    assert answer["largest_batch"] == largest_batch(rows, machine, asked)
+    assert answer["largest_batch"] == largest_batch(rows, machine, product)
 
 
 @pytest.mark.parametrize("name", ["spatial", "parts", "pipeline"])
@@ -143,12 +143,12 @@ def test_spaces_of_products_agree(case: Case) -> None:
                 if pe % group:
                     assert np.isnan(answer[:2]).all()
                     continue
-                asked = make_product(
+                product = make_product(
                     replace(case, degrees=some, batch=batch, dims="hw", segments=2)
                 )
-                times = epoch(rows, machine, asked)
+                times = epoch(rows, machine, product)
                 compute = sum(times[name] for name in COMPUTE)
-                held = memory(rows, machine, asked)["total"]
+                held = memory(rows, machine, product)["total"]
                 assert answer == pytest.approx([compute, held, pe // group], rel=1e-6)
 
 
@@ -168,21 +168,21 @@ def test_the_reference_of_a_product_is_that_of_one_parallelism(
     layout: str, data: st.DataObject
 ) -> None:
     case = data.draw(cases(ALONE[layout]))
-    rows, machine, asked = make_rows(make_table(case)), make_machine(case), make_product(case)
+    rows, machine, product = make_rows(make_table(case)), make_machine(case), make_product(case)
     group: Any = layout.rpartition("+")[2].replace("data", "none")
-    run = replace(asked.run, group=group, p2=asked.group, factors=asked.factors)
-    mask = asked.in_space if group == "spatial" else asked.in_parts
+    run = replace(product.run, group=group, p2=product.group, factors=product.factors)
+    mask = product.in_space if group == "spatial" else product.in_parts
     single = [
         replace(
             row,
             divided=one,
-            crossing=crossing_items(rows, n + 1, asked),
-            inputs=tuple(each for each in row.inputs if each >= 0),
+            crossing=crossing_items(rows, n + 1, product),
+            inputs=tuple(source for source in row.inputs if source >= 0),
         )
         for n, (row, one) in enumerate(zip(rows, mask, strict=True))
     ]
     expected = reference_machine.epoch(single, machine, run)
-    assert epoch(rows, machine, asked) == pytest.approx(expected, rel=1e-12)
+    assert epoch(rows, machine, product) == pytest.approx(expected, rel=1e-12)
     hidden = reference_machine.hidden_time(single, machine, run)
-    assert hidden_time(rows, machine, asked) == pytest.approx(hidden, rel=1e-12)
-    assert memory(rows, machine, asked) == reference_memory.memory(single, machine, run)
+    assert hidden_time(rows, machine, product) == pytest.approx(hidden, rel=1e-12)
+    assert memory(rows, machine, product) == reference_memory.memory(single, machine, run)

@@ -78,7 +78,7 @@ def test_activations_of_any_block():
     layout = Layout(tensor=2, sequence_parallel=False, micro=3)
     h, f, u = 8192, 28672, 3 * 4096
     expected = u * (8 * h + (4 + 4 / 8) * h / 2 + 2 * 3 * f / 2)
-    assert sum(each.bytes for each in block_tensors(LLAMA_70B, layout, 0)) == expected
+    assert sum(tensor.bytes for tensor in block_tensors(LLAMA_70B, layout, 0)) == expected
 
 
 def test_bytes_of_a_parameter():
@@ -184,7 +184,7 @@ def test_all_layouts_of_llama_70b():
     )
     assert len(candidates) == math.comb(13, 3) * 5 * 5 * 3 * 4 * 2 == 171_600
     # Published as valid: even stages and batches, t up to 16, and ZeRO-2 and 3 without pipelines.
-    valid = [each for each in candidates if is_counted(each)]
+    valid = [candidate for candidate in candidates if is_counted(candidate)]
     assert len(valid) == 32_256
     of_first_stage = {(x.tensor, x.context, x.recompute, x.sequence_parallel) for x in valid}
     assert len(of_first_stage) == 237

@@ -48,20 +48,20 @@ def test_spatial_memory_divides_every_layer_with_rows() -> None:
     """4.85 GB: the three fully connected layers and what follows them are single points."""
     rows = np.minimum(VGG16.extents_x, VGG16.extents_y).max(axis=1) > 1
     assert [VGG16.kinds[n] for n in np.flatnonzero(~rows)].count("fc") == 3
-    found = ask("spatial", 4)
-    assert found["memory"] == pytest.approx(count_memory(np.where(rows, 1 / 4, 1)))
-    assert found["memory"] == pytest.approx(4.83e9, rel=0.005)
-    assert found["feasible"]
+    result = ask("spatial", 4)
+    assert result["memory"] == pytest.approx(count_memory(np.where(rows, 1 / 4, 1)))
+    assert result["memory"] == pytest.approx(4.83e9, rel=0.005)
+    assert result["feasible"]
 
 
 def test_split_all_is_the_sum_without_s() -> None:
     """4.83 GB, and 2,639 s are D/p sum (FW+BW): what has no rows to divide forbids nothing."""
-    found = ask("spatial:split=all", 4)
-    assert found["memory"] == pytest.approx(count_memory(np.full(len(VGG16), 1 / 4)))
-    assert found["memory"] == pytest.approx(4.83e9, rel=0.001)
-    assert found["feasible"]
+    result = ask("spatial:split=all", 4)
+    assert result["memory"] == pytest.approx(count_memory(np.full(len(VGG16), 1 / 4)))
+    assert result["memory"] == pytest.approx(4.83e9, rel=0.001)
+    assert result["feasible"]
     serial = ask("serial", 1)["terms"]["forward_backward"]
-    assert found["terms"]["forward_backward"] == pytest.approx(serial / 4)
+    assert result["terms"]["forward_backward"] == pytest.approx(serial / 4)
 
 
 def test_the_authors_masks_leave_relus_whole() -> None:
@@ -72,7 +72,7 @@ def test_the_authors_masks_leave_relus_whole() -> None:
 
 def test_poolings_whose_windows_are_apart_have_no_halo() -> None:
     """Five of 2 x 2 and stride 2: with K_l > 1 alone for a rule, exchanges took 34 % longer."""
-    apart, all_windows = (ask("spatial", 4, conventions=each) for each in ("table", "authors"))
+    apart, all_windows = (ask("spatial", 4, conventions=value) for value in ("table", "authors"))
     ratio = all_windows["terms"]["halo_exchange"] / apart["terms"]["halo_exchange"]
     assert ratio == pytest.approx(1.34, abs=0.005)
 

@@ -26,9 +26,9 @@ def test_the_page_is_what_the_stated_fits_predict() -> None:
     forecasts = scoreboard.forecast(layouts.select_timed(), values)
     assert len(rows) == len(forecasts) == 387
     predicted = [float(row[9]) for row in rows]
-    assert predicted == pytest.approx([each.seconds for each in forecasts], rel=1e-3)
+    assert predicted == pytest.approx([forecast.seconds for forecast in forecasts], rel=1e-3)
     assert [float(row[8]) for row in rows] == pytest.approx(
-        [each.run.seconds for each in forecasts], rel=1e-3
+        [forecast.run.seconds for forecast in forecasts], rel=1e-3
     )
 
 

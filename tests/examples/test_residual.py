@@ -18,12 +18,12 @@ def drawn():
     return features, features @ [0.5, 0.01, 2.0, 0.0] + 0.3 * rng.normal(size=15) + 2
 
 
-def solve(features, targets, asked, strength):
+def solve(features, targets, query, strength):
     """Ridge regression with a constant that is not held back, by its normal equations."""
     rows = np.column_stack([np.ones(len(features)), features])
     squares = rows.T @ rows + strength * np.diag([0.0, *np.ones(features.shape[1])])
     weights = np.linalg.solve(squares, rows.T @ targets)
-    return weights[0] + asked @ weights[1:]
+    return weights[0] + query @ weights[1:]
 
 
 def test_strength_is_that_of_the_least_error_of_runs_left_out(drawn):
@@ -38,22 +38,22 @@ def test_strength_is_that_of_the_least_error_of_runs_left_out(drawn):
         errors.append(np.mean(np.square(off)))
     best = STRENGTHS[np.argmin(errors)]
     assert STRENGTHS[0] < best < STRENGTHS[-1]
-    asked = features[:3] + 0.2
-    expected = solve(scaled, targets, (asked - features.mean(axis=0)) / features.std(axis=0), best)
-    np.testing.assert_allclose(fit_ridge(features, targets, asked), expected, rtol=1e-9)
+    query = features[:3] + 0.2
+    expected = solve(scaled, targets, (query - features.mean(axis=0)) / features.std(axis=0), best)
+    np.testing.assert_allclose(fit_ridge(features, targets, query), expected, rtol=1e-9)
 
 
 def test_what_is_left_out_teaches_nothing(drawn):
     features, targets = drawn
     measured, predicted = np.tile(targets, (3, 1)), np.zeros((3, len(targets)))
     held = np.arange(len(targets)) < 4
-    ((_, told),) = predict_held(features, measured, predicted, [held])
+    ((_, result),) = predict_held(features, measured, predicted, [held])
     changed = measured + np.where(held, 5.0, 0.0)
     ((_, same),) = predict_held(features, changed, predicted, [held])
-    np.testing.assert_array_equal(told, same)
+    np.testing.assert_array_equal(result, same)
     seen = measured + np.where(held, 0.0, np.linspace(0, 1, len(targets)))
     ((_, other),) = predict_held(features, seen, predicted, [held])
-    assert np.abs(other - told).min() > 0
+    assert np.abs(other - result).min() > 0
 
 
 def test_an_oracle_that_is_off_by_a_factor_is_put_right(drawn):
@@ -62,8 +62,8 @@ def test_an_oracle_that_is_off_by_a_factor_is_put_right(drawn):
     measured = predicted + np.log([[2.0], [0.5], [1.0]])
     measured[2] = np.nan  # a part that nobody measured
     held = np.arange(len(targets)) % 3 == 0
-    told = list(predict_held(features, measured, predicted, [held, ~held]))
-    assert rate_parts(measured, told) == pytest.approx({"total": 1.0, "comp": 1.0})
+    result = list(predict_held(features, measured, predicted, [held, ~held]))
+    assert rate_parts(measured, result) == pytest.approx({"total": 1.0, "comp": 1.0})
     assert rate_parts(measured, [(held, predicted[:, held])]) == pytest.approx(
         {"total": 0.5, "comp": 0.0}
     )

@@ -72,9 +72,9 @@ def files(tmp_path: Path) -> Path:
 def same(one: Answer, other: Answer) -> None:
     for name in ("memory", "limit", "replicas", "group"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
-    for each in fields(Terms):
+    for field in fields(Terms):
         np.testing.assert_array_equal(
-            getattr(one.terms, each.name), getattr(other.terms, each.name)
+            getattr(one.terms, field.name), getattr(other.terms, field.name)
         )
 
 
@@ -240,9 +240,9 @@ def test_a_spec_in_yaml_is_the_same_grid(tmp_path: Path) -> None:
 def test_two_precisions_of_a_machine_in_one_grid() -> None:
     space = grid(system=["dgx-h100", "dgx-h100:precision=tf32"])
     again = written_and_read(space)
-    for each in (space, again):
-        assert each.labels["system"] == ("dgx-h100", "dgx-h100:precision=tf32")
-        assert [system.precision for system in each.systems] == ["amp", "tf32"]
+    for value in (space, again):
+        assert value.labels["system"] == ("dgx-h100", "dgx-h100:precision=tf32")
+        assert [system.precision for system in value.systems] == ["amp", "tf32"]
     assert again.definition() == space.definition()
 
 
@@ -250,9 +250,9 @@ def test_two_ways_of_sending_gradients_in_one_grid() -> None:
     labels = ("abci", "abci:software=ddp", "abci:precision=amp,software=ddp")
     space = grid(system=[*labels[:2], "abci:software=ddp,precision=amp"])
     again = written_and_read(space)
-    for each in (space, again):
-        assert each.labels["system"] == labels
-        assert [system.software for system in each.systems] == ["plain", "ddp", "ddp"]
+    for value in (space, again):
+        assert value.labels["system"] == labels
+        assert [system.software for system in value.systems] == ["plain", "ddp", "ddp"]
     assert again.definition() == space.definition()
     with pytest.raises(InputError, match=r"axes\.system: 'abci'"):
         grid(system=["abci", "abci:software=plain"])

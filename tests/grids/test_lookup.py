@@ -25,7 +25,7 @@ def read(system: object, calibration: object = "auto", **more: Any) -> Grid:
 
 
 def name_calibrations(grid: Grid) -> dict[str, str]:
-    return {label: each.name for label, each in grid.calibrations.items()}
+    return {label: calibration.name for label, calibration in grid.calibrations.items()}
 
 
 def test_auto_takes_what_is_shipped_for_each_system() -> None:
@@ -49,7 +49,7 @@ def test_two_calibrations_for_two_systems() -> None:
     grid = read(["abci:precision=amp", "dgx-h100", "abci"], both)
     assert name_calibrations(grid) == {"abci:precision=amp": "mixed", "abci": "mine"}
     seen = [grid.workload(0, 0, position) for position in range(3)]
-    names = [each.calibrated.file.name if each and each.calibrated else None for each in seen]
+    names = [value.calibrated.file.name if value and value.calibrated else None for value in seen]
     assert names == ["mixed", None, "mine"]
 
 
@@ -58,7 +58,7 @@ def test_a_definition_keeps_calibrations_of_one_name_apart() -> None:
     grid = read(["abci", "abci:precision=amp"], both)
     again = Grid.from_definition(grid.definition())
     assert again.calibrations == grid.calibrations
-    values = [each.parameters["rail"].value for each in again.calibrations.values()]
+    values = [calibration.parameters["rail"].value for calibration in again.calibrations.values()]
     assert all(one != other for one, other in pairwise(values))
 
 
@@ -96,7 +96,7 @@ def test_what_does_not_belong_is_refused(system, calibration, message) -> None:
 
 
 def test_many_systems_make_no_long_message() -> None:
-    systems = read([f"abci:precision={each}" for each in ("amp",)]).systems * 1000
+    systems = read([f"abci:precision={value}" for value in ("amp",)]).systems * 1000
     with pytest.raises(InputError) as error:
         look_up_calibrations((define_calibration(),), "machine", systems, Path())
     assert len(str(error.value)) < 1000

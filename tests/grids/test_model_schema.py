@@ -17,7 +17,7 @@ SCHEMA: dict[str, Any] = describe_model_file()
 VALIDATOR = Draft202012Validator(SCHEMA)
 FILES = sorted((CATALOGUE / "models").glob("*.yaml"))
 PAGE = (Path(__file__).parents[2] / "docs" / "your-model.md").read_text()
-EXAMPLES = [read_nodes(each)[1] for each in re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)]
+EXAMPLES = [read_nodes(block)[1] for block in re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)]
 
 
 def test_it_is_a_schema() -> None:
@@ -35,7 +35,7 @@ def test_it_takes_the_catalogue(file: Path) -> None:
     VALIDATOR.validate(read_nodes(file.read_text())[1])
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda each: str(each)[:30])
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda value: str(value)[:30])
 def test_it_takes_the_examples_of_the_page(example: Any) -> None:
     VALIDATOR.validate(make_model(example))
 

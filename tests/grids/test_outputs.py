@@ -20,8 +20,8 @@ def ask(*outputs: str, **spec: Any) -> Spec:
 def test_every_answer_has_one_in_every_parameter() -> None:
     assert len(ELASTICITIES) == len(ELASTIC) * len(CONTINUOUS)
     machine = [name for name, (target, _) in ELASTICITIES.items() if target != "train_time"]
-    asked = [each for each in machine if PARAMETERS[ELASTICITIES[each][1]].oracle != "paper"]
-    assert ask(*asked).outputs == tuple(asked)
+    query = [part for part in machine if PARAMETERS[ELASTICITIES[part][1]].oracle != "paper"]
+    assert ask(*query).outputs == tuple(query)
 
 
 @pytest.mark.parametrize(

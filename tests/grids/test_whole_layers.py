@@ -18,12 +18,12 @@ def read(model: object, dataset: object, *strategies: str) -> Grid:
 
 
 def test_what_stays_whole_is_said_with_the_reason() -> None:
-    told = read(LSTM, WORDS, "spatial", "data+filter:group=2", "pipeline", "data").warnings
-    assert len(told) == 2
-    assert told[0].startswith("net: spatial does not split layers")
-    assert told[1].startswith("net: data+filter:group=2 does not split recurrent, gates (")
+    warnings = read(LSTM, WORDS, "spatial", "data+filter:group=2", "pipeline", "data").warnings
+    assert len(warnings) == 2
+    assert warnings[0].startswith("net: spatial does not split layers")
+    assert warnings[1].startswith("net: data+filter:group=2 does not split recurrent, gates (")
     plain = read(PLAIN, IMAGES, "spatial", "filter").warnings
-    assert [each for each in plain if "targets" not in each] == []
+    assert [value for value in plain if "targets" not in value] == []
 
 
 @pytest.mark.parametrize("group", ["filter", "channel"])

@@ -14,10 +14,10 @@ from grids.reading.plainyaml import read_nodes
 
 PAGE = (Path(__file__).parents[2] / "docs" / "your-model.md").read_text()
 EXAMPLES: list[Any] = [
-    read_nodes(each)[1] for each in re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+    read_nodes(block)[1] for block in re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
 ]
-FRAGMENTS = [each for each in EXAMPLES if isinstance(each, list)]
-WHOLE = {each["name"]: each for each in EXAMPLES if isinstance(each, dict)}
+FRAGMENTS = [example for example in EXAMPLES if isinstance(example, list)]
+WHOLE = {example["name"]: example for example in EXAMPLES if isinstance(example, dict)}
 
 
 def infer(layers: list[object]) -> LayerTable:
@@ -29,7 +29,7 @@ def infer(layers: list[object]) -> LayerTable:
 @pytest.mark.parametrize("layers", FRAGMENTS, ids=lambda layers: str(layers[0])[:30])
 def test_an_example_is_read(layers: list[object]) -> None:
     views = ("flatten", "to_sequence")
-    steps = [each for each in layers if each not in views and "read" not in str(each)]
+    steps = [layer for layer in layers if layer not in views and "read" not in str(layer)]
     assert len(infer(layers)) >= len(steps)
 
 
@@ -44,10 +44,10 @@ def test_every_word_stands_in_a_table() -> None:
     assert set(Step.model_fields) - {"free"} <= named
 
 
-def test_every_setting_is_told() -> None:
-    told = set(re.findall(r"`([a-z_0-9]+)`", PAGE))
+def test_every_setting_is_stated() -> None:
+    result = set(re.findall(r"`([a-z_0-9]+)`", PAGE))
     of_words = [get_args(field.annotation)[0] for field in Step.model_fields.values()]
-    assert {name for each in of_words for name in each.model_fields} <= told
+    assert {name for word in of_words for name in word.model_fields} <= result
 
 
 def test_the_small_mobilenet() -> None:

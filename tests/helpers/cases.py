@@ -112,7 +112,7 @@ def workloads(draw: st.DrawFn) -> Workload:
     count, rank = draw(st.sampled_from(LAYER_COUNTS)), draw(st.sampled_from((2, 3)))
     rows = [draw(layers(rank)) for _ in range(count)]
     if count == LAYER_COUNTS[0]:
-        rows = [replace(each, steps=1, reads=1) for each in rows]
+        rows = [replace(row, steps=1, reads=1) for row in rows]
     else:  # all of these have a sequence, so that they are one program
         rows[0] = replace(rows[0], reads=2)
     seconds = st.lists(st.floats(1e-9, 1e-2), min_size=count, max_size=count)
@@ -194,7 +194,7 @@ def reference_machine(system: System) -> reference.Machine:
         memory_bandwidth=system.pe.memory_bandwidth,
         pes_per_node=system.pes_per_node,
         links_per_node=system.links_per_node,
-        levels=[(each.pes, each.latency, each.bandwidth) for each in system.levels],
+        levels=[(level.pes, level.latency, level.bandwidth) for level in system.levels],
         staging=(system.staging.latency, system.staging.bandwidth) if system.staging else None,
         phi_halo=system.contention.halo,
         phi_gather=system.contention.split_gather,

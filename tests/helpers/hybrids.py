@@ -19,8 +19,8 @@ def tabulate(points: Any, **more: Any) -> Convergence:
 
 def ask(law: Convergence, pe: Any, speedups: dict[int, float], **more: Any) -> dict[str, Any]:
     """Ask with given speed-ups; scaling efficiency is 1 by default."""
-    asked = {"batch": 64, "scaling_efficiency": 1.0} | more
-    return sweep.hybrid("inception_v3", pe=pe, speedups=speedups, convergence=law, **asked)
+    options = {"batch": 64, "scaling_efficiency": 1.0} | more
+    return sweep.hybrid("inception_v3", pe=pe, speedups=speedups, convergence=law, **options)
 
 
 def pick_row(answer: dict[str, Any], strategy: str, pe: int) -> dict[str, Any]:

@@ -147,7 +147,7 @@ def time_form(form: Form, pe: list[int], batch: list[int], **changed: Any) -> Fl
 
 def list_times(form: Form) -> dict[str, float]:
     """Compute milliseconds per iteration at each limit."""
-    pes, batches = (sorted({each[i] for each in LIMITS.values()}) for i in (0, 1))
+    pes, batches = (sorted({limit[i] for limit in LIMITS.values()}) for i in (0, 1))
     seconds = time_form(form, pes, batches)
     return {
         name: float(1e3 * seconds[pes.index(pe), batches.index(batch)])

@@ -22,18 +22,18 @@ def predict_rows(
     configurations: Iterable[Configuration], system: str = "abci", calibration: object = "none"
 ) -> list[Row]:
     """Predict a row for each configuration."""
-    return [_predict_row(each, system, calibration) for each in configurations]
+    return [_predict_row(configuration, system, calibration) for configuration in configurations]
 
 
 def _predict_row(configuration: Configuration, system: str, calibration: object) -> Row:
     model, strategy, p, batch = configuration
     dataset = DATASETS.get(model, "imagenet")
     settings = {"calibration": calibration}
-    told = sweep.predict(
+    prediction = sweep.predict(
         model, strategy, p, batch, dataset=dataset, system=system, settings=settings
     )
     run = {"model": model, "dataset": dataset, "strategy": strategy, "p": str(p)}
-    seconds = {column: repr(told[name]) for column, name in TIMES.items()}
+    seconds = {column: repr(prediction[name]) for column, name in TIMES.items()}
     return run | {"samples_per_replica": str(batch)} | seconds
 
 

@@ -65,9 +65,9 @@ def unpack(
     graph: Graph,
 ) -> tuple[list[float], list[float], list[tuple[int, tuple[int, ...], float]]]:
     """Convert to the reference's input: times and tensors without classes."""
-    tensors = [(each.maker, each.takers, each.bytes) for each in graph.tensors]
-    forward = [each.forward for each in graph.operators]
-    return forward, [each.backward for each in graph.operators], tensors
+    tensors = [(tensor.maker, tensor.takers, tensor.bytes) for tensor in graph.tensors]
+    forward = [operator.forward for operator in graph.operators]
+    return forward, [operator.backward for operator in graph.operators], tensors
 
 
 def wire(links: Links) -> Callable[[int, int, float], float]:

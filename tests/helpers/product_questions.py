@@ -83,12 +83,12 @@ def make_machine(case: Case) -> Machine:
         links_per_node=system["links_per_node"],
         levels=[
             (
-                each["pes"],
-                read_number(each["latency"]),
-                read_number(each["bandwidth"]),
-                each["oversubscription"],
+                level["pes"],
+                read_number(level["latency"]),
+                read_number(level["bandwidth"]),
+                level["oversubscription"],
             )
-            for each in system["levels"]
+            for level in system["levels"]
         ],
         switch_latency=read_number(startup) if startup else None,
         a=item,
@@ -148,7 +148,7 @@ def make_product(case: Case) -> Product:
         gradients="ring" if alone else None,
         phi=case.parameters["phi"],
     )
-    asked = Product(
+    product = Product(
         run=run,
         in_space=tuple(in_space),
         in_parts=tuple(n in divided for n in range(len(rows))),
@@ -156,4 +156,4 @@ def make_product(case: Case) -> Product:
         kind=degrees.kind,
         parts=max(1, degrees.parts),
     )
-    return cut_product(rows, make_machine(case), asked)
+    return cut_product(rows, make_machine(case), product)

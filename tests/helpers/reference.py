@@ -263,7 +263,7 @@ def spatial_factors(layers: Sequence[Layer], setup: Setup, p2: int) -> Triple | 
         return [layer for layer, s in zip(layers, mask, strict=True) if s]
 
     options = factorisations(layers, setup.dims, p2)
-    fitting = {f: sum(fits(each, f) for each in bounding(split_by(f), setup)) for f in options}
+    fitting = {f: sum(fits(bound, f) for bound in bounding(split_by(f), setup)) for f in options}
     widest = [f for f in options if fitting[f] == max(fitting.values())]
     items = {f: sum(sum(halos(layer, f, setup)) for layer in split_by(f)) for f in widest}
     best = [f for f in widest if items[f] <= min(items.values()) * (1 + TIE)]
@@ -507,7 +507,7 @@ def stage(c: Cell) -> Cell:
     rows = [forward(c, layer) + backward(c, layer) for layer in c.layers]
     edges = [*starts, len(rows)]
     costs = [sum(rows[start:stop]) for start, stop in pairwise(edges)]
-    stages = [range(edges[each.start], edges[each.stop]) for each in partition(costs, c.p2)]
+    stages = [range(edges[part.start], edges[part.stop]) for part in partition(costs, c.p2)]
     return replace(c, stages=stages)
 
 

@@ -57,7 +57,7 @@ def message_classes(layers: Sequence[Layer]) -> list[tuple[int, float]]:
     classes: dict[int, list[float]] = {}
     for y in sizes:
         classes.setdefault(size_class(y, min(sizes), max(sizes)), []).append(y)
-    return [(len(each), sum(each)) for each in classes.values()]
+    return [(len(kind), sum(kind)) for kind in classes.values()]
 
 
 def layer_collectives(layers: Sequence[Layer], machine: Machine, run: Run) -> float:
@@ -272,14 +272,14 @@ def exchanges(layers: Sequence[Layer], machine: Machine, run: Run) -> dict[str, 
     inside = {name: term(layers, machine, run) for name, term in passes.items()}
     once = {"gradient_exchange": gradient_exchange(layers, machine, run)}
     return once | {
-        name: Exchange(run.accumulate * each.exposed, run.accumulate * each.hidden)
-        for name, each in inside.items()
+        name: Exchange(run.accumulate * value.exposed, run.accumulate * value.hidden)
+        for name, value in inside.items()
     }
 
 
 def communication_terms(layers: Sequence[Layer], machine: Machine, run: Run) -> Values:
     """What PEs wait for, seconds an iteration."""
-    exposed = {name: each.exposed for name, each in exchanges(layers, machine, run).items()}
+    exposed = {name: exchange.exposed for name, exchange in exchanges(layers, machine, run).items()}
     return exposed | {
         "layer_collectives": run.accumulate * layer_collectives(layers, machine, run),
         "split_gather": run.accumulate * split_gather(layers, machine, run),

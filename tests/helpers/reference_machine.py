@@ -137,7 +137,7 @@ def epoch(layers: Sequence[Layer], machine: Machine, run: Run) -> Values:
 
 def hidden_time(layers: Sequence[Layer], machine: Machine, run: Run) -> float:
     """What computing hides in an epoch; no term has it."""
-    hidden = [each.hidden for each in exchanges(layers, machine, run).values()]
+    hidden = [exchange.hidden for exchange in exchanges(layers, machine, run).values()]
     return iterations(run) * sum(hidden)
 
 

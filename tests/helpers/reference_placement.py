@@ -34,14 +34,16 @@ def brute_force(
 
 def list_orders(count: int, tensors: Tensors) -> Iterator[tuple[int, ...]]:
     """Every order in which operators can run."""
-    makers = [{maker for maker, takers, _ in tensors if each in takers} for each in range(count)]
+    makers = [
+        {maker for maker, takers, _ in tensors if number_ in takers} for number_ in range(count)
+    ]
 
     def extend(order: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
         if len(order) == count:
             yield order
-        for each in range(count):
-            if each not in order and makers[each] <= {*order}:
-                yield from extend((*order, each))
+        for number in range(count):
+            if number not in order and makers[number] <= {*order}:
+                yield from extend((*order, number))
 
     return extend(())
 
@@ -56,13 +58,13 @@ def play_order(
     """How long a pass takes if each device runs its operators in this order."""
     free: dict[int, float] = {}
     ends: dict[int, float] = {}
-    for each in order:
-        here = placement[each]
+    for position in order:
+        here = placement[position]
         begin = free.get(here, 0.0)
         for maker, takers, size in tensors:
-            if each in takers:
+            if position in takers:
                 begin = max(begin, ends[maker] + delay(placement[maker], here, size))
-        free[here] = ends[each] = begin + durations[each]
+        free[here] = ends[position] = begin + durations[position]
     return max(ends.values())
 
 
@@ -79,9 +81,9 @@ def replay_step(
     orders: in which devices begin their operators, of the forward and of the backward pass.
     """
     messages = [
-        (maker, device, [each for each in takers if placement[each] == device], size)
+        (maker, device, [taker for taker in takers if placement[taker] == device], size)
         for maker, takers, size in tensors
-        for device in sorted({placement[each] for each in takers})
+        for device in sorted({placement[taker] for taker in takers})
     ]
     # Forward, a maker's message is for several takers; backward, theirs is one for the maker.
     there = [((maker,), tuple(some), size) for maker, _, some, size in messages]
@@ -105,7 +107,7 @@ def replay_micro_batches(
     forward = [time for times, _, _ in steps for time in times]
     backward = [time for _, times, _ in steps for time in times]
     tensors = [
-        (number * count + maker, [number * count + each for each in takers], size)
+        (number * count + maker, [number * count + taker for taker in takers], size)
         for number, (_, _, some) in enumerate(steps)
         for maker, takers, size in some
     ]
@@ -124,7 +126,10 @@ def _play(
 
     A message leaves when all of its senders have ended, and its receivers wait for it.
     """
-    queues = {device: [each for each in order if placement[each] == device] for device in placement}
+    queues = {
+        device: [position for position in order if placement[position] == device]
+        for device in placement
+    }
     running: dict[int, tuple[float, int]] = {}
     under_way: list[tuple[float, int]] = []  # when it comes, number of the message
     sent: set[int] = set()
@@ -138,13 +143,13 @@ def _play(
                 here, to = placement[senders[0]], placement[receivers[0]]
                 under_way.append((now + delay(here, to, size), number))
         come |= {number for time, number in under_way if time <= now}
-        under_way = [each for each in under_way if each[0] > now]
+        under_way = [job for job in under_way if job[0] > now]
         for device, queue in queues.items():
             if device not in running and queue:
                 needed = {n for n, (_, takers, _) in enumerate(messages) if queue[0] in takers}
                 if needed <= come:
-                    each = queue.pop(0)
-                    running[device] = (now + durations[each], each)
+                    values = queue.pop(0)
+                    running[device] = (now + durations[values], values)
         done = [device for device, (time, _) in running.items() if time <= now]
         if done:
             ended |= {running.pop(device)[1] for device in done}

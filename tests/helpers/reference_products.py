@@ -44,76 +44,76 @@ from reference_products_parts import Product, computed_parts, cut_product, held_
 __all__ = ["Product", "cut_product", "epoch", "hidden_time", "largest_batch", "limits", "memory"]
 
 
-def compute_terms(layers: Sequence[Layer], machine: Machine, asked: Product) -> Values:
+def compute_terms(layers: Sequence[Layer], machine: Machine, product: Product) -> Values:
     """What one iteration computes: a pipeline's of a PE's own parts, and what groups add."""
-    again = asked.run.accumulate * asked.steps
-    return pipeline_terms(computed_parts(layers, asked), machine, asked.run) | {
-        "split_overhead": again * split_overhead(layers, machine, asked),
-        "gradient_packing": gradient_packing(layers, machine, asked),
+    again = product.run.accumulate * product.steps
+    return pipeline_terms(computed_parts(layers, product), machine, product.run) | {
+        "split_overhead": again * split_overhead(layers, machine, product),
+        "gradient_packing": gradient_packing(layers, machine, product),
     }
 
 
-def communication_terms(layers: Sequence[Layer], machine: Machine, asked: Product) -> Values:
+def communication_terms(layers: Sequence[Layer], machine: Machine, product: Product) -> Values:
     """What PEs wait for, seconds an iteration."""
-    accumulate = asked.run.accumulate
-    again = accumulate * asked.steps
+    accumulate = product.run.accumulate
+    again = accumulate * product.steps
     return {
-        "gradient_exchange": gradient_exchange(layers, machine, asked).exposed,
-        "halo_exchange": again * step_halos(layers, machine, asked).exposed,
-        "point_to_point": accumulate * stage_transfers(layers, machine, asked).exposed,
-        "layer_collectives": again * layer_collectives(layers, machine, asked),
-        "split_gather": again * split_gather(layers, machine, asked),
-        "sample_scatter": accumulate * sample_scatter(layers, machine, asked),
-        "log_files": log_files(layers, machine, asked),
+        "gradient_exchange": gradient_exchange(layers, machine, product).exposed,
+        "halo_exchange": again * step_halos(layers, machine, product).exposed,
+        "point_to_point": accumulate * stage_transfers(layers, machine, product).exposed,
+        "layer_collectives": again * layer_collectives(layers, machine, product),
+        "split_gather": again * split_gather(layers, machine, product),
+        "sample_scatter": accumulate * sample_scatter(layers, machine, product),
+        "log_files": log_files(layers, machine, product),
     }
 
 
-def samples_of_a_node(machine: Machine, asked: Product) -> float:
+def samples_of_a_node(machine: Machine, product: Product) -> float:
     """N, of an iteration: all nodes' share, or what those of a first stage need of its samples."""
-    shared = asked.run.global_batch / max(1.0, asked.p / machine.pes_per_node)
-    needed = max(machine.pes_per_node / asked.stage, 1 / asked.space)
-    return max(shared, asked.run.accumulate * asked.run.b * min(1.0, needed))
+    shared = product.run.global_batch / max(1.0, product.p / machine.pes_per_node)
+    needed = max(machine.pes_per_node / product.stage, 1 / product.space)
+    return max(shared, product.run.accumulate * product.run.b * min(1.0, needed))
 
 
-def terms(layers: Sequence[Layer], machine: Machine, asked: Product) -> Values:
+def terms(layers: Sequence[Layer], machine: Machine, product: Product) -> Values:
     """All terms, seconds an iteration."""
-    compute = compute_terms(layers, machine, asked)
-    busy = compute | communication_terms(layers, machine, asked)
+    compute = compute_terms(layers, machine, product)
+    busy = compute | communication_terms(layers, machine, product)
     jittery = sum(compute[name] for name in JITTERY)
-    busy["straggler_wait"] = machine.jitter * expected_largest(asked.p) * jittery
-    read = samples_of_a_node(machine, asked) / machine.input_rate
+    busy["straggler_wait"] = machine.jitter * expected_largest(product.p) * jittery
+    read = samples_of_a_node(machine, product) / machine.input_rate
     return busy | {"input_wait": max(0.0, read - sum(busy.values()))}
 
 
-def epoch(layers: Sequence[Layer], machine: Machine, asked: Product) -> Values:
+def epoch(layers: Sequence[Layer], machine: Machine, product: Product) -> Values:
     """All terms of an epoch."""
     return {
-        name: seconds * (passes(asked.run) if name in PER_SAMPLE else iterations(asked.run))
-        for name, seconds in terms(layers, machine, asked).items()
+        name: seconds * (passes(product.run) if name in PER_SAMPLE else iterations(product.run))
+        for name, seconds in terms(layers, machine, product).items()
     }
 
 
-def hidden_time(layers: Sequence[Layer], machine: Machine, asked: Product) -> float:
+def hidden_time(layers: Sequence[Layer], machine: Machine, product: Product) -> float:
     """What computing hides in an epoch."""
-    again = asked.run.accumulate * asked.steps
-    hidden = again * step_halos(layers, machine, asked).hidden
-    hidden += asked.run.accumulate * stage_transfers(layers, machine, asked).hidden
-    hidden += gradient_exchange(layers, machine, asked).hidden
-    return iterations(asked.run) * hidden
+    again = product.run.accumulate * product.steps
+    hidden = again * step_halos(layers, machine, product).hidden
+    hidden += product.run.accumulate * stage_transfers(layers, machine, product).hidden
+    hidden += gradient_exchange(layers, machine, product).hidden
+    return iterations(product.run) * hidden
 
 
-def memory(layers: Sequence[Layer], machine: Machine, asked: Product) -> Values:
+def memory(layers: Sequence[Layer], machine: Machine, product: Product) -> Values:
     """The parts of the fullest PE, bytes, and their total."""
-    return reference_memory.memory(held_parts(layers, asked), machine, asked.run)
+    return reference_memory.memory(held_parts(layers, product), machine, product.run)
 
 
-def largest_batch(layers: Sequence[Layer], machine: Machine, asked: Product) -> float:
+def largest_batch(layers: Sequence[Layer], machine: Machine, product: Product) -> float:
     """The most samples of a pass that fit."""
-    held = held_parts(layers, asked)
-    return reference_memory.largest_batch(held, machine, asked.run, machine.memory_capacity)
+    held = held_parts(layers, product)
+    return reference_memory.largest_batch(held, machine, product.run, machine.memory_capacity)
 
 
-def limits(layers: Sequence[Layer], machine: Machine, asked: Product) -> set[str]:
+def limits(layers: Sequence[Layer], machine: Machine, product: Product) -> set[str]:
     """What forbids it."""
-    total = memory(layers, machine, asked)["total"]
-    return set(list_limits(layers, machine, asked, total))
+    total = memory(layers, machine, product)["total"]
+    return set(list_limits(layers, machine, product, total))

@@ -34,12 +34,12 @@ from reference_products_parts import (
 # What is exchanged of filters and channels.
 
 
-def gathered_sizes(layers: Sequence[Layer], asked: Product) -> list[float]:
+def gathered_sizes(layers: Sequence[Layer], product: Product) -> list[float]:
     """Items a sample of each output that peers put together: 0 of the others, and of the last."""
-    if asked.parts == 1:
+    if product.parts == 1:
         return [0.0] * len(layers)
-    some = [*asked.in_parts[:-1], False]
-    return [own_rows(x, asked).y if one else 0.0 for x, one in zip(layers, some, strict=True)]
+    some = [*product.in_parts[:-1], False]
+    return [own_rows(x, product).y if one else 0.0 for x, one in zip(layers, some, strict=True)]
 
 
 class Sent(NamedTuple):
@@ -49,118 +49,118 @@ class Sent(NamedTuple):
     number: float
 
 
-def gathered_classes(layers: Sequence[Layer], asked: Product) -> list[Sent]:
+def gathered_classes(layers: Sequence[Layer], product: Product) -> list[Sent]:
     """Of each class the most of any stage; one class alone where no fastest algorithm is sought."""
-    sizes = gathered_sizes(layers, asked)
+    sizes = gathered_sizes(layers, product)
     sent = [y for y in sizes if y > 0]
-    sought = asked.run.algorithm == "auto"
+    sought = product.run.algorithm == "auto"
     classes = [
         (size_class(y, min(sent), max(sent)) if sought else 0) if y > 0 else -1 for y in sizes
     ]
-    found = []
-    for each in set(classes) - {-1}:
-        mine = [one == each for one in classes]
+    result = []
+    for kind in set(classes) - {-1}:
+        mine = [one == kind for one in classes]
         items = [y * one for y, one in zip(sizes, mine, strict=True)]
-        found.append(Sent(fullest(items, layers, asked), fullest(mine, layers, asked)))
-    return found
+        result.append(Sent(fullest(items, layers, product), fullest(mine, layers, product)))
+    return result
 
 
-def layer_collectives(layers: Sequence[Layer], machine: Machine, asked: Product) -> float:
+def layer_collectives(layers: Sequence[Layer], machine: Machine, product: Product) -> float:
     """A step's: gather and reduce-scatter by filter, all-reduce and gather by channel."""
-    over = ring(machine, asked.p, asked.parts, 1, machine.node_collective)
-    first, algorithm = all_gather if asked.kind == "filter" else all_reduce, asked.run.algorithm
+    over = ring(machine, product.p, product.parts, 1, machine.node_collective)
+    first, algorithm = all_gather if product.kind == "filter" else all_reduce, product.run.algorithm
     seconds = 0.0
-    for sent in gathered_classes(layers, asked):
-        m = asked.step_samples * machine.a * sent.items
+    for sent in gathered_classes(layers, product):
+        m = product.step_samples * machine.a * sent.items
         seconds += first(algorithm, over, m, sent.number)
         seconds += all_gather(algorithm, over, m, sent.number)
     return seconds
 
 
-def split_overhead(layers: Sequence[Layer], machine: Machine, asked: Product) -> float:
+def split_overhead(layers: Sequence[Layer], machine: Machine, product: Product) -> float:
     """A step's: outputs are put together of all peers' parts, by filter there and back."""
-    classes = gathered_classes(layers, asked)
-    directions = 2 if asked.kind == "filter" else 1
+    classes = gathered_classes(layers, product)
+    directions = 2 if product.kind == "filter" else 1
     items = sum(sent.items for sent in classes)
-    others = asked.step_samples * machine.a * items * (1 - 1 / asked.parts)
+    others = product.step_samples * machine.a * items * (1 - 1 / product.parts)
     seconds = directions * others / (machine.assembly * machine.memory_bandwidth)
-    if asked.kind == "filter":
+    if product.kind == "filter":
         count = sum(sent.number for sent in classes)
-        seconds += 2 * (asked.parts - 1) * machine.part_overhead * count
+        seconds += 2 * (product.parts - 1) * machine.part_overhead * count
     return seconds
 
 
 # Halos, and the gather where the split ends.
 
 
-def all_halos(layers: Sequence[Layer], machine: Machine, asked: Product) -> float:
+def all_halos(layers: Sequence[Layer], machine: Machine, product: Product) -> float:
     """A step's, of either side: most messages, and most items, of any stage."""
-    if asked.space == 1:
+    if product.space == 1:
         return 0.0
-    outermost = next(factor for factor in asked.factors if factor > 1)
-    stride = asked.space // outermost * asked.parts
-    between = path(machine, asked.p, outermost, stride)
+    outermost = next(factor for factor in product.factors if factor > 1)
+    stride = product.space // outermost * product.parts
+    between = path(machine, product.p, outermost, stride)
     alpha, beta = between.bound(machine.host_path, machine.phi_halo)
-    own = zip(exchanged_parts(layers, asked), asked.in_space, strict=True)
-    sent = [halos(layer, asked.factors) if split else (0.0, 0.0) for layer, split in own]
-    messages = fullest((sum(n > 0 for n in both) for both in sent), layers, asked)
-    m = asked.step_samples * machine.a * fullest(map(sum, sent), layers, asked)
+    own = zip(exchanged_parts(layers, product), product.in_space, strict=True)
+    sent = [halos(layer, product.factors) if split else (0.0, 0.0) for layer, split in own]
+    messages = fullest((sum(n > 0 for n in both) for both in sent), layers, product)
+    m = product.step_samples * machine.a * fullest(map(sum, sent), layers, product)
     return 2 * (messages * alpha + m * beta)
 
 
-def split_gather(layers: Sequence[Layer], machine: Machine, asked: Product) -> float:
+def split_gather(layers: Sequence[Layer], machine: Machine, product: Product) -> float:
     """A step's, of the last split layer's whole output, where the network goes on behind it."""
-    split = [x for x, one in zip(layers, asked.in_space, strict=True) if one]
-    if asked.space == 1 or asked.in_space[-1] or not split:
+    split = [x for x, one in zip(layers, product.in_space, strict=True) if one]
+    if product.space == 1 or product.in_space[-1] or not split:
         return 0.0
-    m = asked.step_samples * machine.a * split[-1].y
+    m = product.step_samples * machine.a * split[-1].y
     if machine.staging is not None:
         beta = machine.phi_gather * machine.host_path.beta / machine.gather_rate
-        return 2 * (1 - 1 / asked.space) * m * beta
-    over = ring(machine, asked.p, asked.space, asked.parts, machine.node_collective)
+        return 2 * (1 - 1 / product.space) * m * beta
+    over = ring(machine, product.p, product.space, product.parts, machine.node_collective)
     over = over.bound(FREE, machine.phi_gather)
-    return 2 * all_gather(asked.run.algorithm, over, m)
+    return 2 * all_gather(product.run.algorithm, over, m)
 
 
-def sample_scatter(layers: Sequence[Layer], machine: Machine, asked: Product) -> float:
+def sample_scatter(layers: Sequence[Layer], machine: Machine, product: Product) -> float:
     """A pass's: samples are handed out before they are cut into segments."""
-    if machine.staging is None or asked.space == 1:
+    if machine.staging is None or product.space == 1:
         return 0.0
-    large = beyond_large(machine, asked.run.b * machine.a * layers[0].x)
-    return large * slowest_node(machine, Run(p1=asked.p))
+    large = beyond_large(machine, product.run.b * machine.a * layers[0].x)
+    return large * slowest_node(machine, Run(p1=product.p))
 
 
 # Stages.
 
 
-def segment_transfer(layers: Sequence[Layer], machine: Machine, asked: Product) -> float:
+def segment_transfer(layers: Sequence[Layer], machine: Machine, product: Product) -> float:
     """One segment's message from a PE of a stage to the one behind it."""
-    alpha, beta = path(machine, asked.p, asked.run.p2, asked.stage)
-    items = max(crossing_items(layers, end, asked) for end in asked.run.ends[:-1])
-    return alpha + asked.step_samples * machine.a * items * beta
+    alpha, beta = path(machine, product.p, product.run.p2, product.stage)
+    items = max(crossing_items(layers, end, product) for end in product.run.ends[:-1])
+    return alpha + product.step_samples * machine.a * items * beta
 
 
 # Gradients.
 
 
-def rings_at(asked: Product) -> Callable[[float], int]:
+def rings_at(product: Product) -> Callable[[float], int]:
     """How many different rings of gradients so many neighbours are on: stages x peers."""
-    return lambda pes: asked.parts * min(asked.run.p2, math.ceil(pes / asked.stage))
+    return lambda pes: product.parts * min(product.run.p2, math.ceil(pes / product.stage))
 
 
-def gradient_ring(machine: Machine, asked: Product) -> Ring:
+def gradient_ring(machine: Machine, product: Product) -> Ring:
     """Of the PEs that hold the same weights: the parts of a stage, in each of the replicas."""
-    reached, q, k = machine.node_reduce, asked.run.p1 * asked.space, machine.pes_per_node
-    if asked.run.p1 == 1:
-        return ring(machine, asked.p, q, asked.parts, reached)
-    rings = rings_at(asked)
+    reached, q, k = machine.node_reduce, product.run.p1 * product.space, machine.pes_per_node
+    if product.run.p1 == 1:
+        return ring(machine, product.p, q, product.parts, reached)
+    rings = rings_at(product)
     s = rings(k)
     h = min(q, k // s) if k % s == 0 else 1
     chain = min(q, max(1, k // s))
-    top = top_level(machine, asked.p, asked.p)
+    top = top_level(machine, product.p, product.p)
 
-    def way(each: int) -> Path:
-        return crowded_path(machine, top, lambda pes: min(pes, each * rings(pes)), reached)
+    def way(value: int) -> Path:
+        return crowded_path(machine, top, lambda pes: min(pes, value * rings(pes)), reached)
 
     n = math.ceil(q / h)
     rail = way(h) if n > 1 else FREE
@@ -174,91 +174,98 @@ class Hosted(NamedTuple):
     bytes: float
 
 
-def hosted_gradients(layers: Sequence[Layer], machine: Machine, asked: Product) -> Hosted | None:
+def hosted_gradients(layers: Sequence[Layer], machine: Machine, product: Product) -> Hosted | None:
     """Of what spatial parts share, or peers without replicas do not divide; else None.
 
     A ring has h PEs in each of its n nodes, whose leaders exchange what is large of spatial parts.
     """
-    spatial, alone = asked.space > 1, asked.run.p1 == 1 and asked.parts > 1
+    spatial, alone = product.space > 1, product.run.p1 == 1 and product.parts > 1
     if machine.staging is None or not (spatial or alone):
         return None
-    k, share = machine.pes_per_node, asked.in_parts
-    weights = [part.w for part in computed_parts(layers, asked)]
+    k, share = machine.pes_per_node, product.in_parts
+    weights = [part.w for part in computed_parts(layers, product)]
     if spatial:
         q, s, between = (
-            asked.run.p1 * asked.space,
-            rings_at(asked)(k),
-            gradient_ring(machine, asked).way,
+            product.run.p1 * product.space,
+            rings_at(product)(k),
+            gradient_ring(machine, product).way,
         )
     else:
         weights = [0.0 if one else w for w, one in zip(weights, share, strict=True)]
-        q, s, between = asked.parts, 1, path(machine, asked.p, asked.parts, 1, machine.node_reduce)
-    m = machine.g * fullest(weights, layers, asked)
+        q, s, between = (
+            product.parts,
+            1,
+            path(machine, product.p, product.parts, 1, machine.node_reduce),
+        )
+    m = machine.g * fullest(weights, layers, product)
     if m == 0:
         return Hosted(0.0, 0.0)
     h = min(q, max(1.0, k / s))
-    n, phi = q / h, 1.0 if asked.run.phi is None else asked.run.phi
+    n, phi = q / h, 1.0 if product.run.phi is None else product.run.phi
     inside = machine.inside(machine.node_reduce)
     within = 2 * (h - 1) * (inside.alpha + m / h * phi * inside.beta)
     across = 2 * (n - 1) * (between.alpha + m / n * phi * between.beta)
-    jitter = slowest_node(machine, Run(p1=asked.p))
+    jitter = slowest_node(machine, Run(p1=product.p))
     part = (1 - 1 / n) * jitter if spatial else 1 - 1 / q
     return Hosted(within + across + slow(machine, m) * part, m)
 
 
-def gradient_packing(layers: Sequence[Layer], machine: Machine, asked: Product) -> float:
+def gradient_packing(layers: Sequence[Layer], machine: Machine, product: Product) -> float:
     """An iteration's; a channel group by itself packs again what is large."""
-    hosted = hosted_gradients(layers, machine, asked)
+    hosted = hosted_gradients(layers, machine, product)
     if hosted is None:
         return 0.0
     packed = 2 * hosted.bytes * machine.host_path.beta / machine.packing
-    again = asked.kind == "channel" and asked.space == 1
+    again = product.kind == "channel" and product.space == 1
     return packed + slow(machine, hosted.bytes) * again
 
 
 # Overlap.
 
 
-def step_window(layers: Sequence[Layer], machine: Machine, asked: Product) -> float:
+def step_window(layers: Sequence[Layer], machine: Machine, product: Product) -> float:
     """What a step's computing may hide."""
-    slowest, _ = path_pass(computed_parts(layers, asked), machine, asked.run)
-    return machine.overlap * asked.step_samples * slowest
+    slowest, _ = path_pass(computed_parts(layers, product), machine, product.run)
+    return machine.overlap * product.step_samples * slowest
 
 
-def step_halos(layers: Sequence[Layer], machine: Machine, asked: Product) -> Exchange:
+def step_halos(layers: Sequence[Layer], machine: Machine, product: Product) -> Exchange:
     """A step's halos, behind its computing."""
-    return expose(all_halos(layers, machine, asked), step_window(layers, machine, asked))
+    return expose(all_halos(layers, machine, product), step_window(layers, machine, product))
 
 
-def free_window(layers: Sequence[Layer], machine: Machine, asked: Product) -> float:
+def free_window(layers: Sequence[Layer], machine: Machine, product: Product) -> float:
     """What halos leave of a step's window."""
-    window, used = step_window(layers, machine, asked), step_halos(layers, machine, asked).hidden
+    window, used = (
+        step_window(layers, machine, product),
+        step_halos(layers, machine, product).hidden,
+    )
     return max(0.0, window - used)
 
 
-def stage_transfers(layers: Sequence[Layer], machine: Machine, asked: Product) -> Exchange:
+def stage_transfers(layers: Sequence[Layer], machine: Machine, product: Product) -> Exchange:
     """A pass's: fill and drain are waited for."""
-    if asked.run.p2 == 1:
+    if product.run.p2 == 1:
         return Exchange(0.0)
-    one, others = segment_transfer(layers, machine, asked), asked.segments - 1
-    between = expose(2 * others * one, others * free_window(layers, machine, asked))
-    return Exchange(2 * (asked.run.p2 - 1) * one + between.exposed, between.hidden)
+    one, others = segment_transfer(layers, machine, product), product.segments - 1
+    between = expose(2 * others * one, others * free_window(layers, machine, product))
+    return Exchange(2 * (product.run.p2 - 1) * one + between.exposed, between.hidden)
 
 
-def gradient_exchange(layers: Sequence[Layer], machine: Machine, asked: Product) -> Exchange:
+def gradient_exchange(layers: Sequence[Layer], machine: Machine, product: Product) -> Exchange:
     """An iteration's: buckets but the last one hide behind the last segment's backward part."""
-    hosted = hosted_gradients(layers, machine, asked)
+    hosted = hosted_gradients(layers, machine, product)
     if hosted is not None:
         return Exchange(hosted.seconds)
-    weights, run = [part.w for part in computed_parts(layers, asked)], asked.run
-    m = machine.g * fullest(weights, layers, asked)
-    count = min(fullest((w > 0 for w in weights), layers, asked), max(1.0, m / machine.bucket))
+    weights, run = [part.w for part in computed_parts(layers, product)], product.run
+    m = machine.g * fullest(weights, layers, product)
+    count = min(fullest((w > 0 for w in weights), layers, product), max(1.0, m / machine.bucket))
     if count == 0:
         return Exchange(0.0)
-    over = gradient_ring(machine, asked).bound(FREE, 1.0 if run.phi is None else run.phi)
+    over = gradient_ring(machine, product).bound(FREE, 1.0 if run.phi is None else run.phi)
     seconds = all_reduce(run.gradients or run.algorithm, over, m, count)
     backward = 3 / 4 if run.recompute else 2 / 3
-    window = (1 - 1 / count) * backward * free_window(layers, machine, asked)
+    window = (1 - 1 / count) * backward * free_window(layers, machine, product)
     early = expose(seconds - seconds / count, window)
     return Exchange(seconds / count + early.exposed, early.hidden)
 
@@ -266,15 +273,19 @@ def gradient_exchange(layers: Sequence[Layer], machine: Machine, asked: Product)
 # Log files.
 
 
-def log_files(layers: Sequence[Layer], machine: Machine, asked: Product) -> float:
+def log_files(layers: Sequence[Layer], machine: Machine, product: Product) -> float:
     """An iteration's: of each exchange of a convolution, and of gradients, on every PE."""
-    masks = [asked.in_space] if asked.space > 1 else []
-    if asked.parts > 1 and asked.kind == "filter":
-        masks += [(*asked.in_parts[:-1], False)]
+    masks = [product.in_space] if product.space > 1 else []
+    if product.parts > 1 and product.kind == "filter":
+        masks += [(*product.in_parts[:-1], False)]
     kinds = [layer.kind in ("conv2d", "conv3d") for layer in layers]
     logged = sum(
-        fullest((a and b for a, b in zip(mask, kinds, strict=True)), layers, asked)
+        fullest((a and b for a, b in zip(mask, kinds, strict=True)), layers, product)
         for mask in masks
     )
-    between = 1 if asked.run.p1 > 1 else 0
-    return (2 * asked.run.accumulate * asked.steps * logged + between) * asked.p * machine.log_open
+    between = 1 if product.run.p1 > 1 else 0
+    return (
+        (2 * product.run.accumulate * product.steps * logged + between)
+        * product.p
+        * machine.log_open
+    )

@@ -80,36 +80,36 @@ class Product:
 # A PE's part of a layer.
 
 
-def own_rows(layer: Layer, asked: Product) -> Layer:
+def own_rows(layer: Layer, product: Product) -> Layer:
     """The fullest PE's rows of a layer, all of its channels and filters."""
-    return own_part(layer, Run(group="spatial", p2=asked.space, factors=asked.factors))
+    return own_part(layer, Run(group="spatial", p2=product.space, factors=product.factors))
 
 
-def own_share(layer: Layer, in_parts: bool, asked: Product) -> Layer:
+def own_share(layer: Layer, in_parts: bool, product: Product) -> Layer:
     """A PE's filters or channels of a layer, or of some rows of it."""
-    one = Run(group=asked.kind, p2=asked.parts)
+    one = Run(group=product.kind, p2=product.parts)
     return own_part(replace(layer, divided=in_parts), one)
 
 
-def computed_parts(layers: Sequence[Layer], asked: Product) -> list[Layer]:
+def computed_parts(layers: Sequence[Layer], product: Product) -> list[Layer]:
     """What a PE computes of each layer: shares multiply."""
-    parts = zip(layers, asked.in_parts, strict=True)
-    return [own_share(own_rows(layer, asked), divided, asked) for layer, divided in parts]
+    parts = zip(layers, product.in_parts, strict=True)
+    return [own_share(own_rows(layer, product), divided, product) for layer, divided in parts]
 
 
-def held_parts(layers: Sequence[Layer], asked: Product) -> list[Layer]:
+def held_parts(layers: Sequence[Layer], product: Product) -> list[Layer]:
     """What a PE holds of each layer: gathered outputs are whole but for rows."""
-    own = computed_parts(layers, asked)
+    own = computed_parts(layers, product)
     return [
-        replace(own_rows(layer, asked), w=part.w) for layer, part in zip(layers, own, strict=True)
+        replace(own_rows(layer, product), w=part.w) for layer, part in zip(layers, own, strict=True)
     ]
 
 
-def exchanged_parts(layers: Sequence[Layer], asked: Product) -> list[Layer]:
+def exchanged_parts(layers: Sequence[Layer], product: Product) -> list[Layer]:
     """Layers with the channels and filters of a PE's own x and dL/dy, for halos."""
     result = []
-    for layer, divided in zip(layers, asked.in_parts, strict=True):
-        part = own_share(layer, divided, asked)
+    for layer, divided in zip(layers, product.in_parts, strict=True):
+        part = own_share(layer, divided, product)
         channels, filters = layer.channels * part.x / layer.x, layer.filters * part.y / layer.y
         result.append(replace(layer, channels=channels, filters=filters))
     return result
@@ -118,24 +118,24 @@ def exchanged_parts(layers: Sequence[Layer], asked: Product) -> list[Layer]:
 # Stages.
 
 
-def crossing_items(layers: Sequence[Layer], cut: int, asked: Product) -> float:
+def crossing_items(layers: Sequence[Layer], cut: int, product: Product) -> float:
     """Items a sample, of a PE's own rows, that layers from `cut` on read of what is before it."""
     read = {n for layer in layers[cut:] for n in layer.inputs if n < cut}
-    sample = rows(layers[0].x, layers[0].extents_x, asked.factors)
-    items = (sample if n == SAMPLE else own_rows(layers[n], asked).y for n in read)
+    sample = rows(layers[0].x, layers[0].extents_x, product.factors)
+    items = (sample if n == SAMPLE else own_rows(layers[n], product).y for n in read)
     return sum(items)
 
 
-def cut_stages(layers: Sequence[Layer], machine: Machine, asked: Product) -> tuple[int, ...]:
+def cut_stages(layers: Sequence[Layer], machine: Machine, product: Product) -> tuple[int, ...]:
     """Where the stages end: every way is tried.
 
     Of those whose largest sum of s_l is within SLACK, the least largest c, then the least largest
     sum, then those that are filled from the left.
     """
-    costs = [layer_pass(part, machine)[0] for part in computed_parts(layers, asked)]
-    crossing = [0.0] + [crossing_items(layers, cut, asked) for cut in range(1, len(layers))]
-    cuts = combinations(range(1, len(layers)), asked.run.p2 - 1)
-    ways = [(*each, len(layers)) for each in cuts]
+    costs = [layer_pass(part, machine)[0] for part in computed_parts(layers, product)]
+    crossing = [0.0] + [crossing_items(layers, cut, product) for cut in range(1, len(layers))]
+    cuts = combinations(range(1, len(layers)), product.run.p2 - 1)
+    ways = [(*cut_, len(layers)) for cut_ in cuts]
 
     def slowest(ends: tuple[int, ...]) -> float:
         return max(sum(costs[start:end]) for start, end in zip((0, *ends), ends, strict=False))
@@ -154,19 +154,19 @@ Ends = tuple[int, ...]
 def keep_least(ways: list[Ends], value: Callable[[Ends], float], slack: float = 1.0) -> list[Ends]:
     """Those of the least value, or of one as near to it as rounding or the slack."""
     most = min(map(value, ways)) * slack * (1 + TIE)
-    return [each for each in ways if value(each) <= most]
+    return [way for way in ways if value(way) <= most]
 
 
-def cut_product(layers: Sequence[Layer], machine: Machine, asked: Product) -> Product:
+def cut_product(layers: Sequence[Layer], machine: Machine, product: Product) -> Product:
     """The product with its stages."""
-    ends = cut_stages(layers, machine, asked)
-    return replace(asked, run=replace(asked.run, group="pipeline", ends=ends))
+    ends = cut_stages(layers, machine, product)
+    return replace(product, run=replace(product.run, group="pipeline", ends=ends))
 
 
-def fullest(values: Iterable[float], layers: Sequence[Layer], asked: Product) -> float:
+def fullest(values: Iterable[float], layers: Sequence[Layer], product: Product) -> float:
     """The largest sum of any stage's layers."""
-    each = list(values)
-    return max(sum(each[i] for i in stage) for stage in stages(layers, asked.run))
+    items = list(values)
+    return max(sum(items[i] for i in stage) for stage in stages(layers, product.run))
 
 
 # Who may be divided so.
@@ -188,28 +188,28 @@ def fits_rows(layer: Layer, factors: Triple) -> bool:
 
 
 def list_limits(
-    layers: Sequence[Layer], machine: Machine, asked: Product, total: float
+    layers: Sequence[Layer], machine: Machine, product: Product, total: float
 ) -> Iterator[str]:
     """What forbids the product, whose fullest PE holds so many bytes: each degree has its bound."""
-    run = asked.run
-    shared = [layer for layer, divided in zip(layers, asked.in_parts, strict=True) if divided]
+    run = product.run
+    shared = [layer for layer, divided in zip(layers, product.in_parts, strict=True) if divided]
     counts = [
-        layer.filters if asked.kind == "filter" else layer.channels / layer.groups
+        layer.filters if product.kind == "filter" else layer.channels / layer.groups
         for layer in shared
     ]
-    split = [layer for layer, exchanged in zip(layers, asked.in_space, strict=True) if exchanged]
-    fitting = all(fits_rows(layer, asked.factors) for layer in split) and (
-        asked.space == 1 or split
+    split = [layer for layer, exchanged in zip(layers, product.in_space, strict=True) if exchanged]
+    fitting = all(fits_rows(layer, product.factors) for layer in split) and (
+        product.space == 1 or split
     )
     if (
         run.p2 > find_depth(layers)
-        or (asked.parts > 1 and asked.parts > min(counts, default=1))
+        or (product.parts > 1 and product.parts > min(counts, default=1))
         or not fitting
     ):
         yield "too_many_pes"
-    if run.b < 1 or asked.step_samples < 1:
+    if run.b < 1 or product.step_samples < 1:
         yield "batch_too_small"
     if total > machine.memory_capacity:
         yield "memory"
-    if asked.p > machine.size:
+    if product.p > machine.size:
         yield "machine_too_small"

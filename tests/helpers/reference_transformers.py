@@ -294,7 +294,7 @@ def attention_tensors(net: Network, layout: Layout, tokens: float) -> list[Tenso
         ranks = net.latent
         out = a * ranks.value
         queries, latents = a * (ranks.nope + ranks.rope), ranks.q_rank + ranks.kv_rank
-        found = [
+        result = [
             Tensor("latent", tokens * item * (latents + ranks.rope) / sigma),
             Tensor("latent", tokens * read * latents / sigma, up),
             Tensor("qkv", tokens * item * (2 * queries + out) / t, up),
@@ -302,22 +302,22 @@ def attention_tensors(net: Network, layout: Layout, tokens: float) -> list[Tenso
     else:
         out = a * net.head_size
         keys = 2 * max(net.a_kv, t) * net.head_size
-        found = [Tensor("qkv", tokens * item * (out + keys) / t)]
+        result = [Tensor("qkv", tokens * item * (out + keys) / t)]
         if net.head_norms:  # which read queries and keys as they come, not turned
-            found.append(Tensor("qkv", tokens * item * (out + keys / 2) / t))
-    found.append(Tensor("projection", tokens * read * out / t))
+            result.append(Tensor("qkv", tokens * item * (out + keys / 2) / t))
+    result.append(Tensor("projection", tokens * read * out / t))
     if layout.fused_attention:
         if read < item:  # the kernel's backward pass reads its output, the GEMM another copy
-            found.append(Tensor("core_attention", tokens * item * out / t))
+            result.append(Tensor("core_attention", tokens * item * out / t))
     else:
         scores = tokens * a * net.sequence / t
         of_each = 2 * item + 1 if net.dropout else item  # softmax, its dropout's mask and output
-        found.append(Tensor("core_attention", of_each * scores, frozenset({"core_attn"})))
+        result.append(Tensor("core_attention", of_each * scores, frozenset({"core_attn"})))
     mask = tokens * h / sigma if net.dropout else 0
     return [
         Tensor("norms", tokens * item * h / sigma),
         Tensor("norms", tokens * read * h / sigma, frozenset({"layernorm"})),
-        *found,
+        *result,
         Tensor("dropout", mask),
     ]
 
@@ -358,20 +358,20 @@ def block_tensors(net: Network, layout: Layout, block: int) -> list[Tensor]:
     tokens = layout.micro * net.sequence / layout.context
     kept = attention_tensors(net, layout, tokens) + mlp_tensors(net, layout, tokens, block)
     if layout.recompute & {"blocks", "full"}:
-        kept[1:] = [replace(each, dropped_by=layout.recompute) for each in kept[1:]]
+        kept[1:] = [replace(row, dropped_by=layout.recompute) for row in kept[1:]]
     return kept
 
 
 def kept_by_module(net: Network, layout: Layout, block: int) -> dict[str, float]:
     """Bytes by module that a block keeps of a micro-batch until its backward pass."""
     kept: dict[str, float] = {}
-    for each in block_tensors(net, layout, block):
-        if not each.dropped_by & layout.recompute:
-            kept[each.module] = kept.get(each.module, 0.0) + each.bytes
+    for tensor in block_tensors(net, layout, block):
+        if not tensor.dropped_by & layout.recompute:
+            kept[tensor.module] = kept.get(tensor.module, 0.0) + tensor.bytes
     return kept
 
 
 def dropped_bytes(net: Network, layout: Layout, block: int) -> float:
     """What a block computes again: there while its backward pass runs."""
     tensors = block_tensors(net, layout, block)
-    return sum(each.bytes for each in tensors if each.dropped_by & layout.recompute)
+    return sum(tensor.bytes for tensor in tensors if tensor.dropped_by & layout.recompute)

@@ -44,11 +44,11 @@ def activations(net: Network, layout: Layout, stage: int) -> dict[str, float]:
         fewer = inputs / len(blocks)
         whole = again + max(sum(kept.values()) for kept in of_blocks)
         again = r * whole - max(sum(kept.values()) for kept in of_blocks)
-    found: dict[str, float] = {}
+    result: dict[str, float] = {}
     for kept in of_blocks:
         for module, size in kept.items():
-            found[module] = found.get(module, 0.0) + size * fewer * in_flight(layout, stage)
-    return found | {"recomputed": again}
+            result[module] = result.get(module, 0.0) + size * fewer * in_flight(layout, stage)
+    return result | {"recomputed": again}
 
 
 def embedding(net: Network, layout: Layout) -> float:

@@ -193,12 +193,12 @@ def attention_both(case: Case) -> float:
 def again_seconds(case: Case, block: int) -> float:
     """Forward, of what a block computes again."""
     again = case.layout.recompute
-    found = sum(
+    result = sum(
         matrix_seconds(case, matrix)
         for matrix in matrices(case.net, block)
         if again & (matrix.modules | WHOLE)
     )
-    return found + (attention_seconds(case) if again & (WHOLE | {"core_attn"}) else 0)
+    return result + (attention_seconds(case) if again & (WHOLE | {"core_attn"}) else 0)
 
 
 def logits_seconds(case: Case) -> float:
@@ -213,10 +213,10 @@ def moved_bytes(case: Case, block: int) -> float:
     rates, narrow = case.rates, READ.get(case.layout.precision)
     layout = replace(case.layout, precision="bf16") if narrow else case.layout
     total = 0.0
-    for each in block_tensors(case.net, layout, block):
-        passes = rates.score_passes if each.module == "core_attention" else rates.passes
-        again = bool(each.dropped_by & layout.recompute)
-        total += each.bytes * passes * (1.4 if again else 1)
+    for tensor in block_tensors(case.net, layout, block):
+        passes = rates.score_passes if tensor.module == "core_attention" else rates.passes
+        again = bool(tensor.dropped_by & layout.recompute)
+        total += tensor.bytes * passes * (1.4 if again else 1)
     return total + (2 * (2 + 2 * narrow) * cast_items(case, block) if narrow else 0)
 
 
@@ -253,25 +253,25 @@ def launches(case: Case, block: int) -> int:
 def compute_terms(case: Case, stage: int) -> dict[str, float]:
     net, layout, rates = case.net, case.layout, case.rates
     blocks = stage_blocks(net, layout, stage)
-    found = {
+    result = {
         "products": 3 * sum(matrix_seconds(case, m) for n in blocks for m in matrices(net, n)),
         "attention": len(blocks) * attention_both(case),
         "elementwise": sum(moved_bytes(case, block) for block in blocks) / rates.bandwidth,
         "logits": logits_seconds(case) * has_ends(layout, stage)[1],
         "recomputation": sum(again_seconds(case, block) for block in blocks),
     }
-    device = sum(found.values())
+    device = sum(result.values())
     host = rates.launch * sum(launches(case, block) for block in blocks)
     routed = sum(net.has_experts(block) for block in blocks)
     host += routed * rates.expert_launch * net.experts / layout.expert
-    return found | {"launch_wait": math.hypot(device**2, host**2) ** 0.5 - device}
+    return result | {"launch_wait": math.hypot(device**2, host**2) ** 0.5 - device}
 
 
 def tensor_seconds(case: Case, block: int) -> float:
     layout, size = case.layout, case.tokens * case.net.hidden * case.item
     t = layout.tensor
     one = 2 * case.gather(t, 1, size) if layout.sequence_parallel else case.reduce(t, 1, size)
-    rows = sum(each.rows and not each.routed for each in matrices(case.net, block))
+    rows = sum(matrix.rows and not matrix.routed for matrix in matrices(case.net, block))
     return rows * (3 if layout.recompute & WHOLE else 2) * one
 
 
@@ -354,7 +354,7 @@ def iteration_of_stage(case: Case, stage: int) -> dict[str, float]:
         dense, experts = dense / layout.shards, experts / layout.expert_shards
     weight, gradient, states = RECIPES[layout.precision]
     moved = (dense + experts) * (gradient + 2 * states + weight)
-    found = {name: m * seconds for name, seconds in all_micro.items()} | {
+    result = {name: m * seconds for name, seconds in all_micro.items()} | {
         "pipeline_bubble": (p - 1) * BUBBLES.get(layout.schedule, 1 / layout.chunks) * one,
         "stage_exchange": 2 * (p - 1) * stage_message(case) if p > 1 else 0.0,
         "gradient_exchange": max(0.0, gradients - rates.hidden_gradients * window),
@@ -362,8 +362,8 @@ def iteration_of_stage(case: Case, stage: int) -> dict[str, float]:
         "optimizer": moved / rates.bandwidth,
     }
     doublings = math.log2(layout.pes)
-    slower = rates.straggling * doublings * sum(found.values())
-    return found | {"waiting": rates.pause + slower}
+    slower = rates.straggling * doublings * sum(result.values())
+    return result | {"waiting": rates.pause + slower}
 
 
 def communication_of_stage(case: Case, stage: int) -> dict[str, float]:

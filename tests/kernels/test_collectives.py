@@ -40,7 +40,7 @@ def test_best_is_the_tree_for_small_messages_and_the_ring_for_large_ones() -> No
 @pytest.mark.parametrize("algorithm", ["ring", "tree"])
 @given(m=st.lists(st.floats(0, 1e6), min_size=1, max_size=5))
 def test_collectives_in_all_cost_as_much_as_one_by_one(algorithm, m) -> None:
-    apart = sum(float(all_gather(8.0, each, LINK, algorithm)) for each in m)
+    apart = sum(float(all_gather(8.0, value, LINK, algorithm)) for value in m)
     at_once = all_gather(8.0, sum(m), LINK, algorithm, messages=float(len(m)))
     assert at_once == pytest.approx(apart, rel=1e-12)
 

@@ -167,8 +167,8 @@ def test_grouped_convolutions_fetch_their_windows() -> None:
 def test_a_dense_network_is_what_it_was_bit_for_bit() -> None:
     slow = replace(PROCESSOR, half_channels=16.2, window_fetch=1e-3)
     known = time_layers(LAYERS, slow, DELTA, A_PASS)
-    told = time_layers(replace(LAYERS, groups=np.ones(3)), slow, DELTA, A_PASS)
-    assert np.array_equal(known.forward, told.forward)
+    result = time_layers(replace(LAYERS, groups=np.ones(3)), slow, DELTA, A_PASS)
+    assert np.array_equal(known.forward, result.forward)
 
 
 def test_other_layers_move_their_items_as_often_as_is_said() -> None:

@@ -23,20 +23,20 @@ def test_the_last_layer_is_not_exchanged() -> None:
 
 
 def test_split_layers_are_shared_and_the_rest_is_not() -> None:
-    found = by_filter()
-    assert found.forward_backward == (1 + 2 + 4 + 8) / 2 + (2 + 4)
-    assert found.update == (0.5 + 1) / 2 + 3
-    assert found.gradient == (72 + 288) / 2 + 1280
+    sums = by_filter()
+    assert sums.forward_backward == (1 + 2 + 4 + 8) / 2 + (2 + 4)
+    assert sums.update == (0.5 + 1) / 2 + 3
+    assert sums.gradient == (72 + 288) / 2 + 1280
 
 
 @pytest.mark.parametrize("algorithm", ["ring", "tree"])
 def test_collectives_of_one_cost_add_up(algorithm) -> None:
-    found = by_filter(algorithm)
-    assert found.gathered.tolist() == [64 + 128]
-    assert found.gathers.tolist() == [2]
+    sums = by_filter(algorithm)
+    assert sums.gathered.tolist() == [64 + 128]
+    assert sums.gathers.tolist() == [2]
 
 
 def test_the_best_algorithm_is_chosen_layer_by_layer() -> None:
-    found = by_filter("best")
-    assert found.gathered.tolist() == [64, 128, 0]
-    assert found.gathers.tolist() == [1, 1, 0]
+    sums = by_filter("best")
+    assert sums.gathered.tolist() == [64, 128, 0]
+    assert sums.gathers.tolist() == [1, 1, 0]

@@ -109,8 +109,8 @@ def test_a_tree_of_a_power_of_two_has_its_logarithm_of_levels(nodes) -> None:
 def test_what_may_be_chosen() -> None:
     ring = make_ring(16, 16, 1)
     counts = {
-        each: (len(gather_costs(RACKS, ring, each)), len(reduce_costs(RACKS, ring, each)))
-        for each in ("ring", "tree", "two-level", "auto")
+        value: (len(gather_costs(RACKS, ring, value)), len(reduce_costs(RACKS, ring, value)))
+        for value in ("ring", "tree", "two-level", "auto")
     }
     assert counts == {"ring": (1, 1), "tree": (1, 1), "two-level": (1, 1), "auto": (2, 3)}
     assert set(counts) | {"best"} == set(get_args(Algorithm))
@@ -127,8 +127,8 @@ def test_what_may_be_chosen() -> None:
 )
 def test_auto_is_the_fastest_of_the_three(group, stride, replicas, m, messages) -> None:
     ring = make_ring(group * stride * replicas, group, stride)
-    each = [reduce_seconds(ring, name, m, messages) for name in ALGORITHMS]
-    assert reduce_seconds(ring, "auto", m, messages) == pytest.approx(min(each))
+    values = [reduce_seconds(ring, name, m, messages) for name in ALGORITHMS]
+    assert reduce_seconds(ring, "auto", m, messages) == pytest.approx(min(values))
     gathers = [gather_seconds(ring, name, m, messages) for name in ALGORITHMS]
     assert gather_seconds(ring, "auto", m, messages) == pytest.approx(min(gathers))
 

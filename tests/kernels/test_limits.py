@@ -19,8 +19,8 @@ def flags(group="none", memory=10.0, capacity=10.0, setup=None, **kept) -> Limit
     flags_without_memory = find_invariant_flags(
         bounds(**kept), setup, NETWORK, setup.segments if np.all(setup.group > 1) else 1.0
     )
-    found = limits(work.pipelined, flags_without_memory, setup, memory, capacity)
-    return Limit(int(found))
+    limit = limits(work.pipelined, flags_without_memory, setup, memory, capacity)
+    return Limit(int(limit))
 
 
 def test_nothing_forbids_a_group_that_fits() -> None:
@@ -34,8 +34,8 @@ def test_memory_that_is_just_enough_is_enough() -> None:
 def test_a_machine_has_a_size() -> None:
     small = replace(NETWORK, size=7.0)
     for p1, p2, limit in ((4.0, 2.0, Limit.MACHINE_TOO_SMALL), (7.0, 1.0, Limit(0))):
-        found = find_invariant_flags(bounds(), run(p1=p1, p2=p2), small, 1.0)
-        assert Limit(int(found.group)) == limit
+        raised = find_invariant_flags(bounds(), run(p1=p1, p2=p2), small, 1.0)
+        assert Limit(int(raised.group)) == limit
 
 
 def test_a_group_beyond_what_can_be_split() -> None:
@@ -75,13 +75,13 @@ def test_an_epoch_of_less_than_one_iteration_is_marked() -> None:
 
 def test_of_a_group_that_does_not_divide_p_there_is_no_more_to_say() -> None:
     setup = run(p=7.0, p1=3.0, p2=2.0)
-    found = flags(memory=11.0, setup=setup, fits=False, even=False)
-    assert found == Limit.GROUP_DOES_NOT_DIVIDE
+    limit = flags(memory=11.0, setup=setup, fits=False, even=False)
+    assert limit == Limit.GROUP_DOES_NOT_DIVIDE
 
 
 def test_flags_add_up() -> None:
-    found = flags(memory=11.0, fits=False, even=False)
-    assert found == Limit.MEMORY | Limit.TOO_MANY_PES | Limit.UNEVEN
+    limit = flags(memory=11.0, fits=False, even=False)
+    assert limit == Limit.MEMORY | Limit.TOO_MANY_PES | Limit.UNEVEN
 
 
 def test_unknown_memory_is_no_verdict() -> None:
@@ -90,7 +90,7 @@ def test_unknown_memory_is_no_verdict() -> None:
 
 def test_every_flag_forbids_or_marks() -> None:
     every = Limit(0)
-    for each in Limit:
-        every |= each
+    for limit in Limit:
+        every |= limit
     assert (every, Limit(0)) == (FORBIDS | MARKS, FORBIDS & MARKS)
     assert MARKS == Limit.UNEVEN | Limit.BATCH_EXCEEDS_DATASET

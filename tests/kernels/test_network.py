@@ -45,7 +45,7 @@ def test_the_smallest_level_that_spans_the_ring(q, alpha, bandwidth) -> None:
 @given(q=st.lists(st.integers(1, 20), min_size=3, max_size=3))
 def test_cells_choose_their_levels_apart(q) -> None:
     at_once = link(NETWORK, np.array(q, float)).alpha
-    assert np.asarray(at_once).tolist() == [link(NETWORK, float(each)).alpha for each in q]
+    assert np.asarray(at_once).tolist() == [link(NETWORK, float(value)).alpha for value in q]
 
 
 def test_a_bandwidth_that_varies_along_the_cells() -> None:

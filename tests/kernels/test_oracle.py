@@ -18,7 +18,7 @@ from kernels.oracle.formulas import reduce_layers
 pytestmark = pytest.mark.usefixtures("in_numpy")
 
 GROUPS = ("spatial", "pipeline", "filter", "channel")
-NAMES = [each.name for each in fields(Terms)]
+NAMES = [field.name for field in fields(Terms)]
 
 
 def ask(group, p1=1.0, p2=1.0, places=None, kept=None, layers=LAYERS, **changes) -> Answer:
@@ -28,8 +28,8 @@ def ask(group, p1=1.0, p2=1.0, places=None, kept=None, layers=LAYERS, **changes)
     return evaluate(Case(work, kept or bounds(), setup, NETWORK, PROCESSOR))
 
 
-def numbers(found: Answer) -> list[float]:
-    return [float(getattr(found.terms, name)) for name in NAMES] + [float(found.memory)]
+def numbers(result: Answer) -> list[float]:
+    return [float(getattr(result.terms, name)) for name in NAMES] + [float(result.memory)]
 
 
 @pytest.mark.parametrize("group", ["spatial", "filter", "channel"])
@@ -51,8 +51,8 @@ def test_groups_of_one_pe_are_data_parallelism(group) -> None:
 
 @pytest.mark.parametrize("group", ["filter", "channel", "pipeline"])
 def test_a_single_replica_exchanges_no_gradients(group) -> None:
-    found = ask(group, p2=2.0, places=placement(factors=(1, 1, 2), ends=(2, 3)))
-    assert found.terms.gradient_exchange == 0
+    result = ask(group, p2=2.0, places=placement(factors=(1, 1, 2), ends=(2, 3)))
+    assert result.terms.gradient_exchange == 0
 
 
 def test_pointwise_kernels_exchange_no_halo() -> None:
@@ -62,26 +62,26 @@ def test_pointwise_kernels_exchange_no_halo() -> None:
 
 
 def test_what_cannot_be_is_undefined() -> None:
-    found = ask("none", kept=bounds(fits=False, defined=False))
-    assert np.isnan(numbers(found)).all()
-    assert Limit(int(found.limit)) == Limit.TOO_MANY_PES
+    result = ask("none", kept=bounds(fits=False, defined=False))
+    assert np.isnan(numbers(result)).all()
+    assert Limit(int(result.limit)) == Limit.TOO_MANY_PES
 
 
 def test_a_group_that_does_not_divide_p_is_undefined() -> None:
-    found = ask("filter", p1=3.0, p2=2.0, p=7.0)
-    assert np.isnan(numbers(found)).all()
-    assert Limit(int(found.limit)) == Limit.GROUP_DOES_NOT_DIVIDE
+    result = ask("filter", p1=3.0, p2=2.0, p=7.0)
+    assert np.isnan(numbers(result)).all()
+    assert Limit(int(result.limit)) == Limit.GROUP_DOES_NOT_DIVIDE
 
 
 def test_infeasible_is_not_undefined() -> None:
-    found = ask("filter", p2=16.0, kept=bounds(fits=False))
-    assert np.isfinite(numbers(found)).all()
-    assert Limit(int(found.limit)) == Limit.TOO_MANY_PES
+    result = ask("filter", p2=16.0, kept=bounds(fits=False))
+    assert np.isfinite(numbers(result)).all()
+    assert Limit(int(result.limit)) == Limit.TOO_MANY_PES
 
 
-def test_replicas_and_group_are_told() -> None:
-    found = ask("filter", p1=3.0, p2=2.0)
-    assert (found.replicas, found.group) == (3, 2)
+def test_replicas_and_group_are_stated() -> None:
+    result = ask("filter", p1=3.0, p2=2.0)
+    assert (result.replicas, result.group) == (3, 2)
 
 
 def choice(times: np.ndarray, limit: np.ndarray) -> Answer:
@@ -113,12 +113,12 @@ def test_the_best_group_is_the_fastest_that_is_allowed(cells) -> None:
     """Three group sizes of two cells; where none is allowed, the fastest of all."""
     times = np.array([time for time, _ in cells]).reshape(3, 2)
     limit = np.array([int(flag) for _, flag in cells], np.uint16).reshape(3, 2)
-    found = choose_answer(choice(times, limit))
+    result = choose_answer(choice(times, limit))
     for cell in range(2):
-        order = [np.inf if np.isnan(each) else each for each in times[:, cell]]
+        order = [np.inf if np.isnan(seconds) else seconds for seconds in times[:, cell]]
         allowed = [n for n in range(3) if not limit[n, cell] & FORBIDS and np.isfinite(order[n])]
         best = min(allowed or range(3), key=order.__getitem__)
-        assert np.asarray(found.group)[cell] == best + 2
-        assert np.asarray(found.replicas)[cell] == 12 / (best + 2)
-        assert found.limit[cell] == limit[best, cell]
-        np.testing.assert_equal(np.asarray(found.memory)[cell], times[best, cell] * 10)
+        assert np.asarray(result.group)[cell] == best + 2
+        assert np.asarray(result.replicas)[cell] == 12 / (best + 2)
+        assert result.limit[cell] == limit[best, cell]
+        np.testing.assert_equal(np.asarray(result.memory)[cell], times[best, cell] * 10)

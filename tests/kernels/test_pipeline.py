@@ -65,9 +65,9 @@ def test_a_cut_inside_a_block_carries_the_shortcut_too() -> None:
 
 
 def test_the_largest_stage_counts_for_each_quantity_by_itself() -> None:
-    found = reduce_table(division(), TIMES)
-    assert found.forward_backward == (1 + 4) + (2 + 8)
-    assert found.update == 3  # of the fully connected layer
-    assert found.gradient == 1280
-    assert found.stage_items == 128
-    assert found.pipelined == 1
+    sums = reduce_table(division(), TIMES)
+    assert sums.forward_backward == (1 + 4) + (2 + 8)
+    assert sums.update == 3  # of the fully connected layer
+    assert sums.gradient == 1280
+    assert sums.stage_items == 128
+    assert sums.pipelined == 1

@@ -133,7 +133,7 @@ def test_groups_are_cut_where_a_node_ends_inside_one(k, group, groups) -> None:
     nodes = [{pe // k for pe in range(n * group, (n + 1) * group)} for n in range(groups)]
     least = -(-group // k)
     # Larger groups share their last node with the next one, unless they fill it.
-    across = any(len(each) > least for each in nodes) or (
+    across = any(len(node) > least for node in nodes) or (
         group > k and groups > 1 and group % k > 0
     )
     if p % k == 0 or p < k:  # else the last node is not full, and cuts need not show

@@ -96,25 +96,25 @@ def test_the_input_goes_forward_and_the_output_gradient_back() -> None:
 
 
 def test_activations_are_divided_and_weights_replicated() -> None:
-    found = reduce_table(divide_rows(LAYERS, placement(factors=(1, 1, 2)), 2.0), TIMES)
-    assert found.forward_backward == (1 + 2 + 4 + 8) / 2 + (2 + 4)
-    assert found.update == 0.5 + 1 + 3
-    assert found.gradient == 72 + 288 + 1280
-    assert found.replicated == 1
-    assert (found.halo_items, found.halo_exchanges, found.split_items) == (72, 2, 128)
+    sums = reduce_table(divide_rows(LAYERS, placement(factors=(1, 1, 2)), 2.0), TIMES)
+    assert sums.forward_backward == (1 + 2 + 4 + 8) / 2 + (2 + 4)
+    assert sums.update == 0.5 + 1 + 3
+    assert sums.gradient == 72 + 288 + 1280
+    assert sums.replicated == 1
+    assert (sums.halo_items, sums.halo_exchanges, sums.split_items) == (72, 2, 128)
 
 
 def test_a_layer_that_is_not_split_has_no_halo() -> None:
-    found = reduce_table(
+    sums = reduce_table(
         divide_rows(LAYERS, placement(split=(0, 1, 0), factors=(1, 1, 2)), 2.0), TIMES
     )
-    assert (found.halo_items, found.halo_exchanges) == (48, 1)
+    assert (sums.halo_items, sums.halo_exchanges) == (48, 1)
 
 
 def test_kernels_of_one_need_no_halo() -> None:
     pointwise = replace(LAYERS, kernel=np.ones((3, 3)))
-    found = reduce_table(divide_rows(pointwise, placement(factors=(1, 2, 2)), 4.0), TIMES)
-    assert (found.halo_items, found.halo_exchanges) == (0, 0)
+    sums = reduce_table(divide_rows(pointwise, placement(factors=(1, 2, 2)), 4.0), TIMES)
+    assert (sums.halo_items, sums.halo_exchanges) == (0, 0)
 
 
 @pytest.mark.parametrize(

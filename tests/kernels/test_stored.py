@@ -8,7 +8,7 @@ from kernels.names.stored import STORED
 
 
 def test_every_output_is_another_part_of_an_answer() -> None:
-    parts = {each.name for each in fields(Answer)} | {f"terms.{name}" for name in EVERY_TERM}
+    parts = {field.name for field in fields(Answer)} | {f"terms.{name}" for name in EVERY_TERM}
     parts |= {"train_time"}
     assert len(set(STORED.values())) == len(STORED)
     assert set(STORED.values()) <= parts

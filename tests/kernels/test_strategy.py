@@ -39,68 +39,68 @@ def terms(group, p1=1.0, p2=1.0, network=NETWORK, options=None, **changes) -> Te
 
 
 def test_one_pe_computes_and_is_alone() -> None:
-    found = terms("none")
-    assert found.forward_backward == 2 * 21
-    assert found.weight_update == 4.5
-    assert found.pipeline_bubble == 0
-    assert found.communication == 0
+    seconds = terms("none")
+    assert seconds.forward_backward == 2 * 21
+    assert seconds.weight_update == 4.5
+    assert seconds.pipeline_bubble == 0
+    assert seconds.communication == 0
 
 
 def test_data() -> None:
-    found = terms("none", p1=4.0)
-    assert found.compute == 2 * 21 + 4.5
-    assert found.gradient_exchange == 2 * 3 * (2 + ALL / 4 / 2)
-    assert found.communication == found.gradient_exchange
+    seconds = terms("none", p1=4.0)
+    assert seconds.compute == 2 * 21 + 4.5
+    assert seconds.gradient_exchange == 2 * 3 * (2 + ALL / 4 / 2)
+    assert seconds.communication == seconds.gradient_exchange
 
 
 @pytest.mark.parametrize("group", ["filter", "channel"])
 def test_filter_and_channel(group) -> None:
-    found = terms(group, p2=2.0)
-    assert found.forward_backward == 2 * 13.5
-    assert found.weight_update == 3.75
+    seconds = terms(group, p2=2.0)
+    assert seconds.forward_backward == 2 * 13.5
+    assert seconds.weight_update == 3.75
     # AG + AR of conv1 and of conv2: 2 samples of 64 and 128 items
-    assert found.layer_collectives == 3 * (1 + 8 * 64 / 2 / 4) + 3 * (1 + 8 * 128 / 2 / 4)
-    assert found.communication == found.layer_collectives
+    assert seconds.layer_collectives == 3 * (1 + 8 * 64 / 2 / 4) + 3 * (1 + 8 * 128 / 2 / 4)
+    assert seconds.communication == seconds.layer_collectives
 
 
 def test_spatial() -> None:
-    found = terms("spatial", p2=2.0)
-    assert found.forward_backward == 2 * 13.5
+    seconds = terms("spatial", p2=2.0)
+    assert seconds.forward_backward == 2 * 13.5
     # two messages each way, of 8 and 16 items for conv1 and of 16 and 32 for conv2
     halos = [2 * (1 + 8 * items / 4) for items in (8, 16, 16, 32)]
-    assert found.halo_exchange == sum(halos)
-    assert found.split_gather == 2 * (1 + 8 * 128 / 2 / 4)
-    assert found.gradient_exchange == 2 * (1 + ALL / 2 / 4)  # weights are replicated
-    assert found.layer_collectives == found.point_to_point == 0
+    assert seconds.halo_exchange == sum(halos)
+    assert seconds.split_gather == 2 * (1 + 8 * 128 / 2 / 4)
+    assert seconds.gradient_exchange == 2 * (1 + ALL / 2 / 4)  # weights are replicated
+    assert seconds.layer_collectives == seconds.point_to_point == 0
 
 
 def test_pipeline() -> None:
     """Two segments of one sample; conv2 passes 128 items on."""
-    found = terms("pipeline", p2=2.0)
-    assert found.forward_backward == 2 * 15
-    assert found.pipeline_bubble == 2 * 15 * (2 - 1) / 2
-    assert found.weight_update == 3
-    assert found.point_to_point == 2 * (2 + 2 - 2) * (1 + 1 * 4 * 128 / 4)
-    assert found.communication == found.point_to_point
+    seconds = terms("pipeline", p2=2.0)
+    assert seconds.forward_backward == 2 * 15
+    assert seconds.pipeline_bubble == 2 * 15 * (2 - 1) / 2
+    assert seconds.weight_update == 3
+    assert seconds.point_to_point == 2 * (2 + 2 - 2) * (1 + 1 * 4 * 128 / 4)
+    assert seconds.communication == seconds.point_to_point
 
 
 @pytest.mark.parametrize(
     ("group", "items"), [("filter", 180 + 1280), ("channel", 180 + 1280), ("pipeline", 1280)]
 )
 def test_replicas_of_groups_that_split_weights_reduce_a_part(group, items) -> None:
-    found = terms(group, p1=4.0, p2=2.0)
-    assert found.gradient_exchange == 2 * 3 * (2 + 4 * items / 4 / 2)
+    seconds = terms(group, p1=4.0, p2=2.0)
+    assert seconds.gradient_exchange == 2 * 3 * (2 + 4 * items / 4 / 2)
 
 
 def test_replicas_of_spatial_groups_make_one_ring_of_all_pes() -> None:
-    found = terms("spatial", p1=4.0, p2=2.0)
-    assert found.gradient_exchange == 2 * 7 * (2 + ALL / 8 / 2)
+    seconds = terms("spatial", p1=4.0, p2=2.0)
+    assert seconds.gradient_exchange == 2 * 7 * (2 + ALL / 8 / 2)
 
 
 def test_or_reduce_inside_each_group_and_then_across() -> None:
-    found = terms("spatial", p1=4.0, p2=2.0, options=Options(allreduce="hierarchical"))
+    seconds = terms("spatial", p1=4.0, p2=2.0, options=Options(allreduce="hierarchical"))
     inside, across = 2 * 1 * (1 + ALL / 2 / 4), 2 * 3 * (2 + ALL / 4 / 2)
-    assert found.gradient_exchange == inside + across
+    assert seconds.gradient_exchange == inside + across
 
 
 @pytest.mark.parametrize("group", ["none", "filter", "pipeline"])
@@ -111,16 +111,16 @@ def test_where_a_group_splits_weights_the_reduction_has_one_level(group) -> None
 
 
 def test_phi_multiplies_the_beta_of_the_gradient_exchange_alone() -> None:
-    found = terms("filter", p1=4.0, p2=2.0, phi=3.0)
-    assert found.gradient_exchange == 2 * 3 * (2 + 3 * 4 * 1460 / 4 / 2)
-    assert found.layer_collectives == terms("filter", p1=4.0, p2=2.0).layer_collectives
+    seconds = terms("filter", p1=4.0, p2=2.0, phi=3.0)
+    assert seconds.gradient_exchange == 2 * 3 * (2 + 3 * 4 * 1460 / 4 / 2)
+    assert seconds.layer_collectives == terms("filter", p1=4.0, p2=2.0).layer_collectives
 
 
 def test_inside_the_group_phi_does_not_count() -> None:
     options = Options(allreduce="hierarchical")
-    found = terms("spatial", p1=4.0, p2=2.0, options=options, phi=3.0)
+    seconds = terms("spatial", p1=4.0, p2=2.0, options=options, phi=3.0)
     inside, across = 2 * 1 * (1 + ALL / 2 / 4), 2 * 3 * (2 + 3 * ALL / 4 / 2)
-    assert found.gradient_exchange == inside + across
+    assert seconds.gradient_exchange == inside + across
 
 
 def test_staging_and_contention_of_the_spatial_exchanges() -> None:
@@ -128,10 +128,10 @@ def test_staging_and_contention_of_the_spatial_exchanges() -> None:
     staged = replace(
         NETWORK, staging_latency=5.0, staging_bandwidth=2.0, phi_halo=3.0, phi_gather=7.0
     )
-    found, direct = terms("spatial", p2=2.0, network=staged), terms("spatial", p2=2.0)
-    assert found.halo_exchange == sum(2 * (5 + 8 * items * 3 / 2) for items in (8, 16, 16, 32))
-    assert found.split_gather == 2 * (5 + 8 * 128 / 2 * 7 / 2)
-    assert found.gradient_exchange == direct.gradient_exchange
+    seconds, direct = terms("spatial", p2=2.0, network=staged), terms("spatial", p2=2.0)
+    assert seconds.halo_exchange == sum(2 * (5 + 8 * items * 3 / 2) for items in (8, 16, 16, 32))
+    assert seconds.split_gather == 2 * (5 + 8 * 128 / 2 * 7 / 2)
+    assert seconds.gradient_exchange == direct.gradient_exchange
 
 
 def test_the_best_algorithm_is_the_cheaper_one_layer_by_layer() -> None:
@@ -139,8 +139,8 @@ def test_the_best_algorithm_is_the_cheaper_one_layer_by_layer() -> None:
     tree, ring = 3 * (2 + 4 / 2), 7 * (2 + 8 / 8 / 2)
     assert tree < 7 * (2 + 4 / 8 / 2)
     assert ring < 3 * (2 + 8 / 2)
-    found = terms("filter", p2=8.0, options=Options(algorithm="best"), batch=1 / 64)
-    assert found.layer_collectives == pytest.approx(3 * tree + 3 * ring)
+    seconds = terms("filter", p2=8.0, options=Options(algorithm="best"), batch=1 / 64)
+    assert seconds.layer_collectives == pytest.approx(3 * tree + 3 * ring)
 
 
 def test_terms_of_an_epoch() -> None:

@@ -63,8 +63,10 @@ def brute_force(line: Line, slice_: tuple[int, int]) -> dict[str, Any]:
         "largest_pe": largest,
         "forbidden_by": next(later, 0),
         **{
-            f"count_{str(each.name).lower()}": sum(bool(int(flags) & each) for flags in at["limit"])
-            for each in Limit
+            f"count_{str(limit.name).lower()}": sum(
+                bool(int(flags) & limit) for flags in at["limit"]
+            )
+            for limit in Limit
         },
     }
 
@@ -92,36 +94,36 @@ def named(table: jax.Array) -> dict[str, np.ndarray]:
 @pytest.mark.parametrize("trains", [False, True])
 @pytest.mark.parametrize("seed", range(8))
 def test_every_slice_agrees_with_a_loop(seed, trains):
-    asked = a_line(seed, trains=trains)
-    found = named(TABULATE(asked))
+    query = a_line(seed, trains=trains)
+    result = named(TABULATE(query))
     for slice_ in np.ndindex(SLICES):
-        expected = brute_force(asked, slice_)
+        expected = brute_force(query, slice_)
         for name, value in expected.items():
-            np.testing.assert_allclose(found[name][slice_], value, rtol=1e-6, err_msg=name)
+            np.testing.assert_allclose(result[name][slice_], value, rtol=1e-6, err_msg=name)
 
 
 def test_nothing_is_allowed():
-    asked = a_line(0)
-    none = replace(asked, limit=jnp.full((len(PES), *SLICES), 1, jnp.uint16))
-    found = named(TABULATE(none))
-    assert (found["largest_pe"] == 0).all()
-    assert np.isnan(found["fastest_time"]).all()
-    assert (found["forbidden_by"] == Limit.MEMORY).all()
-    assert (found["count_memory"] == len(PES)).all()
+    query = a_line(0)
+    none = replace(query, limit=jnp.full((len(PES), *SLICES), 1, jnp.uint16))
+    result = named(TABULATE(none))
+    assert (result["largest_pe"] == 0).all()
+    assert np.isnan(result["fastest_time"]).all()
+    assert (result["forbidden_by"] == Limit.MEMORY).all()
+    assert (result["count_memory"] == len(PES)).all()
 
 
 @pytest.mark.parametrize("trains", [False, True])
 @pytest.mark.parametrize("cut", [1, 3, 5])
 def test_parts_of_a_line_make_the_summary_of_the_whole(cut, trains):
-    asked = a_line(cut, trains=trains)
+    query = a_line(cut, trains=trains)
     first, second = (
-        jax.tree.map(lambda leaf, part=part: leaf[part] if leaf.shape[0] > 1 else leaf, asked)
+        jax.tree.map(lambda leaf, part=part: leaf[part] if leaf.shape[0] > 1 else leaf, query)
         for part in (slice(None, cut), slice(cut, None))
     )
     nothing = summarise_nothing(SLICES, SLICES, trains=trains)
     whole, parts = (
         np.asarray(TABULATE_PARTS(reduce(EXTEND, lines, nothing)))
-        for lines in ([asked], [first, second])
+        for lines in ([query], [first, second])
     )
     np.testing.assert_array_equal(parts, whole)
 

@@ -20,7 +20,7 @@ shapes = st.lists(st.integers(1, 9), min_size=2, max_size=3).map(tuple)
 def test_tiles_cover_all_cells_and_no_more(shape, cells) -> None:
     cut, seen = tiles(shape, cells), np.zeros(shape, int)
     for tile in np.ndindex(cut.counts):
-        starts = [int(each) for each in cut.starts(tile)]
+        starts = [int(start) for start in cut.starts(tile)]
         seen[tuple(slice(a, a + n) for a, n in zip(starts, cut.size, strict=True))] += 1
     assert (seen > 0).all()
     assert cut.overlap == (shape[0] % cut.size[0] > 0)

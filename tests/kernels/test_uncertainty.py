@@ -54,7 +54,9 @@ def make_case(
     known = {name: np.array(0.0) for name in ("whole", "group", "reduce", "exchange")}
     known |= {"widening": np.array(1.0)}
     unsure = Uncertainty(
-        factors=Software(**{each.name: factors.get(each.name, ONES) for each in fields(Software)}),
+        factors=Software(
+            **{field.name: factors.get(field.name, ONES) for field in fields(Software)}
+        ),
         serial=serial,
         **known | {name: np.array(value) for name, value in errors.items()},
     )
@@ -85,26 +87,27 @@ def reduce_gradients(node_reduce: Any = 1.0) -> Any:
 
 def test_a_parameter_moves_what_depends_on_it() -> None:
     """Gradients of two PEs by the bandwidth that they reach."""
-    told = spread(make_case(p1=2.0, node_reduce=DRAWS))
+    spreads = spread(make_case(p1=2.0, node_reduce=DRAWS))
     seconds = reduce_gradients(DRAWS)
-    assert float(told.communication) == pytest.approx(spread_of(seconds))
-    assert float(told.compute) == 0
-    assert float(told.total) == pytest.approx(spread_of(COMPUTE + seconds))
+    assert float(spreads.communication) == pytest.approx(spread_of(seconds))
+    assert float(spreads.compute) == 0
+    assert float(spreads.total) == pytest.approx(spread_of(COMPUTE + seconds))
 
 
 def test_a_model_that_is_slower_takes_longer_but_for_its_update() -> None:
-    told = spread(make_case(p1=2.0, serial=DRAWS))
-    assert float(told.compute) == pytest.approx(spread_of(42 * DRAWS + 4.5))
-    assert float(told.communication) == 0
-    assert float(told.total) == pytest.approx(spread_of(42 * DRAWS + 4.5 + reduce_gradients()))
+    spreads = spread(make_case(p1=2.0, serial=DRAWS))
+    assert float(spreads.compute) == pytest.approx(spread_of(42 * DRAWS + 4.5))
+    assert float(spreads.communication) == 0
+    assert float(spreads.total) == pytest.approx(spread_of(42 * DRAWS + 4.5 + reduce_gradients()))
 
 
 def test_what_is_drawn_together_counts_together() -> None:
     """A machine whose network is slow where its PEs are fast is surer of the total."""
     alike, opposed = (
-        spread(make_case(p1=2.0, serial=DRAWS, node_reduce=1 / each)) for each in (DRAWS, 1 / DRAWS)
+        spread(make_case(p1=2.0, serial=DRAWS, node_reduce=1 / value))
+        for value in (DRAWS, 1 / DRAWS)
     )
-    seconds = {each: 42 * DRAWS + 4.5 + reduce_gradients(DRAWS**-each) for each in (1, -1)}
+    seconds = {value: 42 * DRAWS + 4.5 + reduce_gradients(DRAWS**-value) for value in (1, -1)}
     assert float(alike.total) == pytest.approx(spread_of(seconds[1]))
     assert float(opposed.total) == pytest.approx(spread_of(seconds[-1]))
     assert float(opposed.total) < float(alike.total)
@@ -112,9 +115,9 @@ def test_what_is_drawn_together_counts_together() -> None:
 
 def test_a_wait_grows_with_what_is_computed() -> None:
     """jitter z(2) 42 s, z(2) = 0.5895 (Blom)."""
-    told = spread(make_case(p1=2.0, software={"jitter": 0.1}, jitter=DRAWS))
+    spreads = spread(make_case(p1=2.0, software={"jitter": 0.1}, jitter=DRAWS))
     waiting = 0.1 * DRAWS * 0.58946 * 42
-    assert float(told.communication) == pytest.approx(
+    assert float(spreads.communication) == pytest.approx(
         spread_of(reduce_gradients() + waiting), rel=1e-4
     )
 
@@ -122,25 +125,25 @@ def test_a_wait_grows_with_what_is_computed() -> None:
 def test_no_more_than_all_computing_hides_anything() -> None:
     """Draws of overlap above 1 count as 1: 2/3 of 42 s hide all but the last of two messages."""
     software = {"overlap": 0.9, "bucket": 4 * WEIGHTS / 2}
-    told = spread(make_case(p1=2.0, software=software, overlap=DRAWS))
+    spreads = spread(make_case(p1=2.0, software=software, overlap=DRAWS))
     exchange = 2 * (2 * 1 + 4 * WEIGHTS / 2 / 4)  # of two messages
     window = (1 - 1 / 2) * 2 / 3 * np.minimum(0.9 * DRAWS, 1) * 42
     exposed = exchange / 2 + np.maximum(exchange / 2 - window, 0)
-    assert float(told.communication) == pytest.approx(spread_of(exposed))
+    assert float(spreads.communication) == pytest.approx(spread_of(exposed))
 
 
 @pytest.mark.parametrize(
     ("group", "p1", "p2"), [("none", 4, 1), ("filter", 1, 2), ("spatial", 2, 2)]
 )
 def test_who_is_sure_has_no_spread(group, p1, p2) -> None:
-    told = spread(make_case(group, float(p1), float(p2)))
-    assert [float(each) for each in vars(told).values()] == [0, 0, 0]
+    spreads = spread(make_case(group, float(p1), float(p2)))
+    assert [float(var) for var in vars(spreads).values()] == [0, 0, 0]
 
 
 def test_one_pe_does_not_communicate() -> None:
-    told = spread(make_case(errors={"exchange": 0.4, "reduce": 0.4, "whole": 0.1}, rail=DRAWS))
-    assert float(told.communication) == 0
-    assert float(told.compute) == float(told.total) == pytest.approx(0.1)
+    spreads = spread(make_case(errors={"exchange": 0.4, "reduce": 0.4, "whole": 0.1}, rail=DRAWS))
+    assert float(spreads.communication) == 0
+    assert float(spreads.compute) == float(spreads.total) == pytest.approx(0.1)
 
 
 ERRORS = {"whole": 0.1, "group": 0.2, "reduce": 0.3, "exchange": 0.4, "widening": 2.0}
@@ -154,12 +157,12 @@ def test_errors_are_of_the_flows_that_they_name() -> None:
 
 
 def test_causes_add_up_as_variances() -> None:
-    told = spread(make_case(p1=2.0, errors=ERRORS, serial=DRAWS))
+    spreads = spread(make_case(p1=2.0, errors=ERRORS, serial=DRAWS))
     exchange = reduce_gradients()
     own = 2 * np.hypot(0.1 * COMPUTE, 0.3 * exchange) / (COMPUTE + exchange)
     drawn = spread_of(42 * DRAWS + 4.5 + exchange)
-    assert float(told.total) == pytest.approx(np.hypot(drawn, own))
-    assert float(told.compute) == pytest.approx(np.hypot(spread_of(42 * DRAWS + 4.5), 0.2))
+    assert float(spreads.total) == pytest.approx(np.hypot(drawn, own))
+    assert float(spreads.compute) == pytest.approx(np.hypot(spread_of(42 * DRAWS + 4.5), 0.2))
 
 
 def test_times_of_each_draw() -> None:
@@ -184,4 +187,4 @@ def test_percentiles_lie_about_the_median() -> None:
     assert median == 2
     assert low * high == pytest.approx(4)
     assert high == pytest.approx(2 * np.exp(0.15332))
-    assert [float(each) for each in percentiles(2.0, 0.1).values()] == [low, median, high]
+    assert [float(value) for value in percentiles(2.0, 0.1).values()] == [low, median, high]

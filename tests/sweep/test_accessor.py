@@ -41,8 +41,9 @@ def test_every_question_of_a_cube_is_offered(mixed: xr.Dataset) -> None:
     functions = {name: getattr(sweep, name) for name in sweep.__all__}
     of_cubes = {
         name
-        for name, each in functions.items()
-        if inspect.isfunction(each) and next(iter(inspect.signature(each).parameters)) == "cube"
+        for name, function in functions.items()
+        if inspect.isfunction(function)
+        and next(iter(inspect.signature(function).parameters)) == "cube"
     }
     # `ds.paradl.bottleneck` is what binds each cell, an array; the question is `sweep.bottleneck`.
     assert {*of_cubes, "diff"} - {"bottleneck"} == set(QUESTIONS)

@@ -292,9 +292,9 @@ def test_blocks_of_many_layouts_are_bounded():
 def test_no_rows_have_the_name_of_an_answers_key():
     fields = {
         name
-        for each in ANSWERS.values()
-        if each.axes != "none"
-        for name in list_answer_fields(each)
+        for answer in ANSWERS.values()
+        if answer.axes != "none"
+        for name in list_answer_fields(answer)
     }
     for name in {*fields} - {*LABELS}:
         with pytest.raises(InputError):

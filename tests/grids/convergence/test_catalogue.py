@@ -16,14 +16,14 @@ from kernels.configuration.convergence import count_epochs
 
 def test_the_shipped_rows_read():
     series = read_points(EPOCHS)
-    assert sum(len(each.points) for each in series) == 132
-    assert all(each.source for each in series)
-    assert not any(each.target.startswith(("fixed", "critical_batch")) for each in series)
+    assert sum(len(line.points) for line in series) == 132
+    assert all(line.source for line in series)
+    assert not any(line.target.startswith(("fixed", "critical_batch")) for line in series)
 
 
 def test_data_sets_are_the_catalogue_s():
     assert set(MEASURED_AS) <= set(list_names("dataset"))
-    assert set(MEASURED_AS.values()) <= {each.dataset for each in read_points(EPOCHS)}
+    assert set(MEASURED_AS.values()) <= {point.dataset for point in read_points(EPOCHS)}
 
 
 # Measured networks and data sets that are not in the catalogue.
@@ -43,10 +43,10 @@ FOREIGN_MODELS = {
 def test_each_row_has_names_of_the_catalogue_or_a_foreign_model():
     series = read_points(EPOCHS)
     assert FOREIGN_MODELS.isdisjoint(list_names("model"))
-    assert {each.model for each in series} - {*list_names("model")} == FOREIGN_MODELS
+    assert {line.model for line in series} - {*list_names("model")} == FOREIGN_MODELS
     # GPT-3's runs begin at a checkpoint of 4,000 steps on c4, so they give no law of its epochs.
     known = {*list_names("dataset"), *MEASURED_AS.values(), "c4"}
-    assert {each.dataset for each in series if each.model not in FOREIGN_MODELS} <= known
+    assert {line.dataset for line in series if line.model not in FOREIGN_MODELS} <= known
 
 
 @pytest.mark.parametrize(

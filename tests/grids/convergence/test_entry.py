@@ -52,7 +52,7 @@ def test_without_a_critical_batch_epochs_are_constant():
 def test_what_lies_outside_the_measured_batches(fit_points):
     entry = fit_points("64,10,", "1024,20,")
     batches = (63, 64, 500, 1024, 1025)
-    assert [entry.is_extrapolated(each) for each in batches] == [True, False, False, False, True]
+    assert [entry.is_extrapolated(batch) for batch in batches] == [True, False, False, False, True]
 
 
 def test_draws_have_the_law_s_spread(fit_points):
@@ -77,7 +77,7 @@ def test_ratios_of_a_draw_are_surer_than_epochs(fit_points):
 
 
 def order_points(*batches):
-    return {"points": [{"global_batch": each, "epochs": 7.0} for each in batches]}
+    return {"points": [{"global_batch": batch, "epochs": 7.0} for batch in batches]}
 
 
 BAD = [

@@ -20,7 +20,7 @@ def test_a_series_is_of_one_source_model_dataset_target_and_optimizer(read_lines
         "other,small,90 %,512,11,,sgd,mine",
         "toy,small,90 %,512,11,,sgd,yours",
     )
-    assert [len(each.points) for each in series] == [2, 1, 1, 1, 1, 1]
+    assert [len(line.points) for line in series] == [2, 1, 1, 1, 1, 1]
     first = series[0]
     assert (first.source, first.model, first.dataset) == ("mine", "toy", "small")
     assert (first.target, first.optimizer) == ("90 %", "sgd")
@@ -88,7 +88,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("lines", "message"), BAD)
-def test_what_is_wrong_is_told_by_line(lines, message, read_lines):
+def test_what_is_wrong_is_stated_by_line(lines, message, read_lines):
     with pytest.raises(InputError) as error:
         read_lines(*lines)
     assert message in str(error.value)

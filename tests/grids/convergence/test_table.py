@@ -17,7 +17,7 @@ STATED = Convergence(
 
 def with_points(*epochs: float) -> Convergence:
     """Return the stated law with epochs at batches of 1024, 2048 ..."""
-    points = tuple(Point(global_batch=1024 << n, epochs=each) for n, each in enumerate(epochs))
+    points = tuple(Point(global_batch=1024 << n, epochs=epoch) for n, epoch in enumerate(epochs))
     return STATED.model_copy(update={"points": points})
 
 

@@ -31,7 +31,10 @@ def test_bytes(name: PrecisionName, item: int, gradient: int, states: tuple[int,
 
 def test_every_precision_is_in_the_table_with_its_source() -> None:
     assert tuple(PRECISIONS) == get_args(PrecisionName) == tuple(row[0] for row in STATED)
-    assert all(each.source and each.meaning and each.peak for each in PRECISIONS.values())
+    assert all(
+        precision.source and precision.meaning and precision.peak
+        for precision in PRECISIONS.values()
+    )
 
 
 def test_every_optimizer_of_a_spec_has_its_bytes() -> None:

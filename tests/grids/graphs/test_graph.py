@@ -8,13 +8,15 @@ from grids.reading.errors import InputError
 
 def link(names, *tensors):
     operators = [Operator(name, 1.0, 2.0) for name in names]
-    return link_operators("toy", operators, [NamedTensor(*each) for each in tensors], where="here")
+    return link_operators(
+        "toy", operators, [NamedTensor(*tensor) for tensor in tensors], where="here"
+    )
 
 
 def test_operators_stand_in_an_order_in_which_they_run():
     graph = link("cab", ("a", ("b", "c"), 8.0), ("b", ("c",), 4.0))
-    assert [each.name for each in graph.operators] == ["a", "b", "c"]
-    assert [(each.maker, each.takers) for each in graph.tensors] == [(0, (1, 2)), (1, (2,))]
+    assert [operator.name for operator in graph.operators] == ["a", "b", "c"]
+    assert [(tensor.maker, tensor.takers) for tensor in graph.tensors] == [(0, (1, 2)), (1, (2,))]
     assert (graph.forward, graph.backward, graph.serial_time) == (3.0, 6.0, 9.0)
 
 
@@ -42,6 +44,6 @@ def test_what_is_no_graph_is_refused(names, tensors, message):
     assert len(str(error.value)) < 1000
 
 
-def test_a_cycle_is_told_in_the_order_in_which_tensors_flow():
+def test_a_cycle_is_stated_in_the_order_in_which_tensors_flow():
     with pytest.raises(InputError, match="'a' -> 'b' -> 'c' -> 'a'"):
         link("abc", ("a", ("b",), 1.0), ("b", ("c",), 1.0), ("c", ("a",), 1.0))

@@ -27,7 +27,7 @@ def test_a_shortcut_is_the_tensor_of_the_body():
     table = find("model", NET, Path()).table(SMALL)
     forward = np.arange(1.0, 6.0)
     graph = make_graph("block", table, forward, 2 * forward, batch=8, item_bytes=2.0)
-    assert [each.name for each in graph.operators] == list(table.names)
+    assert [operator.name for operator in graph.operators] == list(table.names)
     # y has 4 x 2 x 2 items, for 8 samples and 2 bytes.
     assert graph.tensors == (
         GraphTensor(0, (1, 3), 256.0),
@@ -43,12 +43,12 @@ def test_the_last_bit_of_a_time_decides_nothing():
     table = find("model", NET, Path()).table(SMALL)
     times = np.array([1 / 3, 2e-5 / 7, 1e-9, 12345.678, 0.0])
     graphs = [
-        make_graph("block", table, each, each, batch=1, item_bytes=4.0)
-        for each in (times, np.nextafter(times, np.inf) * (times > 0))
+        make_graph("block", table, value, value, batch=1, item_bytes=4.0)
+        for value in (times, np.nextafter(times, np.inf) * (times > 0))
     ]
     assert graphs[0] == graphs[1]
-    found = [each.forward for each in graphs[0].operators]
-    np.testing.assert_allclose(found, times, rtol=5e-6)
+    result = [operator.forward for operator in graphs[0].operators]
+    np.testing.assert_allclose(result, times, rtol=5e-6)
 
 
 def test_inception_has_its_towers():
@@ -56,4 +56,4 @@ def test_inception_has_its_towers():
     times = np.ones(len(table))
     graph = make_graph("inception_v3", table, times, times, batch=1, item_bytes=4.0)
     assert len(graph) == len(table)
-    assert max(len(each.takers) for each in graph.tensors) >= 4
+    assert max(len(tensor.takers) for tensor in graph.tensors) >= 4

@@ -30,7 +30,11 @@ def read(tmp_path: Path, text: str):
 def test_toy(tmp_path):
     graph = read(tmp_path, TOY)
     assert (graph.name, graph.batch, graph.source) == ("toy", 4, ("nobody",))
-    assert [each.name for each in graph.operators] == ["node2 Conv2d", "node3 ReLU", "node4 View"]
+    assert [operator.name for operator in graph.operators] == [
+        "node2 Conv2d",
+        "node3 ReLU",
+        "node4 View",
+    ]
     conv, relu, view = graph.operators
     assert (conv.forward, conv.backward, conv.weights, conv.kept) == (1.5e-3, 3e-3, 8.0, 32.0)
     assert relu.kept == view.kept == 0.0
@@ -46,9 +50,9 @@ def test_inception_is_the_network_of_the_paper():
     assert (len(graph), graph.batch) == (325, 128)
     assert graph.forward == pytest.approx(0.289269)
     assert graph.backward == pytest.approx(0.399769)
-    parameters = sum(each.weights for each in graph.operators) / 4
+    parameters = sum(operator.weights for operator in graph.operators) / 4
     assert parameters == 27_161_264
-    assert any("MIT" in each for each in graph.source)
+    assert any("MIT" in node for node in graph.source)
 
 
 REFUSED = [

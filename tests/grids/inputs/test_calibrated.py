@@ -42,7 +42,7 @@ def test_scales_are_those_of_the_own_series() -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "strategy", "p", "b", "told"),
+    ("model", "strategy", "p", "b", "message"),
     [
         ("resnet50", "data", 16, 32, []),
         ("resnet50", "serial", 4, 32, []),
@@ -52,12 +52,12 @@ def test_scales_are_those_of_the_own_series() -> None:
         ("resnet50", "pipeline", 16, 32, ["no run of pipeline was calibrated"]),
     ],
 )
-def test_extrapolation_is_told(model, strategy, p, b, told) -> None:
-    assert calibrated(model).extrapolation(parse_strategy(strategy), p, b) == told
+def test_extrapolation_is_stated(model, strategy, p, b, message) -> None:
+    assert calibrated(model).extrapolation(parse_strategy(strategy), p, b) == message
 
 
 @pytest.mark.parametrize(
-    ("ran", "told"),
+    ("ran", "message"),
     [
         ([], []),  # the file does not say
         (["conv2d", "conv3d", "matmul"], []),
@@ -65,11 +65,11 @@ def test_extrapolation_is_told(model, strategy, p, b, told) -> None:
         (["conv2d"], ["no run with layers of conv3d and matmul was calibrated"]),
     ],
 )
-def test_kinds_of_layers_that_no_network_has_are_told(ran, told) -> None:
+def test_kinds_of_layers_that_no_network_has_are_stated(ran, message) -> None:
     own = calibrated(layers=("conv3d", "matmul"))
     file = own.file.model_copy(update={"layers": tuple(ran)})
     known = Calibrated(file, own.model, own.dataset, own.measured, own.layers)
-    assert known.extrapolation(parse_strategy("data"), 16, 32) == told
+    assert known.extrapolation(parse_strategy("data"), 16, 32) == message
 
 
 def test_another_network_of_the_same_name_did_not_run() -> None:

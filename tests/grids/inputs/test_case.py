@@ -48,10 +48,12 @@ def number(value: Cells) -> float:
     return float(np.asarray(value).item())
 
 
-def numbers(asked: Case) -> np.ndarray:
+def numbers(query: Case) -> np.ndarray:
     """Return all terms, and the memory, of a case of one cell."""
-    found = answer_case(asked)
-    return np.array([*(getattr(found.terms, name).item() for name in TERMS), number(found.memory)])
+    result = answer_case(query)
+    return np.array(
+        [*(getattr(result.terms, name).item() for name in TERMS), number(result.memory)]
+    )
 
 
 # Overrides by parameters.
@@ -213,8 +215,8 @@ def test_on_one_pe_every_strategy_is_serial(strategy) -> None:
 
 def test_a_pipeline_of_one_pe_and_one_segment_is_serial() -> None:
     serial = numbers(case("serial", pe=[1]))
-    found = numbers(case("pipeline:segments=1", pe=[1]))
-    np.testing.assert_allclose(found, serial, rtol=1e-12)
+    result = numbers(case("pipeline:segments=1", pe=[1]))
+    np.testing.assert_allclose(result, serial, rtol=1e-12)
 
 
 @pytest.mark.parametrize("group", ["filter", "channel", "spatial", "pipeline"])
@@ -242,9 +244,9 @@ def test_groups_of_one_are_data_parallelism(group) -> None:
 )
 def test_the_best_group_is_the_fastest_allowed_divisor(strategy, pe) -> None:
     best = answer_case(case(f"{strategy}:group=best", pe=[pe]))
-    each = by_group(strategy, pe)
-    allowed = [found for found in each if not found.limit.item() & FORBIDS]
-    fastest = min(allowed or each, key=time)
+    values = by_group(strategy, pe)
+    allowed = [result for result in values if not result.limit.item() & FORBIDS]
+    fastest = min(allowed or values, key=time)
     assert best.group == fastest.group
     assert time(best) == pytest.approx(time(fastest), rel=1e-12)
 
@@ -260,20 +262,20 @@ def test_the_best_group_is_not_the_fastest_where_that_does_not_fit() -> None:
     halves, quarters, *_ = by_group("data+filter", 8)
     assert time(halves) < time(quarters)
     capacity = number(halves.memory + quarters.memory) / 2
-    asked = case("data+filter:group=best", pe=[8], memory_capacity=capacity)
-    assert answer_case(asked).group == 4
+    query = case("data+filter:group=best", pe=[8], memory_capacity=capacity)
+    assert answer_case(query).group == 4
 
 
-def time(found) -> float:
-    return (found.compute + found.communication).item()
+def time(result) -> float:
+    return (result.compute + result.communication).item()
 
 
 def test_best_groups_of_many_pes_at_once() -> None:
     pes = [1, 6, 7, 12]
     at_once = answer_case(case("data+filter:group=best", pe=pes))
     apart = [answer_case(case("data+filter:group=best", pe=[pe])) for pe in pes]
-    assert np.ravel(at_once.group).tolist() == [number(each.group) for each in apart]
+    assert np.ravel(at_once.group).tolist() == [number(value.group) for value in apart]
     np.testing.assert_array_equal(
         np.ravel(at_once.terms.gradient_exchange),
-        [number(each.terms.gradient_exchange) for each in apart],
+        [number(value.terms.gradient_exchange) for value in apart],
     )

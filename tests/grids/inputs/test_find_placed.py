@@ -172,23 +172,23 @@ def test_one_pe_is_not_cut() -> None:
     grid = make_segments("placement:segments=8", "serial", batch=[2, 64])
     cut, serial = (answer_cells(grid, n) for n in range(2))
     for name in ("compute", "communication", "memory", "limit"):
-        one, other = (np.broadcast_to(getattr(each, name), (2, 2))[0] for each in (cut, serial))
+        one, other = (np.broadcast_to(getattr(value, name), (2, 2))[0] for value in (cut, serial))
         np.testing.assert_array_equal(one, other)
 
 
 def test_a_segment_has_a_sample_at_least_and_all_as_many() -> None:
     grid = make_segments("placement:segments=8", batch=[4, 12, 16])
     flags = np.broadcast_to(answer_cells(grid, 0).limit, (2, 3))[1]
-    assert [Limit.BATCH_TOO_SMALL & int(each) > 0 for each in flags] == [True, False, False]
-    assert [Limit.UNEVEN & int(each) > 0 for each in flags] == [True, True, False]
+    assert [Limit.BATCH_TOO_SMALL & int(flag) > 0 for flag in flags] == [True, False, False]
+    assert [Limit.UNEVEN & int(flag) > 0 for flag in flags] == [True, True, False]
 
 
 def test_the_best_number_of_segments_is_as_fast_as_any() -> None:
     numbers = (1, 2, 4, 8, 16)
-    fixed = [f"placement:segments={each}" for each in numbers]
+    fixed = [f"placement:segments={number}" for number in numbers]
     grid = make_segments("placement:segments=best", *fixed, batch=[64])
     best, *others = (answer_cells(grid, n) for n in range(6))
-    times = [float(np.asarray(each.epoch_time)[1, 0]) for each in others]
+    times = [float(np.asarray(other.epoch_time)[1, 0]) for other in others]
     assert float(np.asarray(best.epoch_time)[1, 0]) == min(times)
     assert numbers[times.index(min(times))] == np.broadcast_to(best.segments, (2, 1))[1, 0]
 

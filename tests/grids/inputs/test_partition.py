@@ -31,13 +31,13 @@ def best(costs, stages) -> float:
 @given(st.lists(st.integers(0, 20).map(float) | st.floats(0, 1), min_size=1, max_size=8))
 def test_optimal_for_every_number_of_stages(costs) -> None:
     layers = len(costs)
-    found = stage_ends(np.array(costs), np.arange(1, layers + 1))
-    assert found.shape == (layers, layers)
+    result = stage_ends(np.array(costs), np.arange(1, layers + 1))
+    assert result.shape == (layers, layers)
     for stages in range(1, layers + 1):
-        ends = found[:stages, stages - 1].tolist()
+        ends = result[:stages, stages - 1].tolist()
         assert ends == sorted(set(ends))  # ascending: no stage is empty
         assert (ends[0] > 0, ends[-1]) == (True, layers)
-        assert set(found[stages - 1 :, stages - 1]) == {layers}
+        assert set(result[stages - 1 :, stages - 1]) == {layers}
         assert largest(costs, ends) == pytest.approx(best(costs, stages), rel=1e-8, abs=1e-300)
 
 

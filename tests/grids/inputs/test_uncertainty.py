@@ -65,8 +65,8 @@ def test_of_products_of_sequences_images_per_second_tell_nothing() -> None:
         assert spread == pytest.approx(wanted, rel=1e-6)
 
 
-def ask(**asked) -> Uncertainty:
-    uncertainty = make_case(**asked).uncertainty
+def ask(**query) -> Uncertainty:
+    uncertainty = make_case(**query).uncertainty
     assert uncertainty is not None
     return uncertainty
 
@@ -99,8 +99,8 @@ def test_what_software_settles_is_not_drawn() -> None:
 @pytest.mark.parametrize("calibration", ["auto", "none"])
 def test_what_a_user_states_is_not_drawn(how, calibration) -> None:
     stated = {"rail": 0.9, "jitter": 0.01}
-    asked = {"parameters": stated} if how == "fixed" else stated
-    logs = take_logs(ask(system="abci", calibration=calibration, **asked))
+    options = {"parameters": stated} if how == "fixed" else stated
+    logs = take_logs(ask(system="abci", calibration=calibration, **options))
     assert not logs["rail"].any()
     assert not logs["jitter"].any()
     assert logs["flow"].any()
@@ -109,9 +109,9 @@ def test_what_a_user_states_is_not_drawn(how, calibration) -> None:
 def test_runs_take_the_place_of_priors() -> None:
     calibration = define_calibration(spread=0.04)
     logs = take_logs(ask(system="abci", calibration=[calibration]))
-    for name, each in logs.items():
+    for name, log in logs.items():
         if name in calibration["parameters"]:
-            assert each.std() == pytest.approx(0.04), name
+            assert log.std() == pytest.approx(0.04), name
     prior = PARAMETERS["startup"].prior
     assert prior is not None
     assert logs["startup"].std() == pytest.approx(prior.spread["fp32"])
@@ -131,7 +131,7 @@ def test_calibrated_parameters_vary_together_as_runs_left_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "expected"),
+    ("query", "expected"),
     [
         ({}, ROOFLINE_SPREAD),  # profiles are of V100s in fp32
         ({"system": "dgx1-v100"}, PROFILE_SPREAD),
@@ -148,8 +148,8 @@ def test_calibrated_parameters_vary_together_as_runs_left_them() -> None:
         ),
     ],
 )
-def test_the_time_on_one_pe(asked, expected) -> None:
-    assert np.log(ask(**asked).serial).std() == pytest.approx(expected)
+def test_the_time_on_one_pe(query, expected) -> None:
+    assert np.log(ask(**query).serial).std() == pytest.approx(expected)
 
 
 def test_errors_are_assumed_before_any_run() -> None:

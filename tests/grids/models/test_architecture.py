@@ -115,9 +115,9 @@ def test_a_family_of_absurd_size(family: Any, message: str) -> None:
         Architecture.from_definition(
             {"name": "net", "rank": 2, "family": {"name": "resnet"} | family}
         )
-    told = str(explain_error(error.value, "net", Architecture))
-    assert message in told
-    assert len(told) < 1000
+    messages = str(explain_error(error.value, "net", Architecture))
+    assert message in messages
+    assert len(messages) < 1000
 
 
 @pytest.mark.parametrize(

@@ -231,8 +231,8 @@ def test_gnmt_of_eight_layers() -> None:
 def test_gnmt_of_two_layers_has_no_shortcuts() -> None:
     table = gnmt(2)
     assert table.kinds.count("add") == 1  # of queries and keys
-    asked = table.names.index("encoder.layer1.lstm.gates")
-    assert asked in table.inputs[table.names.index("attention.key")]
+    query = table.names.index("encoder.layer1.lstm.gates")
+    assert query in table.inputs[table.names.index("attention.key")]
 
 
 def test_what_gnmt_s_decoder_reads() -> None:

@@ -49,7 +49,7 @@ def test_a_dilated_kernel_spans_its_gaps() -> None:
 
 def test_same_keeps_the_extents_of_a_dilated_convolution() -> None:
     word = {"filters": 8, "kernel": 3, "padding": "same"}
-    layers = table(*({"conv": {**word, "dilation": each}} for each in (1, 2, 5)))
+    layers = table(*({"conv": {**word, "dilation": value}} for value in (1, 2, 5)))
     assert layers.extents_y.tolist() == [[1, 6, 6]] * 3
 
 
@@ -124,11 +124,11 @@ def test_a_curved_activation_keeps_its_input_too() -> None:
     assert curved.kept_items.tolist() == [288 + 288, 288, 0]
 
 
-def test_a_free_layer_counts_as_it_is_told() -> None:
+def test_a_free_layer_counts_as_it_is_stated() -> None:
     word = {"flops": "2e6", "weights": 100, "biases": 4, "inputs": 500, "outputs": [3, 4, 2]}
     layers = table({"free": word}, {"fc": {"outputs": 2, "bias": False}})
     counts = (layers.x, layers.y, layers.w, layers.bias, layers.flops)
-    assert [each[0] for each in counts] == [500, 24, 100, 4, 2e6]
+    assert [count[0] for count in counts] == [500, 24, 100, 4, 2e6]
     assert layers.w[1] == 24 * 2
     assert layers.extents_x[0].tolist() == layers.extents_y[0].tolist() == [1, 1, 1]
     assert (layers.divisible_filters[0], layers.divisible_channels[0]) == (1, 1)

@@ -91,7 +91,7 @@ def networks(draw: st.DrawFn) -> list[tuple[int, ...]]:
     """Draw the inputs of up to eight layers: any earlier layers, or the sample."""
     count = draw(st.integers(1, 8))
     before = [st.lists(st.integers(-1, n - 1), min_size=1, max_size=3) for n in range(count)]
-    return [tuple(draw(each)) for each in before]
+    return [tuple(draw(value)) for value in before]
 
 
 @given(inputs=networks(), data=st.data())
@@ -101,7 +101,7 @@ def test_each_tensor_that_is_read_behind_a_cut_crosses_it_once(inputs, data) -> 
     expected = [
         sum(
             of_maker[maker]
-            for maker in {each for reader in inputs[cut + 1 :] for each in reader}
+            for maker in {row for reader in inputs[cut + 1 :] for row in reader}
             if maker <= cut
         )
         for cut in range(len(inputs))
@@ -117,7 +117,7 @@ def test_the_depth_is_that_of_the_longest_way(inputs, data) -> None:
     def list_ways(layer: int) -> list[list[int]]:
         if layer == -1:
             return [[]]
-        return [[*way, layer] for each in inputs[layer] for way in list_ways(each)]
+        return [[*way, layer] for source in inputs[layer] for way in list_ways(source)]
 
     ways = [way for layer in range(len(inputs)) for way in list_ways(layer)]
     assert all(first < second for way in ways for first, second in pairwise(way))

@@ -22,7 +22,7 @@ def table(*layers: object, shape: tuple[int, ...] = SHAPE) -> LayerTable:
 def kept(layers: LayerTable) -> dict[str, float]:
     """Return the items of each layer that keeps any."""
     items = zip(layers.names, layers.kept_items.tolist(), strict=True)
-    return {name: each for name, each in items if each}
+    return {name: item for name, item in items if item}
 
 
 def test_a_network_by_hand() -> None:
@@ -179,13 +179,13 @@ def test_a_tensor_is_kept_once_where_it_is_needed(steps: list[object]) -> None:
         {kind for kind, read in zip(layers.kinds, layers.inputs, strict=True) if made in read}
         for made in range(-1, len(layers))
     ]
-    needed = [bool(each & {"conv", "norm", "fc"}) for each in readers]
+    needed = [bool(reader & {"conv", "norm", "fc"}) for reader in readers]
     tensors = [ITEMS, *layers.y]
     needed[1:] = [
         need or kind == "relu" for need, kind in zip(needed[1:], layers.kinds, strict=True)
     ]
     assert layers.kept_items.sum() == sum(
-        each for each, need in zip(tensors, needed, strict=True) if need
+        tensor for tensor, need in zip(tensors, needed, strict=True) if need
     )
     assert layers.kept_items.sum() <= sum(tensors)
     assert (layers.kept_items[1:] <= layers.y[1:]).all()

@@ -101,9 +101,9 @@ def test_definition_rebuilds_it() -> None:
     ],
 )
 def test_warnings(old: str, new: str, warnings: tuple[str, ...]) -> None:
-    found = net(old, new).warnings
-    assert len(found) == len(warnings)
-    assert all(map(str.startswith, found, (f"tiny.net:{place}" for place in warnings)))
+    notes = net(old, new).warnings
+    assert len(notes) == len(warnings)
+    assert all(map(str.startswith, notes, (f"tiny.net:{place}" for place in warnings)))
 
 
 @pytest.mark.parametrize(

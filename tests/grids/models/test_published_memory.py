@@ -112,9 +112,9 @@ def test_measured_memory(
     tensor of a layer, but workspaces, perhaps.
     """
     layers = catalogued(name, extent)
-    each = layers.kept_items * FP32 + layers.kept_bytes
+    values = layers.kept_items * FP32 + layers.kept_bytes
     gradients = (layers.x + layers.y) * FP32
-    bound = b * (each.sum() + gradients.max())
-    peak = b * (each.cumsum() + gradients).max()
+    bound = b * (values.sum() + gradients.max())
+    peak = b * (values.cumsum() + gradients).max()
     assert megabytes * 1e6 / bound == pytest.approx(share, abs=5e-4)
     assert megabytes * MIB / peak == pytest.approx(ratio, abs=5e-4)

@@ -39,9 +39,10 @@ def test_what_lies_on_it_adds_up_to_the_schedules_length(seed: int) -> None:
     for durations, starts in zip(problem.durations.tolist(), schedules, strict=True):
         path = trace_path(problem, durations, placement, starts)
         messages = (
-            each.delays[placement[each.maker]][placement[each.taker]] for each in path.messages
+            message.delays[placement[message.maker]][placement[message.taker]]
+            for message in path.messages
         )
-        seconds = math.fsum((*(durations[each] for each in path.operators), *messages))
+        seconds = math.fsum((*(durations[operator] for operator in path.operators), *messages))
         assert seconds == pytest.approx(find_length(starts, durations), rel=1e-12)
         assert len(set(path.operators)) == len(path.operators)
 
@@ -55,5 +56,5 @@ def test_of_two_branches_the_longer_is_on_it() -> None:
     schedules, lengths = schedule_step(problem, placement)
     path = trace_path(problem, [1.0, 2, 5, 1], placement, schedules[0])
     assert path.operators == (3, 2, 0)
-    assert [each.tensor for each in path.messages] == [2, 0]
+    assert [message.tensor for message in path.messages] == [2, 0]
     assert lengths[0] == 1 + 1 + 5 + 1 + 1

@@ -16,7 +16,7 @@ def left() -> float:
 
 def pose(held: list[float], devices: int, room: float, size: float = 0.0) -> Problem:
     """Chain operators that hold this many bytes each."""
-    operators = [Operator(f"o{n}", 1.0, 1.0, kept=each) for n, each in enumerate(held)]
+    operators = [Operator(f"o{n}", 1.0, 1.0, kept=value) for n, value in enumerate(held)]
     tensors = [NamedTensor(f"o{n}", (f"o{n + 1}",), size) for n in range(len(held) - 1)]
     return pose_problem(
         link_operators("chain", operators, tensors), join_devices(devices), room=room

@@ -70,7 +70,7 @@ def test_a_time_is_that_of_a_replay(seed):
         starts, durations = plan.starts[number], piped.unrolled.durations[number]
         return sorted(range(len(starts)), key=lambda n: (starts[n], durations[n] > 0, n))
 
-    steps = [unpack(each) for each in graphs]
+    steps = [unpack(graph_) for graph_ in graphs]
     replayed = replay_micro_batches(steps, placement, (order(0), order(1)[::-1]), wire(links))
     assert plan.time == pytest.approx(replayed, rel=1e-12)
 
@@ -117,7 +117,7 @@ def test_memory_holds_all_micro_batches():
     # Four operators keep 4 B each, whatever the micro-batches: three of them fit a device.
     graph, links = make_chain([1.0, 1.0, 1.0, 1.0]), join_devices(2)
     piped, graphs = pose(graph, links, [0.5, 0.5], room=12.0)
-    assert sum(each.kept for each in graphs[0].operators) == 8.0
+    assert sum(operator.kept for operator in graphs[0].operators) == 8.0
     answer = solve(piped, LIMIT)
     assert answer.plan is not None
     assert piped.whole.fits(answer.plan.placement)
@@ -142,4 +142,4 @@ def test_a_part_of_the_samples_has_all_the_weights():
     graph = replace(graph, operators=tuple(replace(o, weights=6.0) for o in graph.operators))
     part = divide_graph(graph, 0.25)
     assert (part.forward, part.backward, part.tensors[0].bytes) == (0.75, 1.5, 2.0)
-    assert [each.weights for each in part.operators] == [6.0, 6.0]
+    assert [operator.weights for operator in part.operators] == [6.0, 6.0]

@@ -33,19 +33,19 @@ def test_a_schedule_can_be_run_and_is_no_better_than_the_best_order(seed):
     links = draw_links(chance, 2)
     problem = pose_problem(graph, links)
     placement = tuple(chance.randrange(2) for _ in range(6))
-    tensors = [(each.maker, each.takers, each.bytes) for each in graph.tensors]
+    tensors = [(tensor.maker, tensor.takers, tensor.bytes) for tensor in graph.tensors]
 
     def delay(here, to, size):
         return links.time_message(size)[here, to]
 
     for durations in problem.durations.tolist():
         starts, length = schedule_pass(problem, durations, placement)
-        order = sorted(range(6), key=lambda each: (starts[each], durations[each] > 0, each))
+        order = sorted(range(6), key=lambda value: (starts[value], durations[value] > 0, value))
         again = follow_order(problem, durations, placement, order)
         assert find_length(again, durations) <= length * (1 + 1e-12)
         lengths = [
-            play_order(each, durations, tensors, placement, delay)
-            for each in list_orders(6, tensors)
+            play_order(order_, durations, tensors, placement, delay)
+            for order_ in list_orders(6, tensors)
         ]
         assert min(lengths) <= length * (1 + 1e-12)
         assert length <= max(lengths) * (1 + 1e-12)

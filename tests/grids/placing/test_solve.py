@@ -38,7 +38,7 @@ def try_everything(graph, links, room):
         for operator, device in zip(graph.operators, placement, strict=True):
             used[device] += operator.weights + operator.kept
         for maker, takers, size in tensors:
-            for device in {placement[each] for each in takers} - {placement[maker]}:
+            for device in {placement[taker] for taker in takers} - {placement[maker]}:
                 used[device] += size
         return max(used) <= room
 
@@ -64,24 +64,24 @@ def join_ends(pieces):
     operators, tensors = [], []
     loose: list[str] = []
     for number, piece in enumerate(pieces):
-        names = [f"{number}.{each.name}" for each in piece.operators]
+        names = [f"{number}.{operator.name}" for operator in piece.operators]
         operators.append(Operator(f"before {number}", 1.0, 1.0))
-        tensors += [NamedTensor(each, (f"before {number}",), 1.0) for each in loose]
+        tensors += [NamedTensor(value, (f"before {number}",), 1.0) for value in loose]
         operators += [
-            Operator(name, each.forward, each.backward)
-            for name, each in zip(names, piece.operators, strict=True)
+            Operator(name, name_.forward, name_.backward)
+            for name, name_ in zip(names, piece.operators, strict=True)
         ]
         tensors += [
-            NamedTensor(names[each.maker], tuple(names[to] for to in each.takers), each.bytes)
-            for each in piece.tensors
+            NamedTensor(names[tensor.maker], tuple(names[to] for to in tensor.takers), tensor.bytes)
+            for tensor in piece.tensors
         ]
-        taken = {to for each in piece.tensors for to in each.takers}
+        taken = {to for tensor in piece.tensors for to in tensor.takers}
         fed = tuple(name for position, name in enumerate(names) if position not in taken)
         tensors.append(NamedTensor(f"before {number}", fed, 1.0))
-        made = {each.maker for each in piece.tensors}
+        made = {tensor.maker for tensor in piece.tensors}
         loose = [name for position, name in enumerate(names) if position not in made]
     operators.append(Operator("end", 1.0, 1.0))
-    tensors += [NamedTensor(each, ("end",), 1.0) for each in loose]
+    tensors += [NamedTensor(value, ("end",), 1.0) for value in loose]
     return link_operators("row", operators, tensors)
 
 

@@ -182,9 +182,9 @@ def test_explain(tmp_path: Path, content: str, message: str) -> None:
     document = load(written(tmp_path, content))
     with pytest.raises(ValidationError) as error:
         Whole.model_validate(document.data)
-    told = str(explain_error(error.value, document, Whole))
-    assert told.startswith(f"{document.path}{message}")
-    assert "\n" not in told
+    messages = str(explain_error(error.value, document, Whole))
+    assert messages.startswith(f"{document.path}{message}")
+    assert "\n" not in messages
 
 
 def test_explain_shows_the_first_errors() -> None:

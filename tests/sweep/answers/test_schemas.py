@@ -29,12 +29,14 @@ GOAL = ("--need", "inter_bandwidth", "--efficiency", 0.5)
 def ask(paradl, verb, *arguments):
     """What a verb prints, and what of it is not as its schema has it."""
     command, *options = verb.split()
-    shown = [each for each in options if each == "--layers-table"]  # others take a value
+    shown = [option for option in options if option == "--layers-table"]  # others take a value
     code, out, err = paradl(command, *arguments, *shown, "--format", "json")
     assert code in (0, 4), err
     answer = json.loads(out)
     validator = Draft202012Validator(SCHEMAS[verb])
-    return answer, [f"{each.json_path}: {each.message}" for each in validator.iter_errors(answer)]
+    return answer, [
+        f"{error.json_path}: {error.message}" for error in validator.iter_errors(answer)
+    ]
 
 
 @pytest.mark.parametrize("verb", SCHEMAS)
@@ -43,9 +45,9 @@ def test_a_schema_is_one_and_tells_every_key(verb):
     row = SCHEMAS[verb].get("items", SCHEMAS[verb])
     assert row["additionalProperties"] in (False, ROWS)
     assert set(row["required"]) <= set(row["properties"])
-    for key, told in row["properties"].items():
-        assert told["description"], key
-        assert ("unit" in told) == holds_numbers(told), key
+    for key, result in row["properties"].items():
+        assert result["description"], key
+        assert ("unit" in result) == holds_numbers(result), key
 
 
 @pytest.mark.parametrize(
@@ -211,7 +213,7 @@ def test_a_calibration():
     """What is shipped is what `calibrate` printed (tests/sweep/calibration/test_calibrate.py)."""
     answer = json.loads(json.dumps(find("calibration", "abci", Path()).definition()))
     validator = Draft202012Validator(SCHEMAS["calibrate"])
-    assert not [each.message for each in validator.iter_errors(answer)]
+    assert not [error.message for error in validator.iter_errors(answer)]
 
 
 def test_a_key_that_no_schema_has_is_found(mixed_url, paradl):
@@ -226,13 +228,13 @@ def test_the_command_prints_all_or_one(paradl):
     code, out, err = paradl("schema", "--answers")
     assert (code, err) == (0, "")
     assert json.loads(out) == SCHEMAS
-    for asked in (("best",), ("--answers", "best")):
-        assert json.loads(paradl("schema", *asked)[1]) == SCHEMAS["best"]
+    for query in (("best",), ("--answers", "best")):
+        assert json.loads(paradl("schema", *query)[1]) == SCHEMAS["best"]
 
 
-@pytest.mark.parametrize("asked", [("bset",), ("--answers", "bset")])
-def test_an_unknown_verb(asked, paradl):
-    code, out, err = paradl("schema", *asked)
+@pytest.mark.parametrize("query", [("bset",), ("--answers", "bset")])
+def test_an_unknown_verb(query, paradl):
+    code, out, err = paradl("schema", *query)
     assert (code, out) == (2, "")
     assert "did you mean 'best'?" in err
     assert len(err.splitlines()) == 1

@@ -52,15 +52,15 @@ def test_a_draw_is_a_prediction_of_moved_parameters(case, number):
     moved = {name: move(case, name, number) for name in NAMES}
     given = {name: value for name, value in moved.items() if value is not None} | STATED
     options = SpaceValues("alexnet", 64, 32, "imagenet", strategy="data", parameters=given)
-    asked = make_grid(replace(options, settings=PRIORS)).case((0, 0, 0, 0))
-    assert isinstance(asked, Case)
-    predicted = answer_case(asked)
+    query = make_grid(replace(options, settings=PRIORS)).case((0, 0, 0, 0))
+    assert isinstance(query, Case)
+    predicted = answer_case(query)
     slower = float(np.ravel(case.uncertainty.serial)[number])
     terms = {name: float(np.ravel(getattr(predicted.terms, name))[0]) for name in PARTS}
     iterations = float(np.ravel(predicted.iterations)[0])
     # Hosts launch slower models as fast: M(X, Y) - X of another X.
     device = slower * sum(terms[name] for name in COMPUTED) / iterations
-    launching = float(np.ravel(asked.software.layer_overhead * asked.machine_work.launches)[0])
+    launching = float(np.ravel(query.software.layer_overhead * query.machine_work.launches)[0])
     terms["launch_wait"] = iterations * ((device**4 + launching**4) ** 0.25 - device)
     computing, reducing, exchanging = draw_normals(ERRORS)[number]
     drawn = draw_terms(case)

@@ -97,7 +97,7 @@ def draw_times(strategy: str) -> dict[str, np.ndarray]:
         del stated["bucket"]  # of plain software without bound, and not drawn
         serial = {"resnet50": {"factor": 1.1 * slower, "spread": 0.0}}
         answers.append(predict(strategy, 16, CALIBRATION | {"serial": serial}, **stated))
-    return {name: np.array([each[name] for each in answers]) for name in TIMES}
+    return {name: np.array([answer[name] for answer in answers]) for name in TIMES}
 
 
 @pytest.mark.parametrize("strategy", AXES["strategy"])
@@ -108,10 +108,14 @@ def test_spreads_are_those_of_predictions_with_each_draws_parameters(strategy) -
 
 
 def test_drawn_spread_and_own_error_add_up() -> None:
-    told, drawn, own = predict(), predict(calibration=DRAWN), predict(calibration=SURE, **STATED)
+    prediction, drawn, own = (
+        predict(),
+        predict(calibration=DRAWN),
+        predict(calibration=SURE, **STATED),
+    )
     for name in TIMES:
         expected = np.hypot(read_spread(drawn, name), read_spread(own, name))
-        assert read_spread(told, name) == pytest.approx(expected, rel=1e-6), name
+        assert read_spread(prediction, name) == pytest.approx(expected, rel=1e-6), name
 
 
 @pytest.mark.parametrize("strategy", ["data", "data+filter", "pipeline"])
@@ -169,7 +173,7 @@ def test_machines_of_one_cube_have_calibrations_of_their_own(calibrations, tmp_p
     """Each with its own intervals, with a path through host memory or an infinite one."""
     # Two systems, as the other cubes have two strategies: a program of the same shapes.
     axes = {**AXES, "system": [*calibrations], "strategy": SPATIAL}
-    files = [each for each in calibrations.values() if each != "none"]
+    files = [calibration_ for calibration_ in calibrations.values() if calibration_ != "none"]
     cells = sweep.run({**SPEC, "axes": axes, "calibration": files}, tmp_path / "cube.zarr").load()
     for name in OF_TIMES:
         assert np.isfinite(cells[name]).all(), name
@@ -216,14 +220,14 @@ def test_a_machine_that_is_calibrated_joins_others(tmp_path) -> None:
         assert float(stored[f"epoch_time_{percentile}"]) == pytest.approx(expected, rel=1e-5)
 
 
-def test_extrapolation_is_told() -> None:
+def test_extrapolation_is_stated() -> None:
     assert predict(pe=128)["extrapolation"] == [
         "no run of data+filter was calibrated",
         "p = 128 is outside the calibrated 1 to 64",
     ]
     known = CALIBRATION | {"layers": ["conv2d"]}
-    told = ["no run with layers of matmul was calibrated"]
-    assert predict("data", calibration=known)["extrapolation"] == told
+    result = ["no run with layers of matmul was calibrated"]
+    assert predict("data", calibration=known)["extrapolation"] == result
 
 
 @pytest.mark.parametrize(
@@ -267,7 +271,7 @@ def test_a_chance_is_of_the_same_draws(cube) -> None:
         read_spread(predict(way, calibration=SURE, **STATED), "iteration_time") for way in ways
     ]
     apart = np.log(second / first) / float(np.hypot(errors[0], errors[1]))
-    expected = float(np.mean([NormalDist().cdf(each) for each in apart.tolist()]))
+    expected = float(np.mean([NormalDist().cdf(value) for value in apart.tolist()]))
     assert ranked[0]["faster_than_next"] == pytest.approx(expected, rel=1e-6)
     assert 0.5 < expected < 1
 
@@ -285,13 +289,13 @@ def test_the_chosen_group_is_the_one_that_has_chances() -> None:
 
 
 @pytest.mark.parametrize("calibration", ["none", "auto"])
-def test_the_chosen_group_is_told_as_if_it_had_been_asked_for(calibration) -> None:
+def test_the_chosen_group_is_stated_as_if_it_had_been_asked_for(calibration) -> None:
     """Groups of 2 to 64 compete; of the two answers only the label may differ."""
-    asked: dict[str, Any] = {"dataset": "cosmoflow-512"}
-    asked["settings"] = {"calibration": calibration}
-    best = sweep.explain("cosmoflow", "data+spatial:group=best", 64, 1, **asked)
+    options: dict[str, Any] = {"dataset": "cosmoflow-512"}
+    options["settings"] = {"calibration": calibration}
+    best = sweep.explain("cosmoflow", "data+spatial:group=best", 64, 1, **options)
     label = f"data+spatial:group={best['group']}"
-    same = sweep.explain("cosmoflow", label, 64, 1, **asked)
+    same = sweep.explain("cosmoflow", label, 64, 1, **options)
     assert round_numbers(best | {"strategy": label}) == round_numbers(same)
 
 

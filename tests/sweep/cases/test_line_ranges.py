@@ -49,7 +49,7 @@ def test_best_counts_against_every_draw_of_every_cell(grid, rows):
         cells = {pe: draw_cell(sure, index, float(pe), row["batch"]) for pe in COUNTS}
         fastest, efficient = [], []
         for n in range(DRAWS):
-            fastest.append(min((each[n], pe) for pe, each in cells.items())[1])
+            fastest.append(min((cell[n], pe) for pe, cell in cells.items())[1])
             kept = [pe for pe in cells if alone[n] / cells[pe][n] / pe >= 0.6]
             efficient.append(max(kept, default=0))
         for name, counts in (("fastest_pe", fastest), ("efficient_pe", efficient)):

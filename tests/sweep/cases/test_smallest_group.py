@@ -19,15 +19,15 @@ def find_first(strategy: str, pe: int, batch: int, **settings: Any) -> int:
     """The smallest group, asking for each."""
     if "+" in strategy:
         sizes = [size for size in range(1, pe + 1) if pe % size == 0]
-        asked = [(f"{strategy}:group={size}", pe) for size in sizes]
+        query = [(f"{strategy}:group={size}", pe) for size in sizes]
     else:
         sizes = sorted({*POWERS[:8], *(size for size in range(1, pe + 1) if pe % size == 0)})
-        asked = [(strategy, size) for size in sizes]
+        query = [(strategy, size) for size in sizes]
     return next(
         (
             size
-            for size, (each, count) in zip(sizes, asked, strict=True)
-            if ask(each, count, batch, **settings)["feasible"]
+            for size, (size_, count) in zip(sizes, query, strict=True)
+            if ask(size_, count, batch, **settings)["feasible"]
         ),
         0,
     )
@@ -67,13 +67,13 @@ def test_it_is_the_first_that_is_allowed(strategy, pe, batch, settings, expected
 def test_any_segments_will_do_for_the_best(strategy, batch, settings) -> None:
     """Of many segments fewer PEs hold a batch."""
     counts = (1, 4, 16, 64)
-    each = [
+    values = [
         ask(f"{strategy}:segments={count}", 8, batch, **settings)["smallest_group"]
         for count in counts
     ]
     best = ask(f"{strategy}:segments=best", 8, batch, **settings)["smallest_group"]
-    assert best == min(size for size in each if size)
-    assert each[0] == 0
+    assert best == min(size for size in values if size)
+    assert values[0] == 0
 
 
 @pytest.mark.parametrize("strategy", ["data", "serial"])
@@ -113,8 +113,8 @@ def test_not_one_sample_may_fit() -> None:
 
 
 def test_serial_is_one_pe() -> None:
-    told = describe_obstacle(ask("serial", 2, 8))
-    assert told.endswith("one PE")
+    obstacle = describe_obstacle(ask("serial", 2, 8))
+    assert obstacle.endswith("one PE")
 
 
 @pytest.mark.parametrize(
@@ -125,12 +125,12 @@ def test_serial_is_one_pe() -> None:
     ],
 )
 def test_groups_that_would_divide_are_listed(group, advice) -> None:
-    told = describe_obstacle(ask(f"data+filter:group={group}", 64, 8))
-    assert "group_does_not_divide" in told
-    assert told.endswith(advice)
+    obstacle = describe_obstacle(ask(f"data+filter:group={group}", 64, 8))
+    assert "group_does_not_divide" in obstacle
+    assert obstacle.endswith(advice)
 
 
 def test_the_limit_of_a_strategy_is_named() -> None:
-    told = describe_obstacle(ask("filter", 4096, 8))
-    assert "too_many_pes" in told
-    assert "min F" in told
+    obstacle = describe_obstacle(ask("filter", 4096, 8))
+    assert "too_many_pes" in obstacle
+    assert "min F" in obstacle

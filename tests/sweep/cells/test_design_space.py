@@ -44,9 +44,9 @@ def test_an_unknown_range():
 def test_what_is_not_given_is_searched():
     grid = make_grid(SpaceValues("alexnet", pe="8", dataset="imagenet", settings=PAPER))
     assert len(grid.strategies) == 10
-    assert all(each.group == "best" for each in grid.strategies if each.hybrid)
-    pipelines = [each for each in grid.strategies if each.parts == ("pipeline",)]
-    assert [each.segments for each in pipelines] == ["best", "best"]
+    assert all(strategy.group == "best" for strategy in grid.strategies if strategy.hybrid)
+    pipelines = [strategy for strategy in grid.strategies if strategy.parts == ("pipeline",)]
+    assert [pipeline.segments for pipeline in pipelines] == ["best", "best"]
     samples = grid.datasets[0].samples
     assert grid.axes["batch"].max() == min(samples, 2**20)
     assert grid.spec.parameters["max_global_batch"] == samples

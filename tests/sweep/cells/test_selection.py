@@ -12,8 +12,8 @@ def test_values_come_in_the_order_of_the_axis(mixed, value):
 
 
 def test_a_value_may_have_a_unit(mixed):
-    found = select(mixed, {"inter_bandwidth": "12.5 GB/s"})
-    assert found.inter_bandwidth.values.tolist() == [12.5e9]
+    part = select(mixed, {"inter_bandwidth": "12.5 GB/s"})
+    assert part.inter_bandwidth.values.tolist() == [12.5e9]
 
 
 def test_what_is_refused_names_values_that_can_be_typed(mixed):
@@ -27,8 +27,8 @@ def test_a_label_may_have_commas(tmp_path, small):
     small["axes"] |= {"strategy": ["data", "data+spatial:group=2,split=w"]}
     cube = sweep.run(small, tmp_path / "cube.zarr")
     for given in ("data+spatial:group=2,split=w", ["data+spatial:group=2,split=w"]):
-        found = select(cube, {"strategy": given})
-        assert found.strategy.values.tolist() == ["data+spatial:group=2,split=w"]
+        part = select(cube, {"strategy": given})
+        assert part.strategy.values.tolist() == ["data+spatial:group=2,split=w"]
 
 
 @pytest.mark.parametrize(
@@ -52,11 +52,11 @@ def test_what_is_not_there(mixed, selection, message):
 def test_small_values_are_told_apart():
     """Latencies of nanoseconds differ by less than NumPy's absolute tolerance, 1e-8."""
     latencies = {"inter_latency": np.array([1e-9, 5e-9])}
-    found = locate_values(latencies, {"inter_latency": "5 ns"})
-    assert found["inter_latency"].tolist() == [1]
+    result = locate_values(latencies, {"inter_latency": "5 ns"})
+    assert result["inter_latency"].tolist() == [1]
 
 
-def test_many_values_are_told_by_the_nearest():
+def test_many_values_are_stated_by_the_nearest():
     nearest = "4970, 4980, 4990, 5000, 5010, 5020, 5030, 5040"
     with pytest.raises(InputError, match=f"^selection: .* 5002 .*10 to 100000.*{nearest}$"):
         locate_values({"pe": np.arange(1, 10_001) * 10}, {"pe": 5002})
@@ -85,6 +85,6 @@ def test_the_nearest_values_of_axes_of_numbers():
     ],
 )
 def test_messages_in_python_name_arguments(mixed, ask, message):
-    with pytest.raises(InputError, match=message) as told:
+    with pytest.raises(InputError, match=message) as error:
         ask(mixed)
-    assert "--" not in str(told.value)
+    assert "--" not in str(error.value)

@@ -31,9 +31,9 @@ def same(one: Lines, other: Lines) -> None:
 
 
 def test_kept_is_computed(mixed, mixed_url):
-    found = summarise_cells(mixed, EFFICIENCY, "train_time")
-    assert len(found.list_columns()["forbidden_by"]) == 2 * 6 * 2 * 2
-    same(found, open_source(mixed_url).summarise({}))
+    result = summarise_cells(mixed, EFFICIENCY, "train_time")
+    assert len(result.list_columns()["forbidden_by"]) == 2 * 6 * 2 * 2
+    same(result, open_source(mixed_url).summarise({}))
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_lines_that_lie_in_several_blocks(tmp_path, small):
     for block in range(plan.blocks):
         run_block(parts.location, parts.identity, block)
     sweep.run(small, tmp_path / "whole.zarr")
-    same(*(open_source(each).summarise({}) for each in (parts, tmp_path / "whole.zarr")))
+    same(*(open_source(value).summarise({}) for value in (parts, tmp_path / "whole.zarr")))
 
 
 def test_an_open_cube_answers_as_its_place_does(mixed_url):
@@ -71,10 +71,10 @@ def test_an_open_cube_answers_as_its_place_does(mixed_url):
 
 def test_a_place_and_a_cube_answer_alike(mixed, mixed_url):
     for question in (sweep.limits, sweep.best):
-        stored, asked = question(mixed_url), question(mixed)
-        assert stored.columns.tolist() == asked.columns.tolist()
+        stored, query = question(mixed_url), question(mixed)
+        assert stored.columns.tolist() == query.columns.tolist()
         labels = ["model", "dataset", "system", "strategy"]
-        assert stored[labels].values.tolist() == asked[labels].values.tolist()
+        assert stored[labels].values.tolist() == query[labels].values.tolist()
 
 
 def test_a_store_a_dataset_and_a_design_space_have_the_same_cells(mixed, mixed_url, mixed_grid):

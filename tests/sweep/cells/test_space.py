@@ -11,8 +11,8 @@ def test_a_store_a_dataset_and_a_grid_are_one_space(mixed, mixed_url, mixed_grid
     spaces = [open_space(source) for source in (mixed_url, mixed, mixed_grid)]
     for space in spaces:
         assert space.grid.labels == mixed_grid.labels
-        assert {name: each.tolist() for name, each in space.axes.items()} == {
-            name: each.tolist() for name, each in mixed_grid.axes.items()
+        assert {name: axes.tolist() for name, axes in space.axes.items()} == {
+            name: axes.tolist() for name, axes in mixed_grid.axes.items()
         }
         # Two of four pairs of models and data sets fit.
         assert len(list(space.list_indices())) == 2 * 6

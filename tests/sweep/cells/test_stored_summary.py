@@ -57,7 +57,7 @@ def test_a_store_names_its_statistics_and_objectives(small_url, later_url):
 
 def test_objectives_follow_from_the_table():
     assert list_objectives() == ["epoch_time", "train_time"]
-    assert {name for name, each in TABLE.items() if each.objective == "epoch_time"} == {
+    assert {name for name, value in TABLE.items() if value.objective == "epoch_time"} == {
         *(name for name in TABLE if name.startswith("fastest_")),
         "efficient_pe",
     }
@@ -81,11 +81,11 @@ def test_names_that_are_lost_are_made_anew(small, tmp_path):
     expected = sweep.limits(url).to_dict("records")
     (url / STATISTIC / "c" / "0").unlink()
     assert sweep.limits(url).to_dict("records") == expected  # the root's metadata name them, too
-    assert [each["variable"] for each in verify_status(str(url))["damaged"]] == [STATISTIC]
+    assert [place["variable"] for place in verify_status(str(url))["damaged"]] == [STATISTIC]
     assert stored(zarr.open_group(str(url), mode="r"), STATISTIC).tolist() == list(LATER)
 
 
-def test_a_statistic_that_is_missing_is_told(small, tmp_path):
+def test_a_statistic_that_is_missing_is_stated(small, tmp_path):
     sweep_with(small, tmp_path / "cube.zarr")
     path = tmp_path / "cube.zarr" / "zarr.json"
     path.write_text(path.read_text().replace('"fastest_pe":', '"swiftest_pe":'))

@@ -147,9 +147,9 @@ def test_systems_compete():
     for answer in (rows, sweep.limits(cells), sweep.pareto(cells), sweep.bottleneck(cells)):
         for row in pd.DataFrame(answer).to_dict("records"):
             assert (row["precision"], row["software"]) == settings[row["system"]]
-    lost = [each for each in sweep.regret(cells) if each["worst_at"]]
-    for each in lost:
-        assert (each["worst_precision"], each["worst_software"]) == settings[each["worst_at"]]
+    lost = [row_ for row_ in sweep.regret(cells) if row_["worst_at"]]
+    for value in lost:
+        assert (value["worst_precision"], value["worst_software"]) == settings[value["worst_at"]]
     assert lost
     assert "precision" not in sweep.best(cells, {"system": "abci"})
 

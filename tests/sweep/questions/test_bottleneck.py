@@ -43,10 +43,12 @@ def test_ranges_of_shares_are_those_of_the_draws(rows):
     options = SpaceValues("alexnet", "pow2:1..64", 32, "imagenet", strategy="data+filter:group=4")
     grid = make_grid(options).ask_intervals()
     row = next(row for row in rows if row["strategy"] != "data" and row["pe"] == 64)
-    terms = {name: each[0, 0] for name, each in draw_terms(build_row_case(grid, row)).items()}
+    terms = {
+        name: draw_term[0, 0] for name, draw_term in draw_terms(build_row_case(grid, row)).items()
+    }
     binding = 0
     for draw in range(DRAWS):
-        times = {name: float(each[draw]) for name, each in terms.items()}
+        times = {name: float(term[draw]) for name, term in terms.items()}
         binding += max(times, key=times.__getitem__) == row["binds"]
     assert row["binds_probability"] == binding / DRAWS
     for name, share in row["shares"].items():
@@ -64,7 +66,7 @@ def test_table_iii_has_no_ranges(mixed):
     assert not [name for name in map(str, rows) if "p10" in name or "probability" in name]
 
 
-def test_what_was_left_to_a_cell_is_told():
+def test_what_was_left_to_a_cell_is_stated():
     """The group and the segments are those that `predict` chooses."""
     strategy = "data+pipeline:group=best,segments=best"
     options = SpaceValues("alexnet", 16, 32, "imagenet", strategy=strategy)

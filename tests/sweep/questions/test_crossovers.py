@@ -73,9 +73,9 @@ def find_ratio(row, bandwidth):
 
 
 def test_roots_are_found_on_the_kernels(roots):
-    found = [(row, at) for row in roots for at in row["at"]]
-    assert found
-    for row, at in found:
+    result = [(row, at) for row in roots for at in row["at"]]
+    assert result
+    for row, at in result:
         assert find_ratio(row, at * (1 + 1e-6)) < 1 < find_ratio(row, at * (1 - 1e-6))
 
 
@@ -94,8 +94,8 @@ def test_what_is_nowhere_feasible_says_why():
 
 
 def test_strategies_are_equal_on_one_pe():
-    asked = SpaceValues("alexnet", "1..3", 8, "imagenet", strategy="data,filter", settings=PAPER)
-    rows = list_crossovers(make_grid(asked))
+    query = SpaceValues("alexnet", "1..3", 8, "imagenet", strategy="data,filter", settings=PAPER)
+    rows = list_crossovers(make_grid(query))
     slower = next(row for row in rows if row["first"] is None)
     assert slower["reason"] == "never: at best equal, at 1 PE"
 
@@ -124,7 +124,7 @@ def test_ranges_are_those_of_the_draws():
         axes = {"pe": values, "batch": np.array([8.0])}
         case = grid.case((0, 0, 0, number), axes)
         assert case is not None
-        drawn[name] = [each.squeeze(1) for each in draw_both_times(case)]
+        drawn[name] = [draw.squeeze(1) for draw in draw_both_times(case)]
     assert any(row["first_p10"] for row in rows)
     for row in rows:
         ours, theirs = drawn[row["strategy"]][0], drawn[row["over"]][1]
@@ -211,9 +211,9 @@ def test_costs_are_compared_between_systems():
 def test_what_is_the_same_is_said():
     grid = read_grid(pe="1..4", batch=8)
     assert tell_same(grid, None, "epoch_time") is None
-    told = tell_same(grid, None, "pe_hours")
-    assert told is not None
-    assert "epoch-time" in told
+    text = tell_same(grid, None, "pe_hours")
+    assert text is not None
+    assert "epoch-time" in text
     with pytest.raises(InputError, match="convergence: auto"):
         list_crossovers(grid, objective="train_time")
     with pytest.raises(InputError, match=r"^objective: "):

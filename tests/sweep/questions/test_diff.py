@@ -49,8 +49,8 @@ def test_a_cube_is_itself(urls: dict[str, str]) -> None:
 
 def test_what_changed_is_what_xarray_says(urls: dict[str, str]) -> None:
     difference = sweep.diff(urls["first"], urls["slow"])
-    first, second = (sweep.open_dataset(urls[each]).load() for each in ("first", "slow"))
-    first, second = (each.sel(batch=[32]) for each in (first, second))
+    first, second = (sweep.open_dataset(urls[value]).load() for value in ("first", "slow"))
+    first, second = (value.sel(batch=[32]) for value in (first, second))
     assert not difference["same"]
     assert [row["key"] for row in difference["inputs"]] == [
         "parameters.inter_bandwidth",
@@ -60,7 +60,7 @@ def test_what_changed_is_what_xarray_says(urls: dict[str, str]) -> None:
     assert axis == {"axis": "batch", "shared": 1, "only_first": [16], "only_second": [64]}
     assert difference["compared"] == first["limit"].size
     for row in difference["answers"]:
-        a, b = (each[row["variable"]].values.astype(float) for each in (first, second))
+        a, b = (value[row["variable"]].values.astype(float) for value in (first, second))
         changed = (a != b) & ~np.isnan(a + b)
         assert row["changed"] == changed.sum()
         assert (row["only_first"], row["only_second"]) == (0, 0)
@@ -71,8 +71,8 @@ def test_what_changed_is_what_xarray_says(urls: dict[str, str]) -> None:
             )
             assert row["largest_ratio"] == pytest.approx(ratios.max())
             cell = {dim: row["where"][dim] for dim in first["limit"].dims}
-            told = second.sel(cell)[row["variable"]] / first.sel(cell)[row["variable"]]
-            assert float(told) == pytest.approx(row["largest_ratio"])
+            result = second.sel(cell)[row["variable"]] / first.sel(cell)[row["variable"]]
+            assert float(result) == pytest.approx(row["largest_ratio"])
     assert {row["variable"]: bool(row["changed"]) for row in difference["answers"]} == {
         "comp_time": False,
         "comm_time": True,
@@ -97,17 +97,17 @@ def find_winners(cube: xr.Dataset) -> list[str]:
 def test_winners_that_changed(urls: dict[str, str]) -> None:
     difference = sweep.diff(urls["first"], urls["slow"])
     first, second = (
-        find_winners(sweep.open_dataset(urls[each]).load().sel(batch=[32]))
-        for each in ("first", "slow")
+        find_winners(sweep.open_dataset(urls[value]).load().sel(batch=[32]))
+        for value in ("first", "slow")
     )
     changed = {pe: (a, b) for pe, a, b in zip(AXES["pe"], first, second, strict=True) if a != b}
-    told = {
+    result = {
         pe: (row["first"], row["second"])
         for row in difference["winners"]
         for pe in AXES["pe"]
         if row["from_pe"] <= pe <= row["to_pe"]
     }
-    assert told == changed
+    assert result == changed
     assert changed
 
 
@@ -118,7 +118,7 @@ def test_winners_of_each_swept_bandwidth(urls: dict[str, str], tmp_path: Any) ->
         spec = {"oracle": "paper", "axes": swept, "parameters": {"intra_bandwidth": intra}}
         sweep.run(spec, tmp_path / name)
     cubes = [sweep.open_dataset(tmp_path / name).load() for name in ("near", "far")]
-    told = sweep.diff(tmp_path / "near", tmp_path / "far")["winners"]
+    result = sweep.diff(tmp_path / "near", tmp_path / "far")["winners"]
     expected = [
         (bandwidth, pe, *pair)
         for bandwidth in (1e8, 12.5e9)
@@ -132,7 +132,7 @@ def test_winners_of_each_swept_bandwidth(urls: dict[str, str], tmp_path: Any) ->
     assert expected
     assert expected == [
         (row["inter_bandwidth"], pe, row["first"], row["second"])
-        for row in told
+        for row in result
         for pe in AXES["pe"]
         if row["from_pe"] <= pe <= row["to_pe"]
     ]
@@ -170,8 +170,8 @@ def test_the_command(
 ) -> None:
     code, out, _ = paradl("diff", urls["first"], urls["first"], "--require-same")
     assert (code, out) == (0, "the same answers in 40 cells\n")
-    code, out, told = paradl("diff", urls["first"], urls["slow"], "--require-same")
-    assert (code, "--require-same" in told) == (3, True)
+    code, out, message = paradl("diff", urls["first"], urls["slow"], "--require-same")
+    assert (code, "--require-same" in message) == (3, True)
     assert "1 of 3 variables changed in 20 cells" in out
     assert "parameters.inter_bandwidth" in out
     for form in ("json", "csv"):

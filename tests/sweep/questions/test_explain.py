@@ -38,7 +38,7 @@ STRATEGIES = (
     ],
 )
 def test_the_numbers_come_to_the_seconds_they_state(strategy, oracle, iterations, accumulate):
-    told = sweep.explain(
+    explanation = sweep.explain(
         "alexnet",
         strategy,
         8,
@@ -47,28 +47,28 @@ def test_the_numbers_come_to_the_seconds_they_state(strategy, oracle, iterations
         parameters={"accumulate": accumulate},
         settings={"iterations": iterations, "oracle": oracle},
     )
-    assert told["formulas"]
-    for row in told["formulas"]:
+    assert explanation["formulas"]
+    for row in explanation["formulas"]:
         assert evaluated(row["numbers"]) == pytest.approx(row["seconds_per_iteration"], rel=1e-3)
 
 
 @pytest.mark.parametrize("stage", [1, 2, 3])
 def test_replicas_that_divide_states_state_their_seconds(stage):
     """An update each of its own part; a third stage sends half as much again, at least."""
-    told, plain = (
+    explanation, plain = (
         sweep.explain("vgg16", strategy, 64, 64, dataset="imagenet", settings={"optimizer": "adam"})
         for strategy in (f"data:zero={stage}", "data")
     )
-    for row in told["formulas"]:
+    for row in explanation["formulas"]:
         assert evaluated(row["numbers"]) == pytest.approx(row["seconds_per_iteration"], rel=1e-3)
     seconds, before = (
-        {row["term"]: row["seconds_per_iteration"] for row in each["formulas"] + each["hidden"]}
-        for each in (told, plain)
+        {row["term"]: row["seconds_per_iteration"] for row in value["formulas"] + value["hidden"]}
+        for value in (explanation, plain)
     )
     assert seconds["weight_update"] == pytest.approx(before["weight_update"] / 64)
     sent, once = (
-        each["gradient_exchange"] + each.get("hidden_communication", 0.0)
-        for each in (seconds, before)
+        value["gradient_exchange"] + value.get("hidden_communication", 0.0)
+        for value in (seconds, before)
     )
     assert sent == pytest.approx(once * (1.5 if stage == 3 else 1))
 
@@ -76,20 +76,20 @@ def test_replicas_that_divide_states_state_their_seconds(stage):
 @pytest.mark.parametrize("oracle", ["machine", "paper"])
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_parts_are_the_whole(strategy, oracle):
-    told = sweep.explain(
+    explanation = sweep.explain(
         "resnet50", strategy, 8, 64, dataset="imagenet", settings={"oracle": oracle}
     )
-    assert sum(row["part"] for row in told["formulas"]) == pytest.approx(1)
-    assert sum(row["seconds_per_epoch"] for row in told["formulas"]) == pytest.approx(
-        told["epoch_time"]
+    assert sum(row["part"] for row in explanation["formulas"]) == pytest.approx(1)
+    assert sum(row["seconds_per_epoch"] for row in explanation["formulas"]) == pytest.approx(
+        explanation["epoch_time"]
     )
-    assert {row["term"] for row in told["formulas"]} | {"hidden_communication"} == {
-        *(term for term, seconds in told["terms"].items() if seconds),
+    assert {row["term"] for row in explanation["formulas"]} | {"hidden_communication"} == {
+        *(term for term, seconds in explanation["terms"].items() if seconds),
         "hidden_communication",
     }
 
 
-def test_what_is_hidden_is_told_beside_the_whole():
+def test_what_is_hidden_is_stated_beside_the_whole():
     plain, ddp = (
         sweep.explain("resnet50", "data", 8, 64, dataset="imagenet", system=f"abci{how}")
         for how in ("", ":software=ddp")
@@ -102,29 +102,29 @@ def test_what_is_hidden_is_told_beside_the_whole():
 
 
 def test_a_pipeline_says_what_crosses_its_cuts():
-    told = sweep.explain("resnet50", "pipeline", 4, 64, dataset="imagenet")
-    (sent,) = (row for row in told["formulas"] if row["term"] == "point_to_point")
+    explanation = sweep.explain("resnet50", "pipeline", 4, 64, dataset="imagenet")
+    (sent,) = (row for row in explanation["formulas"] if row["term"] == "point_to_point")
     assert sent["formula"].endswith("P = alpha + b/S a c beta, c: items across the cut")
 
 
 @pytest.mark.parametrize("oracle", ["machine", "paper"])
 def test_layers_send_what_the_halos_are(oracle):
     """Table III's are one less than the kernel, the machine's no more than windows share."""
-    told = sweep.explain(
+    explanation = sweep.explain(
         "alexnet", "spatial", 4, 64, dataset="imagenet", settings={"oracle": oracle}
     )
-    (halos,) = (row for row in told["formulas"] if row["term"] == "halo_exchange")
+    (halos,) = (row for row in explanation["formulas"] if row["term"] == "halo_exchange")
     bytes_sent = float(re.findall(r"2 x ([-+.e\d]+) B", halos["numbers"])[0])
-    items = sum(row["halo_items"] for row in told["layers"])
-    assert 64 * told["parameters"]["delta"] * items == pytest.approx(bytes_sent, rel=1e-5)
+    items = sum(row["halo_items"] for row in explanation["layers"])
+    assert 64 * explanation["parameters"]["delta"] * items == pytest.approx(bytes_sent, rel=1e-5)
 
 
 @pytest.mark.parametrize("strategy", ["data", "data+filter", "data+spatial"])
 def test_layers_add_up_to_the_compute(strategy):
-    found = sweep.explain("alexnet", strategy, 8, 64, dataset="imagenet")
-    seconds = 64 * sum(row["seconds_per_sample"] for row in found["layers"])
-    passes = found["samples"] / found["global_batch"]
-    assert seconds * passes == pytest.approx(found["terms"]["forward_backward"])
+    explanation = sweep.explain("alexnet", strategy, 8, 64, dataset="imagenet")
+    seconds = 64 * sum(row["seconds_per_sample"] for row in explanation["layers"])
+    passes = explanation["samples"] / explanation["global_batch"]
+    assert seconds * passes == pytest.approx(explanation["terms"]["forward_backward"])
 
 
 def test_layers_say_what_is_exchanged():
@@ -143,48 +143,50 @@ def test_a_pipeline_says_which_stage():
 
 
 def test_another_algorithm_is_named():
-    found = sweep.explain(
+    explanation = sweep.explain(
         "alexnet", "data", 8, 64, dataset="imagenet", settings={"collectives": "tree"}
     )
-    named = {row["term"]: row["formula"] for row in found["formulas"]}
+    named = {row["term"]: row["formula"] for row in explanation["formulas"]}
     assert named["gradient_exchange"].startswith("[tree]")
 
 
-def test_what_binds_is_told_in_a_sentence():
-    found = sweep.explain("alexnet", "data+filter:group=4", 8, 64, dataset="imagenet")
-    largest = max(found["formulas"], key=lambda row: row["part"])
+def test_what_binds_is_stated_in_a_sentence():
+    explanation = sweep.explain("alexnet", "data+filter:group=4", 8, 64, dataset="imagenet")
+    largest = max(explanation["formulas"], key=lambda row: row["part"])
     term = largest["term"].replace("_", " ")
-    assert found["sentence"].startswith(f"{largest['part']:.0%} of the time is {term}: ")
+    assert explanation["sentence"].startswith(f"{largest['part']:.0%} of the time is {term}: ")
 
 
 def test_the_best_group_is_explained():
-    found = sweep.explain("alexnet", "data+filter:group=best", 8, 64, dataset="imagenet")
-    assert sum(row["part"] for row in found["formulas"]) == pytest.approx(1)
-    assert found["layers"]
+    explanation = sweep.explain("alexnet", "data+filter:group=best", 8, 64, dataset="imagenet")
+    assert sum(row["part"] for row in explanation["formulas"]) == pytest.approx(1)
+    assert explanation["layers"]
 
 
 def test_the_best_segments_are_explained():
-    found = sweep.explain(
+    explanation = sweep.explain(
         "alexnet", "data+pipeline:group=best,segments=best", 8, 64, dataset="imagenet"
     )
-    assert sum(row["part"] for row in found["formulas"]) == pytest.approx(1)
-    assert {row["stage"] for row in found["layers"]} == set(range(1, found["group"] + 1))
-    bubble = next(row for row in found["formulas"] if row["term"] == "pipeline_bubble")
-    assert bubble["numbers"].startswith(f"({found['group']}-1)/{found['segments']} x ")
+    assert sum(row["part"] for row in explanation["formulas"]) == pytest.approx(1)
+    assert {row["stage"] for row in explanation["layers"]} == set(
+        range(1, explanation["group"] + 1)
+    )
+    bubble = next(row for row in explanation["formulas"] if row["term"] == "pipeline_bubble")
+    assert bubble["numbers"].startswith(f"({explanation['group']}-1)/{explanation['segments']} x ")
 
 
 def test_what_does_not_fit_has_nothing_to_explain():
-    found = sweep.explain("alexnet", "data", 8, 64, dataset="cosmoflow-128")
-    assert found["formulas"] == found["layers"] == []
+    explanation = sweep.explain("alexnet", "data", 8, 64, dataset="cosmoflow-128")
+    assert explanation["formulas"] == explanation["layers"] == []
 
 
 @pytest.mark.parametrize("segments", [1, 4])
 def test_a_placed_group_is_explained_in_segments(segments):
     strategy = f"data+placement:group=2,segments={segments}"
-    told = sweep.explain("alexnet", strategy, 4, 16, dataset="imagenet", system="dgx1-v100")
-    assert told["segments"] == segments
-    assert told["launch"]["micro_batches"] == segments
-    assert told["launch"]["micro_batch"] == 16 / segments
-    for row in told["formulas"]:
+    explanation = sweep.explain("alexnet", strategy, 4, 16, dataset="imagenet", system="dgx1-v100")
+    assert explanation["segments"] == segments
+    assert explanation["launch"]["micro_batches"] == segments
+    assert explanation["launch"]["micro_batch"] == 16 / segments
+    for row in explanation["formulas"]:
         assert evaluated(row["numbers"]) == pytest.approx(row["seconds_per_iteration"], rel=1e-3)
-    assert sum(row["part"] for row in told["formulas"]) == pytest.approx(1)
+    assert sum(row["part"] for row in explanation["formulas"]) == pytest.approx(1)

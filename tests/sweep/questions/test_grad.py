@@ -22,8 +22,10 @@ STEP = 1e-4
 
 def time_at(changes: dict[str, Any]) -> Any:
     """Epoch times in double precision, of other parameters, over the same dimensions."""
-    asked = {**VALUES, **changes}
-    slopes = sweep.grad("resnet50", STRATEGIES, [4, 16], [8, 32], NAMES, parameters=asked, **PLACE)
+    options = {**VALUES, **changes}
+    slopes = sweep.grad(
+        "resnet50", STRATEGIES, [4, 16], [8, 32], NAMES, parameters=options, **PLACE
+    )
     return slopes.epoch_time.values
 
 

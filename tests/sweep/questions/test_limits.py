@@ -55,12 +55,12 @@ def test_serial_goes_no_further_than_one_pe(mixed):
 
 def test_numbers_stay_whole(mixed):
     rows = sweep.limits(mixed)
-    assert all(isinstance(each, int) or each is None for each in rows["largest_pe"])
+    assert all(isinstance(pe, int) or pe is None for pe in rows["largest_pe"])
 
 
 def test_a_slice_that_cannot_exist_has_no_rows(mixed):
-    found = sweep.limits(mixed, selection={"model": "alexnet", "dataset": "cosmoflow-128"})
-    assert len(found) == 0
+    limit = sweep.limits(mixed, selection={"model": "alexnet", "dataset": "cosmoflow-128"})
+    assert len(limit) == 0
 
 
 @pytest.mark.parametrize("efficiency", [0, -1, 1.01, float("nan"), "0.5", None])

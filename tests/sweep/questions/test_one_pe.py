@@ -13,19 +13,19 @@ HYBRIDS = tuple(f"data+{base}:group=best" for base in BASES)
 @pytest.mark.parametrize("oracle", ["machine", "paper"])
 @pytest.mark.parametrize("batch", [1, 4096])
 def test_a_group_of_the_best_size_agrees_with_plain_strategies(oracle, batch):
-    told = [
+    prediction = [
         sweep.predict(
             "alexnet", strategy, 1, batch, dataset="imagenet", settings={"oracle": oracle}
         )
         for strategy in ("serial", "data", *BASES, *HYBRIDS)
     ]
-    first, *others = told
-    for each in others:
-        assert each["group"] == 1
-        assert each["feasible"] == first["feasible"]
-        assert each["limit"] == first["limit"]
-        assert each["epoch_time"] == pytest.approx(first["epoch_time"], rel=1e-12)
-        assert each["memory"] == pytest.approx(first["memory"], rel=1e-12)
+    first, *others = prediction
+    for other in others:
+        assert other["group"] == 1
+        assert other["feasible"] == first["feasible"]
+        assert other["limit"] == first["limit"]
+        assert other["epoch_time"] == pytest.approx(first["epoch_time"], rel=1e-12)
+        assert other["memory"] == pytest.approx(first["memory"], rel=1e-12)
 
 
 @pytest.mark.parametrize("batch", [1, 4096])

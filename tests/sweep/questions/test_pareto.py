@@ -103,7 +103,7 @@ def expect_front(
     np.testing.assert_allclose([row[name] for row in rows], [c for _, c in expected], rtol=1e-6)
     for row in rows:
         at = {dim: row[dim] for dim in time.dims}
-        assert float(time.sel({str(dim): each for dim, each in at.items()})) == row[objective]
+        assert float(time.sel({str(dim): value for dim, value in at.items()})) == row[objective]
 
 
 def test_the_time_to_the_target(mixed_url: str) -> None:
@@ -142,5 +142,5 @@ def test_the_command(mixed_url: str, paradl: Any) -> None:
     )
     assert by_name[1] == out
     nothing = ("--sel", "strategy=serial", "--sel", "pe=12")
-    code, _, told = paradl("pareto", mixed_url, *nothing)
-    assert (code, "nothing in this slice is feasible" in told) == (4, True)
+    code, _, message = paradl("pareto", mixed_url, *nothing)
+    assert (code, "nothing in this slice is feasible" in message) == (4, True)

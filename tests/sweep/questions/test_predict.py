@@ -51,7 +51,7 @@ def test_limits_are_named(found):
 
 
 def test_it_is_the_cell_of_a_cube(mixed):
-    found = sweep.predict(
+    prediction = sweep.predict(
         "alexnet",
         "data+filter",
         8,
@@ -62,84 +62,87 @@ def test_it_is_the_cell_of_a_cube(mixed):
     )
     cell = mixed.sel(model="alexnet", dataset="imagenet-226", system="abci", strategy="data+filter")
     cell = cell.sel(pe=8, batch=64, inter_bandwidth=1e9)
-    for name in ("comp_time", "comm_time", "memory", *found["terms"]):
-        value = found["terms"].get(name, found.get(name))
+    for name in ("comp_time", "comm_time", "memory", *prediction["terms"]):
+        value = prediction["terms"].get(name, prediction.get(name))
         assert float(cell[name]) == pytest.approx(value, rel=1e-6)
 
 
-def test_the_best_group_is_told():
-    asked: dict[str, Any] = {"pe": 12, "batch": 32, "dataset": "imagenet"}
-    found = sweep.predict("alexnet", "data+spatial:group=best", **asked)
+def test_the_best_group_is_stated():
+    options: dict[str, Any] = {"pe": 12, "batch": 32, "dataset": "imagenet"}
+    prediction = sweep.predict("alexnet", "data+spatial:group=best", **options)
     times = {
-        group: sweep.predict("alexnet", f"data+spatial:group={group}", **asked)
+        group: sweep.predict("alexnet", f"data+spatial:group={group}", **options)
         for group in (2, 3, 4, 6, 12)
     }
-    allowed = {group: each["epoch_time"] for group, each in times.items() if each["feasible"]}
-    assert found["group"] == min(allowed, key=lambda group: allowed[group])
-    assert found["replicas"] == 12 / found["group"]
-    assert found["parameters"] == times[found["group"]]["parameters"]
+    allowed = {
+        group: seconds["epoch_time"] for group, seconds in times.items() if seconds["feasible"]
+    }
+    assert prediction["group"] == min(allowed, key=lambda group: allowed[group])
+    assert prediction["replicas"] == 12 / prediction["group"]
+    assert prediction["parameters"] == times[prediction["group"]]["parameters"]
 
 
 @pytest.mark.parametrize("oracle", ["machine", "paper"])
-def test_the_best_segments_are_told(oracle):
+def test_the_best_segments_are_stated(oracle):
     """24 samples of a pipeline: 16 segments at most, each with its own overheads."""
-    asked: dict[str, Any] = {"pe": 4, "batch": 24, "dataset": "imagenet"}
-    asked["settings"] = {"oracle": oracle}
-    found = sweep.predict("alexnet", "pipeline:segments=best", **asked)
-    each = {
-        segments: sweep.predict("alexnet", f"pipeline:segments={segments}", **asked)
+    options: dict[str, Any] = {"pe": 4, "batch": 24, "dataset": "imagenet"}
+    options["settings"] = {"oracle": oracle}
+    prediction = sweep.predict("alexnet", "pipeline:segments=best", **options)
+    values = {
+        segments: sweep.predict("alexnet", f"pipeline:segments={segments}", **options)
         for segments in (1, 2, 4, 8, 16)
     }
-    fastest = min(each.values(), key=lambda answer: answer["epoch_time"])
+    fastest = min(values.values(), key=lambda answer: answer["epoch_time"])
     expected = fastest | {"strategy": "pipeline:segments=best"}
     # In numpy or by a program: the last digits may differ.
-    one, other = map(pd.json_normalize, (found, expected))
+    one, other = map(pd.json_normalize, (prediction, expected))
     pd.testing.assert_frame_equal(one, other, rtol=1e-12)
-    assert each[found["segments"]] is fastest
-    assert found["segments"] == found["parameters"]["segments"] > 1
+    assert values[prediction["segments"]] is fastest
+    assert prediction["segments"] == prediction["parameters"]["segments"] > 1
 
 
 def test_the_best_segments_are_those_that_fit():
     """One segment needs the most memory, and so is not the best where it does not fit."""
-    asked: dict[str, Any] = {"pe": 2, "batch": 64, "dataset": "imagenet"}
+    options: dict[str, Any] = {"pe": 2, "batch": 64, "dataset": "imagenet"}
     slow = {"inter_latency": "1 s", "intra_latency": "1 s"}  # each segment more costs seconds
-    asked["parameters"] = slow
-    one, two = (sweep.predict("vgg16", f"pipeline:segments={n}", **asked) for n in (1, 2))
+    options["parameters"] = slow
+    one, two = (sweep.predict("vgg16", f"pipeline:segments={n}", **options) for n in (1, 2))
     assert one["epoch_time"] < two["epoch_time"]
     assert one["memory"] > two["memory"]
-    assert sweep.predict("vgg16", "pipeline:segments=best", **asked)["segments"] == 1
-    asked["parameters"] = slow | {"memory_capacity": (one["memory"] + two["memory"]) / 2}
-    assert sweep.predict("vgg16", "pipeline:segments=best", **asked)["segments"] == 2
+    assert sweep.predict("vgg16", "pipeline:segments=best", **options)["segments"] == 1
+    options["parameters"] = slow | {"memory_capacity": (one["memory"] + two["memory"]) / 2}
+    assert sweep.predict("vgg16", "pipeline:segments=best", **options)["segments"] == 2
 
 
 def test_segments_of_less_than_a_sample_are_no_choice():
     """Also where nothing is allowed: of 12 samples of 4 replicas, one or two segments."""
-    asked: dict[str, Any] = {"pe": 8, "batch": 12, "dataset": "imagenet"}
-    asked["parameters"] = {"memory_capacity": "1 MB"}
+    options: dict[str, Any] = {"pe": 8, "batch": 12, "dataset": "imagenet"}
+    options["parameters"] = {"memory_capacity": "1 MB"}
     # By Table III more segments are always faster here.
-    asked["settings"] = {"scaling": "strong", "oracle": "paper"}
-    found = sweep.predict("vgg16", "data+pipeline:group=2,segments=best", **asked)
-    assert (found["batch"], found["segments"]) == (3, 2)
-    assert "memory" in found["limit"]
-    assert "batch_too_small" not in found["limit"]
+    options["settings"] = {"scaling": "strong", "oracle": "paper"}
+    prediction = sweep.predict("vgg16", "data+pipeline:group=2,segments=best", **options)
+    assert (prediction["batch"], prediction["segments"]) == (3, 2)
+    assert "memory" in prediction["limit"]
+    assert "batch_too_small" not in prediction["limit"]
 
 
 def test_group_and_segments_are_chosen_together():
-    asked: dict[str, Any] = {"pe": 8, "batch": 16, "dataset": "imagenet"}
-    found = sweep.predict("resnet50", "data+pipeline:group=best,segments=best", **asked)
-    each = [
-        sweep.predict("resnet50", f"data+pipeline:group={group},segments={segments}", **asked)
+    options: dict[str, Any] = {"pe": 8, "batch": 16, "dataset": "imagenet"}
+    prediction = sweep.predict("resnet50", "data+pipeline:group=best,segments=best", **options)
+    items = [
+        sweep.predict("resnet50", f"data+pipeline:group={group},segments={segments}", **options)
         for group in (2, 4, 8)
         for segments in (1, 2, 4, 8, 16)
     ]
-    fastest = min(each, key=lambda answer: answer["epoch_time"])
+    fastest = min(items, key=lambda answer: answer["epoch_time"])
     expected = fastest | {"strategy": "data+pipeline:group=best,segments=best"}
-    paths, values = zip(*jax.tree_util.tree_leaves_with_path(found), strict=True)
+    paths, values = zip(*jax.tree_util.tree_leaves_with_path(prediction), strict=True)
     others, numbers = zip(*jax.tree_util.tree_leaves_with_path(expected), strict=True)
     assert paths == others
     # Sums over stages are of another order: of all groups at once, or of one.
     assert [*values] == [
-        pytest.approx(each, rel=1e-12) if isinstance(each, float) else each for each in numbers
+        pytest.approx(number, rel=1e-12) if isinstance(number, float) else number
+        for number in numbers
     ]
 
 
@@ -148,33 +151,33 @@ def test_other_strategies_have_one_segment(found):
 
 
 def test_strong_scaling_divides_the_batch():
-    found = sweep.predict(
+    prediction = sweep.predict(
         "alexnet", "data", 8, 256, dataset="imagenet", settings={"scaling": "strong"}
     )
-    assert (found["batch"], found["global_batch"]) == (32, 256)
+    assert (prediction["batch"], prediction["global_batch"]) == (32, 256)
 
 
 def test_what_does_not_fit_is_an_answer():
-    found = sweep.predict("alexnet", "data", 8, 256, dataset="cosmoflow-128")
-    assert set(found) >= KEYS
-    assert found["limit"] == ["incompatible"]
-    assert found["epoch_time"] is None
-    assert found["feasible"] is False
+    prediction = sweep.predict("alexnet", "data", 8, 256, dataset="cosmoflow-128")
+    assert set(prediction) >= KEYS
+    assert prediction["limit"] == ["incompatible"]
+    assert prediction["epoch_time"] is None
+    assert prediction["feasible"] is False
 
 
 def test_what_does_not_exist_has_no_time():
-    found = sweep.predict("alexnet", "serial", 8, 32, dataset="imagenet")
-    assert found["limit"]
-    assert found["feasible"] is False
+    prediction = sweep.predict("alexnet", "serial", 8, 32, dataset="imagenet")
+    assert prediction["limit"]
+    assert prediction["feasible"] is False
 
 
-def test_bad_names_are_told():
+def test_bad_names_are_stated():
     with pytest.raises(InputError, match="'resnet50'"):
         sweep.predict("resnet5", "data", 8, 32, dataset="imagenet")
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"),
+    ("query", "message"),
     [
         ({"pe": [8, 64]}, r"^pe: .*\[8, 64\]"),
         ({"pe": {"pow2": [1, 64]}}, "^pe: .*{'pow2'"),
@@ -184,15 +187,15 @@ def test_bad_names_are_told():
         ({"parameters": {"phi": {"linspace": [1, 2, 3]}}}, "^phi: "),
     ],
 )
-def test_one_explanation_is_of_one_value_of_each(asked, message):
+def test_one_explanation_is_of_one_value_of_each(query, message):
     given = {"strategy": "data", "pe": 8, "batch": 32, "dataset": "imagenet"}
     with pytest.raises(InputError, match=message) as error:
-        sweep.explain("alexnet", **given | asked)
+        sweep.explain("alexnet", **given | query)
     assert len(str(error.value)) < 1000
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"),
+    ("query", "message"),
     [
         ({"parameters": [("gamma", 1)]}, "^parameters: "),
         ({"settings": {"axes": {"pe": 1}}}, "^settings: 'axes'"),
@@ -200,19 +203,19 @@ def test_one_explanation_is_of_one_value_of_each(asked, message):
     ],
 )
 @pytest.mark.parametrize("question", [sweep.predict, sweep.explain])
-def test_what_is_no_parameter_and_no_setting(question, asked, message):
+def test_what_is_no_parameter_and_no_setting(question, query, message):
     given = {"strategy": "data", "pe": 8, "batch": 32, "dataset": "imagenet"}
     with pytest.raises(InputError, match=message) as error:
-        question("alexnet", **given | asked)
+        question("alexnet", **given | query)
     assert len(str(error.value)) < 1000
 
 
-def test_the_path_of_halos_is_told_of_every_group() -> None:
+def test_the_path_of_halos_is_stated_of_every_group() -> None:
     """Through host memory on ABCI, though these strategies send none."""
     named = ("halo_latency", "halo_bandwidth")
     paths = []
     for strategy in ("data", "data+pipeline", "data+filter", "data+channel"):
-        told = sweep.predict("alexnet", strategy, 16, 32, dataset="imagenet", system="abci")
-        paths.append([told["parameters"][name] for name in named])
+        prediction = sweep.predict("alexnet", strategy, 16, 32, dataset="imagenet", system="abci")
+        paths.append([prediction["parameters"][name] for name in named])
     assert paths == [paths[0]] * 4
     assert paths[0][1] == 16e9

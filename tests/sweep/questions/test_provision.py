@@ -158,8 +158,10 @@ def test_each_bandwidth_needs_its_own_fewest_pes():
     bandwidths = {"inter_bandwidth": ["1 GB/s", "25 GB/s"]}
     options = {"pe": "pow2:1..256", "batch": 64, "strategy": "data", "settings": PAPER}
     slow, fast = (
-        list_provisions(read_grid(**options, parameters={"inter_bandwidth": each}), 1800, epochs=10)
-        for each in bandwidths["inter_bandwidth"]
+        list_provisions(
+            read_grid(**options, parameters={"inter_bandwidth": bandwidth}), 1800, epochs=10
+        )
+        for bandwidth in bandwidths["inter_bandwidth"]
     )
     rows = list_provisions(read_grid(**options, parameters=bandwidths), 1800, epochs=10)
     assert [row["pe"] for row in rows] == [fast[0]["pe"], slow[0]["pe"]]

@@ -79,8 +79,8 @@ def test_the_least_loss_need_not_be_of_a_winner() -> None:
 
 
 def test_draws_are_of_the_best_configurations() -> None:
-    asked = AXES["strategy"], AXES["pe"], AXES["batch"]
-    space = sweep.predict("resnet50", *asked, dataset="imagenet")
+    options = AXES["strategy"], AXES["pe"], AXES["batch"]
+    space = sweep.predict("resnet50", *options, dataset="imagenet")
     rows = sweep.regret(space, over="draws")
     best = sweep.best(space)
     feasible = set(best[best["feasible"].astype(bool)]["strategy"])
@@ -97,14 +97,14 @@ def test_draws_are_of_the_best_configurations() -> None:
 
 def test_a_draw_is_said_by_what_slows_a_strategy() -> None:
     """With the parameter that is named at its expected value the worst loss is less."""
-    asked = ("data", "data+filter:group=4"), 64, 8
-    space = sweep.predict("vgg16", *asked, dataset="imagenet")
+    query = ("data", "data+filter:group=4"), 64, 8
+    space = sweep.predict("vgg16", *query, dataset="imagenet")
     (worst,) = (row for row in sweep.regret(space, over="draws") if row["worst_loss"])
     name, value = worst["worst_at"].split(" (")[0].split(" ", 1)
     parameter = PARAMETERS[name]
     expected = worst["worst_at"].split("(expected ")[1].split(")")[0]
     assert parameter.read(value) != parameter.read(expected)
-    settled = sweep.predict("vgg16", *asked, dataset="imagenet", parameters={name: expected})
+    settled = sweep.predict("vgg16", *query, dataset="imagenet", parameters={name: expected})
     (less,) = (row for row in sweep.regret(settled, over="draws") if row["worst_loss"])
     assert less["worst_loss"] < worst["worst_loss"]
 
@@ -151,6 +151,6 @@ def test_the_command(url: str, paradl: Any) -> None:
         "rank,model,dataset,inter_bandwidth,strategy,worst_loss,worst_at,worst_precision,"
         "worst_software,mean_loss,infeasible_at",
     )
-    code, _, told = paradl("regret", url, "--sel", "strategy=serial", "--quiet")
+    code, _, message = paradl("regret", url, "--sel", "strategy=serial", "--quiet")
     assert code == 4
-    assert told.startswith("paradl: no strategy is feasible throughout")
+    assert message.startswith("paradl: no strategy is feasible throughout")

@@ -20,7 +20,7 @@ def test_a_whole_cube(mixed_url):
         "blocks_done": 4,
         "summaries_missing": 0,
         "cells": 480,
-        "bytes": 480 * sum(VARIABLES[each].dtype.itemsize for each in OUTPUTS),
+        "bytes": 480 * sum(VARIABLES[output].dtype.itemsize for output in OUTPUTS),
     }
 
 
@@ -28,8 +28,8 @@ def test_a_cube_that_is_not_begun(tmp_path, small):
     grid = read_grid(small)
     cube = create_cube(str(tmp_path / "cube.zarr"), grid, plan_cube(grid))
     cube.mark([2])
-    found = read_status(cube.url)
-    assert (found["complete"], found["blocks_done"], found["bytes"]) == (False, 1, 96 * 14)
+    status = read_status(cube.url)
+    assert (status["complete"], status["blocks_done"], status["bytes"]) == (False, 1, 96 * 14)
 
 
 def test_no_cube(tmp_path):
@@ -45,7 +45,7 @@ def test_a_damaged_one(mixed_url, tmp_path):
     url = shutil.copytree(mixed_url, tmp_path / "cube.zarr")
     lost = next(path for path in url.glob("memory/c.*"))
     lost.unlink()
-    found = verify_status(str(url))
-    assert (found["complete"], found["blocks_done"], found["left"]) == (False, 3, "")
-    assert [each["variable"] for each in found["damaged"]] == ["memory"]
+    status = verify_status(str(url))
+    assert (status["complete"], status["blocks_done"], status["left"]) == (False, 3, "")
+    assert [place["variable"] for place in status["damaged"]] == ["memory"]
     assert read_status(str(url))["blocks_done"] == 3

@@ -126,10 +126,10 @@ def test_intervals_are_the_laws_and_the_oracles_together() -> None:
 
 
 def test_a_batch_that_nobody_measured_is_an_extrapolation() -> None:
-    told = predict(pe=1024, batch=128, settings={"convergence": "auto"})["extrapolation"]
-    assert told[-1] == "epochs: a global batch of 131,072, measured 1,632 to 67,840"
+    prediction = predict(pe=1024, batch=128, settings={"convergence": "auto"})["extrapolation"]
+    assert prediction[-1] == "epochs: a global batch of 131,072, measured 1,632 to 67,840"
     inside = predict(settings={"convergence": "auto"})["extrapolation"]
-    assert not any("global batch" in each for each in inside)
+    assert not any("global batch" in value for value in inside)
 
 
 @pytest.mark.parametrize(
@@ -199,11 +199,11 @@ def test_the_best_group_is_soonest_at_the_target(cube: Any) -> None:
 
 def find_soonest(cube: Any, strategy: str) -> tuple[float, int, int]:
     """The least time to the target that nothing forbids, with its PEs and batch."""
-    each = cube.sel(strategy=strategy)
+    values = cube.sel(strategy=strategy)
     return min(
         (float(cell.train_time), pe, batch)
         for pe, batch in product(AXES["pe"], AXES["batch"])
-        for cell in [each.sel(pe=pe, batch=batch)]
+        for cell in [values.sel(pe=pe, batch=batch)]
         if not int(cell.limit) & FORBIDS and np.isfinite(cell.train_time)
     )
 
@@ -332,12 +332,12 @@ def test_commands(url: str, paradl: Any) -> None:
     code, out, _ = paradl("limits", url, "--objective", "train-time", "--format", "json")
     assert code == 0
     assert json.loads(out)[0]["soonest_pe"] == 512
-    asked = ("--model", "resnet50", "--dataset", "imagenet", "--strategy", "data", "--pe", 64)
+    options = ("--model", "resnet50", "--dataset", "imagenet", "--strategy", "data", "--pe", 64)
     more = ("--batch", 32, "--convergence", "auto", "--target", "top1>=0.759", "--format", "json")
-    code, out, _ = paradl("predict", *asked, *more)
+    code, out, _ = paradl("predict", *options, *more)
     assert code == 0
     assert json.loads(out)["train_time"] > 0
-    code, out, err = paradl("predict", *asked, *more, "--max-global-batch", 2047)
+    code, out, err = paradl("predict", *options, *more, "--max-global-batch", 2047)
     assert code == 4
     assert json.loads(out)["limit"] == ["no_convergence"]
     assert "no_convergence" in err
