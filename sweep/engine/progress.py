@@ -4,9 +4,10 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from math import prod
 from threading import Event, Thread
 from typing import TYPE_CHECKING
+
+from sweep.engine.remaining import Remaining, count_cells
 
 if TYPE_CHECKING:  # numpy comes with it, which waiting needs none of
     from sweep.cube.plan import Plan
@@ -85,23 +86,17 @@ def report_state(begin: str, silent: bool = False) -> Iterator[Tell]:
 
 @contextmanager
 def lines(plan: "Plan", done: int, what: str = "sweep") -> Iterator[Advance]:
-    """Print a line every ten seconds: finished blocks, and the time left at the rate so far."""
-    ends: list[float] = []
-
-    def advance(block: int) -> None:
-        ends.append(time.monotonic())
+    """Print a line every ten seconds: finished blocks, and the time left once some are timed."""
+    remaining = Remaining(plan, done)
 
     def describe(passed: float) -> str:
-        finished = len(ends)
-        left = plan.blocks - done - finished
-        # The first block waits for programs to compile, and later ones do not.
-        since = time.monotonic() - ends[0] if finished > 1 else passed
-        rest = f", about {since / max(1, finished - 1) * left:.0f} s left" if finished else ""
-        count = f"{done + finished:,} of {plan.blocks:,} blocks"
+        left = remaining.estimate()
+        rest = "" if left is None else f", about {left:.0f} s left"
+        count = f"{remaining.finished:,} of {plan.blocks:,} blocks"
         return f"paradl: {what}: {count} in {passed:.0f} s{rest}"
 
     with repeat_lines(describe, PERIOD, PERIOD):
-        yield advance
+        yield remaining.advance
 
 
 @contextmanager
@@ -116,9 +111,10 @@ def bar(plan: "Plan", done: int, what: str = "sweep") -> Iterator[Advance]:
         Task,
         TaskProgressColumn,
         TextColumn,
-        TimeRemainingColumn,
     )
     from rich.text import Text
+
+    remaining = Remaining(plan, done)
 
     class Speed(TextColumn):
         def __init__(self) -> None:
@@ -128,21 +124,30 @@ def bar(plan: "Plan", done: int, what: str = "sweep") -> Iterator[Advance]:
             speed = 0.0 if task.speed is None else task.speed
             return Text(f"{speed / 1e6:,.1f} M cells/s", style="progress.data.speed")
 
+    class Left(TextColumn):
+        def __init__(self) -> None:
+            super().__init__("")
+
+        def render(self, task: Task) -> Text:
+            left = None if task.finished else remaining.estimate()
+            text = "" if left is None else f"about {left:,.0f} s left"
+            return Text(text, style="progress.remaining")
+
     columns = (
         TextColumn(what),
         BarColumn(),
         TaskProgressColumn(),
         MofNCompleteColumn(),
         Speed(),
-        TimeRemainingColumn(),
+        Left(),
     )
     with Progress(*columns, console=Console(stderr=True)) as shown:
         # Only the number of finished blocks is known; those at the ends of axes are smaller.
         mean = plan.cells / plan.blocks
         task = shown.add_task("cells", total=plan.cells, completed=round(done * mean))
-        yield lambda block: shown.update(task, advance=cells(plan, block))
 
+        def advance(block: int) -> None:
+            remaining.advance(block)
+            shown.update(task, advance=count_cells(plan, block))
 
-def cells(plan: "Plan", block: int) -> int:
-    """Count the cells of one block."""
-    return prod(part.stop - part.start for part in plan.find_region(block))
+        yield advance

@@ -11,7 +11,8 @@ from grids.reading.units import format_quantity
 from sweep.cube.extension import find_missing_blocks
 from sweep.cube.plan import Plan, plan_cube
 from sweep.engine.duration import estimate_duration
-from sweep.engine.progress import Advance, Progress, cells
+from sweep.engine.progress import Advance, Progress
+from sweep.engine.remaining import count_cells
 from sweep.engine.resources import blocks_at_once, needed_memory
 from sweep.engine.run import find_start
 from sweep.show.columns import format_cell, format_duration
@@ -92,7 +93,7 @@ def preview_sweep(url: str, grid: Grid, workers: int, overwrite: bool, extend: b
     # Blocks at the old edge gain cells, so they are computed anew.
     missing = np.flatnonzero(find_missing_blocks(cube, extension)).tolist()
     gains = "; ".join(_describe_gain(*gain) for gain in extension.added.items())
-    computed = sum(cells(extension.plan, block) for block in missing)
+    computed = sum(count_cells(extension.plan, block) for block in missing)
     return "\n".join(
         [
             outline_plan(extension.grid, extension.plan, workers),

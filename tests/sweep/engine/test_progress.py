@@ -12,14 +12,15 @@ import pytest
 from cubes import SMALL
 
 from sweep.cube.plan import make_plan
-from sweep.engine.progress import bar, cells, lines, repeat_lines, report_state, silent
+from sweep.engine.progress import bar, lines, repeat_lines, report_state, silent
+from sweep.engine.remaining import count_cells
 
 DIMS = ("model", "dataset", "system", "strategy", "pe", "batch")
 PLAN = make_plan(DIMS, (1, 1, 1, 2, 5, 3), 13, alone=2, shard_cells=7)
 
 
 def test_blocks_count_their_cells():
-    assert sum(cells(PLAN, block) for block in range(PLAN.blocks)) == PLAN.cells
+    assert sum(count_cells(PLAN, block) for block in range(PLAN.blocks)) == PLAN.cells
 
 
 @pytest.mark.parametrize("shown", [silent, bar, lines])
@@ -150,17 +151,3 @@ def test_commands_say_that_they_take_long(command, monkeypatch, paradl):
     monkeypatch.setattr("sweep.cli.commands.report_waiting", note)
     assert paradl(*command.split())[0] in (0, 2)
     assert begun == [False]
-
-
-def test_lines_leave_compiling_out_of_the_rate(monkeypatch, capsys):
-    monkeypatch.setattr("sweep.engine.progress.PERIOD", 0.05)
-    last = f"{PLAN.blocks - 1} of {PLAN.blocks} blocks"
-    shown, give_up = "", time.monotonic() + 20
-    with lines(PLAN, 0) as advance:
-        time.sleep(1.5)  # the first block waits for its programs
-        for block in range(PLAN.blocks - 1):
-            advance(block)
-        while last not in shown and time.monotonic() < give_up:
-            time.sleep(0.01)
-            shown += capsys.readouterr().err
-    assert "about 0 s left" in shown[shown.index(last) :]
