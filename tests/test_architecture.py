@@ -164,7 +164,7 @@ def list_compared(path: Path) -> set[object]:
     """The constants that a file compares something with, or looks something up among."""
     nodes = [*ast.walk(ast.parse(path.read_text()))]
     compared = [node for node in nodes if isinstance(node, ast.Compare | ast.MatchValue)]
-    inside = [node_ for node in compared for node_ in ast.walk(node)]
+    inside = [part for node in compared for part in ast.walk(node)]
     return {value.value for value in inside if isinstance(value, ast.Constant)}
 
 

@@ -128,7 +128,7 @@ def test_terms_and_elasticities_are_those_of_questions(most, tmp_path, monkeypat
         chosen = {"intra_bandwidth": cube["intra_bandwidth"].values[bandwidth].item()}
         layout = {name: cell[name].item() for name in ("tensor", "micro")}
         settings = {"scaling": "strong"}
-        query = predict(
+        answer = predict(
             *("llama2_7b", STRATEGY, 32, 64),
             system=SYSTEM,
             dataset="pile",
@@ -136,7 +136,7 @@ def test_terms_and_elasticities_are_those_of_questions(most, tmp_path, monkeypat
             settings=settings,
         )
         for name in LAYOUT_TERMS:
-            assert cell[name].item() == np.float32(query["terms"].get(name, 0.0)), name
+            assert cell[name].item() == np.float32(answer["terms"].get(name, 0.0)), name
         slopes = {
             slope["parameter"]: slope["elasticity"]
             for slope in list_sensitivities(cube, {**chosen, **layout})
@@ -145,10 +145,10 @@ def test_terms_and_elasticities_are_those_of_questions(most, tmp_path, monkeypat
             expected = slopes.get(name, 0.0)
             assert cell.paradl.elasticity(name).item() == pytest.approx(expected, abs=1e-7)
         assert cell.paradl.elasticity("memory_capacity").item() == 0
-        share = 1e9 / query["memory"]
+        share = 1e9 / answer["memory"]
         assert cell.paradl.elasticity("reserved", "memory").item() == pytest.approx(share)
         assert cell.paradl.elasticity("peak_flops", "memory").item() == 0
-        largest = max(query["terms"], key=query["terms"].__getitem__)
+        largest = max(answer["terms"], key=answer["terms"].__getitem__)
         meanings = cell.paradl.bottleneck.attrs["flag_meanings"].split()
         assert meanings[cell.paradl.bottleneck.item()] == largest
 

@@ -58,8 +58,8 @@ def network_memory(held: Sequence[Layer], machine: Machine, run: Run) -> Values:
     if not run.recompute:
         return whole
     runs = checkpointed_runs(len(held))
-    checkpoints = sum(held[run_.start].x * machine.a for run_ in runs)
-    one = max(peak_bytes(held[run_.start : run_.stop], machine) for run_ in runs)
+    checkpoints = sum(held[part.start].x * machine.a for part in runs)
+    one = max(peak_bytes(held[part.start : part.stop], machine) for part in runs)
     return whole | {"others": checkpoints, "peak": one} if checkpoints + one < peak else whole
 
 
@@ -93,7 +93,7 @@ def stage_memory(
     # Filter and channel groups divide weights alone: gathered outputs are whole.
     held = parts if run.group == "spatial" else [layers[i] for i in stage]
     if run.piped:
-        number = [stage_[0] for stage_ in stages(layers, run)].index(stage[0])
+        number = [other[0] for other in stages(layers, run)].index(stage[0])
         sampled = segments_memory(held, machine, run, number)
     elif run.placed:
         sampled = device_memory(layers, machine, run, stage)

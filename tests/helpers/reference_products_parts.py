@@ -135,7 +135,7 @@ def cut_stages(layers: Sequence[Layer], machine: Machine, product: Product) -> t
     costs = [layer_pass(part, machine)[0] for part in computed_parts(layers, product)]
     crossing = [0.0] + [crossing_items(layers, cut, product) for cut in range(1, len(layers))]
     cuts = combinations(range(1, len(layers)), product.run.p2 - 1)
-    ways = [(*cut_, len(layers)) for cut_ in cuts]
+    ways = [(*ends, len(layers)) for ends in cuts]
 
     def slowest(ends: tuple[int, ...]) -> float:
         return max(sum(costs[start:end]) for start, end in zip((0, *ends), ends, strict=False))

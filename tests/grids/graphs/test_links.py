@@ -89,7 +89,7 @@ def test_a_mesh_is_of_the_node():
 @pytest.mark.parametrize("level", [0, 1])
 def test_only_switches_of_a_node_sum(level):
     """A DGX-1 has none in its nodes."""
-    levels = [level_.model_dump() for level_ in DGX1.levels]
+    levels = [one.model_dump() for one in DGX1.levels]
     levels[level]["switch_latency"] = 25e-6
     with pytest.raises(InputError, match="switch_latency"):
         find("system", DGX1.definition() | {"levels": levels}, Path())

@@ -70,7 +70,7 @@ def test_a_time_is_that_of_a_replay(seed):
         starts, durations = plan.starts[number], piped.unrolled.durations[number]
         return sorted(range(len(starts)), key=lambda n: (starts[n], durations[n] > 0, n))
 
-    steps = [unpack(graph_) for graph_ in graphs]
+    steps = [unpack(one) for one in graphs]
     replayed = replay_micro_batches(steps, placement, (order(0), order(1)[::-1]), wire(links))
     assert plan.time == pytest.approx(replayed, rel=1e-12)
 

@@ -44,8 +44,8 @@ def test_a_schedule_can_be_run_and_is_no_better_than_the_best_order(seed):
         again = follow_order(problem, durations, placement, order)
         assert find_length(again, durations) <= length * (1 + 1e-12)
         lengths = [
-            play_order(order_, durations, tensors, placement, delay)
-            for order_ in list_orders(6, tensors)
+            play_order(some, durations, tensors, placement, delay)
+            for some in list_orders(6, tensors)
         ]
         assert min(lengths) <= length * (1 + 1e-12)
         assert length <= max(lengths) * (1 + 1e-12)

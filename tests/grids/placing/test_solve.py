@@ -68,8 +68,8 @@ def join_ends(pieces):
         operators.append(Operator(f"before {number}", 1.0, 1.0))
         tensors += [NamedTensor(value, (f"before {number}",), 1.0) for value in loose]
         operators += [
-            Operator(name, name_.forward, name_.backward)
-            for name, name_ in zip(names, piece.operators, strict=True)
+            Operator(name, operator.forward, operator.backward)
+            for name, operator in zip(names, piece.operators, strict=True)
         ]
         tensors += [
             NamedTensor(names[tensor.maker], tuple(names[to] for to in tensor.takers), tensor.bytes)

@@ -173,7 +173,7 @@ def test_machines_of_one_cube_have_calibrations_of_their_own(calibrations, tmp_p
     """Each with its own intervals, with a path through host memory or an infinite one."""
     # Two systems, as the other cubes have two strategies: a program of the same shapes.
     axes = {**AXES, "system": [*calibrations], "strategy": SPATIAL}
-    files = [calibration_ for calibration_ in calibrations.values() if calibration_ != "none"]
+    files = [path for path in calibrations.values() if path != "none"]
     cells = sweep.run({**SPEC, "axes": axes, "calibration": files}, tmp_path / "cube.zarr").load()
     for name in OF_TIMES:
         assert np.isfinite(cells[name]).all(), name

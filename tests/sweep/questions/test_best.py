@@ -147,7 +147,7 @@ def test_systems_compete():
     for answer in (rows, sweep.limits(cells), sweep.pareto(cells), sweep.bottleneck(cells)):
         for row in pd.DataFrame(answer).to_dict("records"):
             assert (row["precision"], row["software"]) == settings[row["system"]]
-    lost = [row_ for row_ in sweep.regret(cells) if row_["worst_at"]]
+    lost = [loser for loser in sweep.regret(cells) if loser["worst_at"]]
     for value in lost:
         assert (value["worst_precision"], value["worst_software"]) == settings[value["worst_at"]]
     assert lost
