@@ -34,9 +34,7 @@ def brute_force(
 
 def list_orders(count: int, tensors: Tensors) -> Iterator[tuple[int, ...]]:
     """Every order in which operators can run."""
-    makers = [
-        {maker for maker, takers, _ in tensors if place in takers} for place in range(count)
-    ]
+    makers = [{maker for maker, takers, _ in tensors if place in takers} for place in range(count)]
 
     def extend(order: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
         if len(order) == count:

@@ -15,7 +15,8 @@ from kernels.names.statistics import BEST, STATISTICS
 
 TABULATE = jax.jit(tabulate_line)
 TABULATE_PARTS, EXTEND = jax.jit(tabulate), jax.jit(extend_summary)
-PES = (1.0, 2.0, 3.0, 4.0, 8.0, 12.0)
+# More than twice the rows of a step of the race, and no multiple of them.
+PES = (1.0, 2.0, 3.0, 4.0, 8.0, 12.0, *(16.0 * n for n in range(1, 14)))
 SLICES = (5, 4)
 
 
