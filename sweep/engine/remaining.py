@@ -1,6 +1,6 @@
 """Time left in a sweep, by how long the blocks of each strategy took so far.
 
-In recorded sweeps with nothing compiled before (tests/sweep/engine/test_remaining.py, 2026-11) it
+In four recorded sweeps with nothing compiled before (tests/sweep/engine/test_remaining.py) it
 is first stated after a fifth to a half of the blocks, as 0.4 to 4 times what was left. The mean of
 all blocks but the first said 2 to 158 times.
 """
