@@ -25,9 +25,9 @@ def list_commands(page: Path) -> Iterator[list[str]]:
     """Yield the arguments of each command in the blocks of a page."""
     for block in BLOCK.findall(page.read_text()):
         for line in block.replace("\\\n", " ").splitlines():
-            found = COMMAND.match(line)
-            if found and "..." not in found[1]:
-                yield spell_out(shlex.split(found[1]))
+            result = COMMAND.match(line)
+            if result and "..." not in result[1]:
+                yield spell_out(shlex.split(result[1]))
 
 
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=lambda page: page.stem)

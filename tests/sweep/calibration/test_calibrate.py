@@ -39,11 +39,11 @@ def test_the_file_is_what_was_fitted(calibrated, tmp_path) -> None:
     path.write_text(format_file(calibrated))
     read = find("calibration", str(path), Path())
     assert {**read.definition(), **ROUNDED} == {**calibrated.definition(), **ROUNDED}
-    for name, each in read.parameters.items():
+    for name, parameter in read.parameters.items():
         fitted = calibrated.parameters[name]
-        assert each.value == pytest.approx(fitted.value, rel=1e-3)
-        assert each.spread == pytest.approx(fitted.spread, rel=1e-2)
-        assert each.determined == fitted.determined
+        assert parameter.value == pytest.approx(fitted.value, rel=1e-3)
+        assert parameter.spread == pytest.approx(fitted.spread, rel=1e-2)
+        assert parameter.determined == fitted.determined
     assert read.covariance == pytest.approx(calibrated.covariance, abs=0.01)
     assert read.serial.keys() == calibrated.serial.keys()
     assert read.accuracy.keys() == {"fit"}
@@ -68,7 +68,7 @@ def test_every_parameter_has_its_unit_and_meaning(calibrated) -> None:
 def test_it_says_what_it_was_made_of(calibrated) -> None:
     assert calibrated.title == "abci, calibrated from 12 measured runs"
     assert calibrated.source == ("measured.csv, 12 of TR-fig2",)
-    series = {(each.model, each.strategy): each.pe for each in calibrated.series}
+    series = {(line.model, line.strategy): line.pe for line in calibrated.series}
     assert series["resnet50", "filter"] == (4, 16, 64)
     assert calibrated.layers == ("conv2d", "matmul")
     assert calibrated.oracle == "machine"
@@ -147,9 +147,9 @@ def test_bad_input_is_one_message(measured, dozen, tmp_path, monkeypatch, capsys
     rows = [dozen[0] | {"total_s": "fast"}]
     output = tmp_path / "mine.yaml"
     assert main(monkeypatch, "calibrate", measured(rows), "-o", output) == 2
-    told = capsys.readouterr().err
-    assert "measured.csv:2: total_s" in told
-    assert len(told.splitlines()) == 1
+    message = capsys.readouterr().err
+    assert "measured.csv:2: total_s" in message
+    assert len(message.splitlines()) == 1
     assert not output.exists()
 
 
@@ -230,25 +230,27 @@ def expect_for_its_machine(path: Path, system: str) -> None:
     """A calibration by seven runs of a machine that passes nothing through host memory."""
     file = find("calibration", str(path), Path())
     assert file.belongs_to(find("system", system, Path()))
-    assert all(0 < each.spread < 2 for each in file.parameters.values())
+    assert all(0 < parameter.spread < 2 for parameter in file.parameters.values())
     assert file.accuracy["fit"]["total"] > 0.9
     assert find("system", system, Path()).staging is None
     assert not {*STAGED, "log_open"} & set(file.parameters)  # it has neither
     assert len(file.correlation) == len(file.parameters)
-    asked: dict[str, Any] = {"dataset": "imagenet", "system": system}
-    told = sweep.predict("resnet50", "data", 8, 32, **asked, settings={"calibration": str(path)})
-    assert told["calibration"] == system
-    assert told["extrapolation"] == []
+    options: dict[str, Any] = {"dataset": "imagenet", "system": system}
+    prediction = sweep.predict(
+        "resnet50", "data", 8, 32, **options, settings={"calibration": str(path)}
+    )
+    assert prediction["calibration"] == system
+    assert prediction["extrapolation"] == []
 
 
 def test_what_is_shipped_was_made_by_the_command(measured, shipped) -> None:
     """Of the runs that are shipped; its accuracies take longer than a test may."""
     file = find("calibration", "abci", Path())
     again = sweep.calibrate(measured(shipped), cross_validation=False)
-    for name, each in file.parameters.items():
-        assert each.value == pytest.approx(again.parameters[name].value, rel=0.01), name
+    for name, parameter in file.parameters.items():
+        assert parameter.value == pytest.approx(again.parameters[name].value, rel=0.01), name
         # That of `flow`, at a kink, is known to a tenth.
-        assert each.spread == pytest.approx(again.parameters[name].spread, rel=0.1), name
+        assert parameter.spread == pytest.approx(again.parameters[name].spread, rel=0.1), name
     for model, serial in file.serial.items():
         assert serial.factor == pytest.approx(again.serial[model].factor, rel=0.01), model
     assert file.series == again.series

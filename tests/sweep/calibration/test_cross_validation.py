@@ -57,14 +57,14 @@ def test_what_is_left_out_has_no_say(observed, dozen, monkeypatch) -> None:
     for factor in (1.0, 3.0):
         slower = dict.fromkeys(("total_s", "comp_s", "comm_s"), factor)
         changed = [
-            row | {key: repr(each * float(row[key])) for key, each in slower.items()}
+            row | {key: repr(value * float(row[key])) for key, value in slower.items()}
             if vgg
             else row
             for row, vgg in zip(dozen, own, strict=True)
         ]
         observations = observed(changed)
         left = leave_out(observations)
-        assert [each.row for each in left] == np.flatnonzero(own).tolist()
+        assert [rest.row for rest in left] == np.flatnonzero(own).tolist()
         off.append(find_residuals(observations, left).off)
     assert off[1] - off[0] == pytest.approx(np.log(3.0))
 
@@ -72,10 +72,10 @@ def test_what_is_left_out_has_no_say(observed, dozen, monkeypatch) -> None:
 def test_only_the_schemes_that_are_asked_for(observed, dozen) -> None:
     observations = observed(dozen)
     left = leave_out(observations, ("model",), {"log_open": 1e-15})
-    assert {each.scheme for each in left} == {"model"}
-    assert sorted(each.row for each in left) == list(range(12))
-    for each in left:
-        assert np.asarray(each.case.software.log_open) == pytest.approx(1e-15)
+    assert {rest_.scheme for rest_ in left} == {"model"}
+    assert sorted(rest_.row for rest_ in left) == list(range(12))
+    for rest in left:
+        assert np.asarray(rest.case.software.log_open) == pytest.approx(1e-15)
     assert leave_out(observations, ()) == []
 
 
@@ -103,10 +103,10 @@ def test_accuracy_is_as_compare_counts_it(observed, dozen, calibrated) -> None:
     table = rate_schemes(residuals, ASSUMED)[FITTED]
     predicted = observations.seconds / np.exp(residuals.off)
     for part, ours, seconds in zip(PARTS, predicted, observations.seconds, strict=True):
-        each = [
+        values = [
             rate_prediction(*pair) for pair in zip(ours.tolist(), seconds.tolist(), strict=True)
         ]
-        assert table[part] == pytest.approx(np.mean(np.array(each, float)))
+        assert table[part] == pytest.approx(np.mean(np.array(values, float)))
     assert table["rows"] == 12
     assert 0.5 < table["total_in_interval"] <= 1
 
@@ -122,7 +122,7 @@ def test_spreads_of_left_out_runs_are_those_of_predictions(observed, dozen, cali
     residuals = find_residuals(observations, predict_fitted(observations, calibrated))
     sigma = residuals.spread(ASSUMED)
     for n, run in enumerate(observations.runs):
-        told = sweep.predict(
+        prediction = sweep.predict(
             run.model,
             run.strategy,
             run.p,
@@ -131,6 +131,6 @@ def test_spreads_of_left_out_runs_are_those_of_predictions(observed, dozen, cali
             settings={"calibration": [calibrated.definition()]},
         )["intervals"]
         for part, name in enumerate(("time", "comp_time", "comm_time")):
-            interval = told[f"iteration_{name}"]
+            interval = prediction[f"iteration_{name}"]
             expected = np.log(interval["p90"] / interval["p50"]) / PERCENTILES[90]
             assert sigma[part, n] == pytest.approx(expected, rel=1e-6)

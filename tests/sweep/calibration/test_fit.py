@@ -57,7 +57,7 @@ def choose_parameters() -> dict[str, float]:
 TRUE = choose_parameters()
 MACHINE = [
     set_parameters(
-        TRUE, serial={model: {"factor": each, "spread": 0.1} for model, each in FACTORS.items()}
+        TRUE, serial={model: {"factor": factor, "spread": 0.1} for model, factor in FACTORS.items()}
     )
 ]
 
@@ -68,7 +68,7 @@ def use_all(observations: Observations) -> Mask:
 
 def predict_totals(observations: Observations, file: CalibrationFile) -> np.ndarray:
     """Seconds of each run by a calibration."""
-    values = {name: each.value for name, each in file.parameters.items()}
+    values = {name: parameter.value for name, parameter in file.parameters.items()}
     factors = np.array([file.serial[run.model].factor for run in observations.runs])
     moved = apply(observations.case, observations.layers, values, factors)
     return np.exp(np.asarray(log_times(moved))[0])
@@ -90,9 +90,9 @@ def calibrated(observed, sixty) -> CalibrationFile:
 
 def test_sixty_runs_tell_all_parameters(calibrated) -> None:
     file = calibrated
-    for name, each in file.parameters.items():
-        assert abs(math.log(each.value / TRUE[name])) < each.spread, name
-    determined = {name for name, each in file.parameters.items() if each.determined}
+    for name, parameter in file.parameters.items():
+        assert abs(math.log(parameter.value / TRUE[name])) < parameter.spread, name
+    determined = {name for name, parameter_ in file.parameters.items() if parameter_.determined}
     assert determined >= set(CALIBRATED) - {"part_overhead", "host_jitter"}
     for name in determined:
         # The priors' medians are off by 14 to 82 %.
@@ -104,11 +104,11 @@ def test_sixty_runs_tell_all_parameters(calibrated) -> None:
 def test_seven_runs_tell_what_they_can(observed, sixty) -> None:
     """And predict themselves, with the priors' word for the rest."""
     observations = observed(sixty)
-    train = np.array([each in SEVEN for each in SIXTY])
+    train = np.array([point in SEVEN for point in SIXTY])
     file = calibrate_machine(observations, train, ASSUMED)
-    for name, each in file.parameters.items():
-        assert abs(math.log(each.value / TRUE[name])) < 1.5 * each.spread, name
-        assert each.spread <= PRIORS[name].spread * 1.001, name
+    for name, parameter in file.parameters.items():
+        assert abs(math.log(parameter.value / TRUE[name])) < 1.5 * parameter.spread, name
+        assert parameter.spread <= PRIORS[name].spread * 1.001, name
     assert list(file.serial) == ["resnet50"]
     assert file.serial["resnet50"].factor == pytest.approx(1.12, rel=0.03)
     resnet = observed([row for row, used in zip(sixty, train, strict=True) if used])
@@ -122,10 +122,10 @@ def test_what_no_run_tells_stays_at_its_prior(observed, data_only) -> None:
     assert file.parameters["flow"].determined
     for name, prior in PRIORS.items():
         if name not in DATA_TELLS:
-            each = file.parameters[name]
-            assert not each.determined
+            values = file.parameters[name]
+            assert not values.determined
             same = pytest.approx((prior.median, prior.spread), rel=1e-4)
-            assert (each.value, each.spread) == same, name
+            assert (values.value, values.spread) == same, name
 
 
 def test_totals_alone_are_enough(observed, sixty) -> None:
@@ -144,15 +144,15 @@ def test_one_run_moves_little(observed, dozen) -> None:
     file = calibrate_machine(observations, only, ASSUMED)
     assert list(file.serial) == ["resnet50"]
     assert file.serial["resnet50"].spread < PROFILE
-    assert [each.strategy for each in file.series] == ["data"]
-    assert sum(each.determined for each in file.parameters.values()) <= 1
+    assert [line.strategy for line in file.series] == ["data"]
+    assert sum(parameter.determined for parameter in file.parameters.values()) <= 1
 
 
 def test_no_run_leaves_the_priors(observed, dozen) -> None:
     observations = observed(dozen)
     posterior = fit(observations, ~use_all(observations))
-    assert posterior.values == pytest.approx([each.median for each in PRIORS.values()])
-    spreads = [each.spread for each in PRIORS.values()]
+    assert posterior.values == pytest.approx([prior.median for prior in PRIORS.values()])
+    spreads = [prior.spread for prior in PRIORS.values()]
     assert np.sqrt(np.diag(posterior.covariance)) == pytest.approx(spreads)
     assert posterior.serial == {}
 
@@ -196,15 +196,15 @@ def test_a_frozen_parameter_is_known(observed, sixty, calibrated) -> None:
     assert all(file.parameters[name].spread > 0 for name in others)
     seconds = observations.seconds[0]
     off, best = (
-        np.abs(np.log(predict_totals(observations, each) / seconds)).mean()
-        for each in (file, calibrated)
+        np.abs(np.log(predict_totals(observations, value_) / seconds)).mean()
+        for value_ in (file, calibrated)
     )
     assert off > 5 * best
 
 
 def test_a_run_that_went_wrong_bends_little(observed, dozen) -> None:
     right, wrong = dozen, [dozen[0] | {"total_s": "9", "comm_s": "8.8"}, *dozen[1:]]
-    values = [fit(each, use_all(each)).values for each in map(observed, (right, wrong))]
+    values = [fit(value, use_all(value)).values for value in map(observed, (right, wrong))]
     assert np.abs(np.log(values[0] / values[1])).max() < 0.25
 
 

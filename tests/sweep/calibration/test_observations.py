@@ -46,13 +46,17 @@ def test_all_runs_at_once_are_as_one_by_one(observed, overhead) -> None:
     """By the command line's own way, which reduces the layers anew for each overhead."""
     values = {name: 1.3 * prior.median for name, prior in list_priors("fp32", "plain").items()}
     values |= {"rail": 0.7, "layer_overhead": overhead}
-    serial = {model: {"factor": each, "spread": 0.1} for model, each in FACTORS.items()}
+    serial = {model: {"factor": factor, "spread": 0.1} for model, factor in FACTORS.items()}
     expected = predict_rows(CONFIGURATIONS, "abci", [set_parameters(values, serial=serial)])
     observations = observed(expected)
-    assert observations.profiled.tolist() == [each[0] != "inception_v3" for each in CONFIGURATIONS]
-    seconds = time_runs(observations, values, [FACTORS[each[0]] for each in CONFIGURATIONS])
-    told = np.isfinite(observations.seconds)
-    np.testing.assert_allclose(seconds[told], observations.seconds[told], rtol=1e-7)
+    assert observations.profiled.tolist() == [
+        configuration[0] != "inception_v3" for configuration in CONFIGURATIONS
+    ]
+    seconds = time_runs(
+        observations, values, [FACTORS[configuration[0]] for configuration in CONFIGURATIONS]
+    )
+    result = np.isfinite(observations.seconds)
+    np.testing.assert_allclose(seconds[result], observations.seconds[result], rtol=1e-7)
 
 
 def test_hosts_that_are_too_slow_are_waited_for(measured, tmp_path) -> None:
@@ -62,7 +66,7 @@ def test_hosts_that_are_too_slow_are_waited_for(measured, tmp_path) -> None:
     rows = predict_rows([("resnet50", "data", 8, 32), ("resnet50", "serial", 1, 32)], str(own))
     assert float(rows[0]["total_s"]) == pytest.approx(4 * 32 / 500)  # of the 4 PEs of a node
     observations = observe(read_runs(measured(rows)), str(own))
-    values = {name: each.median for name, each in observations.priors.items()}
+    values = {name: prior.median for name, prior in observations.priors.items()}
     seconds = time_runs(observations, values, [1.0, 1.0])
     np.testing.assert_allclose(seconds[0], observations.seconds[0], rtol=1e-7)
 

@@ -40,11 +40,11 @@ def test_everything_is_labelled_and_lazy(mixed):
         "iteration_time",
         "bottleneck",
     ):
-        found = getattr(mixed.paradl, name)
-        assert found.name == name
-        assert found.chunks is not None
-        assert found.attrs["units"]
-        assert found.dims == mixed.comp_time.dims
+        result = getattr(mixed.paradl, name)
+        assert result.name == name
+        assert result.chunks is not None
+        assert result.attrs["units"]
+        assert result.dims == mixed.comp_time.dims
 
 
 def test_one_pe_has_speedup_one(mixed):
@@ -114,9 +114,9 @@ def test_strong_scaling_and_whole_iterations(tmp_path):
 
 
 def test_the_bottleneck_names_the_largest_part(mixed, one):
-    found = one.paradl.bottleneck
-    parts = found.attrs["flag_meanings"].split()
-    assert parts[int(found)] == max(parts, key=lambda part: float(one[part]))
+    result = one.paradl.bottleneck
+    parts = result.attrs["flag_meanings"].split()
+    assert parts[int(result)] == max(parts, key=lambda part: float(one[part]))
     assert (mixed.sel(model="alexnet", dataset="cosmoflow-128").paradl.bottleneck == -1).all()
 
 
@@ -127,9 +127,9 @@ def test_what_is_hidden_is_no_bottleneck(one):
 
 
 def test_the_bottleneck_of_a_cube_without_terms(one):
-    found = one[["comp_time", "comm_time"]].assign_attrs(one.attrs).paradl.bottleneck
-    assert found.attrs["flag_meanings"] == "comp_time comm_time"
-    assert int(found) == int(one.comm_time > one.comp_time)
+    result = one[["comp_time", "comm_time"]].assign_attrs(one.attrs).paradl.bottleneck
+    assert result.attrs["flag_meanings"] == "comp_time comm_time"
+    assert int(result) == int(one.comm_time > one.comp_time)
 
 
 def test_reasons(mixed):

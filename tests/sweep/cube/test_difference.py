@@ -44,13 +44,13 @@ def test_settings_are(small, more, text):
 
 
 def test_axes_are(small):
-    told = describe_difference(read_grid(small), read_grid(changed(small, pe=[1, 2, 4])))
-    assert told == "axes.pe: [1, 2, 4, 8] in the store, [1, 2, 4] now"
+    text = describe_difference(read_grid(small), read_grid(changed(small, pe=[1, 2, 4])))
+    assert text == "axes.pe: [1, 2, 4, 8] in the store, [1, 2, 4] now"
 
 
 def test_a_long_axis_is_told_by_its_ends(small):
-    told = describe_difference(read_grid(small), read_grid(changed(small, pe={"range": [1, 100]})))
-    assert told.endswith("[1, 2, 3, ... 100 values ..., 98, 99, 100] now")
+    text = describe_difference(read_grid(small), read_grid(changed(small, pe={"range": [1, 100]})))
+    assert text.endswith("[1, 2, 3, ... 100 values ..., 98, 99, 100] now")
 
 
 def test_an_entry_that_changed_is_told_by_its_part(small):
@@ -59,10 +59,10 @@ def test_an_entry_that_changed_is_told_by_its_part(small):
     entry: dict[str, Any] = find("system", "abci", Path()).definition()
     other = deepcopy(entry)
     other["pe"]["efficiency"] = 0.25
-    told = describe_difference(
+    text = describe_difference(
         read_grid(changed(small, system=[entry])), read_grid(changed(small, system=[other]))
     )
-    assert told == "system.abci.pe.efficiency: 0.5 in the store, 0.25 now"
+    assert text == "system.abci.pe.efficiency: 0.5 in the store, 0.25 now"
 
 
 def test_many_are_counted(small):
@@ -85,6 +85,6 @@ def test_what_is_added_is_no_difference_beyond(small):
     longer = changed(small, pe=[1, 2, 4, 8, 16], model=["vgg16", "cosmoflow", "alexnet"])
     assert describe_other_changes(read_grid(small), read_grid(longer)) == ""
     shorter = changed(small, pe=[1, 2, 4, 16], strategy=["data"])
-    told = describe_other_changes(read_grid(small), read_grid(shorter))
-    assert "axes.pe: [1, 2, 4, 8] in the store, [1, 2, 4] now" in told
-    assert "axes.strategy" in told
+    text = describe_other_changes(read_grid(small), read_grid(shorter))
+    assert "axes.pe: [1, 2, 4, 8] in the store, [1, 2, 4] now" in text
+    assert "axes.strategy" in text

@@ -44,7 +44,7 @@ LONGER: dict[str, dict[str, object]] = {
     "pe": {"pe": [1, 2, 4, 8, 65]},
     "batch": {"batch": [16, 32, 64]},
 }
-LONGER["all at once"] = {dim: values for each in LONGER.values() for dim, values in each.items()}
+LONGER["all at once"] = {dim: values for value in LONGER.values() for dim, values in value.items()}
 TWICE: dict[str, object] = {
     "pe": [1, 2, 4, 8, 16, 32, 64, 128],
     "batch": [16, 32, 64, 128],
@@ -124,14 +124,14 @@ def test_answers_are_those_of_a_new_sweep(data_spec, tmp_path):
     xr.testing.assert_allclose(mine.reindex_like(theirs), theirs, rtol=1e-6)  # shapes differ
     ranks = cube.grid.labels
     for question in (sweep.limits, sweep.best):
-        found, expected = ordered(question(str(url)), ranks), ordered(question(str(other)), ranks)
-        pd.testing.assert_frame_equal(found, expected)
+        result, expected = ordered(question(str(url)), ranks), ordered(question(str(other)), ranks)
+        pd.testing.assert_frame_equal(result, expected)
     lines = sweep.limits(str(url)), sweep.limits(mine)  # as kept, and from the cells
     pd.testing.assert_frame_equal(*lines)
 
 
 def ordered(table: pd.DataFrame, labels: dict[str, tuple[str, ...]]) -> pd.DataFrame:
-    keys = [each for each in (*labels, "batch", "pe") if each in table]
+    keys = [value for value in (*labels, "batch", "pe") if value in table]
     return table.sort_values(keys).reset_index(drop=True)
 
 
@@ -243,9 +243,9 @@ REFUSED = [
 @pytest.mark.parametrize(("axes", "message"), REFUSED)
 def test_what_is_no_extension_is_refused(axes, message, data_spec, data_url):
     before = data(Path(data_url))
-    with pytest.raises(InputError, match=message) as told:
+    with pytest.raises(InputError, match=message) as error:
         sweep.run(longer(data_spec, axes), data_url, extend=True)
-    assert str(told.value).startswith(f"{data_url}: ")
+    assert str(error.value).startswith(f"{data_url}: ")
     assert data(Path(data_url)) == before
 
 
@@ -329,9 +329,9 @@ def test_cut_short_after_any_write(tmp_path):
                 pass
             else:
                 break
-        found = open_cube(str(url))
-        switched = found.plan.shape == cube.plan.shape
-        assert switched or found.plan.shape == grid.shape
+        result = open_cube(str(url))
+        switched = result.plan.shape == cube.plan.shape
+        assert switched or result.plan.shape == grid.shape
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             xr.open_zarr(url).load()

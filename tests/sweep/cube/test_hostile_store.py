@@ -201,8 +201,8 @@ def test_status_counts_summaries_that_are_gone(url, paradl):
     for lost in (url / "summary/statistics").glob("c.0.1.*"):
         lost.unlink()
     code, out, _ = paradl("status", url, "--format", "json")
-    told = json.loads(out)
-    assert (code, told["complete"], told["summaries_missing"]) == (0, False, 1)
+    answer = json.loads(out)
+    assert (code, answer["complete"], answer["summaries_missing"]) == (0, False, 1)
     assert paradl("status", url, "--verify")[0] == 1
     sweep.run(SMALL, url)
     assert json.loads(paradl("status", url, "--format", "json")[1])["complete"]
@@ -314,9 +314,9 @@ def test_a_forged_size_of_chunks(name, size, sharded, url):
         cut["chunk_shape"] = [size] * len(cut["chunk_shape"])
 
     forge(url, forged)
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as error:
         open_cube(str(url))
-    assert str(url) in str(told.value)
+    assert str(url) in str(error.value)
 
 
 def test_files_that_may_not_be_read(url, paradl, monkeypatch):

@@ -18,7 +18,7 @@ def test_parts_cover_an_array(name) -> None:
     seen = Counter[tuple[int, ...]]()
     for block in range(PLAN.blocks):
         place = find_part(name, PLAN, PLAN.find_region(block))
-        seen.update(product(*(range(each.start, each.stop) for each in place)))
+        seen.update(product(*(range(value.start, value.stop) for value in place)))
     assert set(seen) == set(product(*map(range, find_shape(name, PLAN))))
     several = {PLAN.blocks // (2 * PLAN.grid[-1])} if name == SERIAL else {1}
     assert set(seen.values()) == several

@@ -85,9 +85,9 @@ def forget_blocks(url: str) -> None:
 @pytest.fixture
 def options(monkeypatch) -> dict[str, object]:
     """What ~/.config/fsspec/*.json says of S3; fsspec makes a new client for new options."""
-    found: dict[str, object] = {}
-    monkeypatch.setitem(fsspec.config.conf, "s3", found)
-    return found
+    result: dict[str, object] = {}
+    monkeypatch.setitem(fsspec.config.conf, "s3", result)
+    return result
 
 
 @contextmanager
@@ -122,8 +122,8 @@ def test_resume(copy_url, small_url, monkeypatch):
     monkeypatch.setattr("sweep.engine.block.blocks_at_once", lambda *_: 1)
     with pytest.raises(KeyboardInterrupt):
         sweep.run(SMALL, url, progress=cut_short)
-    told = read_status(url)
-    assert (told["blocks"], told["blocks_done"]) == (4, 2)
+    status = read_status(url)
+    assert (status["blocks"], status["blocks_done"]) == (4, 2)
     resumed: list[int] = []
 
     @contextmanager
@@ -248,9 +248,9 @@ def test_a_damaged_object_is_named_and_made_anew(copy_url, small_url, monkeypatc
     stored = files.cat(f"{url}/{name}")
     files.pipe(f"{url}/{name}", stored[:-9] + b"?" + stored[-8:])
     files.rm(f"{url}/memory/c.1.0.0.0.0.0")
-    found = verify(url)
-    assert [damage.file for damage in found.damaged] == [name, "memory/c.1.0.0.0.0.0"]
-    assert (found.whole, found.left) == (2, "")
+    report = verify(url)
+    assert [damage.file for damage in report.damaged] == [name, "memory/c.1.0.0.0.0.0"]
+    assert (report.whole, report.left) == (2, "")
     assert read_status(url)["blocks_done"] == 2
     sweep.run(SMALL, url)
     assert verify(url).damaged == ()

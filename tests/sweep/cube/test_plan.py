@@ -80,5 +80,7 @@ def test_blocks_start_at_whole_shards(shape, shard_cells):
     plan = make_plan(DIMS[: len(shape)], shape, 4, 0, shard_cells)
     starts = {tuple(part.start for part in plan.find_region(block)) for block in range(plan.blocks)}
     assert all(
-        start % shard == 0 for each in starts for start, shard in zip(each, plan.shard, strict=True)
+        start % shard == 0
+        for first in starts
+        for start, shard in zip(first, plan.shard, strict=True)
     )

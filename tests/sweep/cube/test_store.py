@@ -38,8 +38,8 @@ def test_plain_xarray_opens_a_labelled_dataset(alone, mixed_grid):
 
 
 def test_a_label_selects(alone):
-    found = alone.sel(model="alexnet", dataset="imagenet-226", strategy="data", pe=8, batch=64)
-    assert np.isfinite(found.comp_time.values).all()
+    result = alone.sel(model="alexnet", dataset="imagenet-226", strategy="data", pe=8, batch=64)
+    assert np.isfinite(result.comp_time.values).all()
 
 
 def test_every_array_has_a_zarr_v3_chunk_per_block(mixed_url):

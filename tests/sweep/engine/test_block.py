@@ -48,15 +48,15 @@ def test_a_pair_that_cannot_exist_has_no_answers(small):
 
 def test_what_is_stored_is_float32(small):
     grid = read_grid(small)
-    found = evaluate(grid, (0, 1, 0, 1))
-    assert found is not None
-    assert {name: str(each.dtype) for name, each in found.items()} == {
+    result = evaluate(grid, (0, 1, 0, 1))
+    assert result is not None
+    assert {name: str(value_.dtype) for name, value_ in result.items()} == {
         "comp_time": "float32",
         "comm_time": "float32",
         "memory": "float32",
         "limit": "uint16",
     }
-    assert found["limit"].shape == (4, 2)
+    assert result["limit"].shape == (4, 2)
 
 
 def test_a_new_store_has_no_answers_yet(small, tmp_path):
@@ -75,8 +75,8 @@ def test_blocks_are_written_while_the_next_is_computed(small, tmp_path):
     whole = compute(grid, plan_cube(grid), plan_cube(grid).find_region(1)).arrays
     for name, values in whole.items():
         # Of blocks of another shape: other roundings.
-        found = stored(cube.group, name)[0:1, 1:2]
-        np.testing.assert_allclose(found, values, rtol=1e-6, err_msg=name)
+        result = stored(cube.group, name)[0:1, 1:2]
+        np.testing.assert_allclose(result, values, rtol=1e-6, err_msg=name)
 
 
 def test_what_fails_is_told_after_what_was_done(small, tmp_path, monkeypatch):

@@ -86,8 +86,8 @@ def test_kill_and_resume(slow_spec, slow_url, tmp_path, paradl):
     finally:
         run.kill()
         run.communicate()
-    told = read_status(str(url))
-    assert 0 < told["blocks_done"] < told["blocks"]
+    status = read_status(str(url))
+    assert 0 < status["blocks_done"] < status["blocks"]
     (url / "limit" / "c.0.partial").write_bytes(b"half")
     sweep.run(slow_spec, url)
     assert read_status(str(url))["complete"]
@@ -108,9 +108,9 @@ def test_ctrl_c_says_how_to_go_on(options, slow_spec, tmp_path):
     )
     assert "Traceback" not in err
     assert not running_in(run.pid)
-    told = read_status(str(url))
+    status = read_status(str(url))
     # The signal may come between the last block and the summary.
-    assert 0 < told["blocks_done"] <= told["blocks"]
+    assert 0 < status["blocks_done"] <= status["blocks"]
 
 
 def running_in(group: int) -> list[str]:

@@ -39,7 +39,7 @@ CASES = [
 ]
 
 
-def make_grid(oracle: str, strategies: list[str], asked: tuple[str, ...], **axes: Any) -> Grid:
+def make_grid(oracle: str, strategies: list[str], query: tuple[str, ...], **axes: Any) -> Grid:
     """AlexNet on some PEs, the axes' parameters being fixed where they are no axis."""
     labels = {"model": "alexnet", "dataset": "imagenet", "system": "abci"}
     fixed = {name: f"{value!r} {UNITS[name]}" for name, value in VALUES.items()}
@@ -48,7 +48,7 @@ def make_grid(oracle: str, strategies: list[str], asked: tuple[str, ...], **axes
             "oracle": oracle,
             "axes": labels | {"strategy": strategies, "pe": [1, 4, 16], "batch": [8, 40]} | axes,
             "parameters": {name: value for name, value in fixed.items() if name not in axes},
-            "outputs": list(asked),
+            "outputs": list(query),
         }
     )
 
@@ -69,15 +69,15 @@ def answer_at(grid: Grid, strategy: int, name: str, factor: float) -> dict[str, 
     cells = tuple(map(len, grid.axes.values()))
     fields = {target: np.asarray(getattr(answer, field)) for target, field in KNOWN.items()}
     return {
-        target: np.broadcast_to(np.where(each > 0, each, np.nan), cells)
-        for target, each in fields.items()
+        target: np.broadcast_to(np.where(field_ > 0, field_, np.nan), cells)
+        for target, field_ in fields.items()
     }
 
 
 @pytest.mark.parametrize(("oracle", "strategy", "parameter"), CASES)
 def test_against_central_differences(oracle: str, strategy: str, parameter: str) -> None:
-    asked = tuple(name_elasticity(target, parameter) for target in KNOWN)
-    grid = make_grid(oracle, [strategy], asked)
+    query = tuple(name_elasticity(target, parameter) for target in KNOWN)
+    grid = make_grid(oracle, [strategy], query)
     slopes = evaluate(grid, (0, 0, 0, 0))
     assert slopes is not None
     more, less = (answer_at(grid, 0, parameter, 1 + step) for step in (STEP, -STEP))
@@ -90,22 +90,22 @@ def test_against_central_differences(oracle: str, strategy: str, parameter: str)
 
 def test_one_pe_sends_nothing_and_what_only_computes_is_as_quick_as_its_pe() -> None:
     """Without waiting for memory, a time of whole layers is an inverse of FLOP/s."""
-    asked = ("elasticity_epoch_time_peak_flops", "elasticity_epoch_time_inter_bandwidth")
+    options = ("elasticity_epoch_time_peak_flops", "elasticity_epoch_time_inter_bandwidth")
     grid = make_grid(
         "paper",
         ["data"],
-        (*asked, "elasticity_comm_time_inter_bandwidth"),
+        (*options, "elasticity_comm_time_inter_bandwidth"),
         memory_bandwidth=["1 EB/s"],
     )
-    found = evaluate(grid, (0, 0, 0, 0))
-    assert found is not None
-    peak, bandwidth = (np.squeeze(found[name]) for name in asked)
+    result = evaluate(grid, (0, 0, 0, 0))
+    assert result is not None
+    peak, bandwidth = (np.squeeze(result[name]) for name in options)
     np.testing.assert_allclose(peak[0], -1, atol=1e-4)
     np.testing.assert_array_equal(bandwidth[0], 0)
     assert not np.signbit(bandwidth[0]).any()
     assert (bandwidth[2] < -0.1).all()
     # The logarithm of no time has no slope.
-    assert np.isnan(np.squeeze(found["elasticity_comm_time_inter_bandwidth"])[0]).all()
+    assert np.isnan(np.squeeze(result["elasticity_comm_time_inter_bandwidth"])[0]).all()
 
 
 STORED = (
@@ -138,11 +138,11 @@ def test_a_cube_holds_them_however_it_is_cut(stored: str, tmp_path: Any) -> None
     cube = sweep.open_dataset(stored)
     grid = cube.paradl.grid
     for number, label in enumerate(grid.labels["strategy"]):
-        found = evaluate(grid, (0, 0, 0, number))
-        assert found is not None
+        result = evaluate(grid, (0, 0, 0, number))
+        assert result is not None
         for name in STORED[4:]:
             here = cube[name].sel(strategy=label).values[0, 0, 0]
-            np.testing.assert_array_equal(here, np.broadcast_to(found[name], here.shape))
+            np.testing.assert_array_equal(here, np.broadcast_to(result[name], here.shape))
     other = str(tmp_path / "cut.zarr")
     create_cut(other, grid)
     execute(grid, other, False, Where(), silent)

@@ -96,11 +96,11 @@ def test_a_block_is_filled_where_an_earlier_one_was(grid) -> None:
     spare = Spare()
     serial = np.ones(grid.shape[5:], np.float32)
     buffers = spare.take(2, grid.shape[4:], NAMES)
-    at_first = {name: each.unsafe_buffer_pointer() for name, each in buffers.items()}
+    at_first = {name: buffer.unsafe_buffer_pointer() for name, buffer in buffers.items()}
     for strategy in range(3):
         buffers, _ = fill(buffers, 0, grid, (0, 0, 0, strategy), grid.axes, serial)
-        views = {name: np.asarray(each) for name, each in buffers.items()}
-        assert {name: each.ctypes.data for name, each in views.items()} == at_first
+        views = {name: np.asarray(buffer) for name, buffer in buffers.items()}
+        assert {name: view.ctypes.data for name, view in views.items()} == at_first
         views.clear()
         spare.give(buffers)
         buffers = spare.take(2, grid.shape[4:], NAMES)

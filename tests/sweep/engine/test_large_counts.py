@@ -18,8 +18,8 @@ def test_rows_beyond_2_to_the_23() -> None:
     limit[-1] = Limit.MEMORY
     with jax.enable_x64(True):
         p = jnp.arange(1.0, ROWS + 1).reshape(-1, 1)
-        asked = Line(p, 1 / p, 0 * p, p, jnp.asarray(limit), jnp.full((1, 1), 1.0))
-        statistics = type_statistics(np.asarray(jax.jit(tabulate_line)(asked)))
+        query = Line(p, 1 / p, 0 * p, p, jnp.asarray(limit), jnp.full((1, 1), 1.0))
+        statistics = type_statistics(np.asarray(jax.jit(tabulate_line)(query)))
     assert statistics["largest_pe"].tolist() == [ROWS - 1]
     assert statistics["forbidden_by"].tolist() == [Limit.MEMORY]
     assert statistics["count_memory"].tolist() == [1]

@@ -29,7 +29,7 @@ def test_what_killed_workers_leave_is_removed_in_silence(given):
         "from sweep.engine.local_cluster import start_tracker; start_tracker();"
         "tracker.register('/paradl-left', 'semaphore'); print(os.environ.get('PYTHONWARNINGS'))"
     )
-    environment = {name: each for name, each in os.environ.items() if name != "PYTHONWARNINGS"}
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONWARNINGS"}
     environment |= {"PYTHONWARNINGS": given} if given else {}
     ran = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, env=environment, timeout=60
@@ -54,11 +54,19 @@ def listening(cluster: LocalCluster) -> set[tuple[str, int]]:
     """The addresses of the scheduler and the workers."""
     with Client(cluster, set_as_default=False) as client:
         workers = client.run(os.getpid).values()
-    sockets = [each for pid in workers for each in psutil.Process(pid).net_connections("tcp")]
+    sockets = [
+        connection for pid in workers for connection in psutil.Process(pid).net_connections("tcp")
+    ]
     scheduler = scheduler_of(cluster)
     own = {scheduler.port, scheduler.http_server.port}
-    sockets += [each for each in psutil.Process().net_connections("tcp") if each.laddr.port in own]
-    return {tuple(each.laddr) for each in sockets if each.status == psutil.CONN_LISTEN}
+    sockets += [
+        connection
+        for connection in psutil.Process().net_connections("tcp")
+        if connection.laddr.port in own
+    ]
+    return {
+        tuple(connection.laddr) for connection in sockets if connection.status == psutil.CONN_LISTEN
+    }
 
 
 def answer(host: str, port: int, page: str) -> int | None:
@@ -120,7 +128,7 @@ def test_an_interrupt_while_workers_start_is_heard(spec_file, small, tmp_path):
     store = tmp_path / "cube.zarr"
     command = [*COMMAND, "sweep", spec_file(small), str(store), "--workers", "1"]
     run = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
-    while not any("--multiprocessing-fork" in each for each in processes_under(run.pid)):
+    while not any("--multiprocessing-fork" in process for process in processes_under(run.pid)):
         assert run.poll() is None
         time.sleep(0.01)
     os.killpg(run.pid, signal.SIGINT)  # as a terminal does: workers get it, too

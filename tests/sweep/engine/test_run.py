@@ -45,11 +45,11 @@ def assert_same(grid: Grid, url: str) -> None:
         cell = {
             name: values[i] for (name, values), i in zip(grid.axes.items(), index[4:], strict=True)
         }
-        found = answers(grid, index[:4], cell)
+        result = answers(grid, index[:4], cell)
         for name, values in everything.items():
-            expected = np.nan if found is None else np.asarray(read_output(found, name)).item()
+            expected = np.nan if result is None else np.asarray(read_output(result, name)).item()
             if name == "limit":
-                expected = int(Limit.INCOMPATIBLE) if found is None else expected
+                expected = int(Limit.INCOMPATIBLE) if result is None else expected
             np.testing.assert_allclose(values[index], expected, 1e-6, err_msg=f"{name} {index}")
 
 
@@ -221,8 +221,10 @@ def make_foreign(what: str, url: Path) -> None:
 
 
 def contents(path: Path) -> dict[str, bytes]:
-    files = [path] if path.is_file() else sorted(each for each in path.rglob("*") if each.is_file())
-    return {str(each): each.read_bytes() for each in files}
+    files = (
+        [path] if path.is_file() else sorted(path_ for path_ in path.rglob("*") if path_.is_file())
+    )
+    return {str(file): file.read_bytes() for file in files}
 
 
 def test_two_versions_do_not_share_a_cube(blocky, small):

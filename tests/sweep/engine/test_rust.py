@@ -36,8 +36,8 @@ def test_the_same_store(small, small_url, tmp_path, rust):
     sweep.run(small, url)
     assert verify(str(url)).damaged == ()
     assert files(url) == files(Path(small_url))
-    found, expected = (sweep.open_dataset(each) for each in (url, small_url))
-    np.testing.assert_array_equal(found.comm_time.values, expected.comm_time.values)
+    result, expected = (sweep.open_dataset(value) for value in (url, small_url))
+    np.testing.assert_array_equal(result.comm_time.values, expected.comm_time.values)
 
 
 def test_codecs_that_are_not_there(small_url, paradl_process):
@@ -66,4 +66,4 @@ def test_a_damaged_store(small_url, tmp_path, rust):
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
     path.write_bytes(data)
-    assert [Path(each.file).name for each in verify(str(url)).damaged] == [path.name]
+    assert [Path(place.file).name for place in verify(str(url)).damaged] == [path.name]

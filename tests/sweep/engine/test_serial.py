@@ -4,7 +4,7 @@ import pytest
 from grids.entries.strategies import Strategy
 from sweep.cube.plan import make_plan
 from sweep.engine import serial
-from sweep.engine.evaluation import evaluate
+from sweep.engine.evaluation import evaluate, time_alone
 from sweep.engine.run import read_grid
 from sweep.engine.serial import SerialTimes
 
@@ -22,7 +22,7 @@ def list_times(times, grid, plan):
             continue
         parts = dict(zip(plan.dims, region, strict=True))
         axes = {name: values[parts[name]] for name, values in grid.axes.items()}
-        yield region, axes, times.find(grid, plan, region, axes)
+        yield region, axes, times.find(grid, plan, region, axes, time_alone)
 
 
 @pytest.mark.parametrize("kept", [serial.KEPT, 0])
@@ -41,13 +41,13 @@ def test_every_block_gets_the_times_of_its_cells(kept, small, monkeypatch):
 
 def test_blocks_that_differ_in_strategy_and_pes_share_them(small):
     grid, plan = cut(small)
-    found = [times for *_, times in list_times(SerialTimes(), grid, plan)]
-    assert len({id(times) for times in found}) < len(found)
+    result = [times for *_, times in list_times(SerialTimes(), grid, plan)]
+    assert len({id(times) for times in result}) < len(result)
 
 
 def test_another_grid_shares_nothing(small):
     grid, plan = cut(small)
     times = SerialTimes()
-    ours = [found for *_, found in list_times(times, grid, plan)]
-    others = [found for *_, found in list_times(times, read_grid(small), plan)]
-    assert not {id(found) for found in ours} & {id(found) for found in others}
+    ours = [result for *_, result in list_times(times, grid, plan)]
+    others = [result for *_, result in list_times(times, read_grid(small), plan)]
+    assert not {id(result) for result in ours} & {id(result) for result in others}

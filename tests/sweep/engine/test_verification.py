@@ -50,9 +50,9 @@ def contents(url: Path) -> dict[Path, bytes]:
 
 def flipped(path: Path, at: float) -> None:
     """One bit is another, at so large a part of the file."""
-    found = bytearray(path.read_bytes())
-    found[min(int(at * len(found)), len(found) - 1)] ^= 4
-    path.write_bytes(found)
+    result = bytearray(path.read_bytes())
+    result[min(int(at * len(result)), len(result) - 1)] ^= 4
+    path.write_bytes(result)
 
 
 def halved(path: Path) -> None:
@@ -74,13 +74,13 @@ DAMAGES: dict[str, Callable[[Path], None]] = {
 
 
 def named(url: Path) -> list[str]:
-    return [each.file for each in verify(str(url)).damaged]
+    return [place.file for place in verify(str(url)).damaged]
 
 
 def test_a_whole_store_is_whole(small_url):
     before = contents(Path(small_url))
-    found = verify(small_url)
-    assert (found.damaged, found.whole, found.left) == ((), 4, "")
+    report = verify(small_url)
+    assert (report.damaged, report.whole, report.left) == ((), 4, "")
     assert contents(Path(small_url)) == before
 
 
@@ -109,7 +109,7 @@ def test_only_damaged_blocks_are_computed_again(url, small):
     whole = contents(url)
     flipped(url / "memory" / BLOCK, 0.5)
     (url / "comp_time" / BLOCK).unlink()
-    assert {each.block for each in verify(str(url)).damaged} == {1}
+    assert {place.block for place in verify(str(url)).damaged} == {1}
     assert read_status(str(url))["blocks_done"] == 3
     seen: list[int] = []
 
@@ -126,7 +126,7 @@ def test_a_block_is_named_by_its_cells(url):
     (url / "serial_time/c.1.0.0.0").unlink()
     halved(url / "limit/c.1.0.0.0.0.0")
     serial, limit = sorted(
-        verify(str(url)).damaged, key=lambda each: each.variable != "serial_time"
+        verify(str(url)).damaged, key=lambda value: value.variable != "serial_time"
     )
     assert (serial.variable, serial.what) == ("serial_time", "the file is missing")
     assert list(serial.cells) == ["model", "dataset", "system", "batch"]
@@ -157,9 +157,9 @@ def test_a_store_that_a_run_holds_is_left(url):
     halved(url / "memory" / BLOCK)
     before = contents(url)
     with hold_store(str(url)):
-        found = verify(str(url))
-    assert [each.variable for each in found.damaged] == ["memory"]
-    assert "another run" in found.left
+        report = verify(str(url))
+    assert [place.variable for place in report.damaged] == ["memory"]
+    assert "another run" in report.left
     assert contents(url) == before
 
 
@@ -167,18 +167,18 @@ def test_a_store_that_cannot_be_written_is_left(url, monkeypatch):
     halved(url / "memory" / BLOCK)
     before = contents(url)
     refuse_writes(monkeypatch, errno.EROFS)
-    found = verify(str(url))
-    assert [each.variable for each in found.damaged] == ["memory"]
-    assert found.whole == 3
-    assert "Read-only file system" in found.left
+    report = verify(str(url))
+    assert [place.variable for place in report.damaged] == ["memory"]
+    assert report.whole == 3
+    assert "Read-only file system" in report.left
     assert contents(url) == before
 
 
 def test_a_run_that_is_not_finished_is_whole(url):
     unmark(url, 1)
     halved(url / "memory" / BLOCK)  # of a block that is not done
-    found = verify(str(url))
-    assert (found.damaged, found.whole) == ((), 3)
+    report = verify(str(url))
+    assert (report.damaged, report.whole) == ((), 3)
 
 
 def test_a_damaged_file_of_an_unfinished_block_is_replaced(url, small):
@@ -212,9 +212,9 @@ def test_metadata_of_single_arrays_are_made_anew(name, text, url):
 def test_damaged_metadata_of_the_store(text, options, url, small):
     (url / "zarr.json").write_text(text)
     before = contents(url)
-    with pytest.raises(InputError, match=r"cube\.zarr: .*Zarr group") as told:
+    with pytest.raises(InputError, match=r"cube\.zarr: .*Zarr group") as error:
         sweep.run(small, url, **options)
-    assert str(told.value).count("\n") == 0
+    assert str(error.value).count("\n") == 0
     with pytest.raises(InputError):
         verify(str(url))
     assert contents(url) == before
@@ -269,12 +269,12 @@ def test_the_command_for_programs(url, paradl):
     with hold_store(str(url)):
         code, out, err = paradl("status", url, "--verify", "--format", "json")
     assert code == 1
-    found = json.loads(out)
-    assert (found["complete"], found["blocks_done"], found["blocks"]) == (False, 3, 4)
-    (damage,) = found["damaged"]
+    answer = json.loads(out)
+    assert (answer["complete"], answer["blocks_done"], answer["blocks"]) == (False, 3, 4)
+    (damage,) = answer["damaged"]
     assert damage["file"] == f"memory/{BLOCK}"
     assert damage["cells"]["batch"] == {"first": 16, "last": 32, "count": 2}
-    assert "another run" in found["left"]
+    assert "another run" in answer["left"]
     assert err.startswith("paradl: 1 damaged files, 1 blocks; ")
     code, out, _ = paradl("status", url, "--verify", "--format", "csv")
     assert out.splitlines()[0].startswith("variable,file,what,cells.model.first")

@@ -60,7 +60,7 @@ def check_texts(figure: Any) -> list[str]:
     from matplotlib.text import Text
 
     figure.draw_without_rendering()
-    shown = [each for each in figure.findobj(Text) if each.get_visible() and each.get_text()]
+    shown = [label for label in figure.findobj(Text) if label.get_visible() and label.get_text()]
     # Ticks beyond the ends of an axis are there, and not drawn.
     hidden = {
         label
@@ -68,8 +68,8 @@ def check_texts(figure: Any) -> list[str]:
         for axis in (axes.xaxis, axes.yaxis)
         for label in _list_beyond(axis)
     } | {text for axes in figure.axes if not axes.get_visible() for text in axes.findobj(Text)}
-    shown = [each for each in shown if each not in hidden]
-    boxes = [each.get_window_extent().extents for each in shown]
+    shown = [label for label in shown if label not in hidden]
+    boxes = [label.get_window_extent().extents for label in shown]
     width, height = figure.bbox.size
     for text, (left, low, right, high) in zip(shown, boxes, strict=True):
         inside = left >= -1 and low >= -1 and right <= width + 1 and high <= height + 1
@@ -81,7 +81,7 @@ def check_texts(figure: Any) -> list[str]:
             # Boxes are of whole lines: letters without descenders may be closer.
             overlap = x > 1 and y > 0.15 * (box[3] - box[1])
             assert not overlap, (shown[one].get_text(), shown[other].get_text())
-    return [each.get_text() for each in shown]
+    return [label.get_text() for label in shown]
 
 
 def _list_beyond(axis: Any) -> list[Any]:

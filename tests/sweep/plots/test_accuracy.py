@@ -135,6 +135,6 @@ def test_the_command(tmp_path, paradl):
         "model,dataset,strategy,p,samples_per_replica,total_s\nalexnet,imagenet,data,8,32,0.1\n"
     )
     path = tmp_path / "accuracy.png"
-    asked = ("plot", "accuracy", runs, "-o", path, "--calibration", "none")
-    assert paradl(*asked) == (0, "", "")
+    options = ("plot", "accuracy", runs, "-o", path, "--calibration", "none")
+    assert paradl(*options) == (0, "", "")
     assert path.read_bytes().startswith(PNG)

@@ -43,13 +43,19 @@ def test_batches_that_were_not_measured_are_hollow(expect_legible):
 
 def test_crossovers_are_told_and_marked():
     answer = ask()
-    counts = [each["pe"] for each in answer["crossovers"] if each["against"] == "same"]
+    counts = [
+        crossover["pe"] for crossover in answer["crossovers"] if crossover["against"] == "same"
+    ]
     assert all(counts)
     figure = draw(answer)
     texts = [text.get_text() for text in figure.legends[0].get_texts()]
     assert [text.partition("\n")[2] for text in texts[1:3]] == [f"wins from {n}" for n in counts]
-    segments = [each for each in figure.axes[0].collections if hasattr(each, "get_segments")]
-    assert [each.get_segments()[0][0][0] for each in segments] == counts
+    segments = [
+        collection
+        for collection in figure.axes[0].collections
+        if hasattr(collection, "get_segments")
+    ]
+    assert [segment.get_segments()[0][0][0] for segment in segments] == counts
 
 
 def test_what_never_converges_is_left_out():

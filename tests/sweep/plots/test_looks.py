@@ -71,17 +71,17 @@ GROUNDS = ([look.colour for look in LOOKS.values()], [look.dark for look in LOOK
 
 @pytest.mark.parametrize("colours", GROUNDS)
 def test_in_grey_strategies_differ_in_lightness(colours):
-    steps = np.diff(sorted(to_lab(each)[0] for each in colours))
+    steps = np.diff(sorted(to_lab(colour)[0] for colour in colours))
     assert steps.min() > 5.5
     # From the ink to what still stands out on the background.
-    lightest, darkest = (choose([to_lab(each)[0] for each in colours]) for choose in (max, min))
+    lightest, darkest = (choose([to_lab(colour)[0] for colour in colours]) for choose in (max, min))
     assert (darkest == 0 and lightest < 90) or (darkest > 20 and lightest == pytest.approx(100))
 
 
 @pytest.mark.parametrize("sight", SIGHTS)
 @pytest.mark.parametrize("colours", GROUNDS)
 def test_the_colour_blind_tell_strategies_apart(colours, sight):
-    labs = [to_lab(each, sight) for each in colours]
+    labs = [to_lab(colour, sight) for colour in colours]
     # 2.3 is the least difference that is seen at all (Mahy et al., 1994).
     assert min(np.linalg.norm(one - other) for one, other in combinations(labs, 2)) > 5.5
 
@@ -99,8 +99,8 @@ def test_the_hue_is_a_strategy_whatever_its_settings():
         towards = np.array(to_rgb(looks[label].colour)) - to_rgb(LOOKS["data+filter"].colour)
         white = np.array([1.0, 1, 1]) - to_rgb(LOOKS["data+filter"].colour)
         assert np.linalg.norm(np.cross(towards, white)) < 0.01
-    told = {(looks[label].marker, str(looks[label].dash)) for label in labels}
-    assert len(told) == len(labels)
+    result = {(looks[label].marker, str(looks[label].dash)) for label in labels}
+    assert len(result) == len(labels)
     assert len({looks[label].hatch for label in labels[1:]}) == len(labels) - 1
     assert len(VARIANTS) == 6
 
@@ -125,7 +125,7 @@ def test_names_leave_out_what_is_searched():
 def test_what_is_no_strategy_has_a_look_of_its_own():
     looks = choose_looks(["data", "2-way", "4-way"])
     assert looks["2-way"] != looks["4-way"]
-    assert looks["2-way"].colour not in {each.colour for each in LOOKS.values()}
+    assert looks["2-way"].colour not in {one.colour for one in LOOKS.values()}
 
 
 def test_ink_is_read_on_every_colour():
@@ -143,9 +143,9 @@ def choose_term_looks(terms):
     "looks", [choose_term_looks(TERMS), choose_term_looks(LAYOUT_TERMS), MEMORY_LOOKS]
 )
 def test_parts_are_told_apart_in_grey(looks):
-    told = {(each["facecolor"], each.get("hatch")) for each in looks.values()}
+    result = {(one["facecolor"], one.get("hatch")) for one in looks.values()}
     # The paper's parameters and the machine's weights are never in one picture.
-    assert len(told) == len({*looks} - {"parameters"})
-    plain = [each["facecolor"] for each in looks.values() if not each["hatch"]]
+    assert len(result) == len({*looks} - {"parameters"})
+    plain = [one["facecolor"] for one in looks.values() if not one["hatch"]]
     for one, other in pairwise(dict.fromkeys(plain)):
         assert abs(to_lab(one)[0] - to_lab(other)[0]) > 8

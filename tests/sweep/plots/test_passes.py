@@ -23,7 +23,9 @@ PIPELINES = [
 def test_the_last_pass_ends_as_the_formula_says(schedule, stages, number, chunks):
     passes = [*list_passes(PipelineRun(schedule, stages, number, 1.0, 2.0, chunks, stages))]
     bubble = 1 / chunks if chunks > 1 else SCHEDULES[schedule].bubble
-    assert max(each.end for each in passes) == pytest.approx(3 * (number + bubble * (stages - 1)))
+    assert max(one_pass.end for one_pass in passes) == pytest.approx(
+        3 * (number + bubble * (stages - 1))
+    )
 
 
 @pytest.mark.parametrize(("schedule", "stages", "number", "chunks"), PIPELINES)
@@ -32,14 +34,25 @@ def test_passes_wait_for_each_other(schedule, stages, number, chunks):
     kinds = 3 if schedule == "zb1p" else 2
     assert len(passes) == kinds * stages * number * chunks
     for stage in range(stages):
-        mine = [each for each in passes if each.stage == stage]
+        mine = [one_pass for one_pass in passes if one_pass.stage == stage]
         assert all(after.start >= before.end for before, after in pairwise(mine))
     ends = {
-        (each.kind, each.chunk * stages + each.stage, each.micro_batch): each.end for each in passes
+        (
+            one_pass.kind,
+            one_pass.chunk * stages + one_pass.stage,
+            one_pass.micro_batch,
+        ): one_pass.end
+        for one_pass in passes
     }
     for kind, part, _, micro_batch, start in (
-        (each.kind, each.chunk * stages + each.stage, 0, each.micro_batch, each.start)
-        for each in passes
+        (
+            one_pass.kind,
+            one_pass.chunk * stages + one_pass.stage,
+            0,
+            one_pass.micro_batch,
+            one_pass.start,
+        )
+        for one_pass in passes
     ):
         before = {
             FORWARD: (FORWARD, part - 1, micro_batch),
@@ -55,7 +68,7 @@ def test_a_stage_keeps_no_more_than_its_schedule(schedule, most):
     """1F1B: p - i micro-batches (Narayanan et al. 2019); zb1p: p (Qi et al. 2023)."""
     ended = WEIGHTS if schedule == "zb1p" else BACKWARD
     kept, highest = [0] * 4, [0] * 4
-    for each in list_passes(PipelineRun(schedule, 4, 16, 1.0, 2.0)):
-        kept[each.stage] += (each.kind == FORWARD) - (each.kind == ended)
-        highest[each.stage] = max(highest[each.stage], kept[each.stage])
+    for one_pass in list_passes(PipelineRun(schedule, 4, 16, 1.0, 2.0)):
+        kept[one_pass.stage] += (one_pass.kind == FORWARD) - (one_pass.kind == ended)
+        highest[one_pass.stage] = max(highest[one_pass.stage], kept[one_pass.stage])
     assert highest == most

@@ -55,7 +55,7 @@ def test_causes_are_those_of_limits(mixed):
 
 
 def test_points_of_a_hybrid_are_joined_across_its_multiples(mixed):
-    curves = {each.strategy: each for each in describe_scaling(mixed, ALEXNET).curves}
+    curves = {curve.strategy: curve for curve in describe_scaling(mixed, ALEXNET).curves}
     hybrid = curves["data+filter"]
     assert hybrid.pe.tolist() == [4, 8, 12]
     assert np.isfinite(hybrid.values).all()
@@ -110,10 +110,10 @@ def test_no_band_where_none_is_stored(mixed):
 
 
 def test_all_axes_with_several_values_are_told_at_once(mixed):
-    with pytest.raises(InputError, match="batch, inter_bandwidth") as told:
+    with pytest.raises(InputError, match="batch, inter_bandwidth") as error:
         describe_scaling(mixed, {"model": "alexnet"})
-    assert 'batch=8 inter_bandwidth="1 GB/s"' in str(told.value)
-    assert "batch 8, 64" in str(told.value)
+    assert 'batch=8 inter_bandwidth="1 GB/s"' in str(error.value)
+    assert "batch 8, 64" in str(error.value)
 
 
 def test_what_is_advised_is_accepted(mixed):
@@ -169,9 +169,9 @@ def test_every_cause_is_told(count, expect_legible):
     scaling = make_scaling(count)
     texts = expect_legible(draw(scaling, "paper"))
     for curve in scaling.curves:
-        told = [text for text in texts if text.partition("\n")[0] == curve.strategy]
+        result = [text for text in texts if text.partition("\n")[0] == curve.strategy]
         end = f"\nto {curve.pe[-1]:,.0f}: too many PEs" if curve.is_stopped else ""
-        assert told == [curve.strategy + end]
+        assert result == [curve.strategy + end]
     assert any("not drawn: channel (memory)" in text for text in texts)
 
 

@@ -103,8 +103,8 @@ def test_parameters_of_the_machine_are_given_and_batches_are_chosen(mixed):
     shown = describe_map(mixed, ALEXNET, over="inter_bandwidth")
     for row, value in enumerate(mixed["inter_bandwidth"].values):
         for column, pe in enumerate(shown.columns):
-            asked = ALEXNET | {"inter_bandwidth": value, "pe": int(pe)}
-            first = sweep.best(mixed, asked).iloc[0]
+            query = ALEXNET | {"inter_bandwidth": value, "pe": int(pe)}
+            first = sweep.best(mixed, query).iloc[0]
             winner = shown.winners[row, column]
             assert winner == NOBODY or shown.strategies[winner] == first["strategy"]
             assert (winner == NOBODY) == (not first["feasible"])

@@ -131,9 +131,9 @@ def test_the_space_of_an_answer(model, pe, batch, length):
 
 def test_page_of_layouts(tmp_path, paradl):
     """`best --sequence` writes its page, too, and prints the same as without."""
-    asked = ("best", "--model", "llama3_8b", "--pe", "16", "--sequence", "4096")
-    expected = paradl(*asked)
-    assert paradl(*asked, "--report", tmp_path / "page.html") == expected
+    options = ("best", "--model", "llama3_8b", "--pe", "16", "--sequence", "4096")
+    expected = paradl(*options)
+    assert paradl(*options, "--report", tmp_path / "page.html") == expected
     assert "pile:length=4096" in (tmp_path / "page.html").read_text()
 
 
@@ -215,7 +215,7 @@ def test_command(url, tmp_path, paradl):
 )
 def test_beside_an_answer(verb, tmp_path, paradl):
     """A question without a store writes its page, too, and prints the same as without."""
-    asked = (
+    options = (
         "--model",
         "alexnet",
         "--dataset",
@@ -225,10 +225,10 @@ def test_beside_an_answer(verb, tmp_path, paradl):
         "--pe",
         "2,4",
     )
-    expected = paradl(*verb, *asked)
-    assert paradl(*verb, *asked, "--report", tmp_path / "page.html") == expected
+    expected = paradl(*verb, *options)
+    assert paradl(*verb, *options, "--report", tmp_path / "page.html") == expected
     assert "alexnet" in (tmp_path / "page.html").read_text()
-    assert paradl(*verb, *asked, "--report", tmp_path / "no" / "page.html")[0] == 2
+    assert paradl(*verb, *options, "--report", tmp_path / "no" / "page.html")[0] == 2
 
 
 def test_objective(url):
