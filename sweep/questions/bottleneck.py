@@ -82,21 +82,28 @@ def _list_rows(space: Space, index: Index) -> list[Row]:
 
 def _thin_axes(space: Space, index: Index) -> dict[str, Floats]:
     """The axes with few values each; of rows of a layout those that are the fastest somewhere."""
+    grid = space.grid
+    layouts = [name for name in space.axes if name in grid.rows and grid.parameters[name].chosen]
     axes = {
-        name: values
-        if name in space.grid.rows and space.grid.parameters[name].chosen
-        else thin_axis(values, COUNTS if name == "pe" else OTHERS)
+        name: values if name in layouts else thin_axis(values, COUNTS if name == "pe" else OTHERS)
         for name, values in space.axes.items()
     }
-    for at, (name, rows) in enumerate(axes.items()):
-        if name in space.grid.rows and rows.size > OTHERS:
-            answer = answer_expected(space.build_case(index, axes))
-            allowed = (answer.limit & FORBIDS) == 0
-            shape = tuple(values.size for values in axes.values())
-            times = np.broadcast_to(np.where(allowed, answer.epoch_time, np.inf), shape)
-            ranks = np.moveaxis(times, at, 0).reshape(rows.size, -1).argsort(axis=0).argsort(axis=0)
-            axes[name] = rows[np.sort(ranks.min(axis=1).argsort(kind="stable")[:OTHERS])]
+    for name in layouts:
+        if axes[name].size > OTHERS:
+            axes[name] = _take_fastest(space, index, axes, name)
     return axes
+
+
+def _take_fastest(space: Space, index: Index, axes: Mapping[str, Floats], name: str) -> Floats:
+    """The values of an axis, in their order, that rank first among those allowed in some cell."""
+    answer = answer_expected(space.build_case(index, axes))
+    times = np.where((answer.limit & FORBIDS) == 0, answer.epoch_time, np.inf)
+    shape = tuple(values.size for values in axes.values())
+    of_values = np.moveaxis(np.broadcast_to(times, shape), [*axes].index(name), 0)
+    # The rank of a value in a cell is its place in the order of that cell.
+    ranks = of_values.reshape(axes[name].size, -1).argsort(axis=0).argsort(axis=0)
+    first = ranks.min(axis=1).argsort(kind="stable")[:OTHERS]
+    return np.asarray(axes[name][np.sort(first)])
 
 
 def _describe_cell(seconds: dict[str, float], flags: int, memory: float) -> Row:
