@@ -1,4 +1,4 @@
-"""Answers of layouts: seconds of an iteration, memory and limits, of each one alone."""
+"""Answers of layouts: seconds per iteration, memory and limits."""
 
 from typing import NamedTuple
 
@@ -15,14 +15,14 @@ from kernels.names.flags import Limit
 from kernels.names.layout_terms import LAYOUT_TERMS
 
 COMPUTING = np.array([LAYOUT_TERMS[name].part == "compute" for name in TERMS])
-# Layouts that are answered at once: of 2**16, arrays of 0.5 MB for each of some 60 numbers.
+# Layouts per call: 2**16 makes some 60 arrays of 0.5 MB.
 MOST = 2**16
 
 
 class LayoutAnswers(NamedTuple):
-    """Seconds of an iteration [terms, layouts], memory of the fullest PE [B] and flags [layouts].
+    """Seconds per iteration [terms, layouts], memory of the fullest PE [B] and flags [layouts].
 
-    NaN where a layout does not divide what it should.
+    NaN where a degree does not divide what it has to.
     """
 
     seconds: Column
@@ -37,13 +37,13 @@ def answer_layouts(
     rates: Rates,
     network: Network,
 ) -> LayoutAnswers:
-    """The answers of layouts, by TERMS; `Limit.MEMORY` is left to whoever knows the capacity."""
+    """Answers of layouts, by TERMS; the caller, who knows the capacity, adds `Limit.MEMORY`."""
     answers = LayoutAnswers(
         np.full((len(TERMS), len(layouts)), np.nan),
         np.full(len(layouts), np.nan),
         find_limits(net, layouts, training),
     )
-    # Uneven stages are no obstacle: the slowest one has a time.
+    # Uneven stages can run: the slowest one decides.
     rows = np.flatnonzero((answers.limit & ~Limit.UNEVEN) == 0)
     for start in range(0, len(rows), MOST):
         part = rows[start : start + MOST]
@@ -57,32 +57,32 @@ def answer_layouts(
 def time_layouts(
     net: Transformer, layouts: Layouts, training: Training, rates: Rates, network: Network
 ) -> Column:
-    """Seconds of an iteration by TERMS [terms, layouts]."""
+    """Seconds per iteration by TERMS [terms, layouts]."""
     terms = time_iteration(net, layouts, training, rates, network)
-    # A calibration's factor is on every term: runs have totals, and say nothing about their parts.
+    # The calibration factor applies to every term: runs state totals only.
     return np.stack([terms[name] for name in TERMS]) * rates.slowdown
 
 
 def total_exchanges(
     net: Transformer, layouts: Layouts, training: Training, rates: Rates, network: Network
 ) -> dict[str, Column]:
-    """Seconds of an iteration's communication by term [layouts], exposed and hidden."""
+    """Seconds of communication per iteration by term [layouts], exposed and hidden."""
     totals = time_exchanges(net, layouts, training, rates, network)
     return {name: seconds * rates.slowdown for name, seconds in totals.items()}
 
 
 def add_seconds(seconds: Column) -> tuple[Column, Column]:
-    """Seconds computing and communicating, of seconds [terms, layouts]."""
-    # One after the other: numpy adds columns of one layout in another order than those of many.
+    """Compute and communication seconds, from seconds [terms, layouts]."""
+    # Python's sum: the order of np.sum depends on the number of layouts.
     return sum(seconds[COMPUTING]), sum(seconds[~COMPUTING])
 
 
 def find_limits(net: Transformer, layouts: Layouts, training: Training) -> Column:
-    """Flags of layouts, whatever their time and memory."""
+    """Flags of layouts that follow from their degrees alone."""
     reasons = find_reasons(net, layouts, training)
     too_many = reasons.pop("more_stages_than_blocks")
     too_small = training.find_batch(layouts) < layouts.data * layouts.micro
-    # A batch that is too small divides nothing either: the first reason is enough.
+    # A batch that is too small is not divisible either: one reason is enough.
     indivisible = find_any(reasons.values()) & ~too_small
     uneven = net.blocks % (layouts.pipeline * layouts.chunks) > 0
     flags = (

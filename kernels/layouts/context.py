@@ -1,7 +1,7 @@
-"""Context parallelism: PEs share each sequence, and pass keys and values on.
+"""Context parallelism: sequences are divided, and keys and values exchanged.
 
-Liu et al. 2023, section 3: the ring. Jacobs et al. 2023: all-to-all over heads. Megatron-LM,
-transformer_config.py: the all-gather.
+Ring: Liu et al. 2023, section 3. All-to-all over heads: Jacobs et al. 2023. All-gather:
+Megatron-LM, transformer_config.py.
 """
 
 from typing import ClassVar
@@ -14,7 +14,7 @@ from kernels.layouts.transformer import Block, Layouts, Training
 
 
 class ContextParallel(Dimension):
-    """Positions of each sequence."""
+    """Divides the positions of each sequence."""
 
     reasons: ClassVar[Rules] = {
         "sequence": lambda net, layouts, training: (
@@ -28,26 +28,26 @@ class ContextParallel(Dimension):
     }
 
     def exchange_block(self, block: Block, attention: Column | None) -> Exchanged:
-        """Compute seconds of keys and values, as far as attention does not hide a ring's."""
+        """Compute exposed seconds of keys and values; only a ring hides behind attention."""
         return {"context_exchange": self._exchange_keys(attention)}
 
     def _exchange_keys(self, attention: Column | None) -> Column:
         c, t, transfers = self.layouts.context, self.layouts.tensor, self.transfers
         keys = 2 * max(self.net.kv_heads) / max(self.net.heads) * self.activations / t
         if self.training.context_by == "ring":
-            # Each of c - 1 steps hides behind the attention of the part that has arrived.
+            # Each of the c - 1 steps hides behind the attention of the part received before.
             hidden = 0 if attention is None else attention / c
-            # Forward, again backward, and the gradients.
+            # Keys and values forward and backward, and their gradients.
             return (c - 1) * np.maximum(3 * transfers.send(c, t, keys) - hidden, 0)
         if self.training.context_by == "all_gather":
             return 2 * transfers.gather(c, t, c * keys) + transfers.scatter(c, t, c * keys)
-        # Queries and outputs, keys and values change from positions to heads and back; so do
-        # their gradients (Jacobs et al. 2023).
+        # Queries, keys and values go from positions to heads, outputs back; likewise their
+        # gradients (Jacobs et al. 2023).
         queries = 2 * self.activations / t
         return 2 * transfers.send_to_all(c, t, queries + keys, 2)
 
 
 def _count_parts(layouts: Layouts, training: Training) -> Column:
-    """Count parts of a sequence: a causal ring gives each rank a late one with an early one."""
+    """Count parts of a sequence: a causal ring gives each rank an early and a late part."""
     c = layouts.context
     return c if training.context_by == "all_to_all" else np.where(c > 1, 2 * c, 1)

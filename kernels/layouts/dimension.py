@@ -27,9 +27,9 @@ Exchanged = Mapping[str, Column]  # seconds by term
 class Dimension:
     """One way in which layouts divide the training of a transformer among PEs.
 
-    values: those of its columns that a search tries on so many PEs. repeats: layouts that are
-    others again, by the column that has nothing to divide. reasons: what forbids a layout, whatever
-    its memory. marks: what is allowed but odd, on nodes of so many PEs.
+    values: values of its columns that a search tries on a number of PEs. repeats: masks of
+    duplicates, by the column that has nothing to divide. reasons: masks of impossible layouts,
+    whatever their memory. marks: masks of layouts that run but are odd, given the PEs per node.
     """
 
     net: Transformer
@@ -44,23 +44,23 @@ class Dimension:
     marks: ClassVar[Marks] = {}
 
     def exchange_block(self, block: Block, attention: Column | None) -> Exchanged:
-        """Compute exposed seconds of a block and micro-batch, forward and backward.
+        """Compute exposed communication of a block [s per micro-batch], forward and backward.
 
-        attention: seconds of both passes, which may hide it; None: nothing hides it.
+        attention: seconds of attention that can hide it; None to hide nothing.
         """
         return {}
 
     def exchange_iteration(self, held: Parameters, passes: Column | None) -> Exchanged:
-        """Compute exposed seconds of an iteration.
+        """Compute exposed communication [s per iteration] beyond that of blocks.
 
-        held: parameters of a PE. passes: seconds of a micro-batch forward and backward, which may
-        hide it; None: nothing hides it.
+        held: parameters on a PE. passes: forward and backward seconds of a micro-batch, which can
+        hide it; None to hide nothing.
         """
         return {}
 
     @cached_property
     def activations(self) -> Column:
-        """Bytes of a micro-batch between two blocks, u h."""
+        """Bytes between two blocks per micro-batch: u h items."""
         tokens = self.training.count_tokens(self.layouts)
         return tokens * self.net.hidden * self.training.recipe.item
 

@@ -1,4 +1,4 @@
-"""All dimensions of layouts, and what they forbid, remark or repeat between them.
+"""All dimensions of layouts, with their rules, remarks and duplicates taken together.
 
 Rules of Megatron-LM (arguments.py, parallel_state.py) and of the papers named in each file.
 """
@@ -24,16 +24,16 @@ DIMENSIONS: tuple[type[Dimension], ...] = (
 
 
 def find_repeated(layouts: Layouts, stated: Collection[str] = ()) -> Column:
-    """Find layouts that are others again [layouts]: a setting has nothing to divide.
+    """Mask of duplicates [layouts]: a setting has nothing to divide.
 
-    stated: columns of one value, which repeat nothing.
+    stated: columns with a single value, which never make duplicates.
     """
     repeats = {name: rule for kind in DIMENSIONS for name, rule in kind.repeats.items()}
     return find_any(rule(layouts) for name, rule in repeats.items() if name not in stated)
 
 
 def find_reasons(net: Transformer, layouts: Layouts, training: Training) -> dict[str, Column]:
-    """Find what forbids layouts, whatever the memory: by name, whether it is so [layouts]."""
+    """Masks of impossible layouts by reason [layouts], whatever their memory."""
     reasons = {name: rule for kind in DIMENSIONS for name, rule in kind.reasons.items()}
     return {name: rule(net, layouts, training) for name, rule in reasons.items()}
 
@@ -41,11 +41,11 @@ def find_reasons(net: Transformer, layouts: Layouts, training: Training) -> dict
 def find_marks(
     net: Transformer, layouts: Layouts, training: Training, pes_per_node: int
 ) -> dict[str, Column]:
-    """Find what is odd about layouts and forbids none: by name, whether it is so [layouts]."""
+    """Masks of layouts that run but are odd, by remark [layouts]."""
     marks = {name: rule for kind in DIMENSIONS for name, rule in kind.marks.items()}
     return {
         **{name: rule(net, layouts, training, pes_per_node) for name, rule in marks.items()},
-        # Of no dimension: what is computed again, and how long sequences are.
+        # These two belong to no dimension.
         "idle_recompute": (layouts.recompute & find_idle_modules(net, training)) > 0,
         "longer": np.full(layouts.pipeline.shape, 0 < net.longest < training.length),
     }

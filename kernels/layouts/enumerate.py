@@ -1,4 +1,4 @@
-"""Candidate layouts: every product of degrees with every setting."""
+"""Candidate layouts: every factorisation of the PEs with every combination of settings."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,16 +12,15 @@ from kernels.layouts.dimensions import DIMENSIONS, find_repeated
 from kernels.layouts.transformer import RECOMPUTE, Layouts, Transformer
 
 DEGREES = ("tensor", "context", "pipeline")
-# Values of what a product is not given.
+# Values of settings that the caller leaves out.
 DEFAULTS: Mapping[str, Sequence[int]] = {
     **{"chunks": (1,), "micro": (1,), "recompute": (0,), "zero": (0,), "sequence": (0, 1)},
     **{"expert": (1,), "expert_tensor": (0,), "group": (0,), "shard": (0,)},
 }
 
-
-# Settings that have an axis of their own in a product: few formulas read these. All others, and
-# degrees, share the last axis. Rules bind them to each other, so that much of it falls away, and it
-# is long, as inner loops should be.
+# SETTINGS have an axis each in a product, since few formulas read them. Degrees and SHARED settings
+# are flattened into the last axis: rules that relate them remove much of it, and numpy's inner loop
+# runs over the longest axis.
 SETTINGS = ("zero", "recompute", "expert_tensor", "group", "shard")
 SHARED = ("degrees", "chunks", "sequence", "expert", "micro")
 
@@ -30,8 +29,8 @@ SHARED = ("degrees", "chunks", "sequence", "expert", "micro")
 class LayoutProduct:
     """Layouts to choose from: a product of settings, or a list.
 
-    sizes: how many values each of SHARED has. most: sequences that replicas share at most; None:
-    all layouts are candidates. stated: settings of one value, which repeat nothing.
+    sizes: number of values of each of SHARED. most: largest global batch [sequences]; None: every
+    layout is a candidate. stated: settings with a single value, which never make duplicates.
     """
 
     layouts: Layouts
@@ -41,20 +40,20 @@ class LayoutProduct:
 
     @classmethod
     def from_list(cls, layouts: Layouts) -> Self:
-        """The space of the layouts of a list."""
+        """Wrap a list of layouts."""
         return cls(layouts, (len(layouts), 1, 1, 1, 1))
 
     @property
     def is_product(self) -> bool:
-        """True if it has an axis for each setting."""
+        """True for a product, which has an axis per setting."""
         return self.most is not None
 
     def find_candidates(self, layouts: Layouts) -> Column:
-        """Which of some layouts make sense, and are none of the others again."""
+        """Mask of the layouts that are sensible and no duplicates."""
         if self.most is None:  # a list
             return np.ones(layouts.shape, bool)
-        # Nobody asks for a larger micro-batch than a replica's part of the batch, nor for more
-        # parts of experts than there are ranks.
+        # A micro-batch is at most a replica's share of the batch, and experts are divided into at
+        # most as many parts as there are ranks.
         sensible = layouts.micro * layouts.data <= self.most
         ranks = layouts.tensor * layouts.shards
         sensible = sensible & (ranks % (layouts.etp * layouts.expert) == 0)
@@ -65,13 +64,13 @@ class LayoutProduct:
 def list_candidates(
     net: Transformer, pes: int, most: int, lists: Mapping[str, Sequence[int]]
 ) -> Layouts:
-    """The candidates of `make_space` as a list."""
+    """List the candidates of `make_space`."""
     space = make_space(net, pes, most, lists)
     return list_product(space.layouts, space.find_candidates(space.layouts))
 
 
 def list_product(layouts: Layouts, mask: Column | None = None) -> Layouts:
-    """The list of a product's layouts, as far as a mask has them, in the order of their columns."""
+    """List the (masked) layouts of a product, sorted by their columns."""
     numbers = np.arange(prod(layouts.shape)) if mask is None else np.flatnonzero(mask)
     listed = layouts.list_rows(numbers)
     return listed.select(np.lexsort(listed.to_rows().T[::-1]))
@@ -80,10 +79,9 @@ def list_product(layouts: Layouts, mask: Column | None = None) -> Layouts:
 def make_space(
     net: Transformer, pes: int, most: int, lists: Mapping[str, Sequence[int]]
 ) -> LayoutProduct:
-    """The layouts of so many PEs that make sense, none of which is another one again.
+    """Product of all layouts on this many PEs, duplicates to be masked by `find_candidates`.
 
-    most: sequences that replicas share at most. lists: the values of some columns, in the place of
-    all that are usual.
+    most: largest global batch [sequences]. lists: values of some columns, in place of the usual.
     """
     usual = {
         "micro": [1 << bit for bit in range(most.bit_length())],
@@ -92,7 +90,7 @@ def make_space(
     values = {name: find for kind in DIMENSIONS for name, find in kind.values.items()}
     usual |= {name: [*find(net, pes)] for name, find in values.items()}
     space = multiply(pes, {**usual, **lists})
-    # One chunk a stage has no groups.
+    # Groups exist only with several chunks per stage.
     group = np.where(space.layouts.chunks > 1, space.layouts.group, 0)
     stated = frozenset(name for name, values in lists.items() if len(values) == 1)
     layouts = replace(space.layouts, group=group)
@@ -100,13 +98,13 @@ def make_space(
 
 
 def multiply(pes: int, lists: Mapping[str, Iterable[int]]) -> LayoutProduct:
-    """The product of degrees and settings on so many PEs; DEFAULTS: of what is not given."""
+    """Product of all degrees and settings on this many PEs, with DEFAULTS for the rest."""
     values = {name: [*lists.get(name, default)] for name, default in DEFAULTS.items()}
     degrees = np.array([*factorise(pes, 4)])
     for column, name in enumerate(DEGREES):
         if name in lists:
             degrees = degrees[np.isin(degrees[:, column], [*lists[name]])]
-    # Pipelines of as many stages are neighbours: a part of the product has few other stages.
+    # Sorted by stages, so that a block of the product has few different pipelines.
     degrees = degrees[np.argsort(degrees[:, DEGREES.index("pipeline")], kind="stable")]
     sizes = (len(degrees), *(len(values[name]) for name in SHARED[1:]))
     *settings, number = np.ix_(
@@ -119,7 +117,7 @@ def multiply(pes: int, lists: Mapping[str, Iterable[int]]) -> LayoutProduct:
 
 
 def factorise(number: int, parts: int) -> Iterator[tuple[int, ...]]:
-    """All ordered products of so many degrees."""
+    """All ordered factorisations into this many degrees."""
     if parts == 1:
         yield (number,)
         return
@@ -129,6 +127,6 @@ def factorise(number: int, parts: int) -> Iterator[tuple[int, ...]]:
 
 
 def list_divisors(number: int) -> list[int]:
-    """All divisors, in order."""
+    """All divisors, ascending."""
     small = [divisor for divisor in range(1, isqrt(number) + 1) if number % divisor == 0]
     return sorted({*small, *(number // divisor for divisor in small)})

@@ -1,6 +1,6 @@
-"""Expert parallelism: PEs share the routed experts, and send tokens to them and back.
+"""Expert parallelism: routed experts are divided, and tokens sent to them and back.
 
-Lepikhin et al. 2020 (GShard). Experts divide tensor x context x data PEs once more, into
+Lepikhin et al. 2020 (GShard). Experts divide the tensor x context x data PEs in another way, into
 etp x e x replicas: Megatron-LM, parallel_state.py; arXiv 2504.14960 (parallel folding).
 """
 
@@ -15,7 +15,7 @@ from kernels.layouts.transformer import Block
 
 
 class ExpertParallel(Dimension):
-    """Routed experts, and the matrices of each over `etp` PEs."""
+    """Divides routed experts, and the matrices of each over `etp` PEs."""
 
     values: ClassVar[Values] = {
         "expert": lambda net, pes: (
@@ -23,7 +23,7 @@ class ExpertParallel(Dimension):
             for degree in range(1, max(net.experts, default=1) + 1)
             if gcd(pes, *net.experts) % degree == 0
         ),
-        # As tensor has it, or whole matrices.
+        # The tensor degree (0), or undivided matrices (1).
         "expert_tensor": lambda net, _: (0, 1) if net.experts else (0,),
     }
     repeats: ClassVar[Repeats] = {
@@ -34,7 +34,7 @@ class ExpertParallel(Dimension):
         "folding": lambda net, layouts, _: (
             layouts.tensor * layouts.context * layouts.data % (layouts.etp * layouts.expert) > 0
         ),
-        # Without it each of t PEs would route the same tokens.
+        # Otherwise each of t PEs would route the same tokens.
         "experts_need_sequence": lambda net, layouts, _: (
             (layouts.tensor > 1) & (layouts.expert > 1) & (layouts.sequence == 0)
         ),
@@ -46,8 +46,8 @@ class ExpertParallel(Dimension):
         if not used:
             return {"expert_exchange": np.zeros(1)}
         layouts, k = self.layouts, used * sum(self.net.experts)
-        # Every expert gets the average of tokens. DeepEP sends a token once to a node, whose PEs
-        # pass copies on.
+        # Every expert gets the average number of tokens. DeepEP sends a token once per node, whose
+        # PEs forward copies.
         sent, alike = k * self.activations / layouts.tensor, k if self.rates.sends_once else 1.0
         dispatch = self.transfers.send_to_all(layouts.expert, layouts.etp, sent, 1, alike)
         return {"expert_exchange": 4 * dispatch}

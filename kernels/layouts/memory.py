@@ -1,9 +1,9 @@
-"""Memory of layouts by part, of the fullest stage of each.
+"""Memory of layouts by part, on the fullest pipeline stage of each.
 
-Korthikanti et al. 2022, "Reducing Activation Recomputation in Large Transformer Models": what a
-block keeps. Rajbhandari et al. 2020, "ZeRO": shares of weights, gradients and states. In flight:
-`kernels.layouts.schedules`. What is recomputed is there once, for one block; experts see the
-average of tokens; what the backward pass reads of logits is there of one micro-batch.
+Korthikanti et al. 2022, "Reducing Activation Recomputation in Large Transformer Models":
+activations per block. Rajbhandari et al. 2020, "ZeRO": shares of weights, gradients and states.
+Micro-batches in flight: `kernels.layouts.schedules`. Recomputed activations are held for one block
+at a time, logits for one micro-batch; every expert gets the average number of tokens.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ PARTS = (
 
 
 class Blocks(NamedTuple):
-    """Of each kind of block: parameters on a PE, and bytes of a micro-batch [layouts]."""
+    """Per kind of block: parameters on a PE; bytes kept and dropped per micro-batch [layouts]."""
 
     parameters: list[Parameters]
     kept: list[Column]
@@ -41,7 +41,7 @@ class Blocks(NamedTuple):
 def measure_memory(
     net: Transformer, layouts: Layouts, training: Training
 ) -> tuple[dict[str, Column], Column]:
-    """Bytes of each part of PARTS [layouts] on the fullest stage, and its number [layouts]."""
+    """Bytes by PARTS on the fullest stage [layouts], and the index of that stage [layouts]."""
     stages = list_stages(net, layouts, training)
     measured = measure_stages(net, layouts, training, stages)
     answers = (
@@ -55,7 +55,7 @@ def measure_memory(
 def measure_stages(
     net: Transformer, layouts: Layouts, training: Training, stages: Iterable[Stage]
 ) -> Iterator[tuple[list[Column], Column]]:
-    """Bytes on a PE of each stage [layouts]: by PARTS, and their sum."""
+    """Bytes on a PE of each stage, by PARTS and in total [layouts]."""
     blocks = measure_blocks(net, layouts, training)
     ends = [sum_tensors(end.tensors, layouts, training)[0] for end in (net.front, net.back)]
     for stage in stages:
@@ -64,7 +64,7 @@ def measure_stages(
 
 
 def measure_blocks(net: Transformer, layouts: Layouts, training: Training) -> Blocks:
-    """What blocks of each kind hold, keep and compute again."""
+    """Parameters, kept and recomputed bytes of each kind of block."""
     held = [count_block(block, layouts) for block in net.kinds]
     sums = [sum_tensors(block.tensors, layouts, training) for block in net.kinds]
     return Blocks(held, *map(list, zip(*sums, strict=True)))
@@ -73,7 +73,7 @@ def measure_blocks(net: Transformer, layouts: Layouts, training: Training) -> Bl
 def sum_tensors(
     tensors: Iterable[Tensor], layouts: Layouts, training: Training
 ) -> tuple[Column, Column]:
-    """Bytes that are kept of a micro-batch, and that are computed again [layouts]."""
+    """Bytes per micro-batch that are kept, and that are recomputed [layouts]."""
     kept, dropped = np.zeros(1), np.zeros(1)
     for tensor in tensors:
         again = (layouts.recompute & tensor.modules) > 0
@@ -84,7 +84,7 @@ def sum_tensors(
 
 
 def find_idle_modules(net: Transformer, training: Training) -> int:
-    """Bits of the modules of which no block keeps anything that recomputing it would drop."""
+    """RECOMPUTE bits of the modules whose recomputation would save no memory."""
     busy = 0
     for block in net.kinds:
         for tensor in block.tensors:
@@ -93,20 +93,20 @@ def find_idle_modules(net: Transformer, training: Training) -> int:
 
 
 def measure_tensor(tensor: Tensor, layouts: Layouts, training: Training) -> Column:
-    """Bytes of a tensor of a micro-batch on a PE [layouts]."""
+    """Bytes of a tensor per micro-batch on a PE [layouts]."""
     items: Column | float = tensor.items
-    if tensor.size == "logits":  # padded, and there of one part of the tokens at a time
+    if tensor.size == "logits":  # padded; one part of the tokens at a time
         padding = 128 * layouts.tensor
         items = padding * np.ceil(tensor.items / padding) / training.loss_parts
     size: Column = SIZES[tensor.size](training) * items * training.count_tokens(layouts)
     return size / DIVISORS[tensor.divided](layouts, tensor.parts)
 
 
-# Bytes of an item of a tensor.
+# Bytes per item of a tensor.
 SIZES: Mapping[str, Callable[[Training], float]] = {
     "item": lambda training: training.recipe.item,
     "read": lambda training: training.recipe.read,  # a product's input
-    # The output of attention, of which a fused kernel's backward pass reads a wide copy.
+    # The output of attention; the backward pass of a fused kernel reads a 16-bit copy as well.
     "context": lambda training: (
         training.recipe.read
         + training.recipe.item
@@ -121,14 +121,14 @@ SIZES: Mapping[str, Callable[[Training], float]] = {
     "single": lambda training: 4,  # single precision, such as a router's
     "logits": lambda training: training.logit_bytes,
     "mask": lambda training: int(training.dropout),
-    "number": lambda training: 8,  # of a word: int64
+    "number": lambda training: 8,  # token ids are int64
 }
-# Parts of a tensor.
+# Ranks that share a tensor.
 DIVISORS: Mapping[str, Callable[[Layouts, int], Column | float]] = {
-    # With more PEs than KV heads, some have the same head.
+    # With more PEs than KV heads, some PEs hold copies of a head.
     "tensor": lambda layouts, parts: np.minimum(layouts.tensor, parts),
     "sequence": lambda layouts, parts: layouts.sigma,
-    # Tokens that went to an expert, whose etp PEs all have them.
+    # Tokens sent to an expert: all etp PEs of the expert hold them.
     "dispatched": lambda layouts, parts: layouts.tensor / layouts.etp,
     "whole": lambda layouts, parts: 1,
 }
@@ -142,14 +142,14 @@ def measure_stage(
     ends: Sequence[Column],
     stage: Stage,
 ) -> list[Column]:
-    """Bytes of each part of PARTS on a PE of a stage. ends: what front and back keep."""
+    """Bytes by PARTS on a PE of a stage. ends: bytes kept by front and back."""
     flying = count_in_flight(layouts, training, stage.number)
-    # The loss of a micro-batch is backpropagated at once, unless all go forward first.
+    # Logits are freed after each micro-batch, unless all forward passes come first.
     late = SCHEDULES[training.schedule].is_late
     scored = training.count_micro_batches(layouts) if late else 1
     front, back = ends
     kept, again = measure_activations(stage.counts, layouts, blocks, flying)
-    if net.memory:  # once for all blocks that read it
+    if net.memory:  # one copy for all blocks that read it
         reads = find_blocks(stage.counts, [block.reads_memory for block in net.kinds])
         kept = kept + reads * flying * measure_tensor(net.memory, layouts, training)
     held = hold_parameters(net, layouts, blocks.parameters, stage)
@@ -164,11 +164,11 @@ def measure_stage(
 def hold_parameters(
     net: Transformer, layouts: Layouts, blocks: Sequence[Parameters], stage: Stage
 ) -> Parameters:
-    """Parameters on a PE of a stage [layouts], with the network's ends where it has them."""
+    """Parameters on a PE of a stage [layouts], with embedding and output layer on its stages."""
     counts, first, last = stage.counts, stage.first, stage.last
     dense, experts = (sum_kinds(counts, numbers) for numbers in zip(*blocks, strict=True))
     front, back = (count_block(end, layouts).dense for end in (net.front, net.back))
-    # A decoder looks words up again: its first stage has a copy of the table (Megatron-LM's T5).
+    # The first stage of a decoder has its own copy of the embedding (Megatron-LM's T5).
     inside = find_blocks(counts, [block.looks_up for block in net.kinds])
     reads = first & net.front.looks_up | inside
     tables = count_tables(net, layouts, reads, last & net.back.looks_up)

@@ -1,4 +1,4 @@
-"""Pipeline parallelism: PEs have stages of blocks, through which micro-batches pass.
+"""Pipeline parallelism: stages of blocks, through which micro-batches pass.
 
 Narayanan et al. 2021 (SC21), section 2.2. Schedules: `kernels.layouts.schedules`.
 """
@@ -16,7 +16,7 @@ from kernels.layouts.transformer import Layouts, Training
 
 
 class PipelineParallel(Dimension):
-    """Stages, each with some chunks of blocks."""
+    """Divides blocks into stages of one or more chunks."""
 
     values: ClassVar[Values] = {"chunks": lambda net, pes: CHUNKS}
     repeats: ClassVar[Repeats] = {
@@ -34,7 +34,7 @@ class PipelineParallel(Dimension):
         ),
     }
     marks: ClassVar[Marks] = {
-        # Memory and time are those of a stage with one block more than others.
+        # A stage with one block more than others then decides memory and time.
         "uneven_stages": lambda net, layouts, _, __: (
             net.blocks % (layouts.pipeline * layouts.chunks) > 0
         ),
@@ -45,17 +45,17 @@ class PipelineParallel(Dimension):
     }
 
     def exchange_iteration(self, held: Parameters, passes: Column | None) -> Exchanged:
-        """Compute seconds of messages that fill and empty a pipeline; computing hides others."""
+        """Compute seconds of messages that fill and drain a pipeline; the others are hidden."""
         hops = self.layouts.pipeline - 1
         if passes is None:
-            # Of each chunk's pass one, the first of which also fills: Table III's 2 (p + S - 2).
+            # One message per pass of a chunk, the first of which fills: Table III's 2 (p + S - 2).
             more = self.training.count_micro_batches(self.layouts) * self._chunks - 1
             hops = np.where(hops > 0, hops + more, 0)
         return {"stage_exchange": 2 * hops * self._message}
 
     @property
     def _chunks(self) -> Column | int:
-        """Chunks of a stage: a V has two."""
+        """Chunks per stage; a V has two."""
         folded = SCHEDULES[self.training.schedule].is_folded
         return 2 if folded else self.layouts.chunks
 
@@ -63,12 +63,12 @@ class PipelineParallel(Dimension):
     def _message(self) -> Column:
         layouts = self.layouts
         stride = layouts.tensor * layouts.context * layouts.data
-        # Without sequence parallelism each PE of tensor sends the same (Megatron-LM, schedules.py).
+        # Without sequence parallelism each tensor rank sends all of it (Megatron-LM, schedules.py).
         return self.transfers.send(layouts.pipeline, stride, self.activations / layouts.sigma)
 
 
 def _cannot_interleave(layouts: Layouts, training: Training) -> Column:
-    """Find layouts whose micro-batches are no multiple of N, or with N less than the stages.
+    """Find layouts whose micro-batches are not a multiple of N, or with N below the stages.
 
     Megatron-LM, model_parallel_config.py: microbatch_group_size_per_vp_stage.
     """

@@ -1,4 +1,4 @@
-"""What kernels, links and overlaps reach when they train a transformer."""
+"""Rates that kernels, links and overlaps reach in transformer training."""
 
 from dataclasses import dataclass, replace
 from typing import Self
@@ -7,25 +7,24 @@ import numpy as np
 
 from kernels.layouts.columns import Column
 
-# FLOPs of a backward pass over those of a forward one: gradients of inputs, and of weights.
+# FLOPs of the backward pass over the forward pass: gradients of inputs and of weights.
 BACKWARD = 2.0
 
 
 @dataclass(frozen=True)
 class Rates:
-    """What kernels, links and overlaps reach on a PE.
+    """Rates of one PE, or of several machines [machines].
 
-    peak: of products of blocks [FLOP/s], which may have inputs of a byte; wide_peak: of attention
-    and logits, in 16 bits; vector_peak: without tensor cores. bandwidth: of the memory [B/s].
-    reach: share of a peak that large products reach. half_width: smallest dimension at which
-    products in 16 bits reach half of that. attention: share of the peak of fused attention, of many
-    features a head. passes,
-    score_passes: times that a kept tensor, and a score of unfused attention, crosses the memory.
-    rail: share of a link's bandwidth. hidden_gradients, hidden_weights: share of the passes that
-    may hide these. launch, expert_launch [s]: the host's time to launch a layer, and an expert's
-    kernels, forward and backward. pause [s]: of an iteration. straggling: share by which each
-    doubling of the PEs slows an iteration down. slowdown: measured times over those of all other
-    rates, by a calibration. sends_once: whether a token crosses once to a node of its experts.
+    peak: of matrix products in blocks [FLOP/s], possibly in 8 bits; wide_peak: of attention and
+    logits, in 16 bits; vector_peak: without tensor cores. bandwidth: of memory [B/s]. reach:
+    fraction of a peak that large products reach. half_width: smallest dimension at which 16-bit
+    products reach half of that. attention: fraction of the peak that fused attention reaches with
+    many features per head. passes, score_passes: times that a kept tensor, and a score of unfused
+    attention, is moved to or from memory. rail: fraction of a link's bandwidth. hidden_gradients,
+    hidden_weights: fraction of the passes that can hide their exchange. launch, expert_launch [s]:
+    host time to launch a layer, and the kernels of one expert, forward and backward. pause [s]: per
+    iteration. straggling: fraction by which each doubling of the PEs slows an iteration. slowdown:
+    calibration factor on all times. sends_once: a token is sent once to a node of its experts.
     """
 
     peak: float
@@ -48,9 +47,9 @@ class Rates:
     sends_once: bool = False
 
     def select(self, machine: Column | None) -> Self:
-        """Return the rates of each layout's machine [layouts], where these are columns of several.
+        """Rates of each layout's machine [layouts].
 
-        machine: numbers of theirs; None: there is one.
+        machine: index of the machine [layouts]; None if there is only one.
         """
         if machine is None:
             return self

@@ -1,7 +1,7 @@
-"""Data parallelism: replicas sum their gradients, and share states, gradients or weights.
+"""Data parallelism: replicas reduce gradients, and shard states, gradients or weights.
 
-Rajbhandari et al. 2020 (ZeRO), stages 1 to 3; stage 3 is FSDP, over some of the ranks HSDP.
-Context ranks have the same weights and count as replicas. Experts have replicas of their own.
+Rajbhandari et al. 2020 (ZeRO), stages 1 to 3; stage 3 is FSDP, or HSDP if sharded over some of
+the ranks. Context ranks hold the same weights and count as replicas. Experts have other replicas.
 """
 
 from collections.abc import Sequence
@@ -19,10 +19,10 @@ from kernels.machine.library_collectives import Costs
 
 
 class StateCosts(NamedTuple):
-    """Costs of exchanges of the parameters that some ranks share.
+    """Costs of exchanging the parameters that a group of ranks replicates.
 
-    shards: how many of these ranks ZeRO divides over; gather, scatter: over these; beyond: a sum
-    over ranks that have the same shard (HSDP); whole: over all ranks, without ZeRO.
+    shards: ranks that ZeRO shards over; gather, scatter: among these; beyond: all-reduce among
+    ranks with the same shard (HSDP); whole: all-reduce among all ranks, without ZeRO.
     """
 
     shards: Column
@@ -33,7 +33,7 @@ class StateCosts(NamedTuple):
 
 
 class Replicas(Dimension):
-    """Samples, and by ZeRO what replicas would else all hold."""
+    """Divides samples and, with ZeRO, what replicas would otherwise all hold."""
 
     values: ClassVar[Values] = {"zero": lambda net, pes: range(4)}
     repeats: ClassVar[Repeats] = {
@@ -57,10 +57,10 @@ class Replicas(Dimension):
     }
 
     def exchange_iteration(self, held: Parameters, passes: Column | None) -> Exchanged:
-        """Compute seconds of gradients and weights that passes do not hide.
+        """Compute exposed seconds of gradient and weight exchanges.
 
-        Without ZeRO 3 the last backward pass hides gradients, and the first forward pass weights;
-        with it all passes do, weights before gradients.
+        Without ZeRO 3 gradients hide behind the last backward pass, weights behind the first
+        forward pass; with it both hide behind all passes, weights first.
         """
         always, rates = self.layouts.zero == 3, self.rates
         gradients, weights = self._exchange_states(held)
@@ -68,19 +68,19 @@ class Replicas(Dimension):
             passes = np.where(always, self.training.count_micro_batches(self.layouts), 1) * passes
             beside_weights = np.where(always, passes, passes / (1 + BACKWARD))
             whole, weights = weights, np.maximum(weights - rates.hidden_weights * beside_weights, 0)
-            # Links that carry weights carry no gradients at the same time.
+            # Links that are busy with weights carry no gradients.
             free = passes - np.where(always, whole - weights, 0)
             beside_gradients = np.minimum(BACKWARD / (1 + BACKWARD) * passes, free)
             gradients = np.maximum(gradients - rates.hidden_gradients * beside_gradients, 0)
         return {"gradient_exchange": gradients, "weight_gather": weights}
 
     def _exchange_states(self, held: Parameters) -> tuple[Column, Column]:
-        """Compute seconds of gradients that are reduced, and of weights that are gathered."""
+        """Compute seconds to reduce gradients, and to gather weights, exposed and hidden."""
         layouts, recipe, time = self.layouts, self.training.recipe, self.transfers.time
-        # Experts, where there are any, after all others: each over their own replicas.
+        # Dense parameters first, then experts, each over their own replicas.
         gradients, weights = np.zeros(1), np.zeros(1)
         for number, costs in zip(held, self._costs, strict=False):
-            # HSDP: a rank's part is summed with those of other groups.
+            # HSDP: each shard is also reduced across groups.
             beyond = recipe.gradients * number / costs.shards
             scattered = time(costs.scatter, recipe.gradients * number)
             scattered = scattered + time(costs.beyond, beyond)
@@ -90,19 +90,19 @@ class Replicas(Dimension):
             )
             gathered = time(costs.gather, recipe.weights * number)
             weights = weights + np.where((number > 0) & (layouts.zero > 0), gathered, 0)
-        # ZeRO 3 keeps no sum of whole gradients, nor whole weights from one pass to the next.
+        # ZeRO 3 keeps neither whole gradients nor whole weights between passes.
         times = np.where(layouts.zero == 3, self.training.count_micro_batches(layouts), 1)
         return times * gradients, np.where(layouts.zero == 3, 2, 1) * times * weights
 
     @cached_property
     def _costs(self) -> list[StateCosts]:
-        """Costs of what all ranks share, and of routed experts if there are any."""
+        """Costs for dense parameters, and for routed experts if there are any."""
         layouts = self.layouts
         inside = layouts.etp * layouts.expert
         ranks = layouts.context * layouts.data
         costs = [self._cost_states(ranks, layouts.tensor, layouts.shards)]
         if self.net.experts:
-            # Whole numbers: a product of layouts has some whose experts do not divide their PEs.
+            # Integer division: a product also holds layouts whose experts do not divide their PEs.
             replicas = layouts.tensor * ranks // inside
             costs.append(self._cost_states(replicas, inside, layouts.expert_shards))
         return costs
@@ -121,12 +121,12 @@ class Replicas(Dimension):
 def count_updated(held: Parameters, layouts: Layouts) -> Column:
     """Count parameters that the optimizer of a rank updates."""
     shards = (np.where(layouts.zero > 0, n, 1) for n in (layouts.shards, layouts.expert_shards))
-    # From stage 1 on: whoever has a state makes its update.
+    # From stage 1 on, a rank updates the parameters whose states it holds.
     return add(number / n for number, n in zip(held, shards, strict=True))
 
 
 def share_states(held: Parameters, layouts: Layouts, training: Training) -> list[Column]:
-    """Compute bytes of weights, gradients and states, shared from ZeRO stage 3, 2 and 1 on."""
+    """Compute bytes of weights, gradients and states, sharded from ZeRO stage 3, 2 and 1 on."""
     whole = held.dense + held.experts
     shared = held.dense / layouts.shards + held.experts / np.maximum(layouts.expert_shards, 1)
     sizes = zip((3, 2, 1), training.recipe[:3], strict=True)
@@ -136,7 +136,7 @@ def share_states(held: Parameters, layouts: Layouts, training: Training) -> list
 def measure_gathered(
     counts: Column, layouts: Layouts, training: Training, blocks: Sequence[Parameters]
 ) -> Column:
-    """Compute bytes of two of the largest blocks, where ZeRO 3 gathers their weights."""
-    # Two: while one computes, the next is gathered.
+    """Compute bytes of weights that ZeRO 3 gathers: two of the largest blocks."""
+    # While one block computes, the next one is gathered.
     largest = find_largest(counts, (held.dense + held.experts for held in blocks))
     return np.where(layouts.zero >= 3, 2 * largest * training.recipe.weights, 0)

@@ -1,4 +1,4 @@
-"""Schedules of pipelines: micro-batches in flight, and which blocks a stage has.
+"""Pipeline schedules: micro-batches in flight, and the blocks of each stage.
 
 Megatron-LM, schedules.py; Narayanan et al. 2021 (SC21), section 2.2; Huang et al. 2019 (GPipe);
 Qi et al. 2023, "Zero Bubble Pipeline Parallelism" (zb1p, zbv).
@@ -14,13 +14,12 @@ from kernels.layouts.transformer import Layouts, Training, Transformer
 
 
 class Schedule(NamedTuple):
-    """A row of the table.
+    """A row of SCHEDULES.
 
-    in_flight: micro-batches of a whole stage that are kept at most, of p stages, stage i, m
-    micro-batches, v chunks and N micro-batches that follow each other in a chunk. is_late: whether
-    all logits are there before the first backward pass. is_folded: whether a stage has two chunks
-    in the form of a V, so that the first stage has both ends of the network. bubble: of that of a
-    pipeline whose stages pass forward and backward in turn.
+    in_flight: most micro-batches whose activations a stage keeps, as a function of p stages, stage
+    i, m micro-batches, v chunks and N consecutive micro-batches per chunk. is_late: all logits are
+    kept until the first backward pass. is_folded: each stage has two chunks in a V, so that the
+    first stage holds both ends of the network. bubble: as a fraction of the 1F1B bubble.
     """
 
     in_flight: Callable[[Column, Column | int, Column, Column, Column], Column]
@@ -38,17 +37,17 @@ SCHEDULES: Mapping[str, Schedule] = {
     "zb1p": Schedule(lambda p, i, m, v, n: np.minimum(p, m), bubble=1 / 3),
     "zbv": Schedule(lambda p, i, m, v, n: np.minimum(p, m), is_folded=True, bubble=0.0),
 }
-# The one schedule that interleaves where a stage has several chunks.
+# The schedule that becomes interleaved with several chunks per stage.
 INTERLEAVES = "1f1b"
-# Chunks of a stage that a search tries.
+# Chunks per stage that a search tries.
 CHUNKS = (1, 2, 4)
-# Those to choose from.
+# Schedules that a user can name.
 PLAIN = tuple(name for name in SCHEDULES if name != "interleaved")
 
 
 class Stage(NamedTuple):
-    """A stage of each layout: its number [layouts], its blocks of each kind [kinds, layouts], and
-    whether it has the embedding, and the output layer [layouts]."""
+    """One pipeline stage of each layout: its index [layouts], number of blocks of each kind [kinds,
+    layouts], and whether it holds the embedding and the output layer [layouts]."""
 
     number: Column
     counts: Column
@@ -57,10 +56,11 @@ class Stage(NamedTuple):
 
 
 def list_stages(net: Transformer, layouts: Layouts, training: Training) -> list[Stage]:
-    """The stages one of which is the fullest, and one the slowest; layouts of few have some twice.
+    """Stages that suffice to find the fullest and the slowest one of each layout.
 
-    The first of those that have the same blocks and ends has the most micro-batches in flight. The
-    embedding of the first stage adds parameters alone, so that it stands for others, too.
+    Of stages with equal blocks and ends, the first keeps the most micro-batches in flight; the
+    embedding only adds parameters, so that the first stage represents middle stages with the same
+    blocks. A layout with fewer such stages repeats its first one.
     """
     (p, v), place = find_distinct(layouts.pipeline, layouts.chunks)
     columns, numbers = np.arange(len(p)), np.arange(p.max(initial=1))[:, None]
@@ -70,7 +70,7 @@ def list_stages(net: Transformer, layouts: Layouts, training: Training) -> list[
     is_earlier = (numbers > numbers[:, 0])[:, :, None]
     is_new = ~np.any(is_same & is_earlier, axis=1) & (numbers < p)
     order = np.argsort(~is_new, axis=0, kind="stable")[: is_new.sum(axis=0).max(initial=1)]
-    # Where a layout has fewer such stages its first one stands again, and changes no maximum.
+    # Repeating the first stage changes no maximum.
     chosen = np.where(np.take_along_axis(is_new, order, axis=0), order, 0)
     return [Stage(*(part[..., number, columns][..., place] for part in stage)) for number in chosen]
 
@@ -78,14 +78,14 @@ def list_stages(net: Transformer, layouts: Layouts, training: Training) -> list[
 def make_stage(
     net: Transformer, pipeline: Column, chunks: Column, training: Training, number: Column | int
 ) -> Stage:
-    """The stage of a number of pipelines of so many stages and chunks; arrays that broadcast."""
+    """Stage `number` of pipelines with these stages and chunks (arrays that broadcast)."""
     number, *_ = np.broadcast_arrays(number, pipeline)
     counts = count_stage_blocks(net, pipeline, chunks, training, number)
     return Stage(number, counts, *find_ends(pipeline, training, number))
 
 
 def count_in_flight(layouts: Layouts, training: Training, stage: Column | int) -> Column:
-    """Micro-batches of a whole stage in flight [layouts]; a chunk's pass counts 1/v."""
+    """Micro-batches in flight on a stage [layouts]; one chunk of a micro-batch counts 1/v."""
     p, v, m = layouts.pipeline, layouts.chunks, training.count_micro_batches(layouts)
     plain, interleaved = (
         SCHEDULES[name].in_flight(p, stage, m, v, layouts.passes)
@@ -97,10 +97,10 @@ def count_in_flight(layouts: Layouts, training: Training, stage: Column | int) -
 def count_stage_blocks(
     net: Transformer, pipeline: Column, chunks: Column, training: Training, number: Column
 ) -> Column:
-    """Blocks of each kind of a stage [kinds, ...].
+    """Number of blocks of each kind in a stage [kinds, ...].
 
-    Chunk c of stage i is the (c p + i)-th part of the network, in a V the i-th and the last but i.
-    Parts are even; the first ones have one block more if they cannot be.
+    Chunk c of stage i is part c p + i of the network; in a V, parts i and 2 p - 1 - i. Parts have
+    equal numbers of blocks; the remainder goes to the first parts, one block each.
     """
     folded = SCHEDULES[training.schedule].is_folded
     parts = pipeline * (2 if folded else chunks)
@@ -109,7 +109,7 @@ def count_stage_blocks(
     before = np.pad(np.cumsum(kinds, axis=1), ((0, 0), (1, 0)))  # each block [kinds, blocks + 1]
     counts = np.zeros((len(kinds), *number.shape), int)
     for part, is_there in _list_parts(pipeline, chunks, folded, number):
-        # Of layouts with fewer chunks or stages: an empty part.
+        # Empty for layouts with fewer chunks or stages.
         first = np.clip(part * least + np.minimum(part, more), 0, net.blocks)
         last = np.where(is_there, np.minimum(first + least + (part < more), net.blocks), first)
         counts += before[:, last] - before[:, first]
@@ -119,7 +119,7 @@ def count_stage_blocks(
 def _list_parts(
     pipeline: Column, chunks: Column, folded: bool, number: Column
 ) -> Iterator[tuple[Column, Column]]:
-    """The numbers of a stage's parts, and whether each layout has it."""
+    """Yield the index of each part of a stage, and whether each layout has that part."""
     if folded:
         yield number, pipeline > number
         yield 2 * pipeline - 1 - number, pipeline > number
@@ -129,14 +129,14 @@ def _list_parts(
 
 
 def find_ends(pipeline: Column, training: Training, number: Column) -> tuple[Column, Column]:
-    """Whether a stage has the embedding, and the output layer."""
+    """Whether a stage holds the embedding, and the output layer."""
     first = number == 0
     folded = SCHEDULES[training.schedule].is_folded
     return first, first if folded else pipeline == number + 1
 
 
 def count_bubbles(layouts: Layouts, training: Training) -> Column:
-    """Micro-batches for which a stage has nothing to do in an iteration [layouts]."""
+    """Idle time of a stage per iteration, in micro-batches [layouts]."""
     p, v = layouts.pipeline, layouts.chunks
     idle: Column = np.where(v > 1, 1 / v, SCHEDULES[training.schedule].bubble) * (p - 1)
     return idle

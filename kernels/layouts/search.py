@@ -1,7 +1,7 @@
-"""Search: the best layouts of a space, how many fit, and what stops the others.
+"""Search: the best layouts of a space, how many fit, and why the others do not.
 
-A space is looked at in blocks, by several threads: numpy runs side by side. One byte of each layout
-is kept, and the best ones; everything else is gone with its block.
+The space is evaluated in blocks by several threads, since numpy releases the GIL. Of each block,
+one byte per layout and its best layouts are kept; everything else is dropped.
 """
 
 from collections import Counter
@@ -30,30 +30,34 @@ from kernels.layouts.transformer import COLUMNS, Layouts, Training, Transformer
 from kernels.machine.network import Network
 from kernels.namespace import use_numpy
 
-# Layouts of a block: rules leave a third or less to evaluate, and arrays of some MB. A block of a
-# quarter takes 1.6 times as long a layout: numpy's calls cost it some 10 ms (two cores, 2026).
+# Layouts per block: rules leave a third or less to evaluate, in arrays of some MB. With a quarter
+# of this size a layout takes 1.6 times as long: calls of numpy cost 10 ms a block (two cores, 2026).
 BLOCK = 2**20
-# What became of a layout: no candidate, one that does not divide, is too large, or fits.
+# Outcomes of a layout: 0 no candidate, or one that a rule forbids, is too large, or fits.
 FORBIDDEN, LARGE, FITS = 1, 2, 3
-# A score of a layout without time: first its remarks, then in how many parts it divides.
+# Without times, layouts are scored by their remarks first, then by their number of parts.
 REMARK = 2.0**32
 
 
 class Ranked(NamedTuple):
-    """A list of layouts, with what ranks them, and memory on the fullest PE [B]."""
+    """A list of layouts with their scores (lower is better) and memory on the fullest PE [B]."""
 
     layouts: Layouts
     score: Column
     memory: Column
 
     def select(self, rows: Column) -> "Ranked":
-        """Those of numbers of rows."""
+        """Select rows."""
         return Ranked(self.layouts.select(rows), self.score[rows], self.memory[rows])
 
 
 class BlockResult(NamedTuple):
-    """What a block has: layouts that a reason forbids, and that it forbids alone; the candidate of
-    least memory; the least memory that is too much [B]; and layouts that may be among the best."""
+    """Result of a block.
+
+    reasons: layouts that each rule forbids; alone: those that only this rule forbids. smallest: the
+    candidate of least memory. least_large: least memory above the capacity [B]. best: layouts that
+    may be among the best.
+    """
 
     reasons: Counter[str]
     alone: Counter[str]
@@ -64,12 +68,12 @@ class BlockResult(NamedTuple):
 
 @dataclass(frozen=True)
 class Search:
-    """A question about a space.
+    """A search for the best layouts of a space.
 
-    capacity: memory of a PE [B]. speeds: of a PE and of the network, where the fastest layouts are
-    the best ones; None: those with few remarks, then the least divided. most: layouts to find, each
-    at its best micro-batch; None: all. front: the best ones are those that none beats in both the
-    score and memory, at any micro-batch.
+    capacity: memory of a PE [B]. speeds: rates of a PE, and the network, to rank layouts by time;
+    None to rank by fewest remarks, then fewest parts. most: number of layouts to return, each at
+    its best micro-batch; None for all. front: return the Pareto front of score and memory instead,
+    over all micro-batches.
     """
 
     net: Transformer
@@ -81,46 +85,46 @@ class Search:
     most: int | None = None
     threads: int = 2
     front: bool = False
-    # The score above which layouts are none of the best: what others have reached.
+    # Upper bound on the score of the best layouts, lowered as the search goes on.
     bar: list[float] = field(default_factory=lambda: [inf])
 
     @cached_property
     def outcomes(self) -> Column:
-        """What became of each layout of the space, when `run` is done [product]."""
+        """Outcome of each layout, filled by `run` [product]."""
         return np.zeros(self.space.layouts.shape, np.uint8)
 
     def run(self) -> BlockResult:
-        """Look at the whole space; the best layouts stand in their order."""
-        self.outcomes.fill(0)  # made here, before threads write into it
+        """Evaluate the whole space; the best layouts are sorted."""
+        self.outcomes.fill(0)  # creates it before threads write to it
         waiting: list[BlockResult] = []
         with ThreadPoolExecutor(self.threads) as pool:
             for part in pool.map(self.look_at, self._list_blocks()):
                 waiting.append(part)
-                # Joining lowers the bar for later blocks, but ranks all that wait.
+                # Joining lowers the bar for later blocks, but costs a ranking.
                 if sum(len(block.best.layouts) for block in waiting) > 4 * self._limit:
                     waiting = [self._join(waiting)]
         return self._join(waiting)
 
     @property
     def _limit(self) -> float:
-        """So many of a block suffice: of the best layouts all micro-batches."""
+        """Most layouts to keep per block: the best ones at all micro-batches."""
         return inf if self.most is None else self.most * self.space.sizes[-1]
 
     def _list_blocks(self) -> Iterator[slice]:
         *settings, length = self.space.layouts.shape
-        # All micro-batches of a layout are in one block: they compete for one place.
+        # A block holds all micro-batches of a layout, of which one is kept.
         micro = self.space.sizes[-1]
         step = max(BLOCK // prod(settings) // micro, 1) * micro
         return (slice(start, min(start + step, length)) for start in range(0, max(length, 1), step))
 
     def look_at(self, block: slice) -> BlockResult:
-        """What a part of the last axis has; its outcomes are noted."""
+        """Evaluate a slice of the last axis, and write its outcomes."""
         with use_numpy():
             axis = len(self.space.layouts.shape) - 1
             layouts = self.space.layouts.take(block, axis)
             candidates = self.space.find_candidates(layouts)
             masks = find_reasons(self.net, layouts, self.training)
-            # Rules are cheap and forbid most; memory is asked of the rest, and time of what fits.
+            # Rules are cheap and forbid most layouts; memory is next, and time last.
             number = add(mask.astype(np.uint8) for mask in masks.values())
             divides, alone = candidates & (number == 0), candidates & (number == 1)
             outcomes = self.outcomes[..., block]
@@ -128,7 +132,7 @@ class Search:
             rows = find_rows(divides)
             layouts, divides = layouts.take(rows, axis), divides[..., rows]
             memory = self.measure(layouts)
-            # The nearest to fitting, for those who hear that nothing fits.
+            # The nearest to fitting, for the message that nothing fits.
             smallest = np.min(memory, where=divides, initial=inf)
             fits = divides & (memory <= self.capacity)
             large = divides & ~fits
@@ -142,14 +146,14 @@ class Search:
             )
 
     def count_helped(self, *columns: str) -> int:
-        """How many layouts that are too large would fit with other values of these columns: one of
-        a product's, or a degree and data."""
+        """Count layouts that are too large, but would fit with another value of one column, or with
+        another degree in exchange for data parallelism."""
         product = self.outcomes.reshape(*self.outcomes.shape[:-1], *self.space.sizes)
         fits, axis = product == FITS, len(SETTINGS)
         if len(columns) == 1:
             axis = (*SETTINGS, *SHARED).index(columns[0])
             return count(fits.any(axis=axis, keepdims=True) & (product == LARGE))
-        # Degrees that have the same others are neighbours in an order, and helped by any of these.
+        # Group the factorisations by their other degrees: one that fits helps its whole group.
         others = [name for name in DEGREES if name not in columns]
         degrees = (getattr(self.space.layouts, name).reshape(self.space.sizes) for name in others)
         _, place = find_distinct(*(column[:, 0, 0, 0, 0] for column in degrees))
@@ -159,8 +163,8 @@ class Search:
         return count(helped.take(place, axis) & (product == LARGE))
 
     def count_recomputing(self) -> dict[int, int]:
-        """How many layouts that are too large would fit if they computed each set of modules again,
-        by its bits."""
+        """Count layouts that are too large, but would fit with each set of recomputed modules, by
+        RECOMPUTE bits."""
         helped = {}
         for number, bits in enumerate(self.space.layouts.recompute.ravel().tolist()):
             fits = self.outcomes[:, number : number + 1] == FITS
@@ -168,7 +172,7 @@ class Search:
         return helped
 
     def count_ranked(self) -> int:
-        """How many layouts fit, whatever their micro-batch."""
+        """Count layouts that fit at some micro-batch."""
         fits = (self.outcomes == FITS).reshape(-1, self.space.sizes[-1])
         return count(fits.any(axis=1))
 
@@ -179,7 +183,7 @@ class Search:
         return np.broadcast_to(find_most(size for _, size in measured), layouts.shape)
 
     def score(self, layouts: Layouts) -> Column:
-        """What ranks layouts: seconds of an iteration, or remarks and parts."""
+        """Score of layouts: seconds per iteration, or remarks and parts."""
         if self.speeds is None:
             divided = layouts.tensor * layouts.context * layouts.pipeline
             score = REMARK * self._count_marks(layouts) + divided
@@ -190,7 +194,7 @@ class Search:
         return np.broadcast_to(score, layouts.shape)
 
     def _count_marks(self, layouts: Layouts) -> Column:
-        """How many remarks there are on layouts."""
+        """Number of remarks on each layout."""
         marks = find_marks(self.net, layouts, self.training, self.pes_per_node)
         return add(mask.astype(int) for mask in marks.values())
 
@@ -202,7 +206,7 @@ class Search:
             fits[..., rows],
             memory[..., rows],
         )
-        # Equal scores stay: ties are resolved by columns, whatever thread comes first.
+        # Keep equal scores: columns break ties, not the order of threads.
         score = self.score(layouts)
         good = fits & (score <= self.bar[0])
         if self.front:
@@ -213,7 +217,7 @@ class Search:
         return pick(layouts, good, score, memory)
 
     def _join(self, parts: list[BlockResult]) -> BlockResult:
-        """What several blocks have."""
+        """Merge the results of several blocks."""
         best = join(part.best for part in parts)
         if self.front:
             best = best.select(np.flatnonzero(is_front(best.score, best.memory)))
@@ -231,10 +235,10 @@ class Search:
         )
 
     def _rank(self, found: Ranked) -> Ranked:
-        """The best layouts in their order, each at its best micro-batch; ties have one order, too.
+        """Sort layouts, best first, each at its best micro-batch; columns break ties.
 
-        Of layouts without time the largest micro-batch is best, unless it has more remarks: it may
-        starve a pipeline.
+        Without times the largest micro-batch with the fewest remarks is best: a larger one may
+        starve the pipeline.
         """
         layouts, rows = found.layouts, found.layouts.to_rows()
         marks = self._count_marks(layouts)
@@ -248,7 +252,7 @@ class Search:
             ordered = np.lexsort(keys[::-1])
         if self.front:
             return found.select(ordered)
-        # The first row of a layout is that of its best micro-batch.
+        # The first row of a layout has its best micro-batch.
         apart = rows[ordered][:, [name != "micro" for name in COLUMNS]]
         _, first = np.unique(apart, axis=0, return_index=True)
         chosen = ordered[np.sort(first)]
@@ -258,8 +262,8 @@ class Search:
 
 
 def is_front(score: Column, memory: Column) -> Column:
-    """Whether no other one has less of one of both and no more of the other [layouts]."""
-    # Ordered by score: each must have less memory than all before it.
+    """Mask of the Pareto front: no other layout is better in one and no worse in the other."""
+    # Sorted by score, each must have less memory than all before it.
     scores, place = np.unique(score, return_inverse=True)
     least = np.full(len(scores), inf)
     np.minimum.at(least, place, memory)
@@ -269,22 +273,22 @@ def is_front(score: Column, memory: Column) -> Column:
 
 
 def count(mask: Column) -> int:
-    """How often a mask is true."""
+    """Number of true values."""
     return int(np.count_nonzero(mask))
 
 
 def find_rows(mask: Column) -> Column:
-    """The places of the last axis where any of a mask is true."""
+    """Positions along the last axis with any true value."""
     return np.flatnonzero(mask.any(axis=tuple(range(mask.ndim - 1))))
 
 
 def pick(layouts: Layouts, mask: Column, score: Column, memory: Column) -> Ranked:
-    """The list of a product's layouts that a mask has."""
+    """List the layouts of a product where a mask is true."""
     return Ranked(layouts.list_rows(np.flatnonzero(mask)), score[mask], memory[mask])
 
 
 def join(lists: Iterable[Ranked]) -> Ranked:
-    """One list of several."""
+    """Concatenate lists."""
     layouts, scores, memory = zip(*lists, strict=True)
     rows = np.concatenate([part.to_rows() for part in layouts])
     return Ranked(Layouts.from_rows(rows), np.concatenate(scores), np.concatenate(memory))

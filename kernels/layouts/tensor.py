@@ -1,4 +1,4 @@
-"""Tensor parallelism: PEs share each matrix, by columns and then by rows.
+"""Tensor parallelism: matrices are divided by columns, then by rows.
 
 Narayanan et al. 2021 (SC21), section 3.2; with sequence parallelism Korthikanti et al. 2022,
 section 4.2.2. Rules of Megatron-LM, arguments.py.
@@ -15,14 +15,14 @@ from kernels.layouts.transformer import RECOMPUTE, Block
 
 
 class TensorParallel(Dimension):
-    """Columns and rows of matrices; with sequence parallelism norms and dropout, too."""
+    """Divides matrices and, with sequence parallelism, norms and dropout."""
 
     repeats: ClassVar[Repeats] = {
         "sequence": lambda layouts: (layouts.sequence > 0) & (layouts.tensor == 1)
     }
     reasons: ClassVar[Rules] = {
         "heads": lambda net, layouts, _: leave_rest(net.heads, layouts.tensor),
-        # PEs beyond the number of KV heads hold copies of them.
+        # With more PEs than KV heads, each head has several copies.
         "kv_heads": lambda net, layouts, _: find_any(
             np.maximum(n, layouts.tensor) % np.minimum(n, layouts.tensor) > 0 for n in net.kv_heads
         ),
@@ -36,30 +36,30 @@ class TensorParallel(Dimension):
     }
     marks: ClassVar[Marks] = {
         "kv_replicated": lambda net, layouts, _, __: layouts.tensor > min(net.kv_heads),
-        # All-reduces of every block then cross the slower links between nodes.
+        # The all-reduces of every block then use the slower links between nodes.
         "beyond_node": lambda net, layouts, _, pes_per_node: layouts.tensor > pes_per_node,
     }
 
     def exchange_block(self, block: Block, attention: Column | None) -> Exchanged:
-        """Compute seconds of all-reduces, which the next product waits for."""
+        """Compute seconds of all-reduces, which nothing hides."""
         return {"tensor_exchange": self.count_reductions(block) * self._reduction}
 
     def count_reductions(self, block: Block) -> Column:
-        """Count all-reduces of a block and micro-batch.
+        """Count all-reduces per block and micro-batch.
 
-        Forward behind each matrix divided by rows, backward before the columns in front of it.
+        Forward after each matrix divided by rows, backward before the columns in front of it.
         """
         rows = sum(
             bool(w.used and w.parts) and not w.by_columns and not w.is_routed for w in block.weights
         )
-        # Blocks that are computed again repeat the forward ones: 6 for 4 (SC21, section 3.2).
+        # Full recomputation repeats the forward ones: 6 instead of 4 (SC21, section 3.2).
         whole = (self.layouts.recompute & (RECOMPUTE["blocks"] | RECOMPUTE["full"])) > 0
         return rows * (2 + whole)
 
     @cached_property
     def _reduction(self) -> Column:
-        # The same bytes either way. Sequence parallelism's second gather backward is left out:
-        # it overlaps, and runs left out of the fit are met no better with it.
+        # The same bytes either way. Sequence parallelism's second gather in the backward pass is
+        # left out: it overlaps, and including it did not improve the fit of left-out runs.
         t, transfers, m = self.layouts.tensor, self.transfers, self.activations
         gathered = transfers.gather(t, 1, m) + transfers.scatter(t, 1, m)
         return np.where(self.layouts.sequence > 0, gathered, transfers.reduce(t, 1, m))

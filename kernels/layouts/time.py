@@ -1,8 +1,8 @@
-"""Seconds of an iteration of a transformer, by layout and by term.
+"""Seconds per iteration of a transformer, by layout and term.
 
-Narayanan et al. 2021 (SC21), section 2.2: FLOPs and pipelines. Korthikanti et al. 2022: what is
-computed again. Dao et al. 2022: fused attention. Formulas: docs/transformers.md, Time. Symbols: u
-tokens of a micro-batch on a PE, m micro-batches; degrees t, c, e, p, d; v chunks a stage.
+Narayanan et al. 2021 (SC21), section 2.2: FLOPs and pipelines. Korthikanti et al. 2022:
+recomputation. Dao et al. 2022: fused attention. Formulas: docs/transformers.md, Time. Symbols: u
+tokens per micro-batch and PE, m micro-batches; degrees t, c, e, p, d; v chunks per stage.
 """
 
 from collections import Counter
@@ -34,16 +34,16 @@ from kernels.namespace import use_numpy
 
 COMPUTING = ("products", "attention", "elementwise", "logits", "recomputation")
 TERMS = tuple(LAYOUT_TERMS)
-FUSED_BACKWARD = 2.5  # as BACKWARD: fused attention computes its scores again
-CAUSAL = 0.5  # of all pairs of positions, which fused kernels leave out
-# Features of a head whose products with a score take as long as its exponential: an A100's units
-# multiply and add 1,024 pairs and take 16 exponentials a clock, and a score has 4 FLOPs a feature
+FUSED_BACKWARD = 2.5  # as BACKWARD: fused attention recomputes its scores
+CAUSAL = 0.5  # fraction of pairs of positions that fused kernels compute
+# Features per head at which the products of a score take as long as its exponential: an A100's SM
+# does 1,024 multiply-adds and 16 exponentials per clock; a score needs 4 FLOPs per feature
 # (NVIDIA A100 white paper; CUDA C++ Programming Guide, arithmetic instructions).
 EXPONENTIALS = 32
-# Of the crossings of a tensor, those forward: a write and a read beside a read, a write and a read.
+# Share of the forward pass in the memory traffic of a kept tensor: two of five accesses.
 FORWARD = 0.4
-# Items of a row that tensor cores read at once: matrices with other rows do without them.
-# NVIDIA, "Matrix Multiplication Background User's Guide": 16 bytes.
+# Tensor cores need rows of a multiple of 16 bytes; other matrices run without them.
+# NVIDIA, "Matrix Multiplication Background User's Guide".
 ALIGNED = 8
 
 Terms = dict[str, Column]
@@ -52,7 +52,7 @@ Terms = dict[str, Column]
 def time_iteration(
     net: Transformer, layouts: Layouts, training: Training, rates: Rates, network: Network
 ) -> Terms:
-    """Seconds of an iteration by TERMS [layouts], of the stage that takes longest."""
+    """Seconds per iteration by TERMS [layouts], of the slowest stage."""
     with use_numpy():
         iteration = IterationTimes(net, layouts, training, rates, network)
         terms = keep_largest(iteration.time_stages(), layouts.shape)
@@ -62,8 +62,8 @@ def time_iteration(
 def time_exchanges(
     net: Transformer, layouts: Layouts, training: Training, rates: Rates, network: Network
 ) -> Terms:
-    """Seconds of an iteration's communication by term [layouts], whether or not computing hides it,
-    on the stage that takes longest."""
+    """Seconds of communication per iteration by term [layouts], exposed and hidden, of the slowest
+    stage."""
     with use_numpy():
         iteration = IterationTimes(net, layouts, training, rates, network)
         totals = [iteration.total_exchanges(stage) for stage in iteration.stages]
@@ -75,8 +75,8 @@ def time_exchanges(
 
 
 class IterationTimes:
-    """Seconds of blocks for a micro-batch, and of stages for an iteration; to be asked for in numpy
-    (`kernels.namespace`)."""
+    """Seconds of blocks per micro-batch and of stages per iteration. Use inside
+    `kernels.namespace.use_numpy`."""
 
     def __init__(
         self, net: Transformer, layouts: Layouts, training: Training, rates: Rates, network: Network
@@ -87,7 +87,7 @@ class IterationTimes:
         self.dimensions = [kind(net, layouts, training, rates, transfers) for kind in DIMENSIONS]
         self.tokens = training.count_tokens(layouts)
         recipe = training.recipe
-        # Between products tensors have 16 bits, whatever products read.
+        # Tensors between products have 16 bits, whatever the products read.
         self.wide = replace(training, recipe=recipe._replace(read=recipe.item))
         self.held = [count_block(block, layouts) for block in net.kinds]
         self.blocks = [self.time_block(block) for block in net.kinds]
@@ -95,11 +95,11 @@ class IterationTimes:
         self.stages = list_stages(net, layouts, training)
 
     def time_stages(self) -> Iterator[tuple[list[Column], Column]]:
-        """Seconds of an iteration if each stage is the slowest: by TERMS, and their sum."""
+        """Yield seconds per iteration for each stage as the slowest: by TERMS, and their sum."""
         return map(self.time_stage, self.stages)
 
     def time_stage(self, stage: Stage) -> tuple[list[Column], Column]:
-        """Seconds of an iteration by TERMS, if this stage is the slowest; and their sum."""
+        """Seconds per iteration if this stage is the slowest: by TERMS, and their sum."""
         layouts, m = self.layouts, self.training.count_micro_batches(self.layouts)
         blocks = {
             name: sum_kinds(stage.counts, (block[name] for block in self.blocks))
@@ -113,19 +113,19 @@ class IterationTimes:
         held = hold_parameters(self.net, layouts, self.held, stage)
         terms = {
             **{name: m * seconds for name, seconds in passes.items()},
-            # While a pipeline fills and empties, others wait for passes of this stage.
+            # While the pipeline fills and drains, other stages wait for this one.
             "pipeline_bubble": count_bubbles(layouts, self.training) * both_ways,
             **self.exchange_iteration(held, both_ways),
             "optimizer": self.update(held),
         }
-        # A straggler is late for exchanges, too.
+        # Stragglers delay exchanges as well.
         busy = add(terms.values())
         lost = self.rates.straggling * np.log2(layouts.pes)
         terms["waiting"] = self.rates.pause + lost * busy
         return [terms[name] for name in TERMS], busy + terms["waiting"]
 
     def time_block(self, block: Block) -> Terms:
-        """Seconds of a micro-batch, forward and backward, by term."""
+        """Seconds of a block per micro-batch, forward and backward, by term."""
         products, attention = self.time_products(block.weights), self.time_attention(block)
         backward = FUSED_BACKWARD if self.training.fused_attention else BACKWARD
         return {
@@ -137,21 +137,21 @@ class IterationTimes:
         }
 
     def exchange_block(self, block: Block, attention: Column | None) -> Terms:
-        """Seconds of exchanges of a micro-batch, as far as attention does not hide them."""
+        """Exposed seconds of a block's exchanges per micro-batch."""
         exchanged: Terms = {}
         for dimension in self.dimensions:
             exchanged |= dimension.exchange_block(block, attention)
         return exchanged
 
     def exchange_iteration(self, held: Parameters, passes: Column | None) -> Terms:
-        """Seconds of exchanges of an iteration, as far as passes do not hide them."""
+        """Exposed seconds of exchanges per iteration."""
         exchanged: Terms = {}
         for dimension in self.dimensions:
             exchanged |= dimension.exchange_iteration(held, passes)
         return exchanged
 
     def total_exchanges(self, stage: Stage) -> Terms:
-        """Seconds of exchanges of an iteration by term, whether or not computing hides them."""
+        """Seconds of exchanges per iteration by term, exposed and hidden."""
         blocks = [self.exchange_block(block, None) for block in self.net.kinds]
         m = self.training.count_micro_batches(self.layouts)
         held = hold_parameters(self.net, self.layouts, self.held, stage)
@@ -164,8 +164,8 @@ class IterationTimes:
         }
 
     def move_tensors(self, tensors: Iterable[Tensor]) -> Column:
-        """Seconds in which what the backward pass reads crosses the memory, forward again where it
-        is computed again, and inputs of a byte, and their gradients, are cast from 16 bits."""
+        """Seconds of memory traffic of kept activations: written and read, once more where they are
+        recomputed; with 8-bit inputs, casts of these and of their gradients from 16 bits."""
         recipe, total = self.training.recipe, np.zeros(1)
         for tensor in tensors:
             again = (self.layouts.recompute & tensor.modules) > 0
@@ -177,17 +177,17 @@ class IterationTimes:
         return total / self.rates.bandwidth
 
     def time_products(self, matrices: Iterable[Weights]) -> list[tuple[int, Column]]:
-        """Of each matrix the modules that compute it again, and its seconds forward."""
+        """Per matrix: bits of the modules that recompute it, and forward seconds."""
         return [
             (weights.modules, self.time_product(weights)) for weights in matrices if weights.used
         ]
 
     def time_product(self, weights: Weights) -> Column:
-        """Seconds forward of a matrix."""
+        """Forward seconds of a matrix product."""
         layouts, t = self.layouts, self.layouts.tensor
         width, tokens = weights.matrix / self.net.hidden, self.tokens
         if weights.is_routed:
-            # The tokens of one expert come from all PEs that share its replicas.
+            # An expert gets tokens from all PEs of its group.
             tokens = self.tokens * weights.used * layouts.etp * layouts.expert / t
             of_expert = width / sum(self.net.experts) / layouts.etp
             products = self.tokens * weights.matrix * weights.used / t
@@ -199,13 +199,13 @@ class IterationTimes:
     def multiply(self, products: Column, tokens: Column, width: Column, peak: float) -> Column:
         """Seconds of n multiply-accumulates: 2 n (1 + x0/x) / (P R), x the least dimension."""
         smallest = np.minimum(np.minimum(tokens, width), self.net.hidden)
-        # At twice the peak a product waits for the memory up to twice the width.
+        # At twice the peak a product is memory-bound up to twice the width.
         half_width = self.rates.half_width * peak / self.rates.wide_peak
         seconds: Column = 2 * products * (1 + half_width / smallest) / (peak * self.rates.reach)
         return seconds
 
     def time_attention(self, block: Block) -> Column:
-        """Seconds forward of products of positions with each other."""
+        """Forward seconds of the attention products."""
         pairs, rates, heads = self.tokens * self.training.length, self.rates, max(self.net.heads)
         flops, head = (
             block.scores * pairs / np.minimum(self.layouts.tensor, heads),
@@ -217,15 +217,15 @@ class IterationTimes:
         return flops / (rates.wide_peak * rates.reach if aligned else rates.vector_peak)
 
     def compute_again(self, forward: Iterable[tuple[int, Column]]) -> Column:
-        """Seconds of what the layout computes again."""
+        """Seconds of recomputed products."""
         bits = self.layouts.recompute
         return add(np.where(bits & modules, seconds, 0) for modules, seconds in forward)
 
     def time_logits(self) -> Column:
-        """Seconds of the last matrix, forward and backward."""
+        """Seconds of the output layer, forward and backward."""
         if not self.net.vocabulary:
             return np.zeros(1)
-        # In 16 bits even where blocks compute in 8: frameworks leave the last matrix as it is.
+        # In 16 bits even if blocks compute in 8: frameworks leave the output layer as it is.
         width = pad_vocabulary(self.net, self.layouts) / self.layouts.tensor
         products = self.tokens * self.net.hidden * width
         return (1 + BACKWARD) * self.multiply(products, self.tokens, width, self.rates.wide_peak)
@@ -237,7 +237,7 @@ class IterationTimes:
         return seconds
 
     def launch(self, block: Block) -> Column:
-        """Seconds in which the host launches a block, and the kernels of a PE's experts."""
+        """Host seconds to launch a block, including the kernels of the PE's experts."""
         routed = any(weights.is_routed for weights in block.weights)
         experts = routed * sum(self.net.experts) / self.layouts.expert
         seconds: Column = (
@@ -257,7 +257,7 @@ ATTENTION = RECOMPUTE["core_attn"] | RECOMPUTE["blocks"] | RECOMPUTE["full"]
 
 
 def count_recomputed_flops(net: Transformer, layouts: Layouts, training: Training) -> Column:
-    """FLOPs of an iteration that each layout computes again [layouts]: all pairs of positions."""
+    """Recomputed FLOPs per iteration [layouts], over all pairs of positions."""
     bits = layouts.recompute
     of_token = np.zeros(len(layouts))
     for kind, count in Counter(net.order).items():
@@ -270,9 +270,9 @@ def count_recomputed_flops(net: Transformer, layouts: Layouts, training: Trainin
 
 
 def count_model_flops(net: Transformer, training: Training) -> float:
-    """FLOPs of an iteration, whatever is computed again: Korthikanti et al. 2022, equation 7.
+    """FLOPs per iteration without recomputation: Korthikanti et al. 2022, equation 7.
 
-    All pairs of positions count, and logits; of experts those that a token uses.
+    Includes all pairs of positions, logits, and the experts that each token uses.
     """
     of_kinds = [
         2 * sum(weights.matrix * weights.used for weights in block.weights)

@@ -1,7 +1,7 @@
-"""Seconds of collectives and messages on rings of a layout's PEs, by the machine oracle's costs.
+"""Seconds of collectives and messages among a layout's PEs, with the machine oracle's costs.
 
-From the inside out a node has tensor, context, data and pipeline: the stride of a ring is the
-product of the degrees inside it. q PEs at stride s; m bytes, of a gather the gathered size.
+Ranks are numbered tensor first, then context, data and pipeline: the stride of a ring is the
+product of the degrees before it. m: bytes, of an all-gather the gathered size.
 """
 
 from collections.abc import Callable
@@ -25,10 +25,10 @@ from kernels.machine.rings import Ring, find_path
 
 @dataclass(frozen=True)
 class Transfers:
-    """Times of transfers [layouts]. pes: of each run; rail: share of a link that is reached.
+    """Times of transfers [layouts]. pes: of the whole run; rail: fraction of a link's bandwidth.
 
-    machine: numbers of networks, whose latencies and bandwidths are then [level, machines]; None:
-    there is one.
+    machine: index of each layout's network, whose latency and bandwidth are [level, machines]; None
+    if there is only one.
     """
 
     network: Network
@@ -57,7 +57,7 @@ class Transfers:
     def send_to_all(
         self, degree: Column, stride: Column, m: Column, messages: int, alike: float = 1.0
     ) -> Column:
-        """Compute seconds of all-to-alls of m bytes per PE: in nodes, then over all their links."""
+        """Compute seconds of all-to-alls of m bytes per PE: within nodes, then between them."""
         network = _select_machines(self._find_network("all_to_all"), self.machine)
         ring = Ring(*(np.asarray(number, float) for number in (degree, stride, self.pes)))
         return np.asarray(time_all_to_all(network, ring, m, messages, self.rail, alike))
@@ -68,7 +68,7 @@ class Transfers:
         return self._cost(partial(gather_costs, algorithm="auto"), network, degree, stride)
 
     def cost_scatter(self, degree: Column, stride: Column | int) -> Costs:
-        """List the costs of a reduce-scatter: a gather's, unless it was measured by itself."""
+        """List the costs of a reduce-scatter: those of an all-gather unless measured separately."""
         if "reduce_scatter" not in (self.network.measured or {}):
             return self.cost_gather(degree, stride)
         scatter = partial(gather_costs, algorithm="auto", collective="reduce_scatter")
@@ -81,13 +81,13 @@ class Transfers:
 
     def time(self, costs: Costs, m: Column) -> Column:
         """Compute seconds of one collective by its fastest algorithm."""
-        # Of bytes: no share of a link delays a start-up.
+        # Divides bytes, not costs: a slower link does not delay start-ups.
         return np.asarray(time_fastest(costs, m / self.rail, 1.0))
 
     def _find_network(self, *collectives: str) -> Network:
-        """Return the network; where none of these collectives was measured, but others were, with
-        the lines of its messages."""
-        # So an all-gather of a machine with measured all-reduces reaches what messages reach there.
+        """Return the network, with the lines measured for messages if only other collectives were
+        measured."""
+        # An all-gather then reaches the bandwidth that messages reach on this machine.
         measured = self.network.measured
         if not measured or any(name in measured for name in collectives):
             return self.network
@@ -100,7 +100,7 @@ class Transfers:
         degree: Column,
         stride: Column | int,
     ) -> Costs:
-        # Once for all rings that are alike, which nearly all of a product's layouts are.
+        # Once per distinct ring: nearly all layouts of a product share theirs.
         degrees, strides = np.asarray(degree, int), np.asarray(stride, int)
         machines = [] if self.machine is None else [self.machine]
         sizes, place = find_distinct(degrees, strides, self.pes, *machines)
@@ -118,9 +118,9 @@ def _cost_path(network: Network, ring: Ring) -> Costs:
 
 
 def _select_machines(network: Network, machine: Column | None = None) -> Network:
-    """Return the networks of machines' numbers; None: there is one."""
+    """Return the network of each layout's machine."""
     if machine is None:
         return network
-    levels = (np.asarray(each) for each in (network.latency, network.bandwidth))
-    latency, bandwidth = (each[:, machine] if each.ndim > 1 else each for each in levels)
+    levels = (np.asarray(level) for level in (network.latency, network.bandwidth))
+    latency, bandwidth = (level[:, machine] if level.ndim > 1 else level for level in levels)
     return replace(network, latency=latency, bandwidth=bandwidth)

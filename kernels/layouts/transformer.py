@@ -14,12 +14,12 @@ RECOMPUTE = recomputation.RECOMPUTE
 
 
 class Weights(NamedTuple):
-    """Parameters of a layer: of its matrix, and its biases.
+    """Parameters of a layer: matrix and biases.
 
-    parts: tensor parallelism divides the matrix in so many at most; 0: each PE has all of it.
-    by_columns: biases are divided, too. is_routed: they are those of all routed experts. used: the
-    share of the matrix that a token is multiplied with. modules: bits of RECOMPUTE, each of which
-    computes the product again.
+    parts: most parts that tensor parallelism divides the matrix into; 0: every PE holds all of it.
+    by_columns: the biases are divided as well. is_routed: the layer holds all routed experts. used:
+    fraction of the matrix that each token is multiplied with. modules: RECOMPUTE bits, any of which
+    repeats this product in the backward pass.
     """
 
     matrix: float
@@ -32,11 +32,12 @@ class Weights(NamedTuple):
 
 
 class Tensor(NamedTuple):
-    """What the backward pass reads: items a token, and of scores a token and position.
+    """Activation kept for the backward pass.
 
-    size: which bytes an item has, a name of `kernels.layouts.memory.SIZES`. divided: by what, a
-    name of `kernels.layouts.memory.DIVISORS`; over tensor in so many parts at most. modules: bits
-    of RECOMPUTE, each of which computes it again.
+    items: per token; for attention scores, per token and position. size: bytes per item, a key of
+    `kernels.layouts.memory.SIZES`. divided: which PEs share it, a key of
+    `kernels.layouts.memory.DIVISORS`; parts: most parts over tensor. modules: RECOMPUTE bits, any
+    of which recomputes it instead of keeping it.
     """
 
     items: float
@@ -47,10 +48,10 @@ class Tensor(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Layers between two cuts.
+    """Layers between two possible pipeline cuts.
 
-    scores: FLOPs forward of attention's two products, a token and position that it reads. looks_up:
-    with a table of words; reads_memory: of the encoder.
+    scores: forward FLOPs of the two attention products, per token and position attended to.
+    looks_up: has an embedding table; reads_memory: attends to the encoder's output.
     """
 
     weights: tuple[Weights, ...]
@@ -62,12 +63,13 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True)
 class Transformer:
-    """A network of blocks that a pipeline may part: few kinds, in an order; before and behind them.
+    """A transformer: a sequence of blocks between `front` (embedding) and `back` (output layer).
 
-    heads, kv_heads, ffn, expert_ffn, experts: each number that there is. vocabulary: 0: no table of
-    words; ties: whether the last matrix is that table. parameters: as published, nothing padded or
-    twice. longest: the positions that it was trained for, 0: not said; length: of its sequences, 0:
-    any. memory: what the encoder gives, which all blocks that read it keep together.
+    kinds: the distinct blocks; order: the kind of each block, a pipeline may cut between any two.
+    heads, kv_heads, ffn, expert_ffn, experts: the distinct values over all blocks. vocabulary: 0
+    without an embedding table; ties: the output layer shares that table. parameters: as published,
+    without padding or copies. longest: positions it was trained for, 0 if unknown; length: fixed
+    sequence length, 0 if free. memory: the encoder's output, kept once for all blocks that read it.
     """
 
     hidden: int
@@ -95,15 +97,15 @@ class Transformer:
 
 @dataclass(frozen=True)
 class Layouts:
-    """Candidate layouts, a column of whole numbers each: [layouts], or arrays that broadcast.
+    """Candidate layouts as columns of integers: [layouts] each, or arrays that broadcast.
 
-    PEs are tensor x context x pipeline x data; experts divide tensor x context x data again, in
-    expert_tensor x expert x replicas. chunks: v of a stage; micro: b, sequences of a micro-batch;
-    recompute: bits of RECOMPUTE; zero: the ZeRO stage; sequence: whether norms and dropout are
-    divided over tensor, too. group: N of interleaving, micro-batches that follow each other in a
-    chunk. shard: ranks that ZeRO divides over, as HSDP does. 0 of expert_tensor: tensor; of group:
-    pipeline; of shard: data x context. batch: B [sequences], where it differs between layouts.
-    machine: numbers among those of rates and of a network, where these are of several machines.
+    PEs = tensor x context x pipeline x data. Experts divide tensor x context x data once more, into
+    expert_tensor x expert x replicas. chunks: v per stage; micro: b, sequences per micro-batch;
+    recompute: RECOMPUTE bits; zero: ZeRO stage; sequence: 1 if norms and dropout are divided over
+    tensor as well. group: N of interleaving, consecutive micro-batches per chunk. shard: ranks
+    that ZeRO shards over (HSDP). A 0 means: tensor for expert_tensor, pipeline for group,
+    data x context for shard. batch: B [sequences] if it differs between layouts. machine: index
+    into the rates and networks of several machines.
     """
 
     tensor: Column
@@ -127,7 +129,7 @@ class Layouts:
 
     @classmethod
     def from_rows(cls, rows: Column) -> Self:
-        """The layouts of rows [layouts, columns]; the last three columns may be left out."""
+        """Layouts from rows [layouts, columns]; the last three columns may be left out."""
         more = np.zeros((len(rows), len(COLUMNS) - rows.shape[1]), int)
         return cls(*np.ascontiguousarray(np.hstack([rows, more]).T))
 
@@ -136,26 +138,28 @@ class Layouts:
         return np.stack([getattr(self, name) for name in COLUMNS], axis=1)
 
     def select(self, rows: Column) -> Self:
-        """The layouts of a mask, or of numbers of rows, of a list."""
+        """Select layouts of a list, by mask or by row number."""
         return self.map_columns(lambda column: column[rows])
 
     def take(self, rows: Column | slice, axis: int) -> Self:
-        """A product with some of an axis's places."""
-        # A column with one value along the axis has it at every place.
+        """Select positions along one axis of a product."""
+        # A column of length 1 along the axis has that value at every position.
         at = (*([slice(None)] * axis), rows)
         return self.map_columns(lambda column: column if column.shape[axis] == 1 else column[at])
 
     def list_rows(self, numbers: Column) -> Self:
-        """The list of a product's layouts of these numbers, in which the last axis runs fastest."""
+        """List the layouts at these flat positions of a product (C order)."""
         shape = self.shape
         at = np.unravel_index(numbers, shape)
         return self.map_columns(lambda column: np.broadcast_to(column, shape)[at])
 
     def map_columns(self, change: Callable[[Column], Column]) -> Self:
-        """The layouts with each column changed."""
+        """Apply a function to every column."""
         names = (*COLUMNS, "batch", "machine")
         columns = ((name, getattr(self, name)) for name in names)
-        return replace(self, **{name: change(each) for name, each in columns if each is not None})
+        return replace(
+            self, **{name: change(column) for name, column in columns if column is not None}
+        )
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -169,45 +173,45 @@ class Layouts:
 
     @property
     def sigma(self) -> Column:
-        """Parts of what sequence parallelism divides: t, or 1 without it."""
+        """Ranks that share norms and dropout: t with sequence parallelism, else 1."""
         return np.where(self.sequence > 0, self.tensor, 1)
 
     @property
     def etp(self) -> Column:
-        """PEs that share each matrix of an expert."""
+        """Tensor-parallel degree of each expert."""
         return np.where(self.expert_tensor > 0, self.expert_tensor, self.tensor)
 
     @property
     def passes(self) -> Column:
-        """N: micro-batches that follow each other in a chunk."""
+        """N: consecutive micro-batches per chunk."""
         return np.where(self.group > 0, self.group, self.pipeline)
 
     @property
     def shards(self) -> Column:
-        """Ranks that share the states of all but routed experts."""
+        """Ranks that shard the states of all parameters but routed experts."""
         return np.where(self.shard > 0, self.shard, self.data * self.context)
 
     @property
     def expert_shards(self) -> Column:
-        """Ranks that share the states of routed experts: replicas of these, `shard` at most."""
-        # Whole numbers, also in a product's layouts whose experts do not divide their PEs.
+        """Ranks that shard the states of routed experts: their replicas, at most `shard`."""
+        # Integer division: a product also holds layouts whose experts do not divide their PEs.
         replicas = self.tensor * self.context * self.data // (self.etp * self.expert)
         shared: Column = np.where(self.shard > 0, np.minimum(replicas, self.shard), replicas)
         return shared
 
 
-# In the order of a row: ties of layouts are resolved by it.
-COLUMNS = tuple(each.name for each in fields(Layouts))[:-2]  # all but batch and machine
+# In row order, which also breaks ties between layouts; without batch and machine.
+COLUMNS = tuple(field.name for field in fields(Layouts))[:-2]
 
 
 @dataclass(frozen=True)
 class Training:
-    """How all layouts train.
+    """Settings of the training run, common to all layouts.
 
-    batch: B [sequences]; length: s [tokens]. schedule: of pipelines of one chunk a stage, a name of
-    `kernels.layouts.schedules`. context_by: ring, all_gather or all_to_all. loss_parts: logits are
-    there in so many, one after the other. logit_bytes: of each, 0 of a fused loss. reserved [B]:
-    what others take of a PE's memory.
+    batch: B [sequences]; length: s [tokens]. schedule: for one chunk per stage, a key of
+    `kernels.layouts.schedules`. context_by: ring, all_gather or all_to_all. loss_parts: chunks in
+    which logits are computed, one at a time. logit_bytes: per logit, 0 with a fused loss. reserved
+    [B]: memory of a PE taken by driver, framework and communication buffers.
     """
 
     batch: int
@@ -222,14 +226,14 @@ class Training:
     reserved: float = 0.0
 
     def find_batch(self, layouts: Layouts) -> Column | int:
-        """B [layouts], or one of all."""
+        """Global batch B, [layouts] or one for all."""
         return self.batch if layouts.batch is None else layouts.batch
 
     def count_micro_batches(self, layouts: Layouts) -> Column:
-        """m of an iteration [layouts]."""
+        """Micro-batches m per iteration [layouts]."""
         micro_batches: Column = self.find_batch(layouts) // (layouts.data * layouts.micro)
         return micro_batches
 
     def count_tokens(self, layouts: Layouts) -> Column:
-        """u, tokens of a micro-batch on a PE [layouts]."""
+        """Tokens u per micro-batch and PE [layouts]."""
         return layouts.micro * self.length / layouts.context
