@@ -30,8 +30,8 @@ from kernels.layouts.transformer import COLUMNS, Layouts, Training, Transformer
 from kernels.machine.network import Network
 from kernels.namespace import use_numpy
 
-# Layouts per block: rules leave a third or less to evaluate, in arrays of some MB. A quarter of this
-# size costs 1.6 times as much per layout: numpy calls take 10 ms per block (two cores, 2026).
+# Layouts per block: rules leave a third or less to evaluate, in arrays of some MB. A quarter of
+# this size costs 1.6 times as much per layout: numpy calls take 10 ms per block (2 cores, 2026).
 BLOCK = 2**20
 # Outcomes of a layout: 0 no candidate, or one that a rule forbids, is too large, or fits.
 FORBIDDEN, LARGE, FITS = 1, 2, 3
