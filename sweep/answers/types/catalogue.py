@@ -3,7 +3,7 @@
 from typing import Annotated, Any, Literal, TypedDict
 
 from sweep.answers.types import words
-from sweep.answers.types.facts import AnswerType, Fact, state_parameter
+from sweep.answers.types.facts import AnswerType, Bytes, Fact, state_parameter
 
 PeakFlops = Annotated[float, state_parameter("peak_flops")]
 MemoryBandwidth = Annotated[float, state_parameter("memory_bandwidth")]
@@ -13,11 +13,11 @@ class ModelRow(TypedDict):
     """Row of `models`."""
 
     model: words.Model
-    title: Annotated[str, Fact("the usual name")]
+    title: Annotated[str, "the usual name"]
     dataset: words.Dataset
-    parameters: Annotated[int, Fact("weights and biases")]
+    parameters: Annotated[int, "weights and biases"]
     macs: words.Macs
-    layers: Annotated[int, Fact("layers")]
+    layers: Annotated[int, "layers"]
     source: words.Source
 
 
@@ -25,9 +25,9 @@ class DatasetRow(TypedDict):
     """Row of `datasets`."""
 
     dataset: words.Dataset
-    samples: Annotated[int, Fact("samples per epoch")]
-    shape: Annotated[str, Fact("channels and extents of a sample, such as 3x226x226")]
-    targets: Annotated[int, Fact("outputs per sample, such as classes")] | None
+    samples: Annotated[int, "samples per epoch"]
+    shape: Annotated[str, "channels and extents of a sample, such as 3x226x226"]
+    targets: Annotated[int, "outputs per sample, such as classes"] | None
     source: words.Source
 
 
@@ -35,43 +35,37 @@ class SystemRow(TypedDict):
     """Row of `systems`."""
 
     system: words.System
-    pe: Annotated[str, Fact("name of the processing element")]
+    pe: Annotated[str, "name of the processing element"]
     peak_flops: PeakFlops
-    tensor_peaks: Annotated[
-        dict[str, float], Fact("dense peaks in lower precisions, where it has them", "FLOP/s")
-    ]
-    memory: Annotated[float, Fact("memory of a PE", "B", scaled=True)]
+    tensor_peaks: Annotated[dict[str, float], Fact("dense peaks in lower precisions", "FLOP/s")]
+    memory: Annotated[Bytes, "memory of a PE"]
     memory_bandwidth: MemoryBandwidth
-    pes_per_node: Annotated[int, Fact("PEs per node")]
-    links_per_node: Annotated[int, Fact("network links per node")] | None
-    levels: Annotated[list[dict[str, Any]], Fact("levels of the network, the innermost first")]
-    source: Annotated[str, Fact("where the figures come from")]
+    pes_per_node: Annotated[int, "PEs per node"]
+    links_per_node: Annotated[int, "network links per node"] | None
+    levels: Annotated[list[dict[str, Any]], "levels of the network, the innermost first"]
+    source: Annotated[str, "where the figures come from"]
 
 
 class StrategyRow(TypedDict):
     """Row of `strategies`."""
 
     strategy: words.Strategy
-    meaning: Annotated[str, Fact("what the strategy divides")]
-    limit: Annotated[str, Fact("how far it scales, or why it cannot be combined")]
+    meaning: Annotated[str, "what the strategy divides"]
+    limit: Annotated[str, "how far it scales, or why it cannot be combined"]
 
 
 class ParameterRow(TypedDict):
     """Row of `parameters`; value and spread may depend on the precision."""
 
     parameter: words.ParameterName
-    unit: Annotated[str, Fact("the unit of its values")]
-    oracle: Annotated[Literal["machine", "paper", "both"], Fact("the oracle that uses it")]
+    unit: Annotated[str, "the unit of its values"]
+    oracle: Annotated[Literal["machine", "paper", "both"], "the oracle that uses it"]
     value: (
-        Annotated[
-            float | dict[str, float],
-            Fact("value before any measurement, one or one per precision", "of unit"),
-        ]
-        | None
+        Annotated[float | dict[str, float], Fact("value before any measurement", "of unit")] | None
     )
-    spread: Annotated[float | dict[str, float], Fact("standard deviation of log value")] | None
-    meaning: Annotated[str, Fact("the meaning")]
-    source: Annotated[str, Fact("where the value comes from")]
+    spread: Annotated[float | dict[str, float], "standard deviation of log value"] | None
+    meaning: Annotated[str, "the meaning"]
+    source: Annotated[str, "where the value comes from"]
 
 
 ANSWERS = {

@@ -1,7 +1,8 @@
 """Facts about the fields of answers, and the JSON schemas derived from them.
 
-An answer is a TypedDict: a field's type is its type in JSON, and `Annotated` adds a `Fact`. Schemas
-(`paradl schema`), the units in table heads and the tests of printed answers are derived from both.
+An answer is a TypedDict: a field's type is its type in JSON, and `Annotated` adds its meaning, or a
+`Fact` with its unit. Schemas (`paradl schema`), the units in table heads and the tests of printed
+answers are derived from both.
 """
 
 from collections.abc import Iterator
@@ -25,7 +26,6 @@ from sweep.cube.variables import DERIVED, VARIABLES
 Schema = dict[str, Any]
 
 PLAIN: dict[object, str] = {str: "string", float: "number", int: "integer", bool: "boolean"}
-PERCENTILES = ("10", "50", "90")
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,16 @@ class Fact:
     scaled: tables write the number with an SI prefix. names: allowed texts, or keys of a mapping.
     """
 
-    meaning: str
+    meaning: str = ""
     unit: str = "1"
     scaled: bool = False
     names: tuple[str, ...] = ()
+
+
+Seconds = Annotated[float, Fact(unit="s", scaled=True)]
+Bytes = Annotated[float, Fact(unit="B", scaled=True)]
+# Marks a field `x` of which answers with draws have percentiles, too: `x_p10` and `x_p90`.
+RANGED = "ranged"
 
 
 @dataclass(frozen=True)
@@ -49,6 +55,7 @@ class Field:
     fact: Fact
     nullable: bool = False
     optional: bool = False
+    ranged: bool = False
 
 
 @dataclass(frozen=True)
@@ -76,17 +83,14 @@ def state_variable(name: str, unit: str = "1") -> Fact:
 
 
 def list_fields(answer: type) -> dict[str, Field]:
-    """Fields of an answer by name; the meaning of `x_p10` says that it is a percentile."""
-    hints = get_type_hints(answer, include_extras=True)
-    return {name: _note_percentile(name, _read_field(hint)) for name, hint in hints.items()}
-
-
-def _note_percentile(name: str, field: Field) -> Field:
-    _, _, percent = name.rpartition("_p")
-    if percent not in PERCENTILES:
-        return field
-    meaning = f"{percent}th percentile: {field.fact.meaning}"
-    return replace(field, fact=replace(field.fact, meaning=meaning))
+    """Fields of an answer by name, each followed by its percentiles if it has some."""
+    fields: dict[str, Field] = {}
+    for name, hint in get_type_hints(answer, include_extras=True).items():
+        field = fields[name] = _read_field(hint)
+        for percent in (10, 90) if field.ranged else ():
+            fact = replace(field.fact, meaning=f"{percent}th percentile: {field.fact.meaning}")
+            fields[f"{name}_p{percent}"] = Field(field.kind, fact, nullable=True, optional=True)
+    return fields
 
 
 def _read_field(hint: Any) -> Field:
@@ -97,9 +101,13 @@ def _read_field(hint: Any) -> Field:
     if origin in (Union, UnionType) and NoneType in arguments:
         (inner,) = (kind for kind in arguments if kind is not NoneType)
         return replace(_read_field(inner), nullable=True)
-    assert origin is Annotated, hint  # each field has a fact
-    kind, fact = arguments
-    return Field(kind, fact)
+    assert origin is Annotated, hint  # each field has a meaning
+    kind, *notes = arguments
+    fact = next((note for note in notes if isinstance(note, Fact)), Fact())
+    # Of a shared type with a meaning of its own, the field's counts: it comes last.
+    for text in (note for note in notes if isinstance(note, str) and note != RANGED):
+        fact = replace(fact, meaning=text)
+    return Field(kind, fact, ranged=RANGED in notes)
 
 
 def describe_answer(answer: type) -> Schema:

@@ -3,46 +3,40 @@
 from typing import Annotated, NotRequired, TypedDict
 
 from sweep.answers.types import words
-from sweep.answers.types.facts import AnswerType, Fact
+from sweep.answers.types.facts import AnswerType
 
-Split = Annotated[str, Fact("the held-out part: random, model, system, strategy, scale or size")]
+Split = Annotated[str, "the held-out part: random, model, system, strategy, scale or size"]
 
 
 class LeakageRow(TypedDict):
     """Row of `leakage`: whether a split's test rows occur in its training rows."""
 
     split: Split
-    train: Annotated[int, Fact("training rows")]
-    test: Annotated[int, Fact("test rows")]
-    leaks: Annotated[bool, Fact("whether test rows occur in training")]
-    what: Annotated[str, Fact("what leaks; empty: nothing")]
+    train: Annotated[int, "training rows"]
+    test: Annotated[int, "test rows"]
+    leaks: Annotated[bool, "whether test rows occur in training"]
+    what: Annotated[str, "what leaks; empty: nothing"]
 
 
 class ScoreRow(TypedDict):
     """Row of `surrogate evaluate`: the scores of a surrogate or a baseline on a split."""
 
     split: Split
-    method: Annotated[str, Fact("the surrogate's learner, or the baseline")]
-    rows: NotRequired[Annotated[int, Fact("test rows")]]
-    r2_log_time: NotRequired[Annotated[float, Fact("R2 of the logarithm of the epoch time")] | None]
-    median_error: NotRequired[
-        Annotated[float, Fact("median relative error of the epoch time")] | None
-    ]
-    p95_error: NotRequired[Annotated[float, Fact("95th percentile of that error")] | None]
-    feasibility_f1: NotRequired[Annotated[float, Fact("F1 of feasibility")] | None]
-    kendall_tau: NotRequired[
-        Annotated[float, Fact("mean Kendall's tau of the ranking of strategies")] | None
-    ]
-    slices: NotRequired[Annotated[int, Fact("points with at least two feasible strategies")]]
+    method: Annotated[str, "the surrogate's learner, or the baseline"]
+    rows: NotRequired[Annotated[int, "test rows"]]
+    r2_log_time: NotRequired[Annotated[float, "R2 of the logarithm of the epoch time"] | None]
+    median_error: NotRequired[Annotated[float, "median relative error of the epoch time"] | None]
+    p95_error: NotRequired[Annotated[float, "95th percentile of that error"] | None]
+    feasibility_f1: NotRequired[Annotated[float, "F1 of feasibility"] | None]
+    kendall_tau: NotRequired[Annotated[float, "mean Kendall's tau of strategies"] | None]
+    slices: NotRequired[Annotated[int, "points with at least two feasible strategies"]]
     median_regret: NotRequired[
-        Annotated[float, Fact("median slowdown of the pick against the best, as a fraction")] | None
+        Annotated[float, "median slowdown of the pick, as a fraction"] | None
     ]
-    mean_regret: NotRequired[Annotated[float, Fact("mean of that slowdown")] | None]
-    p95_regret: NotRequired[Annotated[float, Fact("95th percentile of that slowdown")] | None]
-    forbidden_picks: NotRequired[
-        Annotated[float, Fact("fraction of points whose first pick is forbidden")] | None
-    ]
-    note: NotRequired[Annotated[str, Fact("why there are no scores")]]
+    mean_regret: NotRequired[Annotated[float, "mean of that slowdown"] | None]
+    p95_regret: NotRequired[Annotated[float, "95th percentile of that slowdown"] | None]
+    forbidden_picks: NotRequired[Annotated[float, "share of points whose pick is forbidden"] | None]
+    note: NotRequired[Annotated[str, "why there are no scores"]]
 
 
 class SurrogateRow(TypedDict):
@@ -52,17 +46,15 @@ class SurrogateRow(TypedDict):
     comm_time: words.CommTime
     epoch_time: words.EpochTime
     memory: words.Memory
-    feasible: Annotated[bool, Fact("whether the surrogate predicts a feasible configuration")]
-    feasible_chance: Annotated[float, Fact("predicted probability of being feasible")]
-    outside: Annotated[str, Fact("features outside the training range; empty: none")]
+    feasible: Annotated[bool, "whether the surrogate predicts a feasible configuration"]
+    feasible_chance: Annotated[float, "predicted probability of being feasible"]
+    outside: Annotated[str, "features outside the training range; empty: none"]
     model: NotRequired[words.Model]
-    system_name: NotRequired[Annotated[str, Fact("the machine")]]
+    system_name: NotRequired[Annotated[str, "the machine"]]
     dataset: NotRequired[words.Dataset]
     strategy: NotRequired[words.Strategy]
-    slice: NotRequired[Annotated[int, Fact("number of the point")]]
-    epoch_time_spread: NotRequired[
-        Annotated[float, Fact("standard deviation of log epoch_time over the ensemble")]
-    ]
+    slice: NotRequired[Annotated[int, "number of the point"]]
+    epoch_time_spread: NotRequired[Annotated[float, "spread of log epoch_time over the ensemble"]]
 
 
 ANSWERS = {

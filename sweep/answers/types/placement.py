@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal, NotRequired, TypedDict
 
-from sweep.answers.types.facts import AnswerType, Fact
+from sweep.answers.types.facts import AnswerType, Bytes, Fact, Seconds
 from sweep.answers.types.words import System
 
 Pass = Literal["forward", "backward"]
@@ -11,27 +11,27 @@ Pass = Literal["forward", "backward"]
 class OperatorRow(TypedDict):
     """When and where an operator runs; times count from the start of the step."""
 
-    operator: Annotated[str, Fact("name of the operator")]
-    micro_batch: Annotated[int, Fact("micro-batch, counted from 0")]
-    device: Annotated[int, Fact("device, counted from 0")]
-    pe: Annotated[int, Fact("the device's PE in the node")]
-    forward_start: Annotated[float, Fact("start of the forward pass", "s")]
-    forward_end: Annotated[float, Fact("end of the forward pass", "s")]
-    backward_start: Annotated[float, Fact("start of the backward pass", "s")]
-    backward_end: Annotated[float, Fact("end of the backward pass", "s")]
+    operator: Annotated[str, "name of the operator"]
+    micro_batch: Annotated[int, "micro-batch, counted from 0"]
+    device: Annotated[int, "device, counted from 0"]
+    pe: Annotated[int, "the device's PE in the node"]
+    forward_start: Annotated[Seconds, "start of the forward pass"]
+    forward_end: Annotated[Seconds, "end of the forward pass"]
+    backward_start: Annotated[Seconds, "start of the backward pass"]
+    backward_end: Annotated[Seconds, "end of the backward pass"]
 
 
 # Not a class: "pass" and "from" are keywords of Python.
 MessageRow = TypedDict(
     "MessageRow",
     {
-        "pass": Annotated[Pass, Fact("forward or backward pass")],
-        "tensor": Annotated[str, Fact("the operator whose output, or its gradient, is sent")],
-        "from": Annotated[int, Fact("the sending PE")],
-        "to": Annotated[int, Fact("the receiving PE")],
-        "bytes": Annotated[float, Fact("size of the message", "B", scaled=True)],
-        "sent": Annotated[float, Fact("time of departure", "s")],
-        "come": Annotated[float, Fact("time of arrival", "s")],
+        "pass": Annotated[Pass, "forward or backward pass"],
+        "tensor": Annotated[str, "the operator whose output, or its gradient, is sent"],
+        "from": Annotated[int, "the sending PE"],
+        "to": Annotated[int, "the receiving PE"],
+        "bytes": Annotated[Bytes, "size of the message"],
+        "sent": Annotated[Seconds, "time of departure"],
+        "come": Annotated[Seconds, "time of arrival"],
     },
 )
 
@@ -39,48 +39,44 @@ MessageRow = TypedDict(
 class TimeBounds(TypedDict):
     """Lower bounds on the time of a step."""
 
-    critical_path: Annotated[float, Fact("the longest chain of operators", "s")]
-    work: Annotated[float, Fact("total time of all operators, divided by the devices", "s")]
-    proven: Annotated[float, Fact("the best bound proven", "s")]
+    critical_path: Annotated[Seconds, "the longest chain of operators"]
+    work: Annotated[Seconds, "total time of all operators, divided by the devices"]
+    proven: Annotated[Seconds, "the best bound proven"]
 
 
 class PlacementRecord(TypedDict):
     """A placement, or the fact that none fits in memory."""
 
-    graph: Annotated[str, Fact("the graph, or the network")]
+    graph: Annotated[str, "the graph, or the network"]
     system: System
-    devices: Annotated[int, Fact("devices that may be used")]
-    pes: Annotated[list[int], Fact("the PEs of these devices in the node")]
-    batch: Annotated[int, Fact("samples per step; null: the graph does not say")] | None
-    micro_batches: Annotated[int, Fact("micro-batches per step")]
-    samples: Annotated[list[int], Fact("samples of each micro-batch")] | None
-    times: Annotated[Literal["oracle", "measured"], Fact("source of the operators' times")]
-    source: Annotated[list[str], Fact("where the graph comes from")]
-    feasible: Annotated[bool, Fact("whether memory suffices; if not, see smallest_devices")]
-    step_time: NotRequired[Annotated[float, Fact("time per step", "s")]]
-    forward_time: NotRequired[Annotated[float, Fact("time of the forward pass", "s")]]
-    backward_time: NotRequired[Annotated[float, Fact("time of the backward pass", "s")]]
-    serial_time: NotRequired[Annotated[float, Fact("time per step on one device", "s")]]
-    speedup: NotRequired[Annotated[float, Fact("serial_time over step_time")]]
-    proven: NotRequired[Annotated[bool, Fact("whether the placement is proven optimal")]]
-    gap: NotRequired[Annotated[float, Fact("most that a better one could save, as a fraction")]]
-    bounds: NotRequired[Annotated[TimeBounds, Fact("lower bounds on the time per step")]]
-    interrupted: NotRequired[Annotated[bool, Fact("whether the search was stopped")]]
+    devices: Annotated[int, "devices that may be used"]
+    pes: Annotated[list[int], "the PEs of these devices in the node"]
+    batch: Annotated[int, "samples per step; null: the graph does not say"] | None
+    micro_batches: Annotated[int, "micro-batches per step"]
+    samples: Annotated[list[int], "samples of each micro-batch"] | None
+    times: Annotated[Literal["oracle", "measured"], "source of the operators' times"]
+    source: Annotated[list[str], "where the graph comes from"]
+    feasible: Annotated[bool, "whether memory suffices; if not, see smallest_devices"]
+    step_time: NotRequired[Annotated[Seconds, "time per step"]]
+    forward_time: NotRequired[Annotated[Seconds, "time of the forward pass"]]
+    backward_time: NotRequired[Annotated[Seconds, "time of the backward pass"]]
+    serial_time: NotRequired[Annotated[Seconds, "time per step on one device"]]
+    speedup: NotRequired[Annotated[float, "serial_time over step_time"]]
+    proven: NotRequired[Annotated[bool, "whether the placement is proven optimal"]]
+    gap: NotRequired[Annotated[float, "most that a better one could save, as a fraction"]]
+    bounds: NotRequired[Annotated[TimeBounds, "lower bounds on the time per step"]]
+    interrupted: NotRequired[Annotated[bool, "whether the search was stopped"]]
     memory: NotRequired[Annotated[list[float], Fact("memory used by device", "B", scaled=True)]]
-    room: NotRequired[Annotated[float, Fact("usable memory of a device", "B", scaled=True)]]
-    fits_one: NotRequired[Annotated[bool, Fact("whether all operators fit on one device")]]
+    room: NotRequired[Annotated[Bytes, "usable memory of a device"]]
+    fits_one: NotRequired[Annotated[bool, "whether all operators fit on one device"]]
     sent_bytes: NotRequired[Annotated[float, Fact("bytes sent in both passes", "B")]]
     busiest_link: NotRequired[
-        Annotated[float, Fact("fraction of the step that the busiest link is in use, one way")]
+        Annotated[float, "share of the step that the busiest link is used, one way"]
     ]
-    operators: NotRequired[
-        Annotated[list[OperatorRow], Fact("one row per operator and micro-batch")]
-    ]
-    messages: NotRequired[
-        Annotated[list[MessageRow], Fact("one row per tensor or gradient that is sent")]
-    ]
+    operators: NotRequired[Annotated[list[OperatorRow], "one row per operator and micro-batch"]]
+    messages: NotRequired[Annotated[list[MessageRow], "one row per tensor or gradient"]]
     smallest_devices: NotRequired[
-        Annotated[int, Fact("fewest devices that suffice; null: not found in time")] | None
+        Annotated[int, "fewest devices that suffice; null: unknown"] | None
     ]
 
 

@@ -3,22 +3,22 @@
 from typing import Annotated, Literal, NotRequired, TypedDict
 
 from kernels.names.terms import TERMS
-from sweep.answers.types.facts import Fact, state_parameter, state_variable
+from sweep.answers.types.facts import Bytes, Fact, state_parameter, state_variable
 from sweep.cube.variables import name_limits
 
 # Units that depend on another field, or on an option.
 OF_PARAMETER, OF_AXIS = "SI, of the parameter", "SI, of the axis that --over names"
 
-Model = Annotated[str, Fact("the network: its name in the catalogue, or in its file")]
-Dataset = Annotated[str, Fact("the data set")]
-System = Annotated[str, Fact("the machine")]
-Strategy = Annotated[str, Fact("how the training is divided, such as data+filter:group=4")]
-Precision = Annotated[str, Fact("the precision of numbers in training")]
-Software = Annotated[str, Fact("how gradients are sent")]
-OracleName = Annotated[Literal["machine", "paper"], Fact("the oracle")]
-Times = Annotated[Literal["measured", "roofline"], Fact("source of the layers' times")]
-Profile = Annotated[str, Fact("the measured time of the model that was used, or why none was")]
-Source = Annotated[str, Fact("where the entry comes from")]
+Model = Annotated[str, "the network: its name in the catalogue, or in its file"]
+Dataset = Annotated[str, "the data set"]
+System = Annotated[str, "the machine"]
+Strategy = Annotated[str, "how the training is divided, such as data+filter:group=4"]
+Precision = Annotated[str, "the precision of numbers in training"]
+Software = Annotated[str, "how gradients are sent"]
+OracleName = Annotated[Literal["machine", "paper"], "the oracle"]
+Times = Annotated[Literal["measured", "roofline"], "source of the layers' times"]
+Profile = Annotated[str, "the measured time of the model that was used, or why none was"]
+Source = Annotated[str, "where the entry comes from"]
 
 PE = Annotated[int, state_parameter("pe")]
 Batch = Annotated[int, state_parameter("batch")]
@@ -28,18 +28,16 @@ Replicas = Annotated[int, state_variable("replicas")]
 GroupSize = Annotated[int, state_variable("group_size")]
 SegmentCount = Annotated[int, state_variable("segment_count")]
 GlobalBatch = Annotated[int, state_variable("global_batch")]
-Samples = Annotated[int, Fact("samples per epoch")]
+Samples = Annotated[int, "samples per epoch"]
 
 EpochTime = Annotated[float, state_variable("epoch_time", "s/epoch")]
 CompTime = Annotated[float, state_variable("comp_time", "s/epoch")]
 CommTime = Annotated[float, state_variable("comm_time", "s/epoch")]
 Epochs = Annotated[float, state_variable("epochs")]
 TrainTime = Annotated[float, state_variable("train_time", "s")]
-PEHours = Annotated[
-    float, Fact("PE-hours per epoch, or of the whole training where epochs are known", "h")
-]
+PEHours = Annotated[float, Fact("PE-hours per epoch, or in all where epochs are known", "h")]
 Cost = Annotated[float, Fact("PE-hours times the price of a PE-hour", "currency of --price")]
-Memory = Annotated[float, Fact("memory of the fullest PE", "B", scaled=True)]
+Memory = Annotated[Bytes, "memory of the fullest PE"]
 # Null where the configuration cannot exist.
 MemoryParts = Annotated[
     dict[str, float | None], Fact("memory of the fullest PE by part", "B", scaled=True)
@@ -49,15 +47,13 @@ Macs = Annotated[float, Fact("multiply-accumulates per sample, forward pass", "M
 Feasible = Annotated[bool, state_variable("feasible")]
 LIMIT_NAMES = tuple(name_limits(~0))
 Limits = Annotated[list[str], Fact("what forbids the configuration", names=LIMIT_NAMES)]
-Reason = Annotated[str, Fact("why there is no value")]
-Rank = Annotated[int, Fact("1 is the best; null: feasible nowhere")]
+Reason = Annotated[str, "why there is no value"]
+Rank = Annotated[int, "1 is the best; null: feasible nowhere"]
 TermName = Annotated[str, Fact("the term that takes most of the time", names=tuple(TERMS))]
-Sentence = Annotated[str, Fact("the bottleneck, and why")]
-ParameterName = Annotated[str, Fact("a parameter's name, as paradl parameters lists them")]
-Extrapolation = Annotated[list[str], Fact("how the configuration exceeds the measured runs")]
-Notes = Annotated[
-    list[str], Fact("keys of files that the oracle ignores, and oddities of the files")
-]
+Sentence = Annotated[str, "the bottleneck, and why"]
+ParameterName = Annotated[str, "a parameter's name, as paradl parameters lists them"]
+Extrapolation = Annotated[list[str], "how the configuration exceeds the measured runs"]
+Notes = Annotated[list[str], "keys of files that the oracle ignores, and oddities of the files"]
 
 
 class PlaceLabels(TypedDict):
@@ -75,9 +71,7 @@ class Degrees(TypedDict):
     replicas: Replicas | None
     group_size: GroupSize | None
     segment_count: SegmentCount | None
-    degrees: NotRequired[
-        Annotated[dict[str, int], Fact("degree of each parallelism inside a replica, if several")]
-    ]
+    degrees: NotRequired[Annotated[dict[str, int], "degrees inside a replica, if several"]]
     global_batch: GlobalBatch | None
 
 
@@ -86,6 +80,4 @@ class Extras(TypedDict):
 
     precision: NotRequired[Precision]
     software: NotRequired[Software]
-    notes: NotRequired[
-        Annotated[list[str], Fact("notes on the whole answer, also printed to stderr")]
-    ]
+    notes: NotRequired[Annotated[list[str], "notes on the whole answer, also printed to stderr"]]

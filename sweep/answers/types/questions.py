@@ -1,0 +1,164 @@
+"""Rows of the questions about a design space; they also have the values along its axes."""
+
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
+
+from sweep.answers.types import words
+from sweep.answers.types.facts import RANGED, AnswerType, Fact, Seconds
+
+Value = Annotated[float, Fact(unit=words.OF_PARAMETER)]
+FastestTime = Annotated[float, Fact("least epoch time", "s/epoch")]
+Kind = Literal["work", "limitation", "bottleneck"]
+
+
+class RankingRow(words.PlaceLabels, words.Degrees):
+    """Row of `best`: a strategy in the ranking."""
+
+    rank: words.Rank | None
+    pe: words.PE | None
+    batch: words.Batch | None
+    epoch_time: Annotated[words.EpochTime, RANGED] | None
+    comp_time: words.CompTime | None
+    comm_time: words.CommTime | None
+    pe_hours: words.PEHours | None
+    memory: words.Memory | None
+    feasible: words.Feasible
+    limit: words.Limits
+    rejection: Annotated[dict[str, Any], "the nearest cell, its limits, and what would help"] | None
+    epochs: NotRequired[words.Epochs | None]
+    train_time: NotRequired[Annotated[words.TrainTime, RANGED] | None]
+    cost: NotRequired[words.Cost | None]
+    faster_than_next: NotRequired[Annotated[float, "probability of beating the second"] | None]
+
+
+class LimitsRow(words.PlaceLabels):
+    """Row of `limits`: how far a strategy scales."""
+
+    batch: words.Batch
+    largest_pe: Annotated[int, "largest feasible PE count"] | None
+    forbidden_by: Annotated[str, "what forbids the next PE count"]
+    marks: NotRequired[Annotated[words.Limits, "marks of the fastest PE count, which are allowed"]]
+    fastest_pe: NotRequired[Annotated[int, "PE count with the least epoch time", RANGED] | None]
+    fastest_time: NotRequired[Annotated[FastestTime, RANGED] | None]
+    efficient_pe: NotRequired[Annotated[int, "largest efficient PE count", RANGED] | None]
+    soonest_pe: NotRequired[Annotated[int, "PE count that is first at the target", RANGED] | None]
+    soonest_time: NotRequired[Annotated[Seconds, "least time to the target", RANGED] | None]
+    soonest_epochs: NotRequired[Annotated[float, "epochs to the target on soonest_pe PEs"] | None]
+    soonest_efficient_pe: NotRequired[Annotated[int, "efficient_pe by time to the target"] | None]
+
+
+class CrossoverRow(words.PlaceLabels):
+    """Row of `limits --crossovers`: the values beyond which one strategy beats another."""
+
+    over: Annotated[str, "the other strategy"]
+    along: Annotated[str, "the parameter that varies"]
+    first: Annotated[Value, "the first crossover", RANGED] | None
+    at: Annotated[
+        list[float],
+        Fact("values from which strategy takes less than over, ascending", words.OF_PARAMETER),
+    ]
+    reason: words.Reason | None
+    over_system: NotRequired[Annotated[str, "the other machine"]]
+    crosses_probability: NotRequired[Annotated[float, "share of draws with a crossover"] | None]
+
+
+class ParetoRow(words.PlaceLabels):
+    """Row of `pareto`: a configuration that no other beats in both time and cost."""
+
+    pe: words.PE
+    batch: words.Batch
+    epoch_time: NotRequired[words.EpochTime]
+    train_time: NotRequired[words.TrainTime]
+    pe_hours: NotRequired[words.PEHours]
+    cost: NotRequired[words.Cost]
+    memory: NotRequired[words.Memory]
+
+
+class RegretRow(TypedDict):
+    """Row of `regret`: what a strategy loses when the machine is not known."""
+
+    rank: words.Rank | None
+    model: words.Model
+    dataset: words.Dataset
+    strategy: words.Strategy
+    worst_loss: Annotated[float, "worst slowdown against the best strategy, as a fraction"] | None
+    worst_at: Annotated[float | str, Fact("where, or in which draw", words.OF_AXIS)] | None
+    mean_loss: Annotated[float, "mean slowdown, as a fraction"] | None
+    infeasible_at: Annotated[list[float | str], Fact("where it is not feasible", words.OF_AXIS)]
+    system: NotRequired[words.System]
+    worst_precision: NotRequired[Annotated[str, "precision of the system in worst_at"] | None]
+    worst_software: NotRequired[Annotated[str, "software of the system in worst_at"] | None]
+
+
+class BottleneckRow(words.PlaceLabels):
+    """Row of `bottleneck`: the term that takes most of an iteration."""
+
+    pe: words.PE
+    batch: words.Batch
+    replicas: words.Replicas
+    group_size: words.GroupSize
+    segment_count: words.SegmentCount | None
+    global_batch: words.GlobalBatch
+    epoch_time: words.EpochTime
+    binds: words.TermName
+    share: Annotated[float, "fraction of the time that the bottleneck takes", RANGED]
+    kind: Annotated[Kind, "limitation: of the strategy; bottleneck: of framework or system"]
+    sentence: words.Sentence
+    computing: Annotated[float, "fraction of the time that PEs compute", RANGED]
+    shares: Annotated[dict[str, float | None], "fraction of the time by term", RANGED]
+    memory: words.Memory
+    memory_parts: words.MemoryParts
+    feasible: words.Feasible
+    limit: words.Limits
+    binds_probability: NotRequired[Annotated[float, "share of draws in which this term leads"]]
+
+
+class SensitivityRow(words.PlaceLabels):
+    """Row of `sensitivity`: the effect of a parameter on the time."""
+
+    pe: words.PE
+    batch: words.Batch
+    parameter: words.ParameterName
+    value: Annotated[Value, "the parameter's value"]
+    elasticity: Annotated[float, "d log T / d log x, T the epoch time"]
+    upgrade: Annotated[Literal["halved", "doubled"], "the upgrade; null: out of bounds"] | None
+    change: Annotated[float, "relative change of the time by the upgrade"] | None
+
+
+class ProvisionRow(words.PlaceLabels, words.Degrees):
+    """Row of `provision --deadline`: the fewest PEs that meet a deadline."""
+
+    pe: words.PE | None
+    batch: words.Batch | None
+    epochs: words.Epochs | None
+    train_time: words.TrainTime | None
+    pe_hours: words.PEHours | None
+    holds: Annotated[float, "probability of meeting the deadline"] | None
+    reason: words.Reason | None
+    cost: NotRequired[words.Cost | None]
+
+
+class NeedRow(words.PlaceLabels):
+    """Row of `provision --need`: the value of a parameter that a goal needs."""
+
+    pe: words.PE
+    parameter: words.ParameterName
+    own: Annotated[Value, "present value, of the system or the cell"] | None
+    needed: Annotated[Value, "the value that meets the goal; null: see reason", RANGED] | None
+    reason: words.Reason | None
+    batch: NotRequired[words.Batch]
+    met_probability: NotRequired[Annotated[float, "share of draws that meet the goal"] | None]
+    efficiency_p10: NotRequired[Annotated[float, "10th percentile of the best efficiency"] | None]
+    efficiency_p90: NotRequired[Annotated[float, "90th percentile of the best efficiency"] | None]
+
+
+ANSWERS = {
+    "best": AnswerType(RankingRow, axes="sought"),
+    "limits": AnswerType(LimitsRow, axes="known"),
+    "limits --crossovers": AnswerType(CrossoverRow, axes="known"),
+    "pareto": AnswerType(ParetoRow, axes="known"),
+    "regret": AnswerType(RegretRow, axes="known"),
+    "bottleneck": AnswerType(BottleneckRow, axes="known"),
+    "sensitivity": AnswerType(SensitivityRow, axes="known"),
+    "provision --deadline": AnswerType(ProvisionRow, axes="sought"),
+    "provision --need": AnswerType(NeedRow, axes="known"),
+}

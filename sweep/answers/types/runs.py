@@ -1,0 +1,118 @@
+"""Answers about measured runs: `compare` with predictions, and `calibrate` by them."""
+
+from typing import Annotated, Any, TypedDict
+
+from grids.entries.calibration import CalibrationFile, ModelError
+from grids.entries.entry import Record
+from sweep.answers.types import words
+from sweep.answers.types.facts import AnswerType, Fact, Seconds
+
+class RunRow(words.PlaceLabels):
+    """A measured run and its prediction."""
+
+    p: Annotated[int, "PEs"]
+    samples_per_replica: Annotated[float, "samples per replica"]
+    source: Annotated[str, "where the run was measured"] | None
+    note: Annotated[str, "the note in the file"] | None
+    limit: words.Limits
+    reason: words.Reason | None
+    anomaly: Annotated[dict[str, Any], "how the run deviates, and why"] | None
+    extrapolation: words.Extrapolation
+    measured_total: Annotated[Seconds, "time of an iteration, measured"] | None
+    measured_comp: Annotated[Seconds, "time computing, measured"] | None
+    measured_comm: Annotated[Seconds, "time communicating, measured"] | None
+    predicted_total: Annotated[Seconds, "time of an iteration, predicted"] | None
+    predicted_comp: Annotated[Seconds, "time computing, predicted"] | None
+    predicted_comm: Annotated[Seconds, "time communicating, predicted"] | None
+    authors_total: Annotated[Seconds, "time of an iteration, predicted by the authors"] | None
+    authors_comp: Annotated[Seconds, "time computing, predicted by the authors"] | None
+    authors_comm: Annotated[Seconds, "time communicating, predicted by the authors"] | None
+    accuracy_total: Annotated[float, "accuracy of the prediction, total: 1 is exact"] | None
+    accuracy_comp: Annotated[float, "accuracy of the prediction, comp: 1 is exact"] | None
+    accuracy_comm: Annotated[float, "accuracy of the prediction, comm: 1 is exact"] | None
+    authors_accuracy_total: Annotated[float, "accuracy of the authors' total: 1 is exact"] | None
+    authors_accuracy_comp: Annotated[float, "accuracy of the authors' comp: 1 is exact"] | None
+    authors_accuracy_comm: Annotated[float, "accuracy of the authors' comm: 1 is exact"] | None
+    p10: Annotated[Seconds, "10th percentile of predicted_total"] | None
+    p50: Annotated[Seconds, "50th percentile of predicted_total"] | None
+    p90: Annotated[Seconds, "90th percentile of predicted_total"] | None
+    p10_comp: Annotated[Seconds, "10th percentile of predicted_comp"] | None
+    p50_comp: Annotated[Seconds, "50th percentile of predicted_comp"] | None
+    p90_comp: Annotated[Seconds, "90th percentile of predicted_comp"] | None
+    p10_comm: Annotated[Seconds, "10th percentile of predicted_comm"] | None
+    p50_comm: Annotated[Seconds, "50th percentile of predicted_comm"] | None
+    p90_comm: Annotated[Seconds, "90th percentile of predicted_comm"] | None
+    within: Annotated[bool, "whether measured_total lies between p10 and p90"] | None
+    within_comp: Annotated[bool, "whether measured_comp lies between p10 and p90"] | None
+    within_comm: Annotated[bool, "whether measured_comm lies between p10 and p90"] | None
+    measured_memory: Annotated[float, Fact("memory of a PE, measured", "B")] | None
+    predicted_memory: Annotated[float, Fact("memory of a PE, predicted", "B")] | None
+    accuracy_memory: Annotated[float, "accuracy of the predicted memory: 1 is exact"] | None
+
+
+class Comparison(TypedDict):
+    """All runs of a file, with the accuracy of their predictions."""
+
+    rows: Annotated[list[RunRow], "one row per row of the file, in its order, with its prediction"]
+    summary: Annotated[dict[str, Any], "accuracies: overall, and by strategy and model"]
+    notes: words.Notes
+
+
+SPREAD = "spread of the logarithm of the unexplained rest, "
+
+
+def state_field(record: type[Record], name: str, before: str = "") -> Fact:
+    """Fact about a field of the calibration's file, worded as in the file's own schema."""
+    text = record.model_fields[name].description or ""
+    return Fact(f"{before}{text[:1].lower()}{text[1:].rstrip('.')}")
+
+
+class ErrorRecord(TypedDict):
+    """Errors that the formulas do not explain."""
+
+    serial: Annotated[float, state_field(ModelError, "serial", SPREAD)]
+    group: Annotated[float, state_field(ModelError, "group", SPREAD)]
+    reduce: Annotated[float, state_field(ModelError, "reduce", SPREAD)]
+    exchange: Annotated[float, state_field(ModelError, "exchange", SPREAD)]
+    unseen: Annotated[float, state_field(ModelError, "unseen")]
+    distance: Annotated[float, state_field(ModelError, "distance")]
+
+
+class SeriesRow(TypedDict):
+    """Fitted runs of one model and strategy at several scales."""
+
+    model: words.Model
+    dataset: words.Dataset
+    strategy: words.Strategy
+    pe: Annotated[list[int], "PE counts of the runs"]
+    batch: Annotated[list[int], "samples per replica of the runs"]
+
+
+class CalibrationRecord(TypedDict):
+    """Calibration of a machine."""
+
+    name: Annotated[str, "the calibration's name"]
+    title: Annotated[str, "a one-line description"]
+    source: Annotated[list[str], "the files of runs that were fitted"]
+    system: words.System
+    oracle: words.OracleName
+    precision: words.Precision
+    software: Annotated[str, "the software of the runs"]
+    parameters: Annotated[dict[str, Any], "value, spread of its logarithm, basis, by name"]
+    correlation: Annotated[list[list[float]], "correlations of their logarithms: a lower triangle"]
+    serial: Annotated[dict[str, Any], "by model: factor on the time on one PE, with its spread"]
+    architectures: Annotated[dict[str, Any], "by model: fingerprint of the network that ran"]
+    profile_factor: Annotated[float, "factor on the time of a model that was profiled but not run"]
+    profile_spread: Annotated[float, "spread of the time of a model that was profiled but not run"]
+    roofline_factor: Annotated[float, "factor on the time of a model known only by its layers"]
+    roofline_spread: Annotated[float, "spread of the time of a model known only by its layers"]
+    error: Annotated[ErrorRecord, state_field(CalibrationFile, "error")]
+    series: Annotated[list[SeriesRow], state_field(CalibrationFile, "series")]
+    layers: Annotated[list[str], state_field(CalibrationFile, "layers")]
+    accuracy: Annotated[dict[str, Any], state_field(CalibrationFile, "accuracy")]
+
+
+ANSWERS = {
+    "compare": AnswerType(Comparison, record=True),
+    "calibrate": AnswerType(CalibrationRecord, record=True),
+}
