@@ -7,6 +7,7 @@ from grids.entries.entry import Record
 from sweep.answers.types import words
 from sweep.answers.types.facts import AnswerType, Fact, Seconds
 
+
 class RunRow(words.PlaceLabels):
     """A measured run and its prediction."""
 
