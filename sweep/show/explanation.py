@@ -114,11 +114,10 @@ def _describe_sampler(launch: Row) -> tuple[str, ...]:
 
 
 def _describe_groups(row: Row) -> tuple[str, ...]:
-    """Describe process groups: their ranks, their nodes, and what each rank does."""
+    """Describe process groups: their ranks, and what each rank does."""
     count = f"{row['count']} groups of {row['size']}" if row["count"] > 1 else f"of {row['size']}"
     return (
         f"ranks {row['ranks']} ({count})",
-        f"nodes {row['nodes']} (network: {row['level']})",
         f"each rank: {row['each']}",
     )
 
