@@ -5,8 +5,8 @@ is an axis. Picks come from a store's summary if it has the objective, else from
 """
 
 from collections.abc import Iterator, Mapping
-from itertools import product
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +23,6 @@ from sweep.cells.selection import Selection
 from sweep.cells.source import Source, open_source
 from sweep.cells.space import list_given, take_cell, write_cell
 from sweep.cube.variables import Arrays, find_allowed, name_limits
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 Row = dict[str, Any]
 
@@ -52,12 +49,8 @@ def pick_strategies(
             for lines_of_place in _split_given(columns, given):
                 yield _pick_line(lines_of_place, others, given, aim.summarised)
         return
-    whole = None if aim.goal == "train_time" else reader.read_whole(chosen, max_global_batch)
-    # Epochs to the target, for train_time and PE-hours, can only be derived from a Dataset.
-    if whole is None or (aim.goal != "epoch_time" and reader.grid.convergences):
-        parts = _read_strategies(reader.grid, reader.read_cells(chosen, max_global_batch), aim)
-    else:
-        parts = whole.split_strategies()
+    trains = partial(aim.trains, reader.grid)
+    parts = reader.read_strategies(chosen, max_global_batch, trains)
     yield from (row for part in parts for row in _pick_cells(reader.grid, part, aim))
 
 
@@ -133,23 +126,6 @@ def _list_places(axes: Arrays, given: list[str]) -> Iterator[tuple[slice, ...]]:
         yield tuple(
             slice(n, n + 1) if axis in given else slice(None)
             for axis, n in zip(axes, at, strict=True)
-        )
-
-
-def _read_strategies(grid: Grid, cells: "xr.Dataset", aim: Aim) -> Iterator[Part]:
-    """Read a Dataset one strategy at a time, with epochs if the aim needs them."""
-    from sweep.cells.computed_summary import add_epochs
-
-    dims = [*LABELS, *(str(dim) for dim in cells["limit"].dims if dim not in LABELS)]
-    for index in product(*(range(cells.sizes[dim]) for dim in LABELS)):
-        at = {dim: [place] for dim, place in zip(LABELS, index, strict=True)}
-        part = cells.isel(at).load()
-        trains = aim.trains(grid, str(part["model"].values[0]), str(part["dataset"].values[0]))
-        part = add_epochs(part) if trains else part
-        names = [name for name in ("limit", *WEIGHED) if name in part]
-        yield Part(
-            {dim: part[dim].values for dim in dims},
-            {name: part[name].transpose(*dims).values for name in names},
         )
 
 

@@ -1,17 +1,15 @@
 """Read the cells of a Dataset (a cube or a slice of one), or of a design space in memory."""
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cached_property
+from itertools import product
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from grids.grid import Grid
 from kernels.names.statistics import SUMMARISED
 from sweep.cells.parts import Part
-from sweep.cells.reader import Reader
+from sweep.cells.reader import Reader, spread_array
 from sweep.cells.selection import Selection
 from sweep.cube.coordinates import list_coordinates
 from sweep.cube.dimensions import list_dims, read_axes, read_design, restore_axes
@@ -80,7 +78,7 @@ class DatasetReader(Reader):
             piece = restored.isel(region).load()
             yield Part(
                 {dim: piece[dim].values for dim in dims},
-                {name: _spread(piece[name], dims) for name in names},
+                {name: spread_array(piece[name], dims) for name in names},
             )
 
 
@@ -101,11 +99,23 @@ class GridReader(DatasetReader):
         """The computed cells."""
         return self._computed
 
-    def read_whole(self, selection: Selection, max_global_batch: int | None) -> Part | None:
-        """All cells; None for a slice, another bound on batches, or parameters in rows."""
-        answers_all = not selection and max_global_batch is None and not self.grid.rows
-        has_needed = set(SUMMARISED) <= set(self.grid.spec.outputs)
-        return self._part if answers_all and has_needed else None
+    def read_strategies(
+        self,
+        selection: Selection,
+        max_global_batch: int | None,
+        trains: Callable[[str, str], bool] = lambda model, dataset: False,
+    ) -> Iterator[Part]:
+        """The same, without xarray for all cells: its import takes 0.4 s."""
+        labels = self.grid.labels
+        if (
+            selection
+            or max_global_batch is not None
+            or self.grid.rows
+            or not set(SUMMARISED) <= set(self.grid.spec.outputs)
+            or any(trains(*pair) for pair in product(labels["model"], labels["dataset"]))
+        ):
+            return super().read_strategies(selection, max_global_batch, trains)
+        return self._part.split_strategies()
 
     @cached_property
     def _part(self) -> Part:
@@ -118,9 +128,3 @@ class GridReader(DatasetReader):
         from sweep.cells.memory_cube import compute_cells  # late: imports JAX
 
         return compute_cells(self.grid)
-
-
-def _spread(array: "xr.DataArray", dims: list[str]) -> NDArray[np.generic]:
-    """Values over all dimensions, of size 1 along those that the array lacks."""
-    absent = tuple(at for at, dim in enumerate(dims) if dim not in array.dims)
-    return np.expand_dims(array.values, absent)

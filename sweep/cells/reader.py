@@ -4,12 +4,14 @@ Questions read parts, a Dataset or a summary through it, whatever the source is.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from grids.grid import Grid
+from grids.grid import LABELS, Grid
 from grids.reading.errors import InputError
 from kernels.names.flags import Limit
 from kernels.names.statistics import SUMMARISED, Objective
@@ -149,9 +151,28 @@ class Reader(ABC):
             part = part.compute()
         return part if max_global_batch is None else _bound_batches(part, max_global_batch)
 
-    def read_whole(self, selection: Selection, max_global_batch: int | None) -> Part | None:
-        """All cells as plain arrays, if the slice is everything and needs no Dataset; else None."""
-        return None
+    def read_strategies(
+        self,
+        selection: Selection,
+        max_global_batch: int | None,
+        trains: Callable[[str, str], bool] = lambda model, dataset: False,
+    ) -> Iterator[Part]:
+        """The cells of a slice, a part for each model, data set, system and strategy.
+
+        trains: tells for a model and data set whether cells need their epochs to the target.
+        """
+        cells = self.read_cells(selection, max_global_batch)
+        dims = [*LABELS, *(str(dim) for dim in cells["limit"].dims if dim not in LABELS)]
+        for index in product(*(range(cells.sizes[dim]) for dim in LABELS)):
+            at = {dim: [place] for dim, place in zip(LABELS, index, strict=True)}
+            # One strategy at a time, so memory does not grow with the slice.
+            part = cells.isel(at).load()
+            if trains(str(part["model"].values[0]), str(part["dataset"].values[0])):
+                part = _add_epochs(part)
+            yield Part(
+                {dim: part[dim].values for dim in dims},
+                {str(name): spread_array(part[name], dims) for name in part.data_vars},
+            )
 
     def summarise(
         self,
@@ -168,13 +189,11 @@ class Reader(ABC):
         # The stored summary is for one efficiency.
         if efficiency == EFFICIENCY and self.has_lines(selection, max_global_batch):
             return self.read_summary(selection, objective)
-        # late: imports JAX
-        from sweep.cells.computed_summary import summarise_cells, summarise_part
+        from sweep.cells.computed_summary import summarise_parts  # late: imports JAX
 
-        whole = self.read_whole(selection, max_global_batch)
-        if whole is not None and objective == "epoch_time":
-            return summarise_part(whole, efficiency)
-        return summarise_cells(self.read_cells(selection, max_global_batch), efficiency, objective)
+        trains = objective == "train_time"
+        parts = self.read_strategies(selection, max_global_batch, lambda model, dataset: trains)
+        return summarise_parts(self.list_values(selection), parts, efficiency)
 
     def read_summary(self, selection: Selection, objective: Objective) -> Lines:
         """Stored summary of a slice; only for readers with `keeps_summary`."""
@@ -183,6 +202,23 @@ class Reader(ABC):
     def has_lines(self, selection: Selection, max_global_batch: int | None) -> bool:
         """True if a summary with the lines of this slice is stored: whole lines of PE counts."""
         return self.keeps_summary and "pe" not in selection and max_global_batch is None
+
+
+def spread_array(array: "xr.DataArray", dims: list[str]) -> NDArray[np.generic]:
+    """Values over all dimensions, of size 1 along those that the array lacks."""
+    values = array.transpose(*(dim for dim in dims if dim in array.dims)).values
+    return np.expand_dims(values, tuple(n for n, dim in enumerate(dims) if dim not in array.dims))
+
+
+def _add_epochs(cube: "xr.Dataset") -> "xr.Dataset":
+    """Add the epochs of each cell, and those of one PE, to a cube."""
+    from sweep.cube.derived_quantities import Paradl  # late: xarray comes with it
+
+    derived, limit = Paradl(cube), cube["limit"]
+    return cube.assign(
+        epochs=derived.epochs.broadcast_like(limit),
+        epochs_alone=derived.epochs_alone.broadcast_like(limit.isel(pe=0, drop=True)),
+    )
 
 
 def _bound_batches(cells: "xr.Dataset", most: int) -> "xr.Dataset":

@@ -9,7 +9,6 @@ import zarr
 import sweep
 from grids.grid import LABELS
 from grids.reading.errors import InputError
-from sweep.cells.computed_summary import summarise_cells
 from sweep.cells.lines import Lines
 from sweep.cells.selection import select
 from sweep.cells.source import open_source
@@ -31,7 +30,7 @@ def same(one: Lines, other: Lines) -> None:
 
 
 def test_kept_is_computed(mixed, mixed_url):
-    result = summarise_cells(mixed, EFFICIENCY, "train_time")
+    result = open_source(mixed).summarise({}, EFFICIENCY, "train_time")
     assert len(result.list_columns()["forbidden_by"]) == 2 * 6 * 2 * 2
     same(result, open_source(mixed_url).summarise({}))
 
@@ -45,7 +44,7 @@ def test_kept_is_computed(mixed, mixed_url):
 )
 def test_only_the_slice_is_read_of_what_is_kept(mixed, mixed_url, selection):
     same(
-        summarise_cells(select(mixed, selection), EFFICIENCY, "train_time"),
+        open_source(select(mixed, selection)).summarise({}, EFFICIENCY, "train_time"),
         open_source(mixed_url).summarise(selection),
     )
 
