@@ -12,8 +12,7 @@ from grids.reading.errors import InputError
 from grids.spec import validate_spec
 from kernels.configuration.answers import LayoutCase
 from kernels.layouts.transformer import RECOMPUTE
-from sweep.cells.configuration import Configuration
-from sweep.cells.design_space import SpaceValues, make_grid
+from sweep.cells.design_space import Configuration, SpaceValues, make_grid
 from sweep.cells.memory_cube import compute_cells
 from sweep.engine.run import run
 from sweep.questions.best import rank_strategies

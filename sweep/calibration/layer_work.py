@@ -14,7 +14,7 @@ from kernels.arrays import Cells
 from kernels.configuration.case import Case
 from kernels.names.arrays import Floats
 from kernels.work.group import GroupWork
-from sweep.cells.configuration import ONLY
+from sweep.cells.design_space import ONLY
 from sweep.measured.runs import MeasuredRun
 
 if TYPE_CHECKING:

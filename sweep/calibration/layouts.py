@@ -25,7 +25,7 @@ from grids.reading.errors import InputError
 from kernels.names.arrays import Floats
 from kernels.names.stored import PERCENTILES
 from sweep.calibration.observations import expect_one_system
-from sweep.cells.configuration import ONLY
+from sweep.cells.design_space import ONLY
 from sweep.measured.predicted_runs import Conditions, predict_runs
 from sweep.measured.runs import MeasuredRun
 

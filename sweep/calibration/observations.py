@@ -24,7 +24,7 @@ from kernels.names.arrays import Floats
 from kernels.namespace import xp
 from kernels.work.compute import without_launches
 from sweep.calibration.layer_work import LayerWork, find_layer_work
-from sweep.cells.configuration import ONLY
+from sweep.cells.design_space import ONLY
 from sweep.measured.predicted_runs import Conditions, identify_case, name_column
 from sweep.measured.runs import PARTS, MeasuredRun
 

@@ -1,10 +1,11 @@
-"""Make design spaces from the options of a command, for questions without a store.
+"""Make design spaces from the options of a command, or of one configuration, without a store.
 
 Options that are left out are searched: groups of hybrids, segments of pipelines, and batches in
 powers of two up to the data set, memory and `max_global_batch`. Spatial splits take the least halo.
 """
 
 import re
+import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,10 +17,10 @@ from grids.entries.parameters import PARAMETERS
 from grids.entries.strategies import Strategy, parse_strategy
 from grids.entries.strategy_names import TABLE_III
 from grids.entries.strategy_settings import Size
-from grids.grid import Grid
+from grids.grid import Grid, Index
 from grids.models.transformers import read_transformer
 from grids.outputs import MAIN_OUTPUTS
-from grids.reading.errors import InputError
+from grids.reading.errors import InputError, shorten
 from grids.spec import validate_spec
 from kernels.names.parallelisms import TRANSFORMERS
 
@@ -210,6 +211,7 @@ def make_product(
     axes: Mapping[str, object],
     parameters: Mapping[str, object],
     settings: Mapping[str, object],
+    base: Path = Path(),
 ) -> Grid:
     """Make the grid of all combinations of the axes' values.
 
@@ -222,7 +224,7 @@ def make_product(
         "parameters": fixed,
         **settings,
     }
-    return Grid.from_spec(validate_spec(plain, ""))
+    return Grid.from_spec(validate_spec(plain, ""), base)
 
 
 def _list_values(value: Any) -> Any:
@@ -237,3 +239,56 @@ def has_several(value: object) -> bool:
     return not isinstance(value, str | bytes | int | float | None) and (
         isinstance(value, Mapping) or hasattr(value, "__iter__")
     )
+
+
+ONLY: Index = (0, 0, 0, 0)  # the labels' positions in a design space of one configuration
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """One configuration as a user states it. settings: keys of a spec other than its axes."""
+
+    model: str | dict[str, object]
+    strategy: str
+    pe: int
+    batch: int
+    system: str = "abci"
+    dataset: str | None = None
+    parameters: Mapping[str, object] | None = None
+    settings: Mapping[str, object] | None = None
+
+    def grid(self, base: Path = Path()) -> Grid:
+        """Design space of this configuration. InputError: several values, or none."""
+        parameters = expect_mapping(self.parameters, "parameters")
+        settings = expect_mapping(self.settings, "settings")
+        for name, value in {"pe": self.pe, "batch": self.batch, **parameters}.items():
+            if isinstance(value, list | tuple | dict):
+                raise InputError(
+                    f"expected one value, got {reprlib.repr(value)}",
+                    where=name,
+                    advice="sweep over several, as an axis of a spec",
+                )
+        for name in ("axes", "parameters"):
+            if name in settings:
+                raise InputError(
+                    f"{name!r} is not a setting", where="settings", advice="use its own argument"
+                )
+        axes: dict[str, object] = {
+            "model": [self.model],
+            "system": [self.system],
+            "strategy": [self.strategy],
+            "pe": self.pe,
+            "batch": self.batch,
+        }
+        if self.dataset is not None:
+            axes["dataset"] = [self.dataset]
+        return make_product(axes, parameters, settings, base)
+
+
+def expect_mapping(given: Mapping[str, object] | None, where: str) -> Mapping[str, object]:
+    """The mapping, empty for None. InputError: anything else."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise InputError(f"expected names and values, got {shorten(given)}", where=where)
+    return given

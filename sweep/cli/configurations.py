@@ -50,7 +50,7 @@ class ConfigurationOptions:
     def read_grid(self) -> "Grid":
         """Build the grid of this single cell; its warnings go to stderr."""
         options.check_names(vars(self), several=False)
-        from sweep.cells.configuration import Configuration
+        from sweep.cells.design_space import Configuration
 
         parameters: dict[str, Any] = dict(options.parse_settings(self.parameters, "--set"))
         # The authors keep a network in one file, and which of its layers are split in another.

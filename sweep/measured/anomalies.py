@@ -16,7 +16,7 @@ from kernels.machine.software import LARGE_MESSAGE
 from kernels.names.layout_terms import EVERY_TERM
 from kernels.names.parallelisms import KINDS
 from kernels.names.terms import Part
-from sweep.cells.configuration import ONLY
+from sweep.cells.design_space import ONLY
 from sweep.measured.predicted_runs import PredictedRun
 from sweep.questions.predict import predict_grid
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from grids.grid import Grid
 from grids.reading.errors import InputError, add_place
-from sweep.cells.configuration import Configuration
+from sweep.cells.design_space import Configuration
 from sweep.measured.runs import MeasuredRun, RunTimes
 
 AS_MEASURED = {"allreduce": "hierarchical", "conventions": "authors"}

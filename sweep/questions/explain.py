@@ -20,7 +20,7 @@ from kernels.work.group import GroupWork
 from sweep.answers.numbers import finite, number
 from sweep.cases.fits import find_smallest_group
 from sweep.cases.layout_cells import find_cell
-from sweep.cells.configuration import ONLY, Configuration
+from sweep.cells.design_space import ONLY, Configuration
 from sweep.explanation.launch import describe_launch
 from sweep.explanation.layer_rows import list_layers
 from sweep.explanation.layout_formulas import explain_layout

@@ -21,8 +21,7 @@ from sweep.cases.fits import find_smallest_group
 from sweep.cases.intervals import list_intervals
 from sweep.cases.layout_cells import find_cell
 from sweep.cases.memory_parts import list_memory_parts
-from sweep.cells.configuration import ONLY, Configuration, expect_mapping
-from sweep.cells.design_space import has_several, make_product
+from sweep.cells.design_space import ONLY, Configuration, expect_mapping, has_several, make_product
 from sweep.cells.memory_cube import compute_cells
 from sweep.cube.variables import name_limits
 from sweep.engine.compile_cache import keep_programs

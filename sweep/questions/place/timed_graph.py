@@ -77,7 +77,7 @@ def _ask_oracle(
     """Return the graph of a model's layers, with the oracle's times for one batch on one device."""
     from grids.graphs.layer_graphs import make_graph
     from kernels.oracle.formulas import time_layers
-    from sweep.cells.configuration import ONLY, Configuration
+    from sweep.cells.design_space import ONLY, Configuration
     from sweep.engine.compile_cache import keep_programs
 
     if batch is None:
