@@ -18,10 +18,8 @@ from sweep.cube.variables import find_allowed
 
 Cell = Mapping[str, float]
 
-# Values tried at once along an axis. Fixed, so that strategies share compiled programs.
+# Values tried at once along an axis: few enough for numpy, which compiles nothing.
 WINDOWS = {"pe": 32, "batch": 16}
-# Group sizes are padded to a multiple of this, so most configurations share one program.
-MULTIPLE = 16
 
 
 @dataclass(frozen=True)
@@ -48,25 +46,20 @@ def find_fits(
 ) -> Fit:
     """Limits and memory of each cell over some axes; of several choices the nearest to allowed.
 
-    axes: at most WINDOWS values of pe and batch; a parameter without an axis has the machine's
-    value.
+    A parameter without an axis has the machine's value.
     """
-    # Layouts are answered in numpy, which compiles nothing.
-    laid = (strategy or grid.strategies[index[3]]).laid
-    windows = {} if laid else WINDOWS
-    padded = {name: _pad(values, windows.get(name, 1)) for name, values in axes.items()}
-    values = {name: padded[name] for name in grid.axes if name in padded}
+    values = {name: axes[name] for name in grid.axes if name in axes}
     case = grid.build(build_nearest_case, index, values, strategy)
     assert case is not None  # its samples fit
-    shape = tuple(values.size for values in padded.values())
-    limit, memory = (_spread(array, shape, len(case.choices)) for array in find_fit(case))
-    pick = _pick_nearest(limit.astype(np.int64), memory)
-    inside = tuple(slice(values.size) for values in axes.values())
-    return Fit(
-        axes,
-        np.take_along_axis(limit.astype(np.int64), pick, 0)[0][inside],
-        np.take_along_axis(memory, pick, 0)[0][inside],
-    )
+    shape = tuple(values.size for values in axes.values())
+    flags, memory = (_spread(array, shape, len(case.choices)) for array in find_fit(case))
+    limit = flags.astype(np.int64)
+    # The choice [1, cells] with the fewest reasons, then the least memory.
+    reasons = count_reasons(limit)
+    weight = np.nan_to_num(memory, nan=np.inf, posinf=1e300)
+    pick = np.where(reasons == reasons.min(axis=0), weight, np.inf).argmin(axis=0)[None]
+    nearest = (np.take_along_axis(array, pick, 0)[0] for array in (limit, memory))
+    return Fit(axes, *nearest)
 
 
 def list_allowed(
@@ -92,23 +85,11 @@ def is_allowed(grid: Grid, index: Index, cell: Cell, strategy: Strategy | None =
     return bool(list_allowed(grid, index, cell, "pe", np.array([cell["pe"]]), strategy).size)
 
 
-def _pad(values: Floats, window: int) -> Floats:
-    return np.pad(values, (0, max(0, window - values.size)), "edge")
-
-
 def _spread(values: Any, shape: tuple[int, ...], choices: int) -> NDArray[Any]:
     """Broadcast to [choice, *shape]; leading dimensions of choices may be absent."""
     array = np.asarray(values)
     leading = array.shape[:choices] if choices else ()
     return np.broadcast_to(array, (*leading, *shape)).reshape(-1, *shape)
-
-
-def _pick_nearest(limit: NDArray[np.int64], memory: Floats) -> NDArray[np.intp]:
-    """Choice [1, cells] with the fewest reasons, then the least memory."""
-    reasons = count_reasons(limit)
-    fewest = reasons == reasons.min(axis=0)
-    weight = np.where(fewest, np.nan_to_num(memory, nan=np.inf, posinf=1e300), np.inf)
-    return np.asarray(weight.argmin(axis=0)[None])
 
 
 def find_smallest_group(grid: Grid, index: Index) -> int | None:
@@ -121,7 +102,10 @@ def find_smallest_group(grid: Grid, index: Index) -> int | None:
     strategy = grid.strategies[index[3]]
     if len(strategy.parts) != 1 or strategy.laid:
         return None
-    sizes = _pad_sizes(_list_sizes(grid, index))
+    found = {*divisors(int(grid.axes["pe"][0]))}
+    if not strategy.hybrid:
+        found |= {2**n for n in range(grid.systems[index[2]].most_pes.bit_length())}
+    sizes = np.array(sorted(found), float)
     axis = {"group" if strategy.hybrid else "pe": sizes}
     case = grid.case(index, grid.axes | axis, replace(strategy, group=None))
     if case is None:
@@ -131,17 +115,3 @@ def find_smallest_group(grid: Grid, index: Index) -> int | None:
     has_choice = allowed.any(axis=tuple(range(len(case.choices))))
     fits = np.broadcast_to(np.ravel(has_choice), sizes.shape)
     return next((int(size) for size in sizes[fits]), 0)
-
-
-def _list_sizes(grid: Grid, index: Index) -> list[int]:
-    """Group sizes to choose from, ascending."""
-    count = int(grid.axes["pe"][0])
-    sizes = set(divisors(count))
-    if not grid.strategies[index[3]].hybrid:
-        sizes |= {2**n for n in range(grid.systems[index[2]].most_pes.bit_length())}
-    return sorted(sizes)
-
-
-def _pad_sizes(sizes: list[int]) -> Floats:
-    """Pad sizes to a multiple of MULTIPLE by repeating the last."""
-    return _pad(np.array(sizes, float), len(sizes) + -len(sizes) % MULTIPLE)

@@ -38,7 +38,10 @@ def explain_rejection(space: Space, index: Index) -> Row:
     it: the largest `batch`, the nearest `pe`, the smallest `group`, `recompute: full`, the least
     `memory_capacity` of a PE [B].
     """
-    fit = find_fits(space.grid, index, _thin_axes(space))
+    thinned = {
+        name: thin_values(values, WINDOWS.get(name, OTHERS)) for name, values in space.axes.items()
+    }
+    fit = find_fits(space.grid, index, thinned)
     at = _find_nearest(fit)
     cell = take_cell(fit.axes, at)
     memory = float(fit.memory[at])
@@ -87,24 +90,22 @@ def _bisect_batch(grid: Grid, index: Index, cell: Cell, allowed: float, forbidde
 
 
 def find_pe(grid: Grid, index: Index, cell: Cell) -> int | None:
-    """Allowed PE count nearest to that of the cell, the smaller of a tie; None: none is allowed.
+    """Allowed PE count nearest to that of the cell; None: none is allowed.
 
-    Hybrids that choose their group only try doubling and halving, since every set of PE counts to
-    choose groups for compiles another program.
+    Powers of two are tried, and doubling and halving; strategies without a choice also get all
+    counts that would be nearer.
     """
     count, most = int(cell["pe"]), grid.systems[index[2]].most_pes
-    scale = [2.0**n for n in range(most.bit_length())]
-    strategy = grid.strategies[index[3]]
-    chooses = "group" in strategy.choices or strategy.laid
-    if chooses:
-        scale = [count * 2.0**n for n in range(-count.bit_length(), most.bit_length())]
-    known = {*scale, float(most)}
-    rough = np.array([tried for tried in known if 1 <= tried <= most and tried % 1 == 0])
-    allowed = list_allowed(grid, index, cell, "pe", rough)
+    powers = 2.0 ** np.arange(-count.bit_length(), most.bit_length())
+    known = np.union1d([*(count * powers), float(most)], powers)
+    allowed = list_allowed(
+        grid, index, cell, "pe", known[(known <= most) & (known % 1 == 0) & (known >= 1)]
+    )
     nearest = _take_nearest(allowed, count)
-    if chooses or nearest is None:
+    strategy = grid.strategies[index[3]]
+    # Each PE count has groups of its own to choose from, which is slow.
+    if "group" in strategy.choices or strategy.laid or nearest is None:
         return nearest
-    # There may be nearer counts between the nearest on the rough scale and the cell's.
     near = abs(nearest - count)
     between = np.arange(max(1, count - near), min(most, count + near) + 1, dtype=float)
     return _take_nearest(list_allowed(grid, index, cell, "pe", between), count)
@@ -141,13 +142,6 @@ def _find_nearest(fit: Fit) -> tuple[int, ...]:
     # lexsort sorts by its last key first. Among equals prefer most PEs: a user has a budget of PEs.
     order = np.lexsort((memory.ravel(), -counts.ravel(), fit.reasons.ravel()))
     return tuple(int(n) for n in np.unravel_index(int(order[0]), fit.limit.shape))
-
-
-def _thin_axes(space: Space) -> dict[str, Floats]:
-    """Axes of a slice, with long ones thinned."""
-    return {
-        name: thin_values(values, WINDOWS.get(name, OTHERS)) for name, values in space.axes.items()
-    }
 
 
 def look_up_capacity(grid: Grid, index: Index, cell: Cell) -> float:
