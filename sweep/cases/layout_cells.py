@@ -21,8 +21,7 @@ from kernels.layouts.transformer import Layouts, Training
 from kernels.machine.network import Network
 from kernels.names.arrays import Floats
 from kernels.names.flags import FORBIDS
-from sweep.cases.layout_reasons import describe_reason
-from sweep.cases.layout_words import list_layouts, write_layout
+from sweep.cases.layout_words import describe_reason, list_layouts, write_layout
 
 # Parameters of a machine that times follow from, each with what it is of.
 OF_NETWORK = {

@@ -23,8 +23,13 @@ from kernels.layouts.schedules import CHUNKS, INTERLEAVES, PLAIN
 from kernels.layouts.transformer import Layouts, Training, Transformer
 from kernels.names.recipes import Recipe
 from sweep.answers.types.fitting import FitAnswer
-from sweep.cases.layout_reasons import describe_reason, find_remedy
-from sweep.cases.layout_words import list_layouts, parse_layout, parse_recompute
+from sweep.cases.layout_words import (
+    describe_reason,
+    find_remedy,
+    list_layouts,
+    parse_layout,
+    parse_recompute,
+)
 from sweep.explanation.layout_launch import write_launch
 from sweep.explanation.layout_memory import explain_memory
 from sweep.explanation.layout_run import LayoutRun

@@ -13,8 +13,7 @@ from kernels.layouts.memory import measure_memory
 from kernels.layouts.search import FITS, LARGE, BlockResult, Ranked, Search
 from kernels.layouts.transformer import COLUMNS, RECOMPUTE, Layouts, Training, Transformer
 from sweep.answers.types.fitting import LayoutRow, LoserRow, TimeParts
-from sweep.cases.layout_reasons import find_remedy
-from sweep.cases.layout_words import list_layouts, name_recompute, write_layout
+from sweep.cases.layout_words import find_remedy, list_layouts, name_recompute, write_layout
 from sweep.engine.resources import cores
 from sweep.questions.layout_times import LayoutTimes, compare
 
