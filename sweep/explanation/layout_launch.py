@@ -1,16 +1,22 @@
 """Launch lines of a layout: what to type for Megatron-LM, torchtitan, DeepSpeed and torchrun.
 
 A stack is a function and a row of STACKS. What it cannot run is refused, never left out.
+torchtitan's TOML is that of versions to 0.2.
 """
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterator
 
 from grids.reading.errors import InputError
 from sweep.answers.types.fitting import LaunchFile
-from sweep.explanation.layout_deepspeed import write_deepspeed
-from sweep.explanation.layout_megatron import write_megatron
-from sweep.explanation.layout_run import SCRIPT, LayoutRun, refuse, write_torchrun
-from sweep.explanation.layout_torchtitan import write_torchtitan
+from sweep.explanation.layout_megatron import write_deepspeed, write_megatron
+from sweep.explanation.layout_run import (
+    SCRIPT,
+    LayoutRun,
+    refuse,
+    refuse_loss,
+    write_torchrun,
+)
 
 
 def write_launch(stack: str, run: LayoutRun) -> list[LaunchFile]:
@@ -53,6 +59,117 @@ def write_plain(run: LayoutRun) -> list[LaunchFile]:
         script["text"],
     ]
     return [{"file": SCRIPT, "text": "\n".join(lines)}]
+
+
+def write_torchtitan(run: LayoutRun) -> list[LaunchFile]:
+    """Write torchtitan's TOML tables, without [model], which names a network of its own list."""
+    row, training = run.row, run.training
+    refuse_loss("torchtitan", run)
+    refuse("torchtitan", *_list_torchtitan_rules(run))
+    # torchtitan multiplies its shard degree by the context degree itself.
+    shard = row["shard"] // row["context"] if run.zero else 1
+    staged = run.stages > 1
+    parallelism: dict[str, object] = {
+        "data_parallel_replicate_degree": row["data"] // shard,
+        "data_parallel_shard_degree": shard,
+        "fsdp_reshard_after_forward": "always" if run.zero == 3 else "never",
+        "tensor_parallel_degree": row["tensor"],
+        "context_parallel_degree": row["context"],
+        "context_parallel_rotate_method": _ROTATE[training.context_by],
+        "pipeline_parallel_degree": row["pipeline"],
+        **(_write_torchtitan_stages(run) if staged else {}),
+        "expert_parallel_degree": row["expert"],
+        "expert_tensor_parallel_degree": row["expert_tensor"] if row["expert"] > 1 else 1,
+    }
+    tables: dict[str, dict[str, object]] = {
+        "parallelism": parallelism,
+        "training": {
+            "local_batch_size": row["micro"] * (run.passes if staged else 1),
+            "global_batch_size": training.batch,
+            "seq_len": training.length,
+            "mixed_precision_param": {"bf16": "bfloat16"}.get(run.precision, "float32"),
+        },
+        "activation_checkpoint": {"mode": "full" if run.modules else "none"},
+    }
+    text = "\n\n".join(f"[{name}]\n{_write_toml(table)}" for name, table in tables.items())
+    script = write_torchrun(run, "-m torchtitan.train", "--job.config_file layout.toml")
+    return [{"file": "layout.toml", "text": text}, script]
+
+
+_ROTATE = {"ring": "alltoall", "all_gather": "allgather", "all_to_all": ""}
+_SCHEDULES = {"1f1b": "1F1B", "gpipe": "GPipe", "zbv": "ZBVZeroBubble"}
+
+
+def _write_toml(table: dict[str, object]) -> str:
+    """Write the lines of a table; strings and numbers of JSON are those of TOML."""
+    return "\n".join(f"{key} = {json.dumps(value)}" for key, value in table.items())
+
+
+def _write_torchtitan_stages(run: LayoutRun) -> dict[str, object]:
+    row = run.row
+    parts = row["pipeline"] * (2 if run.training.schedule == "zbv" else row["chunks"])
+    schedule = "Interleaved1F1B" if row["chunks"] > 1 else _SCHEDULES[run.training.schedule]
+    return {
+        "pipeline_parallel_schedule": schedule,
+        "pipeline_parallel_microbatch_size": row["micro"],
+        "pipeline_parallel_layers_per_stage": run.net.blocks // parts,
+        "pipeline_parallel_first_stage_less_layers": 0,
+        "pipeline_parallel_last_stage_less_layers": 0,
+    }
+
+
+def _list_torchtitan_rules(run: LayoutRun) -> Iterator[tuple[bool, str, str]]:
+    """What it does not run, and what to change."""
+    row, training = run.row, run.training
+    t, c, p, e, etp = (
+        row["tensor"],
+        row["context"],
+        row["pipeline"],
+        row["expert"],
+        row["expert_tensor"],
+    )
+    parts = p * (2 if training.schedule == "zbv" else row["chunks"])
+    again = ", ".join({*run.modules} - {"blocks"})
+    grouped = row["chunks"] > 1 and row["group"] != p
+    yield bool(again), f"recompute={again}", "take recompute=blocks, or none"
+    yield grouped, f"group{row['group']} of interleaved micro-batches", f"take group{p}"
+    yield run.zero == 1, "zero1: FSDP divides gradients, too", "take zero2 or zero3"
+    yield (
+        run.zero == 0 and run.divides_model and row["data"] * c > 1,
+        "zero0 beside other parallelism",
+        "take zero2 or zero3",
+    )
+    yield t > 1 and not row["sequence"], f"tp{t} without sp", "add sp"
+    yield (
+        run.zero > 0 and row["shard"] % c > 0,
+        f"shard{row['shard']} with cp{c}",
+        f"take a shard that cp{c} divides",
+    )
+    yield (
+        c > 1 and training.context_by == "all_to_all",
+        "--context all_to_all",
+        "take ring or all_gather",
+    )
+    yield p > 1 and training.schedule == "zb1p", "the schedule zb1p", "take zbv or 1f1b"
+    yield (
+        p > 1 and run.net.blocks % parts > 0,
+        f"{run.net.blocks} blocks in {parts} even parts",
+        f"take stages that divide {run.net.blocks}",
+    )
+    yield (
+        run.precision not in ("bf16", "fp32"),
+        f"--precision {run.precision} here",
+        "take bf16 or fp32",
+    )
+    yield not training.fused_attention, "attention that keeps scores", "take --attention fused"
+    yield e > 1 and etp not in (1, t), f"etp{etp} with tp{t}", f"take etp1 or etp{t}"
+    inside = c * (t if etp == 1 else 1)
+    whole = (row["shard"] if run.zero else c) * (t if etp == 1 else 1)
+    yield (
+        e > 1 and (e % inside > 0 or whole % e > 0),
+        f"ep{e} over cp{c} and tp{t}",
+        f"take a multiple of {inside} that divides {whole}",
+    )
 
 
 STACKS: dict[str, Callable[[LayoutRun], list[LaunchFile]]] = {

@@ -1,13 +1,132 @@
-"""Launch lines of Megatron-LM, core 0.16."""
+"""Launch lines of Megatron-LM, core 0.16, and of DeepSpeed with Megatron-DeepSpeed."""
 
+import json
+from collections.abc import Iterator
+
+from kernels.layouts.transformer import RECOMPUTE, Transformer, Weights
 from sweep.answers.types.fitting import LaunchFile
 from sweep.explanation.layout_run import LayoutRun, refuse, refuse_loss, write_flags, write_torchrun
-from sweep.explanation.layout_sizes import Sizes
 
 # FP8 is a format of matrix products in training that is otherwise bf16.
 MIXED = {"bf16": "bf16", "fp16": "fp16", "fp8": "bf16"}
 CONTEXTS = {"ring": "p2p", "all_gather": "all_gather", "all_to_all": "a2a"}
 SHARDED = {2: "optim_grads", 3: "optim_grads_params"}
+
+
+class Sizes:
+    """A network's own sizes, read off the matrices of its blocks."""
+
+    def __init__(self, stack: str, net: Transformer) -> None:
+        text = net.memory is None and net.vocabulary > 0 and not net.length
+        latent = any(
+            weights.modules & RECOMPUTE["mla_up_proj"] for weights in self._list_weights(net)
+        )
+        one = len(net.heads) == len(net.kv_heads) == 1
+        decoder = "take a decoder such as llama3_70b"
+        refuse(
+            stack,
+            (not text or not one, "this network by its GPT script", decoder),
+            (latent, "latent attention by flags known here", decoder),
+        )
+        self.net, self.weights = net, [*self._list_weights(net)]
+        (self.heads,), (self.groups,) = net.heads, net.kv_heads
+
+    @staticmethod
+    def _list_weights(net: Transformer) -> Iterator[Weights]:
+        for block in net.kinds:
+            yield from block.weights
+
+    @property
+    def head(self) -> int:
+        """Features of a head."""
+        matrix = next(w.matrix for w in self.weights if w.parts == self.heads and w.by_columns)
+        return round(matrix / self.net.hidden / self.heads)
+
+    @property
+    def width(self) -> int:
+        """Width of the MLPs, or of the experts if all blocks have them."""
+        dense = [w.parts for w in self._list_dense()]
+        return max(dense or self.net.expert_ffn)
+
+    @property
+    def shared(self) -> int | None:
+        """Width of the experts that all tokens pass."""
+        bit = RECOMPUTE["shared_experts"]
+        widths = [w.parts for w in self.weights if w.modules & bit and w.parts]
+        return max(widths, default=None)
+
+    def _list_dense(self) -> list[Weights]:
+        bit = RECOMPUTE["mlp"]
+        return [w for w in self.weights if w.parts and w.modules & bit and not w.is_routed]
+
+    @property
+    def gated(self) -> bool:
+        """True if MLPs have two matrices divided by columns, of which one is the gate."""
+        first = next(block for block in self.net.kinds)
+        mlps = [w for w in first.weights if w.parts in (*self.net.ffn, *self.net.expert_ffn)]
+        kinds = {w.parts for w in mlps if w.is_routed} or {w.parts for w in mlps}
+        return sum(w.by_columns and w.parts in kinds for w in mlps) > len(kinds)
+
+    @property
+    def biased(self) -> bool:
+        """True if the matrix behind attention has biases."""
+        return any(w.biases > 0 and w.parts and not w.by_columns for w in self.weights)
+
+    @property
+    def query_biased(self) -> bool:
+        """True if queries, keys and values have biases."""
+        of = (self.heads, self.groups)
+        return any(w.biases > 0 and w.parts in of and w.by_columns for w in self.weights)
+
+    @property
+    def is_rms(self) -> bool:
+        """Whether norms are RMSNorm: they have no biases."""
+        return all(weights.biases == 0 for weights in self.net.back.weights)
+
+    @property
+    def norms_heads(self) -> bool:
+        """Whether queries and keys are normalised head by head."""
+        return any(w.matrix == self.head and not w.parts and not w.used for w in self.weights)
+
+    @property
+    def layer_pattern(self) -> str | int:
+        """Which blocks have experts, as Megatron-LM writes it."""
+        routed = [int(any(w.is_routed for w in block.weights)) for block in self.net.kinds]
+        pattern = [routed[kind] for kind in self.net.order]
+        return 1 if all(pattern) else f"'{pattern}'".replace(" ", "")
+
+    def write(self, length: int) -> dict[str, object]:
+        """Flags that Megatron-LM and Megatron-DeepSpeed share."""
+        learned = bool(self.net.front.weights)
+        return {
+            "num-layers": self.net.blocks,
+            "hidden-size": self.net.hidden,
+            "ffn-hidden-size": self.width,
+            "num-attention-heads": self.heads,
+            "kv-channels": self.head if self.head * self.heads != self.net.hidden else None,
+            "seq-length": length,
+            "max-position-embeddings": max(self.net.longest, length),
+            "swiglu": self.gated,
+            "disable-bias-linear": not self.biased,
+            "untie-embeddings-and-output-weights": not self.net.ties,
+            "use-rotary-position-embeddings": not learned,
+        }
+
+    def write_experts(self) -> dict[str, object]:
+        """Megatron-LM's flags of a mixture of experts."""
+        if not self.net.experts:
+            return {}
+        (experts,) = self.net.experts
+        used = next(w.used for w in self.weights if w.is_routed)
+        return {
+            "num-experts": experts,
+            "moe-router-topk": round(used * experts),
+            "moe-ffn-hidden-size": max(self.net.expert_ffn),
+            "moe-shared-expert-intermediate-size": self.shared,
+            "moe-layer-freq": self.layer_pattern,
+            "moe-grouped-gemm": True,
+            "moe-token-dispatcher-type": "alltoall",
+        }
 
 
 def write_megatron(run: LayoutRun) -> list[LaunchFile]:
@@ -128,3 +247,77 @@ def _write_megatron_sizes(sizes: Sizes, length: int) -> dict[str, object]:
         "vocab-size": sizes.net.vocabulary,
         **sizes.write_experts(),
     }
+
+
+def write_deepspeed(run: LayoutRun) -> list[LaunchFile]:
+    """Write DeepSpeed's JSON, and Megatron-DeepSpeed's flags for all else."""
+    row, training, stack = run.row, run.training, "DeepSpeed"
+    refuse_loss(stack, run)
+    refuse(stack, *_list_deepspeed_rules(run))
+    config = {
+        "train_batch_size": training.batch,
+        "train_micro_batch_size_per_gpu": row["micro"],
+        "gradient_accumulation_steps": run.passes,
+        "zero_optimization": {"stage": run.zero},
+        "bf16": {"enabled": run.precision == "bf16"},
+        # `zero` stands for the bytes of ZeRO's paper, whose weights and gradients are fp16.
+        "fp16": {"enabled": run.precision == "zero"},
+        **({"data_types": {"grad_accum_dtype": "fp32"}} if run.precision == "bf16" else {}),
+    }
+    sizes = Sizes(stack, run.net)
+    again = bool(run.modules)
+    flags = {
+        "deepspeed": True,
+        "deepspeed_config": "ds_config.json",
+        "zero-stage": run.zero,
+        "tensor-model-parallel-size": row["tensor"],
+        "pipeline-model-parallel-size": row["pipeline"],
+        "no-pipeline-parallel": run.stages == 1,
+        "ds-sequence-parallel-size": row["context"] if row["context"] > 1 else None,
+        "sequence-parallel": row["sequence"],
+        "micro-batch-size": row["micro"],
+        "global-batch-size": training.batch,
+        **({_DEEPSPEED[run.precision]: True} if run.precision in _DEEPSPEED else {}),
+        "use-flash-attn-v2": training.fused_attention,
+        "attention-dropout": 0.0,
+        "hidden-dropout": 0.0,
+        "checkpoint-activations": again,
+        "checkpoint-num-layers": 1 if again else None,
+        "deepspeed-activation-checkpointing": again,
+        **sizes.write(training.length),
+        "num-key-value-heads": sizes.groups if sizes.groups < sizes.heads else None,
+        "normalization": "rmsnorm" if sizes.is_rms else "layernorm",
+    }
+    script = write_torchrun(run, "pretrain_gpt.py", *write_flags(flags))
+    return [{"file": "ds_config.json", "text": json.dumps(config, indent=2)}, script]
+
+
+_DEEPSPEED = {"bf16": "bf16", "zero": "fp16"}
+
+
+def _list_deepspeed_rules(run: LayoutRun) -> Iterator[tuple[bool, str, str]]:
+    """List what DeepSpeed does not run, and what to change."""
+    row, training = run.row, run.training
+    c, p = row["context"], row["pipeline"]
+    again = ", ".join({*run.modules} - {"blocks"})
+    yield run.zero > 1 and p > 1, f"zero{row['zero']} with pp{p}", "take zero1, or pp1"
+    yield row["chunks"] > 1, f"v{row['chunks']}: interleaved chunks", "take v1"
+    yield p > 1 and training.schedule != "1f1b", f"the schedule {training.schedule}", "take 1f1b"
+    yield (
+        c > 1 and training.context_by != "all_to_all",
+        f"--context {training.context_by}",
+        "take all_to_all (Ulysses)",
+    )
+    yield c > 1 and p > 1, f"cp{c} with pp{p}", "take cp1, or pp1"
+    yield (
+        run.zero > 0 and row["shard"] != row["data"] * c,
+        f"shard{row['shard']} of {row['data'] * c} ranks here",
+        "leave shard out",
+    )
+    yield bool(again), f"recompute={again}", "take recompute=blocks, or none"
+    yield bool(run.net.experts), "gated experts by flags known here", "take megatron"
+    yield (
+        run.precision in ("fp16", "fp8"),
+        f"the bytes of --precision {run.precision}",
+        "take bf16, or zero for fp16",
+    )
