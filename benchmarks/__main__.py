@@ -10,31 +10,21 @@ from typing import Annotated
 import typer
 
 from benchmarks import (
-    ablation,
-    codecs,
     convergence,
-    endtoend,
     first,
     fuzz,
-    gains,
-    grouped,
     house,
-    kernel,
     kill,
-    labels,
     layouts,
     memory,
     priors,
-    programs,
     scoreboard,
-    search,
+    sweeps,
     user,
     versions,
 )
-from benchmarks.effort import FULL, QUICK, Effort
-from benchmarks.machine import Machine
-from benchmarks.record import record_reports
-from benchmarks.report import Report, markdown
+from benchmarks.record import Machine, record_reports
+from benchmarks.report import FULL, QUICK, Effort, Report, markdown
 from sweep.engine.compile_cache import keep_programs
 
 RESULTS = Path(__file__).parent / "RESULTS.md"
@@ -42,27 +32,20 @@ RESULTS = Path(__file__).parent / "RESULTS.md"
 MEASUREMENTS: dict[str, Callable[[Effort], Report]] = {
     "first": first.measure,
     "user": user.measure,
-    "kernel": kernel.measure,
-    "gains": gains.measure,
-    "disk": endtoend.measure,
-    "codecs": codecs.measure,
-    "search": search.measure,
+    "disk": sweeps.measure_disk,
+    "search": sweeps.measure_search,
     "versions": versions.measure,
     "memory": memory.measure,
     "kill": kill.measure,
     "fuzz": fuzz.measure,
     "priors": priors.measure,
-    "grouped": grouped.measure,
-    "ablation": ablation.measure,
     "convergence": convergence.measure,
-    "labels": labels.measure,
     "layouts": layouts.measure,
     "scoreboard": scoreboard.measure,
-    "programs": programs.measure,
     "house": house.measure,
 }
 # What users wait for, from the first answer to a billion cells.
-GROUPS = {"speed": ("first", "user", "labels", "disk", "search", "versions")}
+GROUPS = {"speed": ("first", "user", "disk", "search", "versions")}
 
 
 def main(

@@ -11,8 +11,7 @@ from itertools import product
 
 import numpy as np
 
-from benchmarks.effort import Effort
-from benchmarks.report import Report, Row, at_least, at_most
+from benchmarks.report import Effort, Report, Row, at_least, at_most
 from grids.convergence.catalogue import EPOCHS
 from grids.convergence.entry import Convergence
 from grids.convergence.fit import fit

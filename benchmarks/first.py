@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from benchmarks.effort import Effort
-from benchmarks.report import Goal, Report, Row, at_most
+from benchmarks.report import Effort, Goal, Report, Row, at_most
 
 ROOT = Path(__file__).parents[1]
 PARADL = "from sweep.cli.main import main; main()"

@@ -1,19 +1,30 @@
-"""Fuzz: read mutated files, make grids and predict; the only allowed error is InputError.
+"""Fuzz: read mutated files of the kinds that users write, make grids and predict.
 
-`python -m benchmarks fuzz --seed 7 --cases 10000`; tests/test_fuzz.py reads a fixed corpus.
+The only allowed error is InputError. `python -m benchmarks fuzz --seed 7 --cases 10000`;
+tests/test_fuzz.py reads a fixed corpus.
 """
 
+import json
 import time
+import traceback
 import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
 
-from benchmarks.corpus import Reader, fault, list_readers, make_cases
-from benchmarks.effort import Effort
-from benchmarks.report import Goal, Report, Row
+from benchmarks.mutations import mutate, mutate_part
+from benchmarks.report import Effort, Goal, Report, Row
+from grids.entries.names import CATALOGUE, Kind, list_names
 from grids.grid import Grid
-from grids.spec import validate_spec
+from grids.library import find
+from grids.models.architecture import Architecture
+from grids.models.files.netfile import read_layers, read_net
+from grids.reading.errors import InputError
+from grids.reading.yamlfile import load
+from grids.spec import read_spec, validate_spec
 from sweep.engine.compile_cache import keep_programs
 from sweep.engine.evaluation import evaluate
 from sweep.engine.run import read_grid
@@ -21,6 +32,15 @@ from sweep.measured.predicted_runs import Conditions
 from sweep.measured.runs import read_runs
 from sweep.questions.predict import predict_grid
 from sweep.show.preview import preview_sweep
+
+ROOT = Path(__file__).parents[1]
+AUTHORS = ROOT / "tests" / "data" / "paradl"
+
+MOST_MESSAGE = 1000  # characters
+MOST_LINES = 8
+MOST_SECONDS = 2.0  # processor time, so that other processes do not count
+
+Reader = Callable[[Path], object]
 
 # One cell of a network with few layers, in which a mutated file replaces one entry.
 AXES: dict[str, object] = {
@@ -52,7 +72,7 @@ def measure(effort: Effort) -> Report:
 
 
 def list_deep_readers() -> dict[str, Reader]:
-    """Return readers like `corpus.list_readers` that also evaluate a cell."""
+    """Return readers like `list_readers` that also evaluate a cell."""
     entries: dict[str, Reader] = {
         f"{kind}s": partial(_predict_with, kind) for kind in ("model", "dataset", "system")
     }
@@ -91,3 +111,87 @@ def _look_runs_up(path: Path) -> None:
     for run in read_runs(path)[:RUNS]:
         grid = Conditions("abci", "auto", {}).make_case(run).grid()
         grid.case((0, 0, 0, 0))
+
+
+@dataclass(frozen=True)
+class Case:
+    """A mutated file; `file` and `seed` reproduce its content."""
+
+    file: Path
+    seed: int
+    content: bytes
+
+    @property
+    def title(self) -> str:
+        return f"{self.file.name}, seed {self.seed}"
+
+
+def list_files() -> tuple[Path, ...]:
+    """List the files to mutate."""
+    folders = ((ROOT / "examples", "*.yaml"), (AUTHORS, "*.net*"), (AUTHORS, "*.lc"))
+    listed = [path for folder, pattern in folders for path in sorted(folder.glob(pattern))]
+    entries = sorted(CATALOGUE.glob("*/*.yaml"))
+    return (*listed, *entries, CATALOGUE / "measured" / "abci.csv")
+
+
+def make_cases(seed: int, count: int) -> Iterator[Case]:
+    """Yield `count` mutated files, the same for the same seed."""
+    contents = {path: path.read_bytes() for path in list_files()}
+    parts = {path: load(path).data for path in contents if path.suffix == ".yaml"}
+    files = list(contents)
+    for number in range(seed * 1_000_003, seed * 1_000_003 + count):
+        random = Random(number)
+        file = random.choice(files)
+        if file in parts and random.random() < 0.5:
+            content = json.dumps(mutate_part(parts[file], random)).encode()
+        else:
+            content = mutate(contents[file], random)
+        yield Case(file, number, content)
+
+
+def list_readers() -> dict[str, Reader]:
+    """Return readers by the name of a file's folder, or by its suffix."""
+    names = read_net(AUTHORS / "RESNET50_ImageNet_profall.net_sc").layers.names
+    kinds: tuple[Kind, ...] = ("model", "dataset", "system", "calibration")
+    return {
+        "examples": read_spec,
+        ".lc": partial(read_layers, names=names),
+        "paradl": read_net,
+        "measured": read_runs,
+        "families": _read_family,
+        **{f"{kind}s": partial(_read_entry, kind) for kind in kinds},
+    }
+
+
+def _read_entry(kind: Kind, path: Path) -> object:
+    return find(kind, str(path), path.parent)
+
+
+def _read_family(path: Path) -> object:
+    """Make a network of a family's file, with the settings of a model of the catalogue."""
+    models = (find("model", name, Path()) for name in list_names("model"))
+    families = [
+        model.family for model in models if isinstance(model, Architecture) and model.family
+    ]
+    settings = next(family.model_dump() for family in families if family.name == path.stem)
+    family = settings | {"name": str(path)}
+    return find("model", {"name": "net", "rank": 2, "family": family}, path.parent)
+
+
+def fault(case: Case, readers: Mapping[str, Reader], folder: Path) -> str:
+    """Read a case; describe the fault unless it is read or refused by a short message, quickly."""
+    path = folder / case.file.name
+    path.write_bytes(case.content)
+    read = readers.get(case.file.suffix) or readers[case.file.parent.name]
+    start = time.process_time()
+    try:
+        read(path)
+    except InputError as error:
+        text = str(error)
+        if len(text) >= MOST_MESSAGE or len(text.splitlines()) > MOST_LINES:
+            return f"{case.title}: a message of {len(text)} characters: {text[:200]}"
+    except Exception as error:  # users must never see any of these
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        return f"{case.title}: {type(error).__name__}: {str(error)[:200]} ({frame})"
+    seconds = time.process_time() - start
+    return f"{case.title}: took {seconds:.1f} s" if seconds > MOST_SECONDS else ""

@@ -13,8 +13,7 @@ from functools import cache
 from pathlib import Path
 from statistics import quantiles
 
-from benchmarks.effort import Effort
-from benchmarks.report import Goal, Report, Row, at_least
+from benchmarks.report import Effort, Goal, Report, Row, at_least
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("kernels", "grids", "sweep", "benchmarks")

@@ -20,9 +20,8 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import yaml
 
-from benchmarks import spaces
-from benchmarks.effort import Effort
-from benchmarks.report import Report, Row, at_most
+from benchmarks.report import Effort, Report, Row, at_most
+from benchmarks.sweeps import ALL, make_space
 from grids.grid import Grid
 from grids.reading.errors import InputError
 from sweep.cube.root import METADATA
@@ -70,7 +69,7 @@ class Sweep:
 def measure(effort: Effort) -> Report:
     """Kill as often as the effort says."""
     with TemporaryDirectory() as folder:
-        swept = sweep_reference(Path(folder), spaces.space(spaces.ALL, 1024, 64, 64, MACHINES))
+        swept = sweep_reference(Path(folder), make_space(ALL, 1024, 64, 64, MACHINES))
         tally = kill_and_resume(Path(folder), swept, effort.kills)
     blocks = swept.reference.plan.blocks
     victims = f"{tally.driver} of the driver, {tally.worker} of a worker"

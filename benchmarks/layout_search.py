@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.effort import Effort
 from benchmarks.first import run_command
 from benchmarks.memory import read_peak
-from benchmarks.report import Row, at_least, at_most
+from benchmarks.report import Effort, Row, at_least, at_most
 from grids.entries.precision import RECIPES
 from grids.entries.transformer_rates import read_rates
 from grids.inputs.layout_machine import find_reserved, read_network

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
-from benchmarks.effort import Effort
 from benchmarks.layout_runs import (
     Logs,
     Run,
@@ -22,7 +21,7 @@ from benchmarks.layout_runs import (
     read_runs,
 )
 from benchmarks.layout_search import measure_search
-from benchmarks.report import Report, Row
+from benchmarks.report import Effort, Report, Row
 from grids.entries.calibration import LayoutTime
 from grids.entries.transformer_rates import FITTED, find_family, find_spread, is_systolic
 from kernels.names.stored import PERCENTILES

@@ -18,8 +18,7 @@ from typing import Any
 
 import yaml
 
-from benchmarks.effort import Effort
-from benchmarks.report import Report, Row, at_most
+from benchmarks.report import Effort, Report, Row, at_most
 from grids.outputs import MAIN_OUTPUTS
 from kernels.names.terms import TERMS
 

@@ -4,20 +4,25 @@ The form is that of docs/machine.md, "Time of a layer" and "Launches". Matrix pr
 convolutions get the efficiency of 2-D ones: no row can tell products apart, and with tiles of
 another width volumes need no factor. Rows of V100, A100 and RTX 3090 are fitted; each network is
 predicted by a fit without it, and DenseNet-121 is in no fit.
+
+Kernels of narrow groups reuse a window for few filters, and every group fetches its windows anew:
+with n filters per group, a layer of F FLOPs per sample fetches F / (2 n) items, at a share of the
+memory's bandwidth (`window_fetch`), s >= 3 F / (2 n) a / (window_fetch BW). It alone is fitted to
+rows of grouped networks; those of an RTX 3090 check a device that the fit has not seen.
 """
 
 import csv
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 import numpy as np
-from scipy.optimize import least_squares
+from scipy.optimize import least_squares, minimize_scalar
 
-from benchmarks.effort import Effort
-from benchmarks.report import Report, Row, at_least, at_most
+from benchmarks.report import Effort, Report, Row, at_least, at_most
 from grids.entries.names import CATALOGUE
+from grids.entries.parameters import PARAMETERS as SHIPPED
 from grids.entries.software import SOFTWARE
 from grids.inputs.uncertainty import PRIOR_ERROR, ROOFLINE_SPREAD
 from grids.library import find
@@ -28,10 +33,13 @@ from kernels.names.stored import PERCENTILES
 Values = Mapping[str, float]
 
 RUNS = CATALOGUE / "measured" / "throughput.csv"
+GROUPED_RUNS = CATALOGUE / "measured" / "grouped.csv"
 
 ITEM_BYTES = {"fp32": 4.0, "tf32": 4.0, "amp": 2.0}
 UPDATE_BYTES = 20.0  # per weight, SGD with momentum
 ROW_SPREAD = 0.15  # of a published row: libraries and layouts of a network differ by this much
+
+AT_ONCE = 10.0  # a share of the bandwidth that no window's fetching would show
 
 TILE = 128.0  # filters; half as many for volumes (docs/machine.md, Tiles)
 
@@ -116,12 +124,6 @@ PLAIN = "Chainer"
 PLAIN_OVERHEAD = SOFTWARE["plain"].parameters["layer_overhead"]  # [s]
 
 
-def without_channels() -> tuple[Parameter, ...]:
-    """Return the parameters with c = 0: all layers of a kind reach the same share of the peak."""
-    *others, channels = PARAMETERS
-    return (*others, replace(channels, centre=2e-3, spread=1e-3, high=4e-3))
-
-
 def read_runs(path: Path = RUNS) -> tuple[Run, ...]:
     """Read the published rows."""
     with path.open(newline="") as file:
@@ -190,24 +192,24 @@ def product_seconds(run: Run, values: Values) -> Floats:
     return layers.flops / reached
 
 
-def fit(runs: Sequence[Run], parameters: Sequence[Parameter] = PARAMETERS) -> Values:
+def fit(runs: Sequence[Run]) -> Values:
     """Fit the parameters by least squares of logarithms.
 
     Rows of the same network, device and precision share the weight of one row.
     """
-    return _fit(tuple(runs), tuple(parameters))
+    return _fit(tuple(runs))
 
 
 @cache  # a study repeats half of its fits
-def _fit(runs: tuple[Run, ...], parameters: tuple[Parameter, ...]) -> Values:
+def _fit(runs: tuple[Run, ...]) -> Values:
     series = [(run.model, run.device, run.precision) for run in runs]
     weights = 1 / np.sqrt([series.count(key) for key in series]) / ROW_SPREAD
-    names = [parameter.name for parameter in parameters]
+    names = [parameter.name for parameter in PARAMETERS]
     centre, low, high = (
-        np.log([getattr(parameter, key) for parameter in parameters])
+        np.log([getattr(parameter, key) for parameter in PARAMETERS])
         for key in ("centre", "low", "high")
     )
-    spread = np.array([parameter.spread for parameter in parameters])
+    spread = np.array([parameter.spread for parameter in PARAMETERS])
 
     def residuals(logs: Floats) -> Floats:
         values = dict(zip(names, np.exp(logs), strict=True))
@@ -225,7 +227,6 @@ def errors(runs: Sequence[Run], values: Values) -> Floats:
 def left_out_errors(
     runs: Sequence[Run],
     key: Callable[[Run], Hashable],
-    parameters: Sequence[Parameter] = PARAMETERS,
     stated: bool = True,
 ) -> Floats:
     """Return ln(predicted / measured) of each row, by a fit without all rows of its key.
@@ -233,7 +234,7 @@ def left_out_errors(
     stated: predictions use the layouts that rows state, as fits always do.
     """
     fits = {
-        left: fit([run for run in runs if key(run) != left], parameters)
+        left: fit([run for run in runs if key(run) != left])
         for left in dict.fromkeys(map(key, runs))
     }
     known = [run if stated or not run.layout else replace(run, note="") for run in runs]
@@ -272,18 +273,18 @@ class Study:
 
 
 @cache
-def study(runs: tuple[Run, ...], parameters: tuple[Parameter, ...] = PARAMETERS) -> Study:
+def study(runs: tuple[Run, ...]) -> Study:
     """Fit the rows marked "fit" and compute all errors."""
     fitted, checks = (tuple(run for run in runs if run.use == use) for use in ("fit", "check"))
-    values = fit(fitted, parameters)
+    values = fit(fitted)
     return Study(
         fitted,
         checks,
         values,
         errors(fitted, values),
-        left_out_errors(fitted, lambda run: run.model, parameters),
-        left_out_errors(fitted, lambda run: run.model, parameters, stated=False),
-        left_out_errors(fitted, lambda run: run, parameters),
+        left_out_errors(fitted, lambda run: run.model),
+        left_out_errors(fitted, lambda run: run.model, stated=False),
+        left_out_errors(fitted, lambda run: run),
         errors(checks, values),
     )
 
@@ -327,17 +328,16 @@ def sensitivities(runs: Sequence[Run], values: Values, name: str) -> Floats:
 
 def measure(effort: Effort) -> Report:
     """Fit, leave out, and check; independent of the effort."""
-    made, uniform = study(read_runs()), study(read_runs(), without_channels())
+    made = study(read_runs())
     spread = spreads(made)
     rows = [
         Row(p.name, made.values[p.name], p.unit, note=f"spread {spread[p.name]:.2f}")
         for p in PARAMETERS
     ]
-    for what, result in (("V100", made), ("V100, if c = 0", uniform)):
-        mean, worst = mean_error(on_v100(result)), worst_factor(on_v100(result))
-        goals = at_most(mean, MOST_MEAN_ERROR, ""), at_most(worst, MOST_FACTOR, "")
-        rows.append(Row(f"{what}: mean error", mean, "", goals=goals[:1]))
-        rows.append(Row(f"{what}: worst factor", worst, "", goals=goals[1:]))
+    mean, worst = mean_error(on_v100(made)), worst_factor(on_v100(made))
+    goals = at_most(mean, MOST_MEAN_ERROR, ""), at_most(worst, MOST_FACTOR, "")
+    rows.append(Row("V100: mean error", mean, "", goals=goals[:1]))
+    rows.append(Row("V100: worst factor", worst, "", goals=goals[1:]))
     for what, logs in (
         ("networks left out", made.without_layout),
         ("networks left out, layouts known", made.without_network),
@@ -346,13 +346,14 @@ def measure(effort: Effort) -> Report:
         goals = at_least(inside, LEAST_INSIDE, ""), at_most(inside, MOST_INSIDE, "")
         rows.append(Row(f"{what}: accuracy", 1 - mean_error(logs), ""))
         rows.append(Row(f"{what}: in 80 % intervals", inside, "", goals=goals))
+    rows += [*_run_rows(made), *_list_grouped(study_grouped())]
     note = (
         "Spreads are standard deviations of logarithms. Errors of a V100 are from fits without "
         "the row. Ratios are predicted / measured; those in notes are from fits without all rows "
         "of the network, and without the row. Without ResNet-50 there are no rows of tf32 and amp, "
         "whose efficiencies then stay at their centres."
     )
-    return Report("priors", "efficiencies of one PE", (*rows, *_run_rows(made)), note)
+    return Report("priors", "efficiencies of one PE", tuple(rows), note)
 
 
 def _run_rows(made: Study) -> list[Row]:
@@ -361,14 +362,102 @@ def _run_rows(made: Study) -> list[Row]:
     notes = [f"without network {network:.2f}, row {row:.2f}" for network, row in left_out]
     notes += ["check"] * len(made.checks)
     ratios = np.exp([*made.fitted, *made.checked])
+    rows = zip((*made.runs, *made.checks), ratios, notes, strict=True)
+    return [_show_run(run, float(ratio), f"{note}; {run.note}") for run, ratio, note in rows]
+
+
+def _show_run(run: Run, ratio: float, note: str) -> Row:
+    what = ", ".join((run.model, run.dataset, run.device, run.precision))
+    return Row(what, run.images_per_s, "images/s", ratio, "measured", note=note)
+
+
+@dataclass(frozen=True)
+class GroupedStudy:
+    """A fit of `window_fetch`, its errors, and errors of fits without the row's network."""
+
+    runs: tuple[Run, ...]
+    checks: tuple[Run, ...]
+    window_fetch: float
+    spread: float
+    fitted: Floats
+    without_network: Floats
+    checked: Floats
+
+
+@cache
+def list_shipped() -> Values:
+    """Return shipped values of the parameters."""
+    values = {f"efficiency_conv2d.{name}": value for name, value in _read("efficiency_conv2d")}
+    for name in ("elementwise_passes", "layer_overhead", "half_channels", "winograd"):
+        values[name] = dict(_read(name))["fp32"]
+    return values | {"layout_passes": dict(_read("layout_passes"))["amp"] / UNSTATED}
+
+
+def _read(name: str) -> Iterable[tuple[str, float]]:
+    prior = SHIPPED[name].prior
+    assert prior is not None
+    return prior.median.items()
+
+
+def grouped_seconds(run: Run, window_fetch: float) -> float:
+    """Compute the seconds of an iteration with shipped values and this share of the bandwidth."""
+    layers, *_ = find_layers(run.model, run.dataset)
+    per_byte = ITEM_BYTES[run.precision] / DEVICES[run.device][1]
+    windows = np.where(layers.groups > 1, layers.flops / 2 * layers.groups / layers.filters, 0.0)
+    compute = product_seconds(run, list_shipped()) + (layers.x + layers.y) * per_byte
+    beyond = np.maximum(3 * windows * per_byte / window_fetch - 3 * compute, 0)
+    return seconds(run, list_shipped(), float(beyond.sum()))
+
+
+def grouped_errors(runs: Sequence[Run], window_fetch: float) -> Floats:
+    """Return ln(predicted / measured) images per second of each row."""
+    rates = [run.samples / grouped_seconds(run, window_fetch) for run in runs]
+    return np.log(rates) - np.log([run.images_per_s for run in runs])
+
+
+def fit_fetching(runs: Sequence[Run]) -> float:
+    """Fit `window_fetch` by least squares of logarithms; rows of a series share one weight."""
+    series = [(run.model, run.device, run.precision) for run in runs]
+    weights = 1 / np.array([series.count(key) for key in series])
+
+    def misfit(log: float) -> float:
+        return float(weights @ grouped_errors(runs, np.exp(log)) ** 2)
+
+    bounds = np.log(0.01), np.log(AT_ONCE)
+    return float(np.exp(minimize_scalar(misfit, bounds=bounds, method="bounded").x))
+
+
+def study_grouped() -> GroupedStudy:
+    """Fit the rows of grouped networks and compute all errors."""
+    rows = read_runs(GROUPED_RUNS)
+    runs, checks = (tuple(run for run in rows if run.use == use) for use in ("fit", "check"))
+    value = fit_fetching(runs)
+    models = dict.fromkeys(run.model for run in runs)
+    others = {name: fit_fetching([row for row in rows if row.model != name]) for name in models}
+    # The RMS error of depthwise networks, over the share of time spent fetching.
+    depthwise = [run for run in rows if not run.model.startswith("resnext")]
+    off = grouped_errors(depthwise, value)
+    shares = (grouped_errors(depthwise, value * 1.001) - off) / np.log(1.001)
+    return GroupedStudy(
+        runs,
+        checks,
+        value,
+        float(np.sqrt(np.mean(off**2)) / np.mean(shares)),
+        grouped_errors(runs, value),
+        np.array([grouped_errors([run], others[run.model])[0] for run in runs]),
+        grouped_errors(checks, value),
+    )
+
+
+def _list_grouped(made: GroupedStudy) -> list[Row]:
+    ratios = np.exp([*made.fitted, *made.checked])
     return [
-        Row(
-            ", ".join((run.model, run.dataset, run.device, run.precision)),
-            run.images_per_s,
-            "images/s",
-            float(ratio),
-            "measured",
-            note=f"{note}; {run.note}",
-        )
-        for run, ratio, note in zip((*made.runs, *made.checks), ratios, notes, strict=True)
+        Row("window_fetch", made.window_fetch, "", note=f"spread {made.spread:.2f}"),
+        Row("grouped: mean error, fitted", mean_error(made.fitted), ""),
+        Row("grouped: mean error, without network", mean_error(made.without_network), ""),
+        Row("grouped: mean error, RTX 3090", mean_error(made.checked), ""),
+        *(
+            _show_run(run, float(ratio), f"{run.use}; {run.note}")
+            for run, ratio in zip((*made.runs, *made.checks), ratios, strict=True)
+        ),
     ]

@@ -1,11 +1,18 @@
-"""The record: one table of what was measured last."""
+"""The record: one table of what was measured last, and on which machine."""
 
+import os
+import platform
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 
-from benchmarks.machine import Machine
 from benchmarks.report import HEAD, Report, list_texts, tabulate
+from sweep.engine.resources import machine_memory
 
+RECORDED = ("paradl", "jax", "jaxlib", "numpy", "xarray", "zarr", "numcodecs", "dask")
+CPUINFO = Path("/proc/cpuinfo")
 HEADS = ("measurement", *HEAD[:-1], "load", "on", HEAD[-1])
 TEXT = """# Results
 
@@ -17,6 +24,42 @@ start; above 0 others shared the cores.
 Last on: {machine}.
 
 """
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Machine and date of a measurement. load: average of runnable processes before the start."""
+
+    date: str
+    processor: str
+    cores: int
+    memory: int
+    load: float
+    system: str
+    versions: dict[str, str]
+
+    @classmethod
+    def here(cls) -> "Machine":
+        """Describe this machine now."""
+        return cls(
+            date=datetime.now(UTC).isoformat(timespec="minutes"),
+            processor=_processor(),
+            cores=os.cpu_count() or 1,
+            memory=machine_memory(),
+            load=os.getloadavg()[0],
+            system=f"{platform.system()} {platform.release()}, Python {platform.python_version()}",
+            versions={name: version(name) for name in RECORDED},
+        )
+
+    def markdown(self) -> str:
+        """Return a heading and a line."""
+        return f"## {self.date}\n\n{self.describe()}; load {self.load:.1f} before the start\n"
+
+    def describe(self) -> str:
+        """Return processor, memory and versions in a line."""
+        versions = ", ".join(f"{name} {number}" for name, number in self.versions.items())
+        memory = f"{self.memory / 2**30:.0f} GiB"
+        return f"{self.processor}, {self.cores} cores, {memory}; {self.system}; {versions}"
 
 
 def record_reports(
@@ -49,3 +92,12 @@ def _read_rows(path: Path) -> list[tuple[str, ...]]:
         return []
     named = [dict(zip(rows[0], row, strict=True)) for row in rows[2:]]
     return [tuple(row.get(head, "") for head in HEADS) for row in named]
+
+
+def _processor() -> str:
+    """Return the processor's name, which Python itself knows only on some systems."""
+    if CPUINFO.exists():
+        for line in CPUINFO.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()

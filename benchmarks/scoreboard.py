@@ -11,7 +11,6 @@ from statistics import median
 
 import numpy as np
 
-from benchmarks.effort import Effort
 from benchmarks.layout_runs import DEVICES, Logs, Run
 from benchmarks.layout_runs import predict_seconds as predict
 from benchmarks.layouts import (
@@ -23,7 +22,7 @@ from benchmarks.layouts import (
     measure_accuracy,
     select_timed,
 )
-from benchmarks.report import Report, Row, at_least, at_most, tabulate
+from benchmarks.report import Effort, Report, Row, at_least, at_most, tabulate
 from grids.entries.transformer_rates import FITTED, find_spread, is_systolic
 from kernels.layouts.time import count_model_flops
 from kernels.names.stored import PERCENTILES

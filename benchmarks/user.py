@@ -9,9 +9,8 @@ from typing import Any
 
 import yaml
 
-from benchmarks.effort import Effort
 from benchmarks.first import Seconds, run_command
-from benchmarks.report import Goal, Report, Row, at_most
+from benchmarks.report import Effort, Goal, Report, Row, at_most
 from sweep.engine.run import read_grid
 
 AXES: dict[str, Any] = {

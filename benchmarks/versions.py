@@ -17,9 +17,8 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from benchmarks import spaces
-from benchmarks.effort import Effort
-from benchmarks.report import Report, Row, at_least
+from benchmarks.report import Effort, Report, Row, at_least
+from benchmarks.sweeps import EIGHT
 
 ROOT = Path(__file__).parents[1]
 # PARADL_REVISION takes its place: the last one whose only oracle was Table III.
@@ -43,7 +42,7 @@ for _ in sys.stdin:
 def measure(effort: Effort) -> Report:
     """Cells a CPU second of each, and ratios to the earlier revision's within a round."""
     axes = _list_axes(BANDWIDTHS if effort.rounds > 2 else FEWER)
-    cells = 2 * len(spaces.EIGHT) * 1024 * 64 * 16 * axes["inter_bandwidth"]["geomspace"][2]
+    cells = 2 * len(EIGHT) * 1024 * 64 * 16 * axes["inter_bandwidth"]["geomspace"][2]
     before = f"Table III of {REVISION}"
     with TemporaryDirectory() as name, ExitStack() as stack:
         folder = Path(name)
@@ -71,7 +70,7 @@ def _list_axes(bandwidths: int) -> dict[str, Any]:
         "model": "resnet50",
         "dataset": "imagenet",
         "system": ["abci", "dgx-h100"],
-        "strategy": list(spaces.EIGHT),
+        "strategy": list(EIGHT),
         "pe": {"range": [1, 1024]},
         "batch": {"range": [1, 64]},
         "inter_bandwidth": {"geomspace": [1e9, 1e12, bandwidths]},

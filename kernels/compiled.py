@@ -22,11 +22,11 @@ Result = TypeVar("Result")
 Tree = TypeVar("Tree")
 
 # The most numbers of a call in numpy: its hundreds of operations then take about as long as
-# compiling them (`python -m benchmarks programs`).
+# compiling them (measured for 1 to 32,768 PE counts, 2026-11).
 MOST_IN_NUMPY = 2**19
 # XLA's newer way of writing fused operations takes 26 s of CPU to compile the slopes of 12 inputs,
 # the older one 14 s (jaxlib 0.10.2, data+filter); what it makes takes a quarter longer to run
-# (`python -m benchmarks labels`: 0.47 and 0.37 million rows/s, in two runs). Percentiles of blocks
+# (0.47 and 0.37 million rows/s, in two runs). Percentiles of blocks
 # take 9.9 instead of 17.2 s to compile for eight strategies on two machines, and run as fast; the
 # cells of a search take 5.5 instead of 5.2 ns of CPU (2026-11).
 OLDER_EMITTERS = {"xla_cpu_use_fusion_emitters": False}

@@ -13,7 +13,7 @@ import pytest
 from cubes import SMALL
 
 import sweep
-from benchmarks.corpus import MOST_MESSAGE, fault, list_files, list_readers, make_cases
+from benchmarks.fuzz import MOST_MESSAGE, fault, list_files, list_readers, make_cases
 from benchmarks.mutations import HOSTILE, mutate_part
 from grids.reading.errors import InputError
 from sweep.cube.root import METADATA

@@ -10,7 +10,6 @@ from grids.entries.quantity import ABOVE_ZERO, CAPACITY, Parameter, Prior
 
 # Data behind the medians and spreads of a PE's parameters: `python -m benchmarks priors`.
 PUBLISHED = "fit to published images/s (grids/catalogue/measured/throughput.csv)"
-# Data behind `window_fetch`: `python -m benchmarks grouped`.
 GROUPED = "fit to published images/s (grids/catalogue/measured/grouped.csv)"
 
 

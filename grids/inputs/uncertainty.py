@@ -32,7 +32,7 @@ COLLECTIVE_SPREAD = 0.1  # assumption: for measured collectives, like that of a 
 # Added if a profile does not state its batch or precision: half to twice the batch.
 ASSUMED_SPREAD = 0.1
 # With these, 80 % intervals hold 83 % of published images/s of networks that were left out of the
-# priors' fit, and 80 % for grouped convolutions (`python -m benchmarks priors`, `grouped`).
+# priors' fit, and 80 % for grouped convolutions (`python -m benchmarks priors`).
 ROOFLINE_SPREAD = 0.11
 GROUPED_SPREAD = 0.17
 

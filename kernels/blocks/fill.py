@@ -33,7 +33,7 @@ Buffers = dict[str, Array]
 Filled = tuple[Buffers, Summary]
 
 # Invariants are found ahead of the tiles where they have at most one in so many of the cells.
-# Measured (`python -m benchmarks gains`, 2 cores, 2026-11): over three axes 1.17 to 1.31 times the
+# Measured (2 cores, 2026-11): over three axes 1.17 to 1.31 times the
 # rate of finding them in each tile, over two, where there is less to spare, 0.86 to 1.10.
 FEW = 4
 

@@ -18,7 +18,7 @@ Tree = TypeVar("Tree")
 Starts = tuple[Cells, ...]
 
 # Smaller tiles pay for the loop, larger ones exceed the cache: 2.1 to 4.2 times the rate of blocks
-# of 2**22 cells in one piece (`python -m benchmarks gains`, 2 cores, 2026-11). An output of a tile
+# of 2**22 cells in one piece (2 cores, 2026-11). An output of a tile
 # has 512 KiB in single precision.
 TILE_CELLS = 2**17
 # Least PE counts of a tile, if there are as many: each tile's summary is merged once.

@@ -141,7 +141,7 @@ def count_fetched(flops: PerLayer, filters: PerLayer, groups: PerLayer) -> PerLa
     """Count items per sample that a grouped convolution fetches: all windows of each group.
 
     0 for dense ones, whose tiles keep inputs while all filters pass over them. Of several forms
-    this one fits published images/s best (`python -m benchmarks grouped`).
+    this one fits published images/s best (`python -m benchmarks priors`).
     """
     return xp.where(xp.greater(groups, 1), flops / 2 * groups / filters, 0.0)
 

@@ -30,7 +30,6 @@ from sweep.cube.statistics import TABLE, VERSION, Table, list_objectives
 from sweep.cube.store import Cube, get_array, open_cube
 from sweep.cube.variables import VARIABLES, Attributes
 
-# `python -m benchmarks codecs` compares codecs, chunks and shards.
 # Byte shuffle with lz4 is the fastest of blosc's codecs that still halves the cube.
 CODEC = partial(BloscCodec, cname="lz4", shuffle="shuffle", clevel=5)
 # Computed on compressed bytes, so that a damaged chunk is detected before it is decoded.

@@ -21,9 +21,9 @@ Region = tuple[slice, ...]
 # worker: 16 MiB per variable in single precision.
 SHARD_CELLS = 2**22
 # A chunk is what Zarr reads and compresses at once. It has a whole block, since Zarr copies smaller
-# parts one after another: 2**19 is written at two thirds of the rate (benchmarks/codecs.py,
-# endtoend.py). A slice at one PE count out of 1e8 cells is then read in 0.17 s instead of 0.06 s,
-# but most questions read the summary and no cells.
+# parts one after another: 2**19 is written at two thirds of the rate. A slice at one PE count out
+# of 1e8 cells is then read in 0.17 s instead of 0.06 s, but most questions read the summary and no
+# cells.
 CHUNK_CELLS = 2**22
 # Bound on layers times cells of a block for which layers are reduced (once for all batches,
 # latencies ...): the memory of the kernels' first stage, 32 MiB per array in double precision.

@@ -1,8 +1,8 @@
 """Buffers: the memory of blocks that are written, kept for those to come.
 
 A block has tens of megabytes. Memory that the system has just handed out is slow to touch first:
-evaluating a block into it takes 1.5 to 2.6 times as long as into memory that is there (`python -m
-benchmarks gains`, 2 cores, 2026-11, 2**22 cells).
+evaluating a block into it takes 1.5 to 2.6 times as long as into memory that is there (2
+cores, 2026-11, 2**22 cells).
 """
 
 from threading import Lock

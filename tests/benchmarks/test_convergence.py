@@ -4,7 +4,7 @@ import pytest
 
 from benchmarks import convergence
 from benchmarks.convergence import NEAR, leave_large_out, median_error, select, share_covered
-from benchmarks.effort import QUICK
+from benchmarks.report import QUICK
 
 
 @pytest.fixture(scope="module")

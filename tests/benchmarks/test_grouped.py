@@ -5,21 +5,20 @@ import math
 import numpy as np
 import pytest
 
-from benchmarks import grouped, priors
-from benchmarks.effort import QUICK
+from benchmarks import priors
 from grids.entries.parameters import PARAMETERS
 
 
 @pytest.fixture(scope="module")
-def made() -> grouped.Study:
-    return grouped.study()
+def made() -> priors.GroupedStudy:
+    return priors.study_grouped()
 
 
 def by_hand(run: priors.Run, window_fetch: float) -> float:
     """Compute seconds of an iteration layer by layer."""
     layers, *_ = priors.find_layers(run.model, run.dataset)
     (peaks, bandwidth), item = priors.DEVICES[run.device], priors.ITEM_BYTES[run.precision]
-    values, device, update = grouped.list_values(), 0.0, 0.0
+    values, device, update = priors.list_shipped(), 0.0, 0.0
     for at, kind in enumerate(layers.kinds):
         moved = (layers.x[at] + layers.y[at]) * item / bandwidth
         if kind in ("conv", "fc"):
@@ -48,33 +47,29 @@ def by_hand(run: priors.Run, window_fetch: float) -> float:
     return math.hypot(device**2, launching**2) ** 0.5 + update
 
 
-@pytest.mark.parametrize("run", priors.read_runs(grouped.RUNS)[::5], ids=lambda run: run.model)
+@pytest.mark.parametrize(
+    "run", priors.read_runs(priors.GROUPED_RUNS)[::5], ids=lambda run: run.model
+)
 def test_the_form_agrees_with_the_machine_oracle(run: priors.Run) -> None:
-    assert grouped.seconds(run, 0.3) == pytest.approx(by_hand(run, 0.3), rel=1e-12)
+    assert priors.grouped_seconds(run, 0.3) == pytest.approx(by_hand(run, 0.3), rel=1e-12)
 
 
-def test_the_shipped_value_is_that_of_the_fit(made: grouped.Study) -> None:
+def test_the_shipped_value_is_that_of_the_fit(made: priors.GroupedStudy) -> None:
     prior = PARAMETERS["window_fetch"].prior
     assert prior is not None
     assert prior.median["fp32"] == pytest.approx(made.window_fetch, rel=0.01)
     assert prior.spread["fp32"] == pytest.approx(made.spread, abs=0.02)
 
 
-def test_fetching_earns_its_parameter(made: grouped.Study) -> None:
+def test_fetching_earns_its_parameter(made: priors.GroupedStudy) -> None:
     """Also on a network and a device that the fit has not seen."""
-    at_once = grouped.errors(made.runs, grouped.HIGH)
+    at_once = priors.grouped_errors(made.runs, priors.AT_ONCE)
     assert priors.mean_error(made.without_network) < 0.4 * priors.mean_error(at_once)
-    checks = grouped.errors(made.checks, grouped.HIGH)
+    checks = priors.grouped_errors(made.checks, priors.AT_ONCE)
     assert priors.mean_error(made.checked) < 0.4 * priors.mean_error(checks)
     assert np.exp(np.abs(made.fitted)).max() < 1.6
 
 
 def test_dense_networks_do_not_fetch() -> None:
     for run in priors.read_runs()[::7]:
-        assert grouped.seconds(run, 0.01) == priors.seconds(run, grouped.list_values())
-
-
-def test_the_report_has_a_row_for_each_run() -> None:
-    report = grouped.measure(QUICK)
-    runs = priors.read_runs(grouped.RUNS)
-    assert sum(row.unit == "images/s" for row in report.rows) == len(runs) == 20
+        assert priors.grouped_seconds(run, 0.01) == priors.seconds(run, priors.list_shipped())

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.machine import Machine
-from benchmarks.record import record_reports
+from benchmarks.record import Machine, record_reports
 from benchmarks.report import Report, Row, at_most
 
 ORDER = ["first", "second"]
