@@ -10,7 +10,7 @@ numbers. With b samples and all layers on one PE:
                                               f = 3 x 650 x 4 / 1000 = 7.8
 
 in all 294.4 s a sample and 8.712 s a pass, and for SGD 20 x 726 / 1000 = 14.52 s an iteration.
-Hosts launch layers in no time; in some they do, see test_reference_machine_launches.py.
+Hosts launch layers in no time. Each layer by itself is in tests/kernels/test_compute.py.
 """
 
 from dataclasses import replace
@@ -22,10 +22,8 @@ from machine_toys import (
     COMMUNICATION,
     COMPUTE,
     CONV,
-    FC,
     FILTER,
     PIPELINE,
-    RELU,
     SERIAL,
     SPATIAL,
     TOY,
@@ -37,10 +35,7 @@ from reference_parts import (
     Machine,
     Run,
     balanced_ends,
-    layer_pass,
     own_part,
-    profile_slowdown,
-    update_seconds,
 )
 
 MACHINE = replace(TOY_MACHINE, layer_overhead=0.0)
@@ -50,117 +45,6 @@ def assert_terms(run: Run, machine: Machine = MACHINE, **expected: float) -> Non
     """The toy's iteration has these terms and no others."""
     everything = dict.fromkeys((*COMPUTE, *COMMUNICATION, *WAITS), 0.0) | expected
     assert terms(TOY, machine, run) == pytest.approx(everything)
-
-
-# A layer.
-
-
-def test_layers_bound_by_arithmetic() -> None:
-    assert layer_pass(CONV, MACHINE) == pytest.approx((138.24, 0.912))
-    assert layer_pass(FC, MACHINE) == pytest.approx((153.6, 7.8))
-
-
-def test_an_elementwise_layer_passes_over_its_items() -> None:
-    assert layer_pass(RELU, MACHINE) == pytest.approx((2.56, 0))
-
-
-def test_a_layer_bound_by_memory() -> None:
-    # 3 x (32 + 64) x 4 / 1000; weights as before
-    assert layer_pass(CONV, replace(MACHINE, peak=1e9)) == pytest.approx((1.152, 0.912))
-
-
-def test_steps_in_a_row_read_their_weights_again() -> None:
-    # 3 x (72 r + 4) x 4 / 1000
-    recurrent = replace(CONV, steps=5, reads=11 / 3)
-    assert layer_pass(recurrent, MACHINE) == pytest.approx((138.24, 3.216))
-    # 4 filters fill a sixth of a tile of 24: 6 x 138.24 = 829.44; as long as with 23/8 samples
-    # more, in two of three passes.
-    few = replace(MACHINE, tile_filters=24.0)
-    assert layer_pass(recurrent, few) == pytest.approx((829.44, 3.216 + 2 * 23 / 8 * 829.44 / 3))
-    gates = replace(RELU, steps=5)
-    assert layer_pass(gates, few) == pytest.approx((2.56, 0))
-
-
-def test_few_channels_reach_less_of_the_peak() -> None:
-    # Windows of 2 x 3 x 3 = 18: 18/20; of 64 in 64/66
-    narrow = replace(MACHINE, half_channels=2.0)
-    assert layer_pass(CONV, narrow) == pytest.approx((138.24 / 0.9, 0.912))
-    assert layer_pass(FC, narrow) == pytest.approx((153.6 * 66 / 64, 7.8))
-    assert layer_pass(RELU, narrow) == layer_pass(RELU, MACHINE)
-    bound = replace(narrow, peak=1e9)  # by memory: no arithmetic is waited for
-    assert layer_pass(CONV, bound) == pytest.approx((1.152, 0.912))
-
-
-def test_tiles_are_computed_whole() -> None:
-    # 4 filters in tiles of 3 take as long as 6, in one of 128 as 128; 10 in tiles of 8 as 16
-    for tile, whole in ((1, 4), (2, 4), (3, 6), (4, 4), (128, 128)):
-        seconds, fixed = layer_pass(CONV, replace(MACHINE, tile_filters=tile))
-        assert (seconds, fixed) == pytest.approx((138.24 * whole / 4, 0.912))
-    eights = replace(MACHINE, tile_filters=8.0)
-    assert layer_pass(FC, eights)[0] == pytest.approx(153.6 * 16 / 10)
-    # Of volumes a tile has half as many: 4.
-    deep = replace(CONV, kind="conv3d", kernel=(3, 3, 3))
-    assert layer_pass(deep, eights) == layer_pass(deep, MACHINE)
-    assert layer_pass(RELU, eights) == layer_pass(RELU, MACHINE)
-
-
-def test_layouts_move_what_dense_convolutions_take_and_make() -> None:
-    # 1.152 s of traffic, once more in each pass; neither arithmetic nor other layers move.
-    turned, grouped = replace(MACHINE, layout_passes=6.0), replace(CONV, groups=2)
-    assert layer_pass(CONV, turned)[0] - layer_pass(CONV, MACHINE)[0] == pytest.approx(6 * 0.384)
-    for layer in (FC, RELU, grouped):
-        assert layer_pass(layer, turned) == layer_pass(layer, MACHINE)
-
-
-def test_winograd_multiplies_less_in_windows_of_3_x_3_and_stride_1() -> None:
-    fewer = replace(MACHINE, winograd=1.6)
-    assert layer_pass(CONV, fewer) == pytest.approx((138.24 / 1.6, 0.912))
-    others = (
-        replace(CONV, kernel=(1, 1, 1)),
-        replace(CONV, kernel=(1, 3, 1)),
-        replace(CONV, kernel=(1, 5, 5)),
-        replace(CONV, stride=(1, 2, 2)),
-        replace(CONV, stride=(1, 1, 2)),
-        replace(CONV, kind="conv3d", kernel=(3, 3, 3)),
-        replace(CONV, groups=2.0),
-        RELU,
-        FC,
-    )
-    for layer in others:
-        assert layer_pass(layer, fewer) == layer_pass(layer, MACHINE)
-    bound = replace(fewer, peak=1e9)  # by memory: items are moved as often
-    assert layer_pass(CONV, bound) == pytest.approx((1.152, 0.912))
-
-
-def test_a_grouped_convolution_fetches_its_windows() -> None:
-    """2,304 FLOPs for groups of 2 filters are 576 items of 4 bytes, at a hundredth of 1,000 B/s."""
-    slow = replace(MACHINE, window_fetch=0.01)
-    grouped = replace(CONV, groups=2.0)
-    assert layer_pass(grouped, slow) == pytest.approx((3 * 576 * 4 / 10, 0.912))
-    assert layer_pass(grouped, MACHINE) == layer_pass(CONV, slow) == layer_pass(CONV, MACHINE)
-    # Of two PEs by filter each has a group, and reads its channel alone.
-    part = own_part(grouped, FILTER)
-    assert (part.x, part.y, part.w) == (16, 32, 36)
-    assert layer_pass(part, slow)[0] == pytest.approx(3 * 288 * 4 / 10)
-    assert own_part(CONV, FILTER).x == 32
-
-
-@pytest.mark.parametrize(("optimizer", "moved"), [("none", 0), ("sgd", 20), ("adam", 28)])
-def test_update(optimizer: str, moved: float) -> None:
-    halves = replace(MACHINE, a=2.0)
-    for machine in (MACHINE, halves):
-        assert update_seconds(CONV, machine, optimizer) == pytest.approx(moved * 76 / 1000)
-
-
-def test_a_profile_is_met_where_it_was_measured() -> None:
-    # T(2) = 2 x 294.4 + 8.712 = 597.512, measured: 2 x 448.134
-    factor = profile_slowdown(TOY, MACHINE, t0=448.134, b0=2)
-    assert factor == pytest.approx(1.5)
-    slowed = terms(TOY, replace(MACHINE, slowdown=factor), SERIAL)
-    assert slowed["forward_backward"] + slowed["pass_overhead"] == pytest.approx(2 * 448.134)
-    assert slowed["weight_update"] == pytest.approx(14.52)
-    again = profile_slowdown(TOY, replace(MACHINE, slowdown=7.0), t0=448.134, b0=2)
-    assert again == pytest.approx(1.5)  # of the system as it stands
 
 
 # The table's rows.

@@ -15,7 +15,7 @@ from reference_exchange import message_classes
 from reference_machine import epoch, iterations, samples_of_a_node, terms
 from reference_parts import Layer, Run
 
-# Nodes of 4 PEs with 2 links, racks of 4 nodes: see test_reference_machine_network.py.
+# Nodes of 4 PEs with 2 links, racks of 4 nodes.
 RACKS = [(4, 1.0, 16.0), (16, 2.0, 4.0), (64, 4.0, 2.0)]
 
 # Messages inside a filter or channel group.

@@ -80,7 +80,7 @@ def test_halves_of_filters_by_hand() -> None:
     )
 
 
-# Nodes of 4 PEs with 2 links, racks of 4 nodes: see test_reference_machine_network.py.
+# Nodes of 4 PEs with 2 links, racks of 4 nodes.
 RACKS = replace(
     MACHINE,
     pes_per_node=4,

@@ -118,7 +118,7 @@ def test_seven_runs_tell_what_they_can(observed, sixty) -> None:
 
 def test_what_no_run_tells_stays_at_its_prior(observed, data_only) -> None:
     observations = observed(data_only)
-    file = calibrate_machine(observations, use_all(observations), ASSUMED)
+    file = calibrate_machine(observations, use_all(observations), ASSUMED, starts=0)
     assert file.parameters["flow"].determined
     for name, prior in PRIORS.items():
         if name not in DATA_TELLS:
@@ -225,7 +225,7 @@ def test_a_fit_that_fails_says_so(observed, dozen) -> None:
 def test_spreads_at_a_kink_do_not_depend_on_where_the_search_stopped(observed, shipped) -> None:
     """The flows of a node reach a share of its link: `rail` all together, or `flow` each."""
     spreads = []
-    for factor in (1 - 1e-6, 1, 1 + 1e-6):
+    for factor in (1 - 1e-6, 1 + 1e-6):
         rows = [
             row | {key: str(float(row[key]) * factor) for key in ("comp_s", "comm_s") if row[key]}
             for row in shipped

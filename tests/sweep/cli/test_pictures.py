@@ -16,9 +16,7 @@ SIGNATURES = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
     ("kind", "more", "suffix"),
     [
         ("scaling", (*SEL, "--quantity", "efficiency"), "png"),
-        ("scaling", (*SEL, "--size", "paper"), "svg"),
         ("map", SEL[:2], "pdf"),
-        ("memory", (*SEL, "--sel", "pe=4"), "png"),
         ("breakdown", (*SEL, "--sel", "strategy=data+channel", "--size", "slide"), "png"),
         ("pareto", (*SEL, "--against", "memory", "--dark"), "svg"),
         ("sensitivity", (*SEL, "--strategy", "data", "--pe", "4"), "pdf"),
