@@ -1,9 +1,6 @@
 """An extended cube is that of the longer spec, value for value; only what is new is computed."""
 
 import shutil
-import signal
-import subprocess
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,9 +12,8 @@ from typing import Any
 import pandas as pd
 import pytest
 import xarray as xr
-import yaml
 import zarr
-from cubes import COMMAND, DATA, arrays, unmark
+from cubes import DATA, arrays, unmark
 
 import sweep
 from grids.grid import Grid
@@ -347,32 +343,6 @@ def test_cut_short_after_any_write(tmp_path):
     assert last > 30
 
 
-def test_killed_while_it_extends(tmp_path, data_spec, data_url):
-    """Killed as a process; at any write: the test before."""
-    spec = longer(data_spec, TWICE)
-    path = tmp_path / "spec.yaml"
-    path.write_text(yaml.safe_dump(spec))
-    url = shutil.copytree(data_url, tmp_path / "cube.zarr")
-    kill_extending(path, url)
-    sweep.open_dataset(url).load()
-    cube = extended(url, spec)
-    assert cube.read_done().all()
-    assert arrays(url) == arrays(fresh(cube, tmp_path / "fresh.zarr"))
-
-
-def kill_extending(spec: Path, url: Path) -> None:
-    """Extend the store, and kill that at its first write of what is known of the whole."""
-    before = (url / "zarr.json").stat().st_mtime_ns
-    run = subprocess.Popen(
-        [*COMMAND, "sweep", str(spec), str(url), "--extend", "--quiet"], stderr=subprocess.PIPE
-    )
-    while run.poll() is None and (url / "zarr.json").stat().st_mtime_ns == before:
-        time.sleep(0.002)
-    run.kill()
-    run.communicate()
-    assert run.returncode == -signal.SIGKILL
-
-
 def test_a_dry_run_tells_what_is_new(data_spec, tmp_path, paradl, spec_file):
     grid = read_grid(data_spec)
     url = swept(tmp_path / "cube.zarr", grid, cut(grid, RAGGED))
@@ -390,15 +360,3 @@ def test_a_dry_run_tells_what_is_new(data_spec, tmp_path, paradl, spec_file):
     assert paradl("sweep", path, url, "--extend", "--quiet")[0] == 0
     assert paradl("sweep", path, url, "--extend", "--dry-run")[1] == f"{url}: nothing to add\n"
     assert paradl("limits", url)[0] == 0
-
-
-def test_the_command_refuses(data_spec, data_url, paradl, spec_file):
-    code, out, err = paradl("sweep", spec_file(longer(data_spec, LONGER["pe"])), data_url)
-    assert (code, out) == (2, "")
-    assert "--extend" in err
-    code, out, err = paradl(
-        "sweep", spec_file(data_spec | {"scaling": "strong"}), data_url, "--extend"
-    )
-    assert (code, out) == (2, "")
-    assert "scaling: weak" in err
-    assert err.count("\n") == 1

@@ -116,7 +116,7 @@ def test_workers_that_die_as_they_start(paradl_process, spec_file, small, tmp_pa
     store = tmp_path / "cube.zarr"
     paths = os.pathsep.join((str(tmp_path), os.environ.get("PYTHONPATH", "")))
     environment = os.environ | {"PYTHONPATH": paths}
-    ended = paradl_process("sweep", spec_file(small), store, "--workers", 2, env=environment)
+    ended = paradl_process("sweep", spec_file(small), store, "--workers", 1, env=environment)
     assert (ended.returncode, ended.stdout) == (1, "")
     assert ended.stderr.startswith("paradl: local workers did not start (")
     assert ended.stderr.endswith("use fewer workers\n")
