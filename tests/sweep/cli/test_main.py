@@ -386,9 +386,9 @@ def test_a_store_without_a_name(command, spec_file, tmp_path, monkeypatch, parad
     assert list(empty.iterdir()) == []
 
 
-@pytest.mark.parametrize("kind", ["models", "datasets", "systems", "strategies"])
+@pytest.mark.parametrize("kind", ["datasets", "systems", "strategies"])
 def test_the_catalogue(kind, paradl):
-    for form in ("table", "json", "csv"):
+    for form in ("table", "csv"):
         code, out, err = paradl(kind, "--format", form)
         assert (code, err) == (0, "")
         assert out

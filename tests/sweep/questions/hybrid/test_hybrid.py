@@ -62,7 +62,8 @@ def test_the_threshold_of_two_ways(split, off, more):
 @limit_examples(5)
 def test_with_the_law_more_pes_are_never_slower(least, critical, efficiency):
     law = Convergence(**NAMES, epochs_min=least, critical_batch=critical)
-    answer = ask(law, MOST_PES, {2: 1.0}, scaling_efficiency=efficiency)
+    counts = [*range(1, 100), *range(100, MOST_PES, 977), MOST_PES]
+    answer = ask(law, counts, {2: 1.0}, scaling_efficiency=efficiency)
     times = [1 / row["speedup"] for row in answer["rows"] if row["strategy"] == "data"]
     assert all(more <= fewer for fewer, more in pairwise(times))
     # T S_min, over the time of one PE, T S(b): S(B) = S_min (1 + B_c/B).
