@@ -133,7 +133,6 @@ def test_several_points_of_a_row_are_points_one_by_one(strategy, layered) -> Non
 # One of each part of a case, since compiling each takes long: run, network, software, and PE, which
 # layers depend on. Others: tests/test_machine.py.
 INPUTS = ("batch", "inter_bandwidth", "overlap", "peak_flops")
-# As tests/test_gradients.py has them.
 STEP, TOLERANCE = 1e-5, 1e-5
 
 

@@ -1,7 +1,7 @@
 """Products of parallelisms inside a replica: the oracle agrees with the scalar reference.
 
-The reference itself is checked by hand (test_reference_products_toy.py), and against the reference
-and the oracle for single parallelisms.
+The reference itself is checked by hand (test_reference_products_toy.py), and against the oracle for
+single parallelisms.
 """
 
 from dataclasses import replace
@@ -9,15 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-import reference_machine
-import reference_memory
 from budgets import limit_examples
 from hypothesis import given
 from hypothesis import strategies as st
 from product_cases import Case, Degrees, cases
 from product_questions import make_machine, make_product, make_rows, make_table
 from reference_products import epoch, hidden_time, largest_batch, limits, memory
-from reference_products_parts import crossing_items
 
 import sweep
 
@@ -156,33 +153,3 @@ COMPUTE = (
     *("forward_backward", "pipeline_bubble", "pass_overhead", "launch_wait", "weight_update"),
     *("split_overhead", "gradient_packing", "input_wait"),
 )
-
-
-# The reference of a parallelism alone.
-
-
-@pytest.mark.parametrize("layout", ALONE)
-@limit_examples(6)
-@given(data=st.data())
-def test_the_reference_of_a_product_is_that_of_one_parallelism(
-    layout: str, data: st.DataObject
-) -> None:
-    case = data.draw(cases(ALONE[layout]))
-    rows, machine, product = make_rows(make_table(case)), make_machine(case), make_product(case)
-    group: Any = layout.rpartition("+")[2].replace("data", "none")
-    run = replace(product.run, group=group, p2=product.group, factors=product.factors)
-    mask = product.in_space if group == "spatial" else product.in_parts
-    single = [
-        replace(
-            row,
-            divided=one,
-            crossing=crossing_items(rows, n + 1, product),
-            inputs=tuple(source for source in row.inputs if source >= 0),
-        )
-        for n, (row, one) in enumerate(zip(rows, mask, strict=True))
-    ]
-    expected = reference_machine.epoch(single, machine, run)
-    assert epoch(rows, machine, product) == pytest.approx(expected, rel=1e-12)
-    hidden = reference_machine.hidden_time(single, machine, run)
-    assert hidden_time(rows, machine, product) == pytest.approx(hidden, rel=1e-12)
-    assert memory(rows, machine, product) == reference_memory.memory(single, machine, run)
