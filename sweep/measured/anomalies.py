@@ -7,16 +7,11 @@ it, and how other runs of the series fared. So a cause is only a first suspicion
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
-import numpy as np
-
-from grids.reading.units import format_quantity
-from kernels.machine.software import LARGE_MESSAGE
 from kernels.names.layout_terms import EVERY_TERM
 from kernels.names.parallelisms import KINDS
 from kernels.names.terms import Part
-from sweep.cells.design_space import ONLY
 from sweep.measured.predicted_runs import PredictedRun
 from sweep.questions.predict import predict_grid
 
@@ -39,7 +34,6 @@ PARTS: dict[str, tuple[Part, ...]] = {
     "comp": ("compute",),
     "comm": ("communication",),
 }
-NO_START_UPS = dict.fromkeys(("intra_latency", "inter_latency", "staging_latency"), 0.0)
 
 
 @dataclass(frozen=True)
@@ -136,17 +130,6 @@ def _find_dominant_term(run: PredictedRun, part: str) -> tuple[str, float]:
 def _suspect_cause(run: PredictedRun, runs: Sequence[PredictedRun], deviation: Deviation) -> str:
     """Describe the likeliest cause of a deviation."""
     # If another run of the configuration took the predicted time, no term is to blame.
-    repeated = _suspect_variation(run, runs)
-    if repeated:
-        return repeated
-    if deviation.part == "total":
-        return _suspect_larger_part(run, runs, deviation)
-    if deviation.part == "comp":
-        return _suspect_compute(run, deviation)
-    return _suspect_communication(run, runs, deviation)
-
-
-def _suspect_variation(run: PredictedRun, runs: Sequence[PredictedRun]) -> str | None:
     for other in runs:
         same = (other.row.series, other.row.p) == (run.row.series, run.row.p)
         if same and other is not run and find_deviation(other) is None:
@@ -154,25 +137,20 @@ def _suspect_variation(run: PredictedRun, runs: Sequence[PredictedRun]) -> str |
                 f"runs vary: another run of this configuration took {other.row.measured.total:.3g} "
                 "s, close to the prediction (other jobs, input loading)"
             )
-    return None
-
-
-def _suspect_larger_part(
-    run: PredictedRun, runs: Sequence[PredictedRun], deviation: Deviation
-) -> str:
-    # The parts were not measured: the larger predicted one is the suspect.
+    # Where the parts were not measured, the larger predicted one is the suspect.
     computes = (run.predicted.comp or 0.0) >= (run.predicted.comm or 0.0)
-    return (
-        _suspect_compute(run, deviation)
-        if computes
-        else _suspect_communication(run, runs, deviation)
-    )
+    if deviation.part == "comp" or (deviation.part == "total" and computes):
+        return _suspect_compute(run, deviation)
+    return _suspect_communication(run, runs, deviation)
 
 
 def _suspect_compute(run: PredictedRun, deviation: Deviation) -> str:
     """Blame layers that were not divided as predicted, or the speed of each PE."""
-    group = run.answer["group"]
-    if deviation.part == "comp" and _find_split(run) and group > 1:
+    group, strategy = run.answer["group"], run.grid.strategies[0]
+    # Several parallelisms, or those of layouts, divide layers in more ways than one share tells.
+    divided = len(strategy.parts) == 1 and not strategy.laid
+    splits = KINDS[strategy.parts[0]].splits if divided else None
+    if deviation.part == "comp" and splits and group > 1:
         return _suspect_division(run, deviation, group)
     # Nothing is split that could be split worse: what is left is the speed of a PE.
     pace = "slower" if deviation.slower else "faster"
@@ -185,20 +163,10 @@ def _suspect_compute(run: PredictedRun, deviation: Deviation) -> str:
     )
 
 
-def _find_split(run: PredictedRun) -> Literal["rows", "weights"] | None:
-    """Return what a group splits of each layer; None: nothing, or several parallelisms do.
-
-    With a split, compute may shrink by less than p2, and messages of the group pass through host
-    memory (docs/accuracy.md).
-    """
-    strategy = run.grid.strategies[0]
-    divided = len(strategy.parts) == 1 and not strategy.laid
-    return KINDS[strategy.parts[0]].splits if divided else None
-
-
 def _suspect_division(run: PredictedRun, deviation: Deviation, group: int) -> str:
     """State the share u of the serial compute S that stays undivided: S (u + (1-u) / p2)."""
-    serial = _predict_serial(run)
+    alone = replace(run.case, strategy="serial", pe=1)
+    serial = float(predict_grid(alone.grid())["iteration_comp_time"])
     # No u in [0, 1] explains this; with filter, a measured group took longer than one PE
     # (docs/accuracy.md).
     if deviation.measured > serial:
@@ -217,12 +185,6 @@ def _suspect_division(run: PredictedRun, deviation: Deviation, group: int) -> st
     )
 
 
-def _predict_serial(run: PredictedRun) -> float:
-    """Return the seconds that one PE computes on a replica's samples."""
-    alone = replace(run.case, strategy="serial", pe=1)
-    return float(predict_grid(alone.grid())["iteration_comp_time"])
-
-
 def _suspect_communication(
     run: PredictedRun, runs: Sequence[PredictedRun], deviation: Deviation
 ) -> str:
@@ -232,27 +194,18 @@ def _suspect_communication(
         return f"overlap with compute, or more bandwidth than {term} assumes"
     if term == "straggler_wait":
         return "PEs differ more than 'jitter' says: all wait for the slowest"
-    return (
-        _suspect_log_files(run)
-        or _suspect_congestion(run, runs, deviation)
-        or _suspect_large_messages(run)
-        or _suspect_start_ups(run, deviation)
-        or f"bandwidth: {term} has about 1/{deviation.factor:.1f} of what the system states "
-        "(host staging, library, other traffic)"
-    )
-
-
-def _suspect_log_files(run: PredictedRun) -> str | None:
-    """Blame log files if they are a good part of the predicted communication."""
-    # Checked before congestion, since both grow with PEs; log files do so inside groups only.
-    # Layouts have no such term.
+    # Before congestion, since both grow with PEs. Layouts have no such term.
     opened = _select_terms(run, "comm").get("log_files", 0.0)
     share = opened / (run.answer["comm_time"] or math.inf)
-    if share < LOGGED:
-        return None
+    if share >= LOGGED:
+        return (
+            f"log files: opening them one PE after another, at each exchange of a layer, is "
+            f"{share:.0%} of the predicted communication; 'log_open' may be longer on this machine"
+        )
     return (
-        f"log files: opening them one PE after another, at each exchange of a layer, is "
-        f"{share:.0%} of the predicted communication; 'log_open' may be longer on this machine"
+        _suspect_congestion(run, runs, deviation)
+        or f"bandwidth or start-ups: {term} takes {deviation.factor:.1f} times as long as the "
+        "system states (host staging, library, other traffic)"
     )
 
 
@@ -268,50 +221,10 @@ def _suspect_congestion(
         if other.row.series == run.row.series and node < other.row.p < run.row.p
         if (compared := compare_part(other, deviation.part))
     ]
-    if not smaller:
-        return None
-    p, factor = min(smaller, key=lambda pair: pair[1])
+    p, factor = min(smaller, key=lambda pair: pair[1], default=(0, math.inf))
     if factor * GROWN > deviation.factor:
         return None
     return (
         f"congestion: {deviation.factor:.1f} times the prediction on {run.row.p} PEs, "
         f"{factor:.1f} times on {p}: links shared with other jobs, or between racks"
-    )
-
-
-def _suspect_large_messages(run: PredictedRun) -> str | None:
-    """Blame large messages if gradients or samples pass through host memory in one piece."""
-    splits, group = _find_split(run), run.answer["group"]
-    if splits is None or group == 1 or run.grid.systems[0].staging is None:
-        return None
-    # Hybrids with filter or channel reduce between PEs directly.
-    if splits == "weights" and run.answer["replicas"] > 1:
-        return None
-    groups = run.grid.groups(ONLY)
-    assert groups is not None  # a deviation means that there is a prediction
-    table, delta = groups.table, run.answer["parameters"]["delta"]
-    undivided = 1.0 if splits == "rows" else 1 - np.ravel(groups.place()[0].split)
-    messages = {"gradients": delta * float(np.sum(undivided * table.w))}
-    if splits == "rows":
-        messages["samples"] = delta * run.row.samples_per_replica * float(table.x[0])
-    name = max(messages, key=messages.__getitem__)
-    if messages[name] <= LARGE_MESSAGE:
-        return None
-    return (
-        f"large messages: {format_quantity(messages[name], 'B')} of {name} go through host memory, "
-        "far slower than the path's bandwidth"
-    )
-
-
-def _suspect_start_ups(run: PredictedRun, deviation: Deviation) -> str | None:
-    """Blame start-up latency if it is most of the predicted communication."""
-    if not run.predicted.comm:
-        return None
-    free = predict_grid(replace(run.case, parameters=NO_START_UPS).grid())
-    share = 1 - float(free["iteration_comm_time"]) / run.predicted.comm
-    if share < 0.5:
-        return None
-    return (
-        f"start-up latency: {share:.0%} of the predicted communication is start-up of messages, "
-        f"which takes {deviation.factor:.1f} times as long"
     )
