@@ -78,23 +78,19 @@ def predict_runs(rows: Sequence[MeasuredRun], conditions: Conditions) -> tuple[P
         if identify_case(row) not in grids:
             with name_column(row):
                 grids[identify_case(row)] = conditions.make_case(row).grid()
+    from sweep.questions.predict import predict_grid  # late: it imports JAX
+
     answers: dict[object, Mapping[str, Any]] = {}
     for row in rows:
         key = identify_case(row)
         if key not in answers:
-            answers[key] = _predict(row, grids[key])
+            with add_place(row.where):
+                answers[key] = predict_grid(grids[key])
     return tuple(
         PredictedRun(row, conditions.make_case(row), grids[key], answers[key])
         for row in rows
         for key in [identify_case(row)]
     )
-
-
-def _predict(row: MeasuredRun, grid: Grid) -> Mapping[str, Any]:
-    from sweep.questions.predict import predict_grid  # late: it imports JAX
-
-    with add_place(row.where):
-        return predict_grid(grid)
 
 
 def identify_case(row: MeasuredRun) -> tuple[str | int | None, ...]:

@@ -65,6 +65,7 @@ def read_runs(path: Path) -> tuple[MeasuredRun, ...]:
 
 
 def _parse_run(where: str, record: Record) -> MeasuredRun:
+    memory = record.get("memory", "")
     return MeasuredRun(
         where=where,
         model=_parse_name(record, "model", where),
@@ -77,7 +78,7 @@ def _parse_run(where: str, record: Record) -> MeasuredRun:
         system=record.get("system") or None,
         source=record.get("source", ""),
         note=record.get("note", ""),
-        memory=_parse_memory(record.get("memory", ""), f"{where}: memory"),
+        memory=PARAMETERS["memory_capacity"].read(memory, f"{where}: memory") if memory else None,
     )
 
 
@@ -99,10 +100,6 @@ def _parse_times(record: Record, prefix: str, where: str) -> RunTimes:
         for column in (f"{prefix}{part}_s" for part in PARTS)
     )
     return RunTimes(total, comp, comm)
-
-
-def _parse_memory(text: str, where: str) -> float | None:
-    return PARAMETERS["memory_capacity"].read(text, where) if text else None
 
 
 def _parse_seconds(text: str, where: str, *, required: bool) -> float | None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import sweep
-from sweep.measured.accuracy import summarise_accuracy
+from sweep.measured.compare import summarise_accuracy
 from sweep.measured.runs import PARTS
 
 
