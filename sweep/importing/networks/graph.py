@@ -136,7 +136,8 @@ class TracedGraph:
     ) -> TracedTensor:
         """Add the sum, the product or the concatenation of tensors."""
         branches: list[list[Any]] = [[{"read": tensor.step}] for tensor in reads]
-        sizes = _broadcast([tensor.sizes for tensor in reads])
+        # The larger of the sizes in each place.
+        sizes = tuple(map(max, zip(*(tensor.sizes for tensor in reads), strict=True)))
         settings: dict[str, Any] = {"branches": branches}
         if word == "concat":
             sizes = (sum(tensor.sizes[0] for tensor in reads), *reads[0].sizes[1:])
@@ -199,11 +200,6 @@ class TracedGraph:
             self.steps.append({"read": tensor.step})
 
 
-def _broadcast(sizes: Sequence[Sizes]) -> Sizes:
-    """Return the larger of the sizes in each place."""
-    return tuple(max(place) for place in zip(*sizes, strict=True))
-
-
 @dataclass(frozen=True)
 class ImportedNetwork:
     """A network's file, its layers for the sample of the import, and notes."""
@@ -233,7 +229,8 @@ def finish(
         graph.refuse_unknown()
     data = {"name": name, "title": title, "source": source, "rank": graph.rank}
     # predict needs a data set; for these sizes the catalogue may have one.
-    data |= _find_customary(graph.sample)
+    known = (n for n in list_names("dataset") if find("dataset", n, Path()).shape == graph.sample)
+    data |= {"customary": customary} if (customary := next(known, None)) else {}
     architecture = Architecture.model_validate({**data, "layers": graph.steps})
     table = architecture.layers_for(graph.sample, None)
     # The strongest check of all steps at once: a wrong kernel, group or bias shows here.
@@ -248,14 +245,6 @@ def finish(
     notes += [f"{kind}: unknown, counted as memory traffic" for kind in graph.unknown]
     text = _write(data, graph, table)
     return ImportedNetwork(text, architecture, table, tuple(notes))
-
-
-def _find_customary(sample: Sizes) -> dict[str, str]:
-    """Return the catalogue's data set with samples of these sizes, under its key; else nothing."""
-    for name in list_names("dataset"):
-        if find("dataset", name, Path()).shape == sample:
-            return {"customary": name}
-    return {}
 
 
 def _write(data: Mapping[str, Any], graph: TracedGraph, table: LayerTable) -> str:

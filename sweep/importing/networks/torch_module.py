@@ -74,7 +74,10 @@ def trace_torch(
 
     InputError: operators that are not known, data-dependent control flow.
     """
-    torch = _import_torch()
+    try:
+        torch: Any = import_module("torch")
+    except ImportError:
+        raise InputError("PyTorch is not installed", advice="pip install 'paradl[torch]'") from None
     sizes = expect_sizes(shape, "shape") if len(shape) > 1 else (1, shape[0])
     # Before the module moves: on the meta device tied weights are apart.
     names: dict[int, str] = {}
@@ -121,13 +124,6 @@ def _silence() -> Iterator[None]:
             yield
     finally:
         logging.disable(logging.NOTSET)
-
-
-def _import_torch() -> Any:
-    try:
-        return import_module("torch")
-    except ImportError:
-        raise InputError("PyTorch is not installed", advice="pip install 'paradl[torch]'") from None
 
 
 class _ExportTracer(TorchOperators):
