@@ -1,19 +1,25 @@
-"""Calibrate: fit a machine to a file of measured runs, as `paradl calibrate` does."""
+"""Calibrate: fit a machine to a file of measured runs, and write it, as `paradl calibrate` does.
+
+The file is YAML with the meaning and unit of each number, rounded to its meaningful digits, so that
+the same runs give the same file everywhere.
+"""
 
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from grids.entries.calibration import ASSUMED, CalibrationFile
+from grids.entries.calibration import ASSUMED, CalibrationFile, list_priors
+from grids.entries.yamltext import format_entry
+from grids.reading.textfile import write_text
 from sweep.calibration.cross_validation import FITTED, leave_out, predict_fitted
 from sweep.calibration.layouts import is_layout, observe_layouts
 from sweep.calibration.model_error import find_model_error, find_residuals, rate_schemes
 from sweep.calibration.observations import Observations, expect_one_system, observe
 from sweep.calibration.posterior import calibrate_machine
 from sweep.engine.compile_cache import keep_programs
-from sweep.measured.runs import MeasuredRun, read_runs
+from sweep.measured.runs import read_runs
 
 
 def calibrate(
@@ -42,10 +48,13 @@ def calibrate(
             first = [run for run in runs if run in names]  # in the order of the file
             expect_one_system(first, [names[run] for run in first])
             file = observed.add_to(file)
+    counts = Counter(run.source for run in runs if run.source)
+    counted = (f"{count} of {name}" for name, count in counts.items())
     return file.model_copy(
         update={
             "title": f"{file.name}, calibrated from {len(runs)} measured runs",
-            "source": (_name_sources(Path(path), runs),),
+            # The file, and how many of its runs each source has.
+            "source": (", ".join([Path(path).name, *counted]),),
         }
     )
 
@@ -62,7 +71,49 @@ def _fit(observations: Observations, cross_validation: bool) -> CalibrationFile:
     )
 
 
-def _name_sources(path: Path, runs: Sequence[MeasuredRun]) -> str:
-    """Name the file, and count its runs by source."""
-    counts = Counter(run.source for run in runs if run.source)
-    return ", ".join([path.name, *(f"{count} of {name}" for name, count in counts.items())])
+HEAD = (
+    "Parameters of this machine, fitted to measured runs. Written by `paradl calibrate`, which "
+    "overwrites changes. A spread is that of the logarithm: 0.1 is about 10 %."
+)
+# These numbers have four significant digits, all others three.
+FINE = ("value", "factor", "profile_factor", "profile_spread", "roofline_factor", "roofline_spread")
+# Keys of a file whose runs were all of layouts.
+WITHOUT_PARAMETERS = (
+    *("name", "title", "source", "system", "oracle", "precision", "software"),
+    *("layouts", "accuracy"),
+)
+
+
+def write(file: CalibrationFile, path: Path) -> None:
+    """Write or overwrite a file. InputError: it cannot be written."""
+    write_text(format_file(file), path)
+
+
+def format_file(file: CalibrationFile) -> str:
+    """Return the file's text."""
+    values = {key: _round(key, part) for key, part in file.definition().items()}
+    if not file.parameters:  # runs of layouts alone say nothing about the rest
+        values = {key: value for key, value in values.items() if key in WITHOUT_PARAMETERS}
+    else:
+        # Adding 0 turns -0 into 0.
+        lines = [[round(number, 2) + 0.0 for number in row] for row in file.correlation]
+        values["correlation"] = lines
+        for parameter in values["parameters"].values():
+            if parameter["determined"]:
+                del parameter["determined"]
+    # Each parameter with its meaning, unit and prior.
+    comments = {}
+    for name, prior in list_priors(file.precision, file.software).items():
+        unit = "" if prior.row.unit == "1" else f" [{prior.row.unit}]"
+        comments[name] = f"{prior.row.meaning}{unit} ({prior.median:.3g}, {prior.spread:g})"
+    return format_entry(file, HEAD, values, comments)
+
+
+def _round(key: str, value: Any) -> Any:
+    """Round all numbers of a part of the file to significant digits."""
+    if isinstance(value, dict):
+        return {name: _round(name, part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_round(key, part) for part in value]
+    digits = 4 if key in FINE else 3
+    return float(f"{value:.{digits}g}") if isinstance(value, float) else value

@@ -15,8 +15,7 @@ from kernels.arrays import Cells
 from kernels.compiled import compiled, fetch
 from kernels.configuration.case import Case, Uncertainty
 from kernels.names.arrays import Floats
-from sweep.calibration.layer_work import LayerWork
-from sweep.calibration.observations import Mask, Observations, apply_parameters
+from sweep.calibration.observations import LayerWork, Mask, Observations, apply_parameters
 from sweep.calibration.posterior import calibrate_machine
 
 SERIES = ("model", "dataset", "strategy")
@@ -62,8 +61,15 @@ def list_folds(observations: Observations) -> dict[str, list[Mask]]:
     # Predicting more PEs than were seen is harder: accuracy of ABCI's totals is then 91.8 %, and
     # 93.6 % for left-out configurations (`paradl calibrate grids/catalogue/measured/abci.csv`,
     # docs/accuracy.md).
-    folds_of[LARGEST] = [_hold_largest(observations)]
-    folds_of[ALL_BUT_ONE] = list(_hold_all_but_one(observations))
+    scales = np.array([run.p for run in observations.runs])
+    largest = np.zeros(len(observations), bool)
+    all_but_one = []
+    for series in _group_alike(observations.labels(*SERIES)):
+        at = np.unique(scales[series])
+        largest |= series & np.isin(scales, at[at.size - at.size // SCALES :])
+        if at.size >= SCALES:  # all scales but the middle one
+            all_but_one.append(series & (scales != at[at.size // 2]))
+    folds_of[LARGEST], folds_of[ALL_BUT_ONE] = [largest], all_but_one
     return {
         name: kept
         for name, folds in folds_of.items()
@@ -103,30 +109,6 @@ def predict_fitted(observations: Observations, file: CalibrationFile) -> list[He
 
 def _group_alike(labels: list[tuple[object, ...]]) -> list[Mask]:
     return [np.array([other == label for other in labels]) for label in dict.fromkeys(labels)]
-
-
-def _hold_largest(observations: Observations) -> Mask:
-    """Return a mask of the largest scales of every series that has enough scales."""
-    held = np.zeros(len(observations), bool)
-    for series, scales in _list_series(observations):
-        at = np.unique(scales[series])
-        held |= series & np.isin(scales, at[at.size - at.size // SCALES :])
-    return held
-
-
-def _hold_all_but_one(observations: Observations) -> Iterator[Mask]:
-    """Yield, for each series with enough scales, a mask of all but its middle scale."""
-    for series, scales in _list_series(observations):
-        at = np.unique(scales[series])
-        if at.size >= SCALES:
-            yield series & (scales != at[at.size // 2])
-
-
-def _list_series(observations: Observations) -> Iterator[tuple[Mask, NDArray[np.int64]]]:
-    """Yield a mask of each series' runs, with the PE counts of all runs."""
-    scales = np.array([run.p for run in observations.runs])
-    for series in _group_alike(observations.labels(*SERIES)):
-        yield series, scales
 
 
 def _predict(

@@ -3,13 +3,16 @@
 Errors of the logarithms of total, compute and communication follow Student's t, so that a congested
 run does not bend the rest. A run with both parts measured counts by these only, since its total is
 their sum. Parameters have log-normal priors and bounds (`grids.entries`). So do the models' times
-on one PE, around their profiles and the machine that they share (`machine_time`). The covariance is
-Laplace's: the inverse of the curvature of the log-posterior at its mode.
+on one PE: the logarithm of a network's factor is the machine's (normal) plus the network's own
+deviation (Student's t), so that one network that is far off, because of slow input say, does not
+move the machine's factor. The covariance is Laplace's: the inverse of the curvature of the
+log-posterior at its mode.
 
 Coordinates are (ln value - ln median) / spread of the prior: of the parameters, of the machine's
 time, and of each model's deviation from it. A frozen parameter has a known value and a spread of 0.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,16 +24,14 @@ from jax import Array
 from scipy.linalg import block_diag
 from scipy.optimize import Bounds, minimize
 
-from grids.entries.calibration import LogPrior, SerialTime
+from grids.entries.calibration import SerialTime
 from kernels.arrays import Cells
 from kernels.compiled import compiled, put_on_device
 from kernels.configuration.case import Case
 from kernels.names.arrays import Floats
 from kernels.namespace import xp
 from kernels.oracle.formulas import time_iteration
-from sweep.calibration.layer_work import LayerWork
-from sweep.calibration.machine_time import build_root, predict_unseen
-from sweep.calibration.observations import Mask, Observations, apply_parameters
+from sweep.calibration.observations import LayerWork, Mask, Observations, apply_parameters
 from sweep.errors import RunError
 from sweep.measured.runs import PARTS
 
@@ -41,6 +42,9 @@ NANOSECOND = 1e-9  # keeps the logarithm of 0 s finite
 # the roofline, which ignores the layers' efficiency.
 PROFILE = 0.15
 ROOFLINE = 0.17
+# Spread of the machine's factor: clocks, software and input, which all networks share. Assumed,
+# within the 0.15 by which published profiles differ from other runs on the device.
+MACHINE = 0.13
 
 # Scales of the errors: communication suffers from other traffic, compute does not, and totals are
 # measured best. Fitting the scales made predictions of left-out runs less accurate.
@@ -126,7 +130,7 @@ def fit(
     starts: number of random starts of the search. frozen: known values of parameters.
     """
     scale = _find_scale(observations, frozen)
-    logs, weights = _weigh(observations, train)
+    counted = observations.counted & train
     data = put_on_device(  # once, instead of at each step
         Data(
             broader=np.ones(()),
@@ -135,8 +139,8 @@ def fit(
             case=observations.case,
             layers=observations.layers,
             of_model=observations.of_model,
-            logs=logs,
-            weights=weights,
+            logs=np.log(np.where(counted, observations.seconds, 1.0)),
+            weights=counted.astype(float),
             names=tuple(observations.priors),
         )
     )
@@ -158,7 +162,9 @@ def fit(
 
 def _find_scale(observations: Observations, frozen: Mapping[str, float]) -> PriorScale:
     priors = [
-        _freeze(prior, frozen[name]) if name in frozen else prior
+        replace(prior, median=frozen[name], spread=0.0, low=frozen[name], high=frozen[name])
+        if name in frozen
+        else prior
         for name, prior in observations.priors.items()
     ]
     profiled = (observations.of_model * observations.profiled).any(axis=1)
@@ -174,16 +180,6 @@ def _find_scale(observations: Observations, frozen: Mapping[str, float]) -> Prio
     )
     bounds = Bounds(np.append(low, -anywhere), np.append(high, anywhere))
     return PriorScale(median, block_diag(np.diag(spread), build_root(of_models)), bounds)
-
-
-def _freeze(prior: LogPrior, value: float) -> LogPrior:
-    return replace(prior, median=value, spread=0.0, low=value, high=value)
-
-
-def _weigh(observations: Observations, train: Mask) -> tuple[Floats, Floats]:
-    """Return ln of the measured seconds, and 1 where they count, else 0; both [part, run]."""
-    counted = observations.counted & train
-    return np.log(np.where(counted, observations.seconds, 1.0)), counted.astype(float)
 
 
 def _find_best_mode(scale: PriorScale, data: Data, starts: int) -> Floats:
@@ -290,3 +286,27 @@ def _list_serial_times(
         for model, factor, spread in times
         if model in ran
     }
+
+
+def build_root(spreads: Floats) -> Floats:
+    """Return log factors per coordinate [model, 1 + model]: the machine's, then each model's.
+
+    spreads [model]: of the models' log factors in total.
+    """
+    return np.hstack([np.full((len(spreads), 1), MACHINE), np.diag(_subtract_machine(spreads))])
+
+
+def predict_unseen(spread: float, at: float, variance: float) -> SerialTime:
+    """Return the factor of a network that did not run, whose prior has `spread`.
+
+    at, variance: of the machine's coordinate; 0 and 1 before any run.
+    """
+    deviation = float(_subtract_machine(np.asarray(spread)))
+    return SerialTime(
+        factor=math.exp(MACHINE * at), spread=math.hypot(MACHINE * math.sqrt(variance), deviation)
+    )
+
+
+def _subtract_machine(spreads: Floats) -> Floats:
+    """Return the part of the spreads that the networks do not share."""
+    return np.asarray(np.sqrt(np.square(spreads) - MACHINE**2))

@@ -117,7 +117,7 @@ def find_residuals(observations: Observations, predictions: Sequence[HeldOutRun]
 def rate_schemes(residuals: Residuals, error: ModelError) -> dict[str, dict[str, float]]:
     """Return, by scheme, `rows`, each part's mean accuracy, and its share within intervals."""
     within = residuals.within(error)
-    # Accuracy as in `sweep.measured.accuracy`; a prediction that overflows has 0.
+    # Accuracy as in `sweep.measured.compare`; a prediction that overflows has 0.
     with np.errstate(over="ignore"):
         accuracy = np.maximum(0.0, 1 - np.abs(np.exp(-residuals.off) - 1))
     rated = {}
@@ -137,10 +137,10 @@ def find_model_error(residuals: Residuals) -> ModelError:
     far = ~np.isin(residuals.schemes, NEAR)
     error = _find_most_probable(residuals.select(far) if far.any() else residuals)
     for _ in range(STEPS):
-        narrow = _list_narrow(residuals, error)
-        if not narrow:
+        wider = {name: WIDER * getattr(error, name) for name in _list_narrow(residuals, error)}
+        error = error.model_copy(update=wider)
+        if not wider:
             break
-        error = _widen(error, narrow)
     return error
 
 
@@ -151,20 +151,10 @@ def _list_narrow(residuals: Residuals, error: ModelError) -> set[str]:
         name
         for scheme in np.unique(residuals.schemes).tolist()
         for part, times in zip(PARTS, within[:, residuals.schemes == scheme], strict=True)
-        if _find_share(times) < LEVEL
+        # A part that was not measured is in no interval.
+        if np.isfinite(times).any() and np.nanmean(times) < LEVEL
         for name in WIDENED.get(scheme, SCALES_OF[part])
     }
-
-
-def _widen(error: ModelError, names: set[str]) -> ModelError:
-    wider = {name: WIDER * getattr(error, name) for name in names}
-    return error.model_copy(update=wider)
-
-
-def _find_share(within: Floats) -> float:
-    """Return the share of measured times within their intervals; 1 if none was measured."""
-    measured = within[np.isfinite(within)]
-    return float(measured.mean()) if measured.size else 1.0
 
 
 def _find_most_probable(residuals: Residuals) -> ModelError:

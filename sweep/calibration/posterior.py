@@ -1,13 +1,11 @@
 """From the posterior of a fit to a calibration file."""
 
 from collections.abc import Mapping
-from itertools import chain
 
 import numpy as np
 
 from grids.entries.calibration import CalibrationFile, FittedParameter, FittedSeries, ModelError
-from kernels.names.arrays import Floats
-from sweep.calibration.fit import STARTS, Posterior, fit
+from sweep.calibration.fit import STARTS, fit
 from sweep.calibration.observations import Mask, Observations
 from sweep.measured.runs import MeasuredRun
 
@@ -27,13 +25,25 @@ def calibrate_machine(
     units = np.where(spreads > 0, spreads, 1.0)  # frozen parameters correlate with none
     correlation = posterior.covariance / units / units[:, None]
     system = observations.system
+    ran = zip(observations.multipliers, train, strict=True)
+    kinds = {kind for multipliers, used in ran if used for kind in multipliers}
     return CalibrationFile(
         name=system.name,
         system=system.machine,
         oracle="machine",
         precision=system.precision,
         software=system.software,
-        parameters=_list_parameters(posterior, spreads, observations),
+        parameters={
+            name: FittedParameter(
+                value=value, spread=spread, determined=bool(spread < DETERMINED * prior.spread)
+            )
+            for (name, prior), value, spread in zip(
+                observations.priors.items(),
+                posterior.values.tolist(),
+                spreads.tolist(),
+                strict=True,
+            )
+        },
         # Only the lower triangle of the symmetric matrix, since people read the file.
         correlation=tuple(tuple(row[: n + 1].tolist()) for n, row in enumerate(correlation)),
         serial=posterior.serial,
@@ -48,27 +58,8 @@ def calibrate_machine(
         roofline_spread=posterior.roofline.spread,
         error=error,
         series=_group_series(observations, train),
-        layers=_list_layers(observations, train),
+        layers=tuple(sorted(kinds)),
     )
-
-
-def _list_parameters(
-    posterior: Posterior, spreads: Floats, observations: Observations
-) -> Mapping[str, FittedParameter]:
-    return {
-        name: FittedParameter(
-            value=value, spread=spread, determined=bool(spread < DETERMINED * prior.spread)
-        )
-        for (name, prior), value, spread in zip(
-            observations.priors.items(), posterior.values.tolist(), spreads.tolist(), strict=True
-        )
-    }
-
-
-def _list_layers(observations: Observations, train: Mask) -> tuple[str, ...]:
-    """List the kinds of layers in the networks that ran."""
-    ran = [kinds for kinds, used in zip(observations.multipliers, train, strict=True) if used]
-    return tuple(sorted(set(chain(*ran))))
 
 
 def _group_series(observations: Observations, train: Mask) -> tuple[FittedSeries, ...]:

@@ -11,7 +11,7 @@ import sweep
 from grids.entries.calibration import ASSUMED, STAGED, CalibrationFile, list_priors
 from grids.library import find
 from grids.reading.errors import InputError
-from sweep.calibration.write import format_file
+from sweep.calibration.calibrate import format_file
 from sweep.cli.main import main as run_command
 from sweep.show.comparison import show_calibration
 

@@ -12,8 +12,8 @@ from grids.entries.calibration import CalibrationFile
 from grids.entries.transformer_rates import find_spread
 from grids.reading.errors import InputError
 from kernels.names.stored import PERCENTILES
+from sweep.calibration.calibrate import format_file
 from sweep.calibration.layouts import fit_times
-from sweep.calibration.write import format_file
 
 SYSTEM = "dgx-a100:precision=bf16,software=megatron"
 HEAD = "model,dataset,system,strategy,p,samples_per_replica,total_s"
