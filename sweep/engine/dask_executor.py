@@ -5,24 +5,28 @@ neither stalls the scheduler nor fills its memory. Workers open the store by the
 three short values.
 """
 
+import logging
 import math
 import os
+import signal
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
+from multiprocessing import resource_tracker
 from queue import Empty, SimpleQueue
 from typing import TypeAlias
 
-from distributed import Client, Future, KilledWorker
+import dask
+from distributed import Client, Future, KilledWorker, LocalCluster
+from distributed.security import Security
 
 from grids.reading.errors import InputError
 from sweep.cube.store import Cube
 from sweep.engine.block import Execute, run_block
-from sweep.engine.local_cluster import local_cluster
 from sweep.errors import RunError
 
 Task: TypeAlias = Callable[[int], object]
@@ -37,6 +41,12 @@ CONNECT_SECONDS = 5
 RESTART_SECONDS = 10
 # How often we look for workers that joined: soon beside the minutes that it takes to get a node.
 CHECK_SECONDS = 0.5
+
+# Dask's web pages of a cluster, which ask for no certificate: none.
+NO_PAGES: dict[str, list[str]] = {
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
+}
 
 AWAY = "the Dask scheduler went away; finished blocks are kept: rerun the same command"
 
@@ -166,3 +176,74 @@ def _connect(scheduler: str) -> Client:
             where=f"scheduler {scheduler}",
             advice="start one with 'dask scheduler', and give its address, tcp://HOST:8786",
         ) from None
+
+
+@contextmanager
+def local_cluster(workers: int, environment: Mapping[str, str]) -> Iterator[LocalCluster]:
+    """A cluster of this process' own: whoever has not its certificate is turned away.
+
+    Its ports are open to all users of this machine, and who may speak to Dask may run code in it.
+    """
+    start_tracker()
+    with dask.config.set(NO_PAGES):
+        with _keep_interrupts():
+            cluster = _start_cluster(workers, environment)
+        with cluster:
+            yield cluster
+
+
+def _start_cluster(workers: int, environment: Mapping[str, str]) -> LocalCluster:
+    try:
+        return LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            # Processes of one thread: Python's part of a block is one thread's work at a time.
+            processes=True,
+            # No address that another machine can reach; its other users are kept out by the
+            # certificate.
+            host="127.0.0.1",
+            security=Security.temporary(),
+            dashboard_address="127.0.0.1:0",  # any port: other sweeps may run on this machine
+            scheduler_kwargs={"dashboard": False},
+            env=dict(environment),
+            silence_logs=logging.CRITICAL,  # what fails is said once, by this process
+        )
+    except (RuntimeError, OSError) as error:
+        raise RunError(
+            f"local workers did not start ({error}), most often for lack of memory: "
+            "use fewer workers"
+        ) from error
+
+
+def start_tracker() -> None:
+    """Start Python's tracker of semaphores, silent.
+
+    It removes what a worker that was killed has left, and would warn of it: of no use to anyone.
+    """
+    usual = os.environ.get("PYTHONWARNINGS")
+    # By the environment, as the tracker is a process of its own: filters of this one do not reach
+    # it.
+    os.environ["PYTHONWARNINGS"] = ",".join(filter(None, (usual, "ignore:resource_tracker")))
+    try:
+        resource_tracker.ensure_running()
+    finally:
+        del os.environ["PYTHONWARNINGS"]
+        if usual is not None:
+            os.environ["PYTHONWARNINGS"] = usual
+
+
+@contextmanager
+def _keep_interrupts() -> Iterator[None]:
+    """Ctrl-C is heard when this ends; processes that are started meanwhile never hear it.
+
+    A terminal sends it to them, too. They end with this process, which has something to say.
+    """
+    if os.name != "posix":
+        yield
+        return
+    # Masked: children inherit a mask, and Python's handlers they do not.
+    usual = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, usual)

@@ -6,7 +6,6 @@ eight axes with percentiles, slopes and choices (`python -m benchmarks user`).
 
 import math
 
-from grids.entries.strategies import Strategy
 from grids.grid import LABELS, Grid
 from grids.outputs import INTERVALS, list_sloped
 from kernels.blocks.fill import SMALL_CELLS
@@ -33,43 +32,23 @@ def estimate_duration(grid: Grid, plan: Plan, cores: int) -> tuple[float, float]
     are compiled, and one core does the work.
     """
     problems, strategies = len(grid.fitting) * len(grid.systems), grid.strategies
-    computing = _count_answers(grid, plan)
-    least, most = (computing * seconds for seconds in _time_cell(grid))
+    drawn = any(name in INTERVALS for name in grid.spec.outputs)
+    slopes = len(list_sloped(grid.spec.outputs))
+    # Cells with choices take several answers.
+    counts = [count_choices(grid, strategy) if strategy.choices else 1 for strategy in strategies]
+    fitting = len(grid.fitting) / (len(grid.models) * len(grid.datasets))
+    answers = plan.cells * fitting * sum(counts) / len(counts)
+    least, most = (
+        answers * (cell + drawn * percentiles + slopes * slope)
+        for cell, percentiles, slope in zip(CELL, CELL_PERCENTILES, CELL_SLOPE, strict=True)
+    )
     if has_few_cells(grid, plan):
         loading, compiling = PLACE * problems * len(strategies), 0.0
     else:
-        weight = sum(_weigh_program(grid, strategy) for strategy in strategies)
+        # How much longer a strategy's program takes to make than that of plain outputs.
+        weight = (1 + SLOPE * slopes) * (PERCENTILES if drawn else 1)
+        weight *= sum(CHOICES if strategy.choices else 1 for strategy in strategies)
         is_small = math.prod(plan.shard[len(LABELS) :]) < SMALL_CELLS
         loading, compiling = LOAD * weight, (COMPILE_SMALL if is_small else COMPILE_LARGE) * weight
     placing = PLACING * problems * any(strategy.placed for strategy in strategies)
     return START[0] + (loading + least) / cores, START[1] + loading + compiling + most + placing
-
-
-def _weigh_program(grid: Grid, strategy: Strategy) -> float:
-    """Return how much longer a strategy's program takes to make than that of plain outputs."""
-    weight = 1 + SLOPE * len(list_sloped(grid.spec.outputs))
-    if _has_percentiles(grid):
-        weight *= PERCENTILES
-    return weight * CHOICES if strategy.choices else weight
-
-
-def _count_answers(grid: Grid, plan: Plan) -> float:
-    """Return how many answers the plan's cells take; those with choices take several."""
-    counts = [
-        count_choices(grid, strategy) if strategy.choices else 1 for strategy in grid.strategies
-    ]
-    fitting = len(grid.fitting) / (len(grid.models) * len(grid.datasets))
-    return plan.cells * fitting * sum(counts) / len(counts)
-
-
-def _time_cell(grid: Grid) -> list[float]:
-    """Return the least and the most seconds per cell."""
-    drawn, slopes = _has_percentiles(grid), len(list_sloped(grid.spec.outputs))
-    return [
-        cell + drawn * percentiles + slopes * slope
-        for cell, percentiles, slope in zip(CELL, CELL_PERCENTILES, CELL_SLOPE, strict=True)
-    ]
-
-
-def _has_percentiles(grid: Grid) -> bool:
-    return any(name in INTERVALS for name in grid.spec.outputs)

@@ -85,45 +85,32 @@ class MemoryEstimate:
 
 def estimate_memory(grid: Grid, plan: Plan) -> MemoryEstimate:
     """The memory of each process that computes blocks of the plan."""
-    cells = math.prod(plan.shard)
+    cells, slopes = math.prod(plan.shard), len(list_sloped(grid.spec.outputs))
     variables = cells * plan.cell_bytes
-    summary = _estimate_summary(plan)
+    # Of a line of PE counts as many statistics, however few counts there are.
+    summary = cells // _count_along(plan, ("pe",)) * len(STATISTICS) * FLOAT
     reducing = _estimate_pipelines(grid, plan) + _estimate_own_parts(grid, plan)
     passing = WRITING_COPIES * variables + REDUCING_COPIES * summary + reducing
     block = BLOCK_COPIES * variables + SUMMARY_COPIES * summary
-    answering = _estimate_choices(grid, plan) + _estimate_tile(grid, cells)
+    # What a block's cells are answered from, at each of the choices.
+    choices = max(count_choices(grid, strategy) for strategy in grid.strategies)
+    answering = choices * _count_along(plan, plan.layered) * FLOAT * CHOICE_COPIES
+    # The cells that one program has at hand; Table III's are few.
+    copies = (0 if grid.spec.oracle == "paper" else TILE_COPIES) + SLOPE_COPIES * slopes
+    answering += min(TILE_CELLS, cells) * FLOAT * copies
     axes = AXIS_COPIES * sum(values.nbytes for values in grid.axes.values())
-    return MemoryEstimate(_estimate_programs(grid) + axes + passing, math.ceil(block) + answering)
+    programs = _estimate_programs(grid, slopes)
+    return MemoryEstimate(programs + axes + passing, math.ceil(block) + answering)
 
 
-def _estimate_programs(grid: Grid) -> int:
+def _estimate_programs(grid: Grid, slopes: int) -> int:
     """Bytes of a process that has compiled everything."""
     count = len(grid.fitting) * len(grid.strategies)
-    slopes = len(list_sloped(grid.spec.outputs))
     kept = slopes * len(grid.strategies) * SLOPE_PROGRAM_BYTES
     if grid.spec.oracle == "paper":
         return PROCESS_BYTES + count * PROGRAM_BYTES + kept
     compiled = MACHINE_BYTES + count * MACHINE_PROGRAM_BYTES + kept + slopes * MACHINE_SLOPE_BYTES
     return compiled + (CALIBRATED_BYTES if grid.has_intervals else 0)
-
-
-def _estimate_summary(plan: Plan) -> int:
-    """Bytes of a block's summary: of a line of PE counts as many, however few they are."""
-    lines = math.prod(plan.shard) // _count_along(plan, ("pe",))
-    return lines * len(STATISTICS) * FLOAT
-
-
-def _estimate_tile(grid: Grid, cells: int) -> int:
-    """Bytes for the cells that one program has at hand; Table III's are few."""
-    copies = 0 if grid.spec.oracle == "paper" else TILE_COPIES
-    copies += SLOPE_COPIES * len(list_sloped(grid.spec.outputs))
-    return min(TILE_CELLS, cells) * FLOAT * copies
-
-
-def _estimate_choices(grid: Grid, plan: Plan) -> int:
-    """Bytes for what a block's cells are answered from, at each of the choices."""
-    choices = max(count_choices(grid, strategy) for strategy in grid.strategies)
-    return choices * _count_along(plan, plan.layered) * FLOAT * CHOICE_COPIES
 
 
 def count_choices(grid: Grid, strategy: Strategy) -> int:
@@ -145,7 +132,7 @@ def _estimate_pipelines(grid: Grid, plan: Plan) -> int:
     if not pipelines:
         return 0
     segments = max(_count_segments(grid, strategy) for strategy in pipelines)
-    axes = _list_other_layered(plan)
+    axes = [dim for dim in plan.layered if dim not in SIZED]
     sizes = _count_sizes(grid, plan)
     if not any(strategy.several for strategy in pipelines):
         sizes = min(sizes, plan.layers + 1)
@@ -182,11 +169,6 @@ def _count_other_layered(grid: Grid, plan: Plan, sizes: int) -> float:
     others = {*LAYERED, "segments"} - {*SIZED}
     combinations = math.prod(_count_distinct(grid, plan, dim, others) for dim in plan.layered)
     return min(combinations, max(1.0, _count_along(plan, plan.layered) / sizes))
-
-
-def _list_other_layered(plan: Plan) -> tuple[str, ...]:
-    """The dimensions that layers depend on beside the size of their group."""
-    return tuple(dim for dim in plan.layered if dim not in SIZED)
 
 
 def _count_distinct(grid: Grid, plan: Plan, dim: str, names: set[str]) -> int:

@@ -1,10 +1,12 @@
 """Progress on stderr: on a terminal a bar, in a pipe a line every ten seconds."""
 
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from threading import Event, Thread
+from types import FrameType
 from typing import TYPE_CHECKING
 
 from sweep.engine.remaining import Remaining, count_cells
@@ -151,3 +153,37 @@ def bar(plan: "Plan", done: int, what: str = "sweep") -> Iterator[Advance]:
             shown.update(task, advance=count_cells(plan, block))
 
         yield advance
+
+
+@contextmanager
+def hear_interrupts(progress: Progress) -> Iterator[Progress]:
+    """Yield progress that hears Ctrl-C also where Python drops it.
+
+    What a signal's handler raises while a destructor or a callback runs is printed ("Exception
+    ignored in ...") and forgotten: the sweep would go on as if nobody had asked it to stop. So it
+    is raised again at the next block.
+    """
+    interrupted = False
+
+    def handler(number: int, frame: FrameType | None) -> None:
+        nonlocal interrupted
+        interrupted = True
+        raise KeyboardInterrupt
+
+    @contextmanager
+    def listening(plan: "Plan", done: int) -> Iterator[Advance]:
+        def checked(block: int) -> None:
+            # First the block is told: it is done, and its mark waits to be written.
+            advance(block)
+            if interrupted:
+                raise KeyboardInterrupt
+
+        with progress(plan, done) as advance:
+            yield checked
+
+    # Python lets only the main thread do so, in which the command line runs.
+    usual = signal.signal(signal.SIGINT, handler)
+    try:
+        yield listening
+    finally:
+        signal.signal(signal.SIGINT, usual)

@@ -1,13 +1,17 @@
-"""Resources of this machine, and how much of a plan fits it at once."""
+"""Resources of this machine, and how much of a plan fits it at once.
+
+A process may be deep in a tree of control groups, each of which may limit its memory. Linux tells
+the place in /proc/self/cgroup: `0::/path` in version 2, `n:memory:/path` in version 1.
+"""
 
 import os
 from collections.abc import Iterable
+from pathlib import Path, PurePosixPath
 
 from grids.grid import Grid
 from grids.reading.errors import InputError
 from sweep.cube.plan import Plan
-from sweep.engine.control_groups import memory_limits
-from sweep.engine.memory import DRIVER_BYTES, MemoryEstimate, estimate_memory
+from sweep.engine.memory import DRIVER_BYTES, estimate_memory
 
 # A handful of blocks, however many cores there are. `python -m benchmarks memory` sets what they
 # take against what is promised.
@@ -19,14 +23,9 @@ def blocks_at_once(grid: Grid, plan: Plan) -> int:
 
     More cores than a few take more processes: Python's own part is one thread's work at a time.
     """
-    return max(
-        1, min(cores() + 1, AT_ONCE, plan.blocks, _count_fitting(estimate_memory(grid, plan)))
-    )
-
-
-def _count_fitting(memory: MemoryEstimate) -> int:
-    """Blocks that this machine's memory holds at once."""
-    return (machine_memory() - memory.process) // memory.block
+    memory = estimate_memory(grid, plan)
+    fitting = (machine_memory() - memory.process) // memory.block
+    return max(1, min(cores() + 1, AT_ONCE, plan.blocks, fitting))
 
 
 def cores() -> int:
@@ -61,3 +60,39 @@ def machine_memory(limits: Iterable[int] | None = None) -> int:
     # taken is a cache that the system gives back.
     physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return min([physical, *(memory_limits() if limits is None else limits)])
+
+
+MEMBERSHIP = Path("/proc/self/cgroup")
+MOUNT = Path("/sys/fs/cgroup")
+
+
+def memory_limits(membership: Path = MEMBERSHIP, mount: Path = MOUNT) -> list[int]:
+    """Bytes that each of this process' groups grants, where it sets a limit."""
+    limits = []
+    for line in _read_text(membership).splitlines():
+        # At most two cuts: a path may have colons of its own.
+        _, controllers, path = line.split(":", 2)
+        if not controllers:
+            root, name = mount, "memory.max"
+        elif "memory" in controllers.split(","):
+            root, name = mount / "memory", "memory.limit_in_bytes"
+        else:
+            continue
+        # Above the top ("..") there is only what is mounted here.
+        place = PurePosixPath("/" if ".." in PurePosixPath(path).parts else path)
+        # The group, and its ancestors: in a container often the root alone is there.
+        for group in (place, *place.parents):
+            text = _read_text(root.joinpath(*group.parts[1:], name)).strip()
+            # "max" sets no limit. Version 1 says so by a number near 2**63, more than any machine
+            # has: as one of several whose least counts it does no harm.
+            if text.isdecimal():
+                limits.append(int(text))
+    return limits
+
+
+def _read_text(file: Path) -> str:
+    """Return the text of a file of the kernel; empty where there is none."""
+    try:
+        return file.read_text()
+    except OSError:
+        return ""

@@ -109,7 +109,8 @@ def sweep(
             # Before workers start or anything is compiled: a finished cube answers at once.
             if cube.read_done().all():
                 return
-            _tidy(cube)
+            _expect_same_code(cube)
+            remove_partial(url)  # what a killed run left
         # Before anything is made: a scheduler may not answer.
         with _open_executor(where) as execute:
             if cube is None:
@@ -175,12 +176,6 @@ def _check_same(cube: Cube, grid: Grid) -> None:
             + "sweep into another store, or give overwrite=True",
             page="another-sweep",
         )
-
-
-def _tidy(cube: Cube) -> None:
-    """Put away what a killed run left."""
-    _expect_same_code(cube)
-    remove_partial(cube.url)
 
 
 def _fill(cube: Cube, execute: Execute, progress: Progress) -> None:

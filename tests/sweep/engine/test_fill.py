@@ -12,7 +12,7 @@ from kernels.blocks.fill import fill_buffers
 from kernels.blocks.summary import Line, tabulate_line
 from kernels.blocks.tiles import TILE_CELLS, Tiles, tiles
 from sweep.cube.statistics import EFFICIENCY
-from sweep.engine.buffer_pool import Spare
+from sweep.engine.block import Spare
 from sweep.engine.evaluation import evaluate, fill
 from sweep.engine.run import read_grid
 

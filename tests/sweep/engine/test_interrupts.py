@@ -4,8 +4,7 @@ from contextlib import contextmanager
 import pytest
 
 from sweep.cube.plan import Plan
-from sweep.engine.interrupts import hear_interrupts
-from sweep.engine.progress import silent
+from sweep.engine.progress import hear_interrupts, silent
 
 PLAN = Plan(("pe",), (4,), (1,), (1,), 13)
 

@@ -16,8 +16,7 @@ from cubes import COMMAND
 from distributed import Client, LocalCluster
 from distributed.security import Security
 
-from sweep.engine.dask_executor import make_local_environment
-from sweep.engine.local_cluster import local_cluster
+from sweep.engine.dask_executor import local_cluster, make_local_environment
 
 PAGES = ("health", "status", "metrics", "json/identity.json", "info/main/workers.html")
 
@@ -26,7 +25,7 @@ PAGES = ("health", "status", "metrics", "json/identity.json", "info/main/workers
 def test_what_killed_workers_leave_is_removed_in_silence(given):
     code = (
         "import os; from multiprocessing import resource_tracker as tracker;"
-        "from sweep.engine.local_cluster import start_tracker; start_tracker();"
+        "from sweep.engine.dask_executor import start_tracker; start_tracker();"
         "tracker.register('/paradl-left', 'semaphore'); print(os.environ.get('PYTHONWARNINGS'))"
     )
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONWARNINGS"}

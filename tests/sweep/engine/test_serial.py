@@ -3,10 +3,9 @@ import pytest
 
 from grids.entries.strategies import Strategy
 from sweep.cube.plan import make_plan
-from sweep.engine import serial
-from sweep.engine.evaluation import evaluate, time_alone
+from sweep.engine import evaluation
+from sweep.engine.evaluation import SerialTimes, evaluate
 from sweep.engine.run import read_grid
-from sweep.engine.serial import SerialTimes
 
 
 def cut(small):
@@ -22,12 +21,12 @@ def list_times(times, grid, plan):
             continue
         parts = dict(zip(plan.dims, region, strict=True))
         axes = {name: values[parts[name]] for name, values in grid.axes.items()}
-        yield region, axes, times.find(grid, plan, region, axes, time_alone)
+        yield region, axes, times.find(grid, plan, region, axes)
 
 
-@pytest.mark.parametrize("kept", [serial.KEPT, 0])
+@pytest.mark.parametrize("kept", [evaluation.KEPT, 0])
 def test_every_block_gets_the_times_of_its_cells(kept, small, monkeypatch):
-    monkeypatch.setattr(serial, "KEPT", kept)
+    monkeypatch.setattr(evaluation, "KEPT", kept)
     grid, plan = cut(small)
     for region, axes, times in list_times(SerialTimes(), grid, plan):
         for system, values in enumerate(times, region[2].start):
