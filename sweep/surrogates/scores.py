@@ -26,11 +26,16 @@ def score_rows(truth: Answers, guess: Answers) -> dict[str, float | None]:
     timed = np.isfinite(truth.seconds)
     known, guessed = np.log(truth.seconds[timed]), np.log(guess.seconds[timed])
     errors = np.abs(np.expm1(guessed - known))
+    spread = ((known - known.mean()) ** 2).sum() if known.size else 0.0
+    right = (truth.feasible & guess.feasible).sum()
+    feasible = truth.feasible.sum() + guess.feasible.sum()
     return {
-        "r2_log_time": _measure_r2(known, guessed),
+        # The explained share of the variance.
+        "r2_log_time": float(1 - ((guessed - known) ** 2).sum() / spread) if spread > 0 else None,
         "median_error": _rank(errors, 50),
         "p95_error": _rank(errors, 95),
-        "feasibility_f1": _measure_f1(truth.feasible, guess.feasible),
+        # The harmonic mean of precision and recall.
+        "feasibility_f1": float(2 * right / feasible) if feasible else None,
     }
 
 
@@ -76,19 +81,6 @@ def measure_tau(known: Floats, guess: Floats) -> float:
     above, below = np.triu_indices(len(known), 1)
     signs = np.sign(known[above] - known[below]) * np.sign(guess[above] - guess[below])
     return float(signs.mean())
-
-
-def _measure_r2(known: Floats, guess: Floats) -> float | None:
-    """Return the explained share of the variance; None without variance."""
-    spread = ((known - known.mean()) ** 2).sum() if known.size else 0.0
-    return float(1 - ((guess - known) ** 2).sum() / spread) if spread > 0 else None
-
-
-def _measure_f1(known: Flags, guess: Flags) -> float | None:
-    """Return the harmonic mean of precision and recall; None if nothing is feasible in either."""
-    right = (known & guess).sum()
-    feasible = known.sum() + guess.sum()
-    return float(2 * right / feasible) if feasible else None
 
 
 def _rank(values: Floats, percent: int) -> float | None:

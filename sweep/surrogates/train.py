@@ -11,7 +11,7 @@ import numpy as np
 from grids.reading.errors import InputError, shorten
 from sweep.exports.target import check_target
 from sweep.samples.read import open_samples
-from sweep.surrogates.encoding import Encoding, fit_encoding
+from sweep.surrogates.encoding import fit_encoding
 from sweep.surrogates.rows import SampleRows, read_rows
 from sweep.surrogates.surrogate import (
     MOST_MEMBERS,
@@ -81,11 +81,19 @@ def train_surrogate(
     rows = read_rows(samples, chosen, slopes=gradients)
     train, valid = _divide(rows, chosen, seed)
     encoding = fit_encoding(train.frame, rows.features)
-    settings = {"gradients": gradients, "epochs": epochs, "width": width}
-    parts = [
-        _train_member(learner, train, valid, encoding, settings, seed + n, partial(report, n))
-        for n in range(members)
-    ]
+    from sweep.surrogates.fit import TrainingRecipe, fit_network, make_examples
+    from sweep.surrogates.trees import fit_trees
+
+    examples = make_examples(train, encoding, gradients=gradients)
+    checked = make_examples(valid, encoding, gradients=False)
+    parts: list[tuple[Any, float | None]] = []
+    for number in range(members):
+        tell = partial(report, number)
+        if learner == "trees":
+            parts.append((fit_trees(examples, checked, seed + number, tell), None))
+        else:
+            recipe = TrainingRecipe(width, epochs, gradients, seed + number)
+            parts.append(fit_network(examples, checked, recipe, tell))
     facts = {
         "data": samples.facts["name"],
         "rows": len(train),
@@ -107,28 +115,6 @@ def train_surrogate(
         error=float(np.mean(errors)) if errors else None,
         bytes=target.stat().st_size,
     )
-
-
-def _train_member(
-    learner: Learner,
-    train: SampleRows,
-    valid: SampleRows,
-    encoding: Encoding,
-    settings: dict[str, Any],
-    seed: int,
-    report: Callable[[int, int, float], None],
-) -> tuple[Any, float | None]:
-    """Train one learner; return it and its validation error."""
-    from sweep.surrogates.fit import TrainingRecipe, fit_network, make_examples
-
-    examples = make_examples(train, encoding, gradients=settings["gradients"])
-    checked = make_examples(valid, encoding, gradients=False)
-    if learner == "trees":
-        from sweep.surrogates.trees import fit_trees
-
-        return fit_trees(examples, checked, seed, report), None
-    network, error = fit_network(examples, checked, TrainingRecipe(seed=seed, **settings), report)
-    return network, error
 
 
 def _divide(rows: SampleRows, splits: Sequence[str], seed: int) -> tuple[SampleRows, SampleRows]:

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 
 from kernels.names.stored import EPOCH, TARGETS
-from sweep.surrogates import baselines
-from sweep.surrogates.baselines import Habit, Neighbours
+from sweep.surrogates import evaluate
 from sweep.surrogates.encoding import fit_encoding
+from sweep.surrogates.evaluate import Habit, Neighbours
 from sweep.surrogates.rows import SampleRows
 
 
@@ -29,7 +29,7 @@ def test_the_nearest_row_answers() -> None:
 
 
 def test_strategies_of_a_slice_are_answered_from_one_slice(monkeypatch) -> None:
-    monkeypatch.setattr(baselines, "KEPT", 20)
+    monkeypatch.setattr(evaluate, "KEPT", 20)
     rows = make_rows()
     answers = Neighbours(fit_encoding(rows.frame, ["batch"]), rows).answer(rows)
     assert len(np.unique(answers.seconds)) == 5
