@@ -60,7 +60,11 @@ def export(
         expect_libraries("netCDF files", ("h5netcdf", "h5py"), "export")
     else:
         expect_arrow()
-        _check_labels(partition_by)
+        from sweep.exports.columns import name_axis  # late: pyarrow is optional
+
+        for axis in map(name_axis, partition_by):
+            if axis not in LABELS:
+                raise InputError.unknown("label", axis, LABELS, where="partition_by")
     check_target(target, force=force)
     reader, chosen = open_source(cube), selection or {}
     cells = prod(map(len, reader.list_values(chosen).values()))
@@ -105,21 +109,13 @@ def _check_options(target: Path, undefined: bool, partition_by: Sequence[str]) -
         )
 
 
-def _check_labels(partition_by: Sequence[str]) -> None:
-    from sweep.exports.columns import name_axis  # late: pyarrow is optional
-
-    for axis in map(name_axis, partition_by):
-        if axis not in LABELS:
-            raise InputError.unknown("label", axis, LABELS, where="partition_by")
-
-
 def _write_table(
     reader: Reader, path: Path, selection: Selection, undefined: bool, partition_by: Sequence[str]
 ) -> int:
     """Write rows and return their number. InputError: the cube has no cells."""
     from sweep.exports import tables  # late: pyarrow is optional
     from sweep.exports.columns import make_schema, name_axis
-    from sweep.exports.rows import make_batches
+    from sweep.exports.tables import make_batches
 
     names = reader.variables
     if set(names) <= {SERIAL}:

@@ -29,8 +29,7 @@ from sweep.engine.block import run_blocks
 from sweep.engine.run import read_grid
 from sweep.errors import RunError
 from sweep.exports.columns import RENAMED, make_schema
-from sweep.exports.rows import make_batches
-from sweep.exports.tables import write_parquet
+from sweep.exports.tables import make_batches, write_parquet
 
 KEYS = ["model", "dataset", "system_name", "strategy", "pe", "batch", "inter_bandwidth"]
 
@@ -267,7 +266,7 @@ def test_nothing_is_half_written(name, mixed_url, tmp_path, monkeypatch):
     def fail(*arguments):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("sweep.exports.rows.make_batches", fail)
+    monkeypatch.setattr("sweep.exports.tables.make_batches", fail)
     monkeypatch.setattr("sweep.exports.export.write_netcdf", fail)
     with pytest.raises(RunError, match="the disk is full"):
         sweep.export(mixed_url, tmp_path / name)
