@@ -43,7 +43,9 @@ def draw_accuracy(rows: Sequence[Row]) -> Figure:
     lines = -(-len(places) // columns)
     rest = len(rows) - len(runs)
     note = f"not drawn: {rest} runs without a prediction" if rest else ""
-    figure = make_figure(_write_title(runs), note, ROWS * lines)
+    shares = [row["accuracy_total"] for row in runs if row["accuracy_total"] is not None]
+    mean = f": {np.mean(shares):.0%} on average of {len(shares)} runs" if shares else ""
+    figure = make_figure(f"accuracy of predicted times{mean}", note, ROWS * lines)
     grid = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
     scale_counts(grid[0, 0], np.array([row["p"] for row in rows], float), MOST_TICKS - columns)
     for number, (axes, place) in enumerate(zip(grid.flat, places, strict=False)):
@@ -54,17 +56,17 @@ def draw_accuracy(rows: Sequence[Row]) -> Figure:
         axes.set_xlabel("PEs, p" if is_lowest else "")
     for axes in grid.flat[len(places) :]:
         axes.set_visible(False)
-    # Panels share their axes, so the first one scales all.
-    _scale_ratios(grid[0, 0])
+    # Panels share their axes, so the first one scales all: logarithmically, around 1.
+    first = grid[0, 0]
+    first.set_yscale("log")
+    first.set_yticks(TICKS)
+    first.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    first.yaxis.set_minor_locator(NullLocator())
+    low, high = first.dataLim.intervaly
+    first.set_ylim(min(0.85, low / 1.05), max(1.18, high * 1.05))
     figure.supylabel("predicted / measured time of an iteration")
     add_legend(figure, [*_make_keys(runs, looks)])
     return figure
-
-
-def _write_title(runs: Sequence[Row]) -> str:
-    shares = [row["accuracy_total"] for row in runs if row["accuracy_total"] is not None]
-    mean = f": {np.mean(shares):.0%} on average of {len(shares)} runs" if shares else ""
-    return f"accuracy of predicted times{mean}"
 
 
 def _draw_panel(axes: Axes, runs: Sequence[Row], looks: Mapping[str, Look]) -> None:
@@ -84,16 +86,6 @@ def _draw_panel(axes: Axes, runs: Sequence[Row], looks: Mapping[str, Look]) -> N
         low, high = (np.array(ends) / measured[:, None]).T
         axes.vlines(pe, low, high, color=look["color"], linewidth=0.8)
     axes.grid()
-
-
-def _scale_ratios(axes: Axes) -> None:
-    """Scale the y axis logarithmically, around 1."""
-    axes.set_yscale("log")
-    axes.set_yticks(TICKS)
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.yaxis.set_minor_locator(NullLocator())
-    low, high = axes.dataLim.intervaly
-    axes.set_ylim(min(0.85, low / 1.05), max(1.18, high * 1.05))
 
 
 def _make_keys(runs: Sequence[Row], looks: Mapping[str, Look]) -> list[Artist]:

@@ -1,6 +1,6 @@
 """Breakdown: the terms of one strategy's iteration time, stacked over p."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -74,7 +74,16 @@ def describe_breakdown(source: Source, selection: Selection | None = None) -> Br
     title, strategy = write_title(cells, shown=("pe", "strategy")), str(cells["strategy"].item())
     expect_any(allowed, name_reasons(limit))
     line = cells.isel(pe=allowed)
-    terms = _read_terms(line) if _holds_terms(line) else _compute_terms(line)
+    parsed = parse_strategy(strategy)
+    # A cube has the terms of Table III's strategies, and counts replicas unless groups are chosen.
+    counted = "replicas" in line or parsed.group != "best"
+    if counted and not parsed.laid and all(name in line for name in SUMMED):
+        # Cubes store seconds per epoch.
+        derived = Paradl(line).iterations
+        iterations = derived.broadcast_like(line["limit"]).values.reshape(-1)
+        terms = {name: line[name].values.astype(float).reshape(-1) / iterations for name in SUMMED}
+    else:
+        terms = _compute_terms(line)
     return Breakdown(
         title,
         strategy,
@@ -83,19 +92,6 @@ def describe_breakdown(source: Source, selection: Selection | None = None) -> Br
         find_beyond(limit[allowed]),
         name_stop(limit, int(allowed[-1])),
     )
-
-
-def _holds_terms(line: "xr.Dataset") -> bool:
-    """Return whether the cube has all terms, and can count replicas and so iterations."""
-    strategy = parse_strategy(str(line["strategy"].item()))
-    counted = "replicas" in line or strategy.group != "best"
-    return counted and not strategy.laid and all(name in line for name in SUMMED)
-
-
-def _read_terms(line: "xr.Dataset") -> dict[str, Floats]:
-    # Cubes store seconds per epoch.
-    iterations = Paradl(line).iterations.broadcast_like(line["limit"]).values.reshape(-1)
-    return {name: line[name].values.astype(float).reshape(-1) / iterations for name in SUMMED}
 
 
 def _compute_terms(line: "xr.Dataset") -> dict[str, Floats]:
@@ -123,7 +119,10 @@ def draw_breakdown(breakdown: Breakdown) -> Figure:
     """Draw one strategy's terms: a bar for each of few PE counts, areas for many."""
     terms, thin = split_parts(breakdown.terms)
     title = f"time of an iteration: {breakdown.strategy}, {breakdown.title}"
-    note = _write_note(breakdown, thin)
+    notes = [f"ends at {breakdown.pe[-1]:,.0f}: {breakdown.cause}"] if breakdown.cause else []
+    if breakdown.beyond.any():
+        notes.append(f"{BEYOND} from {breakdown.pe[breakdown.beyond][0]:,.0f}")
+    note = "; ".join([*notes, *([f"too small to see: {', '.join(thin)}"] if thin else [])])
     if len(breakdown.pe) > MOST_BARS:
         figure, axes = make_axes(title, note)
         _draw_areas(axes, breakdown, terms)
@@ -157,10 +156,3 @@ def _draw_areas(axes: Axes, breakdown: Breakdown, terms: Mapping[str, Floats]) -
     scale_counts(axes, breakdown.pe)
     axes.set(xlim=breakdown.pe[[0, -1]], ylim=(0, 1.03 * below.max()))
     scale_unit(axes.yaxis, QUANTITY[0], float(below.max()), QUANTITY[1])
-
-
-def _write_note(breakdown: Breakdown, thin: Sequence[str]) -> str:
-    parts = [f"ends at {breakdown.pe[-1]:,.0f}: {breakdown.cause}"] if breakdown.cause else []
-    if breakdown.beyond.any():
-        parts.append(f"{BEYOND} from {breakdown.pe[breakdown.beyond][0]:,.0f}")
-    return "; ".join([*parts, *([f"too small to see: {', '.join(thin)}"] if thin else [])])

@@ -4,12 +4,12 @@ matplotlib's constrained layout makes room for all of them, so that no text over
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar, get_args
+from typing import Any, Literal, get_args
 
 import matplotlib as mpl
 import matplotlib.style
@@ -89,25 +89,15 @@ def use_style(size: Size, dark: bool = False) -> AbstractContextManager[None]:
     return mpl.style.context(["dark_background", settings] if dark else settings)
 
 
-Data = TypeVar("Data")
-Contra = TypeVar("Contra", contravariant=True)
-
-
-def styled(draw: Callable[[Data], Figure]) -> "Picture[Data]":
+def styled(draw: Callable[[Any], Figure]) -> Callable[..., Figure]:
     """Let a function that draws with the current style take a size, and a dark background."""
 
     @wraps(draw)
-    def draw_styled(data: Data, size: Size = "page", dark: bool = False) -> Figure:
+    def draw_styled(data: Any, size: Size = "page", dark: bool = False) -> Figure:
         with use_style(size, dark):
             return draw(data)
 
     return draw_styled
-
-
-class Picture(Protocol[Contra]):
-    """A function that draws data in a size, light or dark."""
-
-    def __call__(self, data: Contra, size: Size = "page", dark: bool = False) -> Figure: ...
 
 
 def make_axes(title: str, note: str = "", rows: float = 0) -> tuple[Figure, Axes]:
@@ -169,17 +159,12 @@ LONGEST = 30  # letters in a line of a name: layouts would leave no room for bar
 
 def wrap_name(name: str) -> str:
     """Break a long name of a strategy or layout between its settings."""
-    return "\n".join(_break_lines(name))
-
-
-def _break_lines(name: str) -> Iterator[str]:
-    line = ""
+    lines = [""]
     for part in re.split(r"(?<=[: ])|(?<=,)(?=[a-z])", name):
-        if line and len(line) + len(part) > LONGEST:
-            yield line
-            line = ""
-        line += part
-    yield line
+        if lines[-1] and len(lines[-1]) + len(part) > LONGEST:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(lines)
 
 
 MOST_TICKS = 7  # of an axis of PE counts

@@ -6,16 +6,14 @@ from typing import Any, Literal
 
 import matplotlib as mpl
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from kernels.names.arrays import Floats
 from sweep.cells.selection import Selection
 from sweep.cells.source import Source, open_source
 from sweep.cells.space import list_given
 from sweep.plots.figures import add_legend, make_axes, scale_amounts, set_ticks, styled, wrap_name
-from sweep.plots.looks import Look, choose_looks
+from sweep.plots.looks import choose_looks
 from sweep.plots.slices import (
     expect_any,
     expect_single,
@@ -104,7 +102,10 @@ def draw_front(front: Front) -> Figure:
     note = "points: configurations that no other of their strategy beats in both"
     figure, axes = make_axes(title, note, len(front.strategies) + 5)
     looks = choose_looks(front.known)
-    keys = [_draw_points(axes, looks[name], own) for name, own in front.strategies.items()]
+    keys = []
+    for name, (times, costs) in front.strategies.items():
+        look = looks[name]
+        keys += axes.plot(costs, times, **look.line | {"linestyle": ""}, label=look.name)
     ink = mpl.rcParams["text.color"]
     # A staircase: at a cost between two points nothing is faster than the slower one.
     (line,) = axes.step(
@@ -121,9 +122,3 @@ def draw_front(front: Front) -> Figure:
     axes.grid()
     add_legend(figure, [*keys, line, ring])
     return figure
-
-
-def _draw_points(axes: Axes, look: Look, points: tuple[Floats, Floats]) -> Line2D:
-    times, costs = points
-    (line,) = axes.plot(costs, times, **look.line | {"linestyle": ""}, label=look.name)
-    return line

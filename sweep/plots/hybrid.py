@@ -30,8 +30,17 @@ def draw_hybrid(answer: Mapping[str, Any]) -> Figure:
     lines = {name: _draw_line(axes, answer, name, looks[name]) for name in names}
     for crossover in answer["crossovers"]:
         if crossover["against"] == "same" and crossover["pe"] is not None:
-            _mark_crossover(axes, crossover, lines[crossover["strategy"]])
-    _scale_axes(axes, answer)
+            # Where the hybrid begins to win.
+            line, pe = lines[crossover["strategy"]], crossover["pe"]
+            marked: Any = {"color": line.get_color(), "linestyle": ":", "zorder": 2}
+            axes.vlines(pe, 0, crossover["speedup"], **marked)
+            line.set_label(f"{line.get_label()}\nwins from {pe:,}")
+    scale_counts(axes, np.array([row["pe"] for row in answer["rows"]], float))
+    # As the axis of PEs, so that a speed-up of p is a straight line.
+    axes.set_yscale("log", base=2)
+    axes.yaxis.set_major_formatter(lambda value, _: format_tick(value))
+    axes.set_ylabel("speed-up to the target over one PE")
+    axes.grid()
     keys = [*lines.values()]
     if any(row["extrapolated"] for row in answer["rows"]):
         keys.append(make_hollow_key("batch outside\nthe measured range"))
@@ -48,19 +57,3 @@ def _draw_line(axes: Axes, answer: Mapping[str, Any], name: str, look: Look) -> 
     line = draw_curve(axes, look, pe, values, hollow, (low, high))
     line.set_label(look.name)
     return line
-
-
-def _mark_crossover(axes: Axes, crossover: Row, line: Line2D) -> None:
-    """Draw a vertical line where the hybrid begins to win, and add its PE count to the legend."""
-    pe = crossover["pe"]
-    axes.vlines(pe, 0, crossover["speedup"], color=line.get_color(), linestyle=":", zorder=2)
-    line.set_label(f"{line.get_label()}\nwins from {pe:,}")
-
-
-def _scale_axes(axes: Axes, answer: Mapping[str, Any]) -> None:
-    scale_counts(axes, np.array([row["pe"] for row in answer["rows"]], float))
-    # As the axis of PEs, so that a speed-up of p is a straight line.
-    axes.set_yscale("log", base=2)
-    axes.yaxis.set_major_formatter(lambda value, _: format_tick(value))
-    axes.set_ylabel("speed-up to the target over one PE")
-    axes.grid()

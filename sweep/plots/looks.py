@@ -189,16 +189,13 @@ def choose_looks(strategies: Sequence[str]) -> dict[str, Look]:
 
 def shorten_names(strategies: Sequence[str]) -> dict[str, str]:
     """Shorten labels by what is searched, such as `group=best`, unless two became the same."""
-    short = {label: _drop_best(label) for label in strategies}
+    short = {}
+    for label in strategies:
+        base, _, settings = label.partition(":")
+        kept = [setting for setting in settings.split(",") if setting and "=best" not in setting]
+        short[label] = ":".join([base, *([",".join(kept)] if kept else [])])
     counts = Counter(short.values())
     return {label: name if counts[name] == 1 else label for label, name in short.items()}
-
-
-def _drop_best(label: str) -> str:
-    """Return the label without settings that are searched, such as `group=best`."""
-    base, _, settings = label.partition(":")
-    kept = [setting for setting in settings.split(",") if setting and "=best" not in setting]
-    return ":".join([base, *([",".join(kept)] if kept else [])])
 
 
 def _name_base(label: str) -> str:

@@ -1,6 +1,6 @@
 """Memory of the fullest PE by part, against the capacity of a PE."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -152,20 +152,16 @@ def draw_memory(memory: MemoryBars) -> Figure:
     title = f"memory of the fullest PE: {memory.title}"
     names = [*shorten_names([bar.name for bar in bars]).values()]
     quantity = ("memory per PE", "B")
-    note = _write_note(memory, thin)
+    notes = [f"not drawn: {list_by_cause(memory.forbidden)}"] if memory.forbidden else []
+    notes += [memory.note] if memory.note else []
+    if memory.beyond:
+        notes.append(f"{BEYOND}: {', '.join(memory.beyond)}")
+    note = "; ".join([*notes, *([f"too small to see: {', '.join(thin)}"] if thin else [])])
     figure, axes = draw_bars(title, note, names, shown, MEMORY_LOOKS, quantity)
     totals = [format_quantity(bar.total, "B", digits=3) for bar in bars]
     write_totals(axes, totals, [row for row, bar in enumerate(bars) if not bar.fits])
     add_legend(figure, [*make_keys(shown, MEMORY_LOOKS), _draw_capacity(axes, bars[0].capacity)])
     return figure
-
-
-def _write_note(memory: MemoryBars, thin: Sequence[str]) -> str:
-    parts = [f"not drawn: {list_by_cause(memory.forbidden)}"] if memory.forbidden else []
-    parts += [memory.note] if memory.note else []
-    if memory.beyond:
-        parts.append(f"{BEYOND}: {', '.join(memory.beyond)}")
-    return "; ".join([*parts, *([f"too small to see: {', '.join(thin)}"] if thin else [])])
 
 
 def _draw_capacity(axes: Axes, capacity: float) -> Line2D:

@@ -109,7 +109,8 @@ def describe_scaling(
     lines = cells.assign(time=derived.epoch_time, value=value)
     curves, forbidden = [], {}
     for strategy in map(str, cells["strategy"].values):
-        line = _flatten(lines.sel(strategy=strategy))
+        line = lines.sel(strategy=strategy)
+        line = line.squeeze([dim for dim in line.dims if dim != "pe"])
         allowed = find_allowed(line["limit"].values) & np.isfinite(line["time"].values)
         if allowed.any():
             curves.append(_make_curve(line, allowed, quantity))
@@ -122,11 +123,6 @@ def describe_scaling(
     seconds, samples = cells["serial_time"].item(), float((lines["value"] * lines["time"]).max())
     serial = {"time": seconds, "throughput": samples / seconds, "efficiency": 1.0}[quantity]
     return ScalingCurves(quantity, title, tuple(curves), known, forbidden, serial)
-
-
-def _flatten(line: "xr.Dataset") -> "xr.Dataset":
-    """Drop all dimensions except pe; their coordinates become scalars."""
-    return line.squeeze([dim for dim in line.dims if dim != "pe"])
 
 
 def _make_curve(line: "xr.Dataset", allowed: NDArray[np.bool_], quantity: Quantity) -> ScalingCurve:
@@ -203,10 +199,18 @@ def draw_scaling(scaling: ScalingCurves) -> Figure:
     figure, axes = make_axes(title, "; ".join(note), rows)
     lines = [_draw_curve(axes, curve, looks[curve.strategy]) for curve in curves]
     if np.isfinite(scaling.serial):
-        lines.append(_draw_ideal(axes, scaling, counts))
+        ideal = scaling.serial * counts ** QUANTITIES[scaling.quantity][2]
+        lines += axes.plot(counts, ideal, ":", color="grey", zorder=1, label="ideal")
     if hollow:
         lines.append(make_hollow_key(BEYOND_KEY))
-    _scale_axes(axes, scaling.quantity, counts)
+    _, low, _, high = axes.dataLim.extents
+    if scaling.quantity == "efficiency":
+        axes.set_ylim(0, 1.05 * max(1.0, high))
+    else:
+        scale_amounts(axes, low, high)
+    axes.set_ylabel(label)
+    scale_counts(axes, counts)
+    axes.grid()
     add_legend(figure, lines)
     return figure
 
@@ -220,21 +224,3 @@ def _draw_curve(axes: Axes, curve: ScalingCurve, look: Look) -> Line2D:
         axes.plot(*end, "x", color=mpl.rcParams["text.color"], **style, zorder=4, clip_on=False)
         line.set_label(f"{look.name}\nto {curve.pe[-1]:,.0f}: {curve.cause}")
     return line
-
-
-def _draw_ideal(axes: Axes, scaling: ScalingCurves, counts: Floats) -> Line2D:
-    """Draw a speed-up of p; return its legend key."""
-    values = scaling.serial * counts ** QUANTITIES[scaling.quantity][2]
-    (line,) = axes.plot(counts, values, ":", color="grey", zorder=1, label="ideal")
-    return line
-
-
-def _scale_axes(axes: Axes, quantity: Quantity, counts: Floats) -> None:
-    _, low, _, high = axes.dataLim.extents
-    if quantity == "efficiency":
-        axes.set_ylim(0, 1.05 * max(1.0, high))
-    else:
-        scale_amounts(axes, low, high)
-    axes.set_ylabel(QUANTITIES[quantity][1])
-    scale_counts(axes, counts)
-    axes.grid()

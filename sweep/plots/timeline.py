@@ -26,7 +26,7 @@ from sweep.cells.selection import Selection, locate_row
 from sweep.cells.source import Source
 from sweep.cube.derived_quantities import Paradl
 from sweep.plots.breakdown import describe_breakdown
-from sweep.plots.figures import add_legend, make_figure, scale_unit, set_tick_sizes, styled
+from sweep.plots.figures import Size, add_legend, make_figure, scale_unit, set_tick_sizes, styled
 from sweep.plots.looks import BLUE, ORANGE, mix
 from sweep.plots.passes import BACKWARD, FORWARD, WEIGHTS, PipelineRun, list_passes
 from sweep.plots.slices import open_slice, read_row, read_slice, write_title
@@ -196,3 +196,31 @@ def _write_texts(figure: Figure, axes: Axes, spans: Sequence[TimeSpan]) -> None:
         for one in written:
             middle = (one.start + one.end) / 2, one.lane
             axes.text(*middle, one.text, ha="center", va="center", color="black", size="x-small")
+
+
+def draw_placement(answer: Mapping[str, Any], size: Size = "page", dark: bool = False) -> Figure:
+    """Draw the answer of `place`."""
+    proof = "proven" if answer["proven"] else f"gap {format_percent(answer['gap'])}"
+    lanes = {pe: device for device, pe in enumerate(answer["pes"])}
+    spans = [
+        TimeSpan(
+            row["device"], kind, row[f"{kind}_start"], row[f"{kind}_end"], shade=0.4 * (number % 2)
+        )
+        for number, row in enumerate(answer["operators"])
+        for kind in (FORWARD, BACKWARD)
+        if row[f"{kind}_end"] > row[f"{kind}_start"]
+    ]
+    messages = [
+        ((row["sent"], lanes[row["from"]]), (row["come"], lanes[row["to"]]))
+        for row in answer["messages"]
+    ]
+    timeline = Timeline(
+        f"{answer['graph']} on {answer['system']}: a step of {1e3 * answer['step_time']:.4g} ms, "
+        f"{answer['speedup']:.3f} times as fast as one device ({proof})",
+        [f"PE {pe}" for pe in answer["pes"]],
+        spans,
+        answer["step_time"],
+        "two shades of a colour separate operators",
+        messages,
+    )
+    return draw_timeline(timeline, size, dark)

@@ -198,7 +198,12 @@ def draw_map(shown: Map) -> Figure:
     # Strategies that win most come first in the legend.
     numbers, counts = np.unique(winners[winners != NOBODY], return_counts=True)
     names = [shown.strategies[number] for number in numbers[np.argsort(-counts, kind="stable")]]
-    keys: list[Artist] = [_draw_tiles(axes, shown, name, looks[name]) for name in names]
+    keys: list[Artist] = []
+    for name in names:
+        area = looks[name].area
+        rows, columns = np.nonzero(winners == shown.strategies.index(name))
+        axes.barh(rows, 1, 1, columns - 0.5, linewidth=0.3, **area)
+        keys.append(Patch(label=looks[name].name, linewidth=0.4, **area))
     if (winners == NOBODY).any():
         keys.append(Patch(label=INFEASIBLE, facecolor="none", edgecolor="grey", linewidth=0.4))
     if shown.beyond.any():
@@ -213,13 +218,6 @@ def draw_map(shown: Map) -> Figure:
 
 
 _DOTS: dict[str, Any] = {"mfc": "white", "mec": "black", "mew": 0.4}
-
-
-def _draw_tiles(axes: Axes, shown: Map, name: str, look: Look) -> Artist:
-    """Draw the cells that a strategy wins; return their legend key."""
-    rows, columns = np.nonzero(shown.winners == shown.strategies.index(name))
-    axes.barh(rows, 1, 1, columns - 0.5, linewidth=0.3, **look.area)
-    return Patch(label=look.name, linewidth=0.4, **look.area)
 
 
 LETTER = 0.62  # width of a letter, in text sizes

@@ -4,7 +4,7 @@ import pytest
 
 from grids.reading.errors import InputError
 from sweep.plots.figures import save_figure
-from sweep.plots.placement import draw_placement
+from sweep.plots.timeline import draw_placement
 from sweep.show.place import WIDTH, draw_timeline
 
 
