@@ -4,8 +4,8 @@ Every row has the labels of its place (model, data set, system, and each paramet
 that was swept), by which the page selects. Times are in seconds per epoch, memory in bytes per PE.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,16 +18,52 @@ from sweep.cells.selection import Selection, locate_row, write_value
 from sweep.cells.source import Source, open_source
 from sweep.cells.space import Space, list_given, list_row_values, open_space, thin_values
 from sweep.errors import NothingFeasibleError
+from sweep.plots.looks import name_part
 from sweep.questions.best import rank_strategies
-from sweep.report.details import find_limits, list_parts, list_upgrades, locate_line
+from sweep.questions.bottleneck import list_bottlenecks
+from sweep.questions.limits import END, list_limits
+from sweep.questions.sensitivity import list_sensitivities
 from sweep.report.layouts import list_settings
 from sweep.report.names import ROWS_OF_LAYOUTS, name_cell, write_reasons
 from sweep.report.points import list_points
-from sweep.report.tables import Report, Row
 
 if TYPE_CHECKING:
     from sweep.cells.reader import Reader
 
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Report:
+    """Rows of each table of the page.
+
+    goal: what the ranking minimises. axes: labels and axes that name a cell. selectors: the values
+    of each label of a place, by which the page selects. choices: axes along which a strategy may
+    choose, and a curve may be fixed. settings: values of the columns in which the layouts of curves
+    differ, in words, by which curves and the map select. ranking: strategies of each place, the
+    best first, with how far they scale, and with the reason and the remedy of those that are
+    infeasible. parts: terms of time and parts of memory of each ranked strategy. upgrades:
+    elasticities of each place's winner. points: cells of curves, whose `choice` is "best" or names
+    the values of `choices`. spec: as it was swept. notes: what the page leaves out.
+    """
+
+    title: str
+    goal: Goal
+    axes: list[str]
+    selectors: dict[str, list[Any]]
+    choices: list[str]
+    settings: dict[str, list[str]]
+    ranking: list[Row]
+    parts: list[Row]
+    upgrades: list[Row]
+    points: list[Row]
+    basis: dict[str, str]
+    spec: dict[str, Any]
+    strategies: list[str]
+    notes: list[str] = field(default_factory=list)
+
+
+LEAST_CHANGE = 0.001  # of a time, for an upgrade to be listed
 MOST_PLACES = 24  # models x data sets x systems x given parameters that a page has
 
 # What a place consists of, beside the parameters of the machine that are swept.
@@ -69,12 +105,14 @@ def rank_places(
     winners = [row for row in ranking if row.get("rank") == 1]
     if not winners:
         raise NothingFeasibleError("nothing in this slice is feasible; why: paradl best")
+    models = list(dict.fromkeys(str(row["model"]) for row in winners))
+    joined = " and ".join(filter(None, (", ".join(models[:-1]), models[-1])))
     space = open_space(reader, chosen, max_global_batch).ask_intervals()
     choices = [name for name in space.axes if name not in (*selectors, "pe", ROWS_OF_LAYOUTS)]
     spec = space.grid.spec
     points = list_points(reader, chosen, max_global_batch, list(selectors), choices, notes)
     return Report(
-        title=f"{_join(_list_names(winners, 'model'))}: how to train at scale",
+        title=f"{joined}: how to train at scale",
         goal=objective,
         axes=[*LABELS, *space.axes],
         selectors=selectors,
@@ -94,7 +132,10 @@ def rank_places(
 def add_details(
     report: Report, reader: "Reader", selection: Selection | None, max_global_batch: int | None
 ) -> Report:
-    """Add how far strategies scale, the parts of their time and memory, and upgrades."""
+    """Add how far strategies scale, the parts of their time and memory, and upgrades.
+
+    They take as long to compute as the ranking itself, so the explorer shows them after it.
+    """
     chosen = {**(selection or {}), **report.selectors}
     space = open_space(reader, chosen, max_global_batch).ask_intervals()
     allowed = [row for row in report.ranking if row["feasible"]]
@@ -107,26 +148,15 @@ def add_details(
     )
 
 
-def _join(names: list[str]) -> str:
-    """Join names as a sentence does."""
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
-
-
 def list_places(reader: "Reader", selection: Selection) -> dict[str, list[Any]]:
     """List the values of models, data sets, systems and swept parameters of the machine."""
     values = reader.list_values(selection)
     names = [*PLACE, *list_given(reader.grid, [name for name in values if name not in LABELS])]
-    return {name: list(map(_make_plain, values[name])) for name in names}
-
-
-def _make_plain(value: Any) -> str | float:
-    """Turn a value of a coordinate into what JSON and a selection take."""
-    return value if isinstance(value, str) else float(value)
-
-
-def _list_names(rows: Iterable[Row], label: str) -> list[str]:
-    """List the distinct values of a label, in the order of the rows."""
-    return list(dict.fromkeys(str(row[label]) for row in rows))
+    # Plain values, which JSON and a selection take.
+    return {
+        name: [value if isinstance(value, str) else float(value) for value in values[name]]
+        for name in names
+    }
 
 
 def _thin_places(places: dict[str, list[Any]], notes: list[str]) -> dict[str, list[Any]]:
@@ -163,19 +193,17 @@ def _complete_rank(space: Space, row: Row, objective: Goal) -> Row:
             "capacity": look_up_capacity(space.grid, locate_row(space.grid, row), cell),
             "name": name_cell(space.grid, row, row),
         }
+    # What would make it feasible.
+    changes = (row.get("rejection") or {}).get("changes") or {}
     return {
         **{key: value for key, value in row.items() if not isinstance(value, dict | list)},
         **completed,
         **{f"value{end}": row.get(f"{objective}{end}") for end in ("", "_p10", "_p90")},
         "reason": write_reasons(row["limit"]),
-        "remedy": _write_remedy(row.get("rejection") or {}),
+        "remedy": ", ".join(
+            f"{name}={write_value(name, value)}" for name, value in changes.items()
+        ),
     }
-
-
-def _write_remedy(rejection: Mapping[str, Any]) -> str:
-    """Write what would make a strategy feasible."""
-    changes = rejection.get("changes") or {}
-    return ", ".join(f"{name}={write_value(name, value)}" for name, value in changes.items())
 
 
 def _describe_basis(reader: "Reader", space: Space) -> dict[str, str]:
@@ -215,3 +243,62 @@ def _describe_calibration(grid: Grid, system: System) -> str:
     return (
         f"{system.name}: '{calibration.name}', fitted to {len(calibration.series)} series of runs"
     )
+
+
+def find_limits(
+    reader: "Reader", chosen: Selection, max_global_batch: int | None, space: Space
+) -> dict[tuple[Any, ...], Row]:
+    """Find how far the strategies scale, by the labels and axes of a line of PE counts."""
+    if "pe" in chosen and len(space.axes["pe"]) < 2:
+        return {}  # one PE count has no scaling
+    rows = list_limits(reader, selection=chosen, max_global_batch=max_global_batch, intervals=False)
+    return {
+        locate_line(space, row): {
+            "largest_pe": row["largest_pe"],
+            "efficient_pe": row["efficient_pe"],
+            "stop": END
+            if row["forbidden_by"] == END
+            else write_reasons(row["forbidden_by"].split(", ")),
+        }
+        for row in rows
+    }
+
+
+def locate_line(space: Space, row: Row) -> tuple[Any, ...]:
+    """Labels and axes of a row without its PE count."""
+    return tuple(row[name] for name in (*LABELS, *space.axes) if name != "pe")
+
+
+def _select_cell(space: Space, row: Row) -> Selection:
+    """Select the one cell of a ranked strategy."""
+    names = (*LABELS, *space.axes)
+    return {name: [row[name]] for name in names if row.get(name) is not None}
+
+
+def list_parts(space: Space, rows: Iterable[Row]) -> Iterator[Row]:
+    """List the terms [s per epoch] and the memory [bytes] of strategies at their best cells."""
+    for row in rows:
+        # The page's bars are in the order of the ranking, and need no other table.
+        kept = _keep(space, row) | {name: row[name] for name in ("name", "rank", "capacity")}
+        for answer in list_bottlenecks(space.grid, _select_cell(space, row)):
+            terms = {term: share * row["epoch_time"] for term, share in answer["shares"].items()}
+            for kind, parts in (("time", terms), ("memory", answer["memory_parts"])):
+                for part, amount in parts.items():
+                    if amount > 0:
+                        yield kept | {"kind": kind, "part": name_part(part), "amount": amount}
+            yield kept | {"kind": "sentence", "part": answer["sentence"]}
+
+
+def list_upgrades(space: Space, winners: Iterable[Row]) -> Iterator[Row]:
+    """List the upgrades of each place's winner, with the change of its time."""
+    for row in winners:
+        for answer in list_sensitivities(space.grid, _select_cell(space, row)):
+            change = answer["change"]
+            if change is not None and abs(change) >= LEAST_CHANGE:
+                names = ("parameter", "value", "upgrade", "elasticity", "change")
+                yield _keep(space, row) | {name: answer[name] for name in names}
+
+
+def _keep(space: Space, row: Row) -> Row:
+    """Keep the labels and axes of a row."""
+    return {name: row[name] for name in (*LABELS, *space.axes) if name in row}

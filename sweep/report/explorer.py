@@ -26,10 +26,9 @@ from sweep.cells.source import Source, open_source
 from sweep.cells.space import open_space
 from sweep.errors import NothingFeasibleError
 from sweep.questions.explain import explain_grid
-from sweep.report.contents import add_details, list_places, rank_places
+from sweep.report.contents import Report, add_details, list_places, rank_places
 from sweep.report.narrow import narrow_grid
 from sweep.report.page import Live, pack_tables, render_page, write_json
-from sweep.report.tables import Report
 
 # Parameters of the machine that a reader may move; those that are axes have selectors.
 SLIDERS = (
@@ -178,7 +177,11 @@ class Page(RequestHandler):
         try:
             place = self.explorer.read_place(given)
             changes = tuple(read_change(name[len(SET) :], text) for name, text in moved.items())
-            answer = getattr(self, f"_answer_{what}")(place, changes)
+            answer: dict[str, Any] = {
+                "rows": lambda *asked: pack_tables(self.explorer.rank(*asked)),
+                "details": lambda *asked: pack_tables(self.explorer.add_details(*asked)),
+                "explain": self.explorer.explain,
+            }[what](place, changes)
         except (InputError, NothingFeasibleError) as error:
             self.set_status(400)
             self.set_header("Content-Type", "text/plain; charset=utf-8")
@@ -186,15 +189,6 @@ class Page(RequestHandler):
             return
         self.set_header("Content-Type", "application/json")
         self.finish(write_json(answer))
-
-    def _answer_rows(self, place: Place, moved: Place) -> dict[str, Any]:
-        return pack_tables(self.explorer.rank(place, moved))
-
-    def _answer_details(self, place: Place, moved: Place) -> dict[str, Any]:
-        return pack_tables(self.explorer.add_details(place, moved))
-
-    def _answer_explain(self, place: Place, moved: Place) -> dict[str, Any]:
-        return self.explorer.explain(place, moved)
 
     def log_exception(self, *_: object) -> None:
         """Leave refused requests out of the terminal."""

@@ -55,11 +55,14 @@ def narrow_grid(
     }
     systems = tuple(grid.systems[at] for at in positions["system"])
     names = {system.name for system in systems}
-    axes = {
-        name: _narrow_axis(grid, name, values)
-        for name, values in selection.items()
-        if name not in LABELS
-    }
+    axes: dict[str, Axis | Rows] = {}
+    for name, values in selection.items():
+        if name in grid.rows:
+            kept = np.array(values, int)
+            columns = {key: numbers[kept] for key, numbers in grid.rows[name].columns.items()}
+            axes[name] = Rows([], columns)
+        elif name not in LABELS:
+            axes[name] = Axis(list(values), np.array(values, float))
     spec = grid.spec.model_copy(
         update={
             "axes": grid.spec.axes.model_copy(update=axes),
@@ -75,11 +78,3 @@ def narrow_grid(
         strategies=tuple(grid.strategies[at] for at in positions["strategy"]),
         calibrations={name: fit for name, fit in grid.calibrations.items() if name in names},
     )
-
-
-def _narrow_axis(grid: Grid, name: str, values: Sequence[Any]) -> Axis | Rows:
-    if name in grid.rows:
-        rows, kept = grid.rows[name], np.array(values, int)
-        columns = {column: numbers[kept] for column, numbers in rows.columns.items()}
-        return Rows([], columns)
-    return Axis(list(values), np.array(values, float))

@@ -6,18 +6,22 @@ The file needs no network: its content security policy lets a browser load nothi
 import json
 import math
 from dataclasses import asdict, dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import yaml
 from jinja2 import Environment
+from platformdirs import user_cache_path
 
 from grids.grid import LABELS
-from grids.reading.textfile import write_text
-from sweep.cells.selection import write_value
+from grids.reading.errors import InputError
+from grids.reading.textfile import expect_folder, write_text
+from sweep.answers.objectives import Goal, Price
+from sweep.cells.selection import Selection, write_value
+from sweep.cells.source import Source
 from sweep.report.charts import make_charts
-from sweep.report.library import read_library
-from sweep.report.tables import Report, Row
+from sweep.report.contents import Report, Row, collect_report
 
 
 @dataclass(frozen=True)
@@ -90,17 +94,16 @@ def _read(name: str) -> str:
 
 def _pack(rows: list[Row]) -> dict[str, Any]:
     """Pack rows as columns; texts as positions in a list of the distinct ones."""
-    names = dict.fromkeys(name for row in rows for name in row)
-    columns = {name: _pack_column([row.get(name) for row in rows]) for name in names}
+    columns: dict[str, dict[str, list[Any]]] = {}
+    for name in dict.fromkeys(name for row in rows for name in row):
+        values = [row.get(name) for row in rows]
+        if any(isinstance(value, str) for value in values):
+            texts = list(dict.fromkeys(values))
+            positions = {text: position for position, text in enumerate(texts)}
+            columns[name] = {"values": [positions[value] for value in values], "texts": texts}
+        else:
+            columns[name] = {"values": [_round(value) for value in values]}
     return {"length": len(rows), "columns": columns}
-
-
-def _pack_column(values: list[Any]) -> dict[str, Any]:
-    if any(isinstance(value, str) for value in values):
-        texts = list(dict.fromkeys(values))
-        positions = {text: position for position, text in enumerate(texts)}
-        return {"values": [positions[value] for value in values], "texts": texts}
-    return {"values": [_round(value) for value in values]}
 
 
 def _round(value: Any) -> Any:
@@ -108,3 +111,50 @@ def _round(value: Any) -> Any:
     if not isinstance(value, float):
         return value
     return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None
+
+
+def read_library() -> str:
+    """Return Vega-Lite's library, to stand inside a script element.
+
+    It is kept on disk: bundling it takes 1.4 s of CPU time.
+    """
+    folder: Path = user_cache_path("paradl") / "pages"
+    # The package brings Vega-Lite with it, so its version names what is in the bundle.
+    path = folder / f"vega-{version('vl-convert-python')}.js"
+    if path.exists():
+        return path.read_text(encoding="utf-8")
+    from vl_convert import javascript_bundle  # 30 MB, which nothing but a page needs
+
+    library = javascript_bundle("window.vegaEmbed = vegaEmbed;").replace("</script", "<\\/script")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_text(library, path)
+    except (OSError, InputError):
+        pass  # no place to keep it: the next page bundles it anew
+    return library
+
+
+def write_report(
+    source: Source,
+    path: str | Path,
+    selection: Selection | None = None,
+    *,
+    objective: Goal = "epoch_time",
+    price: Price = None,
+    max_global_batch: int | None = None,
+) -> None:
+    """Write a report on a cube, or on a slice of one, as one HTML file that needs no network.
+
+    source: a store, a Dataset of one, or a grid. objective, price, max_global_batch: as for `best`.
+    InputError: an unknown axis or value, or a path that cannot be written. NothingFeasibleError:
+    no configuration is feasible, and nothing is written.
+    """
+    expect_folder(Path(path))
+    report = collect_report(source, selection, max_global_batch, objective, price)
+    settings = {"objective": objective, "price": price, "max_global_batch": max_global_batch}
+    given = {"selection": selection, **settings}
+    usual = (None, "epoch_time")
+    words = [f"{name}={value!r}" for name, value in given.items() if value not in usual]
+    name = repr(str(source)) if isinstance(source, str | Path) else "cube"
+    call = ", ".join([name, repr(str(path)), *words])
+    write_page(report, Path(path), f"sweep.write_report({call})")

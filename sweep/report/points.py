@@ -51,7 +51,8 @@ def list_points(
         notes.append("no curves: this store keeps the answers of a search, not its cells")
         return []
     values = reader.list_values(selection)
-    shown = {name: thin_axis(values[name], most) for name, most in _limit_values(choices)}
+    most = {"pe": MOST_COUNTS} | dict.fromkeys(choices, MOST_VALUES)
+    shown = {name: thin_axis(values[name], count) for name, count in most.items()}
     for name, kept in shown.items():
         if len(kept) < len(values[name]):
             notes.append(f"curves show {len(kept)} of {len(values[name]):,} values of {name}")
@@ -77,13 +78,6 @@ def take_best(cells: "xr.Dataset", axis: str) -> "xr.Dataset":
     allowed = (cells["limit"] & FORBIDS) == 0
     times = Paradl(cells).epoch_time.where(allowed).fillna(np.inf)
     return cells.isel({axis: times.argmin(axis)})
-
-
-def _limit_values(choices: list[str]) -> Iterator[tuple[str, int]]:
-    """List the axes of curves with the largest number of values that are shown."""
-    yield "pe", MOST_COUNTS
-    for name in choices:
-        yield name, MOST_VALUES
 
 
 def _make_points(
