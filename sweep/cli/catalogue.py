@@ -1,6 +1,6 @@
 """Commands that list the catalogue, and print schemas."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from typer import Argument, Option, Typer
 
@@ -85,25 +85,16 @@ def schema(
     name = of or ("" if answers else "spec")
     if answers and name in FORMS:
         raise InputError(f"{name} is not a verb", where="--answers", advice=f"paradl schema {name}")
-    print_json(_describe_file(name) if name in FORMS else _describe_answers(name))
+    if name in FORMS:
+        from grids.models.files.modelfile import describe_model_file
+        from grids.spec import Spec
 
-
-def _describe_file(form: str) -> dict[str, Any]:
-    from grids.models.files.modelfile import describe_model_file
-    from grids.spec import Spec
-
-    return Spec.model_json_schema() if form == "spec" else describe_model_file()
-
-
-def _describe_answers(verb: str) -> dict[str, Any]:
-    """Return the schema of a verb's answer, or of all answers by verb. InputError: unknown verb."""
+        print_json(Spec.model_json_schema() if name == "spec" else describe_model_file())
+        return
     from sweep.answers.types.schemas import build_schemas
 
     schemas = build_schemas()
-    if not verb:
-        return schemas
-    if verb not in schemas:
-        raise InputError(
-            f"no schema of {shorten(verb)}", advice=suggest_name(verb, (*schemas, *FORMS))
-        )
-    return schemas[verb]
+    if name and name not in schemas:
+        advice = suggest_name(name, (*schemas, *FORMS))
+        raise InputError(f"no schema of {shorten(name)}", advice=advice)
+    print_json(schemas[name] if name else schemas)

@@ -116,20 +116,16 @@ def _make_command(shared: type) -> Any:
 
 def explain_usage(error: Any) -> None:
     """Add what to write instead to the message of a usage error."""
-    option = getattr(error, "option_name", None)
-    instead = None if option is None else _find_option(option)
+    from grids.entries.parameters import FREE  # late: it imports pydantic
+
+    option = getattr(error, "option_name", None) or ""
+    name = option.lstrip("-").replace("-", "_")
+    instead = f"--set {name}=VALUE" if name in FREE else ELSEWHERE.get(option)
     if instead is not None:
         error.message = f"{error.message}; write {instead}"
         error.possibilities = None  # typer's guesses by spelling
     for theirs, ours in PLAINER.items():
         error.message = error.message.replace(theirs, ours)
-
-
-def _find_option(option: str) -> str | None:
-    from grids.entries.parameters import FREE  # late: it imports pydantic
-
-    name = option.lstrip("-").replace("-", "_")
-    return f"--set {name}=VALUE" if name in FREE else ELSEWHERE.get(option)
 
 
 class Commands(TyperGroup):

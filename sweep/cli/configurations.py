@@ -14,15 +14,9 @@ if TYPE_CHECKING:
 
 app = Typer()
 
-# Options that are keys of a spec.
-SETTINGS = (
-    *("scaling", "collectives", "allreduce", "conventions", "iterations", "optimizer", "times"),
-    *("oracle", "recompute", "calibration", "convergence", "target"),
-)
-
 
 @dataclass(frozen=True)
-class ConfigurationOptions:
+class ConfigurationOptions(options.SettingOptions):
     """The options that describe one configuration."""
 
     model: options.Model
@@ -32,27 +26,16 @@ class ConfigurationOptions:
     dataset: options.Dataset = None
     system: options.System = "abci"
     layers: options.Layers = None
-    parameters: options.Set = None
-    scaling: options.Scaling = None
     collectives: options.Collectives = None
     allreduce: options.AllReduce = None
-    conventions: options.Conventions = None
     iterations: options.Iterations = None
-    optimizer: options.Optimizer = None
     times: options.Times = None
-    oracle: options.Oracle = None
-    recompute: options.Recompute = None
-    calibration: options.Calibration = None
-    convergence: options.Convergence = None
-    target: options.Target = None
-    max_global_batch: options.MaxGlobalBatch = None
 
     def read_grid(self) -> "Grid":
         """Build the grid of this single cell; its warnings go to stderr."""
         options.check_names(vars(self), several=False)
         from sweep.cells.design_space import Configuration
 
-        parameters: dict[str, Any] = dict(options.parse_settings(self.parameters, "--set"))
         # The authors keep a network in one file, and which of its layers are split in another.
         split: dict[str, object] = {"file": self.model, "layers": self.layers}
         grid = Configuration(
@@ -62,8 +45,8 @@ class ConfigurationOptions:
             batch=self.batch,
             dataset=self.dataset,
             system=self.system,
-            parameters=parameters | options.list_given(self, "max_global_batch"),
-            settings=options.list_given(self, *SETTINGS),
+            parameters=self.read_parameters(),
+            settings=self.list_settings(),
         ).grid()
         # Warnings concern model files, such as ignored layers; the answer does not repeat them.
         for warning in grid.warnings:

@@ -10,7 +10,7 @@ from typer import Context, Option, Typer
 from grids.reading.errors import InputError
 from sweep.cli import options
 from sweep.cli.commands import NOTHING_FEASIBLE, end, take_options
-from sweep.cli.pages import expect_page, write_page_of_layouts
+from sweep.cli.report import expect_page, write_page_of_layouts
 from sweep.cli.spaces import SpaceOptions
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def rank_layouts(
     # Layouts are enumerated for one number of PEs; limits and provision take several.
     if not (space.pe or "").isdecimal():
         raise InputError("layouts take one number of PEs", where="--pe", advice="such as 1024")
-    given |= {"pe": int(space.pe or 0), "calibration": space.calibration, "by": "time"}
+    given |= {"pe": int(space.pe or 0), "by": "time"}
     answer = _list_layouts(given, every, form)
     if page is not None:
         write_page_of_layouts(answer, page, given["model"], given["system"], space.calibration)
@@ -142,7 +142,6 @@ def provision_layouts(
     if deadline is None or given["tokens"] is None:
         missing = "--deadline" if deadline is None else "--tokens"
         raise InputError("layouts need it", where=missing, advice="such as '60 d', 15e12")
-    options.check_names(given, several=False)
     from sweep.questions.layout_scaling import list_layout_provisions
     from sweep.show.fit import show_layout_provisions
 
@@ -161,7 +160,6 @@ def limit_layouts(
 ) -> None:
     """Print the fastest layouts of 1, 2, 4 ... PEs, and what they wait for."""
     given = _read_subject(space, settings)
-    options.check_names(given, several=False)
     from sweep.questions.layout_scaling import list_layout_limits
     from sweep.show.fit import show_layout_limits
 
@@ -176,8 +174,6 @@ def list_front(
 ) -> None:
     """Print the layouts that no other one beats in two quantities."""
     given = _read_subject(space, settings, "pe", "calibration")
-    given["calibration"] = space.calibration
-    options.check_names(given, several=False)
     from sweep.cells.design_space import list_counts
     from sweep.questions.layout_scaling import list_layout_fronts
     from sweep.show.fit import show_layout_fronts
@@ -188,17 +184,18 @@ def list_front(
         end("no layout fits on these PEs", NOTHING_FEASIBLE)
 
 
-def refuse_with_sequence(given: Mapping[str, object]) -> None:
-    """Raise InputError if an option is given that questions about layouts do not have."""
-    _refuse_given(given, "cannot be combined with --sequence", "leave it out")
+def asks_about_layouts(
+    sequence: int | None, of_layouts: Mapping[str, object], of_strategies: Mapping[str, object]
+) -> bool:
+    """Return whether --sequence is given. InputError: options of the other kind of question are."""
+    if sequence is not None:
+        _refuse(of_strategies, "cannot be combined with --sequence", "leave it out")
+        return True
+    _refuse(of_layouts, "is an option of layouts", "give --sequence, too")
+    return False
 
 
-def refuse_without_sequence(given: Mapping[str, object]) -> None:
-    """Raise InputError if an option is given that only questions about layouts have."""
-    _refuse_given(given, "is an option of layouts", "give --sequence, too")
-
-
-def _refuse_given(given: Mapping[str, object], why: str, advice: str) -> None:
+def _refuse(given: Mapping[str, object], why: str, advice: str) -> None:
     renamed = {"parameters": "set", "selection": "sel"}
     for name, value in given.items():
         if value is not None:
@@ -215,10 +212,14 @@ def _read_subject(space: SpaceOptions, settings: dict[str, Any], *more: str) -> 
         raise InputError("layouts are those of a model", where="--model", advice="give one")
     given = {name: value for name, value in vars(space).items() if value not in (None, False, [])}
     allowed = {"model", "system", "quiet", *more}
-    refuse_with_sequence({name: value for name, value in given.items() if name not in allowed})
+    others = {name: value for name, value in given.items() if name not in allowed}
+    _refuse(others, "cannot be combined with --sequence", "leave it out")
     if "price" in settings:
         price = options.parse_price(settings["price"])
         if not isinstance(price, float | None):
             raise InputError("layouts take one price", where="--price", advice="write it like 2.5")
         settings = {**settings, "price": price}
-    return {"model": space.model, "system": space.system or SYSTEM, **settings}
+    subject = {"model": space.model, "system": space.system or SYSTEM, **settings}
+    subject |= {"calibration": space.calibration} if "calibration" in more else {}
+    options.check_names(subject, several=False)
+    return subject

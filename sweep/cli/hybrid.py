@@ -176,7 +176,7 @@ def place(
         answer = ask(**given, tell=report_gap)
     if plot is not None and answer["feasible"]:
         from sweep.plots.figures import save_figure
-        from sweep.plots.placement import draw_placement
+        from sweep.plots.timeline import draw_placement
 
         save_figure(draw_placement(answer, size, dark), plot)
     show_placement(answer, form)

@@ -92,7 +92,7 @@ def calibrate(
     """Fit a machine's parameters to measured runs, with their uncertainty and accuracy."""
     options.check_names({"system": system}, several=False)
     from sweep.calibration.calibrate import calibrate as ask
-    from sweep.calibration.write import write
+    from sweep.calibration.calibrate import write
     from sweep.show.comparison import show_calibration
 
     expect_output(output, [measured])  # a fit takes minutes

@@ -7,7 +7,6 @@ parameter has the name of the argument or key that it becomes, whatever its opti
 
 import re
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 # Arguments after which a message may name one item: `selection pe: ...`.
@@ -42,7 +41,11 @@ def name_options(text: str, options: Mapping[str, str]) -> str:
     text = re.sub(r"\b(\w+)=(?:True\b|'([^']+)')", lambda match: _write(match, options), text)
     text = re.sub(r"(?<=')(\w+): ([^' ]+)(?=')", lambda match: _write(match, options), text)
     if "pe" in options:  # options write a generator as pow2:1..64, and a range as 1..64
-        text = re.sub(GENERATOR, _write_generator, text)
+        text = re.sub(
+            GENERATOR,
+            lambda match: f"{match[1]}:{match[2]}".replace(", ", "..").removeprefix("range:"),
+            text,
+        )
     return "\n".join(_name_head(line, options) for line in text.split("\n"))
 
 
@@ -53,33 +56,30 @@ def _write(match: re.Match[str], options: Mapping[str, str]) -> str:
     return options[name] if value is None else f"{options[name]} {value}"
 
 
-def _write_generator(match: re.Match[str]) -> str:
-    name, ends = match[1], match[2].replace(", ", "..")
-    return ends if name == "range" else f"{name}:{ends}"
-
-
 def _name_head(line: str, options: Mapping[str, str]) -> str:
     head, colon, rest = line.partition(": ")
     names, space, detail = head.partition(" ") if head.startswith(DETAILED) else (head, "", "")
-    known = [_find_option(name, options) for name in names.split(", ")]
-    if head == "space":  # which is described by options, and has nothing to select
-        return re.sub(
-            ADVISED, lambda match: PAIR.sub(partial(_write_pair, options), match[0]), rest
+
+    def find_option(name: str) -> str | None:
+        key = re.sub(r"^axes\.|\.\d+$", "", name)
+        if key not in options and name.startswith("axes.") and "parameters" in options:
+            return f"{options['parameters']} {key}"  # --set with several values makes an axis
+        return options.get(key)
+
+    def write_pair(pair: re.Match[str]) -> str:
+        if known == ["--sel"]:  # in advice on slicing, every axis needs an option of its own
+            return f"--sel {pair[0]}"
+        name, value = pair.groups()
+        return (
+            f"{options[name]} {value}" if name in options else f"{options['parameters']} {pair[0]}"
         )
+
+    known = [find_option(name) for name in names.split(", ")]
+    # A space is described by options, and has nothing to select.
+    if head == "space" or known == ["--sel"]:
+        rest = re.sub(ADVISED, lambda match: PAIR.sub(write_pair, match[0]), rest)
+    if head == "space":
+        return rest
     if not colon or None in known:
         return line
-    if known == ["--sel"]:  # in advice on slicing, every axis needs an option of its own
-        rest = re.sub(ADVISED, lambda match: PAIR.sub(r"--sel \1=\2", match[0]), rest)
     return f"{', '.join(filter(None, known))}{space}{detail}{colon}{rest}"
-
-
-def _write_pair(options: Mapping[str, str], pair: re.Match[str]) -> str:
-    name, value = pair.groups()
-    return f"{options[name]} {value}" if name in options else f"{options['parameters']} {pair[0]}"
-
-
-def _find_option(name: str, options: Mapping[str, str]) -> str | None:
-    key = re.sub(r"^axes\.|\.\d+$", "", name)
-    if key not in options and name.startswith("axes.") and "parameters" in options:
-        return f"{options['parameters']} {key}"  # --set with several values makes an axis
-    return options.get(key)

@@ -5,6 +5,7 @@ values of their own, so the help states the default. Typer ignores options insid
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -225,6 +226,38 @@ All = Annotated[bool, Option("--all", help="Show every row, not just a screenful
 Quiet = Annotated[bool, Option("--quiet", "-q", help="Print no progress and no notes.")]
 Workers = Annotated[int, Option(min=0, help="Local worker processes; 0 computes in this process.")]
 Seed = Annotated[int, Option(help="Random seed; the same seed gives the same answer.")]
+
+
+# Names of options that are keys of a spec; a command has some of them.
+SETTINGS = (
+    *("oracle", "conventions", "scaling", "optimizer", "recompute", "calibration"),
+    *("convergence", "target", "collectives", "allreduce", "iterations", "times"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SettingOptions:
+    """Options that are keys of a spec, or parameters of the oracle; None: not given."""
+
+    parameters: Set = None
+    max_global_batch: MaxGlobalBatch = None
+    oracle: Oracle = None
+    conventions: Conventions = None
+    scaling: Scaling = None
+    optimizer: Optimizer = None
+    recompute: Recompute = None
+    calibration: Calibration = None
+    convergence: Convergence = None
+    target: Target = None
+
+    def list_settings(self) -> dict[str, Any]:
+        """Return the keys of a spec that are given."""
+        return list_given(self, *(name for name in SETTINGS if hasattr(self, name)))
+
+    def read_parameters(self) -> dict[str, Any]:
+        """Return the parameters of the oracle that are given. InputError: a pair that is none."""
+        parameters: dict[str, Any] = dict(parse_settings(self.parameters, "--set"))
+        return parameters | list_given(self, "max_global_batch")
 
 
 def print_version(wanted: bool) -> None:

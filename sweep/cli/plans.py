@@ -8,8 +8,8 @@ from typer import Context, Option, Typer
 from grids.reading.errors import InputError
 from sweep.cli import options
 from sweep.cli.commands import NOTHING_FEASIBLE, end
-from sweep.cli.fit import provision_layouts, refuse_with_sequence, refuse_without_sequence
-from sweep.cli.pages import PageOption, expect_page, write_page_of
+from sweep.cli.fit import asks_about_layouts, provision_layouts
+from sweep.cli.report import PageOption, expect_page, write_page_of
 from sweep.cli.spaces import SpaceCommand, Subject
 
 app = Typer()
@@ -76,13 +76,11 @@ def provision(
     With --sequence and --tokens: the fewest, doubling, for a transformer at its fastest layout.
     """
     of_layouts = {"global_batch": global_batch, "tokens": tokens}
-    if sequence is not None:
-        given = {"epochs": epochs, "holds": holds, "need": need, "efficiency": efficiency}
-        refuse_with_sequence({**given, "report": page})
+    of_strategies = {"epochs": epochs, "holds": holds, "need": need, "efficiency": efficiency}
+    if asks_about_layouts(sequence, of_layouts, {**of_strategies, "report": page}):
         settings = {**of_layouts, "length": sequence, "price": price}
         provision_layouts(context.obj, deadline, settings, every, form)
         return
-    refuse_without_sequence(of_layouts)
     if (deadline is None) == (need is None):
         raise InputError(
             "expected one of --deadline and --need",

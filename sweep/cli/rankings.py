@@ -9,13 +9,12 @@ from grids.reading.errors import InputError
 from sweep.cli import options
 from sweep.cli.commands import NOTHING_FEASIBLE, end
 from sweep.cli.fit import (
+    asks_about_layouts,
     limit_layouts,
     list_front,
     rank_layouts,
-    refuse_with_sequence,
-    refuse_without_sequence,
 )
-from sweep.cli.pages import PageOption, expect_page, write_page_of
+from sweep.cli.report import PageOption, expect_page, write_page_of
 from sweep.cli.spaces import Rows, SpaceCommand, Subject
 
 app = Typer()
@@ -53,20 +52,19 @@ def limits(
 
     With --sequence: how far a transformer scales, at the fastest layout of 1, 2, 4 ... PEs.
     """
-    if sequence is not None:
-        given = {"price": price, "crossovers": along, "report": page}
-        refuse_with_sequence(given)
-        settings = {"length": sequence, "global_batch": global_batch}
+    of_layouts = {"global_batch": global_batch}
+    of_strategies = {"price": price, "crossovers": along, "report": page}
+    if asks_about_layouts(sequence, of_layouts, of_strategies):
+        settings = {**of_layouts, "length": sequence}
         limit_layouts(context.obj, efficiency, settings, every, form)
         return
-    of_layouts = {"global_batch": global_batch}
-    refuse_without_sequence(of_layouts)
     expect_page(page)
     subject: Subject = context.obj.read(objective)
     if along is not None:
-        _show_crossovers(subject, along, objective, price, every, form)
+        rows = _show_crossovers(subject, along, objective, price, every, form)
     else:
-        _show_limits(subject, efficiency, objective, intervals, every, form)
+        rows = _show_limits(subject, efficiency, objective, intervals, every, form)
+    subject.end_if_empty(rows)
     write_page_of(subject, page, objective, price)
 
 
@@ -77,7 +75,7 @@ def _show_limits(
     intervals: bool,
     every: bool,
     form: options.Form,
-) -> None:
+) -> Rows:
     """Print how far each strategy scales. InputError: an objective that is no time."""
     from sweep.questions.limits import add_ranges, expects_intervals, list_limits
     from sweep.show.limits import show_limits
@@ -102,7 +100,7 @@ def _show_limits(
 
     rows = subject.ask(answer, form)
     show_limits(rows, form, every)
-    subject.end_if_empty(rows)
+    return rows
 
 
 def _show_crossovers(
@@ -112,7 +110,7 @@ def _show_crossovers(
     price: list[str] | None,
     every: bool,
     form: options.Form,
-) -> None:
+) -> Rows:
     """Print where strategies overtake each other."""
     from sweep.questions.crossovers import list_crossovers, tell_same
     from sweep.show.limits import describe_crossover
@@ -130,7 +128,7 @@ def _show_crossovers(
     prices = options.parse_price(price)
     rows = subject.ask(answer, form, along, objective=goal, price=prices)
     show_rows(rows, form, every, partial(describe_crossover, goal=goal))
-    subject.end_if_empty(rows)
+    return rows
 
 
 @app.command(cls=SpaceCommand)
@@ -154,11 +152,10 @@ def best(
     With --sequence: the layouts of a transformer that fit, the fastest first, as fit --by time.
     """
     of_layouts = {"global_batch": global_batch, "tokens": tokens}
-    if sequence is not None:
+    if asks_about_layouts(sequence, of_layouts, {}):
         settings = {**of_layouts, "length": sequence, "price": price}
         rank_layouts(context.obj, settings, page, every, form)
         return
-    refuse_without_sequence(of_layouts)
     expect_page(page)
     subject: Subject = context.obj.read(objective)
     from sweep.questions.best import rank_strategies
@@ -196,12 +193,11 @@ def pareto(
     With --sequence: layouts of a transformer, of all that fit on --pe PEs.
     """
     goals = {"against": against, "objective": options.OBJECTIVES[objective]}
-    if sequence is not None:
-        refuse_with_sequence({"report": page, "price": price})
-        settings = {**goals, "length": sequence, "global_batch": global_batch}
+    of_layouts = {"global_batch": global_batch}
+    if asks_about_layouts(sequence, of_layouts, {"report": page, "price": price}):
+        settings = {**goals, **of_layouts, "length": sequence}
         list_front(context.obj, settings, every, form)
         return
-    refuse_without_sequence({"global_batch": global_batch})
     expect_page(page)
     subject: Subject = context.obj.read(objective)
     from sweep.questions.pareto import pareto as question

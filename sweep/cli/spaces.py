@@ -22,11 +22,6 @@ if TYPE_CHECKING:
 Rows: TypeAlias = list[dict[str, Any]]
 
 AXES = ("model", "dataset", "system", "strategy", "pe", "batch")
-# Options that are keys of a spec.
-SETTINGS = (
-    *("oracle", "conventions", "scaling", "optimizer", "recompute", "calibration"),
-    *("convergence", "target"),
-)
 
 
 @dataclass(frozen=True)
@@ -70,7 +65,18 @@ class Subject:
         pose = partial(question, self.source, *values, selection=self.selection, **settings)
         with advise_nearest() if self.store else advise_options():
             rows = pose() if self.store is None else self._ask_store(self.store, pose)
-            self._compare_systems()
+            from sweep.cells.space import open_space
+
+            systems = open_space(self.source, self.selection).systems
+        # The user may not have meant to compare them.
+        if len({(system.precision, system.software) for system in systems}) > 1:
+            settings_of = (
+                f"{system.name} {system.precision} {system.software}" for system in systems
+            )
+            self.note(
+                f"systems differ in precision or software: {', '.join(settings_of)}; "
+                "to compare like with like: NAME:precision=amp,software=ddp"
+            )
         # Programs read stdout alone; people have read the notes on stderr.
         if form != "json" or not self.notes:
             return rows
@@ -88,18 +94,6 @@ class Subject:
         if done < blocks:
             self.note(describe_missing(done, blocks), always=True)
         return rows
-
-    def _compare_systems(self) -> None:
-        """Note if systems differ in settings that the user may not have meant to compare."""
-        from sweep.cells.space import open_space
-
-        systems = open_space(self.source, self.selection).systems
-        if len({(system.precision, system.software) for system in systems}) > 1:
-            settings = (f"{system.name} {system.precision} {system.software}" for system in systems)
-            self.note(
-                f"systems differ in precision or software: {', '.join(settings)}; "
-                "to compare like with like: NAME:precision=amp,software=ddp"
-            )
 
     def end_if_empty(self, rows: Rows) -> None:
         """Exit with the reason if there are no rows."""
@@ -148,7 +142,7 @@ def tell_missing(done: int, blocks: int) -> None:
 
 
 @dataclass(frozen=True)
-class SpaceOptions:
+class SpaceOptions(options.SettingOptions):
     """Options that select a slice of a store, or describe a design space; None: not given."""
 
     store: options.StoreOrNone = None
@@ -160,17 +154,7 @@ class SpaceOptions:
     strategy: options.Strategies = None
     pe: options.PECounts = None
     batch: options.Batches = None
-    parameters: options.Set = None
     quiet: options.Quiet = False
-    max_global_batch: options.MaxGlobalBatch = None
-    oracle: options.Oracle = None
-    conventions: options.Conventions = None
-    scaling: options.Scaling = None
-    optimizer: options.Optimizer = None
-    recompute: options.Recompute = None
-    calibration: options.Calibration = None
-    convergence: options.Convergence = None
-    target: options.Target = None
 
     def read(self, objective: str | None = None) -> Subject:
         """Return the store and its slice, or the design space. InputError: neither or both."""
@@ -191,7 +175,7 @@ class SpaceOptions:
         return self._read_space(objective)
 
     def _read_store(self, store: str) -> Subject:
-        for name in options.list_given(self, "parameters", *SETTINGS):
+        for name in options.list_given(self, "parameters") | self.list_settings():
             raise InputError(
                 "fixed in the store",
                 where=name,
@@ -208,14 +192,14 @@ class SpaceOptions:
         options.check_names(options.list_given(self, *AXES, "calibration"), several=True)
         from sweep.cells.design_space import SpaceValues, is_unbounded, make_grid
 
-        parameters: dict[str, Any] = dict(options.parse_settings(self.parameters, "--set"))
-        parameters |= options.list_given(self, "max_global_batch")
-        settings = options.list_given(self, *SETTINGS)
+        settings = self.list_settings()
         if objective == "train-time":
             # The time to the target needs epochs: the catalogue's, unless others are given.
             settings = {"convergence": "auto"} | settings
         values = SpaceValues(
-            **options.list_given(self, *AXES), parameters=parameters, settings=settings
+            **options.list_given(self, *AXES),
+            parameters=self.read_parameters(),
+            settings=settings,
         )
         grid = make_grid(values)
         subject = Subject(grid, {}, None, None, self.quiet)

@@ -39,11 +39,18 @@ def sweep(
     """Sweep a design space into a Zarr store, or resume an interrupted sweep."""
     from grids.grid import read_grid
 
-    _refuse_swapped(spec, store)
+    endings = (".yaml", ".yml")
+    # Both are paths: without this the spec would be called no cube, and the cube no spec.
+    if store.endswith(endings) and spec.suffix not in endings:
+        raise InputError(
+            "the spec comes first, then the store",
+            where=str(spec),
+            advice=f"swap them: paradl sweep {quote(store)} {quote(str(spec))}",
+        )
     grid = read_grid(spec).drop_outputs() if reduce_only else read_grid(spec)
 
     # These take a second to import; a mistake in the spec is reported before.
-    from sweep.engine.interrupts import hear_interrupts
+    from sweep.engine.progress import hear_interrupts
     from sweep.engine.run import Where
     from sweep.engine.run import sweep as run
     from sweep.show.preview import announce, preview_sweep
@@ -62,17 +69,6 @@ def sweep(
         end("interrupted; finished blocks are kept: rerun the same command to resume", INTERRUPTED)
     if not quiet:
         tell(f"done: {prod(grid.shape):,} cells in {store}")
-
-
-def _refuse_swapped(spec: Path, store: str) -> None:
-    endings = (".yaml", ".yml")
-    # Both are paths: without this the spec would be called no cube, and the cube no spec.
-    if store.endswith(endings) and spec.suffix not in endings:
-        raise InputError(
-            "the spec comes first, then the store",
-            where=str(spec),
-            advice=f"swap them: paradl sweep {quote(store)} {quote(str(spec))}",
-        )
 
 
 @app.command()
