@@ -20,7 +20,6 @@ import yaml
 
 from benchmarks.report import Effort, Report, Row, at_most
 from grids.outputs import MAIN_OUTPUTS
-from kernels.names.terms import TERMS
 
 ROOT = Path(__file__).parents[1]
 CORES = (1, 2, 16)
@@ -72,22 +71,14 @@ def measure(effort: Effort) -> Report:
 
 def cases() -> dict[str, Case]:
     """Return sweeps that spend their memory on different parts."""
-    billion = yaml.safe_load((ROOT / "examples" / "billion.yaml").read_text())
-    part = {
-        "strategy": ["data", "spatial", "pipeline", "data+filter"],
-        "inter_latency": _latencies(4),
-    }
     lines = {"pe": [64, 128], "batch": _counts(1024), "inter_bandwidth": _rates(64)}
     return {
         "paper": Case("paper"),
         "search": Case("billion", ("--reduce-only",)),
-        "slice": Case(billion | {"axes": billion["axes"] | part | {"system": "abci"}}),
-        "terms": Case(_wide() | {"outputs": [*MAIN_OUTPUTS, *TERMS]}),
         "percentiles": Case(_wide() | {"oracle": "machine", "outputs": _percentiles()}),
         "short lines": Case(
             _space(**lines, inter_latency=_latencies(32), strategy=["data", "spatial"])
         ),
-        "numeric": Case(_numeric()),
         "pipelines": Case(_deep(pe=_counts(4096), batch=_counts(512))),
         "layers": Case(_deep(pe=_counts(512), batch=[8, 64], peak_flops=_rates(50))),
         "best groups": Case(_best()),
@@ -174,13 +165,6 @@ def _wide() -> dict[str, Any]:
 
 def _deep(**axes: Any) -> dict[str, Any]:
     return _space(model="resnet152", strategy=["pipeline", "data+pipeline", "spatial"], **axes)
-
-
-def _numeric() -> dict[str, Any]:
-    two = {name: [1e9, 1e10] for name in ("intra_bandwidth", "inter_bandwidth")}
-    two |= {name: [1e-6, 1e-5] for name in ("intra_latency", "inter_latency")}
-    two |= {"gamma": [0.5, 1], "phi": [1, 2], "segments": [2, 4], "memory_capacity": [1e10, 1e11]}
-    return _space(**two, pe={"pow2": [1, 1024]}, batch={"pow2": [1, 512]})
 
 
 def _best() -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""Pages on machines, networks and runs of one's own: their commands, from their files to answers.
+"""Pages on machines and networks of one's own: their commands, from their files to answers.
 
 What a page prints is what its commands print: the same words, and figures within a quarter,
-since calibrations move them.
+since calibrations move them. docs/your-runs.md is compared to the letter (docs/console.py --check).
 """
 
 import json
@@ -107,7 +107,6 @@ needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is no
         ("your-machine", ("By hand",)),
         pytest.param("your-model", ("A PyTorch module", "Times from a device"), marks=needs_torch),
         ("your-model", ("A JAX function",)),
-        ("your-runs", ("From logs", "A table of your own")),
     ],
     indirect=["folder"],
 )
