@@ -4,10 +4,8 @@ Each published series is fitted to its two, three ... smallest batches, and pred
 ones. Rows called "last" predict the largest batch from all the others.
 """
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 
 import numpy as np
 
@@ -15,7 +13,7 @@ from benchmarks.report import Effort, Report, Row, at_least, at_most
 from grids.convergence.catalogue import EPOCHS
 from grids.convergence.entry import Convergence
 from grids.convergence.fit import fit
-from grids.convergence.law import PRIOR, LawPrior, fit_law
+from grids.convergence.law import fit_law
 from grids.convergence.points import read_points
 from grids.convergence.table import interpolate_epochs
 from kernels.configuration.convergence import Law, count_epochs, spread_epochs
@@ -26,12 +24,6 @@ SAMPLES = 10**5
 LEAST_POINTS = 3
 NEAR = 2.0  # times the largest batch of the fit
 INSIDE = 1.2816  # spreads: 80 % of a normal distribution
-EXPONENTS = (0.75, 1.0, 1.25, 1.5, 2.0)
-# Candidates for the shipped prior.
-PRIORS = tuple(
-    LawPrior(ratio, spread, error, PRIOR.count)
-    for ratio, spread, error in product((0.0, 0.5, 1.0, 1.5), (1.0, 1.5, 2.0), (0.04, 0.05, 0.06))
-)
 
 MOST_ERROR = 0.15
 LEAST_COVERED, MOST_COVERED = 0.7, 0.9
@@ -57,11 +49,6 @@ class LeftOut:
         return float(np.log(self.predicted / self.measured))
 
     @property
-    def score(self) -> float:
-        """Log likelihood of the measured value, up to a constant."""
-        return float(-np.log(self.spread) - (self.error / self.spread) ** 2 / 2)
-
-    @property
     def covered(self) -> bool:
         """True if the 80 % interval contains the measured value."""
         return abs(self.error) <= INSIDE * self.spread
@@ -74,20 +61,15 @@ def fit_series() -> tuple[Convergence, ...]:
     )
 
 
-def leave_large_out(
-    entries: Sequence[Convergence], exponent: float = 1.0, prior: LawPrior = PRIOR
-) -> tuple[LeftOut, ...]:
-    """Predict every batch by each fit to two or more smaller ones.
-
-    exponent: a of E_min (1 + (B/B_c)^a), a law of B^a.
-    """
+def leave_large_out(entries: Sequence[Convergence]) -> tuple[LeftOut, ...]:
+    """Predict every batch by each fit to two or more smaller ones."""
     rows = []
     for entry in entries:
         batches, epochs = list_points(entry)
         for count in range(2, len(batches)):
-            law = fit_law(batches[:count] ** exponent, epochs[:count], prior)
+            law = fit_law(batches[:count], epochs[:count])
             for n in range(count, len(batches)):
-                row = meet(entry, law, n, batches[n] ** exponent)
+                row = meet(entry, law, n, batches[n])
                 last = count == len(batches) - 1
                 ratio = float(batches[n] / batches[count - 1])
                 rows.append(replace(row, points=count, ratio=ratio, last=last))
@@ -105,25 +87,6 @@ def leave_inner_out(entries: Sequence[Convergence]) -> tuple[tuple[LeftOut, ...]
             others = entry.model_copy(update={"points": entry.points[:n] + entry.points[n + 1 :]})
             tables.append(np.log(interpolate_epochs(others, batches[n]) / epochs[n]))
     return tuple(rows), np.array(tables)
-
-
-def leave_models_out(entries: Sequence[Convergence]) -> tuple[LeftOut, ...]:
-    """Predict as `leave_large_out`, with the prior that suits the other models best."""
-    by_prior = [leave_large_out(entries, prior=prior) for prior in PRIORS]
-    rows: list[LeftOut] = []
-    for model in dict.fromkeys(entry.model for entry in entries):
-        best = max(by_prior, key=lambda all_rows: score_rows(all_rows, model))
-        rows += [row for row in best if row.model == model]
-    return tuple(rows)
-
-
-def score_rows(rows: Sequence[LeftOut], without: str = "") -> float:
-    """Sum the mean scores of each series, near and far, without those of a model."""
-    groups: dict[tuple[str, bool], list[float]] = defaultdict(list)
-    for row in rows:
-        if row.model != without:
-            groups[row.series, row.ratio <= NEAR].append(row.score)
-    return sum(sum(scores) / len(scores) for scores in groups.values())
 
 
 def list_points(entry: Convergence) -> tuple[Floats, Floats]:
@@ -179,7 +142,6 @@ def measure(effort: Effort) -> Report:
     entries = fit_series()
     rows = leave_large_out(entries)
     inner, tables = leave_inner_out(entries)
-    others = leave_models_out(entries)
     shown = [
         *(
             _show_errors(rows, near, last, bool(near and last))
@@ -188,16 +150,8 @@ def measure(effort: Effort) -> Report:
         ),
         *(_show_coverage(select(rows, near=near), _name(near, False)) for near in (True, False)),
         _show_coverage(inner, "a batch between others"),
-        *(
-            _show_coverage(
-                select(others, near=near), f"{_name(near, False)}; prior of other models"
-            )
-            for near in (True, False)
-        ),
-        _show_errors(others, True, True, True, "; prior of other models"),
         Row("median error, a batch between others", median_error([r.error for r in inner]), ""),
         Row("the same, interpolated", median_error(tables), ""),
-        *(_show_exponent(entries, exponent) for exponent in EXPONENTS),
     ]
     note = (
         "Left out are the largest batch (last), or all but the two, three ... smallest. Ratios are "
@@ -214,13 +168,11 @@ def _name(near: bool, last: bool) -> str:
     return f"{'last, ' if last else 'all, '}{distance}"
 
 
-def _show_errors(
-    rows: Sequence[LeftOut], near: bool, last: bool, goal: bool, more: str = ""
-) -> Row:
+def _show_errors(rows: Sequence[LeftOut], near: bool, last: bool, goal: bool) -> Row:
     errors = [row.error for row in select(rows, near=near, last=last)]
     median = median_error(errors)
     return Row(
-        f"median error, {_name(near, last)}{more}",
+        f"median error, {_name(near, last)}",
         median,
         "",
         goals=(at_most(median, MOST_ERROR, ""),) if goal else (),
@@ -232,14 +184,6 @@ def _show_coverage(rows: Sequence[LeftOut], what: str) -> Row:
     share = share_covered(rows)
     goals = at_least(share, LEAST_COVERED), at_most(share, MOST_COVERED, "")
     return Row(f"in 80 % interval, {what}", share, "", goals=goals, note=f"{len(rows)} rows")
-
-
-def _show_exponent(entries: Sequence[Convergence], exponent: float) -> Row:
-    rows = leave_large_out(entries, exponent)
-    near, far = (
-        median_error([row.error for row in select(rows, near=near)]) for near in (True, False)
-    )
-    return Row(f"exponent {exponent:g}: median error, farther", far, "", note=f"near {near:.3f}")
 
 
 def _show_row(row: LeftOut) -> Row:

@@ -42,25 +42,6 @@ def test_intervals_hold_between_measured_batches(entries):
     assert median_error(tables) < median_error(errors)
 
 
-def test_the_prior_holds_models_that_did_not_choose_it(entries):
-    rows = convergence.leave_models_out(entries)
-    assert len(rows) == len(leave_large_out(entries))
-    for near in (True, False):
-        assert 0.7 <= share_covered(select(rows, near=near)) <= 0.9
-    errors = [row.error for row in select(rows, near=True, last=True)]
-    assert median_error(errors) <= 0.06
-
-
-def test_no_other_exponent_is_better_near_and_far(entries, rows):
-    linear = [
-        median_error([row.error for row in select(rows, near=near)]) for near in (True, False)
-    ]
-    for exponent in (0.75, 1.25, 1.5, 2.0):
-        others = leave_large_out(entries, exponent)
-        other = [median_error([row.error for row in select(others, near=n)]) for n in (True, False)]
-        assert linear[0] < other[0] or linear[1] < other[1]
-
-
 def test_a_left_out_batch_does_not_affect_its_prediction(entries, rows):
     entry = entries[0]
     wrong = entry.points[-1].model_copy(update={"epochs": 1000.0})
