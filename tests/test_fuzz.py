@@ -21,7 +21,7 @@ from sweep.cube.store import open_cube
 from sweep.errors import RunError
 
 CASES = 600
-FORGED = 40
+FORGED = 20
 
 
 def test_a_corpus_of_broken_files(tmp_path):

@@ -1,6 +1,7 @@
 """Searches of layouts against the evaluation of each layout by itself, to the last bit."""
 
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -61,8 +62,10 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr(search, "BLOCK", 2**13)
 
 
-def list_directly(searched):
-    """The candidates of a search one by one: rows, and masks, memory and seconds of these."""
+@cache
+def list_directly(case):
+    """The candidates of a search one by one: rows, and masks and memory of these."""
+    searched = make_search(case)
     micro = [1 << bit for bit in range(BATCH.bit_length())]
     values = {
         "micro": micro,
@@ -84,8 +87,11 @@ def list_directly(searched):
     return layouts, reasons, memory
 
 
-def rank_directly(searched, layouts, memory):
-    """Rows of what fits by seconds, each at its fastest micro-batch, and these seconds."""
+@cache
+def rank_directly(case):
+    """Seconds of each row that fits, and of the fastest micro-batch of what is alike but for it."""
+    searched = make_search(case)
+    layouts, _, memory = list_directly(case)
     layouts = layouts.select(memory <= searched.capacity)
     seconds = add(time_layouts(searched.net, layouts, searched.training, *searched.speeds))
     best: dict[tuple[int, ...], float] = {}
@@ -98,7 +104,7 @@ def rank_directly(searched, layouts, memory):
 def test_counts_are_those_of_every_candidate(case):
     searched = make_search(case)
     result = searched.run()
-    layouts, reasons, memory = list_directly(searched)
+    layouts, reasons, memory = list_directly(case)
     outcomes = np.bincount(searched.outcomes.ravel(), minlength=4)[1:]
     large, fits = (
         np.sum(mask) for mask in (memory > searched.capacity, memory <= searched.capacity)
@@ -118,8 +124,8 @@ def test_counts_are_those_of_every_candidate(case):
 def test_the_best_are_those_of_every_candidate(case):
     searched = make_search(case)
     result = searched.run().best
-    layouts, _, memory = list_directly(searched)
-    seconds, best = rank_directly(searched, layouts, memory)
+    layouts, _, memory = list_directly(case)
+    seconds, best = rank_directly(case)
     rows = [*map(tuple, result.layouts.to_rows().tolist())]
     assert [seconds[row] for row in rows] == result.score.tolist()  # to the last bit
     assert result.score.tolist() == sorted(best.values())
@@ -131,8 +137,8 @@ def test_the_best_are_those_of_every_candidate(case):
 def test_fronts_are_what_no_candidate_beats(case):
     searched = replace(make_search(case), front=True)
     result = searched.run().best
-    layouts, _, memory = list_directly(searched)
-    seconds, _ = rank_directly(searched, layouts, memory)
+    layouts, _, memory = list_directly(case)
+    seconds, _ = rank_directly(case)
     sizes = dict(zip(map(tuple, layouts.to_rows().tolist()), memory.tolist(), strict=True))
     points = {(time, sizes[row]) for row, time in seconds.items()}
     front = {
@@ -179,7 +185,7 @@ def test_layouts_without_time_have_the_largest_micro_batch(case):
 def test_changes_that_would_help(case, columns):
     searched = make_search(case)
     searched.run()
-    layouts, _, memory = list_directly(searched)
+    layouts, _, memory = list_directly(case)
     kept = [name not in columns for name in COLUMNS]
     rows = layouts.to_rows()[:, kept]
     fitting = {*map(tuple, rows[memory <= searched.capacity].tolist())}
