@@ -9,7 +9,7 @@ imported to make kernel inputs; names and sizes need none.
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -31,6 +31,7 @@ from grids.lookup import (
     check_self_contained,
     expect_blocks,
     expect_rates,
+    expect_slopes,
     join_keys,
     look_up,
     look_up_calibrations,
@@ -40,7 +41,7 @@ from grids.lookup import (
     refuse_twins,
 )
 from grids.models.layers import LayerTable
-from grids.notes import expect_divisible, list_unsplit, list_unused, list_unused_choices
+from grids.notes import expect_divisible, list_mixed, list_unsplit, list_unused, list_unused_choices
 from grids.outputs import INTERVALS, list_sloped
 from grids.reading.errors import InputError, ShapeError, add_place, shorten
 from grids.reading.yamlfile import Where
@@ -96,14 +97,16 @@ class Grid:
         with add_place(where(("axes", "strategy"))):
             chosen = read_strategies(spec)
             expect_blocks(chosen, models, datasets)
-        with add_place(where(("axes", "system"))):
-            expect_rates(chosen, systems)
         with add_place(where(("calibration",))):
             calibrations = look_up_calibrations(spec.calibration, spec.oracle, systems, base)
         names = tuple(model.name for model in models)
         with add_place(where(("convergence",))):
             laws = look_up_convergences(spec.convergence, spec.target, names, datasets, base)
         grid = cls(spec, models, datasets, systems, chosen, calibrations, laws)
+        with add_place(where(("axes", "strategy"))):
+            expect_slopes(grid.resolved, spec.outputs)
+        with add_place(where(("axes", "system"))):
+            expect_rates(grid.resolved, systems)
         # By label, since two files, or two ways to write a strategy, may share one.
         for dim, labels in grid.labels.items():
             with add_place(where(("axes", dim))):
@@ -168,19 +171,10 @@ class Grid:
             *(text for entry in (*self.models, *laws.values()) for text in entry.warnings),
             *list_unsplit(self.models, self.fitting, self.strategies),
             *list_unused(self.models, self.datasets, self.systems, laws, self.spec),
-            *list_unused_choices(self.strategies, self.spec),
+            *list_unused_choices(self.resolved, self.spec),
             *self._list_misfits(),
-            *self._list_mixed(),
+            *list_mixed(map(self._resolve_all, range(len(self.models)))),
         ]
-
-    def _list_mixed(self) -> Iterator[str]:
-        """Yield a note if layouts are compared with other strategies."""
-        others = [strategy.label for strategy in self.strategies if not strategy.laid]
-        if 0 < len(others) < len(self.strategies):
-            yield (
-                f"times of {others[0]} and of layouts rest on different rates "
-                "(docs/transformers.md); write 'data:micro=1' to compare like with like"
-            )
 
     def _list_misfits(self) -> Iterator[str]:
         """Yield the reasons why a model takes the samples of none of the data sets."""
@@ -208,11 +202,39 @@ class Grid:
         """Everything that may be an axis of this grid: the oracle's parameters, and rows."""
         return PARAMETERS | {name: rows.describe(name) for name, rows in self.rows.items()}
 
+    def strategy(self, index: Index) -> Strategy:
+        """The strategy of an index as its network takes it."""
+        return self._resolve_all(index[0])[index[3]]
+
+    def _resolve_all(self, model: int) -> tuple[Strategy, ...]:
+        """The strategies as a network takes them: of a transformer `data` is a layout."""
+        if not self._are_transformers[model]:
+            return self.strategies
+        return tuple(strategy.lay_out() for strategy in self.strategies)
+
+    @cached_property
+    def resolved(self) -> tuple[Strategy, ...]:
+        """All strategies, as any network takes them."""
+        return tuple(dict.fromkeys(chain(*map(self._resolve_all, range(len(self.models))))))
+
     @property
-    def alone(self) -> Strategy:
+    def laid(self) -> bool:
+        """True if layouts of transformers answer for all cells."""
+        return all(strategy.laid for strategy in self.resolved)
+
+    @cached_property
+    def _are_transformers(self) -> tuple[bool, ...]:
+        # Table III has no layouts.
+        if self.spec.oracle == "paper" or all(strategy.parts for strategy in self.strategies):
+            return (False,) * len(self.models)
+        from grids.models.transformers import is_transformer  # late: reads the networks' layers
+
+        return tuple(map(is_transformer, self.models))
+
+    def find_alone(self, index: Index) -> Strategy:
         """The strategy of one PE, whose time is what speedups and efficiencies divide by."""
         # Rates of layouts differ from those of other strategies, so they need one of their own.
-        laid = all(strategy.laid for strategy in self.strategies)
+        laid = any(strategy.laid for strategy in self._resolve_all(index[0]))
         return parse_strategy(ALONE) if laid else Strategy("serial")
 
     @property
@@ -333,7 +355,7 @@ class Grid:
         workload = self.workload(*index[:3])
         if workload is None:
             return None
-        chosen = strategy or self.strategies[index[3]]
+        chosen = strategy or self.strategy(index)
         return build(workload, chosen, axes or self.axes, self._settings)
 
     @cached_property

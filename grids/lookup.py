@@ -3,7 +3,7 @@
 A store's spec spells out its entries, so that the sender of a store cannot choose files to open.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -223,6 +223,17 @@ def read_strategies(spec: Spec) -> tuple[Strategy, ...]:
     return strategies
 
 
+def expect_slopes(strategies: Iterable[Strategy], outputs: Sequence[str]) -> None:
+    """Raise InputError if an elasticity is in a parameter that layouts do not have."""
+    unknown = [name for name in list_sloped(outputs) if name not in SLOPED]
+    laid = [strategy for strategy in strategies if strategy.laid]
+    if unknown and laid:
+        raise InputError(
+            f"no elasticity in {unknown[0]} is computed of {shorten(laid[0].label)}",
+            advice=f"leave it out; there are those in {', '.join(SLOPED)}",
+        )
+
+
 def expect_rates(strategies: Iterable[Strategy], systems: Iterable[System]) -> None:
     """Raise InputError if a strategy is not answered in a system's precision."""
     for system, strategy in product(systems, strategies):
@@ -254,10 +265,7 @@ def expect_blocks(
 
 
 def _expect_layout(strategy: Strategy, spec: Spec) -> None:
-    """Raise InputError if a layout leaves a degree open, or lacks a parallelism with a degree.
-
-    As well if an elasticity is in a parameter that layouts do not have.
-    """
+    """Raise InputError if a layout leaves a degree open, or lacks a parallelism with a degree."""
     given = {*spec.parameters, *spec.axes.swept}
     missing = [name for name in strategy.parts if name not in {*dict(strategy.degrees), *given}]
     if missing:
@@ -271,12 +279,6 @@ def _expect_layout(strategy: Strategy, spec: Spec) -> None:
         raise InputError(
             f"{shorten(strategy.label)} has no {more[0]} parallelism, of which a degree is given",
             advice=f"write {'+'.join([DATA, *parts])!r}, or leave {more[0]} out",
-        )
-    unknown = [name for name in list_sloped(spec.outputs) if name not in SLOPED]
-    if unknown:
-        raise InputError(
-            f"no elasticity in {unknown[0]} is computed of {shorten(strategy.label)}",
-            advice=f"leave it out; there are those in {', '.join(SLOPED)}",
         )
 
 

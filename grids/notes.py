@@ -1,7 +1,7 @@
 """Notes on keys of users' files that a run ignores, and on layers that no group can split."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import product
+from itertools import islice, product
 from typing import Any
 
 from grids.convergence.entry import Convergence
@@ -23,6 +23,11 @@ from kernels.names.parallelisms import LAYOUT_SETTINGS, TRANSFORMERS
 from kernels.options import OracleName
 
 POSITIONS = "positions depend on each other"
+# Choices that layouts of transformers do not have: the value that suits them, and why.
+LAYOUT_CHOICES = {
+    "optimizer": ("adam", "their states are those of Adam"),
+    "collectives": ("auto", "they take the fastest algorithm"),
+}
 # Keys of a system that only one oracle uses, and what the other does instead.
 PAPER_KEYS = {
     "pe.efficiency": "state efficiency_conv2d, efficiency_conv3d, efficiency_matmul with --set or "
@@ -90,6 +95,21 @@ def list_unused_choices(strategies: Sequence[Strategy], spec: Spec) -> Iterator[
         for name in given:
             if name in PARAMETERS and name not in {*takers, *TAKEN}:
                 yield f"{name} is not used by layouts: {instead.get(name, rates)}"
+        for name, (suitable, reason) in LAYOUT_CHOICES.items():
+            if name in spec.model_fields_set and getattr(spec, name) != suitable:
+                yield f"{name} is not used by layouts: {reason}"
+
+
+def list_mixed(by_model: Iterable[Sequence[Strategy]]) -> list[str]:
+    """Notes on layouts that are compared with other strategies of the same network."""
+    mixed = (
+        f"times of {strategy.label} and of layouts rest on different rates, and do not compare "
+        "(docs/transformers.md)"
+        for strategies in by_model
+        for strategy in strategies
+        if not strategy.laid and any(other.laid for other in strategies)
+    )
+    return list(islice(mixed, 1))
 
 
 def _list_open(strategy: Strategy) -> list[str]:

@@ -160,6 +160,13 @@ class Strategy:
             degrees=tuple((name, sizes[name]) for name, _ in self.degrees),
         )
 
+    def lay_out(self) -> "Strategy":
+        """The layout that a transformer takes it for: of `data` and `serial`, all degrees 1."""
+        if self.laid or self.parts:
+            return self
+        zero = (("zero", self.zero),) if self.zero else ()
+        return Strategy(self.base, degrees=zero, schedule="1f1b", laid=True)
+
     @property
     def label(self) -> str:
         """As the user writes it, settings in a fixed order: labels are coordinates of the cube."""

@@ -38,7 +38,7 @@ from kernels.configuration.run import Run
 from kernels.layouts.answers import LayoutAnswers, add_seconds, answer_layouts
 from kernels.layouts.enumerate import list_candidates
 from kernels.layouts.rates import Rates
-from kernels.layouts.transformer import COLUMNS, Layouts, Transformer
+from kernels.layouts.transformer import COLUMNS, RECOMPUTE, Layouts, Transformer
 from kernels.names.arrays import Floats
 from kernels.names.flags import FORBIDS, Limit
 from kernels.names.parallelisms import TRANSFORMERS
@@ -88,16 +88,17 @@ class LayoutSpace:
     def fixed(self) -> dict[str, Numbers]:
         """Columns of a layout that the strategy or a parameter states [cells]."""
         stated = dict(self.strategy.degrees)
-        names = [name for name in USUAL if name != "data"]
+        usual = {name: number for name, number in USUAL.items() if name != "data"}
+        if self.settings.options.recompute == "full":
+            usual["recompute"] = RECOMPUTE["full"]
         columns = {}
-        for name in names:
+        for name, number in usual.items():
             size = stated.get(name)
             # An axis of a degree that the strategy lacks belongs to other strategies of the grid.
             if size is None and name in self.values and self.has(name):
                 columns[name] = self.flatten(name).astype(int)
             elif size != "best":
-                number = USUAL[name] if size is None else int(size)
-                columns[name] = np.full(prod(self.shape), number)
+                columns[name] = np.full(prod(self.shape), number if size is None else int(size))
         return columns
 
     def has(self, name: str) -> bool:
@@ -123,8 +124,9 @@ class LayoutSpace:
             rows, cell = self._expand(pe)
         layouts = Layouts.from_rows(rows)
         group = layouts.tensor * layouts.context * layouts.pipeline
-        exists = (pe[cell] % group == 0) & (pe[cell] >= group)
-        data = np.where(exists, pe[cell] // group, 1)
+        ranks = pe[cell] if self.strategy.replicated else group  # one PE, whatever p is
+        exists = (ranks % group == 0) & (ranks >= group)
+        data = np.where(exists, ranks // group, 1)
         layouts = replace(layouts, data=data, batch=self.find_batch(data, cell))
         return replace(layouts, shard=self._count_ranks(layouts)), cell, exists
 
@@ -205,6 +207,7 @@ class LayoutSpace:
         flags = (
             (answers.memory > capacity, Limit.MEMORY),
             (self.flatten("pe")[cell] > self.system.most_pes, Limit.MACHINE_TOO_SMALL),
+            (self.flatten("pe")[cell] > layouts.pes, Limit.TOO_MANY_PES),
             (layouts.batch > self.samples, Limit.BATCH_EXCEEDS_DATASET),
         )
         limit = answers.limit + sum(mask * int(flag) for mask, flag in flags)

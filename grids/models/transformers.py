@@ -7,6 +7,7 @@ two blocks belong to the second one.
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cached_property, lru_cache
 from itertools import groupby
 
@@ -23,6 +24,13 @@ from kernels.layouts.transformer import RECOMPUTE, Block, Tensor, Transformer, W
 
 # What computes all of a block again but its input.
 BLOCKS = RECOMPUTE["blocks"] | RECOMPUTE["full"]
+
+
+def is_transformer(model: Architecture | NetModel) -> bool:
+    """True if a network is a transformer that reads text."""
+    with suppress(InputError):
+        return bool(read_transformer(model))
+    return False
 
 
 def read_transformer(model: Architecture | NetModel, samples: Dataset | None = None) -> Transformer:

@@ -7,6 +7,7 @@ runs scatter beside that factor.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +22,14 @@ from grids.entries.transformer_rates import (
     find_spread,
     find_system_spread,
 )
+from grids.library import find
+from grids.models.transformers import is_transformer
 from grids.reading.errors import InputError
 from kernels.names.arrays import Floats
 from kernels.names.stored import PERCENTILES
 from sweep.calibration.observations import expect_one_system
 from sweep.cells.design_space import ONLY
-from sweep.measured.predicted_runs import Conditions, predict_runs
+from sweep.measured.predicted_runs import Conditions, name_column, predict_runs
 from sweep.measured.runs import MeasuredRun
 
 # Runs that the expected spread counts as, beside those of a calibration.
@@ -112,7 +115,11 @@ class LayoutRuns:
 
 def is_layout(run: MeasuredRun) -> bool:
     """True if layouts of transformers answer for a run."""
-    return parse_strategy(run.strategy, f"{run.where}: strategy").laid
+    strategy = parse_strategy(run.strategy, f"{run.where}: strategy")
+    if strategy.laid or strategy.parts:
+        return strategy.laid
+    with name_column(run):
+        return is_transformer(find("model", run.model, Path()))
 
 
 def observe_layouts(runs: Sequence[MeasuredRun], system: str) -> LayoutRuns:

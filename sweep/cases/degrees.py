@@ -25,7 +25,7 @@ def list_degrees(grid: Grid, row: Row, chosen: Mapping[str, int] | None = None) 
     nothing is cut. chosen: the group and segments of `best` if known, else the kernels choose.
     """
     index = locate_row(grid, row)
-    strategy = grid.strategies[index[3]]
+    strategy = grid.strategy(index)
     if strategy.laid:
         return _list_layout(grid, row, index)
     if not {*strategy.choices} <= {*(chosen or {})}:

@@ -99,7 +99,7 @@ def find_smallest_group(grid: Grid, index: Index) -> int | None:
     groups of a hybrid divide its PEs; a group of all PEs may also be any power of two up to the
     machine's size.
     """
-    strategy = grid.strategies[index[3]]
+    strategy = grid.strategy(index)
     if len(strategy.parts) != 1 or strategy.laid:
         return None
     found = {*divisors(int(grid.axes["pe"][0]))}

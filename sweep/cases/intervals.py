@@ -9,6 +9,7 @@ from kernels.configuration.answers import Answer
 from kernels.names.stored import PERCENTILES
 from kernels.oracle.uncertainty import percentiles
 from sweep.answers.numbers import number
+from sweep.cells.design_space import ONLY
 
 
 def list_intervals(grid: Grid, answer: Answer) -> dict[str, Any]:
@@ -18,7 +19,7 @@ def list_intervals(grid: Grid, answer: Answer) -> dict[str, Any]:
     if answer.spread is None:
         return {"calibration": None, "intervals": None, "extrapolation": []}
     calibration = grid.calibrations.get(grid.systems[0].name)
-    laid = grid.strategies[0].laid
+    laid = grid.strategy(ONLY).laid
     if calibration and not (calibration.layouts if laid else calibration.parameters):
         calibration = None  # its runs were of the other kind
     compute, communication = answer.compute, answer.communication
@@ -41,7 +42,7 @@ def list_intervals(grid: Grid, answer: Answer) -> dict[str, Any]:
 def _list_extrapolation(grid: Grid, answer: Answer) -> list[str]:
     """Notes on how a configuration exceeds the calibrated runs."""
     workload = grid.workload(0, 0, 0)
-    if workload is None or grid.strategies[0].laid:  # whose rates hold for any machine
+    if workload is None or grid.strategy(ONLY).laid:  # whose rates hold for any machine
         return []
     system = grid.systems[0]
     if workload.calibrated is None:
@@ -50,7 +51,7 @@ def _list_extrapolation(grid: Grid, answer: Answer) -> list[str]:
             f"{system.software}: intervals come from priors"
         ]
     return workload.calibrated.extrapolation(
-        grid.strategies[0], float(grid.axes["pe"][0]), number(answer.batch)
+        grid.strategy(ONLY), float(grid.axes["pe"][0]), number(answer.batch)
     )
 
 

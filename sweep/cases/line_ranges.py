@@ -69,7 +69,7 @@ def _draw_counts(
     grid, index = space.grid, locate_row(space.grid, cell)
     values = {name: float(cell[name]) for name in grid.axes if name != "pe"}
     case = settle_choices(space.build_case(index, {**values, "pe": counts}))
-    alone = space.build_case(index, {**values, "pe": 1.0}, space.grid.alone)
+    alone = space.build_case(index, {**values, "pe": 1.0}, space.grid.find_alone(index))
     if objective == "epoch_time":
         case, alone = replace(case, training=None), replace(alone, training=None)
     limit = answer_expected(case).limit

@@ -69,7 +69,7 @@ def find_batch(grid: Grid, index: Index, cell: Cell) -> int | None:
     if below.size:
         return _bisect_batch(grid, index, cell, below[-1], min(2 * below[-1] + 1, batch))
     # Micro-batches of layouts keep any batch in memory, and replicas are few.
-    most = 10 if grid.strategies[index[3]].laid else 20
+    most = 10 if grid.strategy(index).laid else 20
     doubles = np.array([batch * 2.0**n for n in range(1, most + 1)])
     above = list_allowed(grid, index, cell, "batch", doubles)
     return int(_bisect_batch(grid, index, cell, above[0], above[0] / 2)) if above.size else None
@@ -102,7 +102,7 @@ def find_pe(grid: Grid, index: Index, cell: Cell) -> int | None:
         grid, index, cell, "pe", known[(known <= most) & (known % 1 == 0) & (known >= 1)]
     )
     nearest = _take_nearest(allowed, count)
-    strategy = grid.strategies[index[3]]
+    strategy = grid.strategy(index)
     # Each PE count has groups of its own to choose from, which is slow.
     if "group" in strategy.choices or strategy.laid or nearest is None:
         return nearest
@@ -117,7 +117,7 @@ def _take_nearest(values: Floats, count: int) -> int | None:
 
 def _find_group(grid: Grid, index: Index, cell: Cell) -> int | None:
     """Smallest allowed group of a hybrid; None: no group is allowed, or none can be chosen."""
-    strategy = grid.strategies[index[3]]
+    strategy = grid.strategy(index)
     if not strategy.hybrid or strategy.group == "best" or "group" in grid.spec.axes.swept:
         return None
     for size in divisors(int(cell["pe"]))[1:]:

@@ -27,7 +27,7 @@ def build_row_case(grid: Grid, row: Row) -> AnyCase:
     """
     index = locate_row(grid, row)
     axes = {name: np.array([row[name]], float) for name in grid.axes}
-    case = grid.case(index, axes, _settle_known(grid.strategies[index[3]], row))
+    case = grid.case(index, axes, _settle_known(grid.strategy(index), row))
     assert case is not None  # a row describes a cell of the cube
     settled: AnyCase = settle_choices(case)
     return settled
@@ -43,7 +43,7 @@ def find_row_cell(grid: Grid, row: Row) -> LayoutCell:
 
 def choose_row(grid: Grid, row: Row) -> dict[str, int]:
     """Group, degrees and segments that `best` chooses in a row's cell."""
-    strategy = grid.strategies[locate_row(grid, row)[3]]
+    strategy = grid.strategy(locate_row(grid, row))
     case = build_row_case(grid, {name: row[name] for name in grid.dims})
     assert isinstance(case, Case)  # layouts have settled their choices
     return read_choice(case, strategy)

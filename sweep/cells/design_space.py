@@ -78,8 +78,12 @@ def make_grid(options: SpaceValues, base: Path = Path()) -> Grid:
     outputs = {"outputs": [*MAIN_OUTPUTS, *DEGREES]}
     written = {"axes": axes, "parameters": fixed, **outputs, **options.settings}
     grid = Grid.from_spec(validate_spec(written, ""), base)
-    if options.strategy is None and (experts := _find_experts(grid)) is not None:
-        axes["strategy"] = _list_layouts(experts, parameters)
+    if (experts := _find_experts(grid)) is not None:
+        axes["strategy"] = (
+            _list_layouts(experts, parameters)
+            if options.strategy is None
+            else [_open_layout(strategy, parameters) for strategy in grid.strategies]
+        )
         grid = Grid.from_spec(validate_spec(written, ""), base)
     if options.pe is None:
         most = max(system.most_pes for system in grid.systems)
@@ -156,6 +160,12 @@ def _open_settings(label: str, parameters: Mapping[str, object]) -> str:
     return _open_choices(parse_strategy(f"{label}:{settings}", "strategy"), parameters)
 
 
+def _open_layout(strategy: Strategy, parameters: Mapping[str, object]) -> str:
+    """Label of a transformer's strategy; `data` is a layout whose micro-batches are searched."""
+    laid = strategy.lay_out() if strategy.replicated else strategy
+    return _open_choices(laid, parameters)
+
+
 def _list_strategies(given: Values | None, parameters: Mapping[str, object]) -> list[str]:
     """List the labels of strategies, with their open choices set to "best"."""
     names = TABLE_III if given is None else _split_labels(given)
@@ -184,8 +194,7 @@ def _search_batches(grid: Grid) -> Grid:
     """Add batches in powers of two up to one epoch per iteration, and that largest batch."""
     samples = max(dataset.samples for dataset in grid.datasets)
     stated = grid.spec.parameters.get("max_global_batch")
-    laid = all(strategy.laid for strategy in grid.strategies)
-    largest = MOST_SEQUENCES if laid else MOST_BATCH
+    largest = MOST_SEQUENCES if grid.laid else MOST_BATCH
     most = min(samples, largest) if stated is None else int(min(stated, samples))
     fewest = max(1, most)
     grid = _change(grid, "batch", [{"pow2": [1, fewest]}, fewest])

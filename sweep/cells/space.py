@@ -103,7 +103,7 @@ class Space:
 
     def strategy(self, index: Index) -> Strategy:
         """Strategy of an index."""
-        return self.grid.strategies[index[3]]
+        return self.grid.strategy(index)
 
 
 def open_space(

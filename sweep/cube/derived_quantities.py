@@ -160,7 +160,7 @@ class Paradl:
         communication.
         """
         labels = set(np.atleast_1d(self._get("strategy").values).tolist())
-        laid = {strategy.laid for strategy in self.grid.strategies if strategy.label in labels}
+        laid = {strategy.laid for strategy in self.grid.resolved if strategy.label in labels}
         wanted = {*(TERMS if False in laid else ()), *(LAYOUT_TERMS if True in laid else ())}
         terms = [
             name

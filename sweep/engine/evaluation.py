@@ -46,7 +46,7 @@ def time_alone(grid: Grid, index: Index, axes: Mapping[str, Floats]) -> NDArray[
     The samples have to fit the model.
     """
     one = {**axes, "pe": np.ones(1)}
-    outputs = evaluate(grid, index, one, ("comp_time", "comm_time"), grid.alone)
+    outputs = evaluate(grid, index, one, ("comp_time", "comm_time"), grid.find_alone(index))
     assert outputs is not None
     # Even one PE's layout waits between iterations, which counts as communication.
     return np.asarray((outputs["comp_time"] + outputs["comm_time"])[0])

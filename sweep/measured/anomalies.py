@@ -12,6 +12,7 @@ from typing import Any
 from kernels.names.layout_terms import EVERY_TERM
 from kernels.names.parallelisms import KINDS
 from kernels.names.terms import Part
+from sweep.cells.design_space import ONLY
 from sweep.measured.predicted_runs import PredictedRun
 from sweep.questions.predict import predict_grid
 
@@ -146,7 +147,7 @@ def _suspect_cause(run: PredictedRun, runs: Sequence[PredictedRun], deviation: D
 
 def _suspect_compute(run: PredictedRun, deviation: Deviation) -> str:
     """Blame layers that were not divided as predicted, or the speed of each PE."""
-    group, strategy = run.answer["group"], run.grid.strategies[0]
+    group, strategy = run.answer["group"], run.grid.strategy(ONLY)
     # Several parallelisms, or those of layouts, divide layers in more ways than one share tells.
     divided = len(strategy.parts) == 1 and not strategy.laid
     splits = KINDS[strategy.parts[0]].splits if divided else None

@@ -9,14 +9,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from grids.entries.strategies import parse_strategy
 from grids.grid import LABELS
 from grids.reading.units import format_quantity
 from kernels.names.arrays import Floats
 from kernels.names.layout_terms import EVERY_TERM
 from kernels.names.terms import list_terms
 from kernels.oracle.answer import answer_case
-from sweep.cells.selection import Selection
+from sweep.cells.selection import Selection, locate_row
 from sweep.cells.source import Source
 from sweep.cube.derived_quantities import Paradl
 from sweep.cube.variables import find_allowed
@@ -74,7 +73,8 @@ def describe_breakdown(source: Source, selection: Selection | None = None) -> Br
     title, strategy = write_title(cells, shown=("pe", "strategy")), str(cells["strategy"].item())
     expect_any(allowed, name_reasons(limit))
     line = cells.isel(pe=allowed)
-    parsed = parse_strategy(strategy)
+    grid = Paradl(line).grid
+    parsed = grid.strategy(locate_row(grid, {dim: str(line[dim].item()) for dim in LABELS}))
     # A cube has the terms of Table III's strategies, and counts replicas unless groups are chosen.
     counted = "replicas" in line or parsed.group != "best"
     if counted and not parsed.laid and all(name in line for name in SUMMED):

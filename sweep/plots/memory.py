@@ -130,7 +130,7 @@ def _name_bar(grid: Grid, cell: "xr.Dataset", by: str) -> str:
 def _make_bar(grid: Grid, name: str, cell: "xr.Dataset") -> Bar:
     row = read_row(grid, cell)
     index, axes = locate_row(grid, row), {axis: row[axis] for axis in grid.axes}
-    if grid.strategies[index[3]].laid:
+    if grid.strategy(index).laid:
         parts = find_row_cell(grid, row).measure_parts()
     else:
         case = settle_choices(build_case(grid, cell))

@@ -161,7 +161,7 @@ def format_number(axis: str, value: float) -> str:
 
 def write_choice(grid: Grid, row: Mapping[str, Any], axes: Iterable[str]) -> str:
     """Write what a cell chooses along some axes; of a layout's rows, its words."""
-    laid = grid.strategies[locate_row(grid, row)[3]].laid
+    laid = grid.strategy(locate_row(grid, row)).laid
     values = [
         f"{name_axis(grid, axis)} = {format_number(axis, row[axis])}"
         for axis in axes

@@ -78,7 +78,7 @@ def describe_timeline(source: Source, selection: Selection | None = None) -> Tim
     cells = read_slice(open_slice(source, selection), ())
     grid = Paradl(cells).grid
     row = read_row(grid, cells)
-    strategy = grid.strategies[locate_row(grid, row)[3]]
+    strategy = grid.strategy(locate_row(grid, row))
     terms = {
         name: float(seconds[0])
         for name, seconds in describe_breakdown(source, selection).terms.items()

@@ -99,7 +99,7 @@ def describe_map(
     times, best, limit = _take_best(ordered, len(free))
     winners, feasible = times.argmin(axis=0), np.isfinite(times).any(axis=0)
     words = np.full(feasible.shape, "", dtype=object)
-    has_choices = bool(free) or any(strategy.laid for strategy in grid.strategies)
+    has_choices = bool(free) or any(strategy.laid for strategy in grid.resolved)
     for row, column in np.argwhere(feasible & has_choices):
         at = (winners[row, column], row, column, *best[:, winners[row, column], row, column])
         cell = ordered.isel(dict(zip(("strategy", y, x, *free), at, strict=True)))

@@ -155,5 +155,5 @@ def _list_parts(space: Space, index: Index, row: Row) -> Row:
         return list_degrees(space.grid, row) | {"memory_parts": parts}
     case = build_row_case(space.grid, row)
     assert isinstance(case, Case)
-    degrees = list_degrees(space.grid, row, read_choice(case, space.grid.strategies[index[3]]))
+    degrees = list_degrees(space.grid, row, read_choice(case, space.grid.strategy(index)))
     return degrees | {"memory_parts": list_memory_parts(space.grid, case, index[2])["memory_parts"]}

@@ -73,7 +73,7 @@ def explain_grid(grid: Grid) -> Row:
     if isinstance(case, LayoutCase):
         return predicted | explain_layout(find_cell(grid, case, ONLY), predicted)
     # A case only has sums over layers: divide the layers again, with the choices settled.
-    strategy = grid.strategies[0].settle(predicted | predicted["degrees"])
+    strategy = grid.strategy(ONLY).settle(predicted | predicted["degrees"])
     groups = grid.groups(ONLY, strategy=strategy)
     assert groups is not None  # it has a time
     rows = _list_formulas(grid, case, predicted)
@@ -106,7 +106,7 @@ def _list_named(case: Case, predicted: Row) -> dict[str, Any]:
 def _list_formulas(grid: Grid, case: Case, predicted: Row) -> list[Row]:
     """One row for each term that takes time."""
     values = _list_values(case, predicted)
-    strategy = grid.strategies[0]
+    strategy = grid.strategy(ONLY)
     formulas = select_formulas(strategy.parts, strategy.zero, oracle=grid.spec.oracle)
     return [
         _describe_term(name, formula, values, predicted, grid.options.algorithm)

@@ -95,13 +95,13 @@ def _fill(
     arrays: Mapping[str, NDArray[np.float64]], grid: Grid, index: Index, names: Sequence[str]
 ) -> None:
     """Fill in one model, data set, system and strategy."""
-    if grid.strategies[index[3]].laid:
+    if grid.strategy(index).laid:
         raise InputError(
             f"{shorten(grid.labels['strategy'][index[3]])} is a layout, which numpy answers",
             where="strategy",
             advice="ask sweep.sensitivity for its elasticities",
         )
-    if grid.strategies[index[3]].choices:
+    if grid.strategy(index).choices:
         raise InputError(
             f"{shorten(grid.labels['strategy'][index[3]])} has no derivative: it makes a choice",
             where="strategy",

@@ -137,7 +137,7 @@ class Scaling:
     def build(self, values: Floats, alone: bool = False) -> AnyCase:
         """The case with each value of the parameter; alone: of one PE."""
         pe = {"pe": 1.0} if alone else {}
-        strategy = self.space.grid.alone if alone else None
+        strategy = self.space.grid.find_alone(self.index) if alone else None
         return self.space.build_case(self.index, {**self.cell, self.name: values, **pe}, strategy)
 
     def answer(self, values: Floats, alone: bool = False) -> Answer:

@@ -171,7 +171,7 @@ def _describe_layout(grid: Grid, case: LayoutCase) -> dict[str, Any]:
 
 def _list_degrees(grid: Grid, case: Case) -> dict[str, int]:
     """Degree of each parallelism, the outermost first."""
-    strategy = grid.strategies[0]
+    strategy = grid.strategy(ONLY)
     data = {"data": case.run.replicas} if strategy.replicated else {}
     degrees = data | list_degrees(strategy.parts, case.run)
     return {name: int(number(degree)) for name, degree in degrees.items()}
@@ -205,7 +205,7 @@ def describe_basis(grid: Grid) -> dict[str, Any]:
 def _name_times(grid: Grid, workload: Workload | None) -> str:
     """Where the times of one PE come from."""
     system = grid.systems[0]
-    if workload is not None and grid.strategies[0].laid:
+    if workload is not None and grid.strategy(ONLY).laid:
         recipe, has_experts = find_recipe(system), bool(workload.transformer.experts)
         return describe_times(system, recipe, has_experts, workload.layout_time)
     return "measured" if workload is not None and workload.seconds is not None else "roofline"

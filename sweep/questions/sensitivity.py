@@ -147,7 +147,7 @@ def build_stages(grid: Grid, index: Index, row: Row) -> tuple[Case, Division]:
     case = build_row_case(grid, row | chosen)
     assert isinstance(case, Case)  # layouts have one stage
     sizes = {"group": chosen["group_size"], "segments": chosen["segment_count"] or 1}
-    strategy = grid.strategies[index[3]].settle(sizes | chosen.get("degrees", {}))
+    strategy = grid.strategy(index).settle(sizes | chosen.get("degrees", {}))
     groups = grid.groups(
         index, {name: np.array([row[name]], float) for name in grid.axes}, strategy
     )

@@ -215,8 +215,7 @@ def _describe_basis(reader: "Reader", space: Space) -> dict[str, str]:
     )
     batch = {"weak": "samples per replica", "strong": "samples of a whole mini-batch"}
     # Layouts of transformers have Adam's states, whatever the spec says (docs/transformers.md).
-    laid = all(strategy.laid for strategy in grid.strategies)
-    training = [] if laid else [f"optimizer {spec.optimizer}"]
+    training = [] if grid.laid else [f"optimizer {spec.optimizer}"]
     training += ["the forward pass is run again"] if spec.recompute == "full" else []
     fixed = (f"{name} = {write_value(name, value)}" for name, value in spec.parameters.items())
     basis = {

@@ -36,7 +36,7 @@ def read_columns(
     In one go for all cells: to find them one by one takes 2.5 ms each.
     """
     index = locate_row(grid, place)
-    if not grid.strategies[index[3]].laid:
+    if not grid.strategy(index).laid:
         return None
     axes = {
         axis: np.atleast_1d(cells[axis].values if axis in dims else place[axis]).astype(float)

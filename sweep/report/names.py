@@ -35,7 +35,7 @@ def name_cell(grid: Grid, row: Mapping[str, Any], chosen: Mapping[str, Any]) -> 
 
     chosen: group_size, degrees and segment_count where a strategy takes the best.
     """
-    strategy = grid.strategies[locate_row(grid, row)[3]]
+    strategy = grid.strategy(locate_row(grid, row))
     if strategy.laid:
         from sweep.cases.row_cases import find_row_cell  # late: imports JAX
 

@@ -152,7 +152,7 @@ def _make_space(
     largest = {axis: Axis(drawn.form, np.array([drawn.high])) for axis, drawn in ranges.items()}
     axes = spec.axes.model_copy(update=largest)
     grid = Grid.from_spec(spec.model_copy(update={"axes": axes}), base, where)
-    for strategy in grid.strategies:
+    for strategy in grid.resolved:
         if strategy.laid:
             raise InputError(
                 f"samples do not describe layouts of transformers: {shorten(strategy.label)}",

@@ -1,0 +1,110 @@
+"""`data` and `serial` of a transformer are the layout whose degrees are all 1, to the last bit."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sweep
+from grids.reading.errors import InputError
+from sweep.cells.design_space import make_product
+from sweep.cells.memory_cube import compute_cells
+
+NETWORKS = ("llama2_7b", "t5_11b", "mixtral_8x7b", "gpt3_175b")
+# What an answer says of a strategy itself.
+WORDS = ("strategy", "degrees")
+
+
+def ask(strategy: str, network: str = "llama2_7b", pe: int = 8, batch: int = 4, **more: Any) -> Any:
+    place: dict[str, Any] = {"dataset": "pile:length=1024", "system": "dgx-h100:precision=bf16"}
+    answer = sweep.predict(network, strategy, pe, batch, **place, **more)
+    return {name: value for name, value in answer.items() if name not in WORDS}
+
+
+@given(
+    network=st.sampled_from(NETWORKS),
+    pe=st.integers(1, 1024),
+    batch=st.integers(1, 64),
+    zero=st.integers(0, 3),
+    scaling=st.sampled_from(["weak", "strong"]),
+    recompute=st.sampled_from(["none", "full"]),
+)
+@settings(max_examples=12)
+def test_data_is_the_layout_of_degrees_1(
+    network: str, pe: int, batch: int, zero: int, scaling: str, recompute: str
+) -> None:
+    chosen = {"settings": {"scaling": scaling, "recompute": recompute}}
+    plain = ask(f"data:zero={zero}" if zero else "data", network, pe, batch, **chosen)
+    assert "products" in plain["terms"]
+    of_ones = "tensor=1,context=1,pipeline=1,expert=1"
+    for label in (
+        f"data:micro=1,zero={zero},recompute={recompute}",
+        f"data+tensor+context+pipeline+expert:{of_ones},micro=1,zero={zero}",
+    ):
+        assert ask(label, network, pe, batch, **chosen) == plain
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_serial_is_data_on_one_pe(network: str) -> None:
+    assert ask("serial", network, 1) == ask("data", network, 1)
+    beyond = ask("serial", network, 8)
+    assert "too_many_pes" in beyond["limit"]
+    assert beyond["epoch_time"] == ask("serial", network, 1)["epoch_time"]
+
+
+def test_cubes_hold_networks_of_both_kinds() -> None:
+    values = {
+        "model": ["resnet50", "llama2_7b"],
+        "dataset": ["imagenet", "pile"],
+        "system": "dgx-h100:precision=bf16",
+        "strategy": ["serial", "data"],
+        "pe": [1, 8],
+        "batch": 2,
+    }
+    cube = compute_cells(make_product(values, {}, {}))
+    apart = {
+        name: compute_cells(make_product(values | {"model": name, "dataset": data}, {}, {}))
+        for name, data in (("resnet50", "imagenet"), ("llama2_7b", "pile"))
+    }
+    for (name, alone), data in zip(apart.items(), ("imagenet", "pile"), strict=True):
+        part = cube.sel(model=[name], dataset=[data])
+        for variable in ("comp_time", "comm_time", "memory", "limit"):
+            np.testing.assert_array_equal(part[variable].values, alone[variable].values)
+    answer = ask("data", pe=8, batch=2)
+    cell = apart["llama2_7b"].sel(strategy="data", pe=8).squeeze()
+    assert answer["limit"] == ["memory"]
+    assert float(cell.memory) == pytest.approx(answer["memory"], rel=0.2)  # of shorter sequences
+    assert (apart["llama2_7b"].paradl.efficiency <= 1).all()
+
+
+def test_table_iii_knows_no_layouts() -> None:
+    terms = ask("data", settings={"oracle": "paper"})["terms"]
+    assert "forward_backward" in terms
+
+
+@pytest.mark.parametrize(
+    ("spec", "named"),
+    [
+        ({"outputs": ["comp_time", "elasticity_epoch_time_jitter"]}, "jitter"),
+        ({"axes": {"system": "abci:precision=fp8"}}, "fp8"),
+    ],
+)
+def test_data_lacks_what_layouts_lack(spec: dict[str, Any], named: str, tmp_path) -> None:
+    axes = {"model": "llama2_7b", "dataset": "pile", "system": "abci", "strategy": "data"}
+    whole = {"axes": axes | {"pe": 8, "batch": 2} | spec.pop("axes", {}), **spec}
+    with pytest.raises(InputError, match=named):
+        sweep.run(whole, tmp_path / "cube.zarr")
+    assert not any(tmp_path.iterdir())
+
+
+def test_samples_refuse_data_of_a_transformer(tmp_path) -> None:
+    axes = {"model": "llama2_7b", "dataset": "pile", "system": "abci", "strategy": "data"}
+    ranged = {
+        "pe": 8,
+        "batch": {"loguniform": [1, 8]},
+        "inter_bandwidth": {"loguniform": [1e9, 1e11]},
+    }
+    with pytest.raises(InputError, match="layouts of transformers"):
+        sweep.sample({"axes": axes | ranged}, tmp_path / "rows", rows=8)
