@@ -11,8 +11,7 @@ from grids.reading.units import format_quantity
 from sweep.cube.extension import find_missing_blocks
 from sweep.cube.plan import Plan, plan_cube
 from sweep.engine.duration import estimate_duration
-from sweep.engine.progress import Advance, Progress
-from sweep.engine.remaining import count_cells
+from sweep.engine.progress import Advance, Progress, count_cells
 from sweep.engine.resources import blocks_at_once, needed_memory
 from sweep.engine.run import find_start
 from sweep.show.columns import format_cell, format_duration

@@ -12,8 +12,7 @@ import pytest
 from cubes import SMALL
 
 from sweep.cube.plan import make_plan
-from sweep.engine.progress import bar, lines, repeat_lines, report_state, silent
-from sweep.engine.remaining import count_cells
+from sweep.engine.progress import bar, count_cells, lines, repeat_lines, report_state, silent
 
 DIMS = ("model", "dataset", "system", "strategy", "pe", "batch")
 PLAN = make_plan(DIMS, (1, 1, 1, 2, 5, 3), 13, alone=2, shard_cells=7)

@@ -3,7 +3,7 @@
 import pytest
 
 from sweep.cube.plan import Plan
-from sweep.engine.remaining import Remaining
+from sweep.engine.progress import Remaining
 
 DIMS = ("model", "dataset", "system", "strategy", "pe", "batch")
 # Blocks of one cell, and seconds at which each ended: pairs of a model and a data set, two of
