@@ -102,7 +102,6 @@ def differentiate(case: Case, values: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("system", "strategy"),
     [
-        ("abci", "data"),
         ("abci", "data+filter:group=4"),
         # With buckets, and fewer levels.
         ("dgx1-v100", "data+spatial:group=4"),
