@@ -18,7 +18,7 @@ from sweep.questions.bottleneck import list_bottlenecks
 from sweep.questions.limits import list_limits
 from sweep.questions.predict import predict
 from sweep.questions.sensitivity import list_sensitivities
-from sweep.show.limits import show_limits
+from sweep.show.ranking import show_limits
 
 SYSTEM = "dgx-h100:precision=bf16"
 STRATEGY = "data+tensor+pipeline"

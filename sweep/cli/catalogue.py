@@ -20,7 +20,7 @@ def _add_listing(kind: str, entry: str, words: str) -> None:
         form: options.Form = "table",
     ) -> None:
         from sweep.questions import catalogue
-        from sweep.show.entries import show_entries
+        from sweep.show.catalogue import show_entries
 
         show_entries(getattr(catalogue, f"list_{kind}")(name), form)
 
@@ -42,7 +42,7 @@ def systems(
     """Machines of the catalogue."""
     from grids.entries.yamltext import format_entry
     from sweep.questions.catalogue import find_system, list_systems
-    from sweep.show.entries import show_entries
+    from sweep.show.catalogue import show_entries
 
     if not yaml:
         show_entries(list_systems(name), form)

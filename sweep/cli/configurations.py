@@ -90,7 +90,7 @@ def explain(
 
 def _end_if_forbidden(answer: dict[str, Any]) -> None:
     """Exit with the limits that forbid the configuration, if there are any."""
-    from sweep.show.obstacle import describe_obstacle
+    from sweep.show.explanation import describe_obstacle
 
     if not answer["feasible"]:
         end(describe_obstacle(answer), NOTHING_FEASIBLE)

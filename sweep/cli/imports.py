@@ -90,7 +90,7 @@ def import_model(
 ) -> None:
     """Write a network as a model's file, with its parameters and operations checked."""
     from sweep.importing.networks.source import import_network
-    from sweep.show.imports import show_network
+    from sweep.show.catalogue import show_network
 
     # Tracing a network takes seconds; a wrong path is reported before.
     expect_output(output, [Path(source)])
@@ -153,7 +153,7 @@ def import_system(
     from grids.library import find
     from sweep.importing.machines.machine import Given, import_machine, write_machine
     from sweep.importing.machines.read import read_evidence
-    from sweep.show.imports import show_machine
+    from sweep.show.catalogue import show_machine
 
     # A log must not be overwritten by the machine that it measured.
     expect_output(output, files)

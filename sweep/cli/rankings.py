@@ -78,7 +78,7 @@ def _show_limits(
 ) -> Rows:
     """Print how far each strategy scales. InputError: an objective that is no time."""
     from sweep.questions.limits import add_ranges, expects_intervals, list_limits
-    from sweep.show.limits import show_limits
+    from sweep.show.ranking import show_limits
     from sweep.show.rows import SCREENFUL
 
     if objective not in options.TIMES:
@@ -113,7 +113,7 @@ def _show_crossovers(
 ) -> Rows:
     """Print where strategies overtake each other."""
     from sweep.questions.crossovers import list_crossovers, tell_same
-    from sweep.show.limits import describe_crossover
+    from sweep.show.ranking import describe_crossover
     from sweep.show.rows import show_rows
 
     goal = options.OBJECTIVES[objective]

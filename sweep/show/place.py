@@ -1,11 +1,9 @@
-"""The answer of `place`: speed-up, devices, a timeline, and which operators run where."""
+"""The answer of `place`: speed-up, devices, and which operators run where."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from typing import Any
-
-import numpy as np
 
 from grids.reading.units import format_quantity
 from sweep.show.columns import format_percent
@@ -13,9 +11,6 @@ from sweep.show.data import Format, Row
 from sweep.show.rows import show_sections
 from sweep.show.tables import print_table
 from sweep.show.visible import escape_lines
-
-WIDTH = 72  # characters of the timeline
-SHADES = " ░▒▓█"  # the share of a character's time that a device computes, from none to all
 
 
 def show_placement(answer: Mapping[str, Any], form: Format) -> None:
@@ -27,7 +22,6 @@ def _print(answer: Mapping[str, Any]) -> None:
     print(escape_lines("\n".join(_describe(answer))))
     if answer["feasible"]:
         print_table([_lay_out_device(answer, device) for device in range(answer["devices"])])
-        print(draw_timeline(answer))
         first = [row for row in answer["operators"] if not row["micro_batch"]]
         of_first = "" if answer["micro_batches"] == 1 else " of the first micro-batch"
         print_table(_list_runs(first), f"Operators{of_first}, in execution order")
@@ -104,36 +98,6 @@ def _lay_out_device(answer: Mapping[str, Any], device: int) -> dict[str, Any]:
         "memory": answer["memory"][device],
         "room": format_quantity(answer["room"], "B"),
     }
-
-
-def draw_timeline(answer: Mapping[str, Any]) -> str:
-    """Draw one line per device: when it computes in a step; the bar separates the passes."""
-    step = answer["step_time"]
-    # At least one character, so that a short forward pass is still seen.
-    border = max(1, round(WIDTH * answer["forward_time"] / step))
-    lines = []
-    for device, pe in enumerate(answer["pes"]):
-        spans = [
-            (row[f"{name}_start"], row[f"{name}_end"])
-            for row in answer["operators"]
-            if row["device"] == device
-            for name in ("forward", "backward")
-        ]
-        shades = _shade(spans, step)
-        lines.append(f"PE {pe} |{shades[:border]}|{shades[border:]}|")
-    ruler = "forward".ljust(border + 1) + "backward"
-    return "\n".join([f"     {ruler}"[: WIDTH + 8], *lines])
-
-
-def _shade(spans: Sequence[tuple[float, float]], step: float) -> str:
-    """Return characters for equal parts of the step, darker where the device computes more."""
-    edges = np.linspace(0.0, step, WIDTH + 1)
-    begins, ends = np.reshape(spans, (-1, 2, 1)).transpose(1, 0, 2)
-    inside = np.minimum(ends, edges[1:]) - np.maximum(begins, edges[:-1])
-    busy = np.maximum(inside, 0.0).sum(axis=0) / (step / WIDTH)
-    # A quarter up: what computes for an eighth of a character leaves a trace.
-    last = len(SHADES) - 1
-    return "".join(SHADES[min(last, round(share * last + 0.25))] for share in busy)
 
 
 def _list_runs(operators: Sequence[Row]) -> list[Row]:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import sweep
-from sweep.show.obstacle import describe_obstacle
+from sweep.show.explanation import describe_obstacle
 
 POWERS = [2**n for n in range(13)]  # ABCI has 4,352 PEs
 

@@ -4,7 +4,7 @@ from contextlib import redirect_stdout
 from typing import Any
 
 from sweep.questions import catalogue
-from sweep.show.entries import show_entries
+from sweep.show.catalogue import show_entries
 
 
 def printed(kind: str, form: Any) -> str:

@@ -1,11 +1,10 @@
-"""A placement's timeline: what is drawn where."""
+"""A placement's picture: what is drawn where."""
 
 import pytest
 
 from grids.reading.errors import InputError
 from sweep.plots.figures import save_figure
 from sweep.plots.timeline import draw_placement
-from sweep.show.place import WIDTH, draw_timeline
 
 
 def answer(**more):
@@ -36,22 +35,6 @@ def answer(**more):
         ],
         "messages": [{"from": 0, "to": 5, "sent": 0.5, "come": 1.0}],
     } | more
-
-
-def test_a_device_that_computes_is_dark():
-    _, busy, short = draw_timeline(answer()).splitlines()
-    half, ninth = WIDTH // 2, WIDTH // 8
-    assert busy == f"PE 0 |{'█' * half}|{'█' * half}|"
-    assert short == f"PE 5 |{' ' * ninth}{'█' * ninth}{' ' * 2 * ninth}|" + (
-        f"{' ' * 2 * ninth}{'█' * ninth}{' ' * ninth}|"
-    )
-
-
-def test_what_computes_for_a_part_of_a_character_is_pale():
-    rows = answer()["operators"]
-    rows[1] |= {"forward_start": 1.0, "forward_end": 1.0 + 0.25 * 8 / WIDTH}
-    line = draw_timeline(answer(operators=rows)).splitlines()[2]
-    assert "░" in line or "▒" in line
 
 
 def test_the_picture_has_a_lane_for_each_device():
