@@ -1,6 +1,10 @@
-"""Times of strategies along one parameter, with everything else fixed."""
+"""Times of strategies along one parameter, with everything else fixed, and where they cross.
 
-from collections.abc import Mapping
+The parameter is tried in geometric steps. The step in which a condition begins to hold is then
+divided repeatedly: a step of 6 % into 240 parts, four times over, gives a relative 2e-11.
+"""
+
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,10 +19,8 @@ from kernels.configuration.answers import AnyCase
 from kernels.names.arrays import Floats
 from kernels.names.flags import FORBIDS
 from sweep.answers.objectives import Aim, look_up_price
-from sweep.cases.case_numbers import UPGRADABLE, read_value
 from sweep.cases.draws import draw_both_times, draw_epochs
-from sweep.cases.roots import close_in, span_values
-from sweep.cases.row_cases import answer_expected
+from sweep.cases.row_cases import UPGRADABLE, answer_expected, read_value
 from sweep.cells.space import Space
 
 # Most whole numbers along which crossovers are sought.
@@ -172,3 +174,28 @@ def _list_counts(low: float, high: float) -> Floats:
             advice="select fewer",
         )
     return np.arange(low, high + 1)
+
+
+STEPS, ROUNDS = 240, 4
+
+
+def span_values(name: str, low: float, high: float) -> Floats:
+    """Values to try between `low` and `high`, within the parameter's bounds."""
+    parameter = PARAMETERS[name]
+    return np.geomspace(max(low, parameter.low), min(high, parameter.high), STEPS + 1)
+
+
+def close_in(
+    holds: Callable[[Floats], NDArray[np.bool_]], low: float, high: float, rounds: int = ROUNDS
+) -> float:
+    """Find where a condition begins to hold between `low`, where it does not, and `high`.
+
+    holds: tells for each of many values in order from low to high, which may be descending.
+    """
+    for _ in range(rounds):
+        # Geometric steps cannot start at 0, a value that a parameter may have.
+        spread = np.geomspace if low > 0 else np.linspace
+        values = spread(low, high, STEPS + 1)
+        at = max(1, int(np.argmax(holds(values))))
+        low, high = float(values[at - 1]), float(values[at])
+    return high

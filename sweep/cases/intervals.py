@@ -1,15 +1,28 @@
-"""Percentiles of an iteration's times, from the spread of calibrated or prior parameters."""
+"""Percentiles of an iteration's times, and of a line's least time and best PE counts."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from grids.grid import Grid
-from kernels.configuration.answers import Answer
+from grids.grid import Grid, Index
+from kernels.blocks.outputs import compute_outputs
+from kernels.configuration.answers import Answer, AnyCase
+from kernels.names.arrays import Floats
+from kernels.names.statistics import BEST, Objective
 from kernels.names.stored import PERCENTILES
+from kernels.oracle.answer import settle_choices
 from kernels.oracle.uncertainty import percentiles
-from sweep.answers.numbers import number
+from sweep.answers.numbers import finite, name_percentiles, number, pick_range
+from sweep.cases.draws import draw_epochs, draw_times
+from sweep.cases.row_cases import answer_expected, build_row_case
 from sweep.cells.design_space import ONLY
+from sweep.cells.selection import locate_row
+from sweep.cells.space import Space, thin_values
+from sweep.cube.variables import find_allowed
+
+Row = dict[str, Any]
 
 
 def list_intervals(grid: Grid, answer: Answer) -> dict[str, Any]:
@@ -80,3 +93,90 @@ def _list_percentiles(time: float, sigma: float) -> dict[str, float | None]:
     if not np.isfinite(time):
         return {f"p{percent}": None for percent in PERCENTILES}
     return {f"p{percent}": number(value) for percent, value in percentiles(time, sigma).items()}
+
+
+# Most PE counts of a line that are evaluated with each draw; longer lines are thinned.
+MOST_COUNTS = 64
+
+
+def list_line_ranges(
+    space: Space, row: Mapping[str, Any], efficiency: float, objective: Objective
+) -> Row:
+    """10th and 90th percentiles of a row of `limits`: its time [s] and its best PE counts.
+
+    The time has the percentiles of its interval. PE counts have those over draws: the fastest
+    allowed count and the largest efficient one, or None. The space needs intervals.
+    """
+    names = BEST[objective]
+    pe = row[names["pe"]]
+    if pe is None:
+        return name_ranges(objective)
+    cell = {name: row[name] for name in space.grid.dims if name != "pe"}
+    times = name_percentiles(objective)
+    outputs = compute_outputs(build_row_case(space.grid, cell | {"pe": pe}), names=times)
+    counts = _thin(space.axes["pe"], [row["largest_pe"], pe, row["efficient_pe"]])
+    fastest, efficient = _draw_counts(space, cell, counts, efficiency, objective)
+    return {
+        **dict(
+            zip(
+                name_percentiles(names["time"]),
+                (finite(number(outputs[name])) for name in times),
+                strict=True,
+            )
+        ),
+        **pick_range(names["pe"], fastest, _write_count),
+        **pick_range("efficient_pe", efficient, _write_count),
+    }
+
+
+def name_ranges(objective: Objective) -> Row:
+    """The keys of `list_line_ranges`, with None as values."""
+    names = BEST[objective]
+    keys = (names["time"], names["pe"], "efficient_pe")
+    return dict.fromkeys(name for key in keys for name in name_percentiles(key))
+
+
+def _draw_counts(
+    space: Space, cell: Row, counts: Floats, efficiency: float, objective: Objective
+) -> tuple[Floats, Floats]:
+    """Fastest PE count of each draw, and the largest efficient one, 0 for none."""
+    grid, index = space.grid, locate_row(space.grid, cell)
+    values = {name: float(cell[name]) for name in grid.axes if name != "pe"}
+    case = settle_choices(space.build_case(index, {**values, "pe": counts}))
+    alone = space.build_case(index, {**values, "pe": 1.0}, space.grid.find_alone(index))
+    if objective == "epoch_time":
+        case, alone = replace(case, training=None), replace(alone, training=None)
+    limit = answer_expected(case).limit
+    allowed = find_allowed(np.ravel(limit))
+    times, serial = _draw_objective(grid, index, case), _draw_objective(grid, index, alone)
+    times = np.where(allowed[:, None] & np.isfinite(times), times, np.inf)
+    is_efficient = counts[:, None] * times * efficiency <= serial
+    return counts[times.argmin(axis=0)], np.where(is_efficient, counts[:, None], 0).max(axis=0)
+
+
+def _draw_objective(grid: Grid, index: Index, case: AnyCase) -> Floats:
+    """Seconds per epoch, or to the target [pe, draw]."""
+    times = draw_times(case)
+    times = times.reshape(-1, times.shape[-1])
+    if case.training is None:
+        return times
+    answer = answer_expected(case)
+    assert answer.epochs is not None  # the case has a law
+    labels = grid.labels
+    law = grid.convergences[labels["model"][index[0]], labels["dataset"][index[1]]]
+    batches = np.broadcast_to(np.ravel(answer.global_batch), len(times))
+    epochs = np.broadcast_to(np.ravel(answer.epochs), len(times))
+    trainings: Floats = times * epochs[:, None] * draw_epochs(law, batches)
+    return trainings
+
+
+def _write_count(count: float) -> int | None:
+    return int(count) or None
+
+
+def _thin(counts: Floats, kept: list[int | None]) -> Floats:
+    """Thin to MOST_COUNTS PE counts, plus those in `kept`."""
+    if counts.size <= MOST_COUNTS:
+        return counts
+    known = [count for count in kept if count is not None]
+    return np.union1d(thin_values(counts, MOST_COUNTS), known)

@@ -6,8 +6,8 @@ from typing import Any
 from kernels.layouts.transformer import COLUMNS
 from kernels.names.layout_terms import LAYOUT_TERMS
 from sweep.cases.layout_cells import LayoutCell
+from sweep.explanation.formulas import describe_largest
 from sweep.explanation.layout_memory import explain_memory
-from sweep.explanation.time_formulas import describe_largest
 
 Row = dict[str, Any]
 

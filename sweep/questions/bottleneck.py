@@ -21,7 +21,7 @@ from sweep.cells.selection import Selection
 from sweep.cells.source import Source
 from sweep.cells.space import Space, open_space, take_cell, thin_axis, write_cell
 from sweep.cube.variables import name_limits
-from sweep.explanation.time_formulas import describe_largest
+from sweep.explanation.formulas import describe_largest
 
 Row = dict[str, Any]
 

@@ -21,12 +21,11 @@ from sweep.answers.numbers import finite, number
 from sweep.cases.fits import find_smallest_group
 from sweep.cases.layout_cells import find_cell
 from sweep.cells.design_space import ONLY, Configuration
+from sweep.explanation.formulas import Formula, describe_largest, list_symbols, select_formulas
 from sweep.explanation.launch import describe_launch
 from sweep.explanation.layer_rows import list_layers
 from sweep.explanation.layout_formulas import explain_layout
 from sweep.explanation.memory_formulas import list_memory_formulas
-from sweep.explanation.symbols import list_symbols
-from sweep.explanation.time_formulas import Formula, describe_largest, select_formulas
 from sweep.questions.predict import choose_case, describe_case
 
 Row = dict[str, Any]

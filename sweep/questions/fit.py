@@ -33,8 +33,7 @@ from sweep.cases.layout_words import (
 from sweep.explanation.layout_launch import write_launch
 from sweep.explanation.layout_memory import explain_memory
 from sweep.explanation.layout_run import LayoutRun
-from sweep.questions.fit_candidates import Candidates
-from sweep.questions.layout_times import LayoutTimes, Target
+from sweep.questions.fit_candidates import Candidates, LayoutTimes, Target
 
 LEAST_BATCH = 1024  # sequences: about what GPT-3 and Llama 2 were trained with
 MOST_LISTED = 1000  # layouts of an answer: a search keeps no more

@@ -79,7 +79,7 @@ def add_ranges(
     """Add percentiles of time and PE counts to rows of `limits`; none for Table III."""
     if open_source(cube).grid.spec.oracle != "machine":
         return rows
-    from sweep.cases.line_ranges import list_line_ranges  # late: imports JAX
+    from sweep.cases.intervals import list_line_ranges  # late: imports JAX
 
     objective = Aim(goal).summarised
     assert objective is not None  # `_make_columns` has checked it

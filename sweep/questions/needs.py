@@ -24,12 +24,11 @@ from sweep.answers.frames import tabulate
 from sweep.answers.numbers import name_percentiles, name_range, number, pick_range
 from sweep.answers.reasons import list_reasons
 from sweep.answers.system_settings import complete_rows
-from sweep.cases.case_numbers import UPGRADABLE, read_value
+from sweep.cases.curves import ROUNDS, close_in, span_values
 from sweep.cases.draws import draw_times
 from sweep.cases.fits import Cell, find_fits
 from sweep.cases.rejection import find_batch, look_up_capacity
-from sweep.cases.roots import ROUNDS, close_in, span_values
-from sweep.cases.row_cases import answer_expected
+from sweep.cases.row_cases import UPGRADABLE, answer_expected, read_value
 from sweep.cells.design_space import MOST_BATCH
 from sweep.cells.selection import Selection
 from sweep.cells.source import Source

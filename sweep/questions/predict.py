@@ -16,11 +16,11 @@ from kernels.parallelism.layout import list_degrees
 from sweep.answers.numbers import finite, number
 from sweep.answers.types.facts import list_fields
 from sweep.answers.types.prediction import Prediction
-from sweep.cases.case_numbers import parameters
 from sweep.cases.fits import find_smallest_group
 from sweep.cases.intervals import list_intervals
 from sweep.cases.layout_cells import find_cell
 from sweep.cases.memory_parts import list_memory_parts
+from sweep.cases.row_cases import parameters
 from sweep.cells.design_space import ONLY, Configuration, expect_mapping, has_several, make_product
 from sweep.cells.memory_cube import compute_cells
 from sweep.cube.variables import name_limits

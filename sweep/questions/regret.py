@@ -156,8 +156,10 @@ def _regret_draws(reader: Reader, selection: Selection | None, objective: Object
 
 def _rank_draws(grid: "Grid", labels: Row, rows: list[Row], objective: Objective) -> list[Row]:
     """Rows of one place, from the strategies' best configurations."""
-    from sweep.cases.probability import draw_seconds  # late: imports JAX
-    from sweep.cases.scenarios import describe_draw
+    from sweep.cases.probability import (
+        describe_draw,
+        draw_seconds,  # late: imports JAX
+    )
 
     drawn = [draw_seconds(grid, row, objective) if row["feasible"] else None for row in rows]
     count = next(len(times) for times in drawn if times is not None)

@@ -29,9 +29,8 @@ from kernels.work.division import Division
 from sweep.answers.frames import tabulate
 from sweep.answers.numbers import number
 from sweep.answers.system_settings import complete_rows
-from sweep.cases.case_numbers import UPGRADABLE, read_value
 from sweep.cases.degrees import list_degrees
-from sweep.cases.row_cases import build_row_case, find_row_cell
+from sweep.cases.row_cases import UPGRADABLE, build_row_case, find_row_cell, read_value
 from sweep.cells.selection import Selection
 from sweep.cells.source import Source
 from sweep.cells.space import Space, open_space, write_cell

@@ -19,7 +19,7 @@ from tornado.web import Application, HTTPError, RequestHandler
 from grids.entries.strategies import Strategy
 from grids.grid import LABELS, Grid
 from grids.reading.errors import InputError
-from sweep.cases.case_numbers import read_value
+from sweep.cases.row_cases import read_value
 from sweep.cells.reader import Reader
 from sweep.cells.selection import Selection
 from sweep.cells.source import Source, open_source

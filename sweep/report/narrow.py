@@ -10,8 +10,8 @@ import numpy as np
 from grids.axes import Axis
 from grids.grid import LABELS, Grid
 from grids.rows import Rows
-from sweep.cells.dataset_reader import GridReader
 from sweep.cells.selection import Selection, locate_label
+from sweep.cells.source import GridReader
 from sweep.cube.provenance import check_code
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from pathlib import Path
 from grids.entries.strategies import parse_strategy
 from grids.library import find
 from grids.reading.errors import InputError, shorten
-from sweep.questions.hybrid.draws import MOST_CONTENDERS
+from sweep.questions.hybrid.epochs import MOST_CONTENDERS
 
 # Draws for this many PE counts take 67 MB per contender; the catalogue's largest machine has 4,480
 # PEs.

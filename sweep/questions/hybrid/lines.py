@@ -14,8 +14,7 @@ from grids.convergence.entry import Convergence
 from kernels.names.arrays import Floats
 from kernels.names.flags import FORBIDS, Limit
 from sweep.questions.hybrid.contenders import Contender
-from sweep.questions.hybrid.draws import Draws
-from sweep.questions.hybrid.epochs import draw_epochs
+from sweep.questions.hybrid.epochs import Draws, draw_epochs
 
 if TYPE_CHECKING:
     from sweep.questions.hybrid.times import ContenderTimes

@@ -8,8 +8,7 @@ from grids.convergence.entry import Convergence
 from grids.reading.errors import InputError, shorten
 from sweep.cube.variables import name_limits
 from sweep.questions.hybrid.contenders import Contender, list_contenders, list_counts, propose_pairs
-from sweep.questions.hybrid.draws import make_draws
-from sweep.questions.hybrid.epochs import choose_convergence, count_samples
+from sweep.questions.hybrid.epochs import choose_convergence, count_samples, make_draws
 from sweep.questions.hybrid.lines import SpeedupLine, make_lines
 from sweep.questions.hybrid.rows import (
     AGAINST,

@@ -11,8 +11,7 @@ from kernels.names.arrays import Floats
 from kernels.names.flags import FORBIDS
 from sweep.answers.numbers import finite
 from sweep.cube.variables import name_limits
-from sweep.questions.hybrid.draws import find_percentiles
-from sweep.questions.hybrid.epochs import draw_epochs
+from sweep.questions.hybrid.epochs import draw_epochs, find_percentiles
 from sweep.questions.hybrid.lines import SpeedupLine
 
 

@@ -21,7 +21,7 @@ from kernels.oracle.formulas import time_iteration
 from kernels.oracle.uncertainty import draw_times
 from sweep.answers.numbers import number
 from sweep.engine.compile_cache import keep_programs
-from sweep.questions.hybrid.draws import COUNT
+from sweep.questions.hybrid.epochs import COUNT
 
 # Fewest PE counts evaluated at once; counts are padded to powers of two to share programs.
 LEAST = 64

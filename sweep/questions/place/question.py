@@ -16,8 +16,14 @@ from grids.placing.solve import PlacementResult, Tell, solve
 from grids.reading.errors import InputError, shorten
 from kernels.options import Optimizer
 from sweep.errors import RunError
-from sweep.questions.place.micro_batches import PosedStep, Sizes, divide_samples, pose_piped
-from sweep.questions.place.timed_graph import TimedGraph, choose_graph
+from sweep.questions.place.timed_graph import (
+    PosedStep,
+    Sizes,
+    TimedGraph,
+    choose_graph,
+    divide_samples,
+    pose_piped,
+)
 
 Row = dict[str, Any]
 MOST_SECONDS = 7 * 24 * 3600.0

@@ -11,7 +11,7 @@ from grids.inputs.draws import DRAWS
 from kernels.names.flags import FORBIDS
 from kernels.oracle.answer import answer_case
 from sweep.cases.draws import draw_times
-from sweep.cases.line_ranges import MOST_COUNTS, _thin
+from sweep.cases.intervals import MOST_COUNTS, _thin
 from sweep.cells.design_space import SpaceValues, make_grid
 from sweep.questions.limits import FEW, list_limits
 

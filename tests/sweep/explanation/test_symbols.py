@@ -6,10 +6,16 @@ import pytest
 
 import sweep
 from grids.entries.parameters import PARAMETERS
+from sweep.explanation.formulas import (
+    FORWARD_BACKWARD,
+    MACHINE,
+    OF_TABLE_III,
+    PLACED,
+    SPLIT,
+    SYMBOLS,
+)
+from sweep.explanation.formulas import OF_TABLE_III as TABLE
 from sweep.explanation.memory_formulas import TABLE_III
-from sweep.explanation.symbols import OF_TABLE_III, SYMBOLS
-from sweep.explanation.time_formulas import FORWARD_BACKWARD, MACHINE, PLACED, SPLIT
-from sweep.explanation.time_formulas import OF_TABLE_III as TABLE
 
 # Two letters and more, in lower case, are words: these are not.
 WORDS = {"PE", "PEs", "MiB", "fp32", "dL", "dy"}

@@ -7,7 +7,7 @@ import pytest
 
 import sweep
 from grids.reading.errors import InputError
-from sweep.questions.place.micro_batches import divide_samples
+from sweep.questions.place.timed_graph import divide_samples
 
 CHAIN = """name: chain
 batch: 32
