@@ -81,6 +81,9 @@ def explain_grid(grid: Grid) -> Row:
     memory = list_memory_formulas(grid, case, groups, predicted)
     written = {row["term"]: row["formula"] for row in rows}
     written |= {row["part"]: row["formula"] for row in memory}
+    values = vars(case.software) | {"staging_bandwidth": case.network.staging_bandwidth}
+    named = predicted | {name: finite(number(value)) for name, value in values.items()}
+    named |= predicted["degrees"] | _list_values(case, predicted)
     # Only Table III has a factor for buffer reuse; the machine counts tensors.
     gamma = number(case.run.gamma) if case.options.oracle == "paper" else 1.0
     return predicted | {
@@ -88,18 +91,10 @@ def explain_grid(grid: Grid) -> Row:
         "formulas": [row for row in rows if row not in hidden],
         "hidden": hidden,
         "memory_formulas": memory,
-        "symbols": list_symbols(written, _list_named(case, predicted), grid.spec.oracle),
+        "symbols": list_symbols(written, named, grid.spec.oracle),
         "launch": describe_launch(grid, case, groups, predicted),
         "layers": list_layers(groups, predicted["batch"], gamma),
     }
-
-
-def _list_named(case: Case, predicted: Row) -> dict[str, Any]:
-    """Values that symbols may take, by name."""
-    software = {name: finite(number(value)) for name, value in vars(case.software).items()}
-    through_hosts = {"staging_bandwidth": finite(number(case.network.staging_bandwidth))}
-    degrees: Row = predicted["degrees"]
-    return predicted | software | through_hosts | degrees | _list_values(case, predicted)
 
 
 def _list_formulas(grid: Grid, case: Case, predicted: Row) -> list[Row]:

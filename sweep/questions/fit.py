@@ -13,7 +13,7 @@ from grids.entries.datasets import LENGTH
 from grids.entries.precision import NARROW, RECIPES
 from grids.entries.systems import System
 from grids.inputs.layout_machine import find_reserved
-from grids.library import Model, find
+from grids.library import find
 from grids.lookup import look_up_calibrations
 from grids.models.transformers import read_transformer
 from grids.reading.errors import InputError, add_place, shorten
@@ -88,11 +88,14 @@ def fit(
     input, a network without blocks.
     """
     machine, network = find("system", system, Path()), find("model", model, Path())
-    net = _read_network(network)
+    # Samples as its size is usually quoted.
+    samples = getattr(network, "customary", None)
+    net = read_transformer(network, find("dataset", samples, Path()) if samples else None)
     _expect_count("pe", pe, machine.most_pes)
     batch = pe * -(-LEAST_BATCH // pe) if global_batch is None else global_batch
     precision = precision or (machine.precision if machine.precision in NARROW else "bf16")
     recipe = _find_recipe(machine, precision)
+    plain = recipe.item + 4 * (recipe.item < 4) + PLAIN_LOSS
     training = Training(
         _expect_count("global_batch", batch, MOST_BATCH),
         _find_length(net, length),
@@ -100,7 +103,7 @@ def fit(
         _expect_one("schedule", schedule, PLAIN),
         context,
         fused_attention=attention == "fused",
-        logit_bytes=_count_logit_bytes(loss, recipe),
+        logit_bytes={"fused": 0, "plain": plain}.get(loss, 4),
         loss_parts=LOSS_PARTS if loss == "chunked" else 1,
         reserved=find_reserved(machine),
     )
@@ -141,12 +144,6 @@ def fit(
         run = LayoutRun(net, found["layouts"][0], training, precision, machine)
         found["launch"] = write_launch(launch, run)
     return found
-
-
-def _read_network(network: Model) -> Transformer:
-    """Its blocks, for samples as its size is usually quoted."""
-    samples = getattr(network, "customary", None)
-    return read_transformer(network, find("dataset", samples, Path()) if samples else None)
 
 
 def _find_calibrated(calibration: str | None, machine: System, by: str) -> LayoutTime | None:
@@ -211,12 +208,6 @@ def _find_recipe(machine: System, precision: str) -> Recipe:
             f"{machine.pe.name} has no peak for {precision}, only for {known}", where="precision"
         )
     return recipe
-
-
-def _count_logit_bytes(loss: Loss, recipe: Recipe) -> int:
-    """Bytes of a logit that are there at a time."""
-    plain = recipe.item + 4 * (recipe.item < 4) + PLAIN_LOSS
-    return {"fused": 0, "plain": plain}.get(loss, 4)
 
 
 def _find_length(net: Transformer, length: int | None) -> int:

@@ -170,6 +170,7 @@ class Candidates:
     def describe(self) -> dict[str, object]:
         """The fields of the answer that follow from candidates."""
         smallest = next(self._describe(self._found.smallest), None)
+        seconds = [row["time"]["iteration_time"] for row in self.rows[:2] if row["time"]]
         counts = np.bincount(self._search.outcomes.ravel(), minlength=FITS + 1).tolist()
         return {
             "candidates": sum(counts[1:]),
@@ -177,7 +178,7 @@ class Candidates:
             "ranked": self._search.count_ranked(),
             "feasible": counts[FITS] > 0,
             "smallest": smallest,
-            "faster_than_next": self._compare(),
+            "faster_than_next": compare(*seconds) if len(seconds) == 2 else None,
             "layouts": self.rows,
             "losers": self._list_losers(counts[LARGE]),
         }
@@ -190,11 +191,6 @@ class Candidates:
             if changed.rows:
                 return changed.rows
         return []
-
-    def _compare(self) -> float | None:
-        """The probability that the first of two layouts takes less time, if times are asked for."""
-        seconds = [row["time"]["iteration_time"] for row in self.rows[:2] if row["time"]]
-        return compare(*seconds) if len(seconds) == 2 else None
 
     def _describe(self, found: Ranked) -> Iterator[LayoutRow]:
         """Rows of layouts, in their order."""

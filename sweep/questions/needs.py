@@ -75,7 +75,10 @@ def list_needs(
             where="efficiency",
             advice="for 80 % give 0.8",
         )
-    space = _drop_sought(open_space(cube, selection).ask_intervals(), parameter)
+    space = open_space(cube, selection).ask_intervals()
+    if parameter in space.axes and space.axes[parameter].size > 1:
+        others = {name: values for name, values in space.axes.items() if name != parameter}
+        space = replace(space, axes=others)
     space.expect_few(MOST_CELLS)
     rows = []
     for index in space.list_indices():
@@ -91,14 +94,6 @@ def list_needs(
 
 
 needs = tabulate("needs", list_needs)
-
-
-def _drop_sought(space: Space, parameter: str) -> Space:
-    """Drop the axis of the parameter that is sought, if it has several values."""
-    if parameter not in space.axes or space.axes[parameter].size == 1:
-        return space
-    kept = {name: values for name, values in space.axes.items() if name != parameter}
-    return replace(space, axes=kept)
 
 
 def _write_need(present: float | None, needed: float | None, reason: str | None) -> Row:
@@ -214,16 +209,22 @@ def find_need_ranges(build: Callable[..., AnyCase], values: Floats, goal: float,
     reached = _draw_efficiencies(build, values, pe)
     best, is_met = reached[-1], reached[-1] >= goal
     for _ in range(DRAWN_ROUNDS):
-        low, high = _find_bracket(reached[:, is_met], goal) if is_met.any() else (0, 0)
-        if low == high:
+        # The needs of all draws lie between these positions.
+        last = [max(_find_last_below(column, goal), 0) for column in reached[:, is_met].T]
+        if not last or min(last) == min(max(last) + 1, len(reached) - 1):
             break
+        low, high = min(last), min(max(last) + 1, len(reached) - 1)
         values = np.geomspace(values[low], values[high], DRAWN_STEPS + 1)
         reached = _draw_efficiencies(build, values, pe)
     needed = np.array([_find_root(values, column, goal) for column in reached.T])
     # A draw whose goal no value meets needs more than any value; for a latency, less than 0.
     beyond = np.inf if values[-1] > values[0] else 0.0
     return {
-        **pick_range("needed", np.where(is_met, needed, beyond), _write_reachable),
+        **pick_range(
+            "needed",
+            np.where(is_met, needed, beyond),
+            lambda value: value if 0 < value < np.inf else None,
+        ),
         "met_probability": float(is_met.mean()),
         **name_range("efficiency", best),
     }
@@ -246,12 +247,6 @@ def _find_last_below(reached: Floats, goal: float) -> int:
     return int(below[-1]) if below.size else -1
 
 
-def _find_bracket(reached: Floats, goal: float) -> tuple[int, int]:
-    """Positions of the values between which the needs of all draws lie."""
-    last = [max(_find_last_below(column, goal), 0) for column in reached.T]
-    return min(last), min(max(last) + 1, len(reached) - 1)
-
-
 def _find_root(values: Floats, reached: Floats, goal: float) -> float:
     """Worst value from which a draw reaches the goal, interpolated in logarithms."""
     last = _find_last_below(reached, goal)
@@ -261,7 +256,3 @@ def _find_root(values: Floats, reached: Floats, goal: float) -> float:
         return float(values[-1])
     (first, second), (low, high) = np.log(reached[last : last + 2]), np.log(values[last : last + 2])
     return float(np.exp(low + (high - low) * (np.log(goal) - first) / (second - first)))
-
-
-def _write_reachable(value: float) -> float | None:
-    return value if 0 < value < np.inf else None

@@ -1,7 +1,6 @@
 """Pareto: the configurations that no other one beats in two quantities, such as time and memory."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import product
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -59,13 +58,20 @@ def pareto(
         costs = _count_costs(part, times, against, price)
         if objective == "pe_hours":
             times = _count_costs(part, times, "pe-hours", None)
-        for place in _list_places(part, given):
+        dims = (*PLACE, *given)
+        for positions in np.ndindex(*(len(part.coordinates[dim]) for dim in dims)):
+            place = dict(zip(dims, positions, strict=True))
             key = tuple(part.coordinates[dim][at] for dim, at in place.items())
             cells = _take_cells(part, place, times, costs, fronts.get(key))
             fronts[key] = merge_fronts(fronts.get(key), cells)
     columns = (*reader.coordinates, "time", *(["cost"] if against != "pe" else []))
     named = {"time": objective, "cost": against.replace("-", "_")}
-    rows = [row for front in fronts.values() for row in _list_rows(front, columns, named)]
+    heads = [named.get(name, name) for name in columns]
+    rows = [
+        dict(zip(heads, row, strict=True))
+        for front in fronts.values()
+        for row in zip(*(front[name].tolist() for name in columns), strict=True)
+    ]
     return complete_rows(open_space(reader, chosen), rows)
 
 
@@ -89,13 +95,6 @@ def find_knee(times: Sequence[float], costs: Sequence[float]) -> int:
     x, y = np.log(times), np.log(costs)
     below = (y[0] - y) * (x[-1] - x[0]) - (y[0] - y[-1]) * (x - x[0])
     return int(below.argmax())
-
-
-def _list_places(part: Part, given: list[str]) -> Iterator[dict[str, int]]:
-    """Yield the position of each front of a part, along the dimensions that separate fronts."""
-    dims = (*PLACE, *given)
-    for place in product(*(range(len(part.coordinates[dim])) for dim in dims)):
-        yield dict(zip(dims, place, strict=True))
 
 
 def _take_cells(
@@ -154,10 +153,3 @@ def _check(against: str, objective: str, price: Price) -> None:
             advice="give the price of a PE-hour, such as 1.5, with 'cost'",
         )
     check_price(price)
-
-
-def _list_rows(front: Arrays, columns: tuple[str, ...], named: Mapping[str, str]) -> list[Row]:
-    """Rows of a front as plain data."""
-    values = [front[name].tolist() for name in columns]
-    heads = [named.get(name, name) for name in columns]
-    return [dict(zip(heads, row, strict=True)) for row in zip(*values, strict=True)]

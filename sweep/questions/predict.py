@@ -48,16 +48,15 @@ def predict(
     if dataset is not None:
         named["dataset"] = dataset
     fixed = expect_mapping(parameters, "parameters")
-    if any(_is_several(name, value) for name, value in {**fixed, **named}.items()):
+    # For a label, a mapping is one entry, such as a model in full.
+    if any(
+        has_several(value) and not (name in LABELS and isinstance(value, Mapping))
+        for name, value in {**fixed, **named}.items()
+    ):
         grid = make_product(named, fixed, expect_mapping(settings, "settings"))
         return compute_cells(grid)
     wanted = Configuration(model, strategy, pe, batch, system, dataset, parameters, settings)
     return answer_grid(wanted.grid())
-
-
-def _is_several(name: str, value: object) -> bool:
-    """True for several values; for a label, a mapping is one entry, such as a model in full."""
-    return has_several(value) and not (name in LABELS and isinstance(value, Mapping))
 
 
 def answer_grid(grid: Grid) -> dict[str, Any]:
@@ -111,6 +110,7 @@ def _describe(grid: Grid, case: AnyCase, answer: Answer) -> dict[str, Any]:
     iterations = number(answer.iterations)
     comp, comm = number(answer.compute), number(answer.communication)
     flags = int(number(answer.limit))
+    epochs = None if answer.epochs is None else number(answer.epochs)
     return {
         "replicas": int(number(answer.replicas)),
         "group": int(number(answer.group)),
@@ -122,7 +122,9 @@ def _describe(grid: Grid, case: AnyCase, answer: Answer) -> dict[str, Any]:
         "comp_time": finite(comp),
         "comm_time": finite(comm),
         "epoch_time": finite(comp + comm),
-        **_describe_training(answer),
+        "epochs": None if epochs is None else finite(epochs),
+        # None, too, if the batch never converges.
+        "train_time": None if epochs is None else finite(epochs * number(answer.epoch_time)),
         "iteration_time": finite((comp + comm) / iterations),
         "iteration_comp_time": finite(comp / iterations),
         "iteration_comm_time": finite(comm / iterations),
@@ -142,8 +144,11 @@ def _describe(grid: Grid, case: AnyCase, answer: Answer) -> dict[str, Any]:
 
 def _describe_group(grid: Grid, case: Case) -> dict[str, Any]:
     """The degrees of a group, its memory by part, and what formulas were evaluated with."""
+    strategy = grid.strategy(ONLY)
+    data = {"data": case.run.replicas} if strategy.replicated else {}
+    degrees = data | list_degrees(strategy.parts, case.run)
     return {
-        "degrees": _list_degrees(grid, case),
+        "degrees": {name: int(number(degree)) for name, degree in degrees.items()},
         **list_memory_parts(grid, case),
         "parameters": parameters(case),
     }
@@ -167,22 +172,6 @@ def _describe_layout(grid: Grid, case: LayoutCase) -> dict[str, Any]:
         "parameters": cell.list_parameters(),
         "obstacles": cell.list_obstacles(),
     }
-
-
-def _list_degrees(grid: Grid, case: Case) -> dict[str, int]:
-    """Degree of each parallelism, the outermost first."""
-    strategy = grid.strategy(ONLY)
-    data = {"data": case.run.replicas} if strategy.replicated else {}
-    degrees = data | list_degrees(strategy.parts, case.run)
-    return {name: int(number(degree)) for name, degree in degrees.items()}
-
-
-def _describe_training(answer: Answer) -> dict[str, float | None]:
-    """Epochs and time [s] to the target; None if no law is known or the batch never converges."""
-    if answer.epochs is None:
-        return {"epochs": None, "train_time": None}
-    epochs = number(answer.epochs)
-    return {"epochs": finite(epochs), "train_time": finite(epochs * number(answer.epoch_time))}
 
 
 def describe_basis(grid: Grid) -> dict[str, Any]:

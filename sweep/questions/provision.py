@@ -1,6 +1,5 @@
 """Provision: the fewest PEs that meet a deadline."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -180,18 +179,14 @@ def _find_fewest(space: Space, index: Index, goal: Deadline, aim: Aim) -> Row:
     if not met.size:
         return _describe_miss(space, index, rough, aim)
     # Counts between those of the slice may suffice: try all up to the least that does.
-    for counts in _list_promising(space, index, np.arange(1.0, met.min() + 1), goal):
+    pe = np.arange(1.0, met.min() + 1)
+    if goal.holds is not None and goal.holds >= 0.5:  # then the expected time meets it, too
+        pe = pe[Trainings(space, index, pe, replace(goal, holds=None)).list_met()]
+    for counts in _split(pe, SPREAD):
         fine = Trainings(space, index, counts, goal)
         if fine.list_met().any():
             break
     return space.name(index) | _describe_cell(space, index, fine, aim)
-
-
-def _list_promising(space: Space, index: Index, pe: Floats, goal: Deadline) -> Iterator[Floats]:
-    """Yield the PE counts that may meet the deadline, fewest first, some at a time."""
-    if goal.holds is not None and goal.holds >= 0.5:  # then the expected time meets it, too
-        pe = pe[Trainings(space, index, pe, replace(goal, holds=None)).list_met()]
-    yield from _split(pe, SPREAD)
 
 
 def _split(pe: Floats, together: int) -> list[Floats]:
@@ -207,7 +202,11 @@ def _describe_cell(space: Space, index: Index, trainings: Trainings, aim: Aim) -
     seconds = float(trainings.times[at])
     hours = count_hours(cell["pe"], seconds)
     price = look_up_price(aim.price, labels["system"])
-    chance = _find_chance(space, labels | cell | degrees, seconds, trainings.goal)
+    chance, goal = None, trainings.goal
+    if space.grid.spec.oracle != "paper":  # Table III has no spread
+        case = build_row_case(space.grid.ask_intervals(), labels | cell | degrees)
+        sigma = number(_find_spread(answer_case(case), by_law=goal.epochs is None))
+        chance = float(ndtr(np.log(goal.seconds / seconds) / sigma))
     return {
         **cell,
         **{name: degree for name, degree in degrees.items() if name not in cell},
@@ -218,15 +217,6 @@ def _describe_cell(space: Space, index: Index, trainings: Trainings, aim: Aim) -
         "holds": chance,
         "reason": None,
     }
-
-
-def _find_chance(space: Space, row: Row, seconds: float, goal: Deadline) -> float | None:
-    """Probability that a cell meets the deadline; None for Table III, which has no spread."""
-    if space.grid.spec.oracle == "paper":
-        return None
-    answer = answer_case(build_row_case(space.grid.ask_intervals(), row))
-    sigma = number(_find_spread(answer, by_law=goal.epochs is None))
-    return float(ndtr(np.log(goal.seconds / seconds) / sigma))
 
 
 def _describe_miss(space: Space, index: Index, trainings: Trainings, aim: Aim) -> Row:

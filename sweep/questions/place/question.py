@@ -54,7 +54,12 @@ def place(
     InputError: bad input, or an operator too large for every device. RunError: out of time without
     a placement that fits.
     """
-    _expect_limit(time_limit)
+    if not 0 < time_limit <= MOST_SECONDS:
+        raise InputError(
+            f"expected seconds, more than 0 and at most {MOST_SECONDS:,.0f}, "
+            f"got {shorten(time_limit)}",
+            where="time_limit",
+        )
     machine = find("system", system, Path())
     links = link_devices(machine, devices)
 
@@ -84,15 +89,6 @@ def place(
     if answer.plan is None:
         return head | _explain_failure(piped.whole, answer, time_limit)
     return head | _describe(step.graph, posed, links, answer)
-
-
-def _expect_limit(limit: float) -> None:
-    """Raise InputError for a time limit out of bounds."""
-    if not 0 < limit <= MOST_SECONDS:
-        raise InputError(
-            f"expected seconds, more than 0 and at most {MOST_SECONDS:,.0f}, got {shorten(limit)}",
-            where="time_limit",
-        )
 
 
 def _expect_problem(graph: Graph, problem: Problem) -> None:
