@@ -37,12 +37,18 @@ def list_degrees(grid: Grid, row: Row, chosen: Mapping[str, int] | None = None) 
     group = math.prod(degrees.values()) if degrees else _find_group(grid, settled, row, index)
     replicas = max(int(row["pe"]) // group, 1) if settled.replicated else 1
     cut = settled.cut_by_axis or settled.segments is not None
+    # Of a pipeline, or of a placement that states them.
+    segments = _read_value(grid, row, "segments") or DEFAULTS["segments"]
+    if isinstance(settled.segments, int):
+        segments = settled.segments
+    passes = _read_value(grid, row, "accumulate") or DEFAULTS["accumulate"]
+    samples = row["batch"] if grid.spec.scaling == "strong" else row["batch"] * passes * replicas
     return {
         "replicas": replicas,
         "group_size": group,
-        "segment_count": _find_segments(grid, settled, row) if cut else None,
+        "segment_count": int(segments) if cut else None,
         **({"degrees": degrees} if degrees else {}),
-        "global_batch": _count_samples(grid, row, replicas),
+        "global_batch": int(samples),
     }
 
 
@@ -89,21 +95,6 @@ def _list_parts(grid: Grid, strategy: Strategy, row: Row) -> dict[str, int]:
     known = {name: int(size) for name, size in sizes.items() if size is not None}
     rest = max(int(row["pe"]) // math.prod(known.values()), 1)
     return {name: known.get(name, rest) for name in sizes}
-
-
-def _find_segments(grid: Grid, strategy: Strategy, row: Row) -> int:
-    """Segments of a pipeline, or of a placement that states them."""
-    if isinstance(strategy.segments, int):
-        return strategy.segments
-    return int(_read_value(grid, row, "segments") or DEFAULTS["segments"])
-
-
-def _count_samples(grid: Grid, row: Row, replicas: int) -> int:
-    """Samples per iteration, B."""
-    if grid.spec.scaling == "strong":
-        return int(row["batch"])
-    passes = _read_value(grid, row, "accumulate") or DEFAULTS["accumulate"]
-    return int(row["batch"] * passes * replicas)
 
 
 def _read_value(grid: Grid, row: Row, name: str) -> float | None:

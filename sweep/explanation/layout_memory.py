@@ -1,10 +1,7 @@
 """Memory of one layout by part: formulas, and the same with numbers."""
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from kernels.layouts.columns import Column
 from kernels.layouts.memory import (
     PARTS,
     hold_parameters,
@@ -32,13 +29,13 @@ def explain_memory(net: Transformer, layout: Layouts, training: Training) -> lis
     stage = make_stage(net, layout.pipeline, layout.chunks, training, stages)
     explained = _explain_states(net, layout, training, stage)
     explained |= _explain_activations(net, layout, training, stage)
-    rows = ((name, float(parts[name][0])) for name in PARTS)
-    return [_make_row(name, size, explained) for name, size in rows if size]
-
-
-def _make_row(name: str, size: float, explained: dict[str, tuple[str, str]]) -> PartRow:
-    formula, numbers = explained.get(name, (WORDS.get(name, ""), write(size)))
-    return {"part": name, "memory": size, "formula": formula, "numbers": numbers}
+    rows: list[PartRow] = []
+    for name in PARTS:
+        if size := float(parts[name][0]):
+            formula, numbers = explained.get(name, (WORDS.get(name, ""), write(size)))
+            row: PartRow = {"part": name, "memory": size, "formula": formula, "numbers": numbers}
+            rows.append(row)
+    return rows
 
 
 def write(number: float) -> str:
@@ -76,16 +73,11 @@ def _explain_activations(
     if layout.recompute[0] & RECOMPUTE["full"]:
         return found
     counts, kept = stage.counts[:, 0], measure_blocks(net, layout, training).kept
-    terms = [*_list_terms(counts, kept)]
+    numbers = zip(counts.tolist(), kept, strict=True)
+    terms = [f"{number} x {write(float(size[0]))}" for number, size in numbers if number]
     if net.memory:
         reads = np.array([block.reads_memory for block in net.kinds])
         if np.any(counts[reads] > 0):
             terms.append(write(float(sum_tensors([net.memory], layout, training)[0][0])))
     formula = "in flight x blocks x bytes that a block keeps of a micro-batch"
     return found | {"activations": (formula, f"{flying} x ({' + '.join(terms)})")}
-
-
-def _list_terms(counts: Column, kept: list[Column]) -> Iterator[str]:
-    for number, size in zip(counts.tolist(), kept, strict=True):
-        if number:
-            yield f"{number} x {write(float(size[0]))}"

@@ -17,14 +17,13 @@ PART_NAMES = {"total": "total", "comp": "compute", "comm": "communication"}
 
 def show_comparison(comparison: Mapping[str, Any], form: Format) -> None:
     """Print the answer of `compare`; CSV lists its runs."""
-    rows = [_flatten_anomaly(row) for row in comparison["rows"]]
-    show_sections(comparison, rows, form, partial(_print_comparison, comparison))
-
-
-def _flatten_anomaly(row: Row) -> dict[str, Any]:
     # All rows need the same CSV columns, anomalous or not.
-    anomaly = row["anomaly"] or {}
-    return {**row, "anomaly": anomaly.get("what"), "cause": anomaly.get("cause")}
+    anomalies = [row["anomaly"] or {} for row in comparison["rows"]]
+    rows = [
+        {**row, "anomaly": anomaly.get("what"), "cause": anomaly.get("cause")}
+        for row, anomaly in zip(comparison["rows"], anomalies, strict=True)
+    ]
+    show_sections(comparison, rows, form, partial(_print_comparison, comparison))
 
 
 def _print_comparison(comparison: Mapping[str, Any]) -> None:

@@ -26,33 +26,22 @@ def show_fit(answer: FitAnswer, form: Format, every: bool = False) -> None:
 
 
 def _print(answer: FitAnswer, every: bool) -> None:
-    """Print the question and what fits; then what to type."""
-    _print_layouts(answer, every)
-    for each in answer["launch"]:
-        print(f"\n# {each['file']}\n{each['text']}")
-
-
-def _print_layouts(answer: FitAnswer, every: bool) -> None:
-    """Print the question, the layouts that fit, and the reasons of the others."""
+    """Print the question, what fits and why others do not; then what to type."""
     print(escape_lines("\n".join(_describe(answer))))
-    if answer["parts"]:
-        _print_parts(answer)
-        return
     rows = answer["layouts"] if every else answer["layouts"][:SCREENFUL]
-    if rows:
-        print_table([_describe_layout(row) for row in rows], "Layouts that fit", complete="csv")
+    if answer["parts"]:  # one layout, and others near it
+        parts = [{**row, "memory": format_quantity(row["memory"], "B")} for row in answer["parts"]]
+        print_table(parts, "Memory by part", complete="json")
+        if answer["changes"]:
+            title = "Larger micro-batches" if answer["feasible"] else "What would let it fit"
+            print_table(list(map(_describe_layout, answer["changes"])), title, complete="json")
+    elif rows:
+        print_table(list(map(_describe_layout, rows)), "Layouts that fit", complete="csv")
         tell_more(answer["ranked"] - sum(1 + len(row["same"]) for row in rows))
-    if answer["losers"]:
+    if answer["losers"] and not answer["parts"]:
         print_table(answer["losers"], "Why others do not, and what would let them fit")
-
-
-def _print_parts(answer: FitAnswer) -> None:
-    """Print the memory of one layout by part, and layouts near it that fit."""
-    rows = [{**row, "memory": format_quantity(row["memory"], "B")} for row in answer["parts"]]
-    print_table(rows, "Memory by part", complete="json")
-    if answer["changes"]:
-        title = "Larger micro-batches" if answer["feasible"] else "What would let it fit"
-        print_table([_describe_layout(row) for row in answer["changes"]], title, complete="json")
+    for script in answer["launch"]:
+        print(f"\n# {script['file']}\n{script['text']}")
 
 
 def _describe(answer: FitAnswer) -> Iterator[str]:
@@ -133,7 +122,7 @@ def _describe_rates(time: TimeParts) -> dict[str, str]:
 
 def _describe_layout(row: LayoutRow) -> dict[str, Any]:
     """A line for a layout: its time if there is one, else its memory by part [GB]."""
-    columns, time = {"memory": row["memory"]}, row["time"]
+    columns, time, ties = {"memory": row["memory"]}, row["time"], len(row["same"])
     if time is None:  # else a terminal has no room for both
         parts = dict(row["memory_parts"])
         columns["weights"] = parts.pop("weights") + parts.pop("gathered")
@@ -146,14 +135,8 @@ def _describe_layout(row: LayoutRow) -> dict[str, Any]:
         **(_describe_rates(time) if time else {}),
         **{f"{name} GB": f"{size / 1e9:.1f}" for name, size in columns.items()},
         "used": format_percent(row["capacity_used"]),
-        "remarks": ", ".join([*row["remarks"], *_count_ties(row)]),
+        "remarks": ", ".join([*row["remarks"], *([f"{ties} ties"] if ties else [])]),
     }
-
-
-def _count_ties(row: LayoutRow) -> Iterator[str]:
-    """How many layouts have the same time and memory, if any."""
-    if row["same"]:
-        yield f"{len(row['same'])} ties"
 
 
 def show_layout_provisions(

@@ -69,11 +69,12 @@ def print_table(rows: Sequence[Row], title: str = "", complete: Format = "json")
     if not (sys.stdout.encoding or "").lower().startswith("utf"):
         table = [line.replace("─", "-") for line in table]
     constants = ", ".join(filter(None, shared.values()))
+    rest = f"left out for width: {', '.join(left_out)}; --format {complete} has all"
     lines = [
         *([title] if title else []),
         *_wrap(constants, width),
         *table,
-        *_name_left_out(left_out, complete, width),
+        *(_wrap(rest, width) if left_out else []),
     ]
     print("\n".join([*map(escape_invisible, lines), ""]))
 
@@ -168,11 +169,6 @@ def _measure_width() -> int | None:
     if os.environ.get("COLUMNS", "").isdigit() or sys.stdout.isatty():
         return shutil.get_terminal_size().columns
     return None
-
-
-def _name_left_out(keys: Sequence[str], complete: Format, width: int | None) -> list[str]:
-    text = f"left out for width: {', '.join(keys)}; --format {complete} has all"
-    return _wrap(text, width) if keys else []
 
 
 def _wrap(text: str, width: int | None) -> list[str]:
