@@ -110,7 +110,8 @@ def list_line_ranges(
     names = BEST[objective]
     pe = row[names["pe"]]
     if pe is None:
-        return name_ranges(objective)
+        keys = (names["time"], names["pe"], "efficient_pe")
+        return dict.fromkeys(name for key in keys for name in name_percentiles(key))
     cell = {name: row[name] for name in space.grid.dims if name != "pe"}
     times = name_percentiles(objective)
     outputs = compute_outputs(build_row_case(space.grid, cell | {"pe": pe}), names=times)
@@ -127,13 +128,6 @@ def list_line_ranges(
         **pick_range(names["pe"], fastest, _write_count),
         **pick_range("efficient_pe", efficient, _write_count),
     }
-
-
-def name_ranges(objective: Objective) -> Row:
-    """The keys of `list_line_ranges`, with None as values."""
-    names = BEST[objective]
-    keys = (names["time"], names["pe"], "efficient_pe")
-    return dict.fromkeys(name for key in keys for name in name_percentiles(key))
 
 
 def _draw_counts(

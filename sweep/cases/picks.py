@@ -46,21 +46,16 @@ def pick_strategies(
         others = list(lines.coordinates)[len(LABELS) :]
         given = list_given(reader.grid, others)
         for columns in split_groups(lines.list_columns(), LABELS):
-            for lines_of_place in _split_given(columns, given):
+            # A strategy's lines, for each combination of values of the given axes.
+            keys = [columns[name] for name in reversed(given)]
+            order = np.lexsort(keys) if keys else slice(None)  # stable
+            ordered = {name: values[order] for name, values in columns.items()}
+            for lines_of_place in split_groups(ordered, given or LABELS):
                 yield _pick_line(lines_of_place, others, given, aim.summarised)
         return
     trains = partial(aim.trains, reader.grid)
     parts = reader.read_strategies(chosen, max_global_batch, trains)
     yield from (row for part in parts for row in _pick_cells(reader.grid, part, aim))
-
-
-def _split_given(columns: Columns, given: list[str]) -> Iterator[Columns]:
-    """Yield the lines of one strategy for each combination of values of the given axes."""
-    if not given:
-        yield columns
-        return
-    order = np.lexsort([columns[name] for name in reversed(given)])  # stable
-    yield from split_groups({name: values[order] for name, values in columns.items()}, given)
 
 
 def _pick_line(lines: Columns, others: list[str], given: list[str], objective: Objective) -> Row:

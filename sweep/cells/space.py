@@ -91,12 +91,6 @@ class Space:
         """Labels of an index, by dimension."""
         return {dim: self.grid.labels[dim][at] for dim, at in zip(LABELS, index, strict=True)}
 
-    def bound_batches(self, most: int) -> "Space":
-        """The space with larger global batches forbidden."""
-        fixed = {**self.grid.spec.parameters, "max_global_batch": float(most)}
-        spec = self.grid.spec.model_copy(update={"parameters": fixed})
-        return replace(self, grid=replace(self.grid, spec=spec))
-
     def ask_intervals(self) -> "Space":
         """The space whose cases have draws of uncertain parameters; unchanged for Table III."""
         return replace(self, grid=self.grid.ask_intervals())
@@ -120,7 +114,11 @@ def open_space(
         {dim: tuple(locate_label(grid, dim, str(name)) for name in kept[dim]) for dim in LABELS},
         {dim: np.asarray(kept[dim], float) for dim in grid.axes},
     )
-    return space if max_global_batch is None else space.bound_batches(max_global_batch)
+    if max_global_batch is None:
+        return space
+    fixed = {**grid.spec.parameters, "max_global_batch": float(max_global_batch)}
+    spec = grid.spec.model_copy(update={"parameters": fixed})
+    return replace(space, grid=replace(grid, spec=spec))
 
 
 def list_given(grid: Grid, axes: Iterable[str]) -> list[str]:

@@ -240,7 +240,13 @@ def list_symbols(formulas: Mapping[str, str], values: Mapping[str, Any], oracle:
         for name, symbol in known.items()
         if name in named or name in ALWAYS
     ]
-    return [*rows, *_list_paths(formulas, values), *_list_parameters(named - set(known), values)]
+    parameters = [
+        _describe(name, Symbol(row.meaning, row.unit, name), values)
+        for name, row in PARAMETERS.items()
+        # Formulas have symbols for degrees.
+        if name in named - set(known) and name not in DEGREES
+    ]
+    return [*rows, *_list_paths(formulas, values), *parameters]
 
 
 def _describe(name: str, symbol: Symbol, values: Mapping[str, Any]) -> Row:
@@ -261,12 +267,3 @@ def _list_paths(formulas: Iterable[str], values: Mapping[str, Any]) -> list[Row]
         byte = Symbol(f"time of a byte {where}", "s/B", "beta")
         rows.append(_describe(f"beta ({path})", byte, {"beta": 1 / bandwidth}))
     return rows
-
-
-def _list_parameters(names: Iterable[str], values: Mapping[str, Any]) -> list[Row]:
-    """Return rows for oracle parameters that formulas use by name."""
-    return [
-        _describe(name, Symbol(PARAMETERS[name].meaning, PARAMETERS[name].unit, name), values)
-        for name in PARAMETERS
-        if name in names and name not in DEGREES  # formulas have symbols for degrees
-    ]

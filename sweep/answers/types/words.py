@@ -28,7 +28,6 @@ Replicas = Annotated[int, state_variable("replicas")]
 GroupSize = Annotated[int, state_variable("group_size")]
 SegmentCount = Annotated[int, state_variable("segment_count")]
 GlobalBatch = Annotated[int, state_variable("global_batch")]
-Samples = Annotated[int, "samples per epoch"]
 
 EpochTime = Annotated[float, state_variable("epoch_time", "s/epoch")]
 CompTime = Annotated[float, state_variable("comp_time", "s/epoch")]
