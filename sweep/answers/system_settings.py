@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from grids.grid import Grid
-from sweep.cells.lines import Columns
 from sweep.cells.memory_cube import SYSTEM_SETTINGS
+from sweep.cells.parts import Columns
 from sweep.cells.space import Space, list_row_values
 from sweep.cube.coordinates import list_columns
 

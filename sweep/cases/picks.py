@@ -16,8 +16,7 @@ from kernels.names.flags import FORBIDS, Limit
 from kernels.names.statistics import BEST, COUNT, Objective
 from sweep.answers.objectives import Aim
 from sweep.answers.reasons import rank_limits, rank_reasons
-from sweep.cells.lines import Columns, split_groups
-from sweep.cells.parts import Part
+from sweep.cells.parts import Columns, Part, split_groups
 from sweep.cells.reader import CHOSEN
 from sweep.cells.selection import Selection
 from sweep.cells.source import Source, open_source

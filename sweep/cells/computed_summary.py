@@ -9,8 +9,7 @@ from grids.grid import LABELS
 from kernels.blocks.summary import Line, tabulate_line
 from kernels.compiled import compiled
 from kernels.names.statistics import STATISTICS
-from sweep.cells.lines import Lines
-from sweep.cells.parts import Part
+from sweep.cells.parts import Lines, Part
 from sweep.cube.layout import SERIAL
 from sweep.cube.statistics import type_statistics
 from sweep.cube.variables import Arrays

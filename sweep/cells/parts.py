@@ -1,11 +1,11 @@
-"""Parts: the cells of a slice that lie in one block.
+"""Parts, the cells of a slice that lie in one block, and lines, the summaries of PE counts.
 
 Questions that no summary answers read one part after another, so memory does not grow with the
-cube.
+cube. A line has the PE counts at one model, data set, system, strategy and other axes.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grids.grid import LABELS
+from kernels.names.flags import Limit
 from sweep.cube.layout import SERIAL
 from sweep.cube.variables import VARIABLES, Arrays, Positions, find_allowed
 
@@ -116,3 +117,39 @@ def find_positions(known: NDArray[Any], values: NDArray[Any]) -> Positions:
     """Position of each value in `known`, or -1."""
     positions = {value: at for at, value in enumerate(known.tolist())}
     return np.array([positions.get(value, -1) for value in values.tolist()], np.int64)
+
+
+# Columns of equal length, by name.
+Columns = Arrays
+
+
+@dataclass(frozen=True, eq=False)
+class Lines:
+    """A summary: statistics (`sweep.cube.statistics`) over labelled dimensions.
+
+    coordinates: those of the cube, in its order, without pe.
+    """
+
+    coordinates: Arrays
+    arrays: Arrays
+
+    def list_columns(self) -> Columns:
+        """The summary as a table with one row for each line that can exist."""
+        # nonzero is in C order, so the rows of a strategy are adjacent, as `split_groups` needs.
+        at = np.nonzero(self.arrays["forbidden_by"] != Limit.INCOMPATIBLE)
+        places = zip(self.coordinates.items(), at, strict=True)
+        return {
+            **{axis: values[position] for (axis, values), position in places},
+            **{name: values[at] for name, values in self.arrays.items()},
+        }
+
+
+def split_groups(columns: Columns, keys: Sequence[str]) -> Iterator[Columns]:
+    """Yield the runs of adjacent rows with equal values of `keys`, from top to bottom."""
+    rows = len(columns[keys[0]])
+    if not rows:
+        return
+    changes = [columns[key][1:] != columns[key][:-1] for key in keys]
+    starts = np.flatnonzero(np.any(changes, axis=0)) + 1
+    for first, last in zip([0, *starts], [*starts, rows], strict=True):
+        yield {name: values[first:last] for name, values in columns.items()}

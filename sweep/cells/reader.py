@@ -15,8 +15,7 @@ from grids.grid import LABELS, Grid
 from grids.reading.errors import InputError
 from kernels.names.flags import Limit
 from kernels.names.statistics import SUMMARISED, Objective
-from sweep.cells.lines import Lines
-from sweep.cells.parts import Part
+from sweep.cells.parts import Lines, Part
 from sweep.cells.selection import Selection, locate_values, select
 from sweep.cube.coordinates import list_columns
 from sweep.cube.dimensions import CELLS, restore_axes

@@ -20,8 +20,7 @@ from zarr.core.sync import sync
 from grids.grid import Grid
 from grids.reading.errors import InputError, format_text
 from kernels.names.statistics import BEST, COUNTS, STATISTICS, SUMMARISED, Objective
-from sweep.cells.lines import Lines
-from sweep.cells.parts import Part
+from sweep.cells.parts import Lines, Part
 from sweep.cells.reader import Reader
 from sweep.cells.selection import Selection, locate_values
 from sweep.cube.coordinates import list_coordinates

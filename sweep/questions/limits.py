@@ -19,7 +19,7 @@ from sweep.answers.objectives import Aim, Goal
 from sweep.answers.reasons import write_each
 from sweep.answers.system_settings import complete_columns
 from sweep.cases.degrees import mark_cell
-from sweep.cells.lines import Columns
+from sweep.cells.parts import Columns
 from sweep.cells.selection import Selection
 from sweep.cells.source import Source, open_source
 from sweep.cells.space import open_space

@@ -13,7 +13,7 @@ from kernels.names.statistics import BEST, Objective
 from sweep.answers.objectives import expect_objective
 from sweep.answers.system_settings import complete_rows
 from sweep.cases.picks import PLACE
-from sweep.cells.lines import Lines
+from sweep.cells.parts import Lines
 from sweep.cells.reader import Reader
 from sweep.cells.selection import Selection
 from sweep.cells.source import Source, open_source

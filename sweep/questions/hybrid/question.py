@@ -9,14 +9,15 @@ from grids.reading.errors import InputError, shorten
 from sweep.cube.variables import name_limits
 from sweep.questions.hybrid.contenders import Contender, list_contenders, list_counts, propose_pairs
 from sweep.questions.hybrid.epochs import choose_convergence, count_samples, make_draws
-from sweep.questions.hybrid.lines import SpeedupLine, make_lines
-from sweep.questions.hybrid.rows import (
+from sweep.questions.hybrid.lines import (
     AGAINST,
+    SpeedupLine,
     describe_convergence,
     find_crossover,
     find_gain,
     list_rows,
     list_splits,
+    make_lines,
 )
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import zarr
 import sweep
 from grids.grid import LABELS
 from grids.reading.errors import InputError
-from sweep.cells.lines import Lines
+from sweep.cells.parts import Lines
 from sweep.cells.selection import select
 from sweep.cells.source import open_source
 from sweep.cube.creation import create_cube

@@ -16,7 +16,7 @@ from grids.convergence.fit import fit
 from grids.convergence.points import read_points
 from sweep.questions.hybrid.contenders import MOST_PES
 from sweep.questions.hybrid.epochs import COUNT, find_percentiles, make_draws
-from sweep.questions.hybrid.rows import find_last_rise
+from sweep.questions.hybrid.lines import find_last_rise
 
 PAL = Path(__file__).parents[4] / "examples" / "pal2019.csv"
 
