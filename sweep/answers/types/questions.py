@@ -3,10 +3,11 @@
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from sweep.answers.types import words
-from sweep.answers.types.facts import RANGED, AnswerType, Fact, Seconds
+from sweep.answers.types.facts import RANGED, AnswerType, Fact
 
 Value = Annotated[float, Fact(unit=words.OF_PARAMETER)]
 FastestTime = Annotated[float, Fact("least epoch time", "s/epoch")]
+SoonestTime = Annotated[float, Fact("least time to the target", "s")]
 Kind = Literal["work", "limitation", "bottleneck"]
 
 
@@ -41,7 +42,7 @@ class LimitsRow(words.PlaceLabels):
     fastest_time: NotRequired[Annotated[FastestTime, RANGED] | None]
     efficient_pe: NotRequired[Annotated[int, "largest efficient PE count", RANGED] | None]
     soonest_pe: NotRequired[Annotated[int, "PE count that is first at the target", RANGED] | None]
-    soonest_time: NotRequired[Annotated[Seconds, "least time to the target", RANGED] | None]
+    soonest_time: NotRequired[Annotated[SoonestTime, RANGED] | None]
     soonest_epochs: NotRequired[Annotated[float, "epochs to the target on soonest_pe PEs"] | None]
     soonest_efficient_pe: NotRequired[Annotated[int, "efficient_pe by time to the target"] | None]
 
