@@ -143,10 +143,10 @@ def provision_layouts(
         missing = "--deadline" if deadline is None else "--tokens"
         raise InputError("layouts need it", where=missing, advice="such as '60 d', 15e12")
     from sweep.questions.layout_scaling import list_layout_provisions
-    from sweep.show.fit import show_layout_provisions
+    from sweep.show.fit import show_layout_rows
 
     rows = list_layout_provisions(deadline=deadline, **given)
-    show_layout_provisions(rows, form, every)
+    show_layout_rows(rows, form, every)
     if not rows[-1]["meets"]:
         end("no layout meets the deadline on these PEs", NOTHING_FEASIBLE)
 
@@ -161,10 +161,10 @@ def limit_layouts(
     """Print the fastest layouts of 1, 2, 4 ... PEs, and what they wait for."""
     given = _read_subject(space, settings)
     from sweep.questions.layout_scaling import list_layout_limits
-    from sweep.show.fit import show_layout_limits
+    from sweep.show.fit import show_layout_rows
 
     rows = list_layout_limits(efficiency=efficiency, **given)
-    show_layout_limits(rows, form, every)
+    show_layout_rows(rows, form, every)
     if all(row["layout"] is None for row in rows):
         end("no layout fits on this system", NOTHING_FEASIBLE)
 
@@ -176,10 +176,10 @@ def list_front(
     given = _read_subject(space, settings, "pe", "calibration")
     from sweep.cells.design_space import list_counts
     from sweep.questions.layout_scaling import list_layout_fronts
-    from sweep.show.fit import show_layout_fronts
+    from sweep.show.fit import show_layout_rows
 
     rows = list_layout_fronts(pe=list_counts("pe", space.pe), **given)
-    show_layout_fronts(rows, form, every)
+    show_layout_rows(rows, form, every)
     if not rows:
         end("no layout fits on these PEs", NOTHING_FEASIBLE)
 

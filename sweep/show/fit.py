@@ -139,45 +139,23 @@ def _describe_layout(row: LayoutRow) -> dict[str, Any]:
     }
 
 
-def show_layout_provisions(
-    rows: Sequence[LayoutProvisionRow], form: Format, every: bool = False
+def show_layout_rows(
+    rows: Sequence[LayoutFrontRow] | Sequence[LayoutLimitRow] | Sequence[LayoutProvisionRow],
+    form: Format,
+    every: bool = False,
 ) -> None:
-    """Print a line for each number of PEs."""
-    show_rows([{**row} for row in rows], form, every, _describe_provision)
+    """Print a line for each number of PEs, or for each layout of a front."""
+    show_rows([{**row} for row in rows], form, every, _describe_row)
 
 
-def show_layout_limits(rows: Sequence[LayoutLimitRow], form: Format, every: bool = False) -> None:
-    """Print a line for each number of PEs."""
-    show_rows([{**row} for row in rows], form, every, _describe_limit)
-
-
-def show_layout_fronts(rows: Sequence[LayoutFrontRow], form: Format, every: bool = False) -> None:
-    """Print a line for each layout of a front."""
-    show_rows([{**row} for row in rows], form, every, _describe_front)
-
-
-def _describe_front(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A line: a layout, with what it is chosen for."""
-    kept = {name: value for name, value in row.items() if name != "reason"}
-    return {**kept, "mfu": format_percent(row["mfu"])}
-
-
-def _describe_limit(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A line: the fastest layout of so many PEs, and what it waits for."""
-    shares = {
-        name: None if row[name] is None else format_percent(row[name])
-        for name in ("mfu", "efficiency", "share")
-    }
-    return {**row, **shares, "efficient": "yes" if row["efficient"] else "no"}
-
-
-def _describe_provision(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A line: the fastest layout of so many PEs; the time in units that planners use."""
-    time, odds, mfu = row["train_time"], row["holds"], row["mfu"]
-    kept = {name: value for name, value in row.items() if name not in ("meets", "holds", "mfu")}
-    return {
-        **kept,
-        "mfu": None if mfu is None else format_percent(mfu),
-        "train_time": None if time is None else format_duration(time),
-        "P(deadline met)": None if odds is None else f"{odds:.0%}",
-    }
+def _describe_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A line: the fastest layout of so many PEs, with times in units that planners use."""
+    line = {name: value for name, value in row.items() if name not in ("meets", "holds")}
+    for name in ("mfu", "efficiency", "share"):
+        if row.get(name) is not None:
+            line[name] = format_percent(row[name])
+    if row.get("train_time") is not None:
+        line["train_time"] = format_duration(row["train_time"])
+    if row.get("holds") is not None:
+        line["P(deadline met)"] = f"{row['holds']:.0%}"
+    return line
