@@ -135,7 +135,7 @@ def _time_layer(table: LayerTable, row: int, batch: int, kind: str) -> float:
     else:
         # As traffic: what comes in is read, and as much is written as goes out.
         items = int(batch * max(table.x[row], table.y[row]))
-        function, shapes = (lambda x, factor: jnp.maximum(x * factor, 0)), ((items,), (1,))
+        function, shapes = _scale, ((items,), (1,))
 
     def learn(x: Any, w: Any) -> Any:
         if table.inputs[row] == (-1,):  # of the sample there is no gradient
@@ -145,6 +145,10 @@ def _time_layer(table: LayerTable, row: int, batch: int, kind: str) -> float:
         return result, pull(result)
 
     return time_calls(learn, *(jnp.ones(shape, kind) for shape in shapes))
+
+
+def _scale(x: Any, factor: Any) -> Any:
+    return jnp.maximum(x * factor, 0)
 
 
 def _make_convolution(
@@ -169,11 +173,10 @@ def _make_convolution(
     if spread:  # the gradient of a convolution from its output to its input
         before, after = after, before
     stride = [max(1, round(b / a)) for b, a in zip(before, after, strict=True)]
-    padding = []
-    for b, a, s, d, k in zip(before, after, stride, dilation, kernel, strict=True):
-        # Rows to add so that windows make `a` rows of `b`.
-        more = max(0, (a - 1) * s + d * (k - 1) + 1 - b)
-        padding.append((more // 2, more - more // 2))
+    padding = [
+        _pad(b, a, s, d * (k - 1) + 1)
+        for b, a, s, d, k in zip(before, after, stride, dilation, kernel, strict=True)
+    ]
     if spread:
         channels, filters = filters, channels
 
@@ -183,3 +186,9 @@ def _make_convolution(
         )
 
     return convolve, ((batch, channels, *before), (filters, channels // groups, *kernel))
+
+
+def _pad(before: int, after: int, stride: int, span: int) -> tuple[int, int]:
+    """Return rows to add so that windows make `after` rows of `before`."""
+    more = max(0, (after - 1) * stride + span - before)
+    return more // 2, more - more // 2

@@ -41,7 +41,7 @@ DIGIT = 0.0051e9
 
 
 @dataclass
-class _NcclRun:
+class LoggedRun:
     """A run as far as it is read. hosts: of its ranks. factors: bus bandwidth over algbw."""
 
     where: str
@@ -55,14 +55,14 @@ class _NcclRun:
     redops: set[str] = field(default_factory=set)
     wrong: int = 0
     pes: int = 0
+    nodes: int = 0
     ended: bool = False
 
 
 def read_nccl(path: Path, pes: int | None) -> Iterator[Measurement]:
     """Return the runs of a log. pes: of runs that do not state theirs. InputError: a mistake."""
     _, first = next(read_lines(path), ("", ""))
-    is_table = "size" in first.lower() and "time" in first.lower() and not first.startswith("#")
-    separator = next((mark for mark in ",;\t" if is_table and mark in first), "")
+    separator = _find_separator(first)
     runs = (
         _split_table(read_lines(path), separator)
         if separator
@@ -74,12 +74,18 @@ def read_nccl(path: Path, pes: int | None) -> Iterator[Measurement]:
         if rows > MOST_ROWS:
             raise InputError(f"more than {MOST_ROWS:,} rows", where=str(path))
         if run.samples:
-            yield _finish(run, path, pes)
+            yield finish(run, path, pes)
 
 
-def _split_text(lines: Iterator[tuple[str, str]]) -> Iterator[_NcclRun]:
+def _find_separator(line: str) -> str:
+    """Return the separator of a table's first line; empty for a text."""
+    is_table = "size" in line.lower() and "time" in line.lower() and not line.startswith("#")
+    return next((mark for mark in ",;\t" if is_table and mark in line), "")
+
+
+def _split_text(lines: Iterator[tuple[str, str]]) -> Iterator[LoggedRun]:
     """Return the runs of a text."""
-    run = _NcclRun("")
+    run = LoggedRun("")
     for where, text in lines:
         # A comment may follow what another program left without an end of line.
         line = text[text.index("#") :] if "#" in text else text
@@ -87,13 +93,13 @@ def _split_text(lines: Iterator[tuple[str, str]]) -> Iterator[_NcclRun]:
         if host := HOST.match(line):
             if run.samples:
                 yield run
-                run = _NcclRun(where)
+                run = LoggedRun(where)
             run.hosts.append(host[1])
             run.device = host[2].strip()
         elif program := PROGRAM.match(text if text == line else line):
             if run.samples:
                 yield run
-                run = _NcclRun(where)
+                run = LoggedRun(where)
             run.collective = find_collective(program[1] or program[2]) or run.collective
         elif words[:1] == ["size"] and "algbw" in words:
             if run.samples:  # of the same ranks
@@ -118,7 +124,7 @@ def _find_figures(columns: list[str]) -> list[int]:
     return [n for n, name in enumerate(columns) if name in ("time", "algbw", "busbw")]
 
 
-def _read_units(run: _NcclRun, line: str, where: str) -> dict[int, float]:
+def _read_units(run: LoggedRun, line: str, where: str) -> dict[int, float]:
     """Return factors of the columns that have units, by position."""
     units = re.findall(r"\(([^)]*)\)", line)
     figures = _find_figures(run.columns)
@@ -131,7 +137,7 @@ def _read_units(run: _NcclRun, line: str, where: str) -> dict[int, float]:
     return {n: factor for n, factor in zip(figures, factors, strict=True) if factor is not None}
 
 
-def _read_row(run: _NcclRun, words: list[str], where: str) -> None:
+def _read_row(run: LoggedRun, words: list[str], where: str) -> None:
     """Add the samples of a row, out of place and in place."""
     columns = [name for name in run.columns if name != "timestamp"]  # which has a blank in it
     times = [n for n, name in enumerate(columns) if name == "time"]
@@ -151,12 +157,12 @@ def _read_row(run: _NcclRun, words: list[str], where: str) -> None:
         if "N/A" in words[n : n + 3]:
             continue
         figures = [parse_figure(words[n + k], where) * run.units[n + k] for k in range(3)]
-        _add_sample(run, size, figures, where)
+        add_sample(run, size, figures, where)
         wrong = words[n + 3 : n + 4]
         run.wrong += columns[n + 3 : n + 4] == ["#wrong"] and wrong not in (["0"], ["N/A"])
 
 
-def _add_sample(run: _NcclRun, size: float, figures: list[float], where: str) -> None:
+def add_sample(run: LoggedRun, size: float, figures: list[float], where: str) -> None:
     """Add a sample, of its time, algbw and busbw."""
     seconds, algbw, busbw = figures
     if size == 0 or seconds == 0:  # a PE with nothing to send
@@ -168,11 +174,11 @@ def _add_sample(run: _NcclRun, size: float, figures: list[float], where: str) ->
         run.factors.append(busbw / algbw)
 
 
-def _split_table(lines: Iterator[tuple[str, str]], separator: str) -> Iterator[_NcclRun]:
+def _split_table(lines: Iterator[tuple[str, str]], separator: str) -> Iterator[LoggedRun]:
     """Return the runs of a table with a header: rows of one collective and number of PEs each."""
     where, head = next(lines)
     columns, units = _read_header(next(csv.reader([head], delimiter=separator)), where)
-    runs: dict[tuple[str, str], _NcclRun] = {}
+    runs: dict[tuple[str, str], LoggedRun] = {}
     for where, line in lines:
         if not line:
             continue
@@ -185,7 +191,7 @@ def _split_table(lines: Iterator[tuple[str, str]], separator: str) -> Iterator[_
             )
         row = dict(zip(columns, fields, strict=True))
         key = row.get("collective", ""), row.get("pes", "")
-        run = runs.setdefault(key, _NcclRun(where, find_collective(key[0]) or "", ended=True))
+        run = runs.setdefault(key, LoggedRun(where, find_collective(key[0]) or "", ended=True))
         run.pes = int(parse_figure(key[1], where)) if key[1] else 0
         run.redops.add(row.get("redop", ""))
         if sum(len(run.samples) for run in runs.values()) > MOST_ROWS:
@@ -194,7 +200,7 @@ def _split_table(lines: Iterator[tuple[str, str]], separator: str) -> Iterator[_
             if f"{prefix}time" in row:
                 names = (f"{prefix}{name}" for name in ("time", "algbw", "busbw"))
                 figures = [parse_figure(row[name], where) * units[name] for name in names]
-                _add_sample(run, parse_figure(row["size"], where), figures, where)
+                add_sample(run, parse_figure(row["size"], where), figures, where)
     yield from runs.values()
 
 
@@ -230,7 +236,7 @@ def _read_header(names: list[str], where: str) -> tuple[list[str], dict[str, flo
     return columns, units
 
 
-def _finish(run: _NcclRun, path: Path, pes: int | None) -> Measurement:
+def finish(run: LoggedRun, path: Path, pes: int | None) -> Measurement:
     """Return the measurement of a run, with its collective and its PEs."""
     factor = median(run.factors) if run.factors else 0.0
     collective = run.collective or find_collective(path.stem) or _guess(run, factor)
@@ -260,7 +266,7 @@ def _finish(run: _NcclRun, path: Path, pes: int | None) -> Measurement:
         "nccl-tests",
         collective,
         count,
-        len(set(run.hosts)),
+        run.nodes or len(set(run.hosts)),
         tuple(run.samples),
         run.device,
         cut=not run.ended,
@@ -268,7 +274,7 @@ def _finish(run: _NcclRun, path: Path, pes: int | None) -> Measurement:
     )
 
 
-def _guess(run: _NcclRun, factor: float) -> str:
+def _guess(run: LoggedRun, factor: float) -> str:
     """Return the collective that the figures tell: only an all-reduce moves more than its size."""
     # With two ranks its bus factor is 1, as that of others.
     if factor > 1.02 or (factor and len(run.hosts) == 2 and run.redops - {"none", ""}):

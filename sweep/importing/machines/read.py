@@ -10,9 +10,10 @@ from sweep.importing.machines.loglines import read_lines
 from sweep.importing.machines.machine import Evidence
 from sweep.importing.machines.messages import read_messages
 from sweep.importing.machines.nccl import ROW, WANTED, read_nccl
+from sweep.importing.machines.nccl_json import read_json
 from sweep.importing.machines.topology import read_topology
 
-READERS = {"nccl": read_nccl, "messages": read_messages}
+READERS = {"nccl": read_nccl, "json": read_json, "messages": read_messages}
 OSU_HEADER = re.compile(r"#\s*size\s+.*(latency|bandwidth|mb/s)")
 # Lines that may be a benchmark's within which a log shows its kind: others come before it.
 BEFORE = 100_000
@@ -41,14 +42,13 @@ def read_evidence(paths: list[Path], pes: int | None) -> Evidence:
 
 
 def _find_kind(path: Path) -> str:
-    """Return topology, devices, nccl or messages. InputError: it is none of them."""
-    start = b""
-    if path.is_file():
-        with path.open("rb") as file:
-            start = file.read(1024).removeprefix(b"\xef\xbb\xbf").lstrip()
+    """Return topology, devices, json, nccl or messages. InputError: it is none of them."""
+    start = _read_start(path)
     # Both may stand on one line, however long.
     if start.startswith((b"<system", b"<?xml", b"<!DOCTYPE")):
         return "topology"
+    if re.match(rb"\{|\[\s*[\[\]{]|\[$", start):
+        return "json"
     first = next((line for _, line in read_lines(path) if line), "")
     folded = first.lower().strip()
     names = [name.strip() for name in folded.split(",")]
@@ -65,6 +65,14 @@ def _find_kind(path: Path) -> str:
     raise InputError(
         "unknown format",
         where=str(path),
-        advice="known: nccl-tests (text, CSV), OSU micro-benchmarks, perftest, NCCL's "
+        advice="known: nccl-tests (text, CSV, JSON), OSU micro-benchmarks, perftest, NCCL's "
         "topology, the CSV of nvidia-smi",
     )
+
+
+def _read_start(path: Path) -> bytes:
+    """Return the first bytes of a file, behind blanks; none of what is no file."""
+    if not path.is_file():
+        return b""
+    with path.open("rb") as file:
+        return file.read(1024).removeprefix(b"\xef\xbb\xbf").lstrip()

@@ -1,7 +1,7 @@
 """Logs as people keep them: launchers' prefixes, several runs, other versions of the tools.
 
 Figures are made by a line of latency and bandwidth, laid out as the tools print them: nccl-tests
-2.13 to 2.17 (text), rccl-tests (`-Z csv`), OSU 5.6 to 7.5, perftest 4.5 to 24.
+2.13 to 2.17 (text, `-J`), rccl-tests (`-Z csv`, `-Z json`), OSU 5.6 to 7.5, perftest 4.5 to 24.
 """
 
 import json
@@ -209,30 +209,68 @@ def test_wrong_results_are_noted(paradl, tmp_path):
     assert "24 figures of runs with wrong results" in err
 
 
-def list_results(name) -> Iterator[tuple[int, dict[str, float]]]:
-    """Size, and figures with rccl-tests' keys."""
+def list_results(name) -> Iterator[tuple[int, dict[str, float], dict[str, float]]]:
+    """Size, and figures with nccl-tests' and rccl-tests' keys."""
     for size in (1 << bit for bit in range(10, 30)):
         seconds = find_time(name, size)
         rate = size / seconds / 1e9
         figures = 1e6 * seconds, rate, rate * find_bus_factor(name, 8)
-        yield size, dict(zip(("time", "algBw", "busBw"), figures, strict=True))
+        yield (
+            size,
+            dict(zip(("time", "alg_bw", "bus_bw"), figures, strict=True)),
+            dict(zip(("time", "algBw", "busBw"), figures, strict=True)),
+        )
 
 
-def test_csv_of_rccl_tests(read):
+def test_json_of_nccl_tests(read):
+    results = [
+        {"size": size, "count": size // 4, "type": "float", "redop": "sum", "root": -1}
+        | {"out_of_place": figures | {"nwrong": 0}, "in_place": figures | {"nwrong": "N/A"}}
+        for size, figures, _ in list_results("all_reduce")
+    ]
+    ranks = [
+        {"rank": n, "group": 0, "pid": 77 + n, "hostname": "a", "device": n, "device_name": "H100"}
+        for n in range(8)
+    ]
+    document = {
+        "version": 1,
+        "start_time": "2026-03-04T05:06:07Z",
+        "args": ["./build/all_reduce_perf", "-b", "1K", "-J", "out.json"],
+        "config": {"nthreads": 1, "ngpus": 8, "devices": ranks},
+        "results": results,
+        "out_of_bounds": {"count": 0, "okay": True},
+        "average_bus_bandwidth": {"bandwidth": 212.378},
+    }
+    (run,) = read(json.dumps(document, indent=2), "out.json")
+    assert read(json.dumps(document | {"env": ["A=" + "b" * 100_000]}), "out.json") == [run]
+    expect_figures(run, "all_reduce")
+    assert (len(run.samples), run.nodes, run.device) == (40, 1, "H100")
+
+
+def test_json_and_csv_of_rccl_tests(read):
     rows = [
         {"numCycle": 0, "name": "AllGather", "nodes": 1, "ranks": 8, "ranksPerNode": 8}
         | {"gpusPerRank": 1, "size": size, "type": "float", "redop": "none", "inPlace": place}
         | figures
         | {"wrong": "0"}
-        for size, figures in list_results("all_gather")
+        for size, _, figures in list_results("all_gather")
         for place in (0, 1)
     ]
+    (run,) = read(json.dumps(rows), "out.json")
+    expect_figures(run, "all_gather")
     head = ",".join(rows[0]).replace("wrong", "#wrong")
     table = "\n".join([head, *(",".join(map(str, row.values())) for row in rows)])
-    (run,) = read(table, "out.csv")
-    expect_figures(run, "all_gather")
+    (same,) = read(table, "out.csv")
+    assert same.samples == run.samples
+    expect_figures(same, "all_gather")
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, '{"results": 7}', '{"results": [{"size": "x", "time": 1}]}', '{"a": 1']
+)
+def test_hostile_json(text, read):
     with pytest.raises(InputError):
-        read(json.dumps(rows), "out.json")
+        read(text, "all_reduce.json")
 
 
 OSU_FULL = """
