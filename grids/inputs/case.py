@@ -5,8 +5,8 @@ vary along an axis have size 1 there. Each `best` of a strategy adds a leading d
 """
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -21,7 +21,7 @@ from grids.entries.precision import PRECISIONS
 from grids.entries.strategies import Strategy
 from grids.entries.systems import System
 from grids.inputs.calibrated import Calibrated
-from grids.inputs.divisions import find_divisions, repeat_rows, take_at_cells, thin_rows
+from grids.inputs.divisions import Positions, find_divisions, repeat_rows, take_at_cells, thin_rows
 from grids.inputs.groups import Groups, differentiate_groups, reduce_groups
 from grids.inputs.layers import Mask, add_cells, kernel_layers
 from grids.inputs.layout_slopes import add_slopes
@@ -40,12 +40,20 @@ from kernels.configuration.answers import AnyCase
 from kernels.configuration.case import Case
 from kernels.configuration.run import Run
 from kernels.layouts.transformer import Transformer
+from kernels.machine.network import Network
+from kernels.machine.software import Software
 from kernels.names.arrays import Floats, Integers
-from kernels.oracle.formulas import find_slowdown
+from kernels.oracle.formulas import Work, find_slowdown
 from kernels.parallelism.layout import find_layout
+from kernels.work.compute import PE
+from kernels.work.group import Bounds
 from kernels.work.layers import Layers
 
 Tree = TypeVar("Tree")
+# Degrees by parallelism, segments, and positions in them (`find_divisions`).
+Divisions = tuple[dict[str, Floats], Floats, Integers]
+# Returns the work and bounds of groups at each cell's position among them.
+FindWork = Callable[[Groups, Integers], tuple[Work, Bounds]]
 
 # Up to this many cells, computing a few extra stages takes no measurable time.
 FEW_CELLS = 2**16
@@ -85,6 +93,11 @@ class Workload:
         """The system with its calibration."""
         return Machine(self.system, self.unknown.file)
 
+    @cached_property
+    def layers(self) -> Layers:
+        """The layers in the form that kernels take, without cells."""
+        return kernel_layers(self.table)
+
     @property
     def unknown(self) -> Unknown:
         """Uncertainty of the layers' times."""
@@ -102,6 +115,71 @@ class Workload:
     def serial(self) -> float:
         """Calibrated factor on the time of one PE."""
         return self.calibrated.serial.factor if self.calibrated else 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Setup:
+    """What cases of several networks have in common: a strategy on a machine, over some axes.
+
+    run: of the case, but for the largest batch. sized: with the shapes that sizes vary along.
+    thin, thin_run, thin_pe: of the distinct rows of parameters; positions: those of all rows.
+    """
+
+    settings: Settings
+    values: Values
+    run: Run
+    sized: Run
+    network: Network
+    pe: PE
+    software: Software
+    thin: Values
+    thin_run: Run
+    thin_pe: PE
+    positions: Positions
+    divisions: dict[int, Divisions] = field(default_factory=dict)
+
+    def spread(self, reduced: Tree, position: Integers) -> Tree:
+        """Spread what was reduced of the distinct rows and divisions to all cells."""
+        rows = repeat_rows(reduced, self.positions)
+        return _spread_over_p(rows, position, self.values.leading, self.run)
+
+    @property
+    def stages(self) -> int:
+        """The least number of stages: few cells afford extra ones, to share one program."""
+        run = self.run
+        cells = np.broadcast_shapes(*map(np.shape, (run.p, run.spec_batch, run.delta, run.gamma)))
+        # With many cells, every extra stage costs memory and time in each of them.
+        return STAGES if math.prod(cells) <= FEW_CELLS else 1
+
+
+def set_up(
+    workload: Workload, strategy: Strategy, axes: Mapping[str, Floats], settings: Settings
+) -> Setup:
+    """Return what the case has in common with those of other networks with as many samples."""
+    machine, oracle = workload.machine, settings.oracle
+    values = _look_up(strategy, axes, settings)
+    network = build_network(machine, values, oracle)
+    sized = thin_run = _run(strategy, values, workload, settings)
+    pe = thin_pe = build_pe(machine, values, oracle)
+    thin_axes, positions = thin_rows(axes, settings.rows)
+    thin = _look_up(strategy, thin_axes, settings) if positions else values
+    if positions:
+        thin_run = _run(strategy, thin, workload, settings)
+        thin_pe = build_pe(machine, thin, oracle)
+    # Contention follows from replicas and groups, so the run comes first.
+    sized = replace(sized, phi=find_contention(strategy, values, network, sized, oracle))
+    # Table III has one degree per replica, so one program serves all strategies.
+    degrees = sized.degrees if oracle == "machine" else {"group": sized.group}
+    run = replace(
+        sized,
+        replicas=_broadcast_like_p(sized.replicas, sized),
+        degrees={name: _broadcast_like_p(size, sized) for name, size in degrees.items()},
+        phi=_broadcast_like_p(sized.phi, sized),
+    )
+    software = build_software(machine, values, oracle)
+    return Setup(
+        settings, values, run, sized, network, pe, software, thin, thin_run, thin_pe, positions
+    )
 
 
 def build_nearest_case(
@@ -126,44 +204,32 @@ def build_case(
         space = lay_out(workload, strategy, axes, settings)
         laid = build_layout_case(space, workload.convergence)
         return add_slopes(space, laid) if settings.slopes else laid
-    settings = _choose(strategy, workload, settings)
-    values = _look_up(strategy, axes, settings)
-    network = build_network(workload.machine, values, settings.oracle)
-    run = run_of_fewer = _run(strategy, values, workload, settings)
-    thin, positions = thin_rows(axes, settings.rows)
-    fewer = _look_up(strategy, thin, settings) if positions else values
-    if positions:
-        run_of_fewer = _run(strategy, fewer, workload, settings)
-    # Contention follows from replicas and groups, so the run comes first.
-    run = replace(run, phi=find_contention(strategy, values, network, run, settings.oracle))
-    groups, position = _distinguish(strategy, workload, fewer, run_of_fewer, run, settings)
-    work, bounds = _spread_over_p(
-        repeat_rows(reduce_groups(groups, _count_stages(run)), positions),
-        position,
-        values.leading,
-        run,
-    )
+    settings = choose_formulas(strategy, workload, settings)
+    return build_divided(workload, strategy, set_up(workload, strategy, axes, settings))
+
+
+def build_divided(
+    workload: Workload,
+    strategy: Strategy,
+    setup: Setup,
+    find_work: FindWork | None = None,
+) -> Case:
+    """Build the case of a setup. find_work: replaces `reduce_groups` and what follows it."""
+    settings, values, run = setup.settings, setup.values, setup.run
+    groups, position = _distinguish(strategy, workload, setup)
+    if find_work:
+        work, bounds = find_work(groups, position)
+    else:
+        work, bounds = setup.spread(reduce_groups(groups, setup.stages), position)
+        bounds = limit_sizes(bounds, strategy, run)
     layered = tuple(name for name in settings.slopes if PARAMETERS[name].layered)
-    slopes = repeat_rows(differentiate_groups(groups, layered), positions)
-    if strategy.serial:  # one PE, whatever p is
-        bounds = replace(bounds, fits=_broadcast_like_p(np.equal(run.p, 1), run))
-    elif strategy.several and not strategy.replicated:  # PEs beyond its degrees have no work
-        bounds = replace(bounds, fits=bounds.fits & (run.group >= run.p))
-    # Table III has one degree per replica, so one program serves all strategies.
-    degrees = run.degrees if settings.oracle == "machine" else {"group": run.group}
     return Case(
         work=work,
         bounds=bounds,
-        run=replace(
-            run,
-            replicas=_broadcast_like_p(run.replicas, run),
-            degrees={name: _broadcast_like_p(size, run) for name, size in degrees.items()},
-            phi=_broadcast_like_p(run.phi, run),
-            largest_batch=find_largest_batch(workload.convergence, values),
-        ),
-        network=network,
-        pe=build_pe(workload.machine, values, settings.oracle),
-        software=build_software(workload.machine, values, settings.oracle),
+        run=replace(run, largest_batch=find_largest_batch(workload.convergence, values)),
+        network=setup.network,
+        pe=setup.pe,
+        software=setup.software,
         uncertainty=build_uncertainty(
             workload.unknown, strategy, values, np.asarray(run.p), settings.draws
         )
@@ -172,8 +238,17 @@ def build_case(
         training=build_training(workload.convergence, values),
         options=settings.options,
         choices=strategy.choices,
-        layer_slopes=_spread_over_p(slopes, position, values.leading, run),
+        layer_slopes=setup.spread(differentiate_groups(groups, layered), position),
     )
+
+
+def limit_sizes(bounds: Bounds, strategy: Strategy, run: Run) -> Bounds:
+    """Return the bounds of all cells with those of the PEs that a strategy uses."""
+    if strategy.serial:  # one PE, whatever p is
+        return replace(bounds, fits=_broadcast_like_p(np.equal(run.p, 1), run))
+    if strategy.several and not strategy.replicated:  # PEs beyond its degrees have no work
+        return replace(bounds, fits=bounds.fits & (run.group >= run.p))
+    return bounds
 
 
 def lay_out(
@@ -197,13 +272,13 @@ def distinguish_groups(
     workload: Workload, strategy: Strategy, axes: Mapping[str, Floats], settings: Settings
 ) -> tuple[Groups, Integers]:
     """Return groups of the distinct sizes, and each cell's position among them [cells]."""
-    settings = _choose(strategy, workload, settings)
-    values = _look_up(strategy, axes, settings)
-    run = _run(strategy, values, workload, settings)
-    return _distinguish(strategy, workload, values, run, run, settings)
+    settings = choose_formulas(strategy, workload, settings)
+    setup = set_up(workload, strategy, axes, settings)
+    whole = replace(setup, thin=setup.values, thin_run=setup.sized, thin_pe=setup.pe)
+    return _distinguish(strategy, workload, whole)
 
 
-def _choose(strategy: Strategy, workload: Workload, settings: Settings) -> Settings:
+def choose_formulas(strategy: Strategy, workload: Workload, settings: Settings) -> Settings:
     """Return settings with the strategy's own choice of formulas."""
     if strategy.zero and workload.table.sparse:
         raise InputError(
@@ -223,24 +298,20 @@ def _look_up(strategy: Strategy, axes: Mapping[str, Floats], settings: Settings)
     return Values(axes, settings, leading=len(strategy.choices))
 
 
-def _distinguish(
-    strategy: Strategy, workload: Workload, values: Values, run: Run, sized: Run, settings: Settings
-) -> tuple[Groups, Integers]:
-    """Return groups of the distinct divisions, and each cell's position among them [cells].
-
-    sized: the run of all cells, where `run` and `values` cover only the distinct rows.
-    """
+def _distinguish(strategy: Strategy, workload: Workload, setup: Setup) -> tuple[Groups, Integers]:
+    """Return groups of the distinct divisions, and each cell's position among them [cells]."""
+    settings, values, run, sized = setup.settings, setup.thin, setup.thin_run, setup.sized
     options, alone = settings.options, np.ones((1,) * values.rank)
     cut = strategy.placed or (strategy.segmented and options.oracle == "machine")
     of_all, segments = (np.asarray(cells.segments) if cut else alone for cells in (sized, run))
-    degrees, varying, position = find_divisions(
-        find_layout(strategy.parts),
-        len(workload.table),
-        workload.placed,
-        sized,
-        of_all,
-        values.leading,
-    )
+    layers, layout = len(workload.table), find_layout(strategy.parts)
+    # Of a strategy without stages, groups of all networks divide alike.
+    like = layers if any(part.divides == "layers" for part in layout.parts) else 0
+    if strategy.placed or like not in setup.divisions:
+        setup.divisions[like] = find_divisions(
+            layout, layers, workload.placed, sized, of_all, values.leading
+        )
+    degrees, varying, position = setup.divisions[like]
     # Segments that vary along with degrees are part of the distinct divisions.
     segments = segments if varying is of_all else varying
     precision = PRECISIONS[workload.system.precision]
@@ -249,7 +320,7 @@ def _distinguish(
         mask=workload.mask,
         strategy=strategy,
         layers=_build_layers(workload, values, settings),
-        pe=build_pe(workload.machine, values, settings.oracle),
+        pe=setup.thin_pe,
         degrees=degrees,
         delta=np.asarray(run.delta),
         options=options,
@@ -277,20 +348,13 @@ def _broadcast_like_p(leaf: Any, run: Run) -> Floats:
     return leaf if np.shape(leaf) == shape else np.broadcast_to(leaf, shape)
 
 
-def _count_stages(run: Run) -> int:
-    """Return the least number of stages: few cells afford extra ones, to share one program."""
-    cells = np.broadcast_shapes(*map(np.shape, (run.p, run.spec_batch, run.delta, run.gamma)))
-    # With many cells, every extra stage costs memory and time in each of them.
-    return STAGES if math.prod(cells) <= FEW_CELLS else 1
-
-
 def _build_layers(workload: Workload, values: Values, settings: Settings) -> Layers:
     """Return the layers with their slowdown: measured time over roofline time on the given system.
 
     A faster PE then speeds up a measured layer as it does the roofline. Bytes per item are part of
     the measurement, so changing them must not rescale it.
     """
-    layers = add_cells(kernel_layers(workload.table), values.rank)
+    layers = add_cells(workload.layers, values.rank)
     # The calibrated factor on serial time holds for every group: slow layers are slow everywhere.
     if workload.seconds is None:
         return replace(layers, slowdown=workload.serial * layers.slowdown)

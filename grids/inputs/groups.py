@@ -21,10 +21,17 @@ from grids.models.layers import LayerTable
 from grids.placing.group import NO_GROUPS, PlacedGroups
 from kernels.compiled import fetch
 from kernels.derivatives.layer_slopes import differentiate_layers
-from kernels.names.arrays import Floats
+from kernels.names.arrays import Floats, Integers
 from kernels.names.parallelisms import KINDS
 from kernels.options import Options
-from kernels.oracle.formulas import Work, reduce_layers, time_layers, time_parts
+from kernels.oracle.formulas import (
+    Work,
+    reduce_layer_sizes,
+    reduce_layer_times,
+    reduce_layers,
+    time_layers,
+    time_parts,
+)
 from kernels.parallelism.layout import find_layout, find_part
 from kernels.work.compute import PE
 from kernels.work.division import Division
@@ -111,6 +118,11 @@ class Groups:
             weight_bytes=self.weight_bytes,
         )
 
+    @property
+    def staged(self) -> bool:
+        """True if layers are divided by their times, into the stages of a pipeline."""
+        return any(part.divides == "layers" for part in find_layout(self.strategy.parts).parts)
+
     def _find_costs(self, arranged: Mapping[str, Arrangement]) -> Floats:
         """Time FW_l + BW_l [G, cells] of a PE's share, which pipeline stages balance.
 
@@ -141,10 +153,13 @@ class Groups:
     def _identity(self) -> tuple[object, ...]:
         # By value, since each block makes its own arrays; of the PE, only what affects layers.
         pe = (getattr(self.pe, part.name) for part in fields(self.pe) if part.name not in APART)
+        return self.size_identity, _identify_numbers(self.layers.slowdown, *pe)
+
+    @cached_property
+    def size_identity(self) -> tuple[object, ...]:
+        """All but the speed of a PE, on which no size of the work depends, but stages may."""
         states = self.state_bytes, self.weight_bytes
-        degrees = self.degrees.values()
-        values = *degrees, self.delta, self.segments, *states, self.layers.slowdown, *pe
-        numbers = tuple((array.shape, array.tobytes()) for array in map(np.asarray, values))
+        numbers = _identify_numbers(*self.degrees.values(), self.delta, self.segments, *states)
         return self.table, self.mask, self.strategy, self.options, self.placed, numbers
 
     def __eq__(self, other: object) -> bool:
@@ -152,6 +167,11 @@ class Groups:
 
     def __hash__(self) -> int:
         return hash(self._identity)
+
+
+def _identify_numbers(*values: Any) -> tuple[object, ...]:
+    arrays = (np.asarray(value) for value in values if value is not None)
+    return tuple((array.shape, array.tobytes()) for array in arrays)
 
 
 @lru_cache(maxsize=KEPT)
@@ -167,6 +187,55 @@ def reduce_groups(groups: Groups, stages: int = 1) -> tuple[Work, Bounds]:
         names = tuple(find_part(name).sends_as for name in division.parallelisms)
         division = replace(division, parallelisms=names)
     return fullest(_reduce_in_parts(division, reduce_layers), stages), bounds
+
+
+class AlikeGroups:
+    """Reduces groups of one network after the other, on several machines.
+
+    Where machines differ only in speed, placements and sizes of the work are found once, and only
+    times for each of them. Kept for one network at a time.
+    """
+
+    def __init__(self) -> None:
+        self._table: LayerTable | None = None
+        self._arranged: dict[object, Arrangement] = {}
+        self._sizes: dict[object, tuple[Work, Bounds]] = {}
+
+    def reduce(
+        self,
+        groups: Groups,
+        stages: int,
+        position: Integers,
+        finish: Callable[[Any], Any],
+    ) -> tuple[Work, Bounds]:
+        """Return what `reduce_groups` does, finished.
+
+        finish: spreads fields of the work, or the bounds, to cells with a group at `position`.
+        """
+        many = any(np.size(degree) > SIZES for degree in groups.degrees.values())
+        if groups.options.oracle == "paper" or many:
+            work, bounds = reduce_groups(groups, stages)
+            return finish(work), finish(bounds)
+        if groups.table is not self._table:
+            self._table = groups.table
+            self._arranged.clear()
+            self._sizes.clear()
+        key: tuple[object, ...] = groups.size_identity
+        placement, bounds = groups.place() if groups.staged else self._place(key, groups)
+        division = groups.divide(placement)
+        # Machines often have the same stages although their times differ.
+        stages_at = (placement.ends, placement.crossing) if groups.staged else ()
+        key = key, _identify_numbers(position, *stages_at)
+        if key not in self._sizes:
+            sizes = fullest(fetch(reduce_layer_sizes(division)), stages)
+            self._sizes[key] = finish(sizes), finish(bounds)
+        work, bounds = self._sizes[key]
+        return replace(work, **finish(fetch(reduce_layer_times(division)))), bounds
+
+    def _place(self, key: object, groups: Groups) -> Arrangement:
+        if key not in self._arranged:
+            self._arranged[key] = groups.place()
+        return self._arranged[key]
 
 
 @lru_cache(maxsize=KEPT)

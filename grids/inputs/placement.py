@@ -175,7 +175,9 @@ def _place_stages(rules: Rules, degree: Floats) -> Arrangement:
         columns.append(whole if crossing is None else crossing)
     both = np.stack(np.broadcast_arrays(*columns))
     varying = both.shape[2:]
-    distinct, which = np.unique(both.reshape(*both.shape[:2], -1), axis=2, return_inverse=True)
+    distinct, which = both.reshape(*both.shape[:2], -1), np.zeros(1, np.int64)
+    if distinct.shape[2] > 1:  # sorting one column takes as long as a partition
+        distinct, which = np.unique(distinct, axis=2, return_inverse=True)
     partitions = np.stack(
         [
             rows[stage_ends(pair[0], stages, pair[1] if len(pair) > 1 else None) - 1]

@@ -67,7 +67,8 @@ def _tabulate(
     # Only pipeline stages depend on the machine's speed: otherwise one table serves all machines.
     for number in range(count if pipeline else 1):
         machine = {name: values[number : number + 1] for name, values in machines.items()}
-        build = partial(build_table, layered=space.layered)
+        parts = None if machine else space.parts
+        build = partial(build_table, layered=space.layered, parts=parts)
         table = space.grid.build(build, (*problem, strategy), space.tabled | machine, None)
         assert table is not None  # the data set of a problem fits its model
         tables.append(table)
@@ -123,7 +124,7 @@ class Draw:
 def identify_tables(tables: Tables) -> tuple[object, ...]:
     """Return what joined tables must share: fields, and leading dimensions such as stages."""
     leaves, structure = jax.tree.flatten(tables.points)
-    return structure, *(np.shape(leaf)[:-1] for leaf in leaves)
+    return structure, *(leaf.shape[:-1] for leaf in leaves)
 
 
 def join_draws(draws: Sequence[Draw], count: int) -> Draw:

@@ -14,6 +14,7 @@ import numpy as np
 from grids.axes import Axis, Law, Range
 from grids.entries.parameters import PARAMETERS
 from grids.grid import Grid
+from grids.inputs.tables import SharedParts
 from grids.lookup import join_keys
 from grids.outputs import ELASTICITIES, INTERVALS, MAIN_OUTPUTS, TRAINING
 from grids.reading.errors import InputError, shorten
@@ -89,6 +90,11 @@ class SampleSpace:
             name: values[-1:] if name in self.drawn else values
             for name, values in self.grid.axes.items()
         }
+
+    @cached_property
+    def parts(self) -> SharedParts:
+        """What tables of all problems over `tabled` have in common."""
+        return SharedParts()
 
     def describe(self) -> dict[str, object]:
         """Return the complete spec as plain data, with ranges as the user wrote them."""

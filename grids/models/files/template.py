@@ -34,7 +34,7 @@ from pydantic import Field
 from grids.entries.entry import Record
 from grids.models.files.expressions import fill_in
 from grids.models.files.forms import Form, fill_settings, go_below, refuse_unknown
-from grids.reading.errors import InputError, add_place, shorten
+from grids.reading.errors import InputError, shorten
 from grids.reading.plainyaml import DEEPEST
 from grids.reading.yamlfile import KeyPath, Where
 
@@ -205,8 +205,11 @@ class _Writer:
         return value
 
     def _fill_in(self, text: str, spot: _Spot) -> object:
-        with add_place(self.where(spot.source)):
+        # Without a context for each text, which takes a quarter of writing a family.
+        try:
             return fill_in(text, spot.names)
+        except InputError as error:
+            raise InputError(str(error), where=self.where(spot.source)) from None
 
     def _copy(self, value: object, spot: _Spot) -> object:
         """Copy an expression's value, counting its parts."""
