@@ -15,7 +15,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 import jax
 import numpy as np
 
-from kernels.namespace import in_numpy, use_numpy
+from kernels.arrays import in_numpy, use_numpy
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")

@@ -133,7 +133,7 @@ def shapes(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def shapes_in_programs() -> Iterator[None]:
     """Shapes checked as programs are traced, not in numpy: of 48 ms a call, checks take 45."""
-    from kernels.namespace import use_numpy  # behind the hook
+    from kernels.arrays import use_numpy
 
     @contextmanager
     def use_numpy_unchecked() -> Iterator[None]:

@@ -15,8 +15,8 @@ from grids.entries.transformer_rates import FITTED
 from grids.entries.yamltext import format_entry
 from grids.inputs.layout_machine import read_network
 from grids.library import find
+from kernels.arrays import use_numpy
 from kernels.layouts.transfers import Transfers
-from kernels.namespace import use_numpy
 
 US, GB = 1e-6, 1e9
 M = 2.0**26

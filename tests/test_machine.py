@@ -19,9 +19,9 @@ from grids.entries.names import list_names
 from grids.grid import Grid
 from grids.reading.errors import InputError
 from grids.spec import Spec
+from kernels.arrays import xp
 from kernels.compiled import compiled
 from kernels.configuration.case import Case
-from kernels.namespace import xp
 from kernels.oracle.answer import evaluate
 from kernels.oracle.formulas import reduce_layers
 from sweep.questions.predict import predict

@@ -13,13 +13,12 @@ import pytest
 
 from grids.grid import Grid
 from grids.spec import Spec
-from kernels.arrays import Cells
+from kernels.arrays import Cells, xp
 from kernels.compiled import compiled
 from kernels.configuration.case import Case
 from kernels.machine.library_collectives import gather_costs, reduce_costs, time_fastest
 from kernels.machine.rings import Ring
 from kernels.names.arrays import Floats
-from kernels.namespace import xp
 from kernels.work.group import mark_exchanged
 
 SIZES = [2, 4, 8, 16, 32, 64, 128, 256]

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from machine_answers import STRATEGIES, add_times, answer, take_case
 
+from kernels.arrays import xp
 from kernels.compiled import compiled
 from kernels.configuration.case import Case
-from kernels.namespace import xp
 from kernels.oracle.answer import evaluate
 
 pytestmark = pytest.mark.usefixtures("float64")

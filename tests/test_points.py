@@ -15,10 +15,10 @@ from grids.entries.parameters import CONTINUOUS, DEGREES, LAYOUT_NAMES, PARAMETE
 from grids.grid import Grid
 from grids.inputs.tables import build_table
 from grids.spec import Spec
+from kernels.arrays import use_numpy, xp
 from kernels.compiled import compiled, fetch
 from kernels.configuration.places import PLACES, read_parameters, scale_parameters, set_parameters
 from kernels.derivatives.elasticities import find_elasticities, find_kinks
-from kernels.namespace import use_numpy, xp
 from kernels.oracle.answer import answer_case
 from kernels.oracle.points import Points, evaluate_points, take_points
 

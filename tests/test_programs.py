@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from grids.grid import Grid
+from kernels.arrays import use_numpy
 from kernels.compiled import compiled, fetch
-from kernels.namespace import use_numpy
 from kernels.oracle.answer import evaluate
 from kernels.oracle.formulas import reduce_layers
 from sweep.engine.run import read_grid

@@ -18,8 +18,8 @@ import numpy as np
 from grids.entries.strategy_settings import DIMENSIONS, Which
 from grids.inputs.layers import Mask, add_cells, kernel_layers, split_layers
 from grids.models.layers import LayerTable
+from kernels.arrays import use_numpy
 from kernels.names.arrays import Flags, Floats
-from kernels.namespace import use_numpy
 from kernels.options import Halos
 from kernels.work.layers import Layers
 from kernels.work.memory import hold_rows

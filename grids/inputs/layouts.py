@@ -31,7 +31,7 @@ from grids.inputs.layout_machine import (
     read_network,
 )
 from grids.inputs.runs import build_training, find_largest_batch
-from kernels.arrays import LIMITS
+from kernels.arrays import LIMITS, use_numpy
 from kernels.batches import global_batch, iterations
 from kernels.configuration.answers import Answer, LayoutCase, LayoutErrors, LayoutTerms, Spread
 from kernels.configuration.run import Run
@@ -42,7 +42,6 @@ from kernels.layouts.transformer import COLUMNS, RECOMPUTE, Layouts, Transformer
 from kernels.names.arrays import Floats
 from kernels.names.flags import FORBIDS, Limit
 from kernels.names.parallelisms import TRANSFORMERS
-from kernels.namespace import use_numpy
 
 Numbers = NDArray[np.int64]
 DEGREES = (*TRANSFORMERS, "pipeline")

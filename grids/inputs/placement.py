@@ -18,9 +18,9 @@ from grids.inputs.partition import stage_ends
 from grids.models.flow import SAMPLE
 from grids.models.layers import LayerTable
 from grids.placing.group import NO_GROUPS, PlacedGroup, PlacedGroups
+from kernels.arrays import use_numpy
 from kernels.names.arrays import Flags, Floats, Integers
 from kernels.names.parallelisms import Divided
-from kernels.namespace import use_numpy
 from kernels.options import Cuts
 from kernels.work.group import Bounds, Placed, Placement
 from kernels.work.rows import row_share

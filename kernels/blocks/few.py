@@ -3,12 +3,11 @@
 The programs of `fill` run at memory speed and take 2 s each to compile, 0.4 s to load.
 """
 
-from kernels.arrays import AnyArray, Cells
+from kernels.arrays import AnyArray, Cells, xp
 from kernels.blocks.outputs import Outputs, count_alone, list_summarised, select_outputs
 from kernels.blocks.summary import Line, tabulate_line
 from kernels.compiled import compiled
 from kernels.configuration.answers import AnyCase
-from kernels.namespace import xp
 
 
 @compiled("names", numpy=True)

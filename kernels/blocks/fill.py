@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from kernels.arrays import LIMITS, AnyArray, Cells
+from kernels.arrays import LIMITS, AnyArray, Cells, repeat
 from kernels.blocks.fit import find_limits
 from kernels.blocks.outputs import Outputs, count_alone, list_summarised, select_outputs
 from kernels.blocks.summary import (
@@ -26,7 +26,6 @@ from kernels.blocks.summary import (
 from kernels.blocks.tiles import TILE_CELLS, Starts, Tiles, tiles
 from kernels.compiled import compiled
 from kernels.configuration.answers import AnyCase
-from kernels.namespace import repeat
 from kernels.oracle.answer import Invariants, find_invariants
 
 Buffers = dict[str, Array]

@@ -10,14 +10,13 @@ from dataclasses import replace
 import jax.numpy as jnp
 from jax import Array
 
-from kernels.arrays import AnyArray, Cells
+from kernels.arrays import AnyArray, Cells, use_numpy, xp
 from kernels.blocks.outputs import read_output
 from kernels.compiled import compiled, fetch
 from kernels.configuration.answers import Answer
 from kernels.derivatives.elasticities import find_elasticities, find_kinks
 from kernels.derivatives.slopes import Slopes
 from kernels.names.stored import ANSWERS, EPOCH, TARGETS
-from kernels.namespace import use_numpy, xp
 from kernels.oracle.points import Points, evaluate_points, settle_points, take_points
 
 # Outputs that need a law of epochs, as do their percentiles.

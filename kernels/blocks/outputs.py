@@ -7,14 +7,13 @@ is cut into blocks, and whatever order of operations the compiler then finds bes
 from dataclasses import replace
 from operator import attrgetter
 
-from kernels.arrays import LIMITS, AnyArray, Cells
+from kernels.arrays import LIMITS, AnyArray, Cells, xp
 from kernels.compiled import compiled
 from kernels.configuration.answers import Answer, AnyCase, LayoutCase
 from kernels.derivatives.output_slopes import find_output_slopes
 from kernels.names.layout_terms import EVERY_TERM
 from kernels.names.statistics import SUMMARISED
 from kernels.names.stored import STORED, split_elasticity
-from kernels.namespace import xp
 from kernels.oracle.answer import Invariants, evaluate
 from kernels.oracle.uncertainty import quantile
 

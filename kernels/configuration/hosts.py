@@ -5,13 +5,12 @@ These are gradients of weights that all PEs of a group hold, and samples that a 
 GPUDirect). All are 0 for systems without `staging`.
 """
 
-from kernels.arrays import Cells
+from kernels.arrays import Cells, xp
 from kernels.configuration.run import Run
 from kernels.machine.collectives import all_reduce
 from kernels.machine.network import Link, Network
 from kernels.machine.rings import Ring, find_path
 from kernels.machine.software import LARGE_MESSAGE, Software
-from kernels.namespace import xp
 from kernels.work.group import GroupWork
 from kernels.work.touched import count_shared
 

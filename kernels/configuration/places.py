@@ -12,11 +12,10 @@ from typing import Any, Literal
 import numpy as np
 from jax import Array
 
-from kernels.arrays import AnyArray, Cells
+from kernels.arrays import AnyArray, Cells, xp
 from kernels.configuration.case import Case
 from kernels.machine.network import Network
 from kernels.machine.software import Software
-from kernels.namespace import xp
 from kernels.work.compute import PE
 
 # [B/s] Levels with at least this bandwidth do not exist: they pad a machine to the number of levels

@@ -12,10 +12,9 @@ from functools import partial
 import jax
 
 from kernels import batches
-from kernels.arrays import Cells
+from kernels.arrays import Cells, xp
 from kernels.batches import Rounding, Scaling
 from kernels.names.terms import NOTHING, TERMS, Terms, list_terms
-from kernels.namespace import xp
 from kernels.options import Options
 from kernels.work.group import count_pes
 

@@ -13,13 +13,13 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from kernels.arrays import xp
 from kernels.compiled import compiled
 from kernels.configuration.answers import AnyCase, LayoutCase
 from kernels.configuration.case import Case
 from kernels.configuration.places import PLACES, scale_parameters
 from kernels.derivatives.slopes import Factors, push_forward
 from kernels.names.stored import ELASTIC, split_elasticity
-from kernels.namespace import xp
 from kernels.oracle.answer import evaluate
 
 # Parts of a case, and fields of them.

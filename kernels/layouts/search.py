@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kernels.arrays import use_numpy
 from kernels.layouts.columns import Column, add, find_distinct, find_most
 from kernels.layouts.dimensions import find_marks, find_reasons
 from kernels.layouts.enumerate import (
@@ -28,7 +29,6 @@ from kernels.layouts.schedules import list_stages
 from kernels.layouts.time import IterationTimes
 from kernels.layouts.transformer import COLUMNS, Layouts, Training, Transformer
 from kernels.machine.network import Network
-from kernels.namespace import use_numpy
 
 # Layouts per block: rules leave a third or less to evaluate, in arrays of some MB. A quarter of
 # this size costs 1.6 times as much per layout: numpy calls take 10 ms per block (2 cores, 2026).

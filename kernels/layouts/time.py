@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from kernels.arrays import use_numpy
 from kernels.layouts.columns import Column, add, keep_largest, sum_kinds
 from kernels.layouts.dimensions import DIMENSIONS
 from kernels.layouts.memory import hold_parameters, measure_tensor
@@ -30,7 +31,6 @@ from kernels.layouts.transformer import (
 )
 from kernels.machine.network import Network
 from kernels.names.layout_terms import LAYOUT_TERMS
-from kernels.namespace import use_numpy
 
 COMPUTING = ("products", "attention", "elementwise", "logits", "recomputation")
 TERMS = tuple(LAYOUT_TERMS)
@@ -76,7 +76,7 @@ def time_exchanges(
 
 class IterationTimes:
     """Seconds of blocks per micro-batch and of stages per iteration. Use inside
-    `kernels.namespace.use_numpy`."""
+    `kernels.arrays.use_numpy`."""
 
     def __init__(
         self, net: Transformer, layouts: Layouts, training: Training, rates: Rates, network: Network

@@ -5,9 +5,8 @@ whole gathered size), alpha [s], beta [s/B]. Each of `messages` collectives, of 
 has a start-up.
 """
 
-from kernels.arrays import Cells
+from kernels.arrays import Cells, xp
 from kernels.machine.network import Link
-from kernels.namespace import xp
 from kernels.options import Algorithm
 
 # best: the cheaper of ring and tree, per message (Table III); auto: the fastest of ring, tree and

@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 
 import jax
 
-from kernels.arrays import Cells, Flags, PerLevel
-from kernels.namespace import xp
+from kernels.arrays import Cells, Flags, PerLevel, xp
 
 
 @jax.tree_util.register_dataclass

@@ -10,10 +10,9 @@ from dataclasses import dataclass, replace
 
 import jax
 
-from kernels.arrays import Cells, Flags
+from kernels.arrays import Cells, Flags, divides, xp
 from kernels.compiled import compiled
 from kernels.machine.network import Link, Network
-from kernels.namespace import divides, xp
 
 
 @jax.tree_util.register_dataclass

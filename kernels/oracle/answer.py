@@ -11,13 +11,12 @@ from typing import Any, TypeVar
 
 import jax
 
-from kernels.arrays import LIMITS, AnyArray, Cells, Flags
+from kernels.arrays import LIMITS, AnyArray, Cells, Flags, xp
 from kernels.compiled import compiled, fetch
 from kernels.configuration.answers import Answer, AnyCase, LayoutCase, Spread
 from kernels.configuration.case import Case
 from kernels.configuration.run import Times, extend_to_epoch
 from kernels.names.flags import FORBIDS
-from kernels.namespace import xp
 from kernels.oracle.exchanges import Paths
 from kernels.oracle.formulas import (
     count_segments,

@@ -13,7 +13,7 @@ from typing import Any
 
 import jax
 
-from kernels.arrays import Cells, PerLevel
+from kernels.arrays import Cells, PerLevel, find_quantile, xp
 from kernels.configuration.case import Case
 from kernels.configuration.run import Run
 from kernels.machine.library_collectives import (
@@ -27,7 +27,6 @@ from kernels.machine.network import Link, Network, nodes
 from kernels.machine.rings import ClusteredRing, Ring, find_path
 from kernels.machine.software import Software
 from kernels.names.terms import NOTHING, TERMS, Terms
-from kernels.namespace import find_quantile, xp
 from kernels.options import Options
 from kernels.parallelism.layout import count_segments, list_exchanges, list_parts
 from kernels.parallelism.parallelism import Exchange, Reach

@@ -3,11 +3,10 @@
 from dataclasses import replace
 from typing import Any
 
-from kernels.arrays import Cells, PerLayer
+from kernels.arrays import Cells, PerLayer, xp
 from kernels.compiled import compiled
 from kernels.configuration.case import Case
 from kernels.configuration.run import Times, accumulate_passes, add_terms, wait_for_input
-from kernels.namespace import xp
 from kernels.options import Options
 from kernels.oracle import reduction
 from kernels.oracle.exchanges import Paths, find_paths, ring_replicas

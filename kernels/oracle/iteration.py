@@ -8,11 +8,10 @@ from collections.abc import Mapping
 from functools import reduce
 from operator import mul
 
-from kernels.arrays import Cells
+from kernels.arrays import Cells, xp
 from kernels.configuration.case import Case
 from kernels.machine.network import nodes
 from kernels.names.terms import Terms
-from kernels.namespace import xp
 from kernels.oracle.exchanges import Paths, exchange, ring_replicas
 from kernels.parallelism.layout import count_steps, list_parts, time_besides
 from kernels.work.compute import wait_for_launches

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 import jax
 
-from kernels.arrays import LIMITS, Cells, Flags, Limits
+from kernels.arrays import LIMITS, Cells, Flags, Limits, divides, is_whole, xp
 from kernels.configuration.run import Run
 from kernels.machine.network import Network
 from kernels.names.flags import Limit
-from kernels.namespace import divides, is_whole, xp
 from kernels.work.group import Bounds
 
 

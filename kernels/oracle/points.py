@@ -12,11 +12,10 @@ from typing import TypeVar
 import jax
 from jax import Array
 
-from kernels.arrays import AnyArray, Cells, PerStage
+from kernels.arrays import AnyArray, Cells, PerStage, xp
 from kernels.configuration.answers import Answer
 from kernels.configuration.case import Case
 from kernels.configuration.places import set_parameters
-from kernels.namespace import xp
 from kernels.oracle.answer import evaluate, take_best
 from kernels.oracle.formulas import Work, find_share, reduce_work
 from kernels.work.division import Division

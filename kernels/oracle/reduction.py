@@ -7,9 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from kernels.arrays import Cells, PerLayer, PerStage
+from kernels.arrays import Cells, PerLayer, PerStage, xp
 from kernels.compiled import compiled
-from kernels.namespace import xp
 from kernels.parallelism.layout import find_layout
 from kernels.work.compute import layer_times
 from kernels.work.division import Division

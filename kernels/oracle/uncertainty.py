@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import jax
 
-from kernels.arrays import AnyArray, Cells, Flags
+from kernels.arrays import AnyArray, Cells, Flags, in_numpy, repeat, take_item, xp
 from kernels.compiled import compiled
 from kernels.configuration.answers import Spread
 from kernels.configuration.case import Case
@@ -19,7 +19,6 @@ from kernels.configuration.run import Times
 from kernels.machine.software import Software
 from kernels.names.stored import PERCENTILES
 from kernels.names.terms import Terms
-from kernels.namespace import in_numpy, repeat, take_item, xp
 from kernels.oracle.formulas import time_iteration
 from kernels.work.group import slower
 

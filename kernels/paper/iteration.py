@@ -5,13 +5,12 @@ pass through a replica; S segments; delta bytes per item; gamma memory reuse; ph
 given factor. Each flow uses the smallest level of the network that spans it.
 """
 
-from kernels.arrays import Cells
+from kernels.arrays import Cells, xp
 from kernels.configuration.case import Case
 from kernels.configuration.run import Run
 from kernels.machine.collectives import all_gather, all_reduce, point_to_point
 from kernels.machine.network import Network, link, staged_link
 from kernels.names.terms import NOTHING, TERMS, Terms
-from kernels.namespace import xp
 from kernels.options import Algorithm, Options
 from kernels.paper.table import TableWork
 from kernels.work.group import find_fullest

@@ -1,8 +1,7 @@
 """FW_l, BW_l, WU_l of Table III: a roofline per layer and sample."""
 
-from kernels.arrays import Cells, PerLayer
+from kernels.arrays import Cells, PerLayer, xp
 from kernels.names.parallelisms import KINDS
-from kernels.namespace import xp
 from kernels.options import Optimizer
 from kernels.work.compute import PE, UPDATE_ACCESSES, roofline
 from kernels.work.division import Division

@@ -5,8 +5,8 @@ s_l = 1 if the group splits layer l, else 0.
 
 from dataclasses import replace
 
+from kernels.arrays import xp
 from kernels.names.parallelisms import KINDS
-from kernels.namespace import xp
 from kernels.paper.table import TableWork
 from kernels.work.division import Division
 from kernels.work.group import held, mark_exchanged, merged, total

@@ -6,8 +6,7 @@ of filter parallelism in another order.
 
 from dataclasses import replace
 
-from kernels.arrays import PerLayer
-from kernels.namespace import xp
+from kernels.arrays import PerLayer, xp
 from kernels.parallelism.filter import Filter, Gathered
 from kernels.parallelism.parallelism import Add
 from kernels.work.division import Division

@@ -12,11 +12,10 @@ from importlib import import_module
 from operator import mul
 from typing import Any
 
-from kernels.arrays import Cells, PerLayer
+from kernels.arrays import Cells, PerLayer, xp
 from kernels.configuration.case import Case
 from kernels.configuration.run import Run
 from kernels.names.parallelisms import NESTING
-from kernels.namespace import xp
 from kernels.parallelism.parallelism import Add, Exchange, Parallelism
 from kernels.parallelism.spatial import Halos, Spatial
 from kernels.work.division import Division

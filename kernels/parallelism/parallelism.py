@@ -8,12 +8,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeAlias
 
-from kernels.arrays import Cells, PerLayer, PerStage
+from kernels.arrays import Cells, PerLayer, PerStage, xp
 from kernels.configuration.case import Case
 from kernels.machine.network import Network
 from kernels.machine.rings import Ring
 from kernels.names.parallelisms import KINDS, Divided
-from kernels.namespace import xp
 from kernels.work.division import Division
 from kernels.work.group import merged, total
 from kernels.work.layers import Layers, LayerTimes

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 
 import jax
 
-from kernels.arrays import Cells, PerLayer, PerStage
+from kernels.arrays import Cells, PerLayer, PerStage, xp
 from kernels.configuration.case import Case
 from kernels.machine.network import Link
 from kernels.machine.rings import find_path
-from kernels.namespace import xp
 from kernels.parallelism.parallelism import Add, Exchange, Parallelism, Reach
 from kernels.work.division import Division
 from kernels.work.layers import Layers, LayerTimes

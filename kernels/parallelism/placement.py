@@ -12,11 +12,10 @@ from functools import partial
 
 import jax
 
-from kernels.arrays import AnyArray, Cells, PerDevice, PerLayer, PerStage
+from kernels.arrays import AnyArray, Cells, PerDevice, PerLayer, PerStage, map_leading, xp
 from kernels.configuration.case import Case
 from kernels.machine.network import Link
 from kernels.machine.rings import find_path
-from kernels.namespace import map_leading, xp
 from kernels.parallelism.parallelism import Add, Exchange, Parallelism, Reach
 from kernels.work.division import Division
 from kernels.work.group import Placed, total

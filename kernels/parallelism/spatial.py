@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import jax
 
-from kernels.arrays import Cells, Factors, PerLayer
+from kernels.arrays import Cells, Factors, PerLayer, xp
 from kernels.configuration.case import Case
 from kernels.configuration.hosts import (
     count_hosts,
@@ -22,7 +22,6 @@ from kernels.configuration.hosts import (
 from kernels.machine.library_collectives import Costs, contend, gather_costs, time_fastest
 from kernels.machine.network import Link, Network
 from kernels.machine.rings import Ring, SpanningRing, find_path
-from kernels.namespace import xp
 from kernels.parallelism.parallelism import Add, Exchange, Parallelism, Reach, open_logs
 from kernels.work.division import Division
 from kernels.work.layers import Layers

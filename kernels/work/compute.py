@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 
 import jax
 
-from kernels.arrays import Cells, Flags, PerLayer
-from kernels.namespace import xp
+from kernels.arrays import Cells, Flags, PerLayer, xp
 from kernels.options import Optimizer, Options
 from kernels.work.layers import Layers, LayerTimes, Sequence
 from kernels.work.touched import find_rows, is_table

@@ -23,8 +23,9 @@ from kernels.arrays import (
     PerLayer,
     PerStage,
     Single,
+    empty_last,
+    xp,
 )
-from kernels.namespace import empty_last, xp
 from kernels.work.touched import RowStates, Touched
 
 

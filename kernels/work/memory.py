@@ -9,9 +9,8 @@ from typing import Literal, NamedTuple
 import jax
 import numpy as np
 
-from kernels.arrays import Cells, Ends, Factors, PerLayer, PerStage
+from kernels.arrays import Cells, Ends, Factors, PerLayer, PerStage, xp
 from kernels.compiled import compiled
-from kernels.namespace import xp
 from kernels.work.division import Division
 from kernels.work.group import GroupWork, find_fullest
 from kernels.work.layers import Layers

@@ -4,8 +4,7 @@ ParaDL, section 4.4: a convolution needs a halo of (K-1)/2 rows of its neighbour
 backward of their output gradient.
 """
 
-from kernels.arrays import Cells, Extents, Factors, PerLayer
-from kernels.namespace import empty_last, xp
+from kernels.arrays import Cells, Extents, Factors, PerLayer, empty_last, xp
 from kernels.options import Halos
 from kernels.work.group import total
 from kernels.work.layers import Layers

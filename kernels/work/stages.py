@@ -1,7 +1,6 @@
 """Sums and maxima over stages, runs of consecutive layers that differ from cell to cell."""
 
-from kernels.arrays import AnyArray, Cells, Ends, PerLayer, PerStage
-from kernels.namespace import in_numpy, map_leading, xp
+from kernels.arrays import AnyArray, Cells, Ends, PerLayer, PerStage, in_numpy, map_leading, xp
 
 
 def stage_sums(values: PerLayer, ends: Ends) -> PerStage:

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 import jax
 
-from kernels.arrays import Cells, Flags, PerLayer, PerStage
-from kernels.namespace import xp
+from kernels.arrays import Cells, Flags, PerLayer, PerStage, xp
 from kernels.work.layers import Layers, TouchedRows
 
 

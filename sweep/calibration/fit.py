@@ -29,7 +29,6 @@ from kernels.arrays import Cells
 from kernels.compiled import compiled, put_on_device
 from kernels.configuration.case import Case
 from kernels.names.arrays import Floats
-from kernels.namespace import xp
 from kernels.oracle.formulas import time_iteration
 from sweep.calibration.observations import LayerWork, Mask, Observations, apply_parameters
 from sweep.errors import RunError

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from scipy.optimize import Bounds, minimize
 
 from grids.entries.calibration import ASSUMED, ModelError
+from kernels.arrays import xp
 from kernels.compiled import compiled
 from kernels.configuration.case import Case
 from kernels.names.arrays import Floats
 from kernels.names.stored import PERCENTILES
-from kernels.namespace import xp
 from kernels.oracle.formulas import time_iteration
 from kernels.oracle.uncertainty import spread
 from sweep.calibration.cross_validation import NEAR, HeldOutRun

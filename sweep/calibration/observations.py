@@ -18,10 +18,9 @@ from grids.entries.strategies import Strategy, parse_strategy
 from grids.entries.systems import System
 from grids.library import Model
 from grids.reading.errors import InputError, format_text, shorten
-from kernels.arrays import Cells
+from kernels.arrays import Cells, xp
 from kernels.configuration.case import Case
 from kernels.names.arrays import Floats
-from kernels.namespace import xp
 from kernels.work.compute import without_launches
 from kernels.work.group import GroupWork
 from sweep.cells.design_space import ONLY

@@ -11,13 +11,13 @@ import numpy as np
 
 from grids.convergence.entry import Convergence
 from grids.inputs.draws import draw_normals
+from kernels.arrays import xp
 from kernels.compiled import compiled, fetch
 from kernels.configuration.answers import Answer, AnyCase, LayoutCase
 from kernels.configuration.case import Case
 from kernels.configuration.convergence import count_epochs
 from kernels.names.arrays import Floats
 from kernels.names.terms import list_terms
-from kernels.namespace import xp
 from kernels.oracle.answer import evaluate, settle_choices
 from kernels.oracle.uncertainty import Errors, add_dimension, add_draws, find_errors
 

@@ -22,7 +22,6 @@ from kernels.configuration.case import Case, Uncertainty
 from kernels.configuration.convergence import spread_ratio
 from kernels.machine.software import Software
 from kernels.names.statistics import Objective
-from kernels.namespace import xp
 from kernels.oracle.uncertainty import draw_times
 from sweep.answers.numbers import finite, name_percentiles, number
 from sweep.answers.objectives import Aim

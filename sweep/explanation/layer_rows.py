@@ -8,10 +8,9 @@ import numpy as np
 from grids.entries.strategies import Strategy
 from grids.inputs.groups import Groups
 from grids.models.layers import LayerTable
-from kernels.arrays import PerLayer
+from kernels.arrays import PerLayer, xp
 from kernels.compiled import compiled
 from kernels.names.arrays import Integers
-from kernels.namespace import xp
 from kernels.oracle.formulas import hold_layers, time_part
 from kernels.parallelism.layout import find_layout
 from kernels.work.division import Division

@@ -6,10 +6,10 @@ import numpy as np
 
 from grids.grid import Grid
 from grids.spec import Spec
+from kernels.arrays import use_numpy
 from kernels.configuration.answers import Answer
 from kernels.configuration.case import Case
 from kernels.names.arrays import Floats
-from kernels.namespace import use_numpy
 from kernels.oracle.answer import answer_case
 
 Definition = dict[str, Any]

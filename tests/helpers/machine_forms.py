@@ -11,9 +11,9 @@ import numpy as np
 
 from grids.grid import Grid
 from grids.spec import validate_spec
+from kernels.arrays import use_numpy
 from kernels.names.arrays import Floats
 from kernels.names.terms import TERMS
-from kernels.namespace import use_numpy
 from kernels.oracle.answer import answer_case
 
 # PEs and samples per replica of each column; ABCI has 4 PEs per node, the groups of hybrids.

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kernels.namespace import use_numpy
+from kernels.arrays import use_numpy
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import kernels.compiled as compiler
+from kernels.arrays import in_numpy, xp
 from kernels.compiled import MOST_IN_NUMPY, compiled
-from kernels.namespace import in_numpy, xp
 
 
 def test_a_program_a_static_value() -> None:

@@ -6,8 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from kernels.compiled import compiled
-from kernels.namespace import (
+from kernels.arrays import (
     empty_last,
     find_quantile,
     in_numpy,
@@ -17,6 +16,7 @@ from kernels.namespace import (
     use_numpy,
     xp,
 )
+from kernels.compiled import compiled
 
 ITEMS = {"few": np.arange(3.0), "many": np.arange(6.0).reshape(3, 2)}
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from toys import LAYERS, NETWORK, PROCESSOR, TIMES, bounds, divide, placement, run
 
+from kernels.arrays import use_numpy
 from kernels.compiled import compiled
 from kernels.configuration.answers import Spread
 from kernels.configuration.case import Case, Uncertainty
 from kernels.machine.software import Software
 from kernels.names.stored import PERCENTILES
-from kernels.namespace import use_numpy
 from kernels.options import Options
 from kernels.oracle import uncertainty
 from kernels.oracle.formulas import time_iteration

@@ -17,6 +17,7 @@ from grids.entries.connections import Collectives, Connection
 from grids.entries.systems import System
 from grids.inputs.layout_machine import read_network
 from grids.inputs.machine import build_lines
+from kernels.arrays import use_numpy
 from kernels.machine.library_collectives import (
     gather_costs,
     reduce_costs,
@@ -25,7 +26,6 @@ from kernels.machine.library_collectives import (
 )
 from kernels.machine.rings import Ring
 from kernels.names.arrays import Floats
-from kernels.namespace import use_numpy
 from sweep.importing.machines.measurements import STEPS, Measurement
 
 MOST_LINES = 3

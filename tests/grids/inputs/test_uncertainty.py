@@ -19,9 +19,9 @@ from grids.inputs.uncertainty import (
     ROOFLINE_SPREAD,
 )
 from grids.spec import validate_spec
+from kernels.arrays import use_numpy
 from kernels.configuration.answers import Spread
 from kernels.configuration.case import Case, Uncertainty
-from kernels.namespace import use_numpy
 from kernels.oracle.formulas import time_iteration
 from kernels.oracle.uncertainty import spread
 
