@@ -21,6 +21,7 @@ from grids.models.layers import LayerTable
 from grids.placing.group import NO_GROUPS, PlacedGroups
 from kernels.compiled import fetch
 from kernels.derivatives.layer_slopes import differentiate_layers
+from kernels.machine.device import PE
 from kernels.names.arrays import Floats, Integers
 from kernels.names.parallelisms import KINDS
 from kernels.options import Options
@@ -33,9 +34,8 @@ from kernels.oracle.formulas import (
     time_parts,
 )
 from kernels.parallelism.layout import find_layout, find_part
-from kernels.work.compute import PE
-from kernels.work.division import Division
-from kernels.work.group import Bounds, Placement
+from kernels.work.division import Division, Placement
+from kernels.work.group import Bounds
 from kernels.work.layers import Layers
 
 Tree = TypeVar("Tree")

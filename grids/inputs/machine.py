@@ -15,11 +15,11 @@ from grids.entries.software import SOFTWARE
 from grids.entries.systems import Level, System
 from grids.inputs.values import Values
 from kernels.configuration.places import PLACES, Part
+from kernels.machine.device import PE
 from kernels.machine.network import MeasuredLines, Network
 from kernels.machine.software import Software
 from kernels.names.arrays import Floats
 from kernels.options import OracleName
-from kernels.work.compute import PE
 
 # Networks are padded to this many levels; few machines have more.
 LEVELS = 4

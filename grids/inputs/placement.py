@@ -22,7 +22,8 @@ from kernels.arrays import use_numpy
 from kernels.names.arrays import Flags, Floats, Integers
 from kernels.names.parallelisms import Divided
 from kernels.options import Cuts
-from kernels.work.group import Bounds, Placed, Placement
+from kernels.work.division import Placed, Placement
+from kernels.work.group import Bounds
 from kernels.work.rows import row_share
 
 Arrangement = tuple[Placement, Bounds]

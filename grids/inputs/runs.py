@@ -17,12 +17,12 @@ from grids.inputs.machine import look_up_bytes
 from grids.inputs.values import Settings, Values
 from kernels.configuration.case import EpochLaw
 from kernels.configuration.run import Run
+from kernels.machine.device import count_pes
 from kernels.machine.network import Network
 from kernels.machine.rings import shared_links
 from kernels.names.arrays import Floats
 from kernels.options import Optimizer, OracleName
 from kernels.parallelism.layout import UNDIVIDED, find_part
-from kernels.work.group import count_pes
 
 # GPipe's stages are busy S / (q+S-1) of the time: 94 % with 1,024 for q = 64.
 MOST_SEGMENTS = 1024

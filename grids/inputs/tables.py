@@ -29,7 +29,8 @@ from kernels.configuration.case import Case
 from kernels.names.arrays import Floats, Integers
 from kernels.oracle.formulas import Work
 from kernels.oracle.points import Points
-from kernels.work.group import Bounds, Placement
+from kernels.work.division import Placement
+from kernels.work.group import Bounds
 
 Tree = TypeVar("Tree")
 

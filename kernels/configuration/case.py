@@ -14,13 +14,13 @@ import jax
 from kernels.arrays import AnyArray, Cells, xp
 from kernels.configuration.convergence import Curve, Law, follow_curve, spread_epochs
 from kernels.configuration.run import Run
+from kernels.machine.device import PE
 from kernels.machine.network import Network
 from kernels.machine.rings import Ring
 from kernels.machine.software import Software
 from kernels.names.parallelisms import KINDS, NESTING
 from kernels.options import Options
 from kernels.paper.table import TableWork
-from kernels.work.compute import PE
 from kernels.work.group import Bounds, GroupWork
 
 # Registered here because laws are read and fitted without JAX.

@@ -11,8 +11,7 @@ from kernels.machine.collectives import all_reduce
 from kernels.machine.network import Link, Network
 from kernels.machine.rings import Ring, find_path
 from kernels.machine.software import LARGE_MESSAGE, Software
-from kernels.work.group import GroupWork
-from kernels.work.touched import count_shared
+from kernels.work.group import GroupWork, count_shared
 
 
 def count_staged(work: GroupWork, weights: Cells, run: Run, network: Network) -> Cells:

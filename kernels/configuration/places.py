@@ -14,9 +14,9 @@ from jax import Array
 
 from kernels.arrays import AnyArray, Cells, xp
 from kernels.configuration.case import Case
+from kernels.machine.device import PE
 from kernels.machine.network import Network
 from kernels.machine.software import Software
-from kernels.work.compute import PE
 
 # [B/s] Levels with at least this bandwidth do not exist: they pad a machine to the number of levels
 # in the kernels (grids/inputs/machine.py).

@@ -14,9 +14,9 @@ import jax
 from kernels import batches
 from kernels.arrays import Cells, xp
 from kernels.batches import Rounding, Scaling
+from kernels.machine.device import count_pes
 from kernels.names.terms import NOTHING, TERMS, Terms, list_terms
 from kernels.options import Options
-from kernels.work.group import count_pes
 
 
 @partial(

@@ -31,8 +31,7 @@ from kernels.options import Options
 from kernels.parallelism.layout import count_segments, list_exchanges, list_parts
 from kernels.parallelism.parallelism import Exchange, Reach
 from kernels.parallelism.spatial import Halos, find_halo_path
-from kernels.work.group import GroupWork
-from kernels.work.touched import count_exchanged
+from kernels.work.group import GroupWork, count_exchanged
 
 # Terms of a pass that take longer on a slow PE.
 PASSING = ("forward_backward", "pipeline_bubble", "pass_overhead", "launch_wait")

@@ -7,6 +7,7 @@ from kernels.arrays import Cells, PerLayer, xp
 from kernels.compiled import compiled
 from kernels.configuration.case import Case
 from kernels.configuration.run import Times, accumulate_passes, add_terms, wait_for_input
+from kernels.machine.device import PE
 from kernels.options import Options
 from kernels.oracle import reduction
 from kernels.oracle.exchanges import Paths, find_paths, ring_replicas
@@ -17,7 +18,7 @@ from kernels.paper.table import TableWork
 from kernels.paper.work import reduce_table
 from kernels.parallelism import layout
 from kernels.work import memory
-from kernels.work.compute import PE, layer_times, slowdown
+from kernels.work.compute import layer_times, slowdown
 from kernels.work.division import Division
 from kernels.work.group import GroupWork
 from kernels.work.layers import Layers, LayerTimes

@@ -12,10 +12,9 @@ from kernels.compiled import compiled
 from kernels.parallelism.layout import find_layout
 from kernels.work.compute import layer_times
 from kernels.work.division import Division
-from kernels.work.group import GroupWork
+from kernels.work.group import GroupWork, count_touched
 from kernels.work.layers import Layers, LayerTimes
 from kernels.work.memory import Holding, LayerShares, Tensors, find_states, list_tensors
-from kernels.work.touched import count_touched
 
 
 def time_part(division: Division) -> LayerTimes:

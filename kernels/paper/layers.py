@@ -1,9 +1,10 @@
 """FW_l, BW_l, WU_l of Table III: a roofline per layer and sample."""
 
 from kernels.arrays import Cells, PerLayer, xp
+from kernels.machine.device import PE
 from kernels.names.parallelisms import KINDS
 from kernels.options import Optimizer
-from kernels.work.compute import PE, UPDATE_ACCESSES, roofline
+from kernels.work.compute import UPDATE_ACCESSES, roofline
 from kernels.work.division import Division
 from kernels.work.group import share
 from kernels.work.layers import Layers, LayerTimes

@@ -9,8 +9,8 @@ from kernels.arrays import xp
 from kernels.names.parallelisms import KINDS
 from kernels.paper.table import TableWork
 from kernels.work.division import Division
-from kernels.work.group import held, mark_exchanged, merged, total
-from kernels.work.layers import LayerTimes
+from kernels.work.group import held, mark_exchanged
+from kernels.work.layers import LayerTimes, merged, total
 from kernels.work.rows import layer_halo, split_point
 from kernels.work.stages import largest, passed_on, stage_sums
 

@@ -19,8 +19,7 @@ from kernels.names.parallelisms import NESTING
 from kernels.parallelism.parallelism import Add, Exchange, Parallelism
 from kernels.parallelism.spatial import Halos, Spatial
 from kernels.work.division import Division
-from kernels.work.group import total
-from kernels.work.layers import Layers
+from kernels.work.layers import Layers, total
 
 # One module per parallelism, of the same name: adding one takes a file and a row of facts.
 PARALLELISMS: dict[str, Parallelism] = {

@@ -14,8 +14,7 @@ from kernels.machine.network import Network
 from kernels.machine.rings import Ring
 from kernels.names.parallelisms import KINDS, Divided
 from kernels.work.division import Division
-from kernels.work.group import merged, total
-from kernels.work.layers import Layers, LayerTimes
+from kernels.work.layers import Layers, LayerTimes, merged, total
 from kernels.work.memory import Holding, LayerShares, hold_whole
 
 # Sums values of the layers that one PE runs; of several stages the largest sum.

@@ -17,9 +17,8 @@ from kernels.configuration.case import Case
 from kernels.machine.network import Link
 from kernels.machine.rings import find_path
 from kernels.parallelism.parallelism import Add, Exchange, Parallelism, Reach
-from kernels.work.division import Division
-from kernels.work.group import Placed, total
-from kernels.work.layers import Layers, LayerTimes
+from kernels.work.division import Division, Placed
+from kernels.work.layers import Layers, LayerTimes, total
 from kernels.work.memory import Holding, LayerShares, find_states, sum_row_states
 
 

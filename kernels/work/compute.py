@@ -6,15 +6,12 @@ forward pass's arithmetic. Forward and backward, a batch of b samples takes T_l(
 Table III has only s_l (docs/machine.md).
 """
 
-import math
-from dataclasses import dataclass, replace
-
-import jax
+from dataclasses import replace
 
 from kernels.arrays import Cells, Flags, PerLayer, xp
+from kernels.machine.device import PE
 from kernels.options import Optimizer, Options
-from kernels.work.layers import Layers, LayerTimes, Sequence
-from kernels.work.touched import find_rows, is_table
+from kernels.work.layers import Layers, LayerTimes, Sequence, find_rows, is_table
 
 # Items moved between memory and PE per weight and bias in one update.
 UPDATE_ACCESSES: dict[Optimizer, float] = {
@@ -28,38 +25,6 @@ LEAST_DEVICE = 0.5  # least share of a measured pass that is the device's
 # Bytes per item of an update in any precision: masters and states are in single precision, and
 # what SGD saves by 2-byte gradients is spent on 2-byte copies of weights (docs/machine.md).
 MASTER_BYTES = 4.0
-
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class PE:
-    """A processing element; the defaults are those of Table III.
-
-    peak_flops [FLOP/s], memory_capacity [B], memory_bandwidth [B/s]: of the data sheet. efficiency,
-    times convolution_2d, convolution_3d or matrix_product: share of the peak that kernels of a
-    kind reach; half of that with half_channels products to sum. tile_filters: filters per tile.
-    kernel_overlap: share of the shorter of arithmetic and traffic hidden behind the longer.
-    window_fetch: share of the bandwidth at which grouped convolutions fetch windows. layout_passes:
-    extra moves of dense convolutions' items, to and from the kernels' layout. winograd: factor by
-    which 3 x 3 convolutions of stride 1 save multiplications. elementwise_passes: moves of other
-    layers' items, forward and backward. reserved [B]: memory outside of tensors.
-    """
-
-    peak_flops: Cells
-    efficiency: Cells
-    memory_capacity: Cells
-    memory_bandwidth: Cells
-    convolution_2d: Cells = 1.0
-    convolution_3d: Cells = 1.0
-    matrix_product: Cells = 1.0
-    half_channels: Cells = 0.0
-    tile_filters: Cells = 1.0
-    kernel_overlap: Cells = 1.0
-    window_fetch: Cells = math.inf
-    layout_passes: Cells = 0.0
-    winograd: Cells = 1.0
-    elementwise_passes: Cells = 3.0
-    reserved: Cells = 0.0
 
 
 def roofline(flops: PerLayer, traffic: PerLayer, pe: PE) -> PerLayer:

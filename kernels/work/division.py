@@ -1,4 +1,4 @@
-"""A division: how the layers of a model are laid out on the PEs of a group."""
+"""A division: the layers of a model, and their placement on the PEs of a group."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,11 +6,59 @@ from functools import partial
 
 import jax
 
-from kernels.arrays import Cells
+from kernels.arrays import (
+    Cells,
+    Ends,
+    Factors,
+    OfDevice,
+    PerDevice,
+    PerLayer,
+)
+from kernels.machine.device import PE, count_pes
 from kernels.options import Options
-from kernels.work.compute import PE
-from kernels.work.group import Placement, count_pes
 from kernels.work.layers import Layers
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Placed:
+    """Which PE of a placed group runs which layer, and the critical path through a step.
+
+    runs: 1 where a PE runs a layer, else 0. segments: S, of a step. forward, backward: share of
+    the segments whose pass of a layer is on the critical path. messages, items: start-ups on it
+    and items per sample, weighted by how much slower their link is than the node's. received:
+    items per sample that a PE receives, forward.
+    """
+
+    runs: PerDevice
+    forward: PerLayer
+    backward: PerLayer
+    messages: Cells
+    items: Cells
+    received: OfDevice
+    segments: Cells = 1.0
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Placement:
+    """How a group lays the layers out on its PEs; discrete, decided before the kernels run.
+
+    split: s_l. splits: s_l by parallelism, if several split layers. factors: parts along (depth,
+    height, width), for spatial. ends: index after each stage's last layer, for pipeline (stages
+    that a cell lacks end at G, too). placed: for placements of operators.
+    """
+
+    split: PerLayer
+    factors: Factors
+    ends: Ends
+    placed: Placed | None = None
+    splits: Mapping[str, PerLayer] = field(default_factory=dict)
+    crossing: PerLayer | None = None
+
+    def find_split(self, name: str) -> PerLayer:
+        """Return s_l of a parallelism."""
+        return self.splits.get(name, self.split)
 
 
 @partial(

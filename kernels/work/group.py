@@ -1,32 +1,30 @@
-"""Groups: the placement of layers, and the work of the busiest PE.
+"""The work of a group's busiest PE.
 
 Every strategy is a group strategy inside p2 PEs and data parallelism across p1 replicas (ParaDL,
 Table III). Stage one sums the layers to numbers of few dimensions; stage two is closed-form in PEs,
 batch, latency and bandwidth. s_l = 1 if the group splits layer l, else 0.
+
+Tables may have sparse gradients (TensorFlow's IndexedSlices, PyTorch's sparse embeddings), with
+only the rows that a pass touches: the optimizer holds and updates states of those rows, and
+replicas exchange only them. Only for the machine oracle: Table III has whole tables.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import reduce
-from operator import mul
 from typing import Any
 
 import jax
 
 from kernels.arrays import (
     Cells,
-    Ends,
-    Factors,
     Flags,
-    OfDevice,
-    PerDevice,
     PerLayer,
     PerStage,
-    Single,
     empty_last,
     xp,
 )
-from kernels.work.touched import RowStates, Touched
+from kernels.work.layers import Layers, find_rows, is_table, total
 
 
 @jax.tree_util.register_dataclass
@@ -45,44 +43,30 @@ class Bounds:
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Placed:
-    """Which PE of a placed group runs which layer, and the critical path through a step.
+class Touched:
+    """Weights of each stage, or device, whose gradients are exchanged.
 
-    runs: 1 where a PE runs a layer, else 0. segments: S, of a step. forward, backward: share of
-    the segments whose pass of a layer is on the critical path. messages, items: start-ups on it
-    and items per sample, weighted by how much slower their link is than the node's. received:
-    items per sample that a PE receives, forward.
+    whole: of layers without a sparse gradient. tables, biases: of layers with one. drawn: of rows
+    that a pass touches whatever its batch. looked_up: of rows that a sample touches.
     """
 
-    runs: PerDevice
-    forward: PerLayer
-    backward: PerLayer
-    messages: Cells
-    items: Cells
-    received: OfDevice
-    segments: Cells = 1.0
+    whole: PerStage
+    tables: PerStage
+    biases: PerStage
+    drawn: PerStage
+    looked_up: PerStage
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Placement:
-    """How a group lays the layers out on its PEs; discrete, decided before the kernels run.
+class RowStates:
+    """Gradients and optimizer states of looked-up rows, for each stage's tables.
 
-    split: s_l. splits: s_l by parallelism, if several split layers. factors: parts along (depth,
-    height, width), for spatial. ends: index after each stage's last layer, for pipeline (stages
-    that a cell lacks end at G, too). placed: for placements of operators.
+    sample [B per sample]. most [B]: of all rows, the limit for many samples.
     """
 
-    split: PerLayer
-    factors: Factors
-    ends: Ends
-    placed: Placed | None = None
-    splits: Mapping[str, PerLayer] = field(default_factory=dict)
-    crossing: PerLayer | None = None
-
-    def find_split(self, name: str) -> PerLayer:
-        """Return s_l of a parallelism."""
-        return self.splits.get(name, self.split)
+    sample: PerStage
+    most: PerStage
 
 
 @jax.tree_util.register_dataclass
@@ -108,21 +92,6 @@ class GroupWork:
     touched: Touched | None = None  # with sparse gradients
     row_states: RowStates | None = None  # with sparse gradients
     gathered_weights: Cells | None = None  # [B] of weights, if replicas divide them
-
-
-def total(values: PerLayer) -> Cells:
-    """Sum over the layers."""
-    return xp.sum(xp.asarray(values), axis=0)
-
-
-def merged(values: PerLayer) -> Single:
-    """Sum over the layers as a single message or stage [1, cells]."""
-    return xp.sum(xp.asarray(values), axis=0, keepdims=True)
-
-
-def count_pes(degrees: Mapping[str, Cells]) -> Cells:
-    """Count the PEs of a group: the product of the degrees inside a replica."""
-    return reduce(mul, degrees.values())
 
 
 def share(split: PerLayer, degree: Cells) -> PerLayer:
@@ -160,3 +129,39 @@ def slower(work: GroupWork, factor: Cells) -> GroupWork:
         forward_backward=work.forward_backward * factor,
         fixed=work.fixed * factor,
     )
+
+
+def count_touched(
+    layers: Layers, weights: PerLayer, add: Callable[[PerLayer], PerStage]
+) -> Touched | None:
+    """Count the `weights` that stages touch; None if all gradients are whole.
+
+    add: sums values of layers over each stage.
+    """
+    rows = find_rows(layers)
+    if rows is None:
+        return None
+    tables = xp.where(is_table(rows), 1.0, 0.0)
+    return Touched(
+        whole=add((1 - tables) * weights),
+        tables=add(tables * weights),
+        biases=add(tables * layers.bias),
+        drawn=add(rows.drawn),
+        looked_up=add(rows.looked_up),
+    )
+
+
+def count_exchanged(touched: Touched, samples: Cells, replicas: Cells) -> Cells:
+    """Count weights of an all-reduce as long as the gradient exchange, with `samples` per replica.
+
+    Rows of all replicas are gathered: q rows in an all-gather equal q/2 in an all-reduce. If that
+    exceeds the table, the whole table is reduced.
+    """
+    rows = touched.drawn + samples * touched.looked_up
+    return xp.max(touched.whole + xp.minimum(touched.tables, replicas * rows / 2), axis=0)
+
+
+def count_shared(touched: Touched, samples: Cells) -> Cells:
+    """Count weights to add when PEs of a group exchange touched rows instead of whole tables."""
+    rows = touched.drawn + samples * touched.looked_up
+    return xp.sum(xp.minimum(touched.tables, rows) - touched.tables, axis=0)

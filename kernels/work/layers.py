@@ -9,7 +9,14 @@ from dataclasses import dataclass
 
 import jax
 
-from kernels.arrays import Extents, PerLayer
+from kernels.arrays import (
+    Cells,
+    Extents,
+    Flags,
+    PerLayer,
+    Single,
+    xp,
+)
 
 
 @jax.tree_util.register_dataclass
@@ -91,3 +98,23 @@ class LayerTimes:
     update: PerLayer
     fixed: PerLayer
     launches: PerLayer
+
+
+def find_rows(layers: Layers) -> TouchedRows | None:
+    """Return the touched rows of a network's tables; None if all gradients are whole."""
+    return None if layers.sequence is None else layers.sequence.rows
+
+
+def is_table(rows: TouchedRows) -> Flags:
+    """True for layers with a sparse gradient."""
+    return xp.greater(rows.looked_up, 0)
+
+
+def total(values: PerLayer) -> Cells:
+    """Sum over the layers."""
+    return xp.sum(xp.asarray(values), axis=0)
+
+
+def merged(values: PerLayer) -> Single:
+    """Sum over the layers as a single message or stage [1, cells]."""
+    return xp.sum(xp.asarray(values), axis=0, keepdims=True)

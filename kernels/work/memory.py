@@ -12,11 +12,10 @@ import numpy as np
 from kernels.arrays import Cells, Ends, Factors, PerLayer, PerStage, xp
 from kernels.compiled import compiled
 from kernels.work.division import Division
-from kernels.work.group import GroupWork, find_fullest
-from kernels.work.layers import Layers
+from kernels.work.group import GroupWork, RowStates, find_fullest
+from kernels.work.layers import Layers, find_rows, is_table
 from kernels.work.rows import row_share
 from kernels.work.stages import at_starts, first_inputs, stage_maxima, stage_sums
-from kernels.work.touched import RowStates, find_rows, is_table
 
 
 @jax.tree_util.register_dataclass

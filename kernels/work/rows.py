@@ -6,8 +6,7 @@ backward of their output gradient.
 
 from kernels.arrays import Cells, Extents, Factors, PerLayer, empty_last, xp
 from kernels.options import Halos
-from kernels.work.group import total
-from kernels.work.layers import Layers
+from kernels.work.layers import Layers, total
 
 
 def halo(overlap: Extents, planes: PerLayer, extents: Extents, factors: Factors) -> PerLayer:

@@ -12,8 +12,7 @@ from kernels.configuration.case import Case
 from kernels.names.arrays import Floats
 from kernels.oracle.exchanges import ring_replicas
 from kernels.oracle.formulas import find_share, find_unit
-from kernels.work.group import GroupWork
-from kernels.work.touched import Touched
+from kernels.work.group import GroupWork, Touched
 from sweep.answers.numbers import number
 
 

@@ -13,8 +13,8 @@ from kernels.compiled import compiled
 from kernels.names.arrays import Integers
 from kernels.oracle.formulas import hold_layers, time_part
 from kernels.parallelism.layout import find_layout
-from kernels.work.division import Division
-from kernels.work.group import Placement, share
+from kernels.work.division import Division, Placement
+from kernels.work.group import share
 from sweep.cases.memory_parts import take_leading
 
 Row = dict[str, Any]

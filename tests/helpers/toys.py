@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from kernels.configuration.run import Run
+from kernels.machine.device import PE
 from kernels.machine.network import Network
 from kernels.parallelism.layout import find_layout
-from kernels.work.compute import PE
-from kernels.work.division import Division
-from kernels.work.group import Bounds, Placement
+from kernels.work.division import Division, Placement
+from kernels.work.group import Bounds
 from kernels.work.layers import Layers, LayerTimes
 
 LAYERS = Layers(

@@ -9,7 +9,8 @@ from toys import TIMES, divide, placement
 from kernels.options import Options
 from kernels.oracle.reduction import reduce_part
 from kernels.paper.work import reduce_table
-from kernels.work.group import held, merged, share, total
+from kernels.work.group import held, share
+from kernels.work.layers import merged, total
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
 

@@ -10,8 +10,7 @@ from toys import TIMES, divide, placement
 from kernels.options import Options
 from kernels.oracle.reduction import hold, reduce_part
 from kernels.parallelism.placement import find_peaks, sum_devices
-from kernels.work.division import Division
-from kernels.work.group import Placed
+from kernels.work.division import Division, Placed
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
 

@@ -7,8 +7,7 @@ import pytest
 from toys import LAYERS, TIMES, divide, placement
 
 from kernels.paper.work import reduce_table
-from kernels.work.division import Division
-from kernels.work.group import Placement
+from kernels.work.division import Division, Placement
 from kernels.work.layers import Layers
 from kernels.work.rows import halo, layer_halo, split_point
 

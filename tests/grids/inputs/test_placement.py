@@ -18,7 +18,8 @@ from grids.models.architecture import Architecture
 from grids.models.layers import LayerTable
 from kernels.names.parallelisms import KINDS
 from kernels.options import Cuts
-from kernels.work.group import Bounds, Placement
+from kernels.work.division import Placement
+from kernels.work.group import Bounds
 
 CUTS: tuple[Cuts, ...] = get_args(Cuts)
 

@@ -1,0 +1,48 @@
+"""Processing elements: what a PE can do, as data sheets and measurements have it; their number."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import reduce
+from operator import mul
+
+import jax
+
+from kernels.arrays import Cells
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class PE:
+    """A processing element; the defaults are those of Table III.
+
+    peak_flops [FLOP/s], memory_capacity [B], memory_bandwidth [B/s]: of the data sheet. efficiency,
+    times convolution_2d, convolution_3d or matrix_product: share of the peak that kernels of a
+    kind reach; half of that with half_channels products to sum. tile_filters: filters per tile.
+    kernel_overlap: share of the shorter of arithmetic and traffic hidden behind the longer.
+    window_fetch: share of the bandwidth at which grouped convolutions fetch windows. layout_passes:
+    extra moves of dense convolutions' items, to and from the kernels' layout. winograd: factor by
+    which 3 x 3 convolutions of stride 1 save multiplications. elementwise_passes: moves of other
+    layers' items, forward and backward. reserved [B]: memory outside of tensors.
+    """
+
+    peak_flops: Cells
+    efficiency: Cells
+    memory_capacity: Cells
+    memory_bandwidth: Cells
+    convolution_2d: Cells = 1.0
+    convolution_3d: Cells = 1.0
+    matrix_product: Cells = 1.0
+    half_channels: Cells = 0.0
+    tile_filters: Cells = 1.0
+    kernel_overlap: Cells = 1.0
+    window_fetch: Cells = math.inf
+    layout_passes: Cells = 0.0
+    winograd: Cells = 1.0
+    elementwise_passes: Cells = 3.0
+    reserved: Cells = 0.0
+
+
+def count_pes(degrees: Mapping[str, Cells]) -> Cells:
+    """Count the PEs of a group: the product of the degrees inside a replica."""
+    return reduce(mul, degrees.values())
