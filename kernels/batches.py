@@ -6,8 +6,9 @@ which has I = D/B iterations. A spec's batch is b under weak scaling and B under
 
 from typing import Any, Literal, TypeVar
 
+from kernels.options import Rounding
+
 Scaling = Literal["weak", "strong"]
-Rounding = Literal["exact", "ceil"]
 
 # Arrays of numpy, JAX and xarray, and plain numbers.
 Numbers = TypeVar("Numbers", bound=Any)

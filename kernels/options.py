@@ -6,8 +6,6 @@ The two oracles are named sets of these options (`grids.entries.choices`).
 from dataclasses import dataclass
 from typing import Literal
 
-from kernels.batches import Rounding
-
 OracleName = Literal["paper", "machine"]
 Algorithm = Literal["ring", "tree", "best", "two-level", "auto"]
 Optimizer = Literal["sgd", "adam", "none"]
@@ -18,6 +16,9 @@ Halos = Literal["windows", "overlapping", "common"]
 Zero = Literal[0, 1, 2, 3]  # stages of ZeRO
 # Schedules of pipelines: all segments forward, then all backward; or backward as soon as possible.
 Schedule = Literal["gpipe", "1f1b", "zb1p", "zbv"]
+
+
+Rounding = Literal["exact", "ceil"]
 
 
 @dataclass(frozen=True)

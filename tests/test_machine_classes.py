@@ -17,7 +17,7 @@ from kernels.arrays import Cells, xp
 from kernels.compiled import compiled
 from kernels.configuration.case import Case
 from kernels.machine.library_collectives import gather_costs, reduce_costs, time_fastest
-from kernels.machine.rings import Ring
+from kernels.machine.network import Ring
 from kernels.names.arrays import Floats
 from kernels.work.group import mark_exchanged
 

@@ -1,13 +1,14 @@
 """Groups: the layers of a model, divided by a strategy into groups of each requested size.
 
 This is the first of the oracle's two stages. Few axes of a sweep affect it, so blocks that differ
-along the others share its result.
+along the others share its result. Of a pipeline's stages only those are kept that may be the
+fullest for some batch.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache, partial
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import jax
 import numpy as np
@@ -16,13 +17,11 @@ from grids.entries.strategies import Strategy
 from grids.inputs.factors import Storage
 from grids.inputs.layers import Mask
 from grids.inputs.placement import Arrangement, Rules, cross_rows, join_arrangements, place
-from grids.inputs.stages import fullest
 from grids.models.layers import LayerTable
 from grids.placing.group import NO_GROUPS, PlacedGroups
 from kernels.compiled import fetch
-from kernels.derivatives.layer_slopes import differentiate_layers
 from kernels.machine.device import PE
-from kernels.names.arrays import Floats, Integers
+from kernels.names.arrays import Flags, Floats, Integers
 from kernels.names.parallelisms import KINDS
 from kernels.options import Options
 from kernels.oracle.formulas import (
@@ -35,15 +34,17 @@ from kernels.oracle.formulas import (
 )
 from kernels.parallelism.layout import find_layout, find_part
 from kernels.work.division import Division, Placement
-from kernels.work.group import Bounds
+from kernels.work.group import Bounds, GroupWork
 from kernels.work.layers import Layers
 
 Tree = TypeVar("Tree")
-# By parameter, then by field of a group's work.
-LayerSlopes: TypeAlias = Mapping[str, Mapping[str, Any]]
-
 # Fields of a PE that do not affect the work of layers.
 APART = ("memory_capacity", "reserved")
+# Stages kept at least, where there are as many. Few networks need more, so one compiled program
+# serves most.
+STAGES = 4
+
+
 # Sizes reduced at once: with 175 layers, 5.7 MB per array.
 SIZES = 4096
 # Results kept: those of the blocks in progress, and of the next ones.
@@ -186,7 +187,7 @@ def reduce_groups(groups: Groups, stages: int = 1) -> tuple[Work, Bounds]:
         # Channel reduces like filter: one compiled program serves both.
         names = tuple(find_part(name).sends_as for name in division.parallelisms)
         division = replace(division, parallelisms=names)
-    return fullest(_reduce_in_parts(division, reduce_layers), stages), bounds
+    return _keep_fullest(reduce_in_parts(division, reduce_layers), stages), bounds
 
 
 class AlikeGroups:
@@ -227,7 +228,7 @@ class AlikeGroups:
         stages_at = (placement.ends, placement.crossing) if groups.staged else ()
         key = key, _identify_numbers(position, *stages_at)
         if key not in self._sizes:
-            sizes = fullest(fetch(reduce_layer_sizes(division)), stages)
+            sizes = _keep_fullest(fetch(reduce_layer_sizes(division)), stages)
             self._sizes[key] = finish(sizes), finish(bounds)
         work, bounds = self._sizes[key]
         return replace(work, **finish(fetch(reduce_layer_times(division)))), bounds
@@ -238,18 +239,7 @@ class AlikeGroups:
         return self._arranged[key]
 
 
-@lru_cache(maxsize=KEPT)
-def differentiate_groups(groups: Groups, parameters: tuple[str, ...]) -> LayerSlopes:
-    """Return the slopes of that work in parameters that layers depend on, for each size."""
-    # Most cases have none, and no use for laying out their layers once more: 50,000 rows of 75
-    # networks took 20.9 instead of 21.9 s of CPU.
-    if not parameters:
-        return {}
-    division = groups.divide(groups.place()[0])
-    return _reduce_in_parts(division, partial(differentiate_layers, parameters=parameters))
-
-
-def _reduce_in_parts(division: Division, reduce: Callable[[Division], Tree]) -> Tree:
+def reduce_in_parts(division: Division, reduce: Callable[[Division], Tree]) -> Tree:
     """Reduce the division in parts; a PE's share of each layer is an array of layers x sizes."""
     sizes = np.asarray(division.group)
     axis = int(np.argmax(sizes.shape)) - sizes.ndim  # from the end: layers come first
@@ -281,3 +271,76 @@ def _join_sizes(*parts: Any, axis: int, count: int) -> Any:
     if np.ndim(first) < -axis or np.shape(first)[axis] != SIZES:
         return first
     return np.take(np.concatenate(parts, axis), np.arange(count), axis)
+
+
+def _keep_fullest(work: Work, least: int) -> Work:
+    """Return the work with only these stages, at least `least`: every stage costs time later."""
+    if isinstance(work, GroupWork) and work.row_states is not None:
+        return _pad_stages(work, least)
+    if len(work.activations) == len(work.parameters) == 1:  # no choice: a tenth of the time
+        return _repeat_stage(work, least)
+    # A stage's memory is linear in the batch, with activations as slope and parameters as
+    # intercept. The fullest for some batch form the upper envelope. Finding it compares triples, so
+    # a first pass, which sorts, drops stages that another exceeds in both.
+    for choose in (_find_not_exceeded, _find_not_between):
+        activations, parameters = np.broadcast_arrays(work.activations, work.parameters)
+        chosen = _take_first(choose(activations, parameters), least)
+        work = replace(
+            work,
+            activations=np.take_along_axis(activations, chosen, axis=0),
+            parameters=np.take_along_axis(parameters, chosen, axis=0),
+        )
+    return work
+
+
+def _pad_stages(work: GroupWork, least: int) -> GroupWork:
+    """Keep all stages: states of rows grow up to a bound, which is not linear in the batch."""
+    held = (work.activations, work.parameters, work.row_states)
+    activations, parameters, rows = jax.tree.map(lambda values: _pad(values, least), held)
+    return replace(work, activations=activations, parameters=parameters, row_states=rows)
+
+
+def _repeat_stage(work: Work, least: int) -> Work:
+    """Return the work with its only stage repeated."""
+    activations, parameters = (
+        np.repeat(values, least, axis=0)
+        for values in np.broadcast_arrays(work.activations, work.parameters)
+    )
+    return replace(work, activations=activations, parameters=parameters)
+
+
+def _pad(stages: Any, least: int) -> Any:
+    """Repeat the last stage up to `least` stages; a repeated stage changes no maximum."""
+    padding = [(0, max(0, least - len(stages))), *[(0, 0)] * (stages.ndim - 1)]
+    return np.pad(stages, padding, "edge")
+
+
+def _take_first(kept: Flags, least: int) -> Integers:
+    """Return positions of kept stages [stage, cells] first, as many as any cell keeps."""
+    most = max(STAGES, kept.sum(axis=0).max())
+    # Cells keep different numbers of stages; the array has room for the largest.
+    chosen: Integers = _pad(np.argsort(~kept, axis=0, kind="stable")[:most], least)
+    return chosen
+
+
+def _find_not_exceeded(activations: Floats, parameters: Floats) -> Flags:
+    """True for stages that no other exceeds in both."""
+    # The sort is stable: of two equal stages the first stays.
+    order = np.argsort(-activations, axis=0, kind="stable")
+    sorted_parameters = np.take_along_axis(parameters, order, axis=0)
+    most = np.maximum.accumulate(sorted_parameters, axis=0)[:-1]
+    kept = np.concatenate([np.ones_like(order[:1], bool), sorted_parameters[1:] > most])
+    return np.take_along_axis(kept, np.argsort(order, axis=0), axis=0)
+
+
+def _find_not_between(activations: Floats, parameters: Floats) -> Flags:
+    """True for stages on or above the line from one with more activations to one with fewer."""
+    more, fewer = activations[:, None, None], activations[None, None]
+    above, below = parameters[:, None, None], parameters[None, None]
+    slope, height = activations[None, :, None], parameters[None, :, None]
+    between = (more > slope) & (slope > fewer)
+    under = (height - above) * (more - fewer) <= (below - above) * (more - slope)
+    kept: Flags = _find_not_exceeded(activations, parameters) & ~np.any(
+        between & under, axis=(0, 2)
+    )
+    return kept

@@ -15,11 +15,11 @@ from grids.entries.systems import System
 from grids.inputs.factors import divisors
 from grids.inputs.machine import look_up_bytes
 from grids.inputs.values import Settings, Values
+from kernels.arrays import use_numpy
 from kernels.configuration.case import EpochLaw
 from kernels.configuration.run import Run
 from kernels.machine.device import count_pes
-from kernels.machine.network import Network
-from kernels.machine.rings import shared_links
+from kernels.machine.network import Network, shared_links
 from kernels.names.arrays import Floats
 from kernels.options import Optimizer, OracleName
 from kernels.parallelism.layout import UNDIVIDED, find_part
@@ -141,13 +141,14 @@ def find_contention(
     """Return phi of the gradient exchange: given, or the number of rings sharing a node's links.
 
     Undivided weights, on every PE or in a spatial group, are one ring, alone on its links. In the
-    machine oracle the path itself counts what shares it (`kernels.machine.rings`).
+    machine oracle the path itself counts what shares it (`kernels.machine.network`).
     """
     if "phi" in values:
         return values.get("phi")
     if oracle == "machine" or not (strategy.segmented or strategy.splits("weights")):
         return np.ones((1,) * values.rank)
-    return np.asarray(shared_links(network, run.p, run.replicas, run.group))
+    with use_numpy():
+        return np.asarray(shared_links(network, run.p, run.replicas, run.group))
 
 
 def list_segments(strategy: Strategy, batch: float) -> tuple[int, ...]:

@@ -15,8 +15,7 @@ from kernels.arrays import AnyArray, Cells, xp
 from kernels.configuration.convergence import Curve, Law, follow_curve, spread_epochs
 from kernels.configuration.run import Run
 from kernels.machine.device import PE
-from kernels.machine.network import Network
-from kernels.machine.rings import Ring
+from kernels.machine.network import ClusteredRing, Network, Ring
 from kernels.machine.software import Software
 from kernels.names.parallelisms import KINDS, NESTING
 from kernels.options import Options
@@ -111,6 +110,26 @@ class Case:
         names = (name for name in self.run.degrees if KINDS[name].splits == "rows")
         name = next(names, None)
         return None if name is None else self.find_ring(name)
+
+    def find_replicas(self) -> Ring:
+        """Return the ring of PEs with the same weights, over all replicas."""
+        run, alike = self.run, self.find_alike()
+        if alike is None:
+            return Ring(run.replicas, run.group, run.p)
+        degree, others = run.replicas * alike.degree, run.group / alike.degree
+        if len(run.degrees) == 1:
+            return Ring(degree, others, run.p)
+        several = xp.greater(run.replicas, 1)
+        return ClusteredRing(
+            degree,
+            alike.stride,
+            run.p,
+            xp.where(several, run.p, alike.span),
+            near=alike.degree,
+            clusters=others / alike.stride,
+            several=several,
+            thinned=xp.ones(()),
+        )
 
     @property
     def machine_work(self) -> GroupWork:

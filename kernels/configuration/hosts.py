@@ -8,8 +8,7 @@ GPUDirect). All are 0 for systems without `staging`.
 from kernels.arrays import Cells, xp
 from kernels.configuration.run import Run
 from kernels.machine.collectives import all_reduce
-from kernels.machine.network import Link, Network
-from kernels.machine.rings import Ring, find_path
+from kernels.machine.network import Link, Network, Ring, find_path
 from kernels.machine.software import LARGE_MESSAGE, Software
 from kernels.work.group import GroupWork, count_shared
 

@@ -13,10 +13,10 @@ import jax
 
 from kernels import batches
 from kernels.arrays import Cells, xp
-from kernels.batches import Rounding, Scaling
+from kernels.batches import Scaling
 from kernels.machine.device import count_pes
 from kernels.names.terms import NOTHING, TERMS, Terms, list_terms
-from kernels.options import Options
+from kernels.options import Options, Rounding
 
 
 @partial(

@@ -5,11 +5,17 @@ the number of results; backward, one result at a time, not on the number of para
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 import jax
 import jax.numpy as jnp
 from jax import Array
+
+from kernels.compiled import compiled
+from kernels.configuration.places import PLACES, scale_bounded
+from kernels.oracle.formulas import reduce_work
+from kernels.work.division import Division
 
 Tree = TypeVar("Tree")
 Factors = dict[str, Array]
@@ -42,3 +48,25 @@ def pull_back(
         return dict(slopes)
 
     return values, {result: walk_back(result) for result in values}
+
+
+# Fields of a group's work that depend on a PE; Table III has no `fixed`.
+TIMED = ("forward_backward", "update", "fixed")
+
+
+@compiled("parameters")
+def differentiate_layers(
+    division: Division, *, parameters: tuple[str, ...]
+) -> dict[str, dict[str, Array]]:
+    """Compute d work / d log parameter [cells], by parameter and field of a group's work [s]."""
+
+    def reduce_scaled(factors: Factors) -> dict[str, Array]:
+        fields = {PLACES[name].field: factor for name, factor in factors.items()}
+        scaled = {
+            field: scale_bounded(jnp.asarray(getattr(division.pe, field)), factor)
+            for field, factor in fields.items()
+        }
+        work = reduce_work(replace(division, pe=replace(division.pe, **scaled)))
+        return {name: jnp.asarray(getattr(work, name)) for name in TIMED if hasattr(work, name)}
+
+    return {name: push_forward(reduce_scaled, name) for name in parameters}

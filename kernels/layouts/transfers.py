@@ -19,8 +19,7 @@ from kernels.machine.library_collectives import (
     time_all_to_all,
     time_fastest,
 )
-from kernels.machine.network import Network
-from kernels.machine.rings import Ring, find_path
+from kernels.machine.network import Network, Ring, find_path
 
 
 @dataclass(frozen=True)

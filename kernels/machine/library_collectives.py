@@ -11,8 +11,15 @@ from functools import reduce
 import jax
 
 from kernels.arrays import Cells, Flags, xp
-from kernels.machine.network import Link, Network
-from kernels.machine.rings import Ring, SpanningRing, count_chains, count_in_node, find_path
+from kernels.machine.network import (
+    Link,
+    Network,
+    Ring,
+    SpanningRing,
+    count_chains,
+    count_in_node,
+    find_path,
+)
 from kernels.options import Algorithm
 
 

@@ -23,8 +23,7 @@ from kernels.machine.library_collectives import (
     reduce_costs,
     time_fastest,
 )
-from kernels.machine.network import Link, Network, nodes
-from kernels.machine.rings import ClusteredRing, Ring, find_path
+from kernels.machine.network import Link, Network, Ring, find_path, nodes
 from kernels.machine.software import Software
 from kernels.names.terms import NOTHING, TERMS, Terms
 from kernels.options import Options
@@ -56,7 +55,7 @@ class Paths:
 def find_paths(case: Case) -> Paths:
     """Compute the costs of a case's exchanges."""
     run, reach, network = case.run, find_reach(case), _reach_gradients(case)
-    replicas = ring_replicas(case)
+    replicas = case.find_replicas()
     hosts = (
         parallelism.reduce_through_hosts(sent, case, network, reach.slowest_node, replicas)
         for parallelism, sent in list_parts(case)
@@ -102,27 +101,6 @@ def _list_exchanges(case: Case, paths: Paths) -> list[Exchange]:
     return [*inside, _exchange_gradients(case, paths), _log_gradients(case)]
 
 
-def ring_replicas(case: Case) -> Ring:
-    """Return the ring of PEs with the same weights, over all replicas."""
-    run, alike = case.run, case.find_alike()
-    if alike is None:
-        return Ring(run.replicas, run.group, run.p)
-    degree, others = run.replicas * alike.degree, run.group / alike.degree
-    if len(run.degrees) == 1:
-        return Ring(degree, others, run.p)
-    several = xp.greater(run.replicas, 1)
-    return ClusteredRing(
-        degree,
-        alike.stride,
-        run.p,
-        xp.where(several, run.p, alike.span),
-        near=alike.degree,
-        clusters=others / alike.stride,
-        several=several,
-        thinned=xp.ones(()),
-    )
-
-
 def find_links(case: Case) -> tuple[Link, Link, Link]:
     """Return the paths between PEs of a group, between replicas, and of halos."""
     run, reach = case.run, find_reach(case)
@@ -134,7 +112,7 @@ def find_links(case: Case) -> tuple[Link, Link, Link]:
     ]
     return (
         find_path(reach.plain, inside),
-        find_path(case.network, ring_replicas(case)),
+        find_path(case.network, case.find_replicas()),
         find_halo_path(*(halos[0] if halos else (inside, one)), reach.staged),
     )
 

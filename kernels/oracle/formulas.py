@@ -10,8 +10,8 @@ from kernels.configuration.run import Times, accumulate_passes, add_terms, wait_
 from kernels.machine.device import PE
 from kernels.options import Options
 from kernels.oracle import reduction
-from kernels.oracle.exchanges import Paths, find_paths, ring_replicas
-from kernels.oracle.iteration import time_feed, time_pass
+from kernels.oracle.exchanges import Paths, exchange, find_paths
+from kernels.oracle.iteration import time_computing, time_feed
 from kernels.paper import iteration as table_iii
 from kernels.paper import layers as table_layers
 from kernels.paper.table import TableWork
@@ -89,7 +89,7 @@ def time_iteration(case: Case, paths: Paths | None = None) -> Times:
     """Compute the times of an iteration: stage two. paths: if already computed."""
     if isinstance(case.work, TableWork):
         return add_terms(accumulate_passes(table_iii.time_pass(case, case.work), case.run))
-    terms = time_pass(case, paths or find_paths(case))
+    terms = exchange(case, time_computing(case), paths or find_paths(case))
     times = add_terms(accumulate_passes(terms, case.run))
     if not case.options.waits_for_input:
         return times
@@ -121,7 +121,7 @@ def find_share(case: Case) -> Cells | None:
     """Return the share of its weights' states that a PE holds; None without ZeRO."""
     if case.run.sharded is None:
         return None
-    return 1 - case.run.sharded * (1 - 1 / ring_replicas(case).degree)
+    return 1 - case.run.sharded * (1 - 1 / case.find_replicas().degree)
 
 
 def shard_states(case: Case, work: GroupWork) -> GroupWork:

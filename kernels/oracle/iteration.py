@@ -1,4 +1,4 @@
-"""An iteration of the machine oracle, in closed form: stage two.
+"""Computing in an iteration of the machine oracle, in closed form, and what hosts supply to it.
 
 Symbols: p PEs = p1 replicas x p2; B global batch, b samples of one of A passes through a replica,
 B = A b p1; S segments; omega, the share of compute time that hides communication.
@@ -11,18 +11,22 @@ from operator import mul
 from kernels.arrays import Cells, xp
 from kernels.configuration.case import Case
 from kernels.machine.network import nodes
-from kernels.names.terms import Terms
-from kernels.oracle.exchanges import Paths, exchange, ring_replicas
 from kernels.parallelism.layout import count_steps, list_parts, time_besides
 from kernels.work.compute import wait_for_launches
 
 
-def time_pass(case: Case, paths: Paths) -> Terms:
-    """Compute the terms of one pass, and of what follows once per iteration.
-
-    Closed-form in everything that a sweep varies. paths: computed once, before the cells.
-    """
-    return exchange(case, _time_computing(case), paths)
+def time_computing(case: Case) -> Mapping[str, Cells]:
+    """Compute seconds of a pass by term, without exchanges; updates once per iteration."""
+    work, run = case.machine_work, case.run
+    seconds = {
+        "forward_backward": run.batch * work.forward_backward,
+        "weight_update": _update(case),
+        "pass_overhead": count_steps(case) * work.fixed,
+        "launch_wait": _wait_for_launches(case),
+    }
+    for term, besides in time_besides(case):
+        seconds[term] = seconds[term] + besides if term in seconds else besides
+    return seconds
 
 
 def time_feed(case: Case) -> Cells:
@@ -50,24 +54,10 @@ def _share_fed(case: Case) -> Cells:
     return xp.minimum(xp.maximum(share, 1 / alike.degree), 1.0)
 
 
-def _time_computing(case: Case) -> Mapping[str, Cells]:
-    """Compute seconds of a pass by term, without exchanges; updates once per iteration."""
-    work, run = case.machine_work, case.run
-    seconds = {
-        "forward_backward": run.batch * work.forward_backward,
-        "weight_update": _update(case),
-        "pass_overhead": count_steps(case) * work.fixed,
-        "launch_wait": _wait_for_launches(case),
-    }
-    for term, besides in time_besides(case):
-        seconds[term] = seconds[term] + besides if term in seconds else besides
-    return seconds
-
-
 def _update(case: Case) -> Cells:
     """Compute seconds of the update; with ZeRO for a replica's share of the weights."""
     update = xp.asarray(case.machine_work.update)
-    return update / ring_replicas(case).degree if case.options.zero else update
+    return update / case.find_replicas().degree if case.options.zero else update
 
 
 def _wait_for_launches(case: Case) -> Cells:

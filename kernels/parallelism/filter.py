@@ -14,8 +14,7 @@ from kernels.arrays import Cells, PerLayer, PerMessage, xp
 from kernels.configuration.case import Case
 from kernels.configuration.hosts import count_staged, pack_gradients, reduce_staged, time_large
 from kernels.machine.library_collectives import Cost, Costs, gather_costs, time_fastest, whole_costs
-from kernels.machine.network import Network
-from kernels.machine.rings import Ring
+from kernels.machine.network import Network, Ring
 from kernels.parallelism.parallelism import Add, Exchange, Parallelism, Reach, open_logs
 from kernels.work.division import Division
 from kernels.work.group import mark_exchanged, share

@@ -10,8 +10,7 @@ from typing import Any, ClassVar, TypeAlias
 
 from kernels.arrays import Cells, PerLayer, PerStage, xp
 from kernels.configuration.case import Case
-from kernels.machine.network import Network
-from kernels.machine.rings import Ring
+from kernels.machine.network import Network, Ring
 from kernels.names.parallelisms import KINDS, Divided
 from kernels.work.division import Division
 from kernels.work.layers import Layers, LayerTimes, merged, total

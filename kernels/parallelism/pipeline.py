@@ -11,8 +11,7 @@ import jax
 
 from kernels.arrays import Cells, PerLayer, PerStage, xp
 from kernels.configuration.case import Case
-from kernels.machine.network import Link
-from kernels.machine.rings import find_path
+from kernels.machine.network import Link, find_path
 from kernels.parallelism.parallelism import Add, Exchange, Parallelism, Reach
 from kernels.work.division import Division
 from kernels.work.layers import Layers, LayerTimes

@@ -14,8 +14,7 @@ import jax
 
 from kernels.arrays import AnyArray, Cells, PerDevice, PerLayer, PerStage, map_leading, xp
 from kernels.configuration.case import Case
-from kernels.machine.network import Link
-from kernels.machine.rings import find_path
+from kernels.machine.network import Link, find_path
 from kernels.parallelism.parallelism import Add, Exchange, Parallelism, Reach
 from kernels.work.division import Division, Placed
 from kernels.work.layers import Layers, LayerTimes, total

@@ -20,8 +20,7 @@ from kernels.configuration.hosts import (
     time_large,
 )
 from kernels.machine.library_collectives import Costs, contend, gather_costs, time_fastest
-from kernels.machine.network import Link, Network
-from kernels.machine.rings import Ring, SpanningRing, find_path
+from kernels.machine.network import Link, Network, Ring, SpanningRing, find_path
 from kernels.parallelism.parallelism import Add, Exchange, Parallelism, Reach, open_logs
 from kernels.work.division import Division
 from kernels.work.layers import Layers

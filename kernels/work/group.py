@@ -109,7 +109,7 @@ def held(values: PerLayer, split: PerLayer, degree: Cells) -> Cells:
 
 def find_fullest(activations: PerStage, parameters: PerStage, batch: Cells) -> Cells:
     """Compute the memory of the fullest stage with `batch` samples per replica."""
-    # Few stages: only those that are fullest for some batch (`grids.inputs.stages`).
+    # Few stages: only those that are fullest for some batch (`grids.inputs.groups`).
     stages = zip(*xp.broadcast_arrays(activations, parameters), strict=True)
     # Stage by stage, which compiles to faster code than a maximum along a dimension.
     most = reduce(xp.maximum, (batch * activation + once for activation, once in stages))

@@ -10,7 +10,6 @@ from grids.entries.precision import OPTIMIZER_BYTES, PRECISIONS
 from grids.grid import Grid
 from kernels.configuration.case import Case
 from kernels.names.arrays import Floats
-from kernels.oracle.exchanges import ring_replicas
 from kernels.oracle.formulas import find_share, find_unit
 from kernels.work.group import GroupWork, Touched
 from sweep.answers.numbers import number
@@ -110,7 +109,7 @@ class Sharing:
 def find_sharing(case: Case) -> Sharing | None:
     """The sharing of states among PEs; None without ZeRO."""
     zero = case.options.zero
-    return Sharing(zero, number(ring_replicas(case).degree)) if zero else None
+    return Sharing(zero, number(case.find_replicas().degree)) if zero else None
 
 
 def _part_states(

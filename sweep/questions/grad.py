@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from grids.entries.parameters import CONTINUOUS
 from grids.grid import LABELS, Grid, Index
 from grids.reading.errors import InputError, shorten, suggest_name
+from kernels.blocks.outputs import differentiate_epoch
 from kernels.compiled import fetch
 from kernels.configuration.case import Case
 from kernels.configuration.places import read_parameter
-from kernels.derivatives.output_slopes import differentiate_epoch
 from kernels.names.stored import name_elasticity
 from sweep.cells.design_space import make_product
 from sweep.cube.coordinates import describe_coordinate, list_coordinates

@@ -8,8 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from kernels.machine.network import Network
-from kernels.machine.rings import Ring
+from kernels.machine.network import Network, Ring
 
 RACKS = Network(
     span=np.array([4.0, 16, 64]),

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernels.machine.network import Link, Network, link, staged_link
-from kernels.machine.rings import shared_links
+from kernels.machine.network import Link, Network, link, shared_links, staged_link
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
 

@@ -8,8 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from racks import RACKS, make_ring, oversubscribe
 
-from kernels.machine.network import Network
-from kernels.machine.rings import count_chains, count_flows, count_in_node, find_path, is_cut
+from kernels.machine.network import (
+    Network,
+    count_chains,
+    count_flows,
+    count_in_node,
+    find_path,
+    is_cut,
+)
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
 

@@ -24,7 +24,7 @@ from kernels.machine.library_collectives import (
     time_all_to_all,
     time_fastest,
 )
-from kernels.machine.rings import Ring
+from kernels.machine.network import Ring
 from kernels.names.arrays import Floats
 from sweep.importing.machines.measurements import STEPS, Measurement
 
