@@ -6,7 +6,7 @@ complete: the same grid can be restored without the user's files or this catalog
 imported to make kernel inputs; names and sizes need none.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, product
@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from grids.axes import Axis
 from grids.convergence.entry import Convergence, Pair
-from grids.convergences import look_up_convergences
 from grids.entries.calibration import CalibrationFile
 from grids.entries.choices import add_former_choices
 from grids.entries.datasets import Dataset
@@ -26,27 +25,29 @@ from grids.entries.strategies import Strategy, parse_strategy
 from grids.entries.systems import System
 from grids.inputs.draws import DRAWS
 from grids.inputs.values import Settings
-from grids.library import Model
-from grids.lookup import (
-    check_self_contained,
-    expect_blocks,
-    expect_rates,
-    expect_slopes,
-    join_keys,
+from grids.library import (
+    Model,
     look_up,
     look_up_calibrations,
+    look_up_convergences,
     look_up_datasets,
+)
+from grids.models.layers import LayerTable
+from grids.outputs import INTERVALS, list_sloped
+from grids.reading.errors import InputError, ShapeError, add_place, shorten
+from grids.reading.yamlfile import Where, join_keys
+from grids.rows import Rows
+from grids.spec import Spec, read_spec, validate_spec
+from grids.spec_checks import (
+    check_self_contained,
+    expect_blocks,
+    expect_divisible,
+    expect_rates,
+    expect_slopes,
     read_strategies,
     refuse_ranges,
     refuse_twins,
 )
-from grids.models.layers import LayerTable
-from grids.notes import expect_divisible, list_mixed, list_unsplit, list_unused, list_unused_choices
-from grids.outputs import INTERVALS, list_sloped
-from grids.reading.errors import InputError, ShapeError, add_place, shorten
-from grids.reading.yamlfile import Where
-from grids.rows import Rows
-from grids.spec import Spec, read_spec, validate_spec
 from grids.spec_rows import settle_rows
 from kernels.names.arrays import Floats
 from kernels.options import Options
@@ -163,28 +164,6 @@ class Grid:
             "strategy": tuple(strategy.label for strategy in self.strategies),
         }
 
-    @property
-    def warnings(self) -> list[str]:
-        """Warnings about odd files, unused keys, unsplit layers, and pairs that do not fit."""
-        laws = self.convergences
-        return [
-            *(text for entry in (*self.models, *laws.values()) for text in entry.warnings),
-            *list_unsplit(self.models, self.fitting, self.strategies),
-            *list_unused(self.models, self.datasets, self.systems, laws, self.spec),
-            *list_unused_choices(self.resolved, self.spec),
-            *self._list_misfits(),
-            *list_mixed(map(self._resolve_all, range(len(self.models)))),
-        ]
-
-    def _list_misfits(self) -> Iterator[str]:
-        """Yield the reasons why a model takes the samples of none of the data sets."""
-        datasets = self.labels["dataset"]
-        for model, name in enumerate(self.labels["model"]):
-            reasons = [self.misfit(model, position) for position in range(len(datasets))]
-            if None not in reasons:
-                for dataset, reason in zip(datasets, reasons, strict=True):
-                    yield f"{name} does not take the samples of {dataset}: {reason}"
-
     @cached_property
     def axes(self) -> dict[str, Floats]:
         """Values along the numeric dimensions, in SI units; for rows their numbers, from 0."""
@@ -204,9 +183,9 @@ class Grid:
 
     def strategy(self, index: Index) -> Strategy:
         """The strategy of an index as its network takes it."""
-        return self._resolve_all(index[0])[index[3]]
+        return self.resolve_all(index[0])[index[3]]
 
-    def _resolve_all(self, model: int) -> tuple[Strategy, ...]:
+    def resolve_all(self, model: int) -> tuple[Strategy, ...]:
         """The strategies as a network takes them: of a transformer `data` is a layout."""
         if not self._are_transformers[model]:
             return self.strategies
@@ -215,7 +194,7 @@ class Grid:
     @cached_property
     def resolved(self) -> tuple[Strategy, ...]:
         """All strategies, as any network takes them."""
-        return tuple(dict.fromkeys(chain(*map(self._resolve_all, range(len(self.models))))))
+        return tuple(dict.fromkeys(chain(*map(self.resolve_all, range(len(self.models))))))
 
     @property
     def laid(self) -> bool:
@@ -234,7 +213,7 @@ class Grid:
     def find_alone(self, index: Index) -> Strategy:
         """The strategy of one PE, whose time is what speedups and efficiencies divide by."""
         # Rates of layouts differ from those of other strategies, so they need one of their own.
-        laid = any(strategy.laid for strategy in self._resolve_all(index[0]))
+        laid = any(strategy.laid for strategy in self.resolve_all(index[0]))
         return parse_strategy(ALONE) if laid else Strategy("serial")
 
     @property

@@ -7,15 +7,19 @@ written out, as `definition()` returns it. A system may be followed by settings,
 """
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Literal, overload
 
 from pydantic import ValidationError
 
-from grids.convergence.entry import Convergence
+from grids.convergence.catalogue import explain_missing, find_convergence
+from grids.convergence.entry import Convergence, Pair
+from grids.convergence.fit import fit
+from grids.convergence.points import is_same_data, pick_series, read_points
 from grids.entries.calibration import CalibrationFile
 from grids.entries.datasets import Dataset
 from grids.entries.entry import Entry, read_settings
@@ -30,15 +34,32 @@ from grids.entries.names import (
     split_reference,
 )
 from grids.entries.systems import System
-from grids.models.architecture import Architecture
+from grids.models.architecture import Architecture, read_architecture
 from grids.models.files.huggingface import read_config
-from grids.models.files.modelfile import read_architecture
 from grids.models.files.netfile import NetModel, read_layers, read_net
-from grids.reading.errors import InputError, format_text, shorten, suggest_name
-from grids.reading.yamlfile import Source, explain_error, load, validate
+from grids.reading.errors import (
+    InputError,
+    add_place,
+    format_text,
+    shorten,
+    suggest_name,
+)
+from grids.reading.yamlfile import Source, Where, explain_error, load, validate
+from kernels.options import OracleName
 
 Model = Architecture | NetModel
 Reference = str | Mapping[str, object]
+
+# Properties that data sets of one name must share.
+SAMPLES = ("shape", "samples", "targets")
+
+
+# A data set for networks of each rank.
+EXAMPLES = {1: "pile", 2: "imagenet", 3: "cosmoflow-256"}
+
+
+References = tuple[Reference, ...]
+
 
 ENTRIES: dict[Kind, type[Entry]] = {
     "model": Architecture,
@@ -79,7 +100,7 @@ def find(kind: Kind, reference: Reference, base: Path) -> Entry | NetModel:
         # Unlike a shell, Path does not expand "~". `base` does not affect absolute paths.
         path = base / os.path.expanduser(reference)
         if kind == "model" and path.suffix == ".json":
-            return read_config(path)
+            return _validate(kind, read_config(path), str(path), path.parent)
         return read_net(path) if kind == "model" and is_net(path) else _load(kind, path)
     return _load_catalogued(kind, reference)
 
@@ -164,3 +185,206 @@ def _set_up(kind: Kind, name: str, settings: str, reference: str, base: Path) ->
         return entry.with_settings(read_settings(settings, where, example, entry.SETTINGS))
     except ValidationError as error:
         raise explain_error(error, where, ENTRIES[kind]) from None
+
+
+@overload
+def look_up(
+    kind: Literal["model"], references: References, base: Path, where: Where
+) -> tuple[Model, ...]: ...
+
+
+@overload
+def look_up(
+    kind: Literal["dataset"], references: References, base: Path, where: Where
+) -> tuple[Dataset, ...]: ...
+
+
+@overload
+def look_up(
+    kind: Literal["system"], references: References, base: Path, where: Where
+) -> tuple[System, ...]: ...
+
+
+def look_up(
+    kind: Literal["model", "dataset", "system"], references: References, base: Path, where: Where
+) -> tuple[Model | Dataset | System, ...]:
+    """Return the entries that an axis names."""
+    entries = []
+    for position, reference in enumerate(references):
+        with add_place(where(("axes", kind, position))):
+            entries.append(find(kind, reference, base))
+    return tuple(entries)
+
+
+def look_up_calibrations(
+    references: References,
+    oracle: OracleName,
+    systems: tuple[System, ...],
+    base: Path,
+) -> dict[str, CalibrationFile]:
+    """Return the calibration of each system that has one, by the system's label.
+
+    InputError: a calibration belongs to no system, or two belong to the same one.
+    """
+    # Table III takes no calibration, so `auto` means none there.
+    if references == ("none",) or (references == ("auto",) and oracle == "paper"):
+        return {}
+    if references == ("auto",):
+        return _match(_list_shipped(), systems)
+    calibrations = tuple(find("calibration", reference, base) for reference in references)
+    if oracle == "paper":
+        raise InputError(
+            "Table III takes no calibration",
+            advice="write 'oracle: machine', or 'calibration: none'",
+        )
+    for calibration in calibrations:
+        _expect_machine(calibration, systems)
+    _refuse_rivals(calibrations)
+    return _match(calibrations, systems)
+
+
+@cache
+def _list_shipped() -> tuple[CalibrationFile, ...]:
+    """Return the catalogue's calibrations."""
+    return tuple(find("calibration", name, Path()) for name in list_names("calibration"))
+
+
+def _match(
+    calibrations: tuple[CalibrationFile, ...], systems: tuple[System, ...]
+) -> dict[str, CalibrationFile]:
+    pairs = product(systems, calibrations)
+    return {
+        system.name: calibration for system, calibration in pairs if calibration.belongs_to(system)
+    }
+
+
+def _expect_machine(calibration: CalibrationFile, systems: tuple[System, ...]) -> None:
+    """Raise InputError if it was fitted to another machine, precision or software."""
+    if any(calibration.belongs_to(system) for system in systems):
+        return
+    got = ", ".join(
+        f"{system.machine}:precision={system.precision},software={system.software}"
+        for system in systems
+    )
+    raise InputError(
+        f"{shorten(calibration.name)} calibrates {calibration.machine}, got {shorten(got)}",
+        advice="another machine's factors make predictions worse than none: "
+        "write 'calibration: auto', or 'none'",
+    )
+
+
+def _refuse_rivals(calibrations: Iterable[CalibrationFile]) -> None:
+    """Raise InputError for two calibrations of one machine, precision and software."""
+    owners: dict[tuple[str, ...], str] = {}
+    for calibration in calibrations:
+        owner = (calibration.system, calibration.precision, calibration.software)
+        if owner in owners:
+            raise InputError(
+                f"{shorten(owners[owner])} and {shorten(calibration.name)} calibrate the same "
+                f"machine, {calibration.machine}",
+                advice="keep one",
+            )
+        owners[owner] = calibration.name
+
+
+def look_up_datasets(
+    references: References | None, models: tuple[Model, ...], base: Path, where: Where
+) -> tuple[Dataset, ...]:
+    """Return the data sets that an axis names; by default those of the models' .net files."""
+    if references is not None:
+        return look_up("dataset", references, base, where)
+    # A catalogued model takes any samples of its rank, so the user has to name them.
+    for model in models:
+        if model.own_dataset is None:
+            assert isinstance(model, Architecture)  # other files come with theirs
+            raise InputError(
+                f"no dataset is given, and model {model.name!r} does not come with one",
+                where=where(("axes", "dataset")),
+                advice=f"name one, such as 'dataset: {EXAMPLES[model.rank]}'",
+            )
+    # By name: the authors' files for VGG16, AlexNet and ResNet-50 share ImageNet, with different
+    # sources.
+    by_name: dict[str, Dataset] = {}
+    for dataset in filter(None, (model.own_dataset for model in models)):
+        known = by_name.get(dataset.name, dataset)
+        if any(getattr(known, key) != getattr(dataset, key) for key in SAMPLES):
+            raise InputError(
+                f"two model files have a data set {shorten(dataset.name)} with different samples",
+                where=where(("axes", "model")),
+                advice="sweep over them one by one, or name the data set",
+            )
+        by_name[dataset.name] = dataset
+    return tuple(by_name.values())
+
+
+def look_up_convergences(
+    references: tuple[Reference, ...],
+    target: str | None,
+    models: Iterable[str],
+    datasets: Iterable[Dataset],
+    base: Path,
+) -> dict[Pair, Convergence]:
+    """Return the law of each model and data set that has one.
+
+    InputError: a file or an entry fits no pair, or the target was not measured.
+    """
+    if references == ("none",):
+        return {}
+    pairs = list(product(models, datasets))
+    laws: dict[Pair, Convergence] = {}
+    for reference in references:
+        laws |= _find_laws(reference, target, pairs, base)
+    if not laws:
+        raise InputError(
+            _explain_missing_laws(pairs, references),
+            advice="give measured ones, 'convergence: ./mine.csv' (docs/convergence.md), or 'none'",
+        )
+    return laws
+
+
+def _explain_missing_laws(
+    pairs: list[tuple[str, Dataset]], references: tuple[Reference, ...]
+) -> str:
+    """Say why no pair has epochs; for a single pair, the catalogue's reason."""
+    if len(pairs) == 1 and references == ("auto",):
+        [(model, data)] = pairs
+        return explain_missing(model, data.name)
+    names = ", ".join(f"{model} on {data.name}" for model, data in pairs)
+    return f"the epochs of {shorten(names)} are not known"
+
+
+def _find_laws(
+    reference: Reference, target: str | None, pairs: list[tuple[str, Dataset]], base: Path
+) -> dict[Pair, Convergence]:
+    if reference == "auto":
+        shipped = {
+            (model, data.name): find_convergence(model, data.name, target) for model, data in pairs
+        }
+        return {pair: law for pair, law in shipped.items() if law is not None}
+    if isinstance(reference, str) and reference.endswith(".csv"):
+        # Unlike a shell, Path does not expand "~". `base` does not affect absolute paths.
+        return _fit_laws(base / os.path.expanduser(reference), target, pairs)
+    entry = find("convergence", reference, base)
+    if target is not None and target != entry.target:
+        raise InputError(
+            f"{shorten(entry.name)} is of target {shorten(entry.target)}, got {shorten(target)}",
+            advice="leave the target out",
+        )
+    return {
+        (model, data.name): entry
+        for model, data in pairs
+        if model == entry.model and is_same_data(data.name, entry.dataset)
+    }
+
+
+def _fit_laws(
+    path: Path, target: str | None, pairs: list[tuple[str, Dataset]]
+) -> dict[Pair, Convergence]:
+    """Fit the series of a file, one per pair that it covers."""
+    series = read_points(path)
+    known = {(candidate.model, candidate.dataset) for candidate in series}
+    return {
+        (model, data.name): fit(pick_series(series, path, model, data.name, target), data.samples)
+        for model, data in pairs
+        if any(model == name and is_same_data(data.name, measured) for name, measured in known)
+    }

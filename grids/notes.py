@@ -1,23 +1,23 @@
-"""Notes on keys of users' files that a run ignores, and on layers that no group can split."""
+"""Warnings about a design space: keys that a run ignores, layers that no group can split."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, product
-from typing import Any
 
 from grids.convergence.entry import Convergence
 from grids.entries.datasets import Dataset
 from grids.entries.entry import Record
 from grids.entries.layout_parameters import TAKEN
 from grids.entries.parameters import DEGREES, PARAMETERS
-from grids.entries.strategies import Strategy, parse_strategy
+from grids.entries.strategies import Strategy
 from grids.entries.systems import System
+from grids.grid import Grid
 from grids.library import Model, find_catalogued
 from grids.models.architecture import Architecture
 from grids.models.files.netfile import NetModel
 from grids.models.kinds import KINDS
 from grids.models.layers import LayerTable
 from grids.models.profiles import USUAL_BATCH
-from grids.reading.errors import InputError, shorten
+from grids.reading.errors import shorten
 from grids.spec import Spec
 from kernels.names.parallelisms import LAYOUT_SETTINGS, TRANSFORMERS
 from kernels.options import OracleName
@@ -46,26 +46,43 @@ MACHINE_KEYS = {
 }
 
 
-def list_unused(
-    models: Sequence[Model],
-    datasets: Sequence[Dataset],
-    systems: Sequence[System],
-    laws: Mapping[Any, Convergence],
-    spec: Spec,
-) -> list[str]:
+def list_warnings(grid: Grid) -> list[str]:
+    """Warnings about odd files, unused keys, unsplit layers, and pairs that do not fit."""
+    return [
+        *(text for entry in (*grid.models, *grid.convergences.values()) for text in entry.warnings),
+        *_list_unsplit(grid),
+        *_list_unused(grid),
+        *_list_unused_choices(grid.resolved, grid.spec),
+        *_list_misfits(grid),
+        *_list_mixed(map(grid.resolve_all, range(len(grid.models)))),
+    ]
+
+
+def _list_unused(grid: Grid) -> list[str]:
     """List the keys and measured times in users' files that the spec's oracle ignores."""
+    spec = grid.spec
     keys = [
-        *_list_keys(systems, spec.oracle),
-        *_list_meshes(systems, spec),
-        *_list_targets(models, datasets),
-        *_list_optimizers(laws.values(), spec),
+        *_list_keys(grid.systems, spec.oracle),
+        *_list_meshes(grid.systems, grid.strategies),
+        *_list_targets(grid.models, grid.datasets),
+        *_list_optimizers(grid.convergences.values(), spec),
     ]
     if spec.oracle == "paper" or spec.times != "measured":
         return keys
-    return [*keys, *_list_net_times(models), *_list_profiles(models, systems)]
+    return [*keys, *_list_net_times(grid.models), *_list_profiles(grid.models, grid.systems)]
 
 
-def list_unused_choices(strategies: Sequence[Strategy], spec: Spec) -> Iterator[str]:
+def _list_misfits(grid: Grid) -> Iterator[str]:
+    """Yield the reasons why a model takes the samples of none of the data sets."""
+    datasets = grid.labels["dataset"]
+    for model, name in enumerate(grid.labels["model"]):
+        reasons = [grid.misfit(model, position) for position in range(len(datasets))]
+        if None not in reasons:
+            for dataset, reason in zip(datasets, reasons, strict=True):
+                yield f"{name} does not take the samples of {dataset}: {reason}"
+
+
+def _list_unused_choices(strategies: Sequence[Strategy], spec: Spec) -> Iterator[str]:
     """Notes on a group, or segments, that no strategy of the spec takes."""
     takers = {
         "group": (
@@ -100,7 +117,7 @@ def list_unused_choices(strategies: Sequence[Strategy], spec: Spec) -> Iterator[
                 yield f"{name} is not used by layouts: {reason}"
 
 
-def list_mixed(by_model: Iterable[Sequence[Strategy]]) -> list[str]:
+def _list_mixed(by_model: Iterable[Sequence[Strategy]]) -> list[str]:
     """Notes on layouts that are compared with other strategies of the same network."""
     mixed = (
         f"times of {strategy.label} and of layouts rest on different rates, and do not compare "
@@ -134,9 +151,9 @@ def _list_keys(systems: Sequence[System], oracle: OracleName) -> list[str]:
     ]
 
 
-def _list_meshes(systems: Sequence[System], spec: Spec) -> Iterator[str]:
+def _list_meshes(systems: Sequence[System], strategies: Sequence[Strategy]) -> Iterator[str]:
     """Yield users' meshes if no strategy places operators."""
-    if any(parse_strategy(strategy).placed for strategy in spec.axes.strategy):
+    if any(strategy.placed for strategy in strategies):
         return
     for system in dict.fromkeys(systems):
         if not _is_catalogued(system) and system.mesh is not None:
@@ -232,33 +249,12 @@ def _describe_profiles(model: Architecture, system: System) -> Iterator[str]:
         yield f"{where} is assumed to have '{written}': state these next to its seconds"
 
 
-def expect_divisible(strategies: Iterable[Strategy], table: LayerTable) -> None:
-    """Raise InputError if a strategy should split all layers, but one cannot be split."""
-    all_split = [strategy for strategy in strategies if strategy.layers == "all"]
-    by_weights = (strategy for strategy in all_split if strategy.splits("weights"))
-    layers = zip(table.names, table.kinds, strict=True)
-    for strategy, (name, kind) in product(by_weights, layers):
-        if KINDS[kind].whole:
-            raise InputError(
-                f"layer {shorten(name)} cannot be split: {KINDS[kind].whole}",
-                where=f"strategy {strategy.label}",
-                advice="leave out 'split=all', to split only the layers that can be split",
-            )
-
-
-def list_unsplit(
-    models: Sequence[Model],
-    tables: Mapping[tuple[int, int], LayerTable],
-    strategies: Iterable[Strategy],
-) -> list[str]:
-    """Return notes on layers that strategies do not split.
-
-    tables: layer tables by positions of model and data set.
-    """
+def _list_unsplit(grid: Grid) -> list[str]:
+    """Return notes on layers that strategies do not split."""
     labels: dict[tuple[str, str], list[str]] = {}
-    for ((model, _), table), strategy in product(tables.items(), strategies):
+    for ((model, _), table), strategy in product(grid.fitting.items(), grid.strategies):
         for text in _describe_unsplit(table, strategy):
-            labels.setdefault((models[model].name, text), []).append(strategy.label)
+            labels.setdefault((grid.models[model].name, text), []).append(strategy.label)
     return [
         f"{model}: {', '.join(dict.fromkeys(names))} does not split {text}"
         for (model, text), names in labels.items()

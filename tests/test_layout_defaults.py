@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from grids.notes import list_warnings
 from grids.reading.errors import InputError
 from sweep.cells.design_space import SpaceValues, make_grid
 from sweep.cells.memory_cube import compute_cells
@@ -70,9 +71,8 @@ def test_other_networks_and_table_iii_keep_their_ten(model: str, more) -> None:
 
 def test_a_parameter_that_layouts_do_not_take_is_named() -> None:
     options = SpaceValues("llama2_7b", strategy="fsdp:micro=1", **PLACE)
-    warnings = make_grid(
-        SpaceValues(**(vars(options) | {"parameters": {"rail": 0.5, "accumulate": 2}}))
-    ).warnings
+    unused = SpaceValues(**(vars(options) | {"parameters": {"rail": 0.5, "accumulate": 2}}))
+    warnings = list_warnings(make_grid(unused))
     assert any(text.startswith("rail ") for text in warnings)
     assert any(text.startswith("accumulate ") for text in warnings)
 
@@ -110,7 +110,7 @@ def test_losers_state_the_least_memory_that_lets_a_layout_in() -> None:
     [("data,fsdp:micro=1", False), ("data,pipeline", True), ("filter,pipeline", False)],
 )
 def test_strategies_that_rest_on_different_rates_are_noted(strategies: str, mixed: bool) -> None:
-    warnings = make_grid(SpaceValues("llama2_7b", strategy=strategies, **PLACE)).warnings
+    warnings = list_warnings(make_grid(SpaceValues("llama2_7b", strategy=strategies, **PLACE)))
     assert any("do not compare" in text for text in warnings) == mixed
 
 

@@ -6,26 +6,14 @@ replicas. Of several inside a replica each has a degree, as in
 (docs/placement.md).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, TypeVar
 
 from grids.entries.entry import split_settings
 from grids.entries.parameters import PARAMETERS
 from grids.entries.strategy_names import order_parts
-from grids.entries.strategy_settings import (
-    LAYERS,
-    LAYOUT_SCHEDULES,
-    SCHEDULES,
-    ZERO,
-    Size,
-    Which,
-    expect_settings,
-    read_choice,
-    read_dims,
-    read_one,
-)
-from grids.reading.errors import InputError, shorten
+from grids.reading.errors import InputError, shorten, suggest_name
 from kernels.names.parallelisms import (
     DATA,
     KINDS,
@@ -36,6 +24,37 @@ from kernels.names.parallelisms import (
     WRITTEN,
 )
 from kernels.options import Schedule, Zero
+
+DIMENSIONS = "dhw"  # depth, height, width: as everywhere, and as in the alphabet
+
+
+Which = Literal["default", "all"]  # layers that a group splits: the oracle's choice, or every one
+
+
+# By word, the default first.
+LAYERS: dict[str, Which] = {"default": "default", "all": "all"}
+
+
+ZERO: dict[str, Zero] = {"0": 0, "1": 1, "2": 2, "3": 3}
+
+
+SCHEDULES: dict[str, Schedule] = {"gpipe": "gpipe", "1f1b": "1f1b"}
+
+
+# Of layouts, whose default is the one that interleaves chunks.
+LAYOUT_SCHEDULES: dict[str, Schedule] = {
+    "1f1b": "1f1b",
+    "gpipe": "gpipe",
+    "zb1p": "zb1p",
+    "zbv": "zbv",
+}
+
+
+Chosen = TypeVar("Chosen")
+
+
+Size = int | Literal["best"] | None  # None: left open
+
 
 # What may be left to each cell, in the order of choosing.
 CHOICES = ("group", *WRITTEN, "segments")
@@ -296,3 +315,48 @@ def _list_settings(strategy: Strategy) -> list[str]:
     more += ["zero"] if strategy.replicated and not strategy.placed else []
     staged = any(KINDS[name].divides == "layers" for name in strategy.parts)
     return [*sizes, *cut, *more, *(["schedule"] if staged else [])]
+
+
+def expect_settings(
+    base: str, settings: Mapping[str, str], names: Sequence[str], where: str
+) -> None:
+    """InputError: a setting that is none of the names."""
+    for key in settings:
+        if key not in names:
+            advice = suggest_name(key, names) if names else f"{base} has no settings"
+            raise InputError(
+                f"strategy {shorten(base)} has no setting {shorten(key)}",
+                where=where,
+                advice=advice,
+            )
+
+
+def read_choice(name: str, value: str | None, where: str) -> Size:
+    """A setting's whole number, within the parameter's bounds, or `best`; None: left open."""
+    if value is None:
+        return None
+    if value == "best":
+        return "best"
+    return int(PARAMETERS[name].read(value, f"{where} {name}".strip()))
+
+
+def read_one(name: str, value: str | None, known: Mapping[str, Chosen], where: str) -> Chosen:
+    """The value that a word stands for, the first one by default."""
+    word = next(iter(known)) if value is None else value
+    if word not in known:
+        raise InputError.unknown(name, word, known, where=where)
+    return known[word]
+
+
+def read_dims(value: str | None, where: str) -> str | None:
+    """The spatial dimensions to split, in the order d, h, w; None for those with the least halo."""
+    if value is None or value == "auto":
+        return None
+    if not value or set(value) - set(DIMENSIONS) or len(set(value)) != len(value):
+        raise InputError(
+            f"split: expected dimensions out of {DIMENSIONS!r}, or 'all' layers, "
+            f"got {shorten(value)}",
+            where=where,
+            advice="write it like 'spatial:split=hw'",
+        )
+    return "".join(sorted(value))  # "wh" and "hw" are one strategy, and one label

@@ -24,8 +24,7 @@ from grids.inputs.calibrated import Calibrated
 from grids.inputs.divisions import Positions, find_divisions, repeat_rows, take_at_cells, thin_rows
 from grids.inputs.groups import KEPT, STAGES, Groups, reduce_groups, reduce_in_parts
 from grids.inputs.layers import Mask, add_cells, kernel_layers
-from grids.inputs.layout_slopes import add_slopes
-from grids.inputs.layouts import LayoutSpace, build_layout_case
+from grids.inputs.layouts import LayoutSpace, add_slopes, build_layout_case
 from grids.inputs.machine import Machine, build_network, build_pe, build_software, look_up_bytes
 from grids.inputs.runs import build_run, build_training, find_contention, find_largest_batch
 from grids.inputs.uncertainty import Unknown, build_uncertainty

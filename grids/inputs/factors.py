@@ -15,7 +15,7 @@ from typing import Literal
 
 import numpy as np
 
-from grids.entries.strategy_settings import DIMENSIONS, Which
+from grids.entries.strategies import DIMENSIONS, Which
 from grids.inputs.layers import Mask, add_cells, kernel_layers, split_layers
 from grids.models.layers import LayerTable
 from kernels.arrays import use_numpy

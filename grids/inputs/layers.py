@@ -5,7 +5,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from grids.entries.strategy_settings import Which
+from grids.entries.strategies import Which
 from grids.models.layers import LayerTable
 from kernels.names.arrays import Flags
 from kernels.work.layers import Layers, Sequence, TouchedRows

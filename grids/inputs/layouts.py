@@ -1,10 +1,11 @@
 """Cases of layouts: all cells of a transformer's strategy, answered in numpy at once.
 
 Settings that a strategy leaves open (`best`) are chosen for each cell: the fastest of all allowed
-candidates, as `kernels.oracle.answer` chooses groups.
+candidates, as `kernels.oracle.answer` chooses groups. Elasticities are differences of times, with a
+parameter of the machine changed.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
@@ -35,15 +36,18 @@ from kernels.arrays import LIMITS, use_numpy
 from kernels.batches import global_batch, iterations
 from kernels.configuration.answers import Answer, LayoutCase, LayoutErrors, LayoutTerms, Spread
 from kernels.configuration.run import Run
-from kernels.layouts.answers import LayoutAnswers, add_seconds, answer_layouts
+from kernels.derivatives.differences import STEPS, find_elasticity, round_elasticity
+from kernels.layouts.answers import MOST, LayoutAnswers, add_seconds, answer_layouts
 from kernels.layouts.enumerate import list_candidates
 from kernels.layouts.rates import Rates
 from kernels.layouts.transformer import COLUMNS, RECOMPUTE, Layouts, Transformer
 from kernels.names.arrays import Floats
 from kernels.names.flags import FORBIDS, Limit
 from kernels.names.parallelisms import TRANSFORMERS
+from kernels.names.stored import name_elasticity
 
 Numbers = NDArray[np.int64]
+Step = tuple[str, float]  # a parameter of MACHINE, and a factor on it
 DEGREES = (*TRANSFORMERS, "pipeline")
 MACHINE = tuple(name for name in KNOWN if name != "reserved")
 # Values of columns that a strategy does not name; data takes the PEs that are left.
@@ -318,3 +322,62 @@ def _pick(cell: Numbers, values: Floats, forbidden: NDArray[Any]) -> Numbers:
     order = np.lexsort((np.where(np.isnan(values), np.inf, values), forbidden, cell))
     _, first = np.unique(cell[order], return_index=True)
     return order[first]
+
+
+def add_slopes(space: LayoutSpace, case: LayoutCase) -> LayoutCase:
+    """Return a case with the elasticities of its times and memory, by output [cells].
+
+    NaN where a layout cannot exist, and of a time of 0. Elasticities of the time to the target are
+    those of an epoch's: epochs do not depend on the machine.
+    """
+    layouts = read_layouts(case)
+    memory = np.ravel(case.answer.memory)
+    names = [name for name in space.settings.slopes if name in MACHINE]
+    steps = [(name, step) for step in STEPS for name in names]
+    computing, communicating = time_steps(space, layouts, np.arange(memory.size), steps)
+    times = {
+        "comp_time": computing,
+        "comm_time": communicating,
+        "epoch_time": computing + communicating,
+        "train_time": computing + communicating,
+    }
+    reserved = space.flatten("reserved", find_reserved(space.system))
+    slopes = {}
+    for name in space.settings.slopes:
+        of_memory = reserved / memory if name == "reserved" else 0 * memory
+        slopes[name_elasticity("memory", name)] = of_memory
+        for time, (before, *after) in times.items():
+            # Two steps of each parameter; of others, on which times do not depend, none.
+            near, far = after[names.index(name) :: len(names)] if name in names else [before] * 2
+            defined = np.where(before > 0, before, np.nan)
+            slope = find_elasticity(near / defined, far / defined)
+            slopes[name_elasticity(time, name)] = slope
+    shaped = {name: round_elasticity(slope.reshape(space.shape)) for name, slope in slopes.items()}
+    return replace(case, slopes=shaped)
+
+
+def time_steps(
+    space: LayoutSpace, layouts: Layouts, cell: Numbers, steps: Sequence[Step]
+) -> tuple[Floats, Floats]:
+    """Return seconds computing and communicating, before and after each step [step, layouts]."""
+    number = len(steps) + 1
+    parts = [np.empty((2, number, 0))]
+    some = max(MOST // number, 1)
+    for start in range(0, cell.size, some):
+        rows = np.arange(start, min(start + some, cell.size))
+        factors = {name: np.ones((number, rows.size)) for name, _ in steps}
+        for at, (name, factor) in enumerate(steps, 1):
+            factors[name][at] = factor
+        alike = np.tile(rows, number)
+        columns = {name: column.ravel() for name, column in factors.items()}
+        answers = space.answer(layouts.select(alike), cell[alike], columns)
+        parts.append(np.reshape(add_seconds(answers.seconds), (2, number, rows.size)))
+    computing, communicating = np.concatenate(parts, axis=2)
+    return computing, communicating
+
+
+def read_layouts(case: LayoutCase) -> Layouts:
+    """Return the layout of each cell of a case [cells]."""
+    columns = {name: np.ravel(case.columns[name]) for name in COLUMNS}
+    batch = np.broadcast_to(case.run.global_batch, np.shape(case.columns["micro"]))
+    return Layouts(**columns, batch=np.ravel(batch).astype(int))

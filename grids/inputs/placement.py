@@ -11,7 +11,7 @@ from functools import partial, reduce
 
 import numpy as np
 
-from grids.entries.strategy_settings import Which
+from grids.entries.strategies import Which
 from grids.inputs.factors import DividedLayers, Storage, divide_rows
 from grids.inputs.layers import Mask, add_cells, kernel_layers, split_layers
 from grids.inputs.partition import stage_ends

@@ -232,3 +232,8 @@ def _find_model(annotation: object) -> type[pydantic.BaseModel] | None:
         return annotation
     models = (_find_model(part) for part in get_args(annotation))
     return next((model for model in models if model is not None), None)
+
+
+def join_keys(keypath: KeyPath) -> str:
+    """Return the place of a key if there is no file."""
+    return ".".join(map(str, keypath))

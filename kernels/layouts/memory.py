@@ -20,7 +20,6 @@ from kernels.layouts.columns import (
     sum_kinds,
 )
 from kernels.layouts.parameters import Parameters, count_block, count_tables
-from kernels.layouts.replicas import measure_gathered, share_states
 from kernels.layouts.schedules import SCHEDULES, Stage, count_in_flight, list_stages
 from kernels.layouts.transformer import RECOMPUTE, Layouts, Tensor, Training, Transformer
 
@@ -175,6 +174,23 @@ def hold_parameters(
     return Parameters(dense + tables + first * front + last * back, experts)
 
 
+def share_states(held: Parameters, layouts: Layouts, training: Training) -> list[Column]:
+    """Compute bytes of weights, gradients and states, sharded from ZeRO stage 3, 2 and 1 on."""
+    whole = held.dense + held.experts
+    shared = held.dense / layouts.shards + held.experts / np.maximum(layouts.expert_shards, 1)
+    sizes = zip((3, 2, 1), training.recipe[:3], strict=True)
+    return [size * np.where(layouts.zero >= least, shared, whole) for least, size in sizes]
+
+
+def measure_gathered(
+    counts: Column, layouts: Layouts, training: Training, blocks: Sequence[Parameters]
+) -> Column:
+    """Compute bytes of weights that ZeRO 3 gathers: two of the largest blocks."""
+    # While one block computes, the next one is gathered.
+    largest = find_largest(counts, (held.dense + held.experts for held in blocks))
+    return np.where(layouts.zero >= 3, 2 * largest * training.recipe.weights, 0)
+
+
 def find_blocks(counts: Column, kinds: Sequence[bool]) -> Column:
     """Whether a stage has blocks of these kinds [layouts]."""
     return find_any((n > 0) & has for n, has in zip(counts, kinds, strict=True))
@@ -196,3 +212,10 @@ def measure_activations(
     fewer = np.where(full, np.ceil(number / r) / np.maximum(number, 1), 1)
     kept = sum_kinds(counts, blocks.kept) * fewer * flying
     return kept, np.where(full, r * (again + largest) - largest, again)
+
+
+def count_updated(held: Parameters, layouts: Layouts) -> Column:
+    """Count parameters that the optimizer of a rank updates."""
+    shards = (np.where(layouts.zero > 0, n, 1) for n in (layouts.shards, layouts.expert_shards))
+    # From stage 1 on, a rank updates the parameters whose states it holds.
+    return add(number / n for number, n in zip(held, shards, strict=True))

@@ -4,17 +4,15 @@ Rajbhandari et al. 2020 (ZeRO), stages 1 to 3; stage 3 is FSDP, or HSDP if shard
 the ranks. Context ranks hold the same weights and count as replicas. Experts have other replicas.
 """
 
-from collections.abc import Sequence
 from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from kernels.layouts.columns import Column, add, find_largest
+from kernels.layouts.columns import Column
 from kernels.layouts.dimension import Dimension, Exchanged, Marks, Repeats, Rules, Values
 from kernels.layouts.parameters import Parameters
 from kernels.layouts.rates import BACKWARD
-from kernels.layouts.transformer import Layouts, Training
 from kernels.machine.library_collectives import Costs
 
 
@@ -116,27 +114,3 @@ class Replicas(Dimension):
             transfers.cost_reduce(degree // shards, stride * shards),
             transfers.cost_reduce(degree, stride),
         )
-
-
-def count_updated(held: Parameters, layouts: Layouts) -> Column:
-    """Count parameters that the optimizer of a rank updates."""
-    shards = (np.where(layouts.zero > 0, n, 1) for n in (layouts.shards, layouts.expert_shards))
-    # From stage 1 on, a rank updates the parameters whose states it holds.
-    return add(number / n for number, n in zip(held, shards, strict=True))
-
-
-def share_states(held: Parameters, layouts: Layouts, training: Training) -> list[Column]:
-    """Compute bytes of weights, gradients and states, sharded from ZeRO stage 3, 2 and 1 on."""
-    whole = held.dense + held.experts
-    shared = held.dense / layouts.shards + held.experts / np.maximum(layouts.expert_shards, 1)
-    sizes = zip((3, 2, 1), training.recipe[:3], strict=True)
-    return [size * np.where(layouts.zero >= least, shared, whole) for least, size in sizes]
-
-
-def measure_gathered(
-    counts: Column, layouts: Layouts, training: Training, blocks: Sequence[Parameters]
-) -> Column:
-    """Compute bytes of weights that ZeRO 3 gathers: two of the largest blocks."""
-    # While one block computes, the next one is gathered.
-    largest = find_largest(counts, (held.dense + held.experts for held in blocks))
-    return np.where(layouts.zero >= 3, 2 * largest * training.recipe.weights, 0)

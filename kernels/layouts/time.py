@@ -14,10 +14,9 @@ import numpy as np
 from kernels.arrays import use_numpy
 from kernels.layouts.columns import Column, add, keep_largest, sum_kinds
 from kernels.layouts.dimensions import DIMENSIONS
-from kernels.layouts.memory import hold_parameters, measure_tensor
+from kernels.layouts.memory import count_updated, hold_parameters, measure_tensor
 from kernels.layouts.parameters import Parameters, count_block, pad_vocabulary
 from kernels.layouts.rates import BACKWARD, Rates
-from kernels.layouts.replicas import count_updated
 from kernels.layouts.schedules import Stage, count_bubbles, list_stages
 from kernels.layouts.transfers import Transfers
 from kernels.layouts.transformer import (

@@ -14,9 +14,8 @@ from typing import Any
 from grids.axes import GENERATORS, Axis, expand_axis
 from grids.entries.names import split_labels
 from grids.entries.parameters import PARAMETERS
-from grids.entries.strategies import Strategy, parse_strategy
+from grids.entries.strategies import Size, Strategy, parse_strategy
 from grids.entries.strategy_names import TABLE_III
-from grids.entries.strategy_settings import Size
 from grids.grid import Grid, Index
 from grids.models.transformers import read_transformer
 from grids.outputs import MAIN_OUTPUTS

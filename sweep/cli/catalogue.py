@@ -86,7 +86,7 @@ def schema(
     if answers and name in FORMS:
         raise InputError(f"{name} is not a verb", where="--answers", advice=f"paradl schema {name}")
     if name in FORMS:
-        from grids.models.files.modelfile import describe_model_file
+        from grids.models.architecture import describe_model_file
         from grids.spec import Spec
 
         print_json(Spec.model_json_schema() if name == "spec" else describe_model_file())

@@ -34,6 +34,7 @@ class ConfigurationOptions(options.SettingOptions):
     def read_grid(self) -> "Grid":
         """Build the grid of this single cell; its warnings go to stderr."""
         options.check_names(vars(self), several=False)
+        from grids.notes import list_warnings
         from sweep.cells.design_space import Configuration
 
         # The authors keep a network in one file, and which of its layers are split in another.
@@ -49,7 +50,7 @@ class ConfigurationOptions(options.SettingOptions):
             settings=self.list_settings(),
         ).grid()
         # Warnings concern model files, such as ignored layers; the answer does not repeat them.
-        for warning in grid.warnings:
+        for warning in list_warnings(grid):
             tell(f"paradl: warning: {warning}")
         return grid
 

@@ -190,6 +190,7 @@ class SpaceOptions(options.SettingOptions):
 
     def _read_space(self, objective: str | None) -> Subject:
         options.check_names(options.list_given(self, *AXES, "calibration"), several=True)
+        from grids.notes import list_warnings
         from sweep.cells.design_space import SpaceValues, is_unbounded, make_grid
 
         settings = self.list_settings()
@@ -203,7 +204,7 @@ class SpaceOptions(options.SettingOptions):
         )
         grid = make_grid(values)
         subject = Subject(grid, {}, None, None, self.quiet)
-        for warning in grid.warnings:
+        for warning in list_warnings(grid):
             subject.note(f"warning: {warning}", always=True)
         # With no bound the largest batch has the fewest iterations, and seems best.
         if is_unbounded(values) and objective in ("epoch-time", "pe-hours", "cost"):

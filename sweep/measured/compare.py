@@ -9,6 +9,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
+from grids.notes import list_warnings
 from sweep.measured.predicted_runs import Conditions, PredictedRun, predict_runs
 from sweep.measured.runs import PARTS, RunTimes, read_runs
 
@@ -37,7 +38,7 @@ def compare(
 
     rows = [_make_row(run, find_anomaly(run, runs)) for run in runs]
     # Each network and machine warns once, however many rows have it.
-    notes = dict.fromkeys(note for run in runs for note in run.grid.warnings)
+    notes = dict.fromkeys(note for run in runs for note in list_warnings(run.grid))
     return {"rows": rows, "summary": summarise_accuracy(rows), "notes": list(notes)}
 
 

@@ -8,6 +8,7 @@ from grids.entries.transformer_rates import describe_times, find_recipe
 from grids.grid import LABELS, Grid
 from grids.inputs.case import Workload
 from grids.models.profiles import describe_profile
+from grids.notes import list_warnings
 from kernels.configuration.answers import Answer, AnyCase, LayoutCase
 from kernels.configuration.case import Case
 from kernels.names.flags import FORBIDS
@@ -187,7 +188,7 @@ def describe_basis(grid: Grid) -> dict[str, Any]:
         "times": _name_times(grid, workload),
         "profile": _name_profile(grid, workload),
         "convergence": _name_convergence(grid),
-        "notes": grid.warnings,
+        "notes": list_warnings(grid),
     }
 
 

@@ -15,10 +15,9 @@ from grids.axes import Axis, Law, Range
 from grids.entries.parameters import PARAMETERS
 from grids.grid import Grid
 from grids.inputs.tables import SharedParts
-from grids.lookup import join_keys
 from grids.outputs import ELASTICITIES, INTERVALS, MAIN_OUTPUTS, TRAINING
 from grids.reading.errors import InputError, shorten
-from grids.reading.yamlfile import Where
+from grids.reading.yamlfile import Where, join_keys
 from grids.spec import Spec, read_spec, validate_spec
 from kernels.configuration.places import PLACES
 from kernels.names.arrays import Floats

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from grids.grid import Grid
+from grids.notes import list_warnings
 from grids.outputs import INTERVALS
 from grids.reading.units import format_quantity
 from sweep.cube.extension import find_missing_blocks
@@ -116,7 +117,7 @@ def announce(grid: Grid, workers: int, inner: Progress) -> Progress:
     def progress(plan: Plan, done: int) -> Iterator[Advance]:
         # Called only when there is work: a complete cube needs no announcement.
         tell(outline_plan(grid, plan, workers))
-        for warning in grid.warnings:
+        for warning in list_warnings(grid):
             tell(f"paradl: warning: {warning}")
         if done:
             tell(f"resumed: {done:,} of {plan.blocks:,} blocks were done")

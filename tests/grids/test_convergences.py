@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from grids.convergences import look_up_convergences
-from grids.library import find
+from grids.library import find, look_up_convergences
 
 ROWS = (
     "model,dataset,target,global_batch,epochs",

@@ -10,7 +10,7 @@ from calibrations import define_calibration
 
 from grids.entries.calibration import CalibrationFile
 from grids.grid import Grid
-from grids.lookup import look_up_calibrations
+from grids.library import look_up_calibrations
 from grids.reading.errors import InputError
 from grids.spec import validate_spec
 

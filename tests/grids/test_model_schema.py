@@ -8,8 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from grids.entries.names import CATALOGUE
-from grids.models.architecture import Architecture
-from grids.models.files.modelfile import describe_model_file
+from grids.models.architecture import Architecture, describe_model_file
 from grids.models.kinds import KIND_OF_STEP
 from grids.reading.plainyaml import read_nodes
 

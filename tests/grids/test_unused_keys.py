@@ -8,6 +8,7 @@ import pytest
 
 from grids.grid import Grid
 from grids.library import find_catalogued
+from grids.notes import list_warnings
 from grids.reading.errors import InputError
 from grids.spec import validate_spec
 
@@ -18,7 +19,7 @@ def define(kind: Any, name: str, **changes: object) -> dict[str, Any]:
     return entry.definition() | {"name": "mine"} | changes
 
 
-def list_warnings(
+def read_warnings(
     model: object = "vgg16", system: object = "dgx-a100", **keys: object
 ) -> list[str]:
     dataset = keys.pop("dataset", "imagenet")
@@ -26,20 +27,20 @@ def list_warnings(
     axes["strategy"] = keys.pop("strategy", "data")
     axes |= {} if dataset is None else {"dataset": [dataset]}
     spec = {"axes": {**axes, "pe": 4, "batch": 32}, **keys}
-    return Grid.from_spec(validate_spec(spec, "spec")).warnings
+    return list_warnings(Grid.from_spec(validate_spec(spec, "spec")))
 
 
 @pytest.mark.parametrize("oracle", ["machine", "paper"])
 def test_of_the_catalogue_nothing_is_said(oracle: str) -> None:
-    assert list_warnings(oracle=oracle) == []
-    assert list_warnings(system="dgx-a100:precision=bf16", oracle=oracle) == []
+    assert read_warnings(oracle=oracle) == []
+    assert read_warnings(system="dgx-a100:precision=bf16", oracle=oracle) == []
 
 
 @pytest.mark.parametrize(
     ("oracle", "key"), [("machine", "pe.efficiency"), ("paper", "pe.tensor_peaks")]
 )
 def test_keys_of_the_other_oracle_are_named(oracle: str, key: str) -> None:
-    text = "\n".join(list_warnings(system=define("system", "dgx-a100"), oracle=oracle))
+    text = "\n".join(read_warnings(system=define("system", "dgx-a100"), oracle=oracle))
     assert key in text
     other = {"machine": "pe.tensor_peaks", "paper": "pe.efficiency"}[oracle]
     assert other not in text
@@ -58,12 +59,12 @@ def test_a_profile_is_not_used_or_completed_in_silence(
 ) -> None:
     measured = {"device": "v100", "shape": [3, 224, 224], "seconds": 1e-3} | profile
     model = define("model", "vgg16", profiles=[measured])
-    (text,) = list_warnings(model, "abci")
+    (text,) = read_warnings(model, "abci")
     assert "mine" in text
     assert missing in text
-    assert list_warnings(model, "abci", times="roofline") == []
-    assert list_warnings(model, "abci", oracle="paper") == []
-    assert list_warnings(model, "dgx-a100") == []  # another device
+    assert read_warnings(model, "abci", times="roofline") == []
+    assert read_warnings(model, "abci", oracle="paper") == []
+    assert read_warnings(model, "dgx-a100") == []  # another device
 
 
 @pytest.mark.parametrize(
@@ -91,7 +92,7 @@ def test_keys_of_the_network(oracle: str, change: dict[str, object], said: str) 
     del system["pe"]["tensor_peaks"], system["software"]
     own = [
         text
-        for text in list_warnings(system=system, oracle=oracle, times="roofline")
+        for text in read_warnings(system=system, oracle=oracle, times="roofline")
         if "pe.efficiency" not in text
     ]
     assert len(own) == bool(said)
@@ -104,19 +105,19 @@ def test_times_of_a_net_file(tmp_path: Path) -> None:
         "Dataset|mine\nInput|1000x3x8x8\nModel|mine\nCONV|3x8x8|3x4x3x3|4x8x8|0.001\n"
         "FC|4x8x8|4x10x8x8|10x1x1|0.001\n"
     )
-    (text,) = list_warnings(str(path), dataset=None)
+    (text,) = read_warnings(str(path), dataset=None)
     assert "times" in text
     assert "precision" in text
-    assert list_warnings(str(path), dataset=None, oracle="paper") == []
+    assert read_warnings(str(path), dataset=None, oracle="paper") == []
 
 
 def test_targets_that_no_model_reads() -> None:
     data = define("dataset", "imagenet", targets=10)
-    assert list_warnings("resnet50", dataset=data) == []  # its family's file does
-    assert list_warnings(dataset=data) == []
+    assert read_warnings("resnet50", dataset=data) == []  # its family's file does
+    assert read_warnings(dataset=data) == []
     model = define("model", "vgg16")
     model = json.loads(json.dumps(model).replace('"targets"', "1000"))
-    (text,) = list_warnings(model, dataset=data)
+    (text,) = read_warnings(model, dataset=data)
     assert "targets" in text
 
 
@@ -128,11 +129,11 @@ def test_epochs_of_another_optimizer() -> None:
         "target": "top1>=0.7",
     }
     law |= {"epochs_min": 50, "critical_batch": 1000, "optimizer": "Adam"}
-    (text,) = list_warnings(convergence=law)
+    (text,) = read_warnings(convergence=law)
     assert "Adam" in text
-    assert list_warnings(convergence=law, optimizer="adam") == []
+    assert read_warnings(convergence=law, optimizer="adam") == []
     with pytest.raises(InputError, match="target"):
-        list_warnings(convergence=law, target="top1>=0.8")
+        read_warnings(convergence=law, target="top1>=0.8")
 
 
 @pytest.mark.parametrize(
@@ -148,19 +149,19 @@ def test_epochs_of_another_optimizer() -> None:
 def test_choices_that_no_strategy_takes(
     strategy: str, parameters: dict[str, object], said: str
 ) -> None:
-    own = list_warnings(strategy=strategy, parameters=parameters)
+    own = read_warnings(strategy=strategy, parameters=parameters)
     assert len(own) == bool(said)
     assert said in "".join(own)
 
 
 def test_a_model_that_no_data_set_fits() -> None:
-    (text,) = list_warnings("inception_v3", dataset="imagenet")
+    (text,) = read_warnings("inception_v3", dataset="imagenet")
     assert "inception_v3 does not take the samples of imagenet" in text
     assert "window" in text
-    assert list_warnings("inception_v3", dataset="imagenet-299") == []
+    assert read_warnings("inception_v3", dataset="imagenet-299") == []
 
 
 def test_a_profile_that_is_used_is_not() -> None:
     measured = {"device": "v100", "shape": [3, 224, 224], "seconds": 1e-3}
     model = define("model", "vgg16", profiles=[measured | {"batch": 32, "precision": "fp32"}])
-    assert list_warnings(model, "abci") == []
+    assert read_warnings(model, "abci") == []

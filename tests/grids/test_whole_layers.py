@@ -3,6 +3,7 @@
 import pytest
 
 from grids.grid import Grid
+from grids.notes import list_warnings
 from grids.reading.errors import InputError
 from grids.spec import Spec
 
@@ -18,11 +19,13 @@ def read(model: object, dataset: object, *strategies: str) -> Grid:
 
 
 def test_what_stays_whole_is_said_with_the_reason() -> None:
-    warnings = read(LSTM, WORDS, "spatial", "data+filter:group=2", "pipeline", "data").warnings
+    warnings = list_warnings(
+        read(LSTM, WORDS, "spatial", "data+filter:group=2", "pipeline", "data")
+    )
     assert len(warnings) == 2
     assert warnings[0].startswith("net: spatial does not split layers")
     assert warnings[1].startswith("net: data+filter:group=2 does not split recurrent, gates (")
-    plain = read(PLAIN, IMAGES, "spatial", "filter").warnings
+    plain = list_warnings(read(PLAIN, IMAGES, "spatial", "filter"))
     assert [value for value in plain if "targets" not in value] == []
 
 

@@ -6,8 +6,7 @@ from typing import Any, get_args
 
 import pytest
 
-from grids.models.architecture import Architecture
-from grids.models.files.modelfile import read_architecture
+from grids.models.architecture import Architecture, read_architecture
 from grids.models.layers import LayerTable
 from grids.models.steps.step import Step
 from grids.reading.plainyaml import read_nodes

@@ -12,9 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
-from grids.models.architecture import Architecture
 from grids.reading.errors import InputError, add_place, shorten, suggest_name
 from grids.reading.textfile import read_text
 
@@ -162,33 +159,27 @@ TYPES = {
 }
 
 
-def read_config(path: Path) -> Architecture:
-    """The network that a config.json describes; InputError: what is not known or not modelled.
+def read_config(path: Path) -> dict[str, Any]:
+    """The definition of the network that a config.json describes, as a model file has it.
 
-    Its name is that of the folder, or of a file with a name of its own.
+    InputError: what is not known or not modelled.
     """
     where, config = str(path), _load(path)
     form = _find_type(config, where)
     with add_place(where):
-        settings = _read_settings(config, form)
-    name = path.resolve().parent.name if path.name == "config.json" else path.stem
+        settings, longest = _read_settings(config, form), _read_longest(config)
+    name = (path.resolve().parent.name if path.name == "config.json" else path.stem) or "config"
     left_out = config.get("num_nextn_predict_layers")
     heads = f"; without {left_out} layer(s) that predict further tokens" if left_out else ""
-    try:
-        return Architecture(
-            name=name or "config",
-            title=name,
-            source=(f"config.json of Hugging Face, model_type {config['model_type']}{heads}",),
-            rank=1,
-            customary="pile",
-            longest=_read_longest(config),
-            family={"name": form.family, **settings},  # type: ignore[arg-type]  # validated
-        )
-    except ValidationError as error:
-        what = error.errors(include_url=False)[0]["msg"]
-        raise InputError(
-            f"is no network of the family {form.family}: {shorten(what)}", where=where
-        ) from None
+    return {
+        "name": name,
+        "title": name,
+        "source": [f"config.json of Hugging Face, model_type {config['model_type']}{heads}"],
+        "rank": 1,
+        "customary": "pile",
+        "longest": longest,
+        "family": {"name": form.family, **settings},
+    }
 
 
 def _load(path: Path) -> Config:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grids.convergence.entry import Convergence
+from grids.notes import list_warnings
 from grids.reading.errors import InputError, shorten
 from sweep.cube.variables import name_limits
 from sweep.questions.hybrid.contenders import Contender, list_contenders, list_counts, propose_pairs
@@ -85,7 +86,7 @@ def hybrid(
         "crossovers": [find_crossover(line, data, way) for line in hybrids for way in AGAINST],
         "gain": find_gain(hybrids, data),
         **_name_basis(grid),
-        "warnings": [*(grid.warnings if grid else []), *law.warnings, *left_out],
+        "warnings": [*(list_warnings(grid) if grid else []), *law.warnings, *left_out],
     }
 
 

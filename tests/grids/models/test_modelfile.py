@@ -8,8 +8,7 @@ import pytest
 import yaml
 
 from grids.library import find
-from grids.models.architecture import Architecture
-from grids.models.files.modelfile import read_architecture
+from grids.models.architecture import Architecture, read_architecture
 from grids.models.files.template import __doc__ as page
 from grids.reading.errors import InputError
 

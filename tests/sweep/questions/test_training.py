@@ -11,6 +11,7 @@ import pytest
 
 import sweep
 from grids.grid import Grid
+from grids.notes import list_warnings
 from grids.reading.errors import InputError
 from grids.spec import validate_spec
 from kernels.names.flags import FORBIDS, Limit
@@ -308,10 +309,10 @@ def test_a_users_own_file(tmp_path: Path) -> None:
     spec = validate_spec({"axes": AXES, "convergence": "mine.csv"}, "spec")
     grid = Grid.from_spec(spec, tmp_path)
     assert grid.convergences["resnet50", "imagenet"].converges_to == 1024
-    assert grid.warnings == []
+    assert list_warnings(grid) == []
     noisy = [*rows[:2], "resnet50,imagenet,mine,1024,29", rows[3]]
     (tmp_path / "mine.csv").write_text("\n".join(noisy) + "\n")
-    (warning,) = Grid.from_spec(spec, tmp_path).warnings
+    (warning,) = list_warnings(Grid.from_spec(spec, tmp_path))
     assert "30 at 256 to 29 at 1,024" in warning
 
 

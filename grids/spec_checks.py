@@ -1,4 +1,4 @@
-"""Look-up of what a spec names; errors state the place of the key.
+"""Checks of a spec against what it names: ranges, strategies, and references of a store.
 
 A store's spec spells out its entries, so that the sender of a store cannot choose files to open.
 """
@@ -6,163 +6,24 @@ A store's spec spells out its entries, so that the sender of a store cannot choo
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache
 from itertools import product
-from pathlib import Path
-from typing import Literal, overload
 
-from grids.entries.calibration import CalibrationFile
 from grids.entries.datasets import Dataset
 from grids.entries.layout_parameters import SLOPED
-from grids.entries.names import is_path, list_names
+from grids.entries.names import is_path
 from grids.entries.precision import NARROW
 from grids.entries.strategies import Strategy, parse_strategy
 from grids.entries.systems import System
 from grids.entries.transformer_rates import find_recipe, read_rates
-from grids.library import Model, find
 from grids.models.architecture import Architecture
+from grids.models.files.netfile import NetModel
+from grids.models.kinds import KINDS
+from grids.models.layers import LayerTable
 from grids.outputs import list_sloped
-from grids.reading.errors import InputError, ShapeError, add_place, shorten
-from grids.reading.yamlfile import KeyPath, Where
-from grids.spec import Reference, Spec
+from grids.reading.errors import InputError, ShapeError, shorten
+from grids.reading.yamlfile import Where
+from grids.spec import Spec
 from kernels.names.parallelisms import DATA, TRANSFORMERS, WRITTEN
-from kernels.options import OracleName
-
-# Properties that data sets of one name must share.
-SAMPLES = ("shape", "samples", "targets")
-# A data set for networks of each rank.
-EXAMPLES = {1: "pile", 2: "imagenet", 3: "cosmoflow-256"}
-
-References = tuple[Reference, ...]
-
-
-def join_keys(keypath: KeyPath) -> str:
-    """Return the place of a key if there is no file."""
-    return ".".join(map(str, keypath))
-
-
-@overload
-def look_up(
-    kind: Literal["model"], references: References, base: Path, where: Where
-) -> tuple[Model, ...]: ...
-@overload
-def look_up(
-    kind: Literal["dataset"], references: References, base: Path, where: Where
-) -> tuple[Dataset, ...]: ...
-@overload
-def look_up(
-    kind: Literal["system"], references: References, base: Path, where: Where
-) -> tuple[System, ...]: ...
-def look_up(
-    kind: Literal["model", "dataset", "system"], references: References, base: Path, where: Where
-) -> tuple[Model | Dataset | System, ...]:
-    """Return the entries that an axis names."""
-    entries = []
-    for position, reference in enumerate(references):
-        with add_place(where(("axes", kind, position))):
-            entries.append(find(kind, reference, base))
-    return tuple(entries)
-
-
-def look_up_calibrations(
-    references: References,
-    oracle: OracleName,
-    systems: tuple[System, ...],
-    base: Path,
-) -> dict[str, CalibrationFile]:
-    """Return the calibration of each system that has one, by the system's label.
-
-    InputError: a calibration belongs to no system, or two belong to the same one.
-    """
-    # Table III takes no calibration, so `auto` means none there.
-    if references == ("none",) or (references == ("auto",) and oracle == "paper"):
-        return {}
-    if references == ("auto",):
-        return _match(_list_shipped(), systems)
-    calibrations = tuple(find("calibration", reference, base) for reference in references)
-    if oracle == "paper":
-        raise InputError(
-            "Table III takes no calibration",
-            advice="write 'oracle: machine', or 'calibration: none'",
-        )
-    for calibration in calibrations:
-        _expect_machine(calibration, systems)
-    _refuse_rivals(calibrations)
-    return _match(calibrations, systems)
-
-
-@cache
-def _list_shipped() -> tuple[CalibrationFile, ...]:
-    """Return the catalogue's calibrations."""
-    return tuple(find("calibration", name, Path()) for name in list_names("calibration"))
-
-
-def _match(
-    calibrations: tuple[CalibrationFile, ...], systems: tuple[System, ...]
-) -> dict[str, CalibrationFile]:
-    pairs = product(systems, calibrations)
-    return {
-        system.name: calibration for system, calibration in pairs if calibration.belongs_to(system)
-    }
-
-
-def _expect_machine(calibration: CalibrationFile, systems: tuple[System, ...]) -> None:
-    """Raise InputError if it was fitted to another machine, precision or software."""
-    if any(calibration.belongs_to(system) for system in systems):
-        return
-    got = ", ".join(
-        f"{system.machine}:precision={system.precision},software={system.software}"
-        for system in systems
-    )
-    raise InputError(
-        f"{shorten(calibration.name)} calibrates {calibration.machine}, got {shorten(got)}",
-        advice="another machine's factors make predictions worse than none: "
-        "write 'calibration: auto', or 'none'",
-    )
-
-
-def _refuse_rivals(calibrations: Iterable[CalibrationFile]) -> None:
-    """Raise InputError for two calibrations of one machine, precision and software."""
-    owners: dict[tuple[str, ...], str] = {}
-    for calibration in calibrations:
-        owner = (calibration.system, calibration.precision, calibration.software)
-        if owner in owners:
-            raise InputError(
-                f"{shorten(owners[owner])} and {shorten(calibration.name)} calibrate the same "
-                f"machine, {calibration.machine}",
-                advice="keep one",
-            )
-        owners[owner] = calibration.name
-
-
-def look_up_datasets(
-    references: References | None, models: tuple[Model, ...], base: Path, where: Where
-) -> tuple[Dataset, ...]:
-    """Return the data sets that an axis names; by default those of the models' .net files."""
-    if references is not None:
-        return look_up("dataset", references, base, where)
-    # A catalogued model takes any samples of its rank, so the user has to name them.
-    for model in models:
-        if model.own_dataset is None:
-            assert isinstance(model, Architecture)  # other files come with theirs
-            raise InputError(
-                f"no dataset is given, and model {model.name!r} does not come with one",
-                where=where(("axes", "dataset")),
-                advice=f"name one, such as 'dataset: {EXAMPLES[model.rank]}'",
-            )
-    # By name: the authors' files for VGG16, AlexNet and ResNet-50 share ImageNet, with different
-    # sources.
-    by_name: dict[str, Dataset] = {}
-    for dataset in filter(None, (model.own_dataset for model in models)):
-        known = by_name.get(dataset.name, dataset)
-        if any(getattr(known, key) != getattr(dataset, key) for key in SAMPLES):
-            raise InputError(
-                f"two model files have a data set {shorten(dataset.name)} with different samples",
-                where=where(("axes", "model")),
-                advice="sweep over them one by one, or name the data set",
-            )
-        by_name[dataset.name] = dataset
-    return tuple(by_name.values())
 
 
 def refuse_ranges(spec: Spec, where: Where) -> None:
@@ -249,7 +110,7 @@ def expect_rates(strategies: Iterable[Strategy], systems: Iterable[System]) -> N
 
 def expect_blocks(
     strategies: Iterable[Strategy],
-    models: Iterable[Model],
+    models: Iterable[Architecture | NetModel],
     datasets: Iterable[Dataset],
 ) -> None:
     """Raise InputError if a strategy is a layout, and a network has no blocks."""
@@ -305,3 +166,17 @@ def _expect_degrees(strategy: Strategy, spec: Spec) -> None:
             f"{shorten(strategy.label)}: no degree of {' and '.join(missing)}",
             advice=f"write {example.label!r}, or a parameter or an axis of that name",
         )
+
+
+def expect_divisible(strategies: Iterable[Strategy], table: LayerTable) -> None:
+    """Raise InputError if a strategy should split all layers, but one cannot be split."""
+    all_split = [strategy for strategy in strategies if strategy.layers == "all"]
+    by_weights = (strategy for strategy in all_split if strategy.splits("weights"))
+    layers = zip(table.names, table.kinds, strict=True)
+    for strategy, (name, kind) in product(by_weights, layers):
+        if KINDS[kind].whole:
+            raise InputError(
+                f"layer {shorten(name)} cannot be split: {KINDS[kind].whole}",
+                where=f"strategy {strategy.label}",
+                advice="leave out 'split=all', to split only the layers that can be split",
+            )
