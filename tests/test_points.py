@@ -17,10 +17,10 @@ from grids.inputs.tables import build_table
 from grids.spec import Spec
 from kernels.arrays import use_numpy, xp
 from kernels.compiled import compiled, fetch
+from kernels.configuration.case import Points
 from kernels.configuration.places import PLACES, read_parameters, scale_parameters, set_parameters
-from kernels.derivatives.elasticities import find_elasticities, find_kinks
+from kernels.derivatives.points import evaluate_points, find_elasticities, find_kinks, take_points
 from kernels.oracle.answer import answer_case
-from kernels.oracle.points import Points, evaluate_points, take_points
 
 pytestmark = pytest.mark.usefixtures("float64")
 

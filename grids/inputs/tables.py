@@ -1,7 +1,7 @@
 """Tables: all cells of a case along one dimension, from which kernels take points.
 
 Discrete values (PEs, groups, segments) are laid out once; continuous parameters vary by point
-(`kernels.oracle.points`).
+(`kernels.derivatives.points`).
 """
 
 import math
@@ -25,10 +25,9 @@ from grids.inputs.case import (
 from grids.inputs.divisions import take_at_cells
 from grids.inputs.groups import AlikeGroups, Groups
 from grids.inputs.values import Settings
-from kernels.configuration.case import Case
+from kernels.configuration.case import Case, Points
 from kernels.names.arrays import Floats, Integers
 from kernels.oracle.formulas import Work
-from kernels.oracle.points import Points
 from kernels.work.division import Placement
 from kernels.work.group import Bounds
 

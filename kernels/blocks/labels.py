@@ -14,10 +14,16 @@ from kernels.arrays import AnyArray, Cells, use_numpy, xp
 from kernels.blocks.outputs import read_output
 from kernels.compiled import compiled, fetch
 from kernels.configuration.answers import Answer
-from kernels.derivatives.elasticities import find_elasticities, find_kinks
+from kernels.configuration.case import Points
+from kernels.derivatives.points import (
+    evaluate_points,
+    find_elasticities,
+    find_kinks,
+    settle_points,
+    take_points,
+)
 from kernels.derivatives.slopes import Slopes
 from kernels.names.stored import ANSWERS, EPOCH, TARGETS
-from kernels.oracle.points import Points, evaluate_points, settle_points, take_points
 
 # Outputs that need a law of epochs, as do their percentiles.
 TRAINED = ("epochs", "train_time")
@@ -36,8 +42,8 @@ def label_points(
 ) -> Labels:
     """Return answers [point] by name, elasticities [point] by target and parameter, and kinks.
 
-    rows, values: as in `kernels.oracle.points.take_points`, which determine the dimensions of the
-    results. parameters: with slopes. outputs: further variables of a cube: percentiles, epochs, the
+    rows, values: as in `take_points`, which determine the dimensions of the results. parameters:
+    with slopes. outputs: further variables of a cube: percentiles, epochs, the
     time to the target. marked: whether to mark points near a kink.
     """
     if not table.case.choices:

@@ -20,6 +20,7 @@ from kernels.machine.software import Software
 from kernels.names.parallelisms import KINDS, NESTING
 from kernels.options import Options
 from kernels.paper.table import TableWork
+from kernels.work.division import Division
 from kernels.work.group import Bounds, GroupWork
 
 # Registered here because laws are read and fitted without JAX.
@@ -136,3 +137,21 @@ class Case:
         """The work of a case of the machine oracle."""
         assert isinstance(self.work, GroupWork)
         return self.work
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Points:
+    """Cases in one dimension: rows of a table, or points taken from one.
+
+    division: the layers in their groups, to be summed anew for each point; None if the case's work
+    holds for all points.
+    """
+
+    case: Case
+    division: Division | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Sizes of the points' dimensions, without leading ones of choices."""
+        return tuple(xp.shape(self.case.run.p)[len(self.case.choices) :])

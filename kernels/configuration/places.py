@@ -78,7 +78,7 @@ PLACES: dict[str, Place] = {
 def set_parameters(case: Case, values: Mapping[str, Cells]) -> Case:
     """Set parameters to values [cells], by name.
 
-    This does not update the layers' work if a PE's parameter changes: see `kernels.oracle.points`.
+    This does not update the layers' work if a PE's parameter changes: see `reduce_points`.
     """
     for name, value in values.items():
         case = _change(case, PLACES[name], partial(_replace, new=xp.asarray(value)))

@@ -18,13 +18,13 @@ from grids.entries.parameters import PARAMETERS
 from grids.grid import Grid, Index
 from kernels.arrays import Cells
 from kernels.compiled import compiled, fetch
-from kernels.configuration.case import Case
+from kernels.configuration.case import Case, Points
 from kernels.configuration.places import scale_parameters
 from kernels.derivatives.differences import STEPS, find_elasticity
+from kernels.derivatives.points import evaluate_points
 from kernels.names.arrays import Floats
 from kernels.names.flags import FORBIDS
 from kernels.oracle.answer import answer_case
-from kernels.oracle.points import Points, evaluate_points
 from kernels.work.division import Division
 from sweep.answers.frames import tabulate
 from sweep.answers.numbers import number

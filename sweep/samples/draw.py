@@ -16,9 +16,9 @@ from scipy.stats import qmc
 
 from grids.axes import Range
 from grids.inputs.tables import build_table, join_tables, stack_tables
+from kernels.configuration.case import Points
 from kernels.configuration.places import PLACES
 from kernels.names.arrays import Floats, Integers
-from kernels.oracle.points import Points
 from sweep.samples.space import Problem, SampleSpace
 
 # Machines shared by the rows of a problem (`SampleSpace.shares_machines`): cutting ResNet-50 into

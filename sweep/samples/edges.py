@@ -15,9 +15,9 @@ from grids.axes import Range
 from grids.reading.errors import InputError
 from kernels.blocks.labels import label_points
 from kernels.compiled import fetch
+from kernels.configuration.case import Points
 from kernels.names.arrays import Flags, Floats, Integers
 from kernels.names.stored import EPOCH
-from kernels.oracle.points import Points
 from sweep.cube.variables import find_allowed
 from sweep.samples.draw import Draw
 from sweep.samples.space import Problem, SampleSpace

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from kernels.blocks.labels import compile_ahead, label_points
 from kernels.compiled import fetch
+from kernels.configuration.case import Points
 from kernels.names.stored import EPOCH
-from kernels.oracle.points import Points
 from sweep.cube.variables import find_allowed, join_limits
 from sweep.samples.columns import name_slope
 from sweep.samples.draw import Draw, draw_slices, identify_tables, join_draws, make_tables

@@ -20,10 +20,10 @@ from numpy.typing import ArrayLike, NDArray
 from grids.reading.errors import InputError, shorten
 from kernels.blocks.labels import label_points
 from kernels.compiled import fetch, put_on_device
+from kernels.configuration.case import Points
 from kernels.configuration.places import ENDLESS
 from kernels.names.arrays import Floats
 from kernels.names.stored import EPOCH, TARGETS
-from kernels.oracle.points import Points
 from sweep.cube.variables import find_allowed
 from sweep.engine.compile_cache import keep_programs
 from sweep.engine.resources import cores
