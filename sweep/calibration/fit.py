@@ -25,7 +25,7 @@ from scipy.linalg import block_diag
 from scipy.optimize import Bounds, minimize
 
 from grids.entries.calibration import SerialTime
-from kernels.arrays import Cells
+from kernels.arrays import Cells, xp
 from kernels.compiled import compiled, put_on_device
 from kernels.configuration.case import Case
 from kernels.names.arrays import Floats

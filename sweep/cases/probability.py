@@ -15,6 +15,7 @@ from scipy.special import ndtr
 from grids.entries.parameters import PARAMETERS
 from grids.grid import Grid
 from grids.reading.units import format_quantity
+from kernels.arrays import xp
 from kernels.blocks.outputs import compute_outputs
 from kernels.compiled import compiled
 from kernels.configuration.answers import AnyCase, LayoutCase

@@ -13,8 +13,7 @@ from grids.entries.datasets import LENGTH
 from grids.entries.precision import NARROW, RECIPES
 from grids.entries.systems import System
 from grids.inputs.layout_machine import find_reserved
-from grids.library import find
-from grids.lookup import look_up_calibrations
+from grids.library import find, look_up_calibrations
 from grids.models.transformers import read_transformer
 from grids.reading.errors import InputError, add_place, shorten
 from kernels.layouts.dimensions import find_reasons
