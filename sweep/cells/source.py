@@ -1,20 +1,25 @@
 """Sources that questions accept: paths of stores, open cubes, Datasets, and design spaces.
 
+Questions open a source as a reader of its cells, or as a space if they call the kernels.
 Datasets, and design spaces computed in memory, are read here; stores in `store_reader`.
 """
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from grids.grid import Grid
+import numpy as np
+
+from grids.grid import LABELS, Grid
 from kernels.names.statistics import SUMMARISED
 from sweep.cells.parts import Part
 from sweep.cells.reader import Reader, spread_array
-from sweep.cells.selection import Selection
+from sweep.cells.selection import Selection, locate_label
+from sweep.cells.space import Space
 from sweep.cube.coordinates import list_coordinates
 from sweep.cube.dimensions import list_dims, read_axes, read_design, restore_axes
 from sweep.cube.plan import make_plan
@@ -156,3 +161,24 @@ def open_source(source: Source) -> Reader:
     if isinstance(source, Cube):
         return StoreReader(source)
     return DatasetReader(source)
+
+
+def open_space(
+    source: Source, selection: Selection | None = None, max_global_batch: int | None = None
+) -> Space:
+    """Open the space of a store, a Dataset or a grid at the selected values.
+
+    max_global_batch: forbids larger batches. InputError: no cube, or an unknown axis or value.
+    """
+    reader = open_source(source)
+    grid, kept = reader.grid, reader.list_values(selection or {})
+    space = Space(
+        grid,
+        {dim: tuple(locate_label(grid, dim, str(name)) for name in kept[dim]) for dim in LABELS},
+        {dim: np.asarray(kept[dim], float) for dim in grid.axes},
+    )
+    if max_global_batch is None:
+        return space
+    fixed = {**grid.spec.parameters, "max_global_batch": float(max_global_batch)}
+    spec = grid.spec.model_copy(update={"parameters": fixed})
+    return replace(space, grid=replace(grid, spec=spec))

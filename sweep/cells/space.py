@@ -1,4 +1,4 @@
-"""Spaces: the design space of a question, or a slice of one, from any source.
+"""Spaces: the design space of a question, or a slice of one.
 
 Questions that call the kernels read no cells: they only need the design space of a store, Dataset
 or slice, and the selected values.
@@ -17,8 +17,7 @@ from grids.entries.systems import System
 from grids.grid import LABELS, Grid, Index
 from grids.reading.errors import InputError
 from kernels.names.arrays import Floats
-from sweep.cells.selection import Selection, locate_label, look_up_parameter
-from sweep.cells.source import Source, open_source
+from sweep.cells.selection import look_up_parameter
 
 if TYPE_CHECKING:
     from kernels.configuration.answers import AnyCase
@@ -98,27 +97,6 @@ class Space:
     def strategy(self, index: Index) -> Strategy:
         """Strategy of an index."""
         return self.grid.strategy(index)
-
-
-def open_space(
-    source: Source, selection: Selection | None = None, max_global_batch: int | None = None
-) -> Space:
-    """Open the space of a store, a Dataset or a grid at the selected values.
-
-    max_global_batch: forbids larger batches. InputError: no cube, or an unknown axis or value.
-    """
-    reader = open_source(source)
-    grid, kept = reader.grid, reader.list_values(selection or {})
-    space = Space(
-        grid,
-        {dim: tuple(locate_label(grid, dim, str(name)) for name in kept[dim]) for dim in LABELS},
-        {dim: np.asarray(kept[dim], float) for dim in grid.axes},
-    )
-    if max_global_batch is None:
-        return space
-    fixed = {**grid.spec.parameters, "max_global_batch": float(max_global_batch)}
-    spec = grid.spec.model_copy(update={"parameters": fixed})
-    return replace(space, grid=replace(grid, spec=spec))
 
 
 def list_given(grid: Grid, axes: Iterable[str]) -> list[str]:

@@ -65,7 +65,7 @@ class Subject:
         pose = partial(question, self.source, *values, selection=self.selection, **settings)
         with advise_nearest() if self.store else advise_options():
             rows = pose() if self.store is None else self._ask_store(self.store, pose)
-            from sweep.cells.space import open_space
+            from sweep.cells.source import open_space
 
             systems = open_space(self.source, self.selection).systems
         # The user may not have meant to compare them.
@@ -99,7 +99,7 @@ class Subject:
         """Exit with the reason if there are no rows."""
         if rows:
             return
-        from sweep.cells.space import open_space
+        from sweep.cells.source import open_space
 
         space = open_space(self.source, self.selection)
         pairs = product(space.places["model"], space.places["dataset"])

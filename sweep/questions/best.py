@@ -13,8 +13,8 @@ from sweep.answers.system_settings import complete_rows
 from sweep.cases.degrees import list_degrees, mark_batch
 from sweep.cases.picks import PLACE, pick_strategies
 from sweep.cells.selection import Selection, locate_row
-from sweep.cells.source import Source, open_source
-from sweep.cells.space import Space, list_given, open_space
+from sweep.cells.source import Source, open_source, open_space
+from sweep.cells.space import Space, list_given
 
 Row = dict[str, Any]
 

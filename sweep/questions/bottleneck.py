@@ -18,8 +18,8 @@ from sweep.cases.draws import draw_terms
 from sweep.cases.memory_parts import list_memory_parts
 from sweep.cases.row_cases import answer_expected, build_row_case, find_row_cell, read_choice
 from sweep.cells.selection import Selection
-from sweep.cells.source import Source
-from sweep.cells.space import Space, open_space, take_cell, thin_axis, write_cell
+from sweep.cells.source import Source, open_space
+from sweep.cells.space import Space, take_cell, thin_axis, write_cell
 from sweep.cube.variables import name_limits
 from sweep.explanation.formulas import describe_largest
 

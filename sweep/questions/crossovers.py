@@ -28,8 +28,8 @@ from sweep.answers.reasons import write_commonest
 from sweep.answers.system_settings import complete_rows
 from sweep.cases.curves import Curves, TimeCurve, is_ahead
 from sweep.cells.selection import Selection, write_place
-from sweep.cells.source import Source
-from sweep.cells.space import Space, open_space, write_cell
+from sweep.cells.source import Source, open_space
+from sweep.cells.space import Space, write_cell
 from sweep.cube.dimensions import expect_laws
 
 Row = dict[str, Any]

@@ -21,8 +21,7 @@ from sweep.answers.system_settings import complete_columns
 from sweep.cases.degrees import mark_cell
 from sweep.cells.parts import Columns
 from sweep.cells.selection import Selection
-from sweep.cells.source import Source, open_source
-from sweep.cells.space import open_space
+from sweep.cells.source import Source, open_source, open_space
 from sweep.cube.statistics import EFFICIENCY
 
 Row = dict[str, Any]

@@ -31,8 +31,8 @@ from sweep.cases.rejection import find_batch, look_up_capacity
 from sweep.cases.row_cases import UPGRADABLE, answer_expected, read_value
 from sweep.cells.design_space import MOST_BATCH
 from sweep.cells.selection import Selection
-from sweep.cells.source import Source
-from sweep.cells.space import Space, open_space, write_cell
+from sweep.cells.source import Source, open_space
+from sweep.cells.space import Space, write_cell
 
 Row = dict[str, Any]
 

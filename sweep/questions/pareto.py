@@ -11,8 +11,8 @@ from sweep.answers.objectives import HOUR, Price, check_price, expect_objective,
 from sweep.answers.system_settings import complete_rows
 from sweep.cells.parts import Part
 from sweep.cells.selection import Selection
-from sweep.cells.source import Source, open_source
-from sweep.cells.space import list_given, open_space
+from sweep.cells.source import Source, open_source, open_space
+from sweep.cells.space import list_given
 from sweep.cube.dimensions import expect_laws
 from sweep.cube.variables import Arrays
 

@@ -23,8 +23,8 @@ from sweep.answers.system_settings import complete_rows
 from sweep.cases.degrees import list_degrees
 from sweep.cases.row_cases import build_row_case
 from sweep.cells.selection import Selection, write_place
-from sweep.cells.source import Source
-from sweep.cells.space import Space, list_given, open_space, take_cell, write_cell
+from sweep.cells.source import Source, open_space
+from sweep.cells.space import Space, list_given, take_cell, write_cell
 
 Row = dict[str, Any]
 # PE counts whose times, and whose spreads, are computed together: few enough for numpy. All at

@@ -16,8 +16,8 @@ from sweep.cases.picks import PLACE
 from sweep.cells.parts import Lines
 from sweep.cells.reader import Reader
 from sweep.cells.selection import Selection
-from sweep.cells.source import Source, open_source
-from sweep.cells.space import list_given, open_space
+from sweep.cells.source import Source, open_source, open_space
+from sweep.cells.space import list_given
 from sweep.cube.statistics import EFFICIENCY
 from sweep.questions.best import rank_strategies, split_places
 

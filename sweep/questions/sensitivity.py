@@ -32,8 +32,8 @@ from sweep.answers.system_settings import complete_rows
 from sweep.cases.degrees import list_degrees
 from sweep.cases.row_cases import UPGRADABLE, build_row_case, find_row_cell, read_value
 from sweep.cells.selection import Selection
-from sweep.cells.source import Source
-from sweep.cells.space import Space, open_space, write_cell
+from sweep.cells.source import Source, open_space
+from sweep.cells.space import Space, write_cell
 
 Row = dict[str, Any]
 Step = tuple[str, float]  # a parameter and its factor

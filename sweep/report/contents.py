@@ -15,8 +15,8 @@ from grids.grid import LABELS, Grid
 from sweep.answers.objectives import Goal, Price
 from sweep.cases.rejection import look_up_capacity
 from sweep.cells.selection import Selection, locate_row, write_value
-from sweep.cells.source import Source, open_source
-from sweep.cells.space import Space, list_given, list_row_values, open_space, thin_values
+from sweep.cells.source import Source, open_source, open_space
+from sweep.cells.space import Space, list_given, list_row_values, thin_values
 from sweep.errors import NothingFeasibleError
 from sweep.plots.looks import name_part
 from sweep.questions.best import rank_strategies

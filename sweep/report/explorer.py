@@ -22,8 +22,7 @@ from grids.reading.errors import InputError
 from sweep.cases.row_cases import read_value
 from sweep.cells.reader import Reader
 from sweep.cells.selection import Selection
-from sweep.cells.source import Source, open_source
-from sweep.cells.space import open_space
+from sweep.cells.source import Source, open_source, open_space
 from sweep.errors import NothingFeasibleError
 from sweep.questions.explain import explain_grid
 from sweep.report.contents import Report, add_details, list_places, rank_places

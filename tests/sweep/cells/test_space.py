@@ -4,7 +4,7 @@ import pytest
 
 import sweep
 from grids.reading.errors import InputError
-from sweep.cells.space import open_space
+from sweep.cells.source import open_space
 
 
 def test_a_store_a_dataset_and_a_grid_are_one_space(mixed, mixed_url, mixed_grid):
