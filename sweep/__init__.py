@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from sweep.questions.provision import provision as provision
     from sweep.questions.regret import regret as regret
     from sweep.questions.sensitivity import sensitivity as sensitivity
-    from sweep.report.page import write_report as write_report
+    from sweep.report.report import write_report as write_report
     from sweep.samples.read import open_samples as open_samples
     from sweep.samples.sample import sample as sample
     from sweep.samples.stream import batches as batches
@@ -76,7 +76,7 @@ _MEMBERS = {
     "sweep.importing.networks.torch_module": ("trace_torch",),
     "sweep.measured.compare": ("compare",),
     "sweep.exports.export": ("export",),
-    "sweep.report.page": ("write_report",),
+    "sweep.report.report": ("write_report",),
     "sweep.samples.read": ("open_samples",),
     "sweep.samples.sample": ("sample",),
     "sweep.samples.stream": ("batches",),

@@ -74,8 +74,8 @@ def write_page_of(
     """
     if path is None:
         return
-    from sweep.report.contents import collect_report
     from sweep.report.page import write_page
+    from sweep.report.report import collect_report
 
     contents = collect_report(
         subject.source,

@@ -33,7 +33,7 @@ from sweep.report.chart_axes import (
     colour_strategies,
     show_fields,
 )
-from sweep.report.contents import Report
+from sweep.report.tables import Report
 
 ROWS = alt.NamedData("rows")
 

@@ -1,11 +1,7 @@
-"""Contents of a report: the rows behind its sentence, its charts and its tables.
-
-Every row has the labels of its place (model, data set, system, and each parameter of the machine
-that was swept), by which the page selects. Times are in seconds per epoch, memory in bytes per PE.
-"""
+"""Contents of a report: the rows behind its sentence and its charts, from answers of questions."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,65 +22,16 @@ from sweep.questions.sensitivity import list_sensitivities
 from sweep.report.layouts import list_settings
 from sweep.report.names import ROWS_OF_LAYOUTS, name_cell, write_reasons
 from sweep.report.points import list_points
+from sweep.report.tables import Report, Row
 
 if TYPE_CHECKING:
     from sweep.cells.reader import Reader
-
-Row = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Report:
-    """Rows of each table of the page.
-
-    goal: what the ranking minimises. axes: labels and axes that name a cell. selectors: the values
-    of each label of a place, by which the page selects. choices: axes along which a strategy may
-    choose, and a curve may be fixed. settings: values of the columns in which the layouts of curves
-    differ, in words, by which curves and the map select. ranking: strategies of each place, the
-    best first, with how far they scale, and with the reason and the remedy of those that are
-    infeasible. parts: terms of time and parts of memory of each ranked strategy. upgrades:
-    elasticities of each place's winner. points: cells of curves, whose `choice` is "best" or names
-    the values of `choices`. spec: as it was swept. notes: what the page leaves out.
-    """
-
-    title: str
-    goal: Goal
-    axes: list[str]
-    selectors: dict[str, list[Any]]
-    choices: list[str]
-    settings: dict[str, list[str]]
-    ranking: list[Row]
-    parts: list[Row]
-    upgrades: list[Row]
-    points: list[Row]
-    basis: dict[str, str]
-    spec: dict[str, Any]
-    strategies: list[str]
-    notes: list[str] = field(default_factory=list)
-
 
 LEAST_CHANGE = 0.001  # of a time, for an upgrade to be listed
 MOST_PLACES = 24  # models x data sets x systems x given parameters that a page has
 
 # What a place consists of, beside the parameters of the machine that are swept.
 PLACE = ("model", "dataset", "system")
-
-
-def collect_report(
-    source: Source,
-    selection: Selection | None = None,
-    max_global_batch: int | None = None,
-    objective: Goal = "epoch_time",
-    price: Price = None,
-) -> Report:
-    """Collect the rows of a report on a cube, or on a slice of one; of at most 24 places.
-
-    objective, price: as for `best`. InputError: an unknown axis or value. NothingFeasibleError: no
-    configuration is feasible.
-    """
-    reader = open_source(source)
-    report = rank_places(reader, selection, max_global_batch, objective, price)
-    return add_details(report, reader, selection, max_global_batch)
 
 
 def rank_places(

@@ -25,9 +25,10 @@ from sweep.cells.selection import Selection
 from sweep.cells.source import Source, open_source, open_space
 from sweep.errors import NothingFeasibleError
 from sweep.questions.explain import explain_grid
-from sweep.report.contents import Report, add_details, list_places, rank_places
+from sweep.report.contents import add_details, list_places, rank_places
 from sweep.report.narrow import narrow_grid
-from sweep.report.page import Live, pack_tables, render_page, write_json
+from sweep.report.page import Live, render_page, write_json
+from sweep.report.tables import Report, pack_tables
 
 # Parameters of the machine that a reader may move; those that are axes have selectors.
 SLIDERS = (

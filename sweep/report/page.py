@@ -4,7 +4,6 @@ The file needs no network: its content security policy lets a browser load nothi
 """
 
 import json
-import math
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -16,12 +15,10 @@ from platformdirs import user_cache_path
 
 from grids.grid import LABELS
 from grids.reading.errors import InputError
-from grids.reading.textfile import expect_folder, write_text
-from sweep.answers.objectives import Goal, Price
-from sweep.cells.selection import Selection, write_value
-from sweep.cells.source import Source
+from grids.reading.textfile import write_text
+from sweep.cells.selection import write_value
 from sweep.report.charts import make_charts
-from sweep.report.contents import Report, Row, collect_report
+from sweep.report.tables import Report, pack_tables
 
 
 @dataclass(frozen=True)
@@ -35,7 +32,6 @@ class Live:
     sliders: dict[str, dict[str, float]]
 
 
-DIGITS = 5  # significant ones of a number on the page: a fifth of the bytes of all 17
 HERE = Path(__file__).parent
 
 
@@ -82,35 +78,8 @@ def write_json(data: Any) -> str:
     return json.dumps(data, allow_nan=False, separators=(",", ":"))
 
 
-def pack_tables(report: Report) -> dict[str, Any]:
-    """Pack the rows of a report's tables as columns."""
-    names = ("ranking", "parts", "upgrades", "points")
-    return {"tables": {name: _pack(getattr(report, name)) for name in names}}
-
-
 def _read(name: str) -> str:
     return (HERE / name).read_text(encoding="utf-8")
-
-
-def _pack(rows: list[Row]) -> dict[str, Any]:
-    """Pack rows as columns; texts as positions in a list of the distinct ones."""
-    columns: dict[str, dict[str, list[Any]]] = {}
-    for name in dict.fromkeys(name for row in rows for name in row):
-        values = [row.get(name) for row in rows]
-        if any(isinstance(value, str) for value in values):
-            texts = list(dict.fromkeys(values))
-            positions = {text: position for position, text in enumerate(texts)}
-            columns[name] = {"values": [positions[value] for value in values], "texts": texts}
-        else:
-            columns[name] = {"values": [_round(value) for value in values]}
-    return {"length": len(rows), "columns": columns}
-
-
-def _round(value: Any) -> Any:
-    """Round a number; None where it is not finite, which JSON cannot say."""
-    if not isinstance(value, float):
-        return value
-    return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None
 
 
 def read_library() -> str:
@@ -132,29 +101,3 @@ def read_library() -> str:
     except (OSError, InputError):
         pass  # no place to keep it: the next page bundles it anew
     return library
-
-
-def write_report(
-    source: Source,
-    path: str | Path,
-    selection: Selection | None = None,
-    *,
-    objective: Goal = "epoch_time",
-    price: Price = None,
-    max_global_batch: int | None = None,
-) -> None:
-    """Write a report on a cube, or on a slice of one, as one HTML file that needs no network.
-
-    source: a store, a Dataset of one, or a grid. objective, price, max_global_batch: as for `best`.
-    InputError: an unknown axis or value, or a path that cannot be written. NothingFeasibleError:
-    no configuration is feasible, and nothing is written.
-    """
-    expect_folder(Path(path))
-    report = collect_report(source, selection, max_global_batch, objective, price)
-    settings = {"objective": objective, "price": price, "max_global_batch": max_global_batch}
-    given = {"selection": selection, **settings}
-    usual = (None, "epoch_time")
-    words = [f"{name}={value!r}" for name, value in given.items() if value not in usual]
-    name = repr(str(source)) if isinstance(source, str | Path) else "cube"
-    call = ", ".join([name, repr(str(path)), *words])
-    write_page(report, Path(path), f"sweep.write_report({call})")

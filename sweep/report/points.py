@@ -18,13 +18,12 @@ from sweep.questions.pareto import find_knee
 from sweep.report.layouts import Columns, describe_layout, read_columns
 from sweep.report.names import ROWS_OF_LAYOUTS, name_cell, write_reasons
 from sweep.report.narrow import read_curves
+from sweep.report.tables import Row
 
 if TYPE_CHECKING:
     import xarray as xr
 
     from sweep.cells.reader import Reader
-
-Row = dict[str, Any]
 
 # A page of 5 MB has room for some 40,000 points: these numbers of values keep a cube of ten
 # strategies and 24 places below it.

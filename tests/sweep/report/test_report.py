@@ -17,9 +17,10 @@ from sweep.plots.looks import MEMORY_LOOKS, TERM_LOOKS
 from sweep.questions.fit import fit
 from sweep.report import narrow, points
 from sweep.report.charts import make_charts
-from sweep.report.contents import Report, collect_report
 from sweep.report.layouts import make_layout_grid
 from sweep.report.page import render_page, write_page
+from sweep.report.report import collect_report
+from sweep.report.tables import Report
 
 AXES = {
     "model": ["alexnet", "vgg16"],

@@ -1,0 +1,54 @@
+"""Reports on cubes: their rows collected, and written as a page."""
+
+from pathlib import Path
+
+from grids.reading.textfile import expect_folder
+from sweep.answers.objectives import Goal, Price
+from sweep.cells.selection import Selection
+from sweep.cells.source import Source, open_source
+from sweep.report.contents import add_details, rank_places
+from sweep.report.page import write_page
+from sweep.report.tables import Report
+
+
+def collect_report(
+    source: Source,
+    selection: Selection | None = None,
+    max_global_batch: int | None = None,
+    objective: Goal = "epoch_time",
+    price: Price = None,
+) -> Report:
+    """Collect the rows of a report on a cube, or on a slice of one; of at most 24 places.
+
+    objective, price: as for `best`. InputError: an unknown axis or value. NothingFeasibleError: no
+    configuration is feasible.
+    """
+    reader = open_source(source)
+    report = rank_places(reader, selection, max_global_batch, objective, price)
+    return add_details(report, reader, selection, max_global_batch)
+
+
+def write_report(
+    source: Source,
+    path: str | Path,
+    selection: Selection | None = None,
+    *,
+    objective: Goal = "epoch_time",
+    price: Price = None,
+    max_global_batch: int | None = None,
+) -> None:
+    """Write a report on a cube, or on a slice of one, as one HTML file that needs no network.
+
+    source: a store, a Dataset of one, or a grid. objective, price, max_global_batch: as for `best`.
+    InputError: an unknown axis or value, or a path that cannot be written. NothingFeasibleError:
+    no configuration is feasible, and nothing is written.
+    """
+    expect_folder(Path(path))
+    report = collect_report(source, selection, max_global_batch, objective, price)
+    settings = {"objective": objective, "price": price, "max_global_batch": max_global_batch}
+    given = {"selection": selection, **settings}
+    usual = (None, "epoch_time")
+    words = [f"{name}={value!r}" for name, value in given.items() if value not in usual]
+    name = repr(str(source)) if isinstance(source, str | Path) else "cube"
+    call = ", ".join([name, repr(str(path)), *words])
+    write_page(report, Path(path), f"sweep.write_report({call})")
