@@ -11,7 +11,7 @@ from grids.reading.errors import InputError
 from grids.spec import validate_spec
 from kernels.names.layout_terms import LAYOUT_TERMS
 from kernels.names.stored import name_elasticity
-from sweep.engine import block
+from sweep.engine import evaluation
 from sweep.engine.run import run
 from sweep.questions.best import rank_strategies
 from sweep.questions.bottleneck import list_bottlenecks
@@ -92,7 +92,7 @@ def test_cells_are_predictions(store):
 
 
 def test_programs_fill_the_same_cube_as_numpy(store, tmp_path, monkeypatch):
-    monkeypatch.setattr(block, "FEW_CELLS", 0)
+    monkeypatch.setattr(evaluation, "FEW_CELLS", 0)
     run(SPEC, url := str(tmp_path / "cube.zarr"))
     stores: Any = [zarr.open_group(place, mode="r") for place in (store, url)]
     first, second = stores
@@ -120,7 +120,7 @@ FEW["axes"] = SPEC["axes"] | {
 
 @pytest.mark.parametrize("most", [2**16, 0], ids=["numpy", "programs"])
 def test_terms_and_elasticities_are_those_of_questions(most, tmp_path, monkeypatch):
-    monkeypatch.setattr(block, "FEW_CELLS", most)
+    monkeypatch.setattr(evaluation, "FEW_CELLS", most)
     cube = run(FEW, tmp_path / "cube.zarr").load()
     for at in np.ndindex(2, 4):
         bandwidth, row = at

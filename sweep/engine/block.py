@@ -19,14 +19,13 @@ from kernels.arrays import AnyArray
 from kernels.blocks.fill import SMALL_CELLS
 from kernels.names.arrays import Floats
 from kernels.names.statistics import STATISTICS
-from kernels.names.stored import split_elasticity
 from sweep.cube.layout import NOT_SERIAL, SERIAL, SUMMARY
 from sweep.cube.object_store import translate_write_errors
 from sweep.cube.plan import Plan, Region
 from sweep.cube.store import Cube, open_shared_cube
 from sweep.cube.variables import VARIABLES, Arrays
 from sweep.engine.compile_cache import keep_programs
-from sweep.engine.evaluation import SERIAL_TIMES, answer, compile_fill, fill
+from sweep.engine.evaluation import SERIAL_TIMES, answer, compile_fill, fill, has_few_cells
 from sweep.engine.resources import blocks_at_once, cores
 
 Buffers = dict[str, Array]
@@ -76,10 +75,6 @@ SPARE = Spare()
 Execute = Callable[[Cube, Iterable[int]], Iterator[int]]
 # Outputs [places, cells], the buffers that they lie in, and the table of each place.
 Filled = tuple[Mapping[str, AnyArray], Buffers, Sequence[AnyArray]]
-
-# A cube of so few places (models, data sets, systems and strategies) and cells is answered in
-# numpy: 20 ms a place, where each of the strategies' programs takes 2 s to compile.
-FEW_PLACES, FEW_CELLS = 128, 2**16
 
 # Places whose programs are compiled ahead: each takes some milliseconds to look at.
 MOST_AHEAD = 64
@@ -179,14 +174,6 @@ def compute(grid: Grid, plan: Plan, region: Region) -> BlockArrays:
     if all(part.start == 0 for dim, part in parts if dim in NOT_SERIAL):
         arrays[SERIAL] = serial[None, None]
     return BlockArrays(arrays | {SUMMARY: summary}, buffers)
-
-
-def has_few_cells(grid: Grid, plan: Plan) -> bool:
-    """True if numpy answers the whole cube before programs for it would be compiled."""
-    places = math.prod(plan.shape[: len(LABELS)])
-    # Numpy has no derivatives, but layouts come with theirs.
-    derived = not grid.laid and any(map(split_elasticity, grid.spec.outputs))
-    return places <= FEW_PLACES and plan.cells <= FEW_CELLS and not derived
 
 
 def _fill_many(

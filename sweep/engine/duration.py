@@ -10,7 +10,7 @@ from grids.grid import LABELS, Grid
 from grids.outputs import INTERVALS, list_sloped
 from kernels.blocks.fill import SMALL_CELLS
 from sweep.cube.plan import Plan
-from sweep.engine.block import has_few_cells
+from sweep.engine.evaluation import has_few_cells
 from sweep.engine.memory import count_choices
 
 # Python, JAX and the catalogue, at least and at most [s].

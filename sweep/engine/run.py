@@ -18,23 +18,21 @@ from grids.grid import read_grid as read_grid
 from grids.reading.errors import InputError
 from sweep.cube.coordinates import index_rows
 from sweep.cube.creation import create_cube
-from sweep.cube.difference import describe_difference, describe_other_changes
-from sweep.cube.extension import Extension, extend_cube, plan_extension
+from sweep.cube.extension import extend_cube
 from sweep.cube.lock import hold_store
 from sweep.cube.marks import collect_marks
 from sweep.cube.object_store import locate_store
 from sweep.cube.plan import plan_cube
-from sweep.cube.provenance import check_code
-from sweep.cube.root import Mode, is_unfinished, open_group, remove_partial
-from sweep.cube.store import Cube, open_cube, read_cube
+from sweep.cube.root import remove_partial
+from sweep.cube.store import Cube, open_cube
 from sweep.engine.block import Execute, run_blocks
 from sweep.engine.progress import Progress, silent
 from sweep.engine.resources import check_memory
+from sweep.engine.start import expect_same_code, find_start
 from sweep.errors import RunError
 
 if TYPE_CHECKING:
     import xarray as xr
-    import zarr
 
 
 @dataclass(frozen=True)
@@ -109,7 +107,7 @@ def sweep(
             # Before workers start or anything is compiled: a finished cube answers at once.
             if cube.read_done().all():
                 return
-            _expect_same_code(cube)
+            expect_same_code(cube)
             remove_partial(url)  # what a killed run left
         # Before anything is made: a scheduler may not answer.
         with _open_executor(where) as execute:
@@ -122,62 +120,6 @@ def sweep(
             remove_partial(url)
 
 
-def find_start(
-    url: str, grid: Grid, mode: Mode, overwrite: bool, extend: bool
-) -> tuple[Cube | None, Extension | None]:
-    """The cube that a sweep resumes or extends, and its extension; None where there is none.
-
-    InputError: no sweep of the grid can be written at `url`.
-    """
-    if overwrite and extend:
-        raise InputError(
-            "expected one of the two, got both",
-            where="overwrite, extend",
-            advice="extend keeps what is stored, overwrite starts anew",
-        )
-    # To write ("r+") the caller holds the store: opened so, Zarr makes a folder that is not there.
-    group = open_group(url, mode)
-    if extend:
-        cube = _read_finished(url, group)
-        return cube, _find_growth(cube, grid, url)
-    cube = None if overwrite else _read_finished(url, group)
-    if cube is not None:
-        _check_same(cube, grid)
-    return cube, None
-
-
-def _read_finished(url: str, group: "zarr.Group | None") -> Cube | None:
-    """The cube of a group, None where its making was cut short."""
-    return None if group is None or is_unfinished(group) else read_cube(url, group)
-
-
-def _find_growth(cube: Cube | None, grid: Grid, url: str) -> Extension | None:
-    """The extension of a cube to the grid, None where there is nothing to add."""
-    if cube is None:
-        raise InputError(
-            "no cube here to extend", where=url, advice="leave extend=True out to make one"
-        )
-    extension = plan_extension(cube, grid)
-    if not extension.added:
-        return None
-    _expect_same_code(cube)
-    return extension
-
-
-def _check_same(cube: Cube, grid: Grid) -> None:
-    """Refuse a store of other cells."""
-    differs = describe_difference(cube.grid, grid)
-    if differs:
-        only_more = not describe_other_changes(cube.grid, grid)
-        raise InputError(
-            f"the store holds another sweep: {differs}",
-            where=cube.url,
-            advice=("give extend=True to add them, " if only_more else "")
-            + "sweep into another store, or give overwrite=True",
-            page="another-sweep",
-        )
-
-
 def _fill(cube: Cube, execute: Execute, progress: Progress) -> None:
     """Compute what is missing."""
     done = cube.read_done()
@@ -187,18 +129,6 @@ def _fill(cube: Cube, execute: Execute, progress: Progress) -> None:
         for block in execute(cube, map(int, np.flatnonzero(~done))):
             mark(block)
             advance(block)
-
-
-def _expect_same_code(cube: Cube) -> None:
-    """Refuse to mix the answers of two versions in one cube: they may differ in their last bits."""
-    differs = check_code(cube.versions)
-    if differs:
-        raise InputError(
-            f"the store was started by other code: {differs}",
-            where=cube.url,
-            advice="finish it with the same versions, or give overwrite=True",
-            page="other-code",
-        )
 
 
 @contextmanager

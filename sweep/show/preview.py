@@ -14,7 +14,7 @@ from sweep.cube.plan import Plan, plan_cube
 from sweep.engine.duration import estimate_duration
 from sweep.engine.progress import Advance, Progress, count_cells
 from sweep.engine.resources import blocks_at_once, needed_memory
-from sweep.engine.run import find_start
+from sweep.engine.start import find_start
 from sweep.show.columns import format_cell, format_duration
 from sweep.show.visible import tell
 

@@ -106,7 +106,7 @@ TEN_ON_TWO: dict[str, Any] = {
 
 def test_strategies_and_machines_share_the_program_that_fills_blocks(tmp_path, monkeypatch):
     """All ten on two machines: whatever a program costs to compile, it is paid once."""
-    monkeypatch.setattr("sweep.engine.block.FEW_CELLS", 0)
+    monkeypatch.setattr("sweep.engine.evaluation.FEW_CELLS", 0)
     fill_buffers.clear()
     sweep.run(TEN_ON_TWO, tmp_path / "cube.zarr")
     assert fill_buffers.programs == 1
@@ -121,7 +121,7 @@ def test_few_cells_need_no_program_and_are_the_same(oracle, strategy, tmp_path, 
     fill_buffers.clear()
     sweep.run(spec, tmp_path / "few.zarr")
     assert fill_buffers.programs == 0
-    monkeypatch.setattr("sweep.engine.block.FEW_CELLS", 0)
+    monkeypatch.setattr("sweep.engine.evaluation.FEW_CELLS", 0)
     sweep.run(spec, tmp_path / "many.zarr")
     assert fill_buffers.programs > 0
     few, many = (dict(read_arrays(tmp_path / name)) for name in ("few.zarr", "many.zarr"))
