@@ -15,9 +15,10 @@ from grids.entries.yamltext import format_entry
 from grids.reading.textfile import write_text
 from sweep.calibration.cross_validation import FITTED, leave_out, predict_fitted
 from sweep.calibration.layouts import is_layout, observe_layouts
-from sweep.calibration.model_error import find_model_error, find_residuals, rate_schemes
+from sweep.calibration.model_error import find_model_error
 from sweep.calibration.observations import Observations, expect_one_system, observe
 from sweep.calibration.posterior import calibrate_machine
+from sweep.calibration.residuals import find_residuals, rate_schemes
 from sweep.engine.compile_cache import keep_programs
 from sweep.measured.runs import read_runs
 

@@ -1,7 +1,7 @@
 """Cross-validation: every run predicted by a calibration that saw neither it nor similar ones."""
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import jax
 import numpy as np
@@ -11,12 +11,12 @@ from grids.entries.calibration import CalibrationFile, ModelError
 from grids.inputs.calibrated import Calibrated
 from grids.inputs.uncertainty import Unknown, build_uncertainty
 from grids.inputs.values import Settings, Values
-from kernels.arrays import Cells
 from kernels.compiled import compiled, fetch
 from kernels.configuration.case import Case, Uncertainty
 from kernels.names.arrays import Floats
 from sweep.calibration.observations import LayerWork, Mask, Observations, apply_parameters
 from sweep.calibration.posterior import calibrate_machine
+from sweep.calibration.residuals import HeldOutRun
 
 SERIES = ("model", "dataset", "strategy")
 # Runs that agree in these columns are left out together.
@@ -27,8 +27,6 @@ SCHEMES = {
     "model": ("model",),
     "strategy": ("strategy",),
 }
-# These leave close neighbours of a run in, so they flatter.
-NEAR = ("configuration", "scale")
 FITTED = "fit"  # nothing is left out
 LARGEST, ALL_BUT_ONE = "largest scales", "all but one scale"
 SCALES = 3  # scales that a series needs for both; the largest third counts as its largest scales
@@ -36,21 +34,6 @@ SCALES = 3  # scales that a series needs for both; the largest third counts as i
 # Errors of size one: an uncertainty's variance is linear in the squares of the errors.
 UNSEEN = ModelError(serial=1, group=1, reduce=1, exchange=1, unseen=1, distance=0)
 DISTANT = UNSEEN.model_copy(update={"unseen": 0, "distance": 1})
-
-
-@dataclass(frozen=True, eq=False)
-class HeldOutRun:
-    """A run predicted by a calibration that did not see it. row: which run.
-
-    case: with errors of 1, not widened. unseen, away: by how much `ModelError.unseen` and
-    `ModelError.distance` of 1 widen the errors.
-    """
-
-    scheme: str
-    row: int
-    case: Case
-    unseen: Cells
-    away: Cells
 
 
 def list_folds(observations: Observations) -> dict[str, list[Mask]]:

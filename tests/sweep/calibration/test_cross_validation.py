@@ -7,8 +7,8 @@ import sweep
 from grids.entries.calibration import ASSUMED, CalibrationFile
 from kernels.names.stored import PERCENTILES
 from sweep.calibration.cross_validation import FITTED, leave_out, list_folds, predict_fitted
-from sweep.calibration.model_error import find_residuals, rate_schemes
 from sweep.calibration.posterior import calibrate_machine
+from sweep.calibration.residuals import find_residuals, rate_schemes
 from sweep.measured.compare import rate_prediction
 from sweep.measured.runs import PARTS
 

@@ -7,8 +7,8 @@ import pytest
 
 from grids.entries.calibration import ASSUMED, ModelError
 from kernels.names.stored import PERCENTILES
-from sweep.calibration.cross_validation import NEAR
-from sweep.calibration.model_error import LEVEL, SCALES, Residuals, find_model_error
+from sweep.calibration.model_error import LEVEL, NEAR, find_model_error
+from sweep.calibration.residuals import SCALES, Residuals
 
 RUNS = 400
 TRUE = ModelError(serial=0.02, group=0.1, reduce=0.1, exchange=0.3, unseen=1.0, distance=0.5)
