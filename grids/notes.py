@@ -179,6 +179,7 @@ def _list_targets(models: Sequence[Model], datasets: Sequence[Dataset]) -> Itera
 
 def _reads_targets(model: Architecture) -> bool:
     """True if a layer has one output per target of the data set."""
+    # Steps nest in many ways, all of which their representation shows.
     return "='targets'" in repr(model.steps)
 
 

@@ -33,6 +33,7 @@ def read_machines(
     if own.keys().isdisjoint([*given, *factors]):
         return usual
     values = (given.get(name, value) * factors.get(name, 1.0) for name, value in own.items())
+    # A peak that is moved moves those of attention, logits and plain cores in proportion.
     facts, rates = SOFTWARE[system.software].layouts, []
     for peak, bandwidth in zip(*map(np.ravel, np.broadcast_arrays(*values)), strict=True):
         wide, vector = (
@@ -50,6 +51,7 @@ def read_network(system: System, given: Values = NOTHING, factors: Values = NOTH
 
     given, factors: as in `read_machines`; of several machines levels are [level, machines].
     """
+    # All levels beyond a node move together.
     places = ["intra", *["inter"] * (len(system.levels) - 1)]
 
     def read(field: str) -> Floats:
@@ -68,6 +70,7 @@ def read_network(system: System, given: Values = NOTHING, factors: Values = NOTH
         bandwidth=read("bandwidth"),
         pes_per_node=float(system.pes_per_node),
         links_per_node=float(system.links_per_node),
+        # Layouts exchange no halos, and stage nothing through hosts.
         staging_latency=0.0,
         staging_bandwidth=np.inf,
         phi_halo=1.0,

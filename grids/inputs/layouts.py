@@ -157,6 +157,7 @@ class LayoutSpace:
             lists = {"micro": [1 << bit for bit in range(length)]} | {
                 name: (n,) for name, n in zip(self.fixed, columns, strict=True)
             }
+            # Under weak scaling a batch is that of a replica, of which there are at most `pes`.
             most = int(batch[cells_of].max())
             some = list_candidates(self.net, pes, pes * most if weak else most, lists).to_rows()
             if not len(some):  # the stated layout alone, so that its flags say what forbids it
@@ -189,6 +190,7 @@ class LayoutSpace:
             distinct = distinct.sum(axis=1)
         machines = dict(zip(given, distinct, strict=False))
         changes = dict(zip(scaled, distinct[len(given) :], strict=False))
+        # What is reserved may differ between cells, so it is added at the end.
         training = make_training(self.system, self.net, self.length, self.strategy.schedule, 0.0)
         rates = self.read_rates(machines, changes)
         network = read_network(self.system, machines, changes)

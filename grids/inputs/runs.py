@@ -105,6 +105,7 @@ def _find_degrees(strategy: Strategy, values: Values, p: Floats) -> dict[str, Fl
     for name in strategy.parts:
         size = stated.get(name)
         if size == "best":
+            # Each choice has a leading dimension of its own, in the order of `choices`.
             sizes, at = _list_divisors(p, least=1), strategy.choices.index(name)
             degrees[name] = np.moveaxis(sizes, 0, at)
         elif size is not None:

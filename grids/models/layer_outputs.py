@@ -42,9 +42,10 @@ class LayerOutputs:
                 shares.append(Share("tensor", role.parts))
             elif name == "dispatch":
                 shares.append(Share("dispatched"))
+            # Behind a matrix divided by rows, outputs are summed over ranks, and so whole again.
             elif role.divided or name in ("linear", "combine") or maker == SAMPLE:
                 shares.append(Share())
-            else:
+            else:  # an element-wise layer, which works on what it gets
                 shares.append(shares[maker])
         return shares
 
@@ -55,6 +56,7 @@ class LayerOutputs:
         for row, (kind, role) in enumerate(zip(self.kinds, self.roles, strict=True)):
             maker = self.table.inputs[row][0]
             name = role.module
+            # Norms inside heads, which tensor ranks divide, are not Megatron's `layernorm`.
             if isinstance(kind, Normalisation) and self.shares[row].divided == "sequence":
                 name = name or "layernorm"
             elif self._passes_on(kind) and maker != SAMPLE:
@@ -71,6 +73,7 @@ class LayerOutputs:
         if self.roles[row].experts:
             acts = RECOMPUTE["moe_act"] if self._passes_on(self.kinds[row]) else 0
             return RECOMPUTE["moe"] | acts
+        # Beside routed experts an MLP is a shared one, computed again with them or by itself.
         if name == "mlp" and row in self._beside_experts:
             return RECOMPUTE["moe"] | RECOMPUTE["shared_experts"]
         return RECOMPUTE.get(name, 0)
@@ -102,6 +105,7 @@ class LayerOutputs:
         kind, role = self.kinds[maker], self.roles[maker]
         if kind.name == "softmax":
             is_last = self.roles[self.table.inputs[maker][0]].of == "vocabulary"
+            # Routers' probabilities are in single precision.
             scores = "scores" if role.module == "core_attn" else "single"
             return "logits" if is_last else scores
         if kind.name == "matmul":

@@ -97,10 +97,12 @@ class _Network:
             back=self._read_block(last, last, len(self.table)),
             parameters=self.table.parameters,
             heads=self.list_parts("heads"),
+            # Without numbers of their own, keys and values have a head for each of the queries.
             kv_heads=self.list_parts("kv_heads") or self.list_parts("heads"),
             ffn=self.list_parts("ffn"),
             expert_ffn=self.list_parts("ffn", of_experts=True),
             experts=tuple(sorted({role.experts for role in self.roles} - {0})),
+            # A last matrix without weights of its own is the table of words.
             ties=scored == [False],
             longest=self.model.longest or self._find_positions(first),
             length=self.positions if self.model.rank > 1 else 0,
@@ -167,6 +169,7 @@ class _Network:
             for maker in self.outputs.readers
             if any(row in rows for row in self.outputs.readers[maker])
         ]
+        # What is made in front of a block's own layers is not computed again with them.
         residual = start
         if behind is None:
             residual = next(row for row in rows if "." in self.table.names[row])
@@ -186,10 +189,12 @@ class _Network:
     def _list_weights(self, rows: range) -> Iterator[Weights]:
         for row in rows:
             role, matrix, biases = self.roles[row], self.table.w[row], self.table.bias[row]
+            # Tables of words are no part of a block: `Transformer.vocabulary` counts them.
             if role.of != "vocabulary" and matrix + biases:
                 parts = role.parts if role.divided else 0
                 by_columns = role.divided == "columns"
                 routed = role.experts > 0
+                # A token uses 2 FLOPs per weight, and of routed experts only the active ones.
                 multiplied = self.kinds[row].name == "linear"
                 used = self.table.flops[row] / self.positions / (2 * matrix) if multiplied else 0.0
                 again = self.outputs.modules[row] | BLOCKS
@@ -211,6 +216,7 @@ class _Network:
                 yield mask
             return
         sums = [row for row in rows if self.kinds[row].name == "add"]
+        # A sum in which another's body ends, as of shared and routed experts, ends no step.
         bodies = {self.table.inputs[row][0]: row for row in sums}
         for row in sums:
             if row not in bodies:
@@ -233,7 +239,7 @@ class _Network:
         role, share = self.roles[maker], self.outputs.shares[maker]
         items = self.table.y[maker] / self.positions * role.kept
         size = self.outputs.find_size(maker, readers)
-        if size == "scores":
+        if size == "scores":  # one for each pair of positions
             items /= self.positions
         modules = 0 if stays else self.outputs.modules[maker] | BLOCKS
         return Tensor(float(items), size, share.divided, share.parts, modules)

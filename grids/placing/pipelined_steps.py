@@ -80,6 +80,7 @@ def unroll_graph(graphs: Sequence[Graph]) -> Graph:
 
 def divide_graph(graph: Graph, share: float) -> Graph:
     """Return the graph for a share of its samples; times, tensors and kept bytes scale with it."""
+    # Weights stay whole: each micro-batch uses all of them.
     operators = (
         replace(
             operator,

@@ -205,6 +205,7 @@ def pose_problem(
             ]
         ),
         tensors=graph.tensors,
+        # Shaped, since without tensors the array would have one dimension.
         delays=np.array([links.time_message(tensor.bytes) for tensor in graph.tensors]).reshape(
             len(graph.tensors), len(links), len(links)
         ),

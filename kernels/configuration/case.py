@@ -117,9 +117,11 @@ class Case:
         run, alike = self.run, self.find_alike()
         if alike is None:
             return Ring(run.replicas, run.group, run.p)
+        # PEs that divide rows have all weights, so their gradients are summed over, too.
         degree, others = run.replicas * alike.degree, run.group / alike.degree
         if len(run.degrees) == 1:
             return Ring(degree, others, run.p)
+        # Inside other parallelisms, a replica's PEs are a cluster, apart from those of the next.
         several = xp.greater(run.replicas, 1)
         return ClusteredRing(
             degree,

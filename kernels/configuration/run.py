@@ -140,6 +140,7 @@ def add_terms(terms: Terms) -> Times:
 
 def accumulate_passes(terms: Terms, run: Run) -> Terms:
     """Return the terms of A passes, whose accumulated gradients are exchanged and applied once."""
+    # NOTHING stays as it is: as a product it would be computed in every cell.
     repeated = {name: getattr(terms, name) for name, term in TERMS.items() if not term.once}
     return replace(
         terms,

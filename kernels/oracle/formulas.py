@@ -56,6 +56,7 @@ def find_slowdown(
 
 def time_part(division: Division) -> LayerTimes:
     """Compute the layers' times on one PE of the group; in Table III those of whole layers."""
+    # Table III divides a layer's time; on a machine, a part may still read all inputs or weights.
     if division.options.oracle == "paper":
         return time_layers(division.layers, division.pe, division.delta, division.options)
     return reduction.time_part(division)
@@ -91,6 +92,7 @@ def time_iteration(case: Case, paths: Paths | None = None) -> Times:
         return add_terms(accumulate_passes(table_iii.time_pass(case, case.work), case.run))
     terms = exchange(case, time_computing(case), paths or find_paths(case))
     times = add_terms(accumulate_passes(terms, case.run))
+    # Last: hosts prepare samples during all of an iteration, so only what exceeds it is waited for.
     if not case.options.waits_for_input:
         return times
     return wait_for_input(times, time_feed(case))
@@ -121,6 +123,7 @@ def find_share(case: Case) -> Cells | None:
     """Return the share of its weights' states that a PE holds; None without ZeRO."""
     if case.run.sharded is None:
         return None
+    # Of N PEs each has 1/N of what the stage divides, and all of the rest.
     return 1 - case.run.sharded * (1 - 1 / case.find_replicas().degree)
 
 

@@ -36,6 +36,7 @@ def time_feed(case: Case) -> Cells:
     of a filter or channel group, and a pipeline's first.
     """
     run = case.run
+    # Not rounded where the last node is not full: the fullest node sets the pace.
     samples = run.global_batch / nodes(run.p, case.network)
     for part, _ in list_parts(case):
         if part.feeds_all:
@@ -50,6 +51,7 @@ def _share_fed(case: Case) -> Cells:
     alike = case.find_alike()
     if alike is None:
         return 1.0
+    # A node has PEs of pes_per_node / stride of the parts; of one part at least, of all at most.
     share = case.network.pes_per_node / (alike.degree * alike.stride)
     return xp.minimum(xp.maximum(share, 1 / alike.degree), 1.0)
 
@@ -63,6 +65,7 @@ def _update(case: Case) -> Cells:
 def _wait_for_launches(case: Case) -> Cells:
     """Compute seconds of waiting for launches in all steps of a pass."""
     work, run = case.machine_work, case.run
+    # Each step of a pipeline is a pass of its own: it launches all layers for a segment's samples.
     cuts = (part.cut_steps(case) for part, _ in list_parts(case))
     device = run.batch / reduce(mul, cuts, 1.0) * work.forward_backward + work.fixed
     waiting = wait_for_launches(device, case.software.layer_overhead * work.launches)

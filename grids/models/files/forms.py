@@ -42,7 +42,6 @@ def _fill_one(
     key: str, form: Any, given: Mapping[str, object], names: Names, where: Where
 ) -> object:
     """Return one setting, given or by default."""
-
     if key in given:
         items = isinstance(form, list)
         return _fill_items(form, given[key], go_below(where, key)) if items else given[key]
@@ -58,6 +57,7 @@ def _fill_items(form: list[Any], given: object, where: Where) -> object:
     if not isinstance(given, list):
         raise InputError(f"expected a list, got {shorten(given)}", where=where(()))
     return [
+        # Without names: defaults of an item follow from the item alone.
         fill_settings(form[0], item, {}, go_below(where, position))
         for position, item in enumerate(given)
     ]

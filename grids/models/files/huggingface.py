@@ -41,6 +41,7 @@ def _read_llama(config: Config) -> dict[str, Any]:
 
 
 def _read_qwen2(config: Config) -> dict[str, Any]:
+    # Fixed in the model's code: its config.json has no key for biases.
     return {"bias": True, "output_bias": False, **_read_attention(config)}
 
 
@@ -50,6 +51,7 @@ def _read_qwen3(config: Config) -> dict[str, Any]:
 
 def _read_attention(config: Config) -> dict[str, Any]:
     """The window, where it is in use, and whether the table of words is the last matrix, too."""
+    # Mistral's files state the window alone, Qwen's also whether it is in use.
     in_use = config.get("use_sliding_window", True)
     window = config.get("sliding_window") if in_use else None
     return {"window": window, "tied": bool(config.get("tie_word_embeddings", False))}
@@ -76,6 +78,7 @@ def _read_deepseek(config: Config) -> dict[str, Any]:
     return {
         "latent": {**latent, "query_rank": query},
         "shared_hidden": shared * _read_size(config, "moe_intermediate_size"),
+        # Without an auxiliary loss, a bias per expert balances their loads.
         "corrects": config.get("topk_method") == "noaux_tc",
         "dense_blocks": read_count("first_k_dense_replace"),
         "tied": bool(config.get("tie_word_embeddings", False)),

@@ -122,6 +122,7 @@ class Attention(BuildingSettings):
             self._rotate(site, stream_name, stream, depth)
             for stream_name, stream in ((f"{name}.query", query), (f"{name}.key", key))
         )
+        # Queries that share a key save its weights and bytes, but no product.
         scores = compare(site, f"{name}.scores", query, key, self.heads)
         if self.distances is not None:
             scores = self._add_distances(site, name, scores)
@@ -133,7 +134,7 @@ class Attention(BuildingSettings):
 
     def _rotate(self, site: Site, name: str, x: LayerOutput, depth: int) -> LayerOutput:
         """Normalise and rotate queries or keys, if the settings say so."""
-        if self.normalise_heads:
+        if self.normalise_heads:  # all heads share its weights
             passage = Passage(x.tensor, x.tensor, counts=Counts(weights=depth, biases=0))
             x = site.add(f"{name}.norm", "rmsnorm", passage, x)
         return site.add(f"{name}.rotary", "rotary", keep_sizes(x), x) if self.rotary else x

@@ -62,6 +62,7 @@ class Lstm(BuildingSettings):
         y = site.add(f"{name}.input", "linear", passage, x)
         biases = sums if self.biases == 2 else 0
         counts = _step_through(length, (fed_back, sums), biases)
+        # Its products are added to the sums, so it makes no tensor of another size.
         y = site.add(f"{name}.recurrent", "recurrent", Passage(gates, gates, counts=counts), y)
         cell = make_sequence(length, units)
         passage = Passage(gates, cell, counts=Counts(steps=length))
@@ -82,5 +83,6 @@ def _step_through(length: int, width: tuple[int, int], biases: int) -> Counts:
         flops=2 * weights * length,
         width=width,
         steps=length,
+        # T times forward, T times for gradients of inputs, once for those of weights.
         reads=(2 * length + 1) / 3,
     )

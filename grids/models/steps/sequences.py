@@ -47,7 +47,7 @@ class LinearSettings(LayerSettings):
         positions, read = expect_sequence(layer, x)
         features = count_outputs(layer, self.features, targets)
         role = NO_ROLE
-        if self.divided:
+        if self.divided:  # by the features between two matrices, on which both agree
             role = Role(self.divided, "ffn", features if self.divided == "columns" else read, "mlp")
         return Passage(x, make_sequence(positions, features), bias=self.bias, role=role)
 
