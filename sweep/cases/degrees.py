@@ -114,7 +114,7 @@ def mark_cell(grid: Grid, row: Row) -> list[str]:
     """Marks of an allowed cell; computes its degrees only if a mark is possible."""
     passes = _read_value(grid, row, "accumulate") or DEFAULTS["accumulate"]
     replicas = 1 if grid.spec.scaling == "strong" else row["pe"] * passes
-    # This is the largest global batch that any group gives.
+    # This is the largest global batch that any group gives; to find the group may take the kernels.
     if row["batch"] * replicas <= _count_epoch_samples(grid, row):
         return []
     return mark_batch(grid, row, list_degrees(grid, row)["global_batch"])

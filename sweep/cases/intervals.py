@@ -115,6 +115,7 @@ def list_line_ranges(
     cell = {name: row[name] for name in space.grid.dims if name != "pe"}
     times = name_percentiles(objective)
     outputs = compute_outputs(build_row_case(space.grid, cell | {"pe": pe}), names=times)
+    # The row's own counts stay, so that draws may choose the ones that it states.
     counts = _thin(space.axes["pe"], [row["largest_pe"], pe, row["efficient_pe"]])
     fastest, efficient = _draw_counts(space, cell, counts, efficiency, objective)
     return {

@@ -29,6 +29,7 @@ def list_memory_parts(grid: Grid, case: Case, system: int = 0) -> dict[str, Any]
         weights = case.work.gathered_weights
         gathered = 0.0 if weights is None else number(weights)
         parameters = number(find_share(case)) * parameters
+        # Of every stage alike, so it takes room as what is reserved does.
         reserved = reserved + gathered
     batch = number(case.run.batch)
     rows, all_rows = _list_row_states(case, np.zeros_like(parameters))

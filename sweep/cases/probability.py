@@ -41,6 +41,7 @@ def list_chances(grid: Grid, ranked: list[Row], aim: Aim) -> list[Row]:
     trains = any(row["trains"] for row in ranked)
     objective: Objective = "train_time" if trains else "epoch_time"
     allowed = [row for row in ranked if row["feasible"]]
+    # Rows of one rank choose the same layout, so the rival is the first of the next rank.
     rivals = allowed[:1] + [row for row in allowed if row["rank"] != allowed[0]["rank"]][:1]
     by_time = len(rivals) == 2 and aim.summarised is not None
     first = find_chance(grid, rivals[0], rivals[1], objective) if by_time else None

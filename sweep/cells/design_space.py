@@ -77,6 +77,7 @@ def make_grid(options: SpaceValues, base: Path = Path()) -> Grid:
     outputs = {"outputs": [*MAIN_OUTPUTS, *DEGREES]}
     written = {"axes": axes, "parameters": fixed, **outputs, **options.settings}
     grid = Grid.from_spec(validate_spec(written, ""), base)
+    # What networks are is known once they are looked up, so strategies may change only now.
     if (experts := _find_experts(grid)) is not None:
         axes["strategy"] = (
             _list_layouts(experts, parameters)
@@ -194,9 +195,8 @@ def _search_batches(grid: Grid) -> Grid:
     samples = max(dataset.samples for dataset in grid.datasets)
     stated = grid.spec.parameters.get("max_global_batch")
     largest = MOST_SEQUENCES if grid.laid else MOST_BATCH
-    most = min(samples, largest) if stated is None else int(min(stated, samples))
-    fewest = max(1, most)
-    grid = _change(grid, "batch", [{"pow2": [1, fewest]}, fewest])
+    most = max(1, min(samples, largest) if stated is None else int(min(stated, samples)))
+    grid = _change(grid, "batch", [{"pow2": [1, most]}, most])
     if "max_global_batch" in (*grid.spec.parameters, *grid.spec.axes.swept):
         return grid
     bounded = {**grid.spec.parameters, "max_global_batch": float(samples)}

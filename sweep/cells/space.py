@@ -143,5 +143,6 @@ def thin_axis(values: Floats, most: int) -> Floats:
     """Thin the values of an axis evenly; of many, keep powers of two if there are enough."""
     if values.size <= most:
         return values
+    # An axis may have 0, which has no logarithm.
     powers = values[np.log2(np.maximum(values, 1e-300)) % 1 == 0]
     return np.asarray(thin_values(powers if powers.size > 2 else values, most), float)
