@@ -10,11 +10,13 @@ import math
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor, Future
 from functools import cache, cached_property, update_wrapper
+from threading import Lock
 from typing import Any, Generic, ParamSpec, TypeVar
 
 import jax
 import numpy as np
 
+from kernels import programs
 from kernels.arrays import in_numpy, use_numpy
 
 Arguments = ParamSpec("Arguments")
@@ -47,7 +49,8 @@ class Compiled(Generic[Arguments, Result]):
         self._options = options
         self._numpy = numpy
         self._few = few
-        self._ahead: dict[object, Future[None]] = {}
+        self._found: dict[object, Future[Any]] = {}
+        self._lock = Lock()
 
     @cached_property
     def _program(self) -> Any:
@@ -61,15 +64,21 @@ class Compiled(Generic[Arguments, Result]):
         return jax.jit(self._function, compiler_options=OLDER_EMITTERS, **self._options)
 
     def __call__(self, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-        if self._numpy and (in_numpy() or _is_small(args, kwargs)):
+        if self._numpy and in_numpy():
+            return self._function(*args, **kwargs)
+        leaves = jax.tree.leaves((args, kwargs))
+        # Types repeat: as a set, they take half of the time.
+        traced = any(issubclass(kind, jax.core.Tracer) for kind in set(map(type, leaves)))
+        if self._numpy and not traced and _is_small(leaves):
             with use_numpy():
                 return self._function(*args, **kwargs)
-        if self._ahead and (ahead := self._ahead.get(self._identify(args, kwargs))):
-            ahead.result()
         # For this call alone: JAX code of whoever imports paradl keeps its own precision.
         with jax.enable_x64(True):
-            result: Result = self._choose_program(args, kwargs)(*args, **kwargs)
-            return result
+            if traced:  # part of another program
+                result: Result = self._choose_program(args, kwargs)(*args, **kwargs)
+            else:
+                result = self._find_program(args, kwargs)(*args, **self._divide(kwargs)[1])
+        return result
 
     def compile_ahead(
         self, pool: Executor, *args: Arguments.args, **kwargs: Arguments.kwargs
@@ -78,13 +87,37 @@ class Compiled(Generic[Arguments, Result]):
 
         Arrays may be `jax.ShapeDtypeStruct`s.
         """
-        name = self._identify(args, kwargs)
-        if name not in self._ahead:
-            self._ahead[name] = pool.submit(self._compile, args, kwargs)
+        if self._identify(args, kwargs) not in self._found:
+            pool.submit(self._find_program, args, kwargs)
 
-    def _compile(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        with jax.enable_x64(True):
-            self._choose_program(args, kwargs).lower(*args, **kwargs).compile()
+    def _find_program(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Return the program for arguments like these: known, from disk, or compiled by one thread
+        while others wait for it.
+        """
+        key = self._identify(args, kwargs)
+        with self._lock:
+            is_new = key not in self._found
+            found = self._found.setdefault(key, Future())
+        if is_new:
+            try:
+                found.set_result(self._load_or_compile(str(key), args, kwargs))
+            except BaseException as error:
+                # Not kept: a later call may succeed, and tells its own reason if not.
+                del self._found[key]
+                found.set_exception(error)
+        return found.result()
+
+    def _load_or_compile(self, key: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        # The name of a file follows from this package's sources, and so from no other function.
+        kept = self._function.__module__.startswith(f"{__package__}.")
+        name = f"{self._function.__module__}.{self._function.__qualname__} {key}"
+        program = programs.load(name) if kept else None
+        if program is None:
+            with jax.enable_x64(True):
+                program = self._choose_program(args, kwargs).lower(*args, **kwargs).compile()
+            if kept:
+                programs.save(name, program)
+        return program
 
     def _choose_program(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         few = self._few(*args, **kwargs) if callable(self._few) else self._few
@@ -92,32 +125,31 @@ class Compiled(Generic[Arguments, Result]):
 
     def _identify(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
         """Return the key of a program: shapes, and static arguments, which are keywords."""
-        static = {name: kwargs[name] for name in self._options["static_argnames"] if name in kwargs}
-        others = {name: value for name, value in kwargs.items() if name not in static}
+        static, others = self._divide(kwargs)
         leaves, structure = jax.tree.flatten((args, others))
         shapes = tuple((np.shape(leaf), getattr(leaf, "dtype", type(leaf))) for leaf in leaves)
         return structure, shapes, tuple(static.items())
 
+    def _divide(self, kwargs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return static arguments, and those that a program takes."""
+        static = {name: kwargs[name] for name in self._options["static_argnames"] if name in kwargs}
+        return static, {name: value for name, value in kwargs.items() if name not in static}
+
     def clear(self) -> None:
         """Forget the programs that were compiled so far."""
-        self._ahead.clear()
+        self._found.clear()
         for program in (self._program, self._program_of_few):
             program.clear_cache()
 
     @property
     def programs(self) -> int:
-        """Number of compiled programs: one for each set of shapes and static arguments."""
-        # JAX has no public count of a function's programs.
-        both = {self._program, self._program_of_few}
-        return sum(int(program._cache_size()) for program in both)
+        """Number of programs: one for each set of shapes and static arguments."""
+        return len(self._found)
 
 
-def _is_small(*arguments: object) -> bool:
-    """True if a call with these arguments takes no longer in numpy than compiling it would."""
-    leaves = jax.tree.leaves(arguments)
-    # Types and shapes repeat: as sets, they take half of the time.
-    if any(issubclass(kind, jax.core.Tracer) for kind in set(map(type, leaves))):
-        return False  # part of a program
+def _is_small(leaves: list[Any]) -> bool:
+    """True if a call with these numbers takes no longer in numpy than compiling it would."""
+    # Shapes repeat, too.
     return math.prod(_broadcast_all(set(map(np.shape, leaves)))) <= MOST_IN_NUMPY
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import jaxtyping
 from beartype import beartype
+from jax.stages import ArgInfo
 
 # The hook decorates each function with this, looked up as its module is loaded.
 check = partial(jaxtyping.jaxtyped, typechecker=beartype)
@@ -56,7 +57,9 @@ def _check_later(function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         nonlocal checked
-        if not Checks.on:
+        # Of a program that it lowers, JAX keeps descriptions in place of arrays.
+        described = any(isinstance(value, ArgInfo) for value in (*args, *kwargs.values()))
+        if described or not Checks.on:
             return function(*args, **kwargs)
         if checked is None:
             checked = check(function)

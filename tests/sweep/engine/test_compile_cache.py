@@ -1,40 +1,32 @@
 from collections.abc import Iterator
-from pathlib import Path
 
 import jax
 import pytest
 
+from kernels import programs
 from sweep.engine.compile_cache import keep_programs
 
-PLACE = "jax_compilation_cache_dir"
+OWN = "jax_compilation_cache_dir"
 
 
 @pytest.fixture(autouse=True)
 def unset() -> Iterator[None]:
     """No place for programs yet, as where JAX has just been imported."""
-    before = jax.config.values[PLACE]
-    jax.config.update(PLACE, None)
+    before, own = programs.find_folder(), jax.config.values[OWN]
+    programs.keep_in(None)
+    jax.config.update(OWN, None)
     yield
-    jax.config.update(PLACE, before)
-
-
-def keep_in(cache: Path, monkeypatch: pytest.MonkeyPatch) -> str | None:
-    """Where programs are kept with this folder as the user's cache."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
-    keep_programs()
-    place: str | None = jax.config.values[PLACE]
-    return place
+    programs.keep_in(before)
+    jax.config.update(OWN, own)
 
 
 def test_programs_are_kept_in_the_users_cache(tmp_path, monkeypatch):
-    assert keep_in(tmp_path, monkeypatch) == str(tmp_path / "paradl" / "programs")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    keep_programs()
+    assert programs.find_folder() == tmp_path / "paradl" / "programs"
 
 
-def test_the_users_own_place_stays(tmp_path, monkeypatch):
-    jax.config.update(PLACE, str(tmp_path / "own"))
-    assert keep_in(tmp_path, monkeypatch) == str(tmp_path / "own")
-
-
-def test_no_place_is_no_fault(tmp_path, monkeypatch):
-    (tmp_path / "file").touch()
-    assert keep_in(tmp_path / "file", monkeypatch) is None
+def test_where_jax_keeps_programs_paradl_keeps_none(tmp_path):
+    jax.config.update(OWN, str(tmp_path))
+    keep_programs()
+    assert programs.find_folder() is None

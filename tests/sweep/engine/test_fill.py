@@ -8,6 +8,7 @@ import pytest
 
 import kernels.blocks.fill
 from grids.grid import Grid
+from kernels import programs
 from kernels.blocks.fill import fill_buffers
 from kernels.blocks.summary import Line, tabulate_line
 from kernels.blocks.tiles import TILE_CELLS, Tiles, tiles
@@ -64,7 +65,12 @@ def asked(request) -> Iterator[list[int]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kernels.blocks.fill, "tiles", cut)
         fill_buffers.clear()
+        # On disk are programs of other tiles.
+        folder = programs.find_folder()
+        programs.keep_in(None)
         yield seen
+        programs.keep_in(folder)
+    fill_buffers.clear()
 
 
 @pytest.mark.parametrize("strategy", range(4))

@@ -1,0 +1,69 @@
+"""Programs on disk: loaded without being traced, and never in the way of an answer."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kernels import programs
+from kernels.compiled import Compiled, compiled
+
+TRACED: list[int] = []
+
+
+def make_cube(module: str = "kernels.cube") -> Compiled[..., object]:
+    """A function, compiled anew as in a new process, that notes when it is traced."""
+
+    def cube(values, *, power):
+        TRACED.append(power)
+        return values**power
+
+    cube.__module__ = module
+    return compiled("power")(cube)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path) -> Iterator[Path]:
+    before = programs.find_folder()
+    programs.keep_in(tmp_path / "programs")
+    TRACED.clear()
+    yield tmp_path / "programs"
+    programs.keep_in(before)
+
+
+def test_a_program_is_traced_once_for_all_processes(folder) -> None:
+    values = np.arange(3.0)
+    for _ in range(2):
+        np.testing.assert_array_equal(make_cube()(values, power=3), values**3)
+    assert TRACED == [3]
+    assert np.asarray(make_cube()(values, power=2)).tolist() == [0, 1, 4]
+    assert np.asarray(make_cube()(np.arange(2.0), power=2)).tolist() == [0, 1]
+    assert TRACED == [3, 2, 2]
+    assert len(list(folder.iterdir())) == 3
+
+
+def test_a_damaged_file_is_written_anew(folder) -> None:
+    values = np.arange(3.0)
+    make_cube()(values, power=3)
+    (file,) = folder.iterdir()
+    whole = file.read_bytes()
+    for damaged in (b"", whole[: len(whole) // 2], b"no program"):
+        file.write_bytes(damaged)
+        assert np.asarray(make_cube()(values, power=3)).tolist() == [0, 1, 8]
+        assert file.stat().st_size == len(whole)
+    assert TRACED == [3] * 4
+
+
+def test_without_a_place_programs_are_compiled_all_the_same(tmp_path) -> None:
+    (tmp_path / "file").touch()
+    for place in (None, tmp_path / "file"):
+        programs.keep_in(place)
+        assert np.asarray(make_cube()(np.arange(3.0), power=2)).tolist() == [0, 1, 4]
+    assert TRACED == [2, 2]
+
+
+def test_functions_of_other_packages_are_not_kept(folder) -> None:
+    """Their sources are not part of a file's name, so that an older one would be taken."""
+    make_cube("somewhere.cube")(np.arange(3.0), power=2)
+    assert not folder.exists()
