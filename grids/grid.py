@@ -320,9 +320,10 @@ class Grid:
         strategy: Strategy | None = None,
     ) -> "Groups | None":
         """Return the layers of a case by group, before they are reduced; None: not possible."""
-        from grids.inputs.case import build_groups
+        from grids.inputs.case import divide_rows
 
-        return self.build(build_groups, index, axes, strategy)
+        divided = self.build(divide_rows, index, axes, strategy)
+        return None if divided is None else divided.groups
 
     def build(
         self,

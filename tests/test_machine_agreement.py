@@ -23,7 +23,7 @@ from grids.entries.software import SOFTWARE
 from grids.entries.strategies import Strategy, parse_strategy
 from grids.entries.systems import TensorPeaks
 from grids.grid import Grid
-from grids.inputs.case import Workload, build_case, build_groups
+from grids.inputs.case import Workload, build_case, divide_rows
 from grids.inputs.machine import sends_whole_gradients
 from grids.inputs.values import Settings
 from grids.models.profiles import Profile
@@ -166,7 +166,7 @@ def test_every_number_agrees_with_the_scalar_reference(inside: str, data: st.Dat
 def make_rows(workload: Workload, strategy: Strategy, settings: Settings, axes: Any) -> list[Any]:
     """The table's rows as the reference takes them, divided as the placement has it."""
     table = workload.table
-    placement, _ = build_groups(workload, strategy, axes, settings).place()
+    placement, _ = divide_rows(workload, strategy, axes, settings).groups.place()
     split = np.broadcast_to(np.asarray(placement.split).reshape(len(table), -1)[:, 0], len(table))
     return [
         make_row(
@@ -252,7 +252,7 @@ def make_run(
 ) -> by_hand.Run:
     """What the reference is asked."""
     fixed = settings.parameters
-    placement, _ = build_groups(workload, strategy, axes, settings).place()
+    placement, _ = divide_rows(workload, strategy, axes, settings).groups.place()
     p1, p2 = int(number(answer.replicas)), int(number(answer.group))
     factors = np.asarray(placement.factors).reshape(3, -1)[:, 0].astype(int).tolist()
     accumulate = int(fixed.get("accumulate", 1))

@@ -4,7 +4,6 @@ AlexNet on two machines. Elasticities against central differences in double prec
 """
 
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import jax
@@ -13,7 +12,6 @@ import pytest
 
 from grids.entries.parameters import CONTINUOUS, DEGREES, LAYOUT_NAMES, PARAMETERS
 from grids.grid import Grid
-from grids.inputs.tables import build_table
 from grids.spec import Spec
 from kernels.arrays import use_numpy, xp
 from kernels.compiled import compiled, fetch
@@ -21,6 +19,7 @@ from kernels.configuration.case import Points
 from kernels.configuration.places import PLACES, read_parameters, scale_parameters, set_parameters
 from kernels.derivatives.points import evaluate_points, find_elasticities, find_kinks, take_points
 from kernels.oracle.answer import answer_case
+from sweep.samples.tables import SharedTables
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -39,9 +38,7 @@ def read_grid(strategy: str, oracle: str, system: str = "abci", **axes: Any) -> 
 
 
 def make_table(grid: Grid, *, layered: bool) -> Points:
-    table = grid.build(partial(build_table, layered=layered), (0, 0, 0, 0), None, None)
-    assert table is not None
-    return table
+    return SharedTables(grid, grid.axes, layered=layered).find((0, 0, 0), 0)
 
 
 def list_known(oracle: str) -> list[str]:

@@ -5,7 +5,7 @@ vary along an axis have size 1 there. Each `best` of a strategy adds a leading d
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
 from typing import Any, TypeVar
@@ -51,8 +51,6 @@ from kernels.work.layers import Layers
 Tree = TypeVar("Tree")
 # Degrees by parallelism, segments, and positions in them (`find_divisions`).
 Divisions = tuple[dict[str, Floats], Floats, Integers]
-# Returns the work and bounds of groups at each cell's position among them.
-FindWork = Callable[[Groups, Integers], tuple[Work, Bounds]]
 
 # Up to this many cells, computing a few extra stages takes no measurable time.
 FEW_CELLS = 2**16
@@ -181,6 +179,56 @@ def set_up(
     )
 
 
+@dataclass(frozen=True, eq=False)
+class Divided:
+    """A network's layers, divided into the distinct groups among a strategy's cells.
+
+    position [cells]: of each cell's group.
+    """
+
+    workload: Workload
+    strategy: Strategy
+    setup: Setup
+    groups: Groups
+    position: Integers
+
+    def spread(self, reduced: Tree) -> Tree:
+        """Spread what was reduced of the groups to all cells."""
+        return self.setup.spread(reduced, self.position)
+
+    def make_case(self, work: Work, bounds: Bounds) -> Case:
+        """Make the case of the cells' work and bounds."""
+        workload, setup = self.workload, self.setup
+        settings, values, run = setup.settings, setup.values, setup.run
+        layered = tuple(name for name in settings.slopes if PARAMETERS[name].layered)
+        return Case(
+            work=work,
+            bounds=_limit_sizes(bounds, self.strategy, run),
+            run=replace(run, largest_batch=find_largest_batch(workload.convergence, values)),
+            network=setup.network,
+            pe=setup.pe,
+            software=setup.software,
+            uncertainty=build_uncertainty(
+                workload.unknown, self.strategy, values, np.asarray(run.p), settings.draws
+            )
+            if settings.draws
+            else None,
+            training=build_training(workload.convergence, values),
+            options=settings.options,
+            choices=self.strategy.choices,
+            layer_slopes=self.spread(_differentiate_groups(self.groups, layered)),
+        )
+
+
+def _limit_sizes(bounds: Bounds, strategy: Strategy, run: Run) -> Bounds:
+    """Return the bounds of all cells with those of the PEs that a strategy uses."""
+    if strategy.serial:  # one PE, whatever p is
+        return replace(bounds, fits=_broadcast_like_p(np.equal(run.p, 1), run))
+    if strategy.several and not strategy.replicated:  # PEs beyond its degrees have no work
+        return replace(bounds, fits=bounds.fits & (run.group >= run.p))
+    return bounds
+
+
 def build_nearest_case(
     workload: Workload, strategy: Strategy, axes: Mapping[str, Floats], settings: Settings
 ) -> AnyCase:
@@ -203,51 +251,9 @@ def build_case(
         space = lay_out(workload, strategy, axes, settings)
         laid = build_layout_case(space, workload.convergence)
         return add_slopes(space, laid) if settings.slopes else laid
-    settings = choose_formulas(strategy, workload, settings)
-    return build_divided(workload, strategy, set_up(workload, strategy, axes, settings))
-
-
-def build_divided(
-    workload: Workload,
-    strategy: Strategy,
-    setup: Setup,
-    find_work: FindWork | None = None,
-) -> Case:
-    """Build the case of a setup. find_work: replaces `reduce_groups` and what follows it."""
-    settings, values, run = setup.settings, setup.values, setup.run
-    groups, position = _distinguish(strategy, workload, setup)
-    if find_work:
-        work, bounds = find_work(groups, position)
-    else:
-        work, bounds = setup.spread(reduce_groups(groups, setup.stages), position)
-        bounds = limit_sizes(bounds, strategy, run)
-    layered = tuple(name for name in settings.slopes if PARAMETERS[name].layered)
-    return Case(
-        work=work,
-        bounds=bounds,
-        run=replace(run, largest_batch=find_largest_batch(workload.convergence, values)),
-        network=setup.network,
-        pe=setup.pe,
-        software=setup.software,
-        uncertainty=build_uncertainty(
-            workload.unknown, strategy, values, np.asarray(run.p), settings.draws
-        )
-        if settings.draws
-        else None,
-        training=build_training(workload.convergence, values),
-        options=settings.options,
-        choices=strategy.choices,
-        layer_slopes=setup.spread(_differentiate_groups(groups, layered), position),
-    )
-
-
-def limit_sizes(bounds: Bounds, strategy: Strategy, run: Run) -> Bounds:
-    """Return the bounds of all cells with those of the PEs that a strategy uses."""
-    if strategy.serial:  # one PE, whatever p is
-        return replace(bounds, fits=_broadcast_like_p(np.equal(run.p, 1), run))
-    if strategy.several and not strategy.replicated:  # PEs beyond its degrees have no work
-        return replace(bounds, fits=bounds.fits & (run.group >= run.p))
-    return bounds
+    divided = divide(workload, strategy, axes, settings)
+    reduced = reduce_groups(divided.groups, divided.setup.stages)
+    return divided.make_case(*divided.spread(reduced))
 
 
 def lay_out(
@@ -260,21 +266,22 @@ def lay_out(
     return LayoutSpace(net, samples, system, strategy, values, settings, workload.layout_time)
 
 
-def build_groups(
+def divide(
     workload: Workload, strategy: Strategy, axes: Mapping[str, Floats], settings: Settings
-) -> Groups:
-    """Return the layers of the same case by group, before they are reduced."""
-    return distinguish_groups(workload, strategy, axes, settings)[0]
+) -> Divided:
+    """Divide the layers of a case: in groups of the distinct rows of parameters."""
+    settings = choose_formulas(strategy, workload, settings)
+    return divide_layers(workload, strategy, set_up(workload, strategy, axes, settings))
 
 
-def distinguish_groups(
+def divide_rows(
     workload: Workload, strategy: Strategy, axes: Mapping[str, Floats], settings: Settings
-) -> tuple[Groups, Integers]:
-    """Return groups of the distinct sizes, and each cell's position among them [cells]."""
+) -> Divided:
+    """Divide the layers of the same case, in groups of all rows of parameters."""
     settings = choose_formulas(strategy, workload, settings)
     setup = set_up(workload, strategy, axes, settings)
     whole = replace(setup, thin=setup.values, thin_run=setup.sized, thin_pe=setup.pe)
-    return _distinguish(strategy, workload, whole)
+    return divide_layers(workload, strategy, whole)
 
 
 def choose_formulas(strategy: Strategy, workload: Workload, settings: Settings) -> Settings:
@@ -297,8 +304,8 @@ def _look_up(strategy: Strategy, axes: Mapping[str, Floats], settings: Settings)
     return Values(axes, settings, leading=len(strategy.choices))
 
 
-def _distinguish(strategy: Strategy, workload: Workload, setup: Setup) -> tuple[Groups, Integers]:
-    """Return groups of the distinct divisions, and each cell's position among them [cells]."""
+def divide_layers(workload: Workload, strategy: Strategy, setup: Setup) -> Divided:
+    """Divide the layers in groups of the distinct divisions among the cells of a setup."""
     settings, values, run, sized = setup.settings, setup.thin, setup.thin_run, setup.sized
     options, alone = settings.options, np.ones((1,) * values.rank)
     cut = strategy.placed or (strategy.segmented and options.oracle == "machine")
@@ -328,7 +335,7 @@ def _distinguish(strategy: Strategy, workload: Workload, setup: Setup) -> tuple[
         weight_bytes=precision.weight * alone,
         placed=workload.placed if strategy.placed else NO_GROUPS,
     )
-    return groups, position
+    return Divided(workload, strategy, setup, groups, position)
 
 
 @lru_cache(maxsize=KEPT)

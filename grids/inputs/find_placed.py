@@ -16,7 +16,7 @@ from grids.entries.systems import System
 from grids.graphs.graph import Graph
 from grids.graphs.layer_graphs import make_graph
 from grids.graphs.links import Links, link_devices
-from grids.inputs.case import Workload, build_groups
+from grids.inputs.case import Workload, divide_rows
 from grids.inputs.factors import divisors
 from grids.inputs.partition import place_stages
 from grids.inputs.values import Settings
@@ -62,7 +62,7 @@ class FoundGroups(PlacedGroups):
         """Graph of one segment's layers, with their times on the system."""
         workload = self.workload
         axes = {"pe": np.ones(1), "batch": np.full(1, float(BATCH))}
-        groups = build_groups(workload, Strategy("serial"), axes, self.settings)
+        groups = divide_rows(workload, Strategy("serial"), axes, self.settings).groups
         times = time_layers(groups.layers, groups.pe, groups.delta, groups.options)
         forward, backward, fixed = (
             np.asarray(seconds).reshape(len(workload.table))

@@ -26,8 +26,6 @@ from kernels.names.parallelisms import KINDS
 from kernels.options import Options
 from kernels.oracle.formulas import (
     Work,
-    reduce_layer_sizes,
-    reduce_layer_times,
     reduce_layers,
     time_layers,
     time_parts,
@@ -90,7 +88,7 @@ class Groups:
                     mask=self.mask,
                     dims=self.strategy.dims,
                     layers=self.strategy.layers,
-                    storage=self._find_storage(),
+                    storage=self._find_storage() if part.divides == "rows" else None,
                     cuts=self.options.cuts,
                     verbatim=self.options.verbatim,
                     groups=self.placed,
@@ -154,14 +152,10 @@ class Groups:
     def _identity(self) -> tuple[object, ...]:
         # By value, since each block makes its own arrays; of the PE, only what affects layers.
         pe = (getattr(self.pe, part.name) for part in fields(self.pe) if part.name not in APART)
-        return self.size_identity, _identify_numbers(self.layers.slowdown, *pe)
-
-    @cached_property
-    def size_identity(self) -> tuple[object, ...]:
-        """All but the speed of a PE, on which no size of the work depends, but stages may."""
+        numbers = (*self.degrees.values(), self.delta, self.segments, self.layers.slowdown, *pe)
         states = self.state_bytes, self.weight_bytes
-        numbers = _identify_numbers(*self.degrees.values(), self.delta, self.segments, *states)
-        return self.table, self.mask, self.strategy, self.options, self.placed, numbers
+        of_all = self.table, self.mask, self.strategy, self.options, self.placed
+        return *of_all, identify_numbers(*numbers, *states)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Groups) and self._identity == other._identity
@@ -170,13 +164,19 @@ class Groups:
         return hash(self._identity)
 
 
-def _identify_numbers(*values: Any) -> tuple[object, ...]:
+def identify_numbers(*values: Any) -> tuple[object, ...]:
+    """Return what is equal if the numbers are."""
     arrays = (np.asarray(value) for value in values if value is not None)
     return tuple((array.shape, array.tobytes()) for array in arrays)
 
 
 @lru_cache(maxsize=KEPT)
 def reduce_groups(groups: Groups, stages: int = 1) -> tuple[Work, Bounds]:
+    """Return what `reduce_new_groups` does, at once if the groups have been reduced lately."""
+    return reduce_new_groups(groups, stages)
+
+
+def reduce_new_groups(groups: Groups, stages: int = 1) -> tuple[Work, Bounds]:
     """Return the work of a group's busiest PE, and the bounds, for each size.
 
     stages: number of stages to return at least, the fullest first.
@@ -188,55 +188,6 @@ def reduce_groups(groups: Groups, stages: int = 1) -> tuple[Work, Bounds]:
         names = tuple(find_part(name).sends_as for name in division.parallelisms)
         division = replace(division, parallelisms=names)
     return _keep_fullest(reduce_in_parts(division, reduce_layers), stages), bounds
-
-
-class AlikeGroups:
-    """Reduces groups of one network after the other, on several machines.
-
-    Where machines differ only in speed, placements and sizes of the work are found once, and only
-    times for each of them. Kept for one network at a time.
-    """
-
-    def __init__(self) -> None:
-        self._table: LayerTable | None = None
-        self._arranged: dict[object, Arrangement] = {}
-        self._sizes: dict[object, tuple[Work, Bounds]] = {}
-
-    def reduce(
-        self,
-        groups: Groups,
-        stages: int,
-        position: Integers,
-        finish: Callable[[Any], Any],
-    ) -> tuple[Work, Bounds]:
-        """Return what `reduce_groups` does, finished.
-
-        finish: spreads fields of the work, or the bounds, to cells with a group at `position`.
-        """
-        many = any(np.size(degree) > SIZES for degree in groups.degrees.values())
-        if groups.options.oracle == "paper" or many:
-            work, bounds = reduce_groups(groups, stages)
-            return finish(work), finish(bounds)
-        if groups.table is not self._table:
-            self._table = groups.table
-            self._arranged.clear()
-            self._sizes.clear()
-        key: tuple[object, ...] = groups.size_identity
-        placement, bounds = groups.place() if groups.staged else self._place(key, groups)
-        division = groups.divide(placement)
-        # Machines often have the same stages although their times differ.
-        stages_at = (placement.ends, placement.crossing) if groups.staged else ()
-        key = key, _identify_numbers(position, *stages_at)
-        if key not in self._sizes:
-            sizes = _keep_fullest(fetch(reduce_layer_sizes(division)), stages)
-            self._sizes[key] = finish(sizes), finish(bounds)
-        work, bounds = self._sizes[key]
-        return replace(work, **finish(fetch(reduce_layer_times(division)))), bounds
-
-    def _place(self, key: object, groups: Groups) -> Arrangement:
-        if key not in self._arranged:
-            self._arranged[key] = groups.place()
-        return self._arranged[key]
 
 
 def reduce_in_parts(division: Division, reduce: Callable[[Division], Tree]) -> Tree:

@@ -1,7 +1,6 @@
 """Choose the formulas of the oracle, Table III or the machine; no other module does."""
 
 from dataclasses import replace
-from typing import Any
 
 from kernels.arrays import Cells, PerLayer, xp
 from kernels.compiled import compiled
@@ -69,15 +68,8 @@ def reduce_work(division: Division) -> Work:
     return reduction.reduce_part(division, time_part(division))
 
 
-def reduce_times(division: Division) -> dict[str, Any]:
-    """Compute the fields of a group's work that depend on the speed of PEs."""
-    return reduction.reduce_times(division, time_part(division))
-
-
 # Compiled, for callers outside of programs.
 reduce_layers = compiled(numpy=True)(reduce_work)
-reduce_layer_sizes = compiled(numpy=True)(reduction.reduce_sizes)
-reduce_layer_times = compiled(numpy=True)(reduce_times)
 time_parts = compiled(numpy=True)(time_part)
 
 

@@ -3,9 +3,7 @@
 Table III has its own (`kernels.paper.work`).
 """
 
-from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from kernels.arrays import Cells, PerLayer, PerStage, xp
 from kernels.compiled import compiled
@@ -25,33 +23,17 @@ def time_part(division: Division) -> LayerTimes:
 
 def reduce_part(division: Division, times: LayerTimes) -> GroupWork:
     """Compute the work of a group's busiest PE. times: of its shares of the layers."""
-    return replace(reduce_sizes(division), **reduce_times(division, times))
-
-
-def reduce_times(division: Division, times: LayerTimes) -> dict[str, Any]:
-    """Compute the fields of the work that depend on the speed of PEs."""
-    stages = find_layout(division.parallelisms).stages
-    forward_backward, fixed, launches = stages.time_layers(times, division)
-    return {
-        "forward_backward": forward_backward,
-        "update": _find_most(stages.sum_layers(times.update, division=division)),
-        "fixed": fixed,
-        "launches": launches,
-    }
-
-
-def reduce_sizes(division: Division) -> GroupWork:
-    """Compute the work with times of 0."""
     layout = find_layout(division.parallelisms)
     stages, layers = layout.stages, layout.take_part(division)
     shares = _share_layers(division, layers)
     holding = stages.hold(division, shares)
+    forward_backward, fixed, launches = stages.time_layers(times, division)
     add = partial(stages.sum_layers, division=division)
     return GroupWork(
-        forward_backward=0.0,
-        update=0.0,
-        fixed=0.0,
-        launches=0.0,
+        forward_backward=forward_backward,
+        update=_find_most(add(times.update)),
+        fixed=fixed,
+        launches=launches,
         activations=stages.hold_segments(division, shares, holding),
         parameters=holding.states,
         gradient=_find_most(add(layers.w)),

@@ -8,18 +8,17 @@ problem's position: rows are the same for any number of workers.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import jax
 import numpy as np
 from scipy.stats import qmc
 
 from grids.axes import Range
-from grids.inputs.tables import build_table, join_tables, stack_tables
 from kernels.configuration.case import Points
 from kernels.configuration.places import PLACES
 from kernels.names.arrays import Floats, Integers
 from sweep.samples.space import Problem, SampleSpace
+from sweep.samples.tables import build_table, join_tables, stack_tables
 
 # Machines shared by the rows of a problem (`SampleSpace.shares_machines`): cutting ResNet-50 into
 # pipeline stages takes 30 ms per machine.
@@ -61,19 +60,18 @@ def _tabulate(
     space: SampleSpace, problem: Problem, strategy: int, machines: dict[str, Floats]
 ) -> Points:
     """Tabulate the points of a strategy on each of the shared machines."""
-    count = MACHINES if machines else 1
-    pipeline = space.grid.strategies[strategy].cut_by_axis
+    if not machines:
+        return space.tables.find(problem, strategy)
     tables = []
     # Only pipeline stages depend on the machine's speed: otherwise one table serves all machines.
-    for number in range(count if pipeline else 1):
+    distinct = MACHINES if space.grid.strategies[strategy].cut_by_axis else 1
+    for number in range(distinct):
         machine = {name: values[number : number + 1] for name, values in machines.items()}
-        parts = None if machine else space.parts
-        build = partial(build_table, layered=space.layered, parts=parts)
-        table = space.grid.build(build, (*problem, strategy), space.tabled | machine, None)
+        table = space.grid.build(build_table, (*problem, strategy), space.tabled | machine, None)
         assert table is not None  # the data set of a problem fits its model
         tables.append(table)
     cells = math.prod(values.size for values in space.tabled.values())
-    return join_tables(tables * (count // len(tables)), cells) if count > 1 else tables[0]
+    return join_tables(tables * (MACHINES // distinct), cells)
 
 
 def _draw_machines(space: SampleSpace, rng: np.random.Generator) -> dict[str, Floats]:

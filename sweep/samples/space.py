@@ -14,7 +14,6 @@ import numpy as np
 from grids.axes import Axis, Law, Range
 from grids.entries.parameters import PARAMETERS
 from grids.grid import Grid
-from grids.inputs.tables import SharedParts
 from grids.outputs import ELASTICITIES, INTERVALS, MAIN_OUTPUTS, TRAINING
 from grids.reading.errors import InputError, shorten
 from grids.reading.yamlfile import Where, join_keys
@@ -23,6 +22,7 @@ from kernels.configuration.places import PLACES
 from kernels.names.arrays import Floats
 from kernels.names.stored import EPOCH, TARGETS
 from sweep.cube.store import open_cube
+from sweep.samples.tables import SharedTables
 
 Source = str | Path | Mapping[str, object]
 Problem = tuple[int, int, int]
@@ -91,9 +91,9 @@ class SampleSpace:
         }
 
     @cached_property
-    def parts(self) -> SharedParts:
-        """What tables of all problems over `tabled` have in common."""
-        return SharedParts()
+    def tables(self) -> SharedTables:
+        """Tables of all problems over `tabled`."""
+        return SharedTables(self.grid, self.tabled, layered=self.layered)
 
     def describe(self) -> dict[str, object]:
         """Return the complete spec as plain data, with ranges as the user wrote them."""

@@ -3,7 +3,7 @@
 Rows arrive in chunks and leave in row groups, so memory does not grow with their number.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -71,35 +71,64 @@ def write_rows(
     ]
     schema = pa.schema(fields, metadata=dict(attributes))
     summary = WrittenRows({split: {TRAIN: 0, TEST: 0} for split in splits})
+    texts = [column.name for column in schema if pa.types.is_string(column.type)]
     path.mkdir()
     # Not pyarrow's `write_dataset`: its threads would iterate over the chunks, and with worker
     # processes they waited forever.
     with ExitStack() as stack:
         files: dict[str, RowGroups] = {}
-        for rows in chunks:
+        for rows in _join_chunks(chunks):
             summary.add(rows)
             for folder, table in _divide(rows, schema, splits).items():
                 if folder not in files:
                     (path / folder).mkdir()
-                    groups = RowGroups(path / folder / "part-0.parquet", schema, GROUP_ROWS)
+                    # Of numbers, dictionaries of 64 small files took 0.5 of 2.2 s to write, and
+                    # made them 5 % larger.
+                    file = path / folder / "part-0.parquet"
+                    groups = RowGroups(file, schema, GROUP_ROWS, use_dictionary=texts)
                     files[folder] = stack.enter_context(closing(groups))
                 files[folder].add(table)
     return summary
 
 
+def _join_chunks(chunks: Iterable[Columns]) -> Iterator[Columns]:
+    """Yield chunks of at least GROUP_ROWS rows: dividing one takes 0.1 s, however few they are."""
+    waiting: list[Columns] = []
+    for rows in chunks:
+        waiting.append(rows)
+        if sum(len(some["slice"]) for some in waiting) >= GROUP_ROWS:
+            yield _join(waiting)
+            waiting.clear()
+    if waiting:
+        yield _join(waiting)
+
+
+def _join(chunks: Sequence[Columns]) -> Columns:
+    return {name: np.concatenate([rows[name] for rows in chunks]) for name in chunks[0]}
+
+
 def _divide(rows: Columns, schema: pa.Schema, splits: Sequence[str]) -> dict[str, pa.Table]:
     """Divide rows by folder, such as `random-train,model-test`; NaN becomes null."""
-    arrays = [pa.array(rows[column.name], column.type, from_pandas=True) for column in schema]
-    table = pa.Table.from_arrays(arrays, schema=schema)
-    sides = np.stack([rows[name_split(split)] for split in splits], axis=1)
-    kinds, places = np.unique(sides, axis=0, return_inverse=True)
+    # One number for the sides of all splits, which sorts 20 times as fast as their names.
+    tested = np.stack([rows[name_split(split)] == TEST for split in splits])
+    numbers, places = np.unique(2 ** np.arange(len(splits)) @ tested, return_inverse=True)
+    # Sorted once: taking the rows of each of 64 folders from a table takes thrice as long.
+    order = np.argsort(places, kind="stable")
+    ends = np.cumsum(np.bincount(places))
+    # Copies: what is left of a chunk would keep it whole until its row groups are full.
+    parts = [
+        [part.copy() for part in np.split(rows[column.name][order], ends[:-1])] for column in schema
+    ]
     tables = {}
-    for number, kind in enumerate(kinds.tolist()):
+    for number, columns in zip(numbers.tolist(), zip(*parts, strict=True), strict=True):
+        sides = (TEST if number >> bit & 1 else TRAIN for bit in range(len(splits)))
         # No `=` in names: readers would add the sides as columns, which the files have already.
-        pairs = zip(splits, kind, strict=True)
-        folder = ",".join(f"{split}-{side}" for split, side in pairs)
-        # A copy: a slice would keep the whole chunk alive until its row group is full.
-        tables[folder] = table.take(np.flatnonzero(places.reshape(-1) == number))
+        folder = ",".join(f"{split}-{side}" for split, side in zip(splits, sides, strict=True))
+        arrays = [
+            pa.array(values, column.type, from_pandas=True)
+            for values, column in zip(columns, schema, strict=True)
+        ]
+        tables[folder] = pa.Table.from_arrays(arrays, schema=schema)
     return tables
 
 

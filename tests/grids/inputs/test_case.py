@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from grids.entries.strategies import parse_strategy
-from grids.inputs.case import Workload, build_case, build_groups
+from grids.inputs.case import Workload, build_case, divide_rows
 from grids.inputs.factors import divisors
 from grids.inputs.values import Settings
 from grids.library import find
@@ -40,7 +40,7 @@ def case(
 
 def layers(of: Workload) -> Layers:
     axes = {"pe": np.array([64.0]), "batch": np.array([32.0])}
-    return build_groups(of, parse_strategy("data"), axes, Settings({})).layers
+    return divide_rows(of, parse_strategy("data"), axes, Settings({})).groups.layers
 
 
 def number(value: Cells) -> float:

@@ -1,0 +1,238 @@
+"""Tables: all cells of a case along one dimension, from which kernels take points.
+
+Discrete values (PEs, groups, segments) are laid out once; continuous parameters vary by point
+(`kernels.derivatives.points`).
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, TypeVar
+
+import jax
+import numpy as np
+
+from grids.entries.strategies import Strategy
+from grids.grid import Grid
+from grids.inputs.case import (
+    Divided,
+    Setup,
+    Workload,
+    build_case,
+    choose_formulas,
+    divide_layers,
+    divide_rows,
+    set_up,
+)
+from grids.inputs.divisions import take_at_cells
+from grids.inputs.groups import Groups, identify_numbers, reduce_new_groups
+from grids.inputs.values import Settings
+from kernels.arrays import use_numpy
+from kernels.configuration.case import Case, Points
+from kernels.names.arrays import Floats
+from kernels.oracle.formulas import Work
+from kernels.parallelism.layout import find_layout
+from kernels.work.division import Placement
+from kernels.work.group import Bounds
+
+Tree = TypeVar("Tree")
+
+# The dimension of machines, which is no axis of a spec.
+MACHINE = "machine"
+# Networks and strategies kept, each for all machines: 0.1 MB for six.
+KEPT = 256
+# Fields of a case that depend on the machine and the strategy, but for the run's largest batch.
+OF_MACHINE = ("run", "network", "pe", "software")
+# Those that depend on the network.
+OF_NETWORK = ("work", "bounds", "uncertainty", "training", "layer_slopes")
+
+
+def build_table(
+    workload: Workload, strategy: Strategy, axes: Mapping[str, Floats], settings: Settings
+) -> Points:
+    """Return the cells of the outer product of `axes`, in C order along one dimension, with their
+    layers, which are reduced again for each point.
+    """
+    shape, choices = tuple(values.size for values in axes.values()), len(strategy.choices)
+    case = build_case(workload, strategy, axes, settings)
+    assert isinstance(case, Case)  # samples have no layouts
+    case = _flatten(case, shape, choices)
+    return _add_layers(case, divide_rows(workload, strategy, axes, settings), shape)
+
+
+class SharedTables:
+    """Tables of a grid over the same axes.
+
+    The layers of a network are reduced once for all machines, which lie along a dimension of their
+    own, behind the axes. What belongs to a machine and a strategy serves all networks.
+    """
+
+    def __init__(self, grid: Grid, axes: Mapping[str, Floats], *, layered: bool) -> None:
+        """layered: whether points vary parameters that layers depend on, as in `build_table`."""
+        self._grid, self._layered = grid, layered
+        self._axes = {**axes, MACHINE: np.zeros(1)}
+        self._shape = tuple(values.size for values in self._axes.values())
+        self._setups: dict[tuple[object, ...], Setup] = {}
+        self._parts: dict[tuple[object, ...], dict[str, Any]] = {}
+        # Samples take one network after the other, a stream any of them.
+        self._find_points = lru_cache(maxsize=KEPT)(self._build_points)
+
+    def find(self, problem: tuple[int, int, int], strategy: int) -> Points:
+        """Return the table of a (model, data set, system) under a strategy."""
+        model, dataset, system = problem
+        return self._find_points(model, dataset, strategy)[system]
+
+    def _build_points(self, model: int, dataset: int, strategy: int) -> list[Points]:
+        """Build the tables of all machines."""
+        alike = defaultdict[object, list[Divided]](list)
+        for machine in range(len(self._grid.systems)):
+            index = (model, dataset, machine, strategy)
+            divided = self._grid.build(self._divide, index, self._axes, None)
+            assert divided is not None  # the data set of a problem fits its model
+            alike[_identify(divided)].append(divided)
+        tables = {}
+        for some in alike.values():
+            groups = _join_machines([divided.groups for divided in some])
+            # In numpy, however many numbers all machines together have.
+            with use_numpy():
+                reduced = some[0].spread(reduce_new_groups(groups, some[0].setup.stages))
+            for number, divided in enumerate(some):
+                tables[divided.workload.system.name] = self._make_table(divided, reduced, number)
+        return [tables[system.name] for system in self._grid.systems]
+
+    def _divide(
+        self,
+        workload: Workload,
+        strategy: Strategy,
+        axes: Mapping[str, Floats],
+        settings: Settings,
+    ) -> Divided:
+        key = _identify_setup(workload, strategy)
+        if key not in self._setups:
+            settings = choose_formulas(strategy, workload, settings)
+            self._setups[key] = set_up(workload, strategy, axes, settings)
+        return divide_layers(workload, strategy, self._setups[key])
+
+    def _make_table(self, divided: Divided, reduced: tuple[Work, Bounds], number: int) -> Points:
+        """Make the table of the machine with this number among those that were reduced."""
+        strategy = divided.strategy
+
+        def flatten(part: Tree) -> Tree:
+            return _flatten(part, self._shape, len(strategy.choices))
+
+        case = divided.make_case(*_take_machine(reduced, number))
+        key = _identify_setup(divided.workload, strategy)
+        if key not in self._parts:
+            self._parts[key] = {name: flatten(getattr(case, name)) for name in OF_MACHINE}
+        parts = self._parts[key]
+        own = {name: flatten(getattr(case, name)) for name in OF_NETWORK}
+        run = replace(parts["run"], largest_batch=flatten(case.run.largest_batch))
+        case = replace(case, **parts | own | {"run": run})
+        return _add_layers(case, divided, self._shape) if self._layered else Points(case)
+
+
+def _identify_setup(workload: Workload, strategy: Strategy) -> tuple[object, ...]:
+    return workload.system.name, workload.samples, strategy
+
+
+def _identify(divided: Divided) -> tuple[object, ...]:
+    """Return what machines must have in common for one reduction to serve them."""
+    groups = divided.groups
+    # How rows are divided follows from the memory that tensors take.
+    in_rows = any(part.divides == "rows" for part in find_layout(groups.strategy.parts).parts)
+    sizes = (*groups.degrees.values(), groups.segments, *([groups.delta] if in_rows else []))
+    numbers = identify_numbers(divided.position, *sizes)
+    kinds = jax.tree.structure((groups.layers, groups.pe, groups.degrees))
+    return numbers, kinds, groups.mask, groups.strategy, groups.options, groups.placed
+
+
+def _join_machines(groups: Sequence[Groups]) -> Groups:
+    """Join groups that differ in the machine only, along the last dimension of cells."""
+    first = groups[0]
+
+    def join(*leaves: Any) -> Any:
+        same = all(np.array_equal(leaf, leaves[0]) for leaf in leaves[1:])
+        return leaves[0] if same else np.concatenate(leaves, axis=-1)
+
+    return replace(
+        first,
+        # Of the layers, only measured times depend on the machine.
+        layers=replace(first.layers, slowdown=join(*(of.layers.slowdown for of in groups))),
+        pe=jax.tree.map(join, *(of.pe for of in groups)),
+        delta=join(*(of.delta for of in groups)),
+        state_bytes=join(*(of.state_bytes for of in groups)),
+        weight_bytes=join(*(of.weight_bytes for of in groups)),
+    )
+
+
+def _take_machine(tree: Tree, number: int) -> Tree:
+    """Take the values of a machine, or those of all."""
+    taken: Tree = jax.tree.map(
+        lambda leaf: leaf[..., number : number + 1] if leaf.shape[-1] > 1 else leaf, tree
+    )
+    return taken
+
+
+def _add_layers(case: Case, divided: Divided, shape: tuple[int, ...]) -> Points:
+    """Return the points of a flat case with its layers in their groups."""
+    choices = len(case.choices)
+    placement: Placement = jax.tree.map(
+        lambda leaf: take_at_cells(leaf, divided.position, choices), divided.groups.place()[0]
+    )
+    division = _flatten(divided.groups.divide(placement), shape, choices)
+    return Points(case, replace(division, degrees=case.run.degrees))
+
+
+def join_tables(tables: Sequence[Points], cells: int) -> Points:
+    """Concatenate tables of `cells` each, with divisions, one table after another."""
+
+    def join(*leaves: Floats) -> Floats:
+        first = leaves[0]
+        if first.ndim == 0 or all(np.array_equal(first, leaf) for leaf in leaves[1:]):
+            return first if first.ndim == 0 or first.shape[-1] == 1 else np.tile(first, len(leaves))
+        whole = (np.broadcast_to(leaf, (*leaf.shape[:-1], cells)) for leaf in leaves)
+        return np.concatenate(tuple(whole), axis=-1)
+
+    # The work is reduced again for each point, so any table's will do.
+    work = tables[0].case.work
+    same = [replace(table, case=replace(table.case, work=work)) for table in tables]
+    joined: Points = jax.tree.map(join, *same)
+    return replace(joined, case=replace(joined.case, work=work))
+
+
+def stack_tables(tables: Sequence[Points], cells: int) -> Points:
+    """Concatenate tables of `cells` each, of different problems, in all of their numbers."""
+
+    def stack(*leaves: Floats) -> Floats:
+        leading, kinds = leaves[0].shape[:-1], {leaf.dtype for leaf in leaves}
+        # Filled in place: 3,060 tables of 90 arrays each would need a `np.broadcast_to` per array.
+        whole = np.empty((*leading, len(leaves), cells), np.result_type(*kinds))
+        for number, leaf in enumerate(leaves):
+            whole[..., number, :] = leaf
+        return whole.reshape(*leading, len(leaves) * cells)
+
+    stacked: Points = jax.tree.map(stack, *tables)
+    return stacked
+
+
+def _flatten(tree: Tree, shape: tuple[int, ...], choices: int) -> Tree:
+    """Flatten arrays [..., cells of `shape`] to one dimension of cells, of size 1 if all agree.
+
+    choices: number of leading dimensions for choices.
+    """
+
+    def lay_out(leaf: Floats) -> Floats:
+        array, rank = np.asarray(leaf), len(shape)
+        if array.ndim == 0:
+            return array
+        if array.ndim < rank:  # one value per level, for all cells
+            return array.reshape(*array.shape, *[1] * (choices + 1))
+        leading, cells = array.shape[: array.ndim - rank], array.shape[array.ndim - rank :]
+        if cells != shape and math.prod(cells) > 1:
+            array = np.broadcast_to(array, leading + shape)
+        return array.reshape(*leading, math.prod(array.shape[len(leading) :]))
+
+    flat: Tree = jax.tree.map(lay_out, tree)
+    return flat
