@@ -60,6 +60,7 @@ def list_chains(problem: Problem) -> list[tuple[int, ...]]:
 
 def list_first(problem: Problem, fixed: Fixed) -> list[Placement]:
     """List starting placements: everything on each device in turn, and two list schedules."""
+    # One device sends no messages, so the result is never slower than that, if it fits there.
     alone = [
         tuple(fixed.get(position, device) for position in range(problem.operators))
         for device in range(problem.devices)

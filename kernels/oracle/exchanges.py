@@ -54,7 +54,8 @@ class Paths:
 
 def find_paths(case: Case) -> Paths:
     """Compute the costs of a case's exchanges."""
-    run, reach, network = case.run, find_reach(case), _reach_gradients(case)
+    run, reach = case.run, find_reach(case)
+    network = _reach_inside(reach.plain, case.software.node_reduce)
     replicas = case.find_replicas()
     hosts = (
         parallelism.reduce_through_hosts(sent, case, network, reach.slowest_node, replicas)
@@ -78,7 +79,9 @@ def exchange(case: Case, computing: Mapping[str, Cells], paths: Paths) -> Terms:
     """Add exchanges to the compute terms of one pass, by name."""
     left = case.software.overlap * computing["forward_backward"]
     seconds: dict[str, Cells] = dict.fromkeys(TERMS, NOTHING) | dict(computing)
-    for sent in _list_exchanges(case, paths):
+    # In the order in which they use up the time that can hide them.
+    inside = list_exchanges(case, paths.groups)
+    for sent in (*inside, _exchange_gradients(case, paths), _log_gradients(case)):
         # Exchanges of the same term add up.
         seconds[sent.term] = seconds[sent.term] + sent.steps * sent.seconds
         if sent.hideable is None:  # subtracting zeros took a tenth of a cell's time
@@ -93,12 +96,6 @@ def exchange(case: Case, computing: Mapping[str, Cells], paths: Paths) -> Terms:
             left = left - sent.cuts * once
     seconds["straggler_wait"] = _wait_for_slowest(case, computing, paths)
     return Terms(**seconds)
-
-
-def _list_exchanges(case: Case, paths: Paths) -> list[Exchange]:
-    """List exchanges in the order in which they use up the time that can hide them."""
-    inside = list_exchanges(case, paths.groups)
-    return [*inside, _exchange_gradients(case, paths), _log_gradients(case)]
 
 
 def find_links(case: Case) -> tuple[Link, Link, Link]:
@@ -126,11 +123,6 @@ def find_reach(case: Case) -> Reach:
         staged=_stage_through_hosts(network, software),
         slowest_node=find_slowest(nodes(case.run.p, case.network)),
     )
-
-
-def _reach_gradients(case: Case) -> Network:
-    """Return the network as the exchange of gradients uses it."""
-    return _reach_inside(_reach(case.network, case.software), case.software.node_reduce)
 
 
 def _reach(network: Network, software: Software) -> Network:
@@ -188,6 +180,7 @@ def _exchange_gradients(case: Case, paths: Paths) -> Exchange:
         # Each pass gathers weights forward and backward, an iteration reduces gradients once
         # (Rajbhandari et al. 2020, ZeRO); each of these is half an all-reduce.
         seconds, hosts = ((run.accumulate + 0.5) * time for time in (seconds, hosts))
+    # The last message leaves when no backward pass is left to hide it.
     early = 1 - 1 / xp.maximum(messages, 1.0)
     share = early * _take_backward(case.options) / count_segments(case)
     return Exchange("gradient_exchange", hosts + seconds, early * seconds, share)
@@ -196,6 +189,7 @@ def _exchange_gradients(case: Case, paths: Paths) -> Exchange:
 def _log_gradients(case: Case) -> Exchange:
     """Compute p tau per iteration: every PE opens a log file, one after another in one folder."""
     run = case.run
+    # Terms of a pass are paid A times, this one only once.
     per_pass = xp.where(xp.greater(run.replicas, 1), 1 / run.accumulate, 0.0)
     return Exchange("log_files", per_pass * run.p * case.software.log_open)
 
@@ -214,6 +208,7 @@ def count_sent(case: Case) -> float:
 
 def _take_backward(options: Options) -> float:
     """Return the share of compute time that is backward, including recomputation."""
+    # Backward takes twice as long as forward: 2 of 3, or of 4 if forward is run again, 3.
     return 2 / 3 if options.recompute == "none" else 3 / 4
 
 
