@@ -53,8 +53,8 @@ from kernels.names.arrays import Floats
 from kernels.options import Options
 
 if TYPE_CHECKING:
-    from grids.inputs.case import Workload
     from grids.inputs.groups import Groups
+    from grids.inputs.workload import Workload
     from kernels.configuration.answers import AnyCase
 
 LABELS = ("model", "dataset", "system", "strategy")

@@ -10,10 +10,10 @@ from grids.entries.datasets import Dataset
 from grids.entries.strategies import Strategy
 from grids.entries.systems import System
 from grids.inputs.calibrated import Calibrated
-from grids.inputs.case import Workload
 from grids.inputs.find_placed import FoundGroups
 from grids.inputs.runs import list_segments
 from grids.inputs.values import Settings
+from grids.inputs.workload import Workload
 from grids.library import Model
 from grids.models.layers import LayerTable
 from grids.models.profiles import Profile

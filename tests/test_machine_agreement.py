@@ -23,9 +23,10 @@ from grids.entries.software import SOFTWARE
 from grids.entries.strategies import Strategy, parse_strategy
 from grids.entries.systems import TensorPeaks
 from grids.grid import Grid
-from grids.inputs.case import Workload, build_case, divide_rows
+from grids.inputs.case import build_case, divide_rows
 from grids.inputs.machine import sends_whole_gradients
 from grids.inputs.values import Settings
+from grids.inputs.workload import Workload
 from grids.models.profiles import Profile
 from grids.spec import validate_spec
 from kernels.machine.software import Software

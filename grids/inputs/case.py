@@ -7,38 +7,30 @@ vary along an axis have size 1 there. Each `best` of a strategy adds a leading d
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache, partial
+from functools import lru_cache, partial
 from typing import Any, TypeVar
 
 import jax
 import numpy as np
 
-from grids.convergence.entry import Convergence
-from grids.entries.calibration import LayoutTime
-from grids.entries.datasets import Dataset
 from grids.entries.parameters import PARAMETERS
 from grids.entries.precision import PRECISIONS
 from grids.entries.strategies import Strategy
-from grids.entries.systems import System
-from grids.inputs.calibrated import Calibrated
 from grids.inputs.divisions import Positions, find_divisions, repeat_rows, take_at_cells, thin_rows
 from grids.inputs.groups import KEPT, STAGES, Groups, reduce_groups, reduce_in_parts
-from grids.inputs.layers import Mask, add_cells, kernel_layers
-from grids.inputs.layouts import LayoutSpace, add_slopes, build_layout_case
-from grids.inputs.machine import Machine, build_network, build_pe, build_software, look_up_bytes
+from grids.inputs.layers import add_cells
+from grids.inputs.layouts import add_slopes, build_layout_case, lay_out
+from grids.inputs.machine import build_network, build_pe, build_software, look_up_bytes
 from grids.inputs.runs import build_run, build_training, find_contention, find_largest_batch
-from grids.inputs.uncertainty import Unknown, build_uncertainty
+from grids.inputs.uncertainty import build_uncertainty
 from grids.inputs.values import Settings, Values
-from grids.models.layers import LayerTable
-from grids.models.profiles import Profile
-from grids.models.transformers import read_transformer
-from grids.placing.group import NO_GROUPS, PlacedGroups
+from grids.inputs.workload import Workload
+from grids.placing.group import NO_GROUPS
 from grids.reading.errors import InputError
 from kernels.configuration.answers import AnyCase
 from kernels.configuration.case import Case
 from kernels.configuration.run import Run
 from kernels.derivatives.slopes import differentiate_layers
-from kernels.layouts.transformer import Transformer
 from kernels.machine.device import PE
 from kernels.machine.network import Network
 from kernels.machine.software import Software
@@ -54,64 +46,6 @@ Divisions = tuple[dict[str, Floats], Floats, Integers]
 
 # Up to this many cells, computing a few extra stages takes no measurable time.
 FEW_CELLS = 2**16
-
-
-@dataclass(frozen=True, eq=False)
-class Workload:
-    """A model's layers for one data set on one system, and the measurements of them.
-
-    seconds [G]: measured FW_l + BW_l on this system's device, None without a measurement. mask:
-    layers that a group splits, None for each strategy's default. calibrated: fit to the machine's
-    runs, if any. profile: how `seconds` were measured; None for Table III, which ignores batch.
-    convergence: epochs to a target. placed: groups whose layers were placed on devices. origin:
-    the network and the data set themselves. layout_time: a calibration of transformers' layouts.
-    """
-
-    table: LayerTable
-    samples: int
-    system: System
-    seconds: Floats | None = None
-    mask: Mask = None
-    calibrated: Calibrated | None = None
-    profile: Profile | None = None
-    convergence: Convergence | None = None
-    placed: PlacedGroups = NO_GROUPS
-    origin: tuple[Any, Dataset] | None = None
-    layout_time: LayoutTime | None = None
-
-    @cached_property
-    def transformer(self) -> Transformer:
-        """The network as layouts divide it. InputError: it has no blocks."""
-        assert self.origin
-        return read_transformer(*self.origin)
-
-    @cached_property
-    def machine(self) -> Machine:
-        """The system with its calibration."""
-        return Machine(self.system, self.unknown.file)
-
-    @cached_property
-    def layers(self) -> Layers:
-        """The layers in the form that kernels take, without cells."""
-        return kernel_layers(self.table)
-
-    @property
-    def unknown(self) -> Unknown:
-        """Uncertainty of the layers' times."""
-        measured = self.seconds is not None
-        assumed = self.profile is not None and bool(self.profile.missing)
-        kinds = self.table.of_sequences, bool((self.table.groups > 1).any())
-        return Unknown(self.system, measured, self.calibrated, *kinds, assumed)
-
-    @property
-    def measured_batch(self) -> int:
-        """Samples of the measured pass."""
-        return self.profile.pass_batch if self.profile else 1
-
-    @property
-    def serial(self) -> float:
-        """Calibrated factor on the time of one PE."""
-        return self.calibrated.serial.factor if self.calibrated else 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,16 +188,6 @@ def build_case(
     divided = divide(workload, strategy, axes, settings)
     reduced = reduce_groups(divided.groups, divided.setup.stages)
     return divided.make_case(*divided.spread(reduced))
-
-
-def lay_out(
-    workload: Workload, strategy: Strategy, axes: Mapping[str, Floats], settings: Settings
-) -> LayoutSpace:
-    """The cells of a strategy that layouts answer for. InputError: a network without blocks."""
-    assert workload.origin
-    samples, values = workload.origin[1], _look_up(strategy, axes, settings)
-    net, system = workload.transformer, workload.system
-    return LayoutSpace(net, samples, system, strategy, values, settings, workload.layout_time)
 
 
 def divide(

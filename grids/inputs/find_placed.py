@@ -16,10 +16,11 @@ from grids.entries.systems import System
 from grids.graphs.graph import Graph
 from grids.graphs.layer_graphs import make_graph
 from grids.graphs.links import Links, link_devices
-from grids.inputs.case import Workload, divide_rows
+from grids.inputs.case import divide_rows
 from grids.inputs.factors import divisors
 from grids.inputs.partition import place_stages
 from grids.inputs.values import Settings
+from grids.inputs.workload import Workload
 from grids.placing.critical_path import CriticalPath, trace_path
 from grids.placing.group import MOST_DEVICES, PlacedGroup, PlacedGroups
 from grids.placing.pipelined_steps import Piped, unroll_graph

@@ -32,6 +32,7 @@ from grids.inputs.layout_machine import (
     read_network,
 )
 from grids.inputs.runs import build_training, find_largest_batch
+from grids.inputs.workload import Workload
 from kernels.arrays import LIMITS, use_numpy
 from kernels.batches import global_batch, iterations
 from kernels.configuration.answers import Answer, LayoutCase, LayoutErrors, LayoutTerms, Spread
@@ -217,6 +218,16 @@ class LayoutSpace:
         )
         limit = answers.limit + sum(mask * int(flag) for mask, flag in flags)
         return np.where(exists, limit, int(Limit.GROUP_DOES_NOT_DIVIDE))
+
+
+def lay_out(
+    workload: Workload, strategy: Strategy, axes: Mapping[str, Floats], settings: cells.Settings
+) -> LayoutSpace:
+    """The cells of a strategy that layouts answer for. InputError: a network without blocks."""
+    assert workload.origin
+    net, system, (_, data) = workload.transformer, workload.system, workload.origin
+    values = cells.Values(axes, settings, leading=len(strategy.choices))
+    return LayoutSpace(net, data, system, strategy, values, settings, workload.layout_time)
 
 
 def build_layout_case(

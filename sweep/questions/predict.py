@@ -6,7 +6,7 @@ from typing import Any
 from grids.convergence.catalogue import explain_missing, find_convergence
 from grids.entries.transformer_rates import describe_times, find_recipe
 from grids.grid import LABELS, Grid
-from grids.inputs.case import Workload
+from grids.inputs.workload import Workload
 from grids.models.profiles import describe_profile
 from grids.notes import list_warnings
 from kernels.configuration.answers import Answer, AnyCase, LayoutCase

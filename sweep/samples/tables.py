@@ -19,7 +19,6 @@ from grids.grid import Grid
 from grids.inputs.case import (
     Divided,
     Setup,
-    Workload,
     build_case,
     choose_formulas,
     divide_layers,
@@ -29,6 +28,7 @@ from grids.inputs.case import (
 from grids.inputs.divisions import take_at_cells
 from grids.inputs.groups import Groups, identify_numbers, reduce_new_groups
 from grids.inputs.values import Settings
+from grids.inputs.workload import Workload
 from kernels.arrays import use_numpy
 from kernels.configuration.case import Case, Points
 from kernels.names.arrays import Floats

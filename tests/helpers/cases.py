@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from grids.entries.connections import Connection
 from grids.entries.strategies import Strategy
 from grids.entries.systems import Contention, Level, ProcessingElement, System
-from grids.inputs.case import Workload
 from grids.inputs.values import Settings
+from grids.inputs.workload import Workload
 from grids.models.flow import SAMPLE
 from grids.models.layers import Layer, LayerTable
 from grids.placing.group import PlacedGroup, PlacedGroups

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from grids.entries.strategies import parse_strategy
-from grids.inputs.case import Workload, build_case, divide_rows
+from grids.inputs.case import build_case, divide_rows
 from grids.inputs.factors import divisors
 from grids.inputs.values import Settings
+from grids.inputs.workload import Workload
 from grids.library import find
 from kernels.arrays import Cells
 from kernels.configuration.answers import Answer

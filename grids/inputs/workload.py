@@ -1,0 +1,79 @@
+"""Workloads: what a strategy trains, on which system, and what was measured of it."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from grids.convergence.entry import Convergence
+from grids.entries.calibration import LayoutTime
+from grids.entries.datasets import Dataset
+from grids.entries.systems import System
+from grids.inputs.calibrated import Calibrated
+from grids.inputs.layers import Mask, kernel_layers
+from grids.inputs.machine import Machine
+from grids.inputs.uncertainty import Unknown
+from grids.models.layers import LayerTable
+from grids.models.profiles import Profile
+from grids.models.transformers import read_transformer
+from grids.placing.group import NO_GROUPS, PlacedGroups
+from kernels.layouts.transformer import Transformer
+from kernels.names.arrays import Floats
+from kernels.work.layers import Layers
+
+
+@dataclass(frozen=True, eq=False)
+class Workload:
+    """A model's layers for one data set on one system, and the measurements of them.
+
+    seconds [G]: measured FW_l + BW_l on this system's device, None without a measurement. mask:
+    layers that a group splits, None for each strategy's default. calibrated: fit to the machine's
+    runs, if any. profile: how `seconds` were measured; None for Table III, which ignores batch.
+    convergence: epochs to a target. placed: groups whose layers were placed on devices. origin:
+    the network and the data set themselves. layout_time: a calibration of transformers' layouts.
+    """
+
+    table: LayerTable
+    samples: int
+    system: System
+    seconds: Floats | None = None
+    mask: Mask = None
+    calibrated: Calibrated | None = None
+    profile: Profile | None = None
+    convergence: Convergence | None = None
+    placed: PlacedGroups = NO_GROUPS
+    origin: tuple[Any, Dataset] | None = None
+    layout_time: LayoutTime | None = None
+
+    @cached_property
+    def transformer(self) -> Transformer:
+        """The network as layouts divide it. InputError: it has no blocks."""
+        assert self.origin
+        return read_transformer(*self.origin)
+
+    @cached_property
+    def machine(self) -> Machine:
+        """The system with its calibration."""
+        return Machine(self.system, self.unknown.file)
+
+    @cached_property
+    def layers(self) -> Layers:
+        """The layers in the form that kernels take, without cells."""
+        return kernel_layers(self.table)
+
+    @property
+    def unknown(self) -> Unknown:
+        """Uncertainty of the layers' times."""
+        measured = self.seconds is not None
+        assumed = self.profile is not None and bool(self.profile.missing)
+        kinds = self.table.of_sequences, bool((self.table.groups > 1).any())
+        return Unknown(self.system, measured, self.calibrated, *kinds, assumed)
+
+    @property
+    def measured_batch(self) -> int:
+        """Samples of the measured pass."""
+        return self.profile.pass_batch if self.profile else 1
+
+    @property
+    def serial(self) -> float:
+        """Calibrated factor on the time of one PE."""
+        return self.calibrated.serial.factor if self.calibrated else 1.0
