@@ -8,7 +8,9 @@ and `gradient` are to be learned; an `answer` is what the oracle chose; a `label
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
+
+from numpy.typing import NDArray
 
 from kernels.names.stored import EPOCH, TARGETS
 from sweep.cube.coordinates import LABELLED
@@ -20,6 +22,8 @@ from sweep.samples.splits import SPLITS, name_label, name_split
 FACTS, FORMAT = "dataset.json", 1
 Role = Literal["label", "feature", "target", "gradient", "answer", "mark", "split"]
 ROLES: tuple[Role, ...] = get_args(Role)
+# Values of rows by the name of their column.
+Columns = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)

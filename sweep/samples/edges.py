@@ -6,7 +6,7 @@ else as drawn. A slice stays where it is if nothing changes along its axis.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,10 @@ from kernels.configuration.case import Points
 from kernels.names.arrays import Flags, Floats, Integers
 from kernels.names.stored import EPOCH
 from sweep.cube.variables import find_allowed
-from sweep.samples.draw import Draw
 from sweep.samples.space import Problem, SampleSpace
+
+if TYPE_CHECKING:
+    from sweep.samples.draw import Draw
 
 ORIGINS = ("space", "limit", "crossover")
 # Number of batches from a range that bisection chooses between.
@@ -54,7 +56,7 @@ class Walk:
     look for a crossover, else for a limit.
     """
 
-    draw: Draw
+    draw: "Draw"
     batches: Floats
     along_pe: Flags
     rivals: Integers
@@ -65,7 +67,7 @@ class Walk:
         """The last position along each slice's axis."""
         return np.where(self.along_pe, self.draw.tables.axes["pe"].size, self.batches.size) - 1
 
-    def move(self, places: Integers) -> Draw:
+    def move(self, places: Integers) -> "Draw":
         """Return the slices at positions [slice] along their axes."""
         positions = self.draw.positions.copy()
         row = 1 + list(self.draw.tables.axes).index("pe")
@@ -88,8 +90,8 @@ class Walk:
 
 
 def move_to_edges(
-    space: SampleSpace, draw: Draw, problem: Problem, seed: tuple[int, ...], shares: Shares
-) -> tuple[Draw, NDArray[np.str_]]:
+    space: SampleSpace, draw: "Draw", problem: Problem, seed: tuple[int, ...], shares: Shares
+) -> tuple["Draw", NDArray[np.str_]]:
     """Move shares of the slices to edges; return all slices and their origins (`ORIGINS`)."""
     rng = np.random.default_rng([*seed, *problem, 2])
     lots, origin = rng.random(len(draw)), np.zeros(len(draw), np.int64)
@@ -130,7 +132,7 @@ def _bisect(walk: Walk, inner: Flags) -> tuple[Integers, Flags]:
     return np.where(inner, low, high), (before != after) & known
 
 
-def _answer(points: Points, draw: Draw) -> dict[str, NDArray[Any]]:
+def _answer(points: Points, draw: "Draw") -> dict[str, NDArray[Any]]:
     answers = label_points(points, draw.rows, dict(draw.values))[0]
     return {name: np.asarray(answer) for name, answer in fetch(answers).items()}
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from grids.reading.errors import InputError
+from sweep.samples.columns import Columns
 from sweep.samples.read import Samples, expect_readable, open_samples
-from sweep.samples.rows import Columns
 from sweep.samples.splits import AXES, HASHED, TEST, TRAIN, hash_problems, name_label, name_split
 
 # Not the seed of the split: hashes serve only to find equal problems.

@@ -16,14 +16,13 @@ from kernels.compiled import fetch
 from kernels.configuration.case import Points
 from kernels.names.stored import EPOCH
 from sweep.cube.variables import find_allowed, join_limits
-from sweep.samples.columns import name_slope
+from sweep.samples.columns import Columns, name_slope
 from sweep.samples.draw import Draw, draw_slices, identify_tables, join_draws, make_tables
 from sweep.samples.edges import Shares, move_to_edges
 from sweep.samples.features import describe_problem, describe_slices
 from sweep.samples.space import Problem, SampleSpace
 from sweep.samples.splits import name_label
 
-Columns = dict[str, NDArray[Any]]
 # Chunks of a problem share its tables.
 _keep_tables = lru_cache(maxsize=2)(make_tables)
 # Slices evaluated at once, of one problem or several: larger programs are no faster.

@@ -18,11 +18,10 @@ from sweep.engine.resources import cores
 from sweep.exports.export import expect_arrow, write_texts
 from sweep.exports.target import write_beside
 from sweep.samples.card import write_card
-from sweep.samples.columns import FACTS, FORMAT, list_columns
+from sweep.samples.columns import FACTS, FORMAT, Columns, list_columns
 from sweep.samples.edges import Shares
 from sweep.samples.rows import (
     Chunk,
-    Columns,
     DrawnBatch,
     Request,
     compile_labels,

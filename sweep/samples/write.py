@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from sweep.exports.columns import describe_column
 from sweep.exports.tables import RowGroups
-from sweep.samples.columns import SampleColumn
-from sweep.samples.rows import Columns
+from sweep.samples.columns import Columns, SampleColumn
 from sweep.samples.splits import TEST, TRAIN, name_split
 
 # Least rows per row group: with 100 columns 25 MB, which every folder buffers.
