@@ -105,16 +105,14 @@ def _make_codecs(itemsize: int) -> tuple[BytesBytesCodec, ...]:
 
 
 def _create_variable(group: zarr.Group, name: str, plan: Plan) -> None:
-    """Create the array of a variable, in the plan's shards and chunks."""
+    """Create the array of a variable, a file for each block."""
     dims, variable = lay_out(name, plan), VARIABLES[name]
-    _, shards, chunks = zip(*dims.values(), strict=True)
     group.create_array(
         name,
         shape=find_shape(name, plan),
-        # A single chunk needs no shard, into which Zarr would copy it: writing takes 0.85 of the
-        # CPU time (2026-11). Of several, Zarr gives the index a checksum, too.
-        shards=None if shards == chunks else shards,
-        chunks=chunks,
+        # A chunk by itself: into a shard of one, Zarr would copy it. Writing takes 0.85 of the CPU
+        # time without (2026-11).
+        chunks=tuple(size for _, size in dims.values()),
         dtype=variable.dtype,
         compressors=_make_codecs(variable.dtype.itemsize),
         fill_value=variable.fill_value,
@@ -130,7 +128,7 @@ def _create_summary(group: zarr.Group, plan: Plan, statistics: Table) -> None:
     group.create_array(
         SUMMARY,
         shape=find_shape(SUMMARY, plan, len(statistics)),
-        chunks=tuple(chunk for _, _, chunk in dims.values()),
+        chunks=tuple(size for _, size in dims.values()),
         dtype="float64",  # single precision cannot represent all PE counts beyond 2^24
         compressors=_make_codecs(8),
         fill_value=float("nan"),
@@ -149,7 +147,7 @@ def _create_marks(group: zarr.Group, plan: Plan) -> None:
     group.create_array(
         DONE,
         shape=find_shape(DONE, plan),
-        chunks=tuple(chunk for _, _, chunk in lay_out(DONE, plan).values()),
+        chunks=tuple(size for _, size in lay_out(DONE, plan).values()),
         # One byte per mark: an uncompressed file of 1,024 fits the smallest block of most disks.
         dtype="uint8",
         compressors=CHECKSUM,

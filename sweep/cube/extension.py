@@ -58,7 +58,7 @@ def plan_extension(cube: Cube, wanted: Grid) -> Extension:
     grid = _merge_entries(cube.grid, wanted)
     # Blocks keep their size, whatever a new cube of this shape would have, since otherwise all
     # files would have to be rewritten.
-    plan = replace(plan_cube(grid), shard=cube.plan.shard, chunk=cube.plan.chunk)
+    plan = replace(plan_cube(grid), shard=cube.plan.shard)
     return Extension(grid, plan, new)
 
 

@@ -16,7 +16,7 @@ STATISTIC = "summary/statistic"
 # Blocks along the PE counts; a line that spans several blocks has a summary from each.
 PART = "pe_part"
 
-Size = tuple[int, int, int]  # of a dimension, of a shard and of a chunk along it
+Size = tuple[int, int]  # of a dimension, and of a file's part of it
 
 
 def lay_out(name: str, plan: Plan, statistics: int = len(STATISTICS)) -> dict[str, Size]:
@@ -29,23 +29,23 @@ def lay_out(name: str, plan: Plan, statistics: int = len(STATISTICS)) -> dict[st
         # The last dimension first: blocks are computed in C order, so those that finish at about
         # the same time share a file.
         box = grow_box(plan.grid, MARKS_PER_FILE, reversed(range(len(plan.grid))))
-        return {dim: (blocks[dim], n, n) for dim, n in zip(plan.dims, box, strict=True)}
-    sizes = zip(plan.dims, zip(plan.shape, plan.shard, plan.chunk, strict=True), strict=True)
+        return {dim: (blocks[dim], n) for dim, n in zip(plan.dims, box, strict=True)}
+    sizes = zip(plan.dims, zip(plan.shape, plan.shard, strict=True), strict=True)
     if name != SUMMARY:
         return {dim: size for dim, size in sizes if name != SERIAL or dim not in NOT_SERIAL}
     dims: dict[str, Size] = {}
-    for dim, (size, shard, _) in sizes:
+    for dim, (size, shard) in sizes:
         if dim == "pe":
             # A question reads all statistics of a block, so they are one chunk in one file.
-            dims |= {"statistic": (statistics,) * 3, PART: (blocks[dim], 1, 1)}
+            dims |= {"statistic": (statistics,) * 2, PART: (blocks[dim], 1)}
         else:
-            dims[dim] = size, shard, shard
+            dims[dim] = size, shard
     return dims
 
 
 def find_shape(name: str, plan: Plan, statistics: int = len(STATISTICS)) -> tuple[int, ...]:
     """Return the shape of an array that blocks are written to."""
-    return tuple(size for size, _, _ in lay_out(name, plan, statistics).values())
+    return tuple(size for size, _ in lay_out(name, plan, statistics).values())
 
 
 def find_part(name: str, plan: Plan, region: Region, statistics: int = len(STATISTICS)) -> Region:

@@ -1,8 +1,8 @@
 """The plan of a sweep: how the cube is cut into blocks, and their size. Integer maths, no I/O.
 
 A block is one shard of every variable, written by exactly one task: the smallest safe parallel
-write. A shard consists of chunks, the smallest read. A block has one model and one data set, so
-that pairs that do not fit are whole blocks, which are skipped.
+write. It is also the smallest read. A block has one model and one data set, so that pairs that do
+not fit are whole blocks, which are skipped.
 """
 
 import math
@@ -19,12 +19,11 @@ Region = tuple[slice, ...]
 
 # Large enough for compression and files to cost little per cell, small enough for a few to fit a
 # worker: 16 MiB per variable in single precision.
+#
+# Zarr reads and compresses a shard at once. Smaller chunks inside it would be copied one after
+# another: 2**19 is written at two thirds of the rate. A slice at one PE count out of 1e8 cells is
+# then read in 0.17 s instead of 0.06 s, but most questions read the summary and no cells.
 SHARD_CELLS = 2**22
-# A chunk is what Zarr reads and compresses at once. It has a whole block, since Zarr copies smaller
-# parts one after another: 2**19 is written at two thirds of the rate. A slice at one PE count out
-# of 1e8 cells is then read in 0.17 s instead of 0.06 s, but most questions read the summary and no
-# cells.
-CHUNK_CELLS = 2**22
 # Bound on layers times cells of a block for which layers are reduced (once for all batches,
 # latencies ...): the memory of the kernels' first stage, 32 MiB per array in double precision.
 LAYER_CELLS = 2**22
@@ -32,7 +31,7 @@ LAYER_CELLS = 2**22
 
 @dataclass(frozen=True)
 class Plan:
-    """A cube of `shape` over `dims`, cut into shards of `shard` and chunks of `chunk` cells.
+    """A cube of `shape` over `dims`, cut into shards of `shard` cells.
 
     cell_bytes: of all variables, per cell. layers: of the deepest model. layered: dimensions along
     which layers must be reduced again.
@@ -41,7 +40,6 @@ class Plan:
     dims: tuple[str, ...]
     shape: tuple[int, ...]
     shard: tuple[int, ...]
-    chunk: tuple[int, ...]
     cell_bytes: int
     layers: int = 1
     layered: tuple[str, ...] = ()
@@ -86,7 +84,6 @@ def make_plan(
     cell_bytes: int,
     alone: int,
     shard_cells: int = SHARD_CELLS,
-    chunk_cells: int = CHUNK_CELLS,
     layers: int = 1,
     layered: tuple[str, ...] = (),
 ) -> Plan:
@@ -98,13 +95,8 @@ def make_plan(
     caps = [most if dim in layered else None for dim in dims]
     # PE counts first, then the other dimensions beginning with the last.
     order = sorted(range(alone, len(shape)), key=lambda dim: (dims[dim] != "pe", -dim))
-    box = grow_box(shape, shard_cells, order, caps)
-    # In C order, so that a chunk is contiguous in the block's memory.
-    limits = grow_box(box, chunk_cells, reversed(range(len(box))))
-    pieces = [_divide_evenly(size, limit) for size, limit in zip(box, limits, strict=True)]
-    shard = tuple(count * size for count, size in pieces)
-    chunk = tuple(size for _, size in pieces)
-    return Plan(dims, shape, shard, chunk, cell_bytes, layers, layered)
+    shard = grow_box(shape, shard_cells, order, caps)
+    return Plan(dims, shape, shard, cell_bytes, layers, layered)
 
 
 def grow_box(
@@ -128,16 +120,6 @@ def grow_box(
         if math.prod(box) * 2 > cells:  # full: not even two more fit
             break
     return tuple(box)
-
-
-def _divide_evenly(size: int, limit: int) -> tuple[int, int]:
-    """Return the number and size of equal chunks of at most `limit` that cover `size`.
-
-    They may cover more, as shards may extend beyond the cube, so that a prime `size` does not lead
-    to chunks of one cell.
-    """
-    count = -(-size // limit)
-    return count, -(-size // count)
 
 
 def plan_cube(grid: "Grid") -> Plan:

@@ -60,8 +60,9 @@ def describe_origin(grid: "Grid", plan: "Plan") -> dict[str, Any]:
         # Tells a worker that the cube it has open was overwritten.
         "paradl_id": uuid4().hex,
         "paradl_spec": json.dumps(grid.definition()),
+        # Earlier cubes had several chunks in a shard, and earlier versions expect their size.
         "paradl_plan": json.dumps(
-            {"shard": plan.shard, "chunk": plan.chunk, "layers": plan.layers}
+            {"shard": plan.shard, "chunk": plan.shard, "layers": plan.layers}
         ),
         "paradl_versions": json.dumps(list_versions()),
         "paradl_python": platform.python_version(),

@@ -52,7 +52,7 @@ class StoredPlan(Record):
     """The blocks that a cube was cut into when it was created."""
 
     shard: tuple[Count, ...]
-    chunk: tuple[Count, ...]
+    chunk: tuple[Count, ...]  # unused: arrays know theirs
     layers: Count
 
 
@@ -162,9 +162,7 @@ def read_plan(url: str, group: zarr.Group, rank: int) -> StoredPlan:
     except ValidationError as error:
         what = "; ".join(str(explain_error(error, "")).splitlines())
         raise InputError(f"the cube's plan cannot be read: {what}", where=url) from None
-    # Lengths may still differ, which the next line refuses.
-    tiled = all(size % part == 0 for size, part in zip(plan.shard, plan.chunk, strict=False))
-    if not len(plan.shard) == len(plan.chunk) == rank or not tiled:
+    if len(plan.shard) != rank:
         raise InputError("the cube's plan does not fit its axes", where=url, advice=ANEW)
     return plan
 

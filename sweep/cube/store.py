@@ -170,8 +170,8 @@ def read_cube(url: str, group: zarr.Group) -> Cube:
     grid = read_grid(url, group)
     cut = read_plan(url, group, len(grid.dims))
     # Sizes as they were when the store was created, whatever they would be today.
-    sizes = cut.shard, cut.chunk, count_cell_bytes(grid), cut.layers
-    plan = Plan(grid.dims, grid.shape, *sizes, list_layered(grid))
+    cell_bytes = count_cell_bytes(grid)
+    plan = Plan(grid.dims, grid.shape, cut.shard, cell_bytes, cut.layers, list_layered(grid))
     statistics = _read_statistics(url, group)
     _check_axes(url, group, grid)
     arrays = _open_arrays(url, group, grid, plan, len(statistics))
@@ -239,9 +239,9 @@ def _open_arrays(
 def _matches_plan(array: Array, name: str, plan: Plan, statistics: int) -> bool:
     """Return whether an array is cut so that no two blocks share a file."""
     dims = lay_out(name, plan, statistics).values()
-    if array.shape != tuple(size for size, _, _ in dims):
+    if array.shape != tuple(size for size, _ in dims):
         return False
-    shards = tuple(shard for _, shard, _ in dims)
+    shards = tuple(shard for _, shard in dims)
     # The number of marks per file may differ from today's, since it is read from the array.
     return name == DONE or (array.shards or array.chunks) == shards
 

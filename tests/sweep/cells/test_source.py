@@ -51,7 +51,7 @@ def test_only_the_slice_is_read_of_what_is_kept(mixed, mixed_url, selection):
 
 def test_lines_that_lie_in_several_blocks(tmp_path, small):
     grid = read_grid(small)
-    plan = make_plan(grid.dims, grid.shape, 13, alone=2, shard_cells=2, chunk_cells=2)
+    plan = make_plan(grid.dims, grid.shape, 13, alone=2, shard_cells=2)
     assert plan.grid[grid.dims.index("pe")] > 1
     parts = create_cube(str(tmp_path / "parts.zarr"), grid, plan)
     for block in range(plan.blocks):

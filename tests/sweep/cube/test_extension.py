@@ -53,8 +53,7 @@ def longer(spec: dict, more: dict[str, object]) -> dict:
 
 def cut(grid: Grid, shard: tuple[int, ...]) -> Plan:
     """A plan of small blocks."""
-    chunk = tuple(1 if size == 2 else size for size in shard)
-    return replace(plan_cube(grid), shard=shard, chunk=chunk)
+    return replace(plan_cube(grid), shard=shard)
 
 
 def swept(url: object, grid: Grid, plan: Plan) -> Path:
@@ -182,7 +181,7 @@ def test_only_blocks_at_the_end_that_gain_cells_are_computed_again(data_spec, tm
     ],
 )
 def test_blocks_that_gain_cells(before, after, expected):
-    plans = [Plan(("pe",), shape, (2,), (1,), 13) for shape in (before, after)]
+    plans = [Plan(("pe",), shape, (2,), 13) for shape in (before, after)]
     assert extension.find_gaining_blocks(*plans).tolist() == expected
 
 

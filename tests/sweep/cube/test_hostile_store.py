@@ -115,7 +115,6 @@ PLANS = {
     "of few dimensions": '{"shard": [1], "chunk": [1], "layers": 1}',
     "zero": '{"shard": [1,1,1,3,4,0], "chunk": [1,1,1,3,4,0], "layers": 1}',
     "negative": '{"shard": [1,1,1,3,4,-2], "chunk": [1,1,1,3,4,2], "layers": 1}',
-    "chunks that do not tile": '{"shard": [1,1,1,3,4,2], "chunk": [1,1,1,2,4,2], "layers": 1}',
     "another cut": '{"shard": [1,1,1,1,1,1], "chunk": [1,1,1,1,1,1], "layers": 1}',
     "huge": '{"shard": [1,1,1,3,4,1e300], "chunk": [1,1,1,3,4,2], "layers": 1}',
     "not finite": '{"shard": [1,1,1,3,4,NaN], "chunk": [1,1,1,3,4,2], "layers": 1}',

@@ -5,29 +5,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweep.cube.plan import CHUNK_CELLS, LAYER_CELLS, SHARD_CELLS, make_plan
+from sweep.cube.plan import LAYER_CELLS, SHARD_CELLS, make_plan
 
 DIMS = ("model", "dataset", "system", "strategy", "pe", "batch")
 
 
 @pytest.mark.parametrize(
-    ("shape", "cells", "shard", "chunk"),
+    ("shape", "cells", "shard"),
     [
-        ((2, 3, 1, 4, 5, 6), 1000, (1, 1, 1, 4, 5, 6), (1, 1, 1, 4, 5, 6)),  # all of a pair fits
-        ((2, 3, 1, 4, 5, 6), 60, (1, 1, 1, 2, 5, 6), (1, 1, 1, 2, 5, 6)),  # two strategies do
-        ((1, 1, 1, 1, 10, 6), 30, (1, 1, 1, 1, 10, 3), (1, 1, 1, 1, 10, 3)),  # half a line's
-        ((1, 1, 1, 1, 60, 10), 18, (1, 1, 1, 1, 18, 1), (1, 1, 1, 1, 18, 1)),  # of the PEs
-        ((1, 1, 1, 1, 1, 1), 1, (1,) * 6, (1,) * 6),
+        ((2, 3, 1, 4, 5, 6), 1000, (1, 1, 1, 4, 5, 6)),  # all of a pair fits
+        ((2, 3, 1, 4, 5, 6), 60, (1, 1, 1, 2, 5, 6)),  # two strategies do
+        ((1, 1, 1, 1, 10, 6), 30, (1, 1, 1, 1, 10, 3)),  # half a line's
+        ((1, 1, 1, 1, 60, 10), 18, (1, 1, 1, 1, 18, 1)),  # of the PEs
+        ((1, 1, 1, 1, 1, 1), 1, (1,) * 6),
     ],
 )
-def test_a_shard_is_the_largest_box_with_whole_lines_of_pe_counts(shape, cells, shard, chunk):
-    plan = make_plan(DIMS, shape, 13, alone=2, shard_cells=cells, chunk_cells=cells)
-    assert (plan.shard, plan.chunk) == (shard, chunk)
-
-
-def test_a_prime_axis_makes_no_tiny_chunks():
-    plan = make_plan(DIMS, (1, 1, 1, 1, 4 * CHUNK_CELLS + 3, 1), 4, alone=2)
-    assert plan.chunk[4] > CHUNK_CELLS / 2
+def test_a_shard_is_the_largest_box_with_whole_lines_of_pe_counts(shape, cells, shard):
+    assert make_plan(DIMS, shape, 13, alone=2, shard_cells=cells).shard == shard
 
 
 def test_sizes_are_products():
@@ -58,21 +52,15 @@ def test_axes_that_reduce_layers_anew_are_cut_to_fit_memory():
 shapes = st.lists(st.integers(1, 7), min_size=3, max_size=5).map(tuple)
 
 
-@given(shapes, st.integers(1, 400), st.integers(1, 100), st.integers(0, 2))
-def test_blocks_tile_the_cube_exactly_once(shape, shard_cells, chunk_cells, alone):
-    plan = make_plan(DIMS[: len(shape)], shape, 4, alone, shard_cells, chunk_cells)
+@given(shapes, st.integers(1, 400), st.integers(0, 2))
+def test_blocks_tile_the_cube_exactly_once(shape, shard_cells, alone):
+    plan = make_plan(DIMS[: len(shape)], shape, 4, alone, shard_cells)
+    assert plan.shard[:alone] == (1,) * alone
+    assert math.prod(plan.shard) <= shard_cells
     seen = np.zeros(shape, int)
     for block in range(plan.blocks):
         seen[plan.find_region(block)] += 1
     assert (seen == 1).all()
-
-
-@given(shapes, st.integers(1, 400), st.integers(1, 100), st.integers(0, 2))
-def test_chunks_tile_their_shard(shape, shard_cells, chunk_cells, alone):
-    plan = make_plan(DIMS[: len(shape)], shape, 4, alone, shard_cells, chunk_cells)
-    assert all(shard % chunk == 0 for shard, chunk in zip(plan.shard, plan.chunk, strict=True))
-    assert plan.shard[:alone] == (1,) * alone
-    assert math.prod(plan.chunk) <= chunk_cells
 
 
 @given(shapes, st.integers(1, 400))

@@ -66,7 +66,7 @@ def create_blocky(url: Path) -> Cube:
     """A store of many blocks, all of one shape, so that one program serves all."""
     grid = read_grid({"oracle": "paper", "axes": DATA["axes"] | {"pe": list(range(1, 33))}})
     shape = plan_cube(read_grid(DATA)).shard
-    return create_cube(str(url), grid, replace(plan_cube(grid), shard=shape, chunk=shape))
+    return create_cube(str(url), grid, replace(plan_cube(grid), shard=shape))
 
 
 @pytest.fixture

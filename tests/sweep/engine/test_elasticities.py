@@ -128,9 +128,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def create_cut(url: str, grid: Grid) -> None:
     """An empty store in blocks of all PE counts of a strategy, a batch and a bandwidth."""
-    plan = make_plan(
-        grid.dims, grid.shape, count_cell_bytes(grid), alone=2, shard_cells=4, chunk_cells=2
-    )
+    plan = make_plan(grid.dims, grid.shape, count_cell_bytes(grid), alone=2, shard_cells=4)
     create_cube(url, grid, plan)
 
 

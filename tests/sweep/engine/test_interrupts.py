@@ -6,7 +6,7 @@ import pytest
 from sweep.cube.plan import Plan
 from sweep.engine.progress import hear_interrupts, silent
 
-PLAN = Plan(("pe",), (4,), (1,), (1,), 13)
+PLAN = Plan(("pe",), (4,), (1,), 13)
 
 
 class Deaf:

@@ -43,7 +43,7 @@ def test_what_is_stated_is_near_what_was_left(name) -> None:
     """Within a factor of five; from half of the blocks on, of two and a half."""
     shape, order, ends = SWEEPS[name]
     now, stated = [0.0], list[float]()
-    plan = Plan(DIMS, shape, (1,) * len(shape), (1,) * len(shape), 4)
+    plan = Plan(DIMS, shape, (1,) * len(shape), 4)
     remaining = Remaining(plan, 0, lambda: now[0])
     for number, (block, now[0]) in enumerate(zip(order, ends, strict=True), 1):
         remaining.advance(block)
@@ -57,7 +57,7 @@ def test_what_is_stated_is_near_what_was_left(name) -> None:
 
 
 def test_nothing_is_stated_while_programs_compile() -> None:
-    plan = Plan(DIMS, (1, 1, 1, 4, 1, 2), (1,) * 6, (1,) * 6, 4)
+    plan = Plan(DIMS, (1, 1, 1, 4, 1, 2), (1,) * 6, 4)
     now = [0.0]
     remaining = Remaining(plan, 0, lambda: now[0])
     for now[0], block in ((9.0, 0), (18.0, 2), (27.0, 4)):
@@ -66,7 +66,7 @@ def test_nothing_is_stated_while_programs_compile() -> None:
 
 
 def test_blocks_of_an_earlier_run_are_not_left() -> None:
-    plan = Plan(DIMS, (1, 1, 1, 1, 1, 10), (1,) * 6, (1,) * 6, 4)
+    plan = Plan(DIMS, (1, 1, 1, 1, 1, 10), (1,) * 6, 4)
     now = [0.0]
     remaining = Remaining(plan, 6, lambda: now[0])
     for now[0], block in ((5.0, 6), (6.0, 7), (7.0, 8)):

@@ -121,7 +121,7 @@ def blocky(tmp_path, small) -> tuple[Grid, str]:
     """A store of many blocks that cut every axis, none done."""
     grid = read_grid(small)
     url = str(tmp_path / "blocky.zarr")
-    plan = make_plan(grid.dims, grid.shape, 13, alone=2, shard_cells=2, chunk_cells=2)
+    plan = make_plan(grid.dims, grid.shape, 13, alone=2, shard_cells=2)
     create_cube(url, grid, plan)
     return grid, url
 

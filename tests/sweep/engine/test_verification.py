@@ -139,9 +139,7 @@ def test_a_block_is_named_by_its_cells(url):
 def test_blocks_of_many_shapes(small, tmp_path):
     grid = read_grid(small)
     url = tmp_path / "cube.zarr"
-    create_cube(
-        str(url), grid, make_plan(grid.dims, grid.shape, 13, 2, shard_cells=4, chunk_cells=2)
-    )
+    create_cube(str(url), grid, make_plan(grid.dims, grid.shape, 13, 2, shard_cells=4))
     execute(grid, str(url), False, Where(), silent)
     whole = contents(url)
     lost = chunks(url)[::3]
