@@ -27,6 +27,8 @@ def reduce_part(division: Division, times: LayerTimes) -> GroupWork:
     stages, layers = layout.stages, layout.take_part(division)
     shares = _share_layers(division, layers)
     holding = stages.hold(division, shares)
+    # Of several stages each number is the largest, so that their sum is an upper bound: a stage
+    # with the most samples' work need not be the one with most launches or weights.
     forward_backward, fixed, launches = stages.time_layers(times, division)
     add = partial(stages.sum_layers, division=division)
     return GroupWork(
@@ -36,6 +38,7 @@ def reduce_part(division: Division, times: LayerTimes) -> GroupWork:
         launches=launches,
         activations=stages.hold_segments(division, shares, holding),
         parameters=holding.states,
+        # Weights alone, without biases, as in Table III.
         gradient=_find_most(add(layers.w)),
         tensors=_find_most(add(xp.where(layers.w > 0, 1.0, 0.0))),
         sent=layout.reduce_sent(division, layers),
@@ -52,6 +55,7 @@ def share_layers(division: Division) -> LayerShares:
 
 def _share_layers(division: Division, part: Layers) -> LayerShares:
     rows = find_layout(division.parallelisms).share_rows(division)
+    # Every PE has all biases, as in Table III.
     return LayerShares(
         list_tensors(division.layers, division.delta, *rows), part.w + division.layers.bias
     )
