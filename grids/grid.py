@@ -203,7 +203,7 @@ class Grid:
 
     @cached_property
     def _are_transformers(self) -> tuple[bool, ...]:
-        # Table III has no layouts.
+        # Table III has no layouts, and of plain strategies only `data` and `serial` become some.
         if self.spec.oracle == "paper" or all(strategy.parts for strategy in self.strategies):
             return (False,) * len(self.models)
         from grids.models.transformers import is_transformer  # late: reads the networks' layers
@@ -309,7 +309,7 @@ class Grid:
 
         axes: a block's part of the numeric axes; by default all. strategy: replaces the grid's.
         """
-        from grids.inputs.case import build_case
+        from grids.inputs.case import build_case  # late: JAX comes with it
 
         return self.build(build_case, index, axes, strategy)
 

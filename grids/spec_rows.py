@@ -94,6 +94,7 @@ def keep_dividing(spec: Spec, rows: Rows) -> Rows:
             "'divides' compares group, degrees, segments or micro, and none is in the rows",
             advice="leave 'where' out",
         )
+    # Where a row that stays does not divide, its cells are marked.
     kept = np.ones(len(rows), bool)
     for name, listed in divisors.items():
         for column in listed:

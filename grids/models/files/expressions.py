@@ -15,7 +15,7 @@ from grids.reading.errors import InputError, shorten
 
 MOST_TEXT = 200  # characters; longer expressions are hostile, and might exceed Python's recursion
 MOST_NUMBER = 2**53  # float64 is exact up to here
-MOST_POWER = 64
+MOST_POWER = 64  # a power is computed before its size can be judged
 
 # `$name`, or `$(...)` with parentheses nested at most two deep.
 _EXPRESSION = r"\$(?:(\w+)|\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\))"
