@@ -18,7 +18,7 @@ from grids.entries.precision import PRECISIONS
 from grids.entries.strategies import Strategy
 from grids.inputs.divisions import Positions, find_divisions, repeat_rows, take_at_cells, thin_rows
 from grids.inputs.groups import KEPT, STAGES, Groups, reduce_groups, reduce_in_parts
-from grids.inputs.layers import add_cells
+from grids.inputs.layers import spread_layers
 from grids.inputs.layouts import add_slopes, build_layout_case, lay_out
 from grids.inputs.machine import build_network, build_pe, build_software, look_up_bytes
 from grids.inputs.runs import build_run, build_training, find_contention, find_largest_batch
@@ -126,9 +126,10 @@ class Divided:
     groups: Groups
     position: Integers
 
-    def spread(self, reduced: Tree) -> Tree:
+    def spread(self, reduced: tuple[Work, Bounds]) -> tuple[Work, Bounds]:
         """Spread what was reduced of the groups to all cells."""
-        return self.setup.spread(reduced, self.position)
+        work, bounds = self.setup.spread(reduced, self.position)
+        return work, _limit_sizes(bounds, self.strategy, self.setup.run)
 
     def make_case(self, work: Work, bounds: Bounds) -> Case:
         """Make the case of the cells' work and bounds."""
@@ -137,7 +138,7 @@ class Divided:
         layered = tuple(name for name in settings.slopes if PARAMETERS[name].layered)
         return Case(
             work=work,
-            bounds=_limit_sizes(bounds, self.strategy, run),
+            bounds=bounds,
             run=replace(run, largest_batch=find_largest_batch(workload.convergence, values)),
             network=setup.network,
             pe=setup.pe,
@@ -150,7 +151,9 @@ class Divided:
             training=build_training(workload.convergence, values),
             options=settings.options,
             choices=self.strategy.choices,
-            layer_slopes=self.spread(_differentiate_groups(self.groups, layered)),
+            layer_slopes=setup.spread(_differentiate_groups(self.groups, layered), self.position)
+            if layered
+            else {},
         )
 
 
@@ -267,10 +270,6 @@ def _differentiate_groups(
     groups: Groups, parameters: tuple[str, ...]
 ) -> Mapping[str, Mapping[str, Any]]:
     """Return d work / d log parameter for each size, by parameter and field of a group's work."""
-    # Most cases have none, and no use for laying out their layers once more: 50,000 rows of 75
-    # networks took 20.9 instead of 21.9 s of CPU.
-    if not parameters:
-        return {}
     division = groups.divide(groups.place()[0])
     return reduce_in_parts(division, partial(differentiate_layers, parameters=parameters))
 
@@ -297,7 +296,7 @@ def _build_layers(workload: Workload, values: Values, settings: Settings) -> Lay
     A faster PE then speeds up a measured layer as it does the roofline. Bytes per item are part of
     the measurement, so changing them must not rescale it.
     """
-    layers = add_cells(workload.layers, values.rank)
+    layers = spread_layers(workload.table, values.rank)
     # The calibrated factor on serial time holds for every group: slow layers are slow everywhere.
     if workload.seconds is None:
         return replace(layers, slowdown=workload.serial * layers.slowdown)

@@ -1,5 +1,6 @@
 """Layers in the form that kernels take, and the choice of layers that a group splits."""
 
+from functools import lru_cache
 from typing import Any
 
 import jax
@@ -44,13 +45,16 @@ def _describe_sequence(table: LayerTable) -> Sequence:
     return Sequence(table.steps, table.reads, rows)
 
 
-def add_cells(layers: Layers, rank: int) -> Layers:
-    """Append `rank` dimensions of cells to every array."""
+# All machines and strategies share those of a network; uncached, dividing rows takes 0.4 ms for
+# each of thousands of groups of ResNet-50, and not 0.2.
+@lru_cache(maxsize=64)
+def spread_layers(table: LayerTable, rank: int) -> Layers:
+    """Return the layers with `rank` dimensions of cells behind every array."""
 
     def append(array: Any) -> Any:
         return array.reshape(*array.shape, *(1,) * rank)
 
-    spread: Layers = jax.tree.map(append, layers)
+    spread: Layers = jax.tree.map(append, kernel_layers(table))
     return spread
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from grids.entries.strategies import Which
 from grids.inputs.factors import DividedLayers, Storage, divide_rows
-from grids.inputs.layers import Mask, add_cells, kernel_layers, split_layers
+from grids.inputs.layers import Mask, split_layers, spread_layers
 from grids.inputs.partition import stage_ends
 from grids.models.flow import SAMPLE
 from grids.models.layers import LayerTable
@@ -150,7 +150,7 @@ def _place_operators(rules: Rules, degree: Floats) -> Arrangement:
 
 def cross_rows(table: LayerTable, factors: Floats) -> Floats:
     """Items per sample [G, cells] of the fullest PE's rows that cross a cut behind each layer."""
-    layers = add_cells(kernel_layers(table), factors.ndim - 1)
+    layers = spread_layers(table, factors.ndim - 1)
     with use_numpy():
         sizes = (layers.extents_x, layers.extents_y)
         sample, y = (row_share(extents, factors) for extents in sizes)

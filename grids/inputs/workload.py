@@ -9,7 +9,7 @@ from grids.entries.calibration import LayoutTime
 from grids.entries.datasets import Dataset
 from grids.entries.systems import System
 from grids.inputs.calibrated import Calibrated
-from grids.inputs.layers import Mask, kernel_layers
+from grids.inputs.layers import Mask
 from grids.inputs.machine import Machine
 from grids.inputs.uncertainty import Unknown
 from grids.models.layers import LayerTable
@@ -18,7 +18,6 @@ from grids.models.transformers import read_transformer
 from grids.placing.group import NO_GROUPS, PlacedGroups
 from kernels.layouts.transformer import Transformer
 from kernels.names.arrays import Floats
-from kernels.work.layers import Layers
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,11 +53,6 @@ class Workload:
     def machine(self) -> Machine:
         """The system with its calibration."""
         return Machine(self.system, self.unknown.file)
-
-    @cached_property
-    def layers(self) -> Layers:
-        """The layers in the form that kernels take, without cells."""
-        return kernel_layers(self.table)
 
     @property
     def unknown(self) -> Unknown:

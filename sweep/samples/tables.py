@@ -8,7 +8,7 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, TypeVar
 
 import jax
@@ -45,8 +45,8 @@ MACHINE = "machine"
 KEPT = 256
 # Fields of a case that depend on the machine and the strategy, but for the run's largest batch.
 OF_MACHINE = ("run", "network", "pe", "software")
-# Those that depend on the network.
-OF_NETWORK = ("work", "bounds", "uncertainty", "training", "layer_slopes")
+# Those that depend on the network, besides its work and bounds.
+OF_NETWORK = ("uncertainty", "training", "layer_slopes")
 
 
 def build_table(
@@ -98,8 +98,10 @@ class SharedTables:
             # In numpy, however many numbers all machines together have.
             with use_numpy():
                 reduced = some[0].spread(reduce_new_groups(groups, some[0].setup.stages))
+            cells = jax.tree.map(partial(_flatten_machines, shape=self._shape[:-1]), reduced)
             for number, divided in enumerate(some):
-                tables[divided.workload.system.name] = self._make_table(divided, reduced, number)
+                of_one = jax.tree.map(partial(_take_machine, number=number), cells)
+                tables[divided.workload.system.name] = self._make_table(divided, *of_one)
         return [tables[system.name] for system in self._grid.systems]
 
     def _divide(
@@ -110,19 +112,19 @@ class SharedTables:
         settings: Settings,
     ) -> Divided:
         key = _identify_setup(workload, strategy)
+        settings = choose_formulas(strategy, workload, settings)
         if key not in self._setups:
-            settings = choose_formulas(strategy, workload, settings)
             self._setups[key] = set_up(workload, strategy, axes, settings)
         return divide_layers(workload, strategy, self._setups[key])
 
-    def _make_table(self, divided: Divided, reduced: tuple[Work, Bounds], number: int) -> Points:
-        """Make the table of the machine with this number among those that were reduced."""
+    def _make_table(self, divided: Divided, work: Work, bounds: Bounds) -> Points:
+        """Make the table of a machine. work, bounds: with one dimension of cells."""
         strategy = divided.strategy
 
         def flatten(part: Tree) -> Tree:
             return _flatten(part, self._shape, len(strategy.choices))
 
-        case = divided.make_case(*_take_machine(reduced, number))
+        case = divided.make_case(work, bounds)
         key = _identify_setup(divided.workload, strategy)
         if key not in self._parts:
             self._parts[key] = {name: flatten(getattr(case, name)) for name in OF_MACHINE}
@@ -153,8 +155,9 @@ def _join_machines(groups: Sequence[Groups]) -> Groups:
     first = groups[0]
 
     def join(*leaves: Any) -> Any:
-        same = all(np.array_equal(leaf, leaves[0]) for leaf in leaves[1:])
-        return leaves[0] if same else np.concatenate(leaves, axis=-1)
+        # Bytes of few numbers compare in a tenth of the time of arrays.
+        is_same = len({np.asarray(leaf).tobytes() for leaf in leaves}) == 1
+        return leaves[0] if is_same else np.concatenate(leaves, axis=-1)
 
     return replace(
         first,
@@ -167,12 +170,18 @@ def _join_machines(groups: Sequence[Groups]) -> Groups:
     )
 
 
-def _take_machine(tree: Tree, number: int) -> Tree:
+def _flatten_machines(leaf: Floats, shape: tuple[int, ...]) -> Floats:
+    """Flatten arrays [..., cells of `shape`, machine] as `_flatten` does, for each machine."""
+    machines, first = leaf.shape[-1], leaf.ndim - 1 - len(shape)
+    leading, cells = leaf.shape[:first], leaf.shape[first:-1]
+    if cells != shape and math.prod(cells) > 1:
+        leaf, cells = np.broadcast_to(leaf, (*leading, *shape, machines)), shape
+    return leaf.reshape(*leading, math.prod(cells), machines)
+
+
+def _take_machine(leaf: Floats, number: int) -> Floats:
     """Take the values of a machine, or those of all."""
-    taken: Tree = jax.tree.map(
-        lambda leaf: leaf[..., number : number + 1] if leaf.shape[-1] > 1 else leaf, tree
-    )
-    return taken
+    return leaf[..., number if leaf.shape[-1] > 1 else 0]
 
 
 def _add_layers(case: Case, divided: Divided, shape: tuple[int, ...]) -> Points:
