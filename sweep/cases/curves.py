@@ -56,6 +56,7 @@ class Curves:
         given = self.space.axes.get(self.along)
         if PARAMETERS[self.along].whole:
             assert given is not None  # PE counts and batches are axes of every cube
+            # A single value only says how far to look.
             return _list_counts(1.0 if given.size == 1 else given.min(), given.max())
         if given is not None and given.size > 1:
             return span_values(self.along, given.min(), given.max())
@@ -71,7 +72,7 @@ class Curves:
 
     def close_in(self, first: Index, second: Index, low: float, high: float) -> int | float:
         """Value between `low` and `high` from which the first strategy is faster."""
-        if PARAMETERS[self.along].whole:
+        if PARAMETERS[self.along].whole:  # all numbers were tried, so none lies between
             return int(high)
 
         def leads(values: Floats) -> NDArray[np.bool_]:
@@ -124,6 +125,7 @@ class Curves:
     def _build(self, index: Index, values: Floats) -> AnyCase:
         """Case of a strategy along some values."""
         case = self.space.build_case(index, {**self.cell, self.along: values})
+        # With a law of epochs the best choice is that of the least time to the target.
         return case if self._trains(index) else replace(case, training=None)
 
     def _trains(self, index: Index) -> bool:
