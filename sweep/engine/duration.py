@@ -18,7 +18,7 @@ START = (1.2, 3.0)
 # One (model, data set, system, strategy) in numpy; placing one model's operators, at most [s].
 PLACE, PLACING = 0.02, 4.0
 # Loading a strategy's program; compiling it for small blocks, and for large ones [s].
-LOAD, COMPILE_SMALL, COMPILE_LARGE = 0.25, 1.3, 2.3
+LOAD, COMPILE_SMALL, COMPILE_LARGE = 0.05, 1.3, 2.3
 # Factors on programs with percentiles and with choices; what each parameter with slopes adds.
 PERCENTILES, CHOICES, SLOPE = 1.7, 2.5, 0.8
 # Seconds per cell, and what percentiles and each slope add; at least and at most.
