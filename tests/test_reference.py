@@ -135,10 +135,6 @@ TINY = replace(MACHINE, memory_capacity=10799.0)
         ("filter", 8, {}, {"too_many_pes", "uneven"}),
         ("channel", 8, {}, set()),  # C = 8 of conv2: conv1 is whole
         ("channel", 8, {"network": (CONV1, CONV1)}, {"too_many_pes", "uneven"}),
-        ("channel", 8, {"mask": (True, True)}, set()),  # C of the first layer never counts
-        ("spatial", 3, {}, {"uneven"}),
-        ("spatial", 8, {}, set()),  # 2 x 4
-        ("spatial", 32, {"mask": (True, True)}, {"too_many_pes", "uneven"}),  # 4 x 8
         ("spatial", 32, {}, {"too_many_pes", "uneven"}),  # 16 outputs a channel
         ("spatial", 2, {"network": (CONV1, FC), "layers": "all"}, set()),  # FC has no rows
         (
@@ -148,9 +144,7 @@ TINY = replace(MACHINE, memory_capacity=10799.0)
             {"too_many_pes", "uneven"},
         ),
         ("pipeline", 2, {"segments": 4}, {"batch_too_small", "uneven"}),
-        ("pipeline", 2, {"batch": 3}, {"uneven"}),
         ("data", 4, {"scaling": "strong", "batch": 2}, {"batch_too_small", "uneven"}),
-        ("data", 3, {"scaling": "strong", "batch": 8}, {"uneven"}),
         ("data", 8, {"batch": 4}, {"batch_exceeds_dataset"}),
     ],
 )
@@ -167,7 +161,6 @@ def test_limits_keep_their_times(
     [
         ("serial", 2, {}, "too_many_pes"),
         ("pipeline", 4, {}, "too_many_pes"),  # G = 2
-        ("spatial", 32, {"conventions": "authors"}, "too_many_pes"),  # nothing is split
         ("spatial", 2, {"network": (FC,)}, "too_many_pes"),  # no rows
         ("data+filter", 3, {}, "group_does_not_divide"),
         ("data+filter", 4, {"group": 8}, "group_does_not_divide"),

@@ -6,15 +6,13 @@ B/s, so that no halo waits for it. Its 712 weights have gradients of 1424 bytes.
 
 import math
 from dataclasses import replace
-from typing import Any
 
 import pytest
-from machine_toys import CHANNEL, CONV, FC, FILTER, MACHINE, PIPELINE, RELU, SERIAL, SPATIAL, TOY
+from machine_toys import CHANNEL, CONV, FC, FILTER, MACHINE, PIPELINE, RELU, SPATIAL, TOY
 from reference_machine import terms
 from reference_parts import Layer, Machine, Run
 
 HOSTS = replace(MACHINE, staging=(0.5, 8.0))
-ALL = (1, 8, 1)
 # Only start-ups, and what is large: 1000 bytes of it take 2 x 1000 / (1/2 x 2) = 2000 s.
 LARGE = replace(
     MACHINE, levels=[(2, 1.0, math.inf), (8, 2.0, math.inf)], staging=(0.5, 2.0), large_message=0.5
@@ -40,7 +38,6 @@ def weigh(run: Run) -> tuple[Layer, ...]:
         (1, 2 * (1 + 712 / 4)),  # inside a node: 358
         (2, 358 + 2 * (2 + 712 / 2)),  # one ring of nodes has the whole link
         (3, 358 + 4 * (2 + 1424 / 3 / 2)),
-        (10**6, 358 + 2 * (10**6 - 1) * (2 + 1424 / 10**6 / 2)),
     ],
 )
 def test_a_spatial_group_reduces_in_nodes_and_across_them(p1: int, seconds: float) -> None:
@@ -53,59 +50,19 @@ def test_a_single_group_exchanges_what_it_does_not_divide(group: Run) -> None:
     assert exchange(group, MACHINE) == 0
     assert exchange(group) == pytest.approx(322)
     assert exchange(replace(group, p2=4)) == pytest.approx(322 + 2 * (2 + 640 / 2))
-    several = replace(group, p1=2)  # of a PE's own weights
-    assert exchange(several) == exchange(several, MACHINE) > 0
-    bare = (CONV, RELU, replace(FC, w=0.0))
-    result = terms(bare, replace(HOSTS, packing=0.5), group)
-    assert result["gradient_exchange"] == result["gradient_packing"] == 0
-
-
-@pytest.mark.parametrize(
-    ("change", "seconds"),
-    [
-        ({"node_reduce": 0.5}, 2 * (1 + 712 / 2) + 716),  # the link is no faster than that
-        ({"node_reduce": 0.25}, 2 * (1 + 712 / 1) + 2 * (2 + 712 / 1)),
-        ({"node_collective": 0.25}, 358 + 716),
-        ({"rail": 0.5}, 358 + 2 * (2 + 712 / 1)),
-        ({"flow": 0.5}, 358 + 2 * (2 + 712 / 1)),
-        ({"startup": 3.0}, 358 + 2 * (6 + 712 / 2)),
-        ({"halo_startup": 3.0}, 358 + 716),
-        ({"staging": (50.0, 1e-3)}, 358 + 716),  # hosts are counted where messages are large
-        ({"bucket": 356.0}, 358 + 716),  # in one message's start-ups
-    ],
-)
-def test_ways_of_the_exchange(change: dict[str, Any], seconds: float) -> None:
-    run = replace(SPATIAL, p1=2)
-    assert exchange(run, replace(HOSTS, **change)) == pytest.approx(seconds)
 
 
 # What is large.
 
 
-@pytest.mark.parametrize(
-    ("nodes", "seconds"),
-    [(1, 2), (2, 2 + 4 + 2000 / 2), (4, 2 + 12 + 1500), (10**6, 2 + 4 * (10**6 - 1) + 1999.998)],
-)
-def test_a_spatial_groups_large_gradients_are_slow_between_nodes(
-    nodes: int, seconds: float
-) -> None:
-    run = replace(SPATIAL, p1=nodes)
-    result = terms(weigh(run), LARGE, run)
-    assert result["gradient_exchange"] == pytest.approx(seconds, rel=1e-12)
-
-
-@pytest.mark.parametrize("group", [FILTER, CHANNEL])
-@pytest.mark.parametrize(("p2", "slow"), [(2, 1000), (4, 1500), (8, 1750), (2**20, 2000)])
-@pytest.mark.parametrize("pes", [2, 4, 2**20])
-def test_a_flat_groups_large_gradients_are_slow_between_all_pes(
-    group: Run, p2: int, slow: float, pes: int
-) -> None:
+@pytest.mark.parametrize("pes", [2, 4])
+def test_a_flat_groups_large_gradients_are_slow_between_all_pes(pes: int) -> None:
     """4 PEs in one node or in two: 3/4 of what any number takes."""
     levels = [(pes, 0.0, math.inf), (2**20, 0.0, math.inf)]
     machine = replace(LARGE, pes_per_node=pes, levels=levels, host_jitter=3.0)
-    run = replace(group, p2=p2)
+    run = replace(FILTER, p2=4)
     result = terms(weigh(run), machine, run)
-    assert result["gradient_exchange"] == pytest.approx(slow, rel=1e-5)
+    assert result["gradient_exchange"] == pytest.approx(1500, rel=1e-5)
 
 
 @pytest.mark.parametrize(("nodes", "z"), [(1, 0.0), (2, 0.5895), (4, 1.0491)])
@@ -124,24 +81,16 @@ def test_leaders_of_nodes_wait_for_the_slowest_of_them(nodes: int, z: float) -> 
     ("run", "seconds"),
     [
         (SPATIAL, 2 * 1424 / (0.25 * 8)),
-        (replace(SPATIAL, p1=50), 1424),
         (replace(SPATIAL, accumulate=3), 1424),  # once an iteration
-        (replace(SPATIAL, recompute=True), 1424),
         (FILTER, 2 * 1280 / (0.25 * 8)),
-        (CHANNEL, 1280),
-        (replace(FILTER, p2=64), 1280),
         (replace(FILTER, p1=2), 0),
-        (replace(SERIAL, p1=4), 0),
         (replace(PIPELINE, p1=2), 0),
     ],
 )
 def test_gradients_are_packed(run: Run, seconds: float) -> None:
-    packing = replace(HOSTS, packing=0.25)
-    result = terms(TOY, packing, run)
+    result = terms(TOY, replace(HOSTS, packing=0.25), run)
     assert result["gradient_packing"] == pytest.approx(seconds)
-    none = terms(TOY, HOSTS, run)  # as fast as can be
-    assert none == result | {"gradient_packing": 0.0}
-    assert terms(TOY, replace(packing, staging=None), run)["gradient_packing"] == 0
+    assert terms(TOY, HOSTS, run) == result | {"gradient_packing": 0.0}
 
 
 # Samples.
@@ -154,17 +103,9 @@ def test_gradients_are_packed(run: Run, seconds: float) -> None:
         (replace(SPATIAL, b=2**21 + 10), 1280),
         (replace(SPATIAL, b=2**21 + 10, accumulate=3), 3840),
         (replace(SPATIAL, b=2**21 + 10, p1=100), 1280),
-        (replace(SPATIAL, b=2**21 + 10, p2=8, factors=ALL), 1280),
-        (replace(SPATIAL, b=2**21 + 10, recompute=True), 1280),
         (replace(SPATIAL, b=2**21), 0),
-        (SPATIAL, 0),
-        (replace(SPATIAL, b=2**22, p1=4, p2=1, factors=(1, 1, 1)), 0),  # no one to hand them to
         (replace(FILTER, b=2**22), 0),
-        (replace(PIPELINE, b=2**22), 0),
-        (replace(SERIAL, b=2**22, p1=4), 0),
     ],
 )
 def test_a_spatial_group_hands_out_its_samples(run: Run, seconds: float) -> None:
     assert terms(TOY, LARGE, run)["sample_scatter"] == pytest.approx(seconds)
-    for free in (replace(LARGE, staging=None), replace(LARGE, large_message=math.inf)):
-        assert terms(TOY, free, run)["sample_scatter"] == 0
