@@ -39,35 +39,21 @@ def refused(ended: tuple[int, str, str], *parts: str) -> None:
 BAD_SPECS = [
     ("model", ["resnet5"], "'resnet50'"),
     ("model", [], "axes.model"),
-    ("model", [7], "7"),
     ("model", ["./nowhere.yaml"], "nowhere.yaml"),
     ("model", ["alexnet", "alexnet"], "'alexnet'"),
     ("dataset", "imagnet", "'imagenet'"),
     ("dataset", None, "'alexnet'"),  # which brings none of its own
     ("system", "abcy", "'abci'"),
     ("strategy", ["dta"], "'data'"),
-    ("strategy", ["data:group=8"], "'group'"),
     ("strategy", ["data+filter:group=0"], "at least 1"),
-    ("strategy", ["data+filter:group"], "key=value"),
     ("pe", [], "axes.pe"),
     ("pe", [0], "at least 1"),
-    ("pe", [1.5], "1.5"),
     ("pe", None, "axes.pe"),
-    ("pe", [True], "True"),
     ("pe", ["many"], "'many'"),
     ("pe", {"pow3": [1, 8]}, "'pow2'"),
-    ("pe", {"range": [1]}, "range"),
-    ("pe", {"range": [8, 1]}, "axes.pe"),
-    ("pe", {"range": [1, 1e12]}, "10,000,000"),
-    ("pe", {"pow2": [3, 100]}, "power of two"),
     ("batch", [float("nan")], "nan"),
-    ("batch", [float("inf")], "inf"),
-    ("batch", "64 GB", "'64 GB'"),
     ("inter_bandwidth", ["3 s"], "B/s"),
-    ("inter_bandwidth", [0], "B/s"),
     ("inter_bandwidth", [25], "25 B/s"),
-    ("inter_latency", [-1e-6], "-1e-06"),
-    ("gamma", [2], "at most 1"),
     ("bandwidth", [1e9], "axes.bandwidth"),
 ]
 
@@ -87,11 +73,9 @@ def test_a_bad_axis(key, value, name, spec_file, tmp_path, paradl):
         ({"outputs": ["comp_tim"]}, "'comp_time'"),
         ({"outputs": ["limit", "limit"]}, "outputs"),
         ({"parameters": {"gama": 1}}, "'gamma'"),
-        ({"parameters": {"pe": 1}}, "'pe'"),
         ({"parameters": {"phi": 0.5}}, "0.5"),
         ({"scaling": "medium"}, "'medium'"),
         ({"axis": {}}, "'axes'"),
-        ({"models": ["alexnet"]}, "'model'"),
         ({"oracle": "paper", "axes": [1]}, "axes"),
     ],
 )
@@ -176,16 +160,12 @@ def test_a_bad_efficiency(efficiency, mixed_url, paradl):
     ("options", "message"),
     [
         (("--pe", "0"), "--pe: "),
-        (("--batch", "0"), "--batch: "),
         (("--model", "alexnt"), "'alexnet'"),
-        (("--model", "./no.yaml"), "no.yaml: "),
         (("--dataset", "mnist"), "'mnist'"),
         (("--system", "abcd"), "'abci'"),
         (("--strategy", "dat"), "--strategy: "),
         (("--set", "gamma"), "--set: "),
-        (("--set", "gama=1"), "'gamma'"),
         (("--set", "gamma=2"), "--set: gamma: "),
-        (("--set", "inter_bandwidth=3 parsec"), "B/s"),
         (("--set", "memory_capacity=32"), "--set: memory_capacity: 32 B"),
         (("--set", f"gamma={'9' * 9000}"), "--set: gamma: "),
         (("--model", "/dev/zero"), "--model: /dev/zero: "),
@@ -386,14 +366,6 @@ def test_a_store_without_a_name(command, spec_file, tmp_path, monkeypatch, parad
     assert list(empty.iterdir()) == []
 
 
-@pytest.mark.parametrize("kind", ["datasets", "systems", "strategies"])
-def test_the_catalogue(kind, paradl):
-    for form in ("table", "csv"):
-        code, out, err = paradl(kind, "--format", form)
-        assert (code, err) == (0, "")
-        assert out
-
-
 def test_a_reader_that_has_seen_enough():
     arguments = [*COMMAND, "schema"]
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
@@ -401,10 +373,3 @@ def test_a_reader_that_has_seen_enough():
         assert run.stderr is not None
         run.stdout.close()
         assert run.stderr.read() == b""
-
-
-def test_help_names_every_command(paradl):
-    code, out, _ = paradl("--help")
-    assert code == 0
-    for command in ("sweep", "status", "limits", "best", "predict", "explain", "models", "schema"):
-        assert f"  {command} " in out
