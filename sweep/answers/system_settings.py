@@ -6,13 +6,9 @@ Readers need them to compare systems: times compare only if precision and softwa
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from grids.grid import Grid
 from sweep.cells.memory_cube import SYSTEM_SETTINGS
-from sweep.cells.parts import Columns
 from sweep.cells.space import Space, list_row_values
-from sweep.cube.coordinates import list_columns
 
 Row = dict[str, Any]
 
@@ -36,24 +32,6 @@ def complete_rows(space: Space, rows: list[Row]) -> list[Row]:
         return rows
     settings = {system.name: (system.precision, system.software) for system in systems}
     return [_add_settings(row, settings) for row in rows]
-
-
-def complete_columns(space: Space, labels: Columns) -> Columns:
-    """Columns of an answer with the same additions as `complete_rows` makes."""
-    named = {"system": SYSTEM_SETTINGS} if len(space.systems) > 1 else {}
-    known: dict[str, dict[str, str]] = {
-        name: {system.name: getattr(system, name) for system in space.systems}
-        for name in SYSTEM_SETTINGS
-    }
-    items: Columns = {}
-    for key, values in labels.items():
-        items[key] = values
-        for name in named.get(key, ()):
-            items[name] = np.array([known[name][system] for system in values.tolist()], object)
-        for name, (dim, column) in list_columns(space.grid).items():
-            if dim == key:
-                items[name] = column[values.astype(int)]
-    return items
 
 
 def _add_row_values(grid: Grid, row: Row) -> Row:

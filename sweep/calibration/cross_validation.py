@@ -104,7 +104,10 @@ def _predict(
     parameters = {name: np.asarray(parameter.value) for name, parameter in file.parameters.items()}
     moved = fetch(_apply(observations.case, observations.layers, parameters, np.array(factors)))
     for row in rows.tolist():
-        case: Case = jax.tree.map(lambda leaf, row=row: _take_run(leaf, row), moved)
+        # Runs lie along the last dimension; parameters are scalars, the same for all runs.
+        case: Case = jax.tree.map(
+            lambda leaf, row=row: leaf[..., row] if np.ndim(leaf) else leaf, moved
+        )
         uncertainty, distant = (
             _find_uncertainty(observations, file, row, error) for error in (UNSEEN, DISTANT)
         )
@@ -115,11 +118,6 @@ def _predict(
             unseen=uncertainty.widening - 1,
             away=distant.widening - 1,
         )
-
-
-def _take_run(leaf: Floats, row: int) -> Floats:
-    # Runs lie along the last dimension; parameters are scalars, the same for all runs.
-    return leaf[..., row] if np.ndim(leaf) else leaf
 
 
 @compiled(numpy=True)

@@ -147,7 +147,10 @@ def fit(
     at = _find_best_mode(scale, data, starts)
     logs = scale.median + scale.root @ at
     values = np.exp(logs)
-    of_coordinates = _invert(_find_curvature(at, data))
+    # Inverted by eigenvalues: in directions that runs do not constrain, or at a bound, the
+    # curvature may be anything. At least 1, that of the prior: runs never add uncertainty.
+    curvature, axes = np.linalg.eigh(_find_curvature(at, data))
+    of_coordinates = np.asarray((axes / np.maximum(curvature, 1.0)) @ axes.T)
     covariance = scale.root @ of_coordinates @ scale.root.T
     machine = float(at[size]), float(of_coordinates[size, size])
     return Posterior(
@@ -264,14 +267,6 @@ def _difference_slopes(at: Floats, data: Data, step: float) -> Floats:
         for sign in (1, -1)
     )
     return np.asarray((ahead - behind) / (2 * step))
-
-
-def _invert(curvature: Floats) -> Floats:
-    """Invert a curvature, raised to at least 1, that of the prior: runs never add uncertainty."""
-    # By eigenvalues: in directions that runs do not constrain, or at a bound, the curvature may be
-    # anything.
-    values, axes = np.linalg.eigh(curvature)
-    return np.asarray((axes / np.maximum(values, 1.0)) @ axes.T)
 
 
 def _list_serial_times(

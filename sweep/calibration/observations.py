@@ -7,7 +7,7 @@ program predicts them all, and is differentiable in the parameters of a machine.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import numpy as np
@@ -27,9 +27,6 @@ from sweep.cells.design_space import ONLY
 from sweep.measured.predicted_runs import Conditions, identify_case, name_column
 from sweep.measured.runs import PARTS, MeasuredRun
 
-if TYPE_CHECKING:
-    from sweep.measured.predicted_runs import Conditions
-
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
@@ -48,7 +45,7 @@ class LayerWork:
     measured: Cells
 
 
-def find_layer_work(run: MeasuredRun, conditions: "Conditions") -> LayerWork:
+def find_layer_work(run: MeasuredRun, conditions: Conditions) -> LayerWork:
     """Return the run's layer work, and that of the whole network in the batch of its profile."""
     work = _reduce_roofline(run, conditions)
     serial = _reduce_roofline(replace(run, strategy="serial", p=1, memory=None), conditions)
@@ -65,7 +62,7 @@ def find_layer_work(run: MeasuredRun, conditions: "Conditions") -> LayerWork:
     )
 
 
-def _reduce_roofline(run: MeasuredRun, conditions: "Conditions") -> GroupWork:
+def _reduce_roofline(run: MeasuredRun, conditions: Conditions) -> GroupWork:
     """Return the work of the run's group, with times by the roofline."""
     configuration = conditions.make_case(run)
     settings = {**(configuration.settings or {}), "times": "roofline"}

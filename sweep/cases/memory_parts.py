@@ -32,7 +32,10 @@ def list_memory_parts(grid: Grid, case: Case, system: int = 0) -> dict[str, Any]
         # Of every stage alike, so it takes room as what is reserved does.
         reserved = reserved + gathered
     batch = number(case.run.batch)
-    rows, all_rows = _list_row_states(case, np.zeros_like(parameters))
+    # States [B, by stage] of the rows of sparse tables that a sample looks up, and of all rows.
+    rows = all_rows = np.zeros_like(parameters)
+    if isinstance(case.work, GroupWork) and (looked_up := case.work.row_states):
+        rows, all_rows = take_leading(looked_up.sample), take_leading(looked_up.most)
     fullest = int(np.argmax(batch * activations + parameters + np.minimum(batch * rows, all_rows)))
     room = number(case.pe.memory_capacity) - reserved - parameters
     # Samples that fit while each looks up more rows, and once all rows are looked up.
@@ -54,14 +57,6 @@ def list_memory_parts(grid: Grid, case: Case, system: int = 0) -> dict[str, Any]
 def take_leading(values: Any) -> Floats:
     """Values by stage, layer or device [first dimension] of a case of one cell."""
     return np.asarray(values, float).reshape(np.shape(values)[0], -1)[:, 0]
-
-
-def _list_row_states(case: Case, nothing: Floats) -> tuple[Floats, Floats]:
-    """States [B] of the rows that one sample looks up, and of all rows, by stage."""
-    states = case.work.row_states if isinstance(case.work, GroupWork) else None
-    if states is None:
-        return nothing, nothing
-    return take_leading(states.sample), take_leading(states.most)
 
 
 def _divide(room: Floats, held: Floats) -> Floats:

@@ -66,9 +66,12 @@ def _list_percentiles(grid: Grid, row: Row, objective: Objective) -> Row:
 
 
 def find_chance(grid: Grid, first: Row, second: Row, objective: Objective = "epoch_time") -> float:
-    """Probability that `first` takes less time than `second`; both are rows of `best`."""
+    """Mean over draws of the probability that `first` takes less time than `second`.
+
+    Both are rows of `best`.
+    """
     cases = [build_row_case(grid.ask_intervals(), row) for row in (first, second)]
-    unsure = 0.0
+    unsure = 0.0  # spread of the ratio of their epochs
     if objective == "epoch_time":
         cases = [replace(case, training=None) for case in cases]
     else:
@@ -80,7 +83,10 @@ def find_chance(grid: Grid, first: Row, second: Row, objective: Objective = "epo
     if len(laid) == len(cases):
         rivals = [errors.rival for errors in laid if errors]
         times = [(seconds, rival) for (seconds, _), rival in zip(times, rivals, strict=True)]
-    return _find_chance(times[0], times[1], unsure)
+    (time, error), (other, error_of_other) = times
+    # numpy, since SciPy's ndtr cannot be compiled, and the numbers are few.
+    apart = np.log(np.asarray(other / time)) / np.sqrt(error**2 + error_of_other**2 + unsure**2)
+    return float(np.mean(ndtr(apart)))
 
 
 def draw_seconds(grid: Grid, row: Row, objective: Objective) -> NDArray[np.float64]:
@@ -105,17 +111,6 @@ def draw_sample_times(case: AnyCase) -> tuple[Array, Array]:
     epochs = 1.0 if case.training is None else case.training.count_epochs(samples)
     seconds = xp.ravel(times) / samples * xp.ravel(xp.asarray(epochs))
     return seconds, xp.reshape(error, ())
-
-
-def _find_chance(first: tuple[Array, Array], second: tuple[Array, Array], unsure: float) -> float:
-    """Mean over the draws of the probability that the first is faster.
-
-    unsure: spread of the ratio of their epochs.
-    """
-    (time, error), (other, error_of_other) = first, second
-    # numpy, since SciPy's ndtr cannot be compiled, and the numbers are few.
-    apart = np.log(np.asarray(other / time)) / np.sqrt(error**2 + error_of_other**2 + unsure**2)
-    return float(np.mean(ndtr(apart)))
 
 
 NAMES = tuple(field.name for field in fields(Software))

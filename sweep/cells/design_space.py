@@ -79,10 +79,12 @@ def make_grid(options: SpaceValues, base: Path = Path()) -> Grid:
     grid = Grid.from_spec(validate_spec(written, ""), base)
     # What networks are is known once they are looked up, so strategies may change only now.
     if (experts := _find_experts(grid)) is not None:
+        # `data` alone is a layout, too, whose micro-batches are searched.
+        layouts = [each.lay_out() if each.replicated else each for each in grid.strategies]
         axes["strategy"] = (
             _list_layouts(experts, parameters)
             if options.strategy is None
-            else [_open_layout(strategy, parameters) for strategy in grid.strategies]
+            else [_open_choices(layout, parameters) for layout in layouts]
         )
         grid = Grid.from_spec(validate_spec(written, ""), base)
     if options.pe is None:
@@ -146,24 +148,19 @@ def _find_experts(grid: Grid) -> bool | None:
 
 
 def _list_layouts(experts: bool, parameters: Mapping[str, object]) -> list[str]:
-    """Labels of layouts that have all degrees given."""
+    """Labels of layouts that have all degrees given; what is not given is searched."""
     given = {name for name in (*TRANSFORMERS, "pipeline") if name in parameters}
-    labels = (*LAYOUTS, *(OF_EXPERTS if experts else ()))
-    return [_open_settings(label, parameters) for label in labels if given <= {*label.split("+")}]
-
-
-def _open_settings(label: str, parameters: Mapping[str, object]) -> str:
-    """Label of a layout whose degrees and settings are searched unless given."""
-    split = [] if "+tensor" not in label else ["sequence=on"]
     names = [name for name in ("micro", "recompute", "zero") if name not in parameters]
-    settings = ",".join([*split, *(f"{name}=best" for name in names)])
-    return _open_choices(parse_strategy(f"{label}:{settings}", "strategy"), parameters)
-
-
-def _open_layout(strategy: Strategy, parameters: Mapping[str, object]) -> str:
-    """Label of a transformer's strategy; `data` is a layout whose micro-batches are searched."""
-    laid = strategy.lay_out() if strategy.replicated else strategy
-    return _open_choices(laid, parameters)
+    opened = []
+    for label in (*LAYOUTS, *(OF_EXPERTS if experts else ())):
+        if given <= {*label.split("+")}:
+            # It saves memory, and its exchanges take as long as those that it replaces.
+            split = ["sequence=on"] if "+tensor" in label else []
+            settings = ",".join([*split, *(f"{name}=best" for name in names)])
+            opened.append(
+                _open_choices(parse_strategy(f"{label}:{settings}", "strategy"), parameters)
+            )
+    return opened
 
 
 def _list_strategies(given: Values | None, parameters: Mapping[str, object]) -> list[str]:

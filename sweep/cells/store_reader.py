@@ -170,9 +170,6 @@ class StoreReader(Reader):
         return np.expand_dims(values, absent)
 
 
-Place = tuple[Positions | slice, ...]
-
-
 def read_lines(
     cube: Cube, coordinates: Arrays, chosen: Mapping[str, Positions | slice]
 ) -> tuple[Lines, bool]:
@@ -188,7 +185,10 @@ def read_lines(
     if missing:
         raise InputError(f"damaged: its summary has no {missing[0]!r}", where=cube.url, advice=ANEW)
     others = {dim: values[chosen[dim]] for dim, values in coordinates.items() if dim != "pe"}
-    table = _read_table(cube, tuple(chosen.values()))
+    place, pe = tuple(chosen.values()), cube.plan.dims.index("pe")
+    # oindex takes the outer product of positions; plain indexing would pair them, as numpy does.
+    stored = cube.arrays[SUMMARY].oindex[(*place[:pe], slice(None), *place[pe:])]
+    table = np.moveaxis(np.asarray(stored), (pe, pe + 1), (0, 1))  # [statistic, block, others]
     lines = Lines(others, join_blocks(type_statistics(table, cube.statistics)))
     return lines, not np.isnan(table).all(axis=0).any()
 
@@ -228,14 +228,6 @@ def _join_best(parts: Arrays, names: Mapping[str, str]) -> Iterator[tuple[str, N
     for field, name in names.items():
         largest = field == "efficient_pe"
         yield name, parts[name].max(axis=0) if largest else _pick_block(parts[name], least)
-
-
-def _read_table(cube: Cube, place: Place) -> NDArray[np.float64]:
-    """Statistics of a part of the cube [statistic, block along pe, others]."""
-    pe = cube.plan.dims.index("pe")
-    # oindex takes the outer product of positions; plain indexing would pair them, as numpy does.
-    table = cube.arrays[SUMMARY].oindex[(*place[:pe], slice(None), *place[pe:])]
-    return np.moveaxis(np.asarray(table), (pe, pe + 1), (0, 1))
 
 
 def _pick_block(values: NDArray[Any], block: NDArray[np.intp]) -> NDArray[Any]:

@@ -130,58 +130,34 @@ def _list_layouts(settings: dict[str, Any], every: bool, form: options.Form) -> 
     return answer
 
 
-def provision_layouts(
+def scale_layouts(
+    question: Literal["limits", "pareto", "provision"],
     space: SpaceOptions,
-    deadline: str | None,
     settings: dict[str, Any],
     every: bool,
     form: options.Form,
 ) -> None:
-    """Print the fastest layouts of 1, 2, 4 ... PEs, until one meets the deadline."""
-    given = _read_subject(space, settings)
-    if deadline is None or given["tokens"] is None:
-        missing = "--deadline" if deadline is None else "--tokens"
-        raise InputError("layouts need it", where=missing, advice="such as '60 d', 15e12")
-    from sweep.questions.layout_scaling import list_layout_provisions
-    from sweep.show.fit import show_layout_rows
-
-    rows = list_layout_provisions(deadline=deadline, **given)
-    show_layout_rows(rows, form, every)
-    if not rows[-1]["meets"]:
-        end("no layout meets the deadline on these PEs", NOTHING_FEASIBLE)
-
-
-def limit_layouts(
-    space: SpaceOptions,
-    efficiency: float,
-    settings: dict[str, Any],
-    every: bool,
-    form: options.Form,
-) -> None:
-    """Print the fastest layouts of 1, 2, 4 ... PEs, and what they wait for."""
-    given = _read_subject(space, settings)
-    from sweep.questions.layout_scaling import list_layout_limits
-    from sweep.show.fit import show_layout_rows
-
-    rows = list_layout_limits(efficiency=efficiency, **given)
-    show_layout_rows(rows, form, every)
-    if all(row["layout"] is None for row in rows):
-        end("no layout fits on this system", NOTHING_FEASIBLE)
-
-
-def list_front(
-    space: SpaceOptions, settings: dict[str, Any], every: bool, form: options.Form
-) -> None:
-    """Print the layouts that no other one beats in two quantities."""
-    given = _read_subject(space, settings, "pe", "calibration")
+    """Print the fastest layouts of several numbers of PEs. Exits if none is what is asked for."""
+    is_front = question == "pareto"
+    given = _read_subject(space, settings, *(("pe", "calibration") if is_front else ()))
+    if question == "provision":
+        for name in ("deadline", "tokens"):
+            if given[name] is None:
+                advice = "such as '60 d', 15e12"
+                raise InputError("layouts need it", where=f"--{name}", advice=advice)
     from sweep.cells.design_space import list_counts
-    from sweep.questions.layout_scaling import list_layout_fronts
-    from sweep.show.fit import show_layout_rows
+    from sweep.questions.layout_scaling import QUESTIONS
+    from sweep.show.fit import describe_fastest
+    from sweep.show.rows import show_rows
 
-    rows = list_layout_fronts(pe=list_counts("pe", space.pe), **given)
-    show_layout_rows(rows, form, every)
-    if not rows:
-        end("no layout fits on these PEs", NOTHING_FEASIBLE)
+    if is_front:
+        given["pe"] = list_counts("pe", space.pe)
+    rows = QUESTIONS[question](**given)
+    show_rows(rows, form, every, describe_fastest)
+    if question == "provision" and not rows[-1]["meets"]:
+        end("no layout meets the deadline on these PEs", NOTHING_FEASIBLE)
+    if all(row["layout"] is None for row in rows):
+        end(f"no layout fits on {'these PEs' if is_front else 'this system'}", NOTHING_FEASIBLE)
 
 
 def asks_about_layouts(

@@ -8,7 +8,7 @@ from typer import Context, Option, Typer
 from grids.reading.errors import InputError
 from sweep.cli import options
 from sweep.cli.commands import NOTHING_FEASIBLE, end
-from sweep.cli.fit import asks_about_layouts, provision_layouts
+from sweep.cli.fit import asks_about_layouts, scale_layouts
 from sweep.cli.report import PageOption, expect_page, write_page_of
 from sweep.cli.spaces import SpaceCommand, Subject
 
@@ -78,8 +78,8 @@ def provision(
     of_layouts = {"global_batch": global_batch, "tokens": tokens}
     of_strategies = {"epochs": epochs, "holds": holds, "need": need, "efficiency": efficiency}
     if asks_about_layouts(sequence, of_layouts, {**of_strategies, "report": page}):
-        settings = {**of_layouts, "length": sequence, "price": price}
-        provision_layouts(context.obj, deadline, settings, every, form)
+        settings = {**of_layouts, "length": sequence, "deadline": deadline, "price": price}
+        scale_layouts("provision", context.obj, settings, every, form)
         return
     if (deadline is None) == (need is None):
         raise InputError(

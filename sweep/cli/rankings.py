@@ -8,12 +8,7 @@ from typer import Context, Option, Typer
 from grids.reading.errors import InputError
 from sweep.cli import options
 from sweep.cli.commands import NOTHING_FEASIBLE, end
-from sweep.cli.fit import (
-    asks_about_layouts,
-    limit_layouts,
-    list_front,
-    rank_layouts,
-)
+from sweep.cli.fit import asks_about_layouts, rank_layouts, scale_layouts
 from sweep.cli.report import PageOption, expect_page, write_page_of
 from sweep.cli.spaces import Rows, SpaceCommand, Subject
 
@@ -55,8 +50,8 @@ def limits(
     of_layouts = {"global_batch": global_batch}
     of_strategies = {"price": price, "crossovers": along, "report": page}
     if asks_about_layouts(sequence, of_layouts, of_strategies):
-        settings = {**of_layouts, "length": sequence}
-        limit_layouts(context.obj, efficiency, settings, every, form)
+        settings = {**of_layouts, "length": sequence, "efficiency": efficiency}
+        scale_layouts("limits", context.obj, settings, every, form)
         return
     expect_page(page)
     subject: Subject = context.obj.read(objective)
@@ -196,7 +191,7 @@ def pareto(
     of_layouts = {"global_batch": global_batch}
     if asks_about_layouts(sequence, of_layouts, {"report": page, "price": price}):
         settings = {**goals, **of_layouts, "length": sequence}
-        list_front(context.obj, settings, every, form)
+        scale_layouts("pareto", context.obj, settings, every, form)
         return
     expect_page(page)
     subject: Subject = context.obj.read(objective)

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 
-from kernels.layouts.transformer import RECOMPUTE, Transformer, Weights
+from kernels.layouts.transformer import RECOMPUTE, Transformer
 from sweep.answers.types.fitting import LaunchFile
 from sweep.explanation.layout_run import LayoutRun, refuse, refuse_loss, write_flags, write_torchrun
 
@@ -18,9 +18,8 @@ class Sizes:
 
     def __init__(self, stack: str, net: Transformer) -> None:
         text = net.memory is None and net.vocabulary > 0 and not net.length
-        latent = any(
-            weights.modules & RECOMPUTE["mla_up_proj"] for weights in self._list_weights(net)
-        )
+        self.net, self.weights = net, [w for block in net.kinds for w in block.weights]
+        latent = any(w.modules & RECOMPUTE["mla_up_proj"] for w in self.weights)
         one = len(net.heads) == len(net.kv_heads) == 1
         decoder = "take a decoder such as llama3_70b"
         refuse(
@@ -28,13 +27,7 @@ class Sizes:
             (not text or not one, "this network by its GPT script", decoder),
             (latent, "latent attention by flags known here", decoder),
         )
-        self.net, self.weights = net, [*self._list_weights(net)]
         (self.heads,), (self.groups,) = net.heads, net.kv_heads
-
-    @staticmethod
-    def _list_weights(net: Transformer) -> Iterator[Weights]:
-        for block in net.kinds:
-            yield from block.weights
 
     @property
     def head(self) -> int:
@@ -45,8 +38,9 @@ class Sizes:
     @property
     def width(self) -> int:
         """Width of the MLPs, or of the experts if all blocks have them."""
-        dense = [w.parts for w in self._list_dense()]
-        return max(dense or self.net.expert_ffn)
+        bit = RECOMPUTE["mlp"]
+        mlps = [w for w in self.weights if w.modules & bit and not w.is_routed]
+        return max([w.parts for w in mlps if w.parts] or self.net.expert_ffn)
 
     @property
     def shared(self) -> int | None:
@@ -54,10 +48,6 @@ class Sizes:
         bit = RECOMPUTE["shared_experts"]
         widths = [w.parts for w in self.weights if w.modules & bit and w.parts]
         return max(widths, default=None)
-
-    def _list_dense(self) -> list[Weights]:
-        bit = RECOMPUTE["mlp"]
-        return [w for w in self.weights if w.parts and w.modules & bit and not w.is_routed]
 
     @property
     def gated(self) -> bool:

@@ -114,7 +114,9 @@ def _describe_term(
 ) -> Row:
     """Row of a term: its formula with the numbers of one iteration, and its part of the time."""
     seconds = predicted["terms"][name]
-    once = seconds / _count_iterations(name, predicted)
+    # Terms per sample are paid D / B times an epoch, others in every iteration.
+    exactly: float = predicted["samples"] / predicted["global_batch"]
+    once = seconds / (exactly if TERMS[name].per == "sample" else predicted["iterations"])
     # Formulas are written for one pass; several take that many times as long.
     passes = 1.0 if TERMS[name].once else predicted["parameters"]["accumulate"]
     numbers = formula.numbers.format(**values, seconds=once / passes)
@@ -129,13 +131,6 @@ def _describe_term(
         "seconds_per_epoch": seconds,
         "part": seconds / predicted["epoch_time"],
     }
-
-
-def _count_iterations(term: str, predicted: Row) -> float:
-    """Number of times that an epoch pays a term: D/B for terms per sample, I for the rest."""
-    per_sample = TERMS[term].per == "sample"
-    exactly: float = predicted["samples"] / predicted["global_batch"]
-    return exactly if per_sample else float(predicted["iterations"])
 
 
 def _list_values(case: Case, predicted: Row) -> dict[str, float]:

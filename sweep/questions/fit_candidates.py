@@ -198,7 +198,11 @@ class Candidates:
         parts, stages = measure_memory(self._net, layouts, self._training)
         marks = find_marks(self._net, layouts, self._training, self._machine.pes_per_node)
         resolved = {"expert_tensor": layouts.etp, "group": layouts.passes, "shard": layouts.shards}
-        times = self._time(layouts, found.memory)
+        times: dict[int, TimeParts] = {}
+        if self._times is not None:
+            fitting = np.flatnonzero(found.memory <= self._machine.pe.memory_capacity)
+            described = self._times.describe(layouts.select(fitting))
+            times = dict(zip(fitting.tolist(), described, strict=True))
         for row, columns in enumerate(list_layouts(layouts)):
             degrees = columns | {name: int(column[row]) for name, column in resolved.items()}
             memory = float(found.memory[row])
@@ -215,13 +219,6 @@ class Candidates:
                 "same": [],
                 "time": times.get(row),
             }
-
-    def _time(self, layouts: Layouts, memory: Column) -> dict[int, TimeParts]:
-        """The times of layouts that fit by number, if they are asked for."""
-        if self._times is None:
-            return {}
-        rows = np.flatnonzero(memory <= self._machine.pe.memory_capacity)
-        return dict(zip(rows.tolist(), self._times.describe(layouts.select(rows)), strict=True))
 
     def _list_losers(self, large: int) -> list[LoserRow]:
         """The reasons that forbid any candidate, the most frequent first."""

@@ -5,7 +5,7 @@ where another algorithm becomes faster or a message is just hidden, the side tak
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import product
+from itertools import chain, product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -66,7 +66,8 @@ def grad(
     outputs = [name_elasticity(TIME, name) for name in names]
     grid = make_product(axes, parameters or {}, {**(settings or {}), "outputs": outputs})
     keep_programs()
-    arrays = {name: np.full(grid.shape, np.nan) for name in _list_variables(names)}
+    pairs = ((DERIVATIVE + name, name_elasticity(TIME, name)) for name in names)
+    arrays = {name: np.full(grid.shape, np.nan) for name in (TIME, *chain(*pairs))}
     for index in product(*(range(len(grid.labels[dim])) for dim in LABELS)):
         if grid.workload(*index[:3]) is not None:
             _fill(arrays, grid, (index[0], index[1], index[2], index[3]), names)
@@ -84,11 +85,6 @@ def grad(
         derivative = DERIVATIVE + name
         variables[derivative] = (list(grid.dims), arrays[derivative], {"units": units})
     return xr.Dataset(variables, coords=coordinates)
-
-
-def _list_variables(names: Sequence[str]) -> list[str]:
-    pairs = ((DERIVATIVE + name, name_elasticity(TIME, name)) for name in names)
-    return [TIME, *(name for pair in pairs for name in pair)]
 
 
 def _fill(

@@ -4,7 +4,7 @@ and fronts.
 All look at the fastest layout of each number of PEs, or at those that trade time for memory.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import log
 from pathlib import Path
 from typing import Any
@@ -193,3 +193,11 @@ def _find_odds(time: TimeParts, train_time: float, deadline: float) -> float:
     """The probability that the deadline holds, of the interval that times have."""
     deviation = log(time["iteration_time_p90"] / time["iteration_time_p10"]) / (2 * ndtri(0.9))
     return float(ndtr(log(deadline / train_time) / deviation))
+
+
+# By command, with --sequence.
+QUESTIONS: Mapping[str, Callable[..., Sequence[Mapping[str, Any]]]] = {
+    "limits": list_layout_limits,
+    "pareto": list_layout_fronts,
+    "provision": list_layout_provisions,
+}

@@ -17,7 +17,7 @@ from kernels.names.statistics import BEST
 from sweep.answers.frames import tabulate
 from sweep.answers.objectives import Aim, Goal
 from sweep.answers.reasons import write_each
-from sweep.answers.system_settings import complete_columns
+from sweep.answers.system_settings import complete_rows
 from sweep.cases.degrees import mark_cell
 from sweep.cells.parts import Columns
 from sweep.cells.selection import Selection
@@ -53,7 +53,8 @@ def list_limits(
     """
     columns = _make_columns(cube, efficiency, selection, objective, max_global_batch)
     values = zip(*(column.tolist() for column in columns.values()), strict=True)
-    rows = [dict(zip(columns, row, strict=True)) for row in values]
+    plain = [dict(zip(columns, row, strict=True)) for row in values]
+    rows = complete_rows(open_space(cube, selection), plain)
     if not expects_intervals(len(rows), intervals):
         return rows
     return add_ranges(cube, rows, efficiency, selection, objective, max_global_batch)
@@ -112,15 +113,14 @@ def _make_columns(
     columns = lines.list_columns()
     fields = ("pe", "time") if objective == "epoch_time" else ("pe", "time", "epochs")
     axes = {axis: columns[axis] for axis in lines.coordinates}
-    space = open_space(reader, selection)
     best = {names[field]: _mask_nothing(columns[names[field]]) for field in fields}
     return {
-        **complete_columns(space, axes),
+        **axes,
         "largest_pe": _mask_nothing(columns["largest_pe"]),
         "forbidden_by": write_each(columns["forbidden_by"], END),
         **best,
         "efficient_pe": _mask_nothing(columns[names["efficient_pe"]]),
-        **_list_marks(space.grid, axes | {"pe": best[names["pe"]]}),
+        **_list_marks(reader.grid, axes | {"pe": best[names["pe"]]}),
     }
 
 

@@ -83,21 +83,18 @@ def show_layers(explanation: dict[str, Any], form: Format) -> None:
 
 def list_launch_lines(launch: Row) -> list[tuple[str, Any]]:
     """List what to launch: the command, device mesh, process groups and data loader."""
+    last = launch["last_node"]
+    # The last node may run fewer processes.
+    note = f"on the last node --nproc-per-node={last}"
+    command = (launch["command"], *([note] if last < launch["nproc_per_node"] else []))
     return [
-        ("command", _describe_command(launch)),
+        ("command", command),
         ("world_size", format_cell(launch["world_size"])),
         *([("device_mesh", _describe_mesh(launch["mesh"]))] if launch["mesh"] else []),
         *((f"{row['of']}_groups", _describe_groups(row)) for row in launch["groups"]),
         ("sampler", _describe_sampler(launch)),
         ("global_batch", format_cell(launch["global_batch"])),
     ]
-
-
-def _describe_command(launch: Row) -> tuple[str, ...]:
-    # The last node may run fewer processes.
-    last = launch["last_node"]
-    partial = last < launch["nproc_per_node"]
-    return launch["command"], *([f"on the last node --nproc-per-node={last}"] if partial else [])
 
 
 def _describe_mesh(mesh: dict[str, int]) -> str:

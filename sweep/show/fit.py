@@ -1,21 +1,14 @@
 """Layouts that fit as text: a table of them, and why others do not."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 from grids.reading.units import format_quantity
-from sweep.answers.types.fitting import (
-    FitAnswer,
-    LayoutFrontRow,
-    LayoutLimitRow,
-    LayoutProvisionRow,
-    LayoutRow,
-    TimeParts,
-)
+from sweep.answers.types.fitting import FitAnswer, LayoutRow, TimeParts
 from sweep.show.columns import format_duration, format_percent
-from sweep.show.data import Format
-from sweep.show.rows import SCREENFUL, show_rows, show_sections, tell_more
+from sweep.show.data import Format, Row
+from sweep.show.rows import SCREENFUL, show_sections, tell_more
 from sweep.show.tables import print_table
 from sweep.show.visible import escape_lines
 
@@ -139,16 +132,7 @@ def _describe_layout(row: LayoutRow) -> dict[str, Any]:
     }
 
 
-def show_layout_rows(
-    rows: Sequence[LayoutFrontRow] | Sequence[LayoutLimitRow] | Sequence[LayoutProvisionRow],
-    form: Format,
-    every: bool = False,
-) -> None:
-    """Print a line for each number of PEs, or for each layout of a front."""
-    show_rows([{**row} for row in rows], form, every, _describe_row)
-
-
-def _describe_row(row: Mapping[str, Any]) -> dict[str, Any]:
+def describe_fastest(row: Row) -> dict[str, Any]:
     """A line: the fastest layout of so many PEs, with times in units that planners use."""
     line = {name: value for name, value in row.items() if name not in ("meets", "holds")}
     for name in ("mfu", "efficiency", "share"):
