@@ -111,6 +111,7 @@ class LayoutCell:
             return float(getattr(self.rates, OF_PE[name]))
         place, field = OF_NETWORK[name]
         levels = np.asarray(getattr(self.network, field))
+        # A machine of one node has a single level.
         return float(levels[min(int(place == "inter"), levels.size - 1)])
 
     def find_ratios(self, steps: Sequence[Step]) -> Floats:
@@ -133,6 +134,7 @@ def find_cell(
     training = make_training(
         system, space.net, space.length, space.strategy.schedule, given.get("reserved")
     )
+    # Layouts have their global batch in a column; of a single one it is a number.
     training = replace(training, batch=int(layout.batch[0]) if layout.batch is not None else 0)
     rates = space.read_rates(given)
     limit = int(np.ravel(case.answer.limit)[0])

@@ -117,6 +117,7 @@ class Winners:
         least = times.min(axis=rest).transpose([order.index(dim) for dim in kept])
         at = {dim: find_positions(self.axes[dim], part.coordinates[dim]) for dim in dims}
         place = np.ix_(*(at[dim] for dim in self.place))
+        # Strategies come first, and the earlier one keeps a tie.
         for times, strategy in zip(least, at["strategy"], strict=True):
             wins = times < self.times[place]
             self.times[place] = np.where(wins, times, self.times[place])

@@ -91,6 +91,7 @@ class FitOptions:
 def fit(context: Context, every: options.All = False, form: options.Form = "table") -> None:
     """List the layouts of a transformer that fit in memory, and say why others do not."""
     settings = {**vars(context.obj)}
+    # In layouts and answers, `sequence` is sequence parallelism.
     settings["length"] = settings.pop("sequence")
     _list_layouts(settings, every, form)
 

@@ -109,5 +109,6 @@ def _draw(context: Context, kind: str, **settings: object) -> None:
     look = {"size": given.size, "dark": given.dark}
     picture = getattr(Plots(subject.source), kind)
     draw = partial(picture, selection=subject.selection, **look, **settings)
+    # Asked as a question is, which tells if the store's sweep is unfinished.
     (row,) = subject.ask(lambda *_, **__: [{"figure": draw()}], "table")
     save_figure(row["figure"], given.output)

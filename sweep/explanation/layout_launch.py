@@ -72,6 +72,7 @@ def write_torchtitan(run: LayoutRun) -> list[LaunchFile]:
     parallelism: dict[str, object] = {
         "data_parallel_replicate_degree": row["data"] // shard,
         "data_parallel_shard_degree": shard,
+        # Weights that stay gathered after the forward pass are ZeRO 2.
         "fsdp_reshard_after_forward": "always" if run.zero == 3 else "never",
         "tensor_parallel_degree": row["tensor"],
         "context_parallel_degree": row["context"],
@@ -84,6 +85,7 @@ def write_torchtitan(run: LayoutRun) -> list[LaunchFile]:
     tables: dict[str, dict[str, object]] = {
         "parallelism": parallelism,
         "training": {
+            # Only a pipeline cuts it into micro-batches; without one torchtitan accumulates.
             "local_batch_size": row["micro"] * (run.passes if staged else 1),
             "global_batch_size": training.batch,
             "seq_len": training.length,
@@ -96,6 +98,7 @@ def write_torchtitan(run: LayoutRun) -> list[LaunchFile]:
     return [{"file": "layout.toml", "text": text}, script]
 
 
+# torchtitan's names for how keys and values go round; it has no Ulysses.
 _ROTATE = {"ring": "alltoall", "all_gather": "allgather", "all_to_all": ""}
 _SCHEDULES = {"1f1b": "1F1B", "gpipe": "GPipe", "zbv": "ZBVZeroBubble"}
 

@@ -32,6 +32,7 @@ class Sizes:
     @property
     def head(self) -> int:
         """Features of a head."""
+        # That of queries, which makes all heads of all features.
         matrix = next(w.matrix for w in self.weights if w.parts == self.heads and w.by_columns)
         return round(matrix / self.net.hidden / self.heads)
 
@@ -83,6 +84,7 @@ class Sizes:
         """Which blocks have experts, as Megatron-LM writes it."""
         routed = [int(any(w.is_routed for w in block.weights)) for block in self.net.kinds]
         pattern = [routed[kind] for kind in self.net.order]
+        # Quoted and without spaces, so that a shell leaves it whole.
         return 1 if all(pattern) else f"'{pattern}'".replace(" ", "")
 
     def write(self, length: int) -> dict[str, object]:
@@ -93,6 +95,7 @@ class Sizes:
             "hidden-size": self.net.hidden,
             "ffn-hidden-size": self.width,
             "num-attention-heads": self.heads,
+            # Megatron-LM divides the features by the heads unless it is told otherwise.
             "kv-channels": self.head if self.head * self.heads != self.net.hidden else None,
             "seq-length": length,
             "max-position-embeddings": max(self.net.longest, length),
@@ -157,6 +160,7 @@ def write_megatron(run: LayoutRun) -> list[LaunchFile]:
 def _write_degrees(run: LayoutRun) -> dict[str, object]:
     row, net = run.row, run.net
     parts = row["pipeline"] * row["chunks"]
+    # Uneven parts, chunks included, are written out block by block.
     uneven = net.blocks % parts > 0
     grouped = row["chunks"] > 1 and row["group"] != run.stages
     return {

@@ -122,6 +122,7 @@ def list_strategies(name: str | None = None) -> list[Row]:
     if name in NAMED:
         return [row for row in named if row["strategy"] == name]
     whole = [row for row in rows if row["strategy"] == strategy.base]
+    # Larger products have no row: their parts say what they divide.
     return whole or [row for row in rows if row["strategy"] in strategy.parts]
 
 

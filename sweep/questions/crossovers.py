@@ -184,6 +184,7 @@ def _explain_never(
 def _find_ranges(curves: Curves, first: Index, second: Index, cells: int) -> Row:
     """Percentiles of the first crossover over draws, if there are few enough to draw."""
     space, values = curves.space, curves.span(first)
+    # Each strategy is drawn once, in however many pairs it is.
     compared = sum(index[:2] == first[:2] for index in space.list_indices())
     drawn = values.size * compared * cells
     if space.grid.spec.oracle == "paper" or drawn > MOST_DRAWN:

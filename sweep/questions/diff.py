@@ -114,6 +114,7 @@ class CubeComparison:
     def __init__(self, shared: Shared, names: list[str], tolerance: float) -> None:
         self.changes = {name: Changes(tolerance) for name in names if name != "limit"}
         self.flips = Flips() if "limit" in names else None
+        # Without these variables no winner is known, and the loop over them is empty.
         both = range(2 if set(names) >= NEEDED else 0)
         self.winners = [Winners(shared.axes, shared.given) for _ in both]
         self.compared = 0

@@ -91,6 +91,7 @@ def fit(
     samples = getattr(network, "customary", None)
     net = read_transformer(network, find("dataset", samples, Path()) if samples else None)
     _expect_count("pe", pe, machine.most_pes)
+    # A multiple of the PEs, so that any number of replicas divides it.
     batch = pe * -(-LEAST_BATCH // pe) if global_batch is None else global_batch
     precision = precision or (machine.precision if machine.precision in NARROW else "bf16")
     recipe = _find_recipe(machine, precision)
@@ -159,6 +160,7 @@ def _find_calibrated(calibration: str | None, machine: System, by: str) -> Layou
     file = found.get(machine.name)
     if file and file.layouts:
         return file.layouts
+    # A file that is named is meant to be used; auto takes what there is.
     if calibration not in ("auto", "none"):
         raise InputError(
             f"{shorten(calibration)} was fitted to no run of a layout",
@@ -251,9 +253,11 @@ def _shard(
     layouts = space.layouts
     whole = layouts.data * layouts.context
     if ranks == "node":
+        # ZeRO shares a node with tensor parallelism; its ranks must divide all of them.
         apart = np.gcd(whole, np.maximum(machine.pes_per_node // layouts.tensor, 1))
     else:
         apart = np.full_like(whole, _expect_count("shard", ranks, MOST_BATCH))
+    # All ranks are written as 0, so that a layout is written in one way.
     shards = np.where((layouts.zero > 0) & (apart != whole), apart, 0)
     return replace(space, layouts=replace(layouts, shard=shards))
 

@@ -122,6 +122,7 @@ class LayoutTimes:
 
 def compare(first: float, second: float) -> float:
     """The probability that the first of two layouts takes less time, of predicted seconds."""
+    # Errors of two layouts are independent, so their variances add up.
     return float(ndtr(np.log(second / first) / (RIVAL_SPREAD * np.sqrt(2))))
 
 
@@ -171,6 +172,7 @@ class Candidates:
         """The fields of the answer that follow from candidates."""
         smallest = next(self._describe(self._found.smallest), None)
         seconds = [row["time"]["iteration_time"] for row in self.rows[:2] if row["time"]]
+        # Outcome 0 is no candidate.
         counts = np.bincount(self._search.outcomes.ravel(), minlength=FITS + 1).tolist()
         return {
             "candidates": sum(counts[1:]),
@@ -240,6 +242,7 @@ class Candidates:
     def _remedy_memory(self) -> str:
         """By which one change how many of those that are too large would fit."""
         counts: dict[str, int] = {}
+        # A list of layouts has no neighbours that could be counted.
         if self._search.space.is_product:
             counts = {name: self._search.count_helped(*of) for name, of in CHANGES.items()}
             again = self._search.count_recomputing()
@@ -291,7 +294,9 @@ def _lessen(columns: Row, training: Training) -> Iterator[Row]:
     if columns["tensor"] > 1 and not columns["sequence"]:
         yield {"sequence": 1}
     if columns["chunks"] > 1:
+        # Groups are those of interleaved chunks, of which there are then none.
         yield {"chunks": 1, "group": 0}
+    # PEs stay as many: what divides the model further halves the replicas.
     if columns["data"] % 2 == 0:
         for name in ("tensor", "pipeline", "context"):
             yield {name: 2 * columns[name], "data": columns["data"] // 2}

@@ -47,6 +47,7 @@ def list_layout_limits(
     if not 0 < efficiency <= 1:
         raise InputError(f"expected above 0 to 1, got {efficiency:g}", where="efficiency")
     rows: list[LayoutLimitRow] = []
+    # Not over a single PE, on which few transformers fit.
     most = 0.0  # tokens a second of a PE that fewer PEs reach
     for row, first in list_fastest(model, system, global_batch=global_batch, length=length):
         time = first["time"] if first else None
@@ -104,6 +105,7 @@ def list_layout_provisions(
                 "holds": _find_odds(time, train_time, seconds) if time and train_time else None,
             }
         )
+        # Counts ascend, so this one is the fewest.
         if rows[-1]["meets"]:
             break
     return rows
@@ -143,6 +145,7 @@ def list_layout_fronts(
     ):
         if first is None or first["time"] is None:
             continue
+        # Seconds of a token: those of one PE go as PE-hours do, those of all PEs as the time.
         alone, all_of_them = (
             1 / first["time"][name] for name in ("tokens_per_pe_second", "tokens_per_second")
         )
@@ -167,7 +170,9 @@ def list_fastest(
     pes: None: 1, 2, 4 ... and all of the system. options: as in `fit`.
     """
     most = find("system", system, Path()).most_pes
+    # All PEs of the system, too, which may be no power of two.
     for pe in pes or sorted({most, *(1 << bit for bit in range(most.bit_length()))}):
+        # A front needs every layout, other questions the fastest one.
         number = None if front else 1
         answer = fit(model, pe, system=system, by="time", most=number, front=front, **options)
         layouts: Sequence[LayoutRow | None] = answer["layouts"] or [None]
@@ -191,6 +196,7 @@ def list_fastest(
 
 def _find_odds(time: TimeParts, train_time: float, deadline: float) -> float:
     """The probability that the deadline holds, of the interval that times have."""
+    # Times are log-normal, so the ends of the interval are equally far from its middle.
     deviation = log(time["iteration_time_p90"] / time["iteration_time_p10"]) / (2 * ndtri(0.9))
     return float(ndtr(log(deadline / train_time) / deviation))
 

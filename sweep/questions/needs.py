@@ -76,6 +76,7 @@ def list_needs(
             advice="for 80 % give 0.8",
         )
     space = open_space(cube, selection).ask_intervals()
+    # Rows would repeat for each of its values, although it is what is sought.
     if parameter in space.axes and space.axes[parameter].size > 1:
         others = {name: values for name, values in space.axes.items() if name != parameter}
         space = replace(space, axes=others)
@@ -113,6 +114,7 @@ def _need_memory(space: Space, index: Index, cell: Cell) -> Row:
 
 def _need_batch(space: Space, index: Index, cell: Cell) -> Row:
     """Largest batch that fits, whatever that of the cell."""
+    # The search begins at the batch of a cell, and first looks below it.
     largest = {**cell, "batch": float(MOST_BATCH)}
     batch = find_batch(space.grid, index, {name: largest[name] for name in space.grid.axes})
     present = int(cell["batch"]) if "batch" in cell else None

@@ -75,6 +75,7 @@ def _regret_values(grid: "Grid", lines: Lines, over: str, objective: Objective) 
     kept = [dim for dim in dims if dim in (*LABELS, *given, over)]
     times = lines.arrays[BEST[objective]["time"]].astype(float)
     rest = tuple(at for at, dim in enumerate(dims) if dim not in kept)
+    # A planner chooses along all other axes, so the best configuration counts.
     least = np.where(np.isnan(times), np.inf, times).min(axis=rest)
     fits = (lines.arrays["forbidden_by"] != Limit.INCOMPATIBLE).any(axis=rest)
     places = [dim for dim in kept if dim not in ("strategy", over)]

@@ -118,6 +118,7 @@ def _describe_layout(row: LayoutRow) -> dict[str, Any]:
     columns, time, ties = {"memory": row["memory"]}, row["time"], len(row["same"])
     if time is None:  # else a terminal has no room for both
         parts = dict(row["memory_parts"])
+        # What ZeRO 3 gathers is a copy of weights.
         columns["weights"] = parts.pop("weights") + parts.pop("gathered")
         columns |= {name: parts.pop(name) for name in ("gradients", "states", "activations")}
         columns["others"] = sum(parts.values())

@@ -84,6 +84,7 @@ def _describe_crossover(crossover: Row, most: int) -> dict[str, Any]:
     def write(count: int | None) -> str:
         if count is None:
             return f"never up to {most:,}"
+        # The first count that its groups divide: it wins wherever it can run.
         return "all counts" if count == crossover["group"] else f"{count:,}"
 
     ends = dict.fromkeys(write(crossover[end]) for end in ("p10", "p90"))

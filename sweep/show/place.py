@@ -92,6 +92,7 @@ def _lay_out_device(answer: Mapping[str, Any], device: int) -> dict[str, Any]:
         "PE": answer["pes"][device],
         "operators": sum(not row["micro_batch"] for row in rows),
         **{
+            # Graphs may have no backward pass, whose time is then 0.
             f"{name} busy": format_percent(seconds / (answer[f"{name}_time"] or 1.0))
             for name, seconds in busy.items()
         },
