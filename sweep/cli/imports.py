@@ -60,15 +60,16 @@ def profile(
 ) -> None:
     """Time a network's layers on this device, forward and backward, and write them as a profile."""
     options.check_names({"model": model, "dataset": dataset}, several=False)
-    from sweep.importing.networks.profile import profile_model, write_profile
+    from sweep.importing.networks.profile import profile_model, write_model
     from sweep.show.rows import show_rows
 
     expect_output(output, [Path(model)])
     with report_state("starting", silent=quiet) as report:
-        profiled = profile_model(model, dataset, batch, precision, report)
-    write_profile(profiled, device, output)
-    show_rows(profiled.rows, form)
-    tell(f"paradl: {profiled.seconds:.4g} s per sample, forward and backward; wrote {output}")
+        profiled, rows = profile_model(model, dataset, batch, precision, device, report)
+    write_model(profiled, output)
+    show_rows(rows, form)
+    seconds = profiled.profiles[-1].seconds
+    tell(f"paradl: {seconds:.4g} s per sample, forward and backward; wrote {output}")
 
 
 @model_app.command("import", cls=PatientCommand)

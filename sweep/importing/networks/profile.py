@@ -1,7 +1,6 @@
 """A network's layers timed on this device, and its file with the time of all of them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
@@ -12,19 +11,8 @@ from grids.models.architecture import Architecture
 from grids.models.profiles import Profile
 from grids.reading.errors import InputError
 from grids.reading.textfile import write_text
+from grids.reading.yamlfile import validate
 from sweep.importing.machines.device_times import describe_device, time_layers
-
-
-@dataclass(frozen=True)
-class ProfiledModel:
-    """A network, seconds of its layers, and the conditions. seconds: of one sample."""
-
-    model: Architecture
-    rows: list[dict[str, object]]
-    seconds: float
-    shape: tuple[int, ...]
-    batch: int
-    precision: PrecisionName
 
 
 def profile_model(
@@ -32,28 +20,29 @@ def profile_model(
     dataset: str,
     batch: int,
     precision: PrecisionName,
+    device: str,
     report: Callable[[str], None],
-) -> ProfiledModel:
-    """Time the layers of a network for a data set's samples. InputError: not an architecture."""
+) -> tuple[Architecture, list[dict[str, object]]]:
+    """Time the layers of a network for a data set's samples.
+
+    Returns the network with a further profile, and a row for each layer. device: its name.
+    InputError: not an architecture, or a bad name.
+    """
     model, data = find("model", reference, Path()), find("dataset", dataset, Path())
     if not isinstance(model, Architecture):
         raise InputError("a file of ParaDL's has its own times", where=reference)
+    conditions = {"device": device, "shape": data.shape, "batch": batch, "precision": precision}
+    source = f"measured: sum of its layers on {describe_device()}, by paradl profile"
+    # Before layers are timed for minutes; the seconds come last.
+    profile = validate(Profile, {**conditions, "seconds": 1.0, "source": source}, "")
     times = time_layers(model.table(data), batch, precision, report)
-    rows: list[dict[str, object]] = [{"layer": name, "seconds": time} for name, time in times]
-    seconds = sum(time for _, time in times) / batch
-    return ProfiledModel(model, rows, seconds, data.shape, batch, precision)
+    # Four digits: repeated runs differ by more.
+    seconds = float(f"{sum(time for _, time in times) / batch:.4g}")
+    timed = profile.model_copy(update={"seconds": seconds})
+    profiled = model.model_copy(update={"profiles": (*model.profiles, timed)})
+    return profiled, [{"layer": name, "seconds": time} for name, time in times]
 
 
-def write_profile(profiled: ProfiledModel, device: str, path: Path) -> None:
-    """Write the network's file with the profile behind those that it has."""
-    profile = Profile(
-        device=device,
-        shape=profiled.shape,
-        # Four digits: repeated runs differ by more.
-        seconds=float(f"{profiled.seconds:.4g}"),
-        batch=profiled.batch,
-        precision=profiled.precision,
-        source=(f"measured: sum of its layers on {describe_device()}, by paradl profile",),
-    )
-    changed = profiled.model.model_copy(update={"profiles": (*profiled.model.profiles, profile)})
-    write_text(yaml.safe_dump(changed.definition(), sort_keys=False, width=100), path)
+def write_model(model: Architecture, path: Path) -> None:
+    """Write a network's file."""
+    write_text(yaml.safe_dump(model.definition(), sort_keys=False, width=100), path)

@@ -77,3 +77,11 @@ def test_a_profile_is_used(model, tmp_path, paradl):
     (profile,) = timed.profiles
     assert (profile.device, profile.batch, profile.precision) == ("h100", 2, "fp32")
     assert profile.shape == (3, 32, 32)
+
+
+def test_a_bad_name_of_the_device_is_refused_at_once(model, tmp_path, paradl, monkeypatch):
+    monkeypatch.setattr(device_times, "time_calls", None)
+    options = ("--dataset", "cifar10", "--device", "", "-o", tmp_path / "timed.yaml")
+    code, _, err = paradl("profile", model, *options)
+    assert code == 2
+    assert "--device" in err
