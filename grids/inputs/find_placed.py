@@ -18,6 +18,7 @@ from grids.graphs.layer_graphs import make_graph
 from grids.graphs.links import Links, link_devices
 from grids.inputs.case import divide_rows
 from grids.inputs.factors import divisors
+from grids.inputs.groups import Groups
 from grids.inputs.partition import place_stages
 from grids.inputs.values import Settings
 from grids.inputs.workload import Workload
@@ -34,6 +35,18 @@ KEPT = 64
 # Samples per segment for which layers are placed: seconds and bytes per sample are the same for
 # all, but launches and start-ups weigh less the more samples there are.
 BATCH = 32
+
+
+def graph_layers(name: str, groups: Groups, batch: int, item_bytes: float) -> Graph:
+    """Make the graph of a network's layers, with their times for a batch on one device."""
+    times = time_layers(groups.layers, groups.pe, groups.delta, groups.options)
+    forward, backward, fixed = (
+        np.broadcast_to(np.asarray(part), np.shape(times.forward)).reshape(len(groups.table))
+        for part in (times.forward, times.backward, times.fixed)
+    )
+    # A third of a layer's work is forward, so count a third of the fixed time there.
+    passes = batch * forward + fixed / 3, batch * backward + 2 * fixed / 3
+    return make_graph(name, groups.table, *passes, batch=batch, item_bytes=item_bytes)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -64,19 +77,7 @@ class FoundGroups(PlacedGroups):
         workload = self.workload
         axes = {"pe": np.ones(1), "batch": np.full(1, float(BATCH))}
         groups = divide_rows(workload, Strategy("serial"), axes, self.settings).groups
-        times = time_layers(groups.layers, groups.pe, groups.delta, groups.options)
-        forward, backward, fixed = (
-            np.asarray(seconds).reshape(len(workload.table))
-            for seconds in (times.forward, times.backward, times.fixed)
-        )
-        return make_graph(
-            "",
-            workload.table,
-            BATCH * forward + fixed / 3,
-            BATCH * backward + 2 * fixed / 3,
-            batch=BATCH,
-            item_bytes=self._item_bytes,
-        )
+        return graph_layers("", groups, BATCH, self._item_bytes)
 
     @property
     def _item_bytes(self) -> float:

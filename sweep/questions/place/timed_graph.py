@@ -18,6 +18,7 @@ from grids.placing.pipelined_steps import Piped, divide_graph, unroll_graph
 from grids.placing.problem import pose_problem
 from grids.reading.errors import InputError, shorten
 from kernels.options import Optimizer
+from sweep.answers.numbers import number
 
 
 @dataclass(frozen=True)
@@ -79,8 +80,7 @@ def _ask_oracle(
     model: str, system: str, batch: int | None, dataset: str | None, optimizer: Optimizer
 ) -> TimedGraph:
     """Return the graph of a model's layers, with the oracle's times for one batch on one device."""
-    from grids.graphs.layer_graphs import make_graph
-    from kernels.oracle.formulas import time_layers
+    from grids.inputs.find_placed import graph_layers  # late: imports JAX
     from sweep.cells.design_space import ONLY, Configuration
     from sweep.engine.compile_cache import keep_programs
 
@@ -94,28 +94,10 @@ def _ask_oracle(
     groups = grid.groups(ONLY)
     if groups is None:
         raise InputError(grid.misfit(0, 0) or "the samples do not fit the model")
-    times = time_layers(groups.layers, groups.pe, groups.delta, groups.options)
-    count = len(groups.table)
-    forward, backward, fixed = (
-        np.broadcast_to(np.asarray(part), np.shape(times.forward)).reshape(count)
-        for part in (times.forward, times.backward, times.fixed)
-    )
-    item = float(np.asarray(groups.delta).item())
-    graph = make_graph(
-        grid.labels["model"][0],
-        groups.table,
-        # A third of a layer's work is forward, so count a third of the fixed time there.
-        batch * forward + fixed / 3,
-        batch * backward + 2 * fixed / 3,
-        batch=batch,
-        item_bytes=item,
-    )
-    room = float(np.asarray(groups.pe.memory_capacity).item()) - float(
-        np.asarray(groups.pe.reserved).item()
-    )
-    states, alone = (
-        float(np.asarray(size).item()) for size in (groups.state_bytes, groups.weight_bytes)
-    )
+    item = number(groups.delta)
+    graph = graph_layers(grid.labels["model"][0], groups, batch, item)
+    room = number(groups.pe.memory_capacity) - number(groups.pe.reserved)
+    states, alone = number(groups.state_bytes), number(groups.weight_bytes)
     if groups.table.sparse:
         graph = _hold_touched_rows(graph, groups.table, batch * item, (states, alone))
     return TimedGraph(graph, room, states / item, "oracle")
