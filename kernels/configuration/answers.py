@@ -11,9 +11,12 @@ from kernels.configuration.case import Case, EpochLaw
 from kernels.configuration.run import Run
 from kernels.names.layout_terms import LAYOUT_TERMS
 
-# A field for each of LAYOUT_TERMS.
+# A field for each of LAYOUT_TERMS. Before Python 3.12 its module must be stated: programs that are
+# kept on disk name it.
 LayoutTerms: Any = jax.tree_util.register_dataclass(
-    make_dataclass("LayoutTerms", list(LAYOUT_TERMS), frozen=True)
+    make_dataclass(
+        "LayoutTerms", list(LAYOUT_TERMS), namespace={"__module__": __name__}, frozen=True
+    )
 )
 
 
