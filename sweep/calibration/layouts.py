@@ -36,20 +36,16 @@ from sweep.measured.runs import MeasuredRun
 EXPECTED = 2
 
 
-def find_factor(off: Floats) -> float:
-    """Most probable factor on predicted times; off [run]: ln of measured over predicted."""
-    return float(np.exp(off.sum() / (SPREAD**2 / STACK_SPREAD**2 + off.size)))
-
-
 def fit_times(off: Floats, spread: Floats) -> LayoutTime | None:
     """Fit the factor of runs, and how far they scatter beside it; None without a run.
 
-    spread [run]: of `off` by software that is known. What it gains on networks that it has not
-    seen: `python -m benchmarks layouts`.
+    off [run]: ln of measured over predicted. spread [run]: of `off` by software that is known. What
+    it gains on networks that it has not seen: `python -m benchmarks layouts`.
     """
     if not off.size:
         return None
-    factor = find_factor(off)
+    # The most probable one, of runs and of the spread that stacks have.
+    factor = float(np.exp(off.sum() / (SPREAD**2 / STACK_SPREAD**2 + off.size)))
     squares = ((off - np.log(factor)) / spread) ** 2
     scatter = np.sqrt((EXPECTED + squares.sum()) / (EXPECTED + off.size))
     return LayoutTime(factor=factor, runs=off.size, scatter=float(scatter))

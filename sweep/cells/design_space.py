@@ -62,12 +62,16 @@ class SpaceValues:
 def make_grid(options: SpaceValues, base: Path = Path()) -> Grid:
     """Make the grid of a design space. InputError: an unknown name, or a bad value."""
     parameters = {name: split_values(given) for name, given in options.parameters.items()}
+    named = TABLE_III if options.strategy is None else _split_labels(options.strategy)
+    labels = named if isinstance(named, list | tuple) else [named]
     fixed = {name: value for name, value in parameters.items() if not has_several(value)}
     swept = {name: values for name, values in parameters.items() if name not in fixed}
     axes: dict[str, object] = {
         "model": _split_labels(options.model),
         "system": _split_labels(options.system),
-        "strategy": _list_strategies(options.strategy, parameters),
+        "strategy": [
+            _open_choices(parse_strategy(label, "strategy"), parameters) for label in labels
+        ],
         "pe": 1 if options.pe is None else split_values(options.pe),
         "batch": 1 if options.batch is None else split_values(options.batch),
         **swept,
@@ -161,13 +165,6 @@ def _list_layouts(experts: bool, parameters: Mapping[str, object]) -> list[str]:
                 _open_choices(parse_strategy(f"{label}:{settings}", "strategy"), parameters)
             )
     return opened
-
-
-def _list_strategies(given: Values | None, parameters: Mapping[str, object]) -> list[str]:
-    """List the labels of strategies, with their open choices set to "best"."""
-    names = TABLE_III if given is None else _split_labels(given)
-    listed = names if isinstance(names, list | tuple) else [names]
-    return [_open_choices(parse_strategy(label, "strategy"), parameters) for label in listed]
 
 
 def _open_choices(strategy: Strategy, parameters: Mapping[str, object]) -> str:

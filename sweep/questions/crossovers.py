@@ -9,7 +9,6 @@ crossovers of PE-hours are those of the time, and crossovers of a cost compare s
 """
 
 from collections.abc import Iterator
-from functools import partial
 from itertools import permutations, product
 from math import prod
 from typing import Any
@@ -214,8 +213,9 @@ def find_crossing_ranges(values: Floats, ours: Floats, theirs: Floats, whole: bo
             first[draw] = _find_root(values, axis, apart, int(changes[0]), whole)
         elif ahead.all():
             first[draw] = values[0]
+    kind = int if whole else float
     return {
-        **pick_range("first", first, partial(_write_root, whole=whole)),
+        **pick_range("first", first, lambda end: None if np.isinf(end) else kind(end)),
         "crosses_probability": crossed / draws,
     }
 
@@ -226,9 +226,3 @@ def _find_root(values: Floats, axis: Floats, apart: Floats, at: int, whole: bool
         return float(values[at + 1])
     part = apart[at] / (apart[at] - apart[at + 1])
     return float(np.exp(axis[at] + part * (axis[at + 1] - axis[at])))
-
-
-def _write_root(value: float, whole: bool) -> int | float | None:
-    if np.isinf(value):
-        return None
-    return int(value) if whole else value

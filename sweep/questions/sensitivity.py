@@ -8,8 +8,9 @@ It is found by differences, with all parameters varied in one call in numpy: 10 
 compiled derivative takes 2 s for each strategy. Times have 16 digits, which leaves nine for slopes.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -81,16 +82,15 @@ def _list_rows(space: Space, index: Index, cell: dict[str, float]) -> Iterator[R
     case, division = build_stages(space.grid, index, place)
     if int(number(answer_case(case).limit)) & FORBIDS:
         return
-    elasticities = {
-        name: elasticity
-        for name, elasticity in find_elasticities(case, division).items()
-        # Skip parameters that the oracle does not take.
-        if abs(elasticity) > NOTHING and PARAMETERS[name].oracle in (None, space.grid.spec.oracle)
+    # A relative step does not change a value of 0 or infinity; some the oracle does not take.
+    values = {
+        name: value
+        for name in UPGRADABLE
+        if 0 < abs(value := read_value(case, name)) < np.inf
+        if PARAMETERS[name].oracle in (None, space.grid.spec.oracle)
     }
-    values = {name: read_value(case, name) for name in elasticities}
-    upgrades = _list_upgrades(values, elasticities)
-    changes = find_changes(case, division, upgrades)
-    yield from (place | row for row in _make_rows(values, elasticities, upgrades, changes))
+    rows = _make_rows(values, partial(_find_ratios, case, division))
+    yield from (place | row for row in rows)
 
 
 def list_layout_slopes(grid: Grid, place: Row) -> list[Row]:
@@ -98,23 +98,26 @@ def list_layout_slopes(grid: Grid, place: Row) -> list[Row]:
     cell = find_row_cell(grid, place)
     if cell.is_forbidden:
         return []
-    values = {name: cell.read_parameter(name) for name in cell.SLOPED}
-    steps = [(name, step) for step in STEPS for name in values]
-    elasticities = _find_slopes(tuple(values), cell.find_ratios(steps))
-    elasticities = {name: slope for name, slope in elasticities.items() if abs(slope) > NOTHING}
-    upgrades = _list_upgrades(values, elasticities)
-    ratios = cell.find_ratios([*upgrades.items()])
-    changes = dict(zip(upgrades, (ratios - 1).tolist(), strict=True))
-    return _make_rows(values, elasticities, upgrades, changes)
+    return _make_rows({name: cell.read_parameter(name) for name in cell.SLOPED}, cell.find_ratios)
 
 
 def _make_rows(
-    values: Mapping[str, float],
-    elasticities: Mapping[str, float],
-    upgrades: Mapping[str, float],
-    changes: Mapping[str, float],
+    values: Mapping[str, float], find_ratios: Callable[[Sequence[Step]], Floats]
 ) -> list[Row]:
-    """A row for each parameter that the time depends on, the largest gain first."""
+    """A row for each parameter that the time depends on, the largest gain first.
+
+    find_ratios: the time after each step over that before [step].
+    """
+    steps = [(name, step) for step in STEPS for name in values]
+    slopes = find_elasticity(*find_ratios(steps).reshape(2, -1))
+    elasticities = {
+        name: float(slope)
+        for name, slope in zip(values, slopes, strict=True)
+        if np.isfinite(slope) and abs(slope) > NOTHING
+    }
+    upgrades = _list_upgrades(values, elasticities)
+    changed = find_ratios([*upgrades.items()]) - 1
+    changes = dict(zip(upgrades, changed.tolist(), strict=True))
     rows: list[Row] = [
         {
             "parameter": name,
@@ -152,28 +155,6 @@ def build_stages(grid: Grid, index: Index, row: Row) -> tuple[Case, Division]:
     )
     assert groups is not None  # its samples fit
     return case, groups.divide(groups.place()[0])
-
-
-def find_elasticities(case: Case, division: Division) -> dict[str, float]:
-    """Elasticity d log T / d log x of every continuous parameter, at one cell."""
-    # A relative step does not change a value of 0 or infinity.
-    names = [name for name in UPGRADABLE if 0 < abs(read_value(case, name)) < np.inf]
-    steps = [(name, step) for step in STEPS for name in names]
-    return _find_slopes(names, _find_ratios(case, division, steps))
-
-
-def _find_slopes(names: Sequence[str], ratios: Floats) -> dict[str, float]:
-    """Elasticities of the ratios after a step of each parameter, then after two of each."""
-    slopes = find_elasticity(*ratios.reshape(2, -1))
-    return {
-        name: float(slope) for name, slope in zip(names, slopes, strict=True) if np.isfinite(slope)
-    }
-
-
-def find_changes(case: Case, division: Division, factors: Mapping[str, float]) -> dict[str, float]:
-    """Relative change of the time by the factor of each parameter alone, (T' - T) / T."""
-    ratios = _find_ratios(case, division, list(factors.items()))
-    return {name: float(ratio - 1) for name, ratio in zip(factors, ratios, strict=True)}
 
 
 def _find_ratios(case: Case, division: Division, steps: Sequence[Step]) -> Floats:

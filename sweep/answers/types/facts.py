@@ -110,13 +110,8 @@ def _read_field(hint: Any) -> Field:
     return Field(kind, fact, ranged=RANGED in notes)
 
 
-def describe_answer(answer: type) -> Schema:
-    """JSON schema of an answer, or of one of its rows; other keys are not allowed."""
-    return describe_fields(list_fields(answer))
-
-
 def describe_fields(fields: dict[str, Field]) -> Schema:
-    """JSON schema of a record with these fields."""
+    """JSON schema of a record with these fields; other keys are not allowed."""
     return {
         "type": "object",
         "properties": {name: _describe_field(field) for name, field in fields.items()},
@@ -136,7 +131,7 @@ def _describe_kind(kind: Any, names: tuple[str, ...] = ()) -> Schema:
     """Schema of a type; a nested answer keeps the units and meanings of its fields."""
     origin, arguments = get_origin(kind), get_args(kind)
     if is_typeddict(kind):
-        return describe_answer(kind)
+        return describe_fields(list_fields(kind))
     if origin is list:
         return {"type": "array", "items": _describe_kind(arguments[0], names)}
     if origin is Literal:

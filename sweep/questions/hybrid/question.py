@@ -8,7 +8,7 @@ from grids.convergence.entry import Convergence
 from grids.notes import list_warnings
 from grids.reading.errors import InputError, shorten
 from sweep.cube.variables import name_limits
-from sweep.questions.hybrid.contenders import Contender, list_contenders, list_counts, propose_pairs
+from sweep.questions.hybrid.contenders import list_contenders, list_counts, propose_pairs
 from sweep.questions.hybrid.epochs import choose_convergence, count_samples, make_draws
 from sweep.questions.hybrid.lines import (
     AGAINST,
@@ -59,8 +59,14 @@ def hybrid(
     _check_numbers(batch, scaling_efficiency)
     grid = None
     if scaling_efficiency is None or any(contender.split is None for contender in contenders):
-        axes = {"model": model, "dataset": dataset, "system": system, "batch": batch}
-        grid = _build_grid(contenders, axes, parameters or {}, settings or {})
+        from sweep.questions.hybrid.times import build_grid  # late: imports JAX
+
+        named = [contender.strategy for contender in contenders if contender.strategy]
+        axes: dict[str, object] = {"model": model, "system": system, "batch": batch}
+        axes |= {"dataset": dataset} if dataset is not None else {}
+        # PE counts are set later.
+        axes |= {"strategy": named, "pe": 1}
+        grid = build_grid(axes, parameters or {}, settings or {})
         model, dataset = grid.labels["model"][0], grid.labels["dataset"][0]
     law = convergence
     if not isinstance(law, Convergence):
@@ -99,20 +105,6 @@ def _check_numbers(batch: int, efficiency: float | None) -> None:
             where="scaling_efficiency",
             advice="of T_1 / T_N: 95 % is 0.95",
         )
-
-
-def _build_grid(
-    contenders: Sequence[Contender],
-    axes: Mapping[str, object],
-    parameters: Mapping[str, object],
-    settings: Mapping[str, object],
-) -> "Grid":
-    """Return the design space for the oracle; PE counts are set later."""
-    from sweep.questions.hybrid.times import build_grid  # late: imports JAX
-
-    strategies = [contender.strategy for contender in contenders if contender.strategy]
-    stated = {name: value for name, value in axes.items() if value is not None}
-    return build_grid({**stated, "strategy": strategies, "pe": 1}, parameters, settings)
 
 
 def _time_contenders(
