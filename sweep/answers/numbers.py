@@ -1,6 +1,6 @@
 """Convert numbers for Python and JSON; summarise draws by their percentiles."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,9 +39,15 @@ def name_range(name: str, values: NDArray[Any]) -> dict[str, Any]:
 
 
 def pick_range(name: str, values: NDArray[Any], write: Callable[[float], Any]) -> dict[str, Any]:
-    """Percentiles of draws as `name_p10` and `name_p90`, without interpolating between draws.
+    """Those of `pick_percentiles` as `name_p10` and `name_p90`. write: converts each."""
+    ends = pick_percentiles(values, PERCENTS)
+    return {f"{name}_{key}": write(end) for key, end in ends.items()}
 
-    For draws that may be infinite, or are counts. write: converts each percentile.
+
+def pick_percentiles(values: NDArray[Any], percents: Sequence[int]) -> dict[str, float]:
+    """Percentiles of draws by name, such as `p10`, without interpolating between draws.
+
+    For draws that may be infinite, or are counts.
     """
-    ends = np.quantile(values, SHARES, method="inverted_cdf")
-    return dict(zip(name_percentiles(name), map(write, ends.tolist()), strict=True))
+    picked = np.percentile(values, percents, method="inverted_cdf").tolist()
+    return {f"p{percent}": value for percent, value in zip(percents, picked, strict=True)}

@@ -27,7 +27,6 @@ from kernels.names.arrays import Floats
 COUNT = 512
 # Every question draws errors for this many, so another hybrid does not move the others' intervals.
 MOST_CONTENDERS = 14
-PERCENTS = (10, 50, 90)
 
 
 @dataclass(frozen=True)
@@ -52,15 +51,6 @@ def make_draws() -> Draws:
     normals = np.concatenate([np.zeros((1, len(names))), drawn])
     # No measurement favours one of the two forms, so each gets half of the draws.
     return Draws(laws=normals[:, :2], stays=normals[:, 2] > 0, errors=normals[:, 3:])
-
-
-def find_percentiles(drawn: Floats) -> dict[str, float]:
-    """Return p10, p50 and p90 of drawn values [draw], without the first, the expected one.
-
-    They are not interpolated between draws, since some may be infinite.
-    """
-    values = np.percentile(drawn[1:], PERCENTS, method="inverted_cdf")
-    return {f"p{percent}": float(value) for percent, value in zip(PERCENTS, values, strict=True)}
 
 
 def choose_convergence(

@@ -13,13 +13,16 @@ from numpy.typing import NDArray
 from grids.convergence.entry import Convergence
 from kernels.names.arrays import Floats
 from kernels.names.flags import FORBIDS, Limit
-from sweep.answers.numbers import finite
+from sweep.answers.numbers import PERCENTS, finite, pick_percentiles
 from sweep.cube.variables import name_limits
 from sweep.questions.hybrid.contenders import Contender
-from sweep.questions.hybrid.epochs import Draws, draw_epochs, find_percentiles
+from sweep.questions.hybrid.epochs import Draws, draw_epochs
 
 if TYPE_CHECKING:
     from sweep.questions.hybrid.times import ContenderTimes
+
+
+SHOWN = (10, 50, 90)  # percentiles over the draws behind the first, the expected one
 
 
 @dataclass(frozen=True)
@@ -192,7 +195,7 @@ def _describe_count(line: SpeedupLine, count: int, best: float, samples: float) 
     """Return the row of one contender on `count` PEs; best: speed-up of the fastest contender."""
     position, replicas = count - 1, count // line.contender.group
     speedup, epochs = float(line.expected[position]), float(line.epochs[position])
-    drawn = find_percentiles(line.speedup[:, position])
+    drawn = pick_percentiles(line.speedup[1:, position], SHOWN)
     flags = int(line.limits[position]) & FORBIDS
     return {
         "pe": count,
@@ -231,7 +234,7 @@ def find_crossover(hybrid: SpeedupLine, data: SpeedupLine, against: Against) -> 
     counts, wins = _compare(hybrid, data, against)
     first = find_last_rise(wins, counts)
     pe = int(first[0]) if np.isfinite(first[0]) else None
-    ends = {name: find_percentiles(first)[name] for name in ("p10", "p90")}
+    ends = pick_percentiles(first[1:], PERCENTS)
     begins = wins[0] & ~np.append(False, wins[0, :-1])
     return {
         "strategy": hybrid.contender.label,
@@ -291,7 +294,7 @@ def find_gain(hybrids: Sequence[SpeedupLine], data: SpeedupLine) -> dict[str, An
     return {
         "pe": data.most,
         "gain": finite(float(gains[0])),
-        **{name: finite(value) for name, value in find_percentiles(drawn).items()},
+        **{name: finite(end) for name, end in pick_percentiles(drawn[1:], SHOWN).items()},
         "chance": None if np.isnan(drawn[0]) else float((gains[1:] > 0).mean()),
         "strategy": best.contender.label if trains else None,
         "hybrid_pe": count + 1 if trains else None,

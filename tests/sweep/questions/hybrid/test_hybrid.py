@@ -14,8 +14,9 @@ from reference_hybrid import find_first, interpolate, keep_best, speedup
 from grids.convergence.entry import Convergence
 from grids.convergence.fit import fit
 from grids.convergence.points import read_points
+from sweep.answers.numbers import pick_percentiles
 from sweep.questions.hybrid.contenders import MOST_PES
-from sweep.questions.hybrid.epochs import COUNT, find_percentiles, make_draws
+from sweep.questions.hybrid.epochs import COUNT, make_draws
 from sweep.questions.hybrid.lines import find_last_rise
 
 PAL = Path(__file__).parents[4] / "examples" / "pal2019.csv"
@@ -176,8 +177,8 @@ def test_one_hybrid_more_moves_no_other_s_interval():
 
 
 def test_percentiles_of_what_may_never_be():
-    drawn = np.array([5.0, *range(1, 8), np.inf, np.inf, np.inf])
-    assert find_percentiles(drawn) == {"p10": 1, "p50": 5, "p90": np.inf}
+    drawn = np.array([*range(1, 8), np.inf, np.inf, np.inf])
+    assert pick_percentiles(drawn, (10, 50, 90)) == {"p10": 1, "p50": 5, "p90": np.inf}
 
 
 def test_batches_beyond_the_measured_ones_are_told():
