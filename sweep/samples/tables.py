@@ -7,7 +7,7 @@ Discrete values (PEs, groups, segments) are laid out once; continuous parameters
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import lru_cache, partial
 from typing import Any, TypeVar
 
@@ -151,23 +151,22 @@ def _identify(divided: Divided) -> tuple[object, ...]:
 
 
 def _join_machines(groups: Sequence[Groups]) -> Groups:
-    """Join groups that differ in the machine only, along the last dimension of cells."""
-    first = groups[0]
+    """Join groups that `_identify` alike, along the last dimension of cells."""
 
     def join(*leaves: Any) -> Any:
+        first = leaves[0]
+        if not isinstance(first, np.ndarray):
+            assert all(leaf == first for leaf in leaves)
+            return first
         # Bytes of few numbers compare in a tenth of the time of arrays.
-        is_same = len({np.asarray(leaf).tobytes() for leaf in leaves}) == 1
-        return leaves[0] if is_same else np.concatenate(leaves, axis=-1)
+        is_same = len({leaf.tobytes() for leaf in leaves}) == 1
+        return first if is_same else np.concatenate(leaves, axis=-1)
 
-    return replace(
-        first,
-        # Of the layers, only measured times depend on the machine.
-        layers=replace(first.layers, slowdown=join(*(of.layers.slowdown for of in groups))),
-        pe=jax.tree.map(join, *(of.pe for of in groups)),
-        delta=join(*(of.delta for of in groups)),
-        state_bytes=join(*(of.state_bytes for of in groups)),
-        weight_bytes=join(*(of.weight_bytes for of in groups)),
-    )
+    values = {
+        part.name: jax.tree.map(join, *(getattr(of, part.name) for of in groups))
+        for part in fields(Groups)
+    }
+    return replace(groups[0], **values)
 
 
 def _flatten_machines(leaf: Floats, shape: tuple[int, ...]) -> Floats:
