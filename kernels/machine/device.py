@@ -44,5 +44,5 @@ class PE:
 
 
 def count_pes(degrees: Mapping[str, Cells]) -> Cells:
-    """Count the PEs of a group: the product of the degrees inside a replica."""
-    return reduce(mul, degrees.values())
+    """Count the PEs of a group: the product of the degrees inside a replica, if there are any."""
+    return reduce(mul, degrees.values()) if degrees else 1.0

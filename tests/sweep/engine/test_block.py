@@ -6,6 +6,7 @@ import zarr
 from cubes import MIXED, SMALL, stored
 
 import sweep
+from kernels import programs
 from kernels.blocks.fill import fill_buffers
 from sweep.cube.creation import create_cube
 from sweep.cube.plan import make_plan, plan_cube
@@ -110,6 +111,32 @@ def test_strategies_and_machines_share_the_program_that_fills_blocks(tmp_path, m
     fill_buffers.clear()
     sweep.run(TEN_ON_TWO, tmp_path / "cube.zarr")
     assert fill_buffers.programs == 1
+
+
+LAYOUTS: dict[str, Any] = {
+    "axes": {
+        "model": "llama2_7b",
+        "dataset": "pile",
+        "system": "dgx-h100",
+        "strategy": ["data", "data+tensor:tensor=8"],
+        "pe": [8, 16],
+        "batch": 8,
+    }
+}
+
+
+@pytest.mark.parametrize("spec", [MIXED, LAYOUTS])
+def test_every_program_is_kept_on_disk(spec, tmp_path, monkeypatch):
+    monkeypatch.setattr("sweep.engine.evaluation.FEW_CELLS", 0)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    before = programs.find_folder()
+    fill_buffers.clear()
+    sweep.run(spec, tmp_path / "cube.zarr")
+    folder = programs.find_folder()
+    programs.keep_in(before)
+    assert folder is not None
+    assert folder.is_relative_to(tmp_path)
+    assert len(list(folder.iterdir())) >= fill_buffers.programs > 0
 
 
 @pytest.mark.parametrize(
