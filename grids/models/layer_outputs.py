@@ -100,6 +100,15 @@ class LayerOutputs:
                 readers.setdefault(row, []).append(row)
         return readers
 
+    @cached_property
+    def read(self) -> dict[int, list[int]]:
+        """The kept outputs that each layer reads: `readers`, the other way round."""
+        read: dict[int, list[int]] = {}
+        for maker, rows in self.readers.items():
+            for row in rows:
+                read.setdefault(row, []).append(maker)
+        return read
+
     def find_size(self, maker: int, readers: list[int]) -> str:
         """Return the bytes per item, as a name of SIZES."""
         kind, role = self.kinds[maker], self.roles[maker]

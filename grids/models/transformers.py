@@ -164,11 +164,7 @@ class _Network:
     def _read_block(self, start: int, end: int, behind: int | None = None) -> Block:
         """The block of layers start to end; behind: layers that are none, to this one."""
         rows = range(start, end if behind is None else behind)
-        kept = [
-            maker
-            for maker in self.outputs.readers
-            if any(row in rows for row in self.outputs.readers[maker])
-        ]
+        kept = {maker for row in rows for maker in self.outputs.read.get(row, ())}
         # What is made in front of a block's own layers is not computed again with them.
         residual = start
         if behind is None:
