@@ -85,7 +85,7 @@ def sixty() -> list[dict[str, str]]:
 def calibrated(observed, sixty) -> CalibrationFile:
     """The calibration by all of them."""
     observations = observed(sixty)
-    return calibrate_machine(observations, use_all(observations), ASSUMED)
+    return calibrate_machine(observations, use_all(observations), ASSUMED, starts=1)
 
 
 def test_sixty_runs_tell_all_parameters(calibrated) -> None:
@@ -105,7 +105,7 @@ def test_seven_runs_tell_what_they_can(observed, sixty) -> None:
     """And predict themselves, with the priors' word for the rest."""
     observations = observed(sixty)
     train = np.array([point in SEVEN for point in SIXTY])
-    file = calibrate_machine(observations, train, ASSUMED)
+    file = calibrate_machine(observations, train, ASSUMED, starts=1)
     for name, parameter in file.parameters.items():
         assert abs(math.log(parameter.value / TRUE[name])) < 1.5 * parameter.spread, name
         assert parameter.spread <= PRIORS[name].spread * 1.001, name
@@ -131,7 +131,7 @@ def test_what_no_run_tells_stays_at_its_prior(observed, data_only) -> None:
 def test_totals_alone_are_enough(observed, sixty) -> None:
     """A serial time is then told apart from the communication by its growth with p."""
     observations = observed([row | {"comp_s": "", "comm_s": ""} for row in sixty])
-    file = calibrate_machine(observations, use_all(observations), ASSUMED)
+    file = calibrate_machine(observations, use_all(observations), ASSUMED, starts=1)
     np.testing.assert_allclose(
         predict_totals(observations, file), observations.seconds[0], rtol=0.03
     )
@@ -141,7 +141,7 @@ def test_totals_alone_are_enough(observed, sixty) -> None:
 def test_one_run_moves_little(observed, dozen) -> None:
     observations = observed(dozen)
     only = np.arange(len(observations)) == 0
-    file = calibrate_machine(observations, only, ASSUMED)
+    file = calibrate_machine(observations, only, ASSUMED, starts=1)
     assert list(file.serial) == ["resnet50"]
     assert file.serial["resnet50"].spread < PROFILE
     assert [line.strategy for line in file.series] == ["data"]
