@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from budgets import limit_examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 import sweep
@@ -31,7 +32,7 @@ def ask(strategy: str, network: str = "llama2_7b", pe: int = 8, batch: int = 4, 
     scaling=st.sampled_from(["weak", "strong"]),
     recompute=st.sampled_from(["none", "full"]),
 )
-@settings(max_examples=12)
+@limit_examples(12)
 def test_data_is_the_layout_of_degrees_1(
     network: str, pe: int, batch: int, zero: int, scaling: str, recompute: str
 ) -> None:

@@ -7,7 +7,8 @@ import pytest
 import reference_network
 import reference_transformers as scalar
 import reference_transformers_time as hand
-from hypothesis import given, settings
+from budgets import limit_examples
+from hypothesis import given
 from hypothesis import strategies as st
 from reference_transformers_layouts import MARKS, Place, limits
 
@@ -101,7 +102,7 @@ def time_layouts(net, layouts, speeds=PLAIN, machine=MACHINE, evaluate=time_iter
     )
 
 
-@settings(deadline=None, max_examples=150)
+@limit_examples(100)
 @given(
     net=networks(),
     case=CASES,

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import reference_transformers as scalar
-from hypothesis import given, settings
+from budgets import limit_examples
+from hypothesis import given
 from hypothesis import strategies as st
 from reference_transformers_layouts import MARKS, Place, limits
 from reference_transformers_layouts import layouts as list_scalar
@@ -197,7 +198,7 @@ CASES = trainings().flatmap(
 )
 
 
-@settings(deadline=None, max_examples=150)
+@limit_examples(100)
 @given(net=networks(), case=CASES)
 def test_as_the_scalar_reference(net, case):
     base, scalars = case
