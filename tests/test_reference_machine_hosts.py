@@ -8,7 +8,7 @@ import math
 from dataclasses import replace
 
 import pytest
-from machine_toys import CHANNEL, CONV, FC, FILTER, MACHINE, PIPELINE, RELU, SPATIAL, TOY
+from machine_toys import CHANNEL, CONV, FC, FILTER, MACHINE, RELU, SPATIAL, TOY
 from reference_machine import terms
 from reference_parts import Layer, Machine, Run
 
@@ -75,22 +75,6 @@ def test_leaders_of_nodes_wait_for_the_slowest_of_them(nodes: int, z: float) -> 
 
 
 # Packing.
-
-
-@pytest.mark.parametrize(
-    ("run", "seconds"),
-    [
-        (SPATIAL, 2 * 1424 / (0.25 * 8)),
-        (replace(SPATIAL, accumulate=3), 1424),  # once an iteration
-        (FILTER, 2 * 1280 / (0.25 * 8)),
-        (replace(FILTER, p1=2), 0),
-        (replace(PIPELINE, p1=2), 0),
-    ],
-)
-def test_gradients_are_packed(run: Run, seconds: float) -> None:
-    result = terms(TOY, replace(HOSTS, packing=0.25), run)
-    assert result["gradient_packing"] == pytest.approx(seconds)
-    assert terms(TOY, HOSTS, run) == result | {"gradient_packing": 0.0}
 
 
 # Samples.

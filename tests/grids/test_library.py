@@ -58,10 +58,8 @@ def test_a_file_that_is_not_there() -> None:
 SETTINGS = [
     ("dgx-h100", "dgx-h100", "amp", 989e12),
     ("dgx-h100:precision=tf32", "dgx-h100:precision=tf32", "tf32", 494.5e12),
-    ("dgx-h100: precision = fp32", "dgx-h100:precision=fp32", "fp32", 67e12),
     ("dgx-h100:precision=amp", "dgx-h100", "amp", 989e12),  # its own
     ("abci:precision=amp", "abci:precision=amp", "amp", 125e12),
-    ("dgx1-p100:precision=amp", "dgx1-p100:precision=amp", "amp", 21.2e12),
 ]
 
 
@@ -77,15 +75,11 @@ def test_settings_of_a_system(reference: str, label: str, precision: str, peak: 
 @pytest.mark.parametrize(
     ("reference", "label", "software", "precision"),
     [
-        ("abci", "abci", "plain", "fp32"),
         ("abci:software=plain", "abci", "plain", "fp32"),  # its own
         ("abci:software=ddp", "abci:software=ddp", "ddp", "fp32"),
         ("abci:precision=amp,software=ddp", "abci:precision=amp,software=ddp", "ddp", "amp"),
         ("abci:software=ddp,precision=amp", "abci:precision=amp,software=ddp", "ddp", "amp"),
-        ("abci:precision=fp32,software=ddp", "abci:software=ddp", "ddp", "fp32"),
-        ("dgx-a100", "dgx-a100", "ddp", "amp"),
         ("dgx-a100:software=ddp", "dgx-a100", "ddp", "amp"),
-        ("dgx-a100:software=plain", "dgx-a100:software=plain", "plain", "amp"),
     ],
 )
 def test_software_of_a_system(reference: str, label: str, software: str, precision: str) -> None:
@@ -117,15 +111,11 @@ def test_settings_behind_a_path(name: str, tmp_path: Path) -> None:
         ("dgx-h100:precison=tf32", "unknown setting 'precison'; did you mean 'precision'"),
         ("dgx-h100:tf32", "expected key=value once each, got 'tf32'; write it like 'dgx-h100:prec"),
         ("abci:software=dpp", "unknown software 'dpp'; did you mean 'ddp'? known: "),
-        ("abci:softwar=ddp", "unknown setting 'softwar'; did you mean 'software'"),
-        ("abci:software=", "unknown software ''; known: ddp, "),
         ("abci:precision=amp,precision=amp", "expected key=value once each"),
         ("abci:precision=bf16", "V100 SXM2 16 GB has no peak for bf16, only for fp32, amp; "),
         ("abcy:precision=amp", "unknown system 'abcy'; did you mean 'abci'?"),
         ("nowhere.yaml:precision=amp", "nowhere.yaml:"),
-        (f"abci:{'x' * 10**5}", "expected key=value once each"),
         (f"abci:{'x' * 10**5}=1", "unknown setting 'xxx"),
-        (f"abci:precision={'x' * 10**5}", "unknown precision 'xxx"),
     ],
 )
 def test_settings_that_are_none(reference: str, message: str) -> None:
@@ -141,9 +131,7 @@ def test_settings_that_are_none(reference: str, message: str) -> None:
         "imagenet:precision=amp",
         "imagenet:length=8",
         "pile:length=0",
-        "pile:length=many",
         "pile:length=2.5",
-        "pile:len=8",
     ],
 )
 def test_a_setting_that_a_data_set_does_not_have(reference: str) -> None:
@@ -169,9 +157,7 @@ def test_settings_with_blanks_or_none() -> None:
     ("line", "key"),
     [
         ("tokens: .inf", "tokens"),
-        ("tokens: many", "tokens"),
         ("tokens: 1e6\nlength: 0", "length"),
-        ("tokens: 1e6\nlength: 2.5", "length"),
         ("tokens: 1e6\nlength: x", "length"),
         ("tokens: 1e6\nsamples: 10", "samples"),
         ("samples: 10\nshape: [3, 8, 8]\ntargets: 2\nlength: 8", "length"),

@@ -171,20 +171,6 @@ def test_only_blocks_at_the_end_that_gain_cells_are_computed_again(data_spec, tm
     assert len(seen) == before.blocks // 2  # the new value found room in them
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "expected"),
-    [
-        ((4,), (4,), [False, False]),  # nothing added
-        ((4,), (5,), [False, False]),  # full: a block is added
-        ((3,), (4,), [False, True]),  # the last has room
-        ((2,), (9,), [False]),
-    ],
-)
-def test_blocks_that_gain_cells(before, after, expected):
-    plans = [Plan(("pe",), shape, (2,), 13) for shape in (before, after)]
-    assert extension.find_gaining_blocks(*plans).tolist() == expected
-
-
 def test_again_and_again(data_spec, data_url, tmp_path):
     url = shutil.copytree(data_url, tmp_path / "cube.zarr")
     identities = {open_cube(str(url)).identity}

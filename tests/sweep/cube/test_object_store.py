@@ -1,6 +1,5 @@
 """Sweeps into an S3 bucket: a real server on this machine, spoken to over HTTP."""
 
-import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -153,12 +152,6 @@ def test_what_is_not_ours_is_left(url):
 def test_questions(cube_url, small_url, paradl):
     there = paradl("best", cube_url, "--format", "json")
     assert there == paradl("best", small_url, "--format", "json")
-
-
-def test_status(cube_url, paradl):
-    code, out, _ = paradl("status", cube_url, "--format", "json")
-    assert code == 0
-    assert json.loads(out)["complete"]
 
 
 def test_an_address_from_a_configuration_file(cube_url, endpoint, options, monkeypatch):

@@ -111,11 +111,6 @@ def test_each_cell_chooses_its_segments(tmp_path):
     assert (chosen <= cube.batch).all()
 
 
-def test_serial_time_is_the_epoch_on_one_pe(mixed):
-    serial = mixed.sel(strategy="serial", pe=1)
-    np.testing.assert_array_equal(mixed.serial_time, serial.comp_time + serial.comm_time)
-
-
 @pytest.fixture
 def blocky(tmp_path, small) -> tuple[Grid, str]:
     """A store of many blocks that cut every axis, none done."""
@@ -227,22 +222,9 @@ def contents(path: Path) -> dict[str, bytes]:
     return {str(file): file.read_bytes() for file in files}
 
 
-def test_two_versions_do_not_share_a_cube(blocky, small):
-    grid, url = blocky
-    group = zarr.open_group(url, mode="r+")
-    group.update_attributes({"paradl_versions": '{"paradl": "0.0.1"}'})
-    with pytest.raises(InputError, match=r"paradl 0\.0\.1 there.*finish it with"):
-        execute(grid, url, False, INLINE, silent)
-
-
 def test_workers_and_scheduler_exclude_each_other():
     with pytest.raises(InputError, match="got both"):
         Where(2, "tcp://127.0.0.1:8786")
-
-
-def test_workers_are_counted_from_zero():
-    with pytest.raises(InputError, match="expected 0 or more, got -1"):
-        Where(-1)
 
 
 def test_a_place_that_cannot_be(small, tmp_path):

@@ -9,14 +9,13 @@ from pathlib import Path
 
 import pytest
 import zarr
-from cubes import MARKS, arrays, refuse_writes, unmark
+from cubes import MARKS, refuse_writes, unmark
 
 import sweep
 from grids.reading.errors import InputError
 from sweep.cube.creation import create_cube
 from sweep.cube.lock import hold_store
 from sweep.cube.plan import make_plan
-from sweep.cube.store import open_cube
 from sweep.engine.progress import silent
 from sweep.engine.run import Where, read_grid
 from sweep.engine.run import sweep as execute
@@ -205,7 +204,7 @@ def test_metadata_of_single_arrays_are_made_anew(name, text, url):
     assert contents(url) == whole
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"zarr_format": 3}', '{"attributes": 1'])
+@pytest.mark.parametrize("text", ["", "{", "[]"])
 @pytest.mark.parametrize("options", [{}, {"overwrite": True}, {"extend": True}])
 def test_damaged_metadata_of_the_store(text, options, url, small):
     (url / "zarr.json").write_text(text)
@@ -262,22 +261,6 @@ def test_the_command(url, paradl):
     assert (code, err) == (0, "")  # the block is not done, and will be computed
 
 
-def test_the_command_for_programs(url, paradl):
-    halved(url / "memory" / BLOCK)
-    with hold_store(str(url)):
-        code, out, err = paradl("status", url, "--verify", "--format", "json")
-    assert code == 1
-    answer = json.loads(out)
-    assert (answer["complete"], answer["blocks_done"], answer["blocks"]) == (False, 3, 4)
-    (damage,) = answer["damaged"]
-    assert damage["file"] == f"memory/{BLOCK}"
-    assert damage["cells"]["batch"] == {"first": 16, "last": 32, "count": 2}
-    assert "another run" in answer["left"]
-    assert err.startswith("paradl: 1 damaged files, 1 blocks; ")
-    code, out, _ = paradl("status", url, "--verify", "--format", "csv")
-    assert out.splitlines()[0].startswith("variable,file,what,cells.model.first")
-
-
 @pytest.mark.parametrize("question", [("limits",), ("best",), ("limits", "--efficiency", "0.7")])
 def test_questions_about_a_damaged_store(question, url, paradl):
     for path in chunks(url):
@@ -300,8 +283,3 @@ def test_every_chunk_has_a_checksum(small_url):
                     0
                 ]
             ), node
-
-
-def test_two_copies_are_equal(url, small_url):
-    assert arrays(url) == arrays(small_url)
-    assert open_cube(str(url)).read_done().all()

@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import math
 import re
 from pathlib import Path
 from typing import Any
@@ -317,28 +316,6 @@ def test_bad_options(options, message, runs, paradl):
     code, out, err = paradl("compare", runs({}), *options)
     assert (code, out) == (2, "")
     assert message in err
-
-
-def test_errors_come_before_any_work(runs, monkeypatch):
-    monkeypatch.setattr(
-        "sweep.questions.predict.predict_grid", lambda grid: pytest.fail("too early")
-    )
-    with pytest.raises(InputError, match="alexnt"):
-        sweep.compare(runs({}, {"model": "alexnt"}))
-
-
-def test_all_is_finite_or_none():
-    def check(value: object) -> None:
-        if isinstance(value, dict):
-            for part in value.values():
-                check(part)
-        elif isinstance(value, float):
-            assert math.isfinite(value)
-
-    answer = sweep.compare(ABCI, calibration="none", settings=PAPER)
-    for row in answer["rows"]:
-        check(row)
-    check(answer["summary"])
 
 
 def test_the_documented_accuracy(paradl):

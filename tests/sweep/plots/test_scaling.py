@@ -105,19 +105,11 @@ def test_bands_of_efficiency_are_of_times_that_belong_together(machine_url):
     assert (high < 1.2).all()
 
 
-def test_no_band_where_none_is_stored(mixed):
-    assert all(curve.band is None for curve in describe_scaling(mixed, ALEXNET).curves)
-
-
 def test_all_axes_with_several_values_are_told_at_once(mixed):
     with pytest.raises(InputError, match="batch, inter_bandwidth") as error:
         describe_scaling(mixed, {"model": "alexnet"})
     assert 'batch=8 inter_bandwidth="1 GB/s"' in str(error.value)
     assert "batch 8, 64" in str(error.value)
-
-
-def test_what_is_advised_is_accepted(mixed):
-    describe_scaling(mixed, {"model": "alexnet", "batch": "8", "inter_bandwidth": "1 GB/s"})
 
 
 def test_a_quantity_that_is_none(mixed):

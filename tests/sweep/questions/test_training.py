@@ -14,7 +14,7 @@ from grids.grid import Grid
 from grids.notes import list_warnings
 from grids.reading.errors import InputError
 from grids.spec import validate_spec
-from kernels.names.flags import FORBIDS, Limit
+from kernels.names.flags import FORBIDS
 from kernels.names.stored import PERCENTILES
 
 LAW: dict[str, Any] = {
@@ -342,8 +342,3 @@ def test_commands(url: str, paradl: Any) -> None:
     assert code == 4
     assert json.loads(out)["limit"] == ["no_convergence"]
     assert "no_convergence" in err
-
-
-def test_no_convergence_is_a_flag_of_its_own() -> None:
-    assert Limit.NO_CONVERGENCE & FORBIDS
-    assert FORBIDS & (Limit.UNEVEN | Limit.BATCH_EXCEEDS_DATASET) == 0
