@@ -101,6 +101,7 @@ def test_layouts_are_written_into_their_cells(layouts, expect_legible):
 
 def test_parameters_of_the_machine_are_given_and_batches_are_chosen(mixed):
     shown = describe_map(mixed, ALEXNET, over="inter_bandwidth")
+    mixed.load()
     for row, value in enumerate(mixed["inter_bandwidth"].values):
         for column, pe in enumerate(shown.columns):
             query = ALEXNET | {"inter_bandwidth": value, "pe": int(pe)}
