@@ -56,7 +56,7 @@ def find_fits(
     limit = flags.astype(np.int64)
     # The choice [1, cells] with the fewest reasons, then the least memory.
     reasons = count_reasons(limit)
-    weight = np.nan_to_num(memory, nan=np.inf, posinf=1e300)
+    weight = np.nan_to_num(memory, nan=1e301, posinf=1e300)
     pick = np.where(reasons == reasons.min(axis=0), weight, np.inf).argmin(axis=0)[None]
     nearest = (np.take_along_axis(array, pick, 0)[0] for array in (limit, memory))
     return Fit(axes, *nearest)

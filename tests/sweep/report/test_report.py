@@ -132,8 +132,9 @@ def test_the_space_of_an_answer(model, pe, batch, length):
 def test_page_of_layouts(tmp_path, paradl):
     """`best --sequence` writes its page, too, and prints the same as without."""
     options = ("best", "--model", "llama3_8b", "--pe", "16", "--sequence", "4096")
-    expected = paradl(*options)
-    assert paradl(*options, "--report", tmp_path / "page.html") == expected
+    # Not what stderr says: on a busy machine, that it takes long.
+    plain, paged = paradl(*options), paradl(*options, "--report", tmp_path / "page.html")
+    assert paged[:2] == plain[:2]
     assert "pile:length=4096" in (tmp_path / "page.html").read_text()
 
 
