@@ -72,6 +72,7 @@ def test_a_bad_axis(key, value, name, spec_file, tmp_path, paradl):
         ({"parameters": {"phi": 0.5}}, "0.5"),
         ({"scaling": "medium"}, "'medium'"),
         ({"axis": {}}, "'axes'"),
+        ({"models": ["alexnet"]}, "'model'"),
         ({"oracle": "paper", "axes": [1]}, "axes"),
     ],
 )

@@ -108,6 +108,7 @@ PLANS = {
     "gone": None,
     "no JSON": "{",
     "a list": "[1]",
+    "of few dimensions": '{"shard": [1], "chunk": [1], "layers": 1}',
     "empty": "{}",
     "no numbers": '{"shard": "all", "chunk": 1, "layers": {}}',
     "zero": '{"shard": [1,1,1,3,4,0], "chunk": [1,1,1,3,4,0], "layers": 1}',
