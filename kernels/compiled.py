@@ -66,7 +66,8 @@ class Compiled(Generic[Arguments, Result]):
     def __call__(self, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
         if self._numpy and in_numpy():
             return self._function(*args, **kwargs)
-        leaves = jax.tree.leaves((args, kwargs))
+        static, others = self._divide(kwargs)
+        leaves, structure = jax.tree.flatten((args, others))
         # Types repeat: as a set, they take half of the time.
         traced = any(issubclass(kind, jax.core.Tracer) for kind in set(map(type, leaves)))
         if self._numpy and not traced and _is_small(leaves):
@@ -77,7 +78,8 @@ class Compiled(Generic[Arguments, Result]):
             if traced:  # part of another program
                 result: Result = self._choose_program(args, kwargs)(*args, **kwargs)
             else:
-                result = self._find_program(args, kwargs)(*args, **self._divide(kwargs)[1])
+                key = _identify(structure, leaves, static)
+                result = self._find_program(key, args, kwargs)(*args, **others)
         return result
 
     def compile_ahead(
@@ -87,14 +89,16 @@ class Compiled(Generic[Arguments, Result]):
 
         Arrays may be `jax.ShapeDtypeStruct`s.
         """
-        if self._identify(args, kwargs) not in self._found:
-            pool.submit(self._find_program, args, kwargs)
+        static, others = self._divide(kwargs)
+        leaves, structure = jax.tree.flatten((args, others))
+        key = _identify(structure, leaves, static)
+        if key not in self._found:
+            pool.submit(self._find_program, key, args, kwargs)
 
-    def _find_program(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _find_program(self, key: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Return the program for arguments like these: known, from disk, or compiled by one thread
         while others wait for it.
         """
-        key = self._identify(args, kwargs)
         with self._lock:
             is_new = key not in self._found
             found = self._found.setdefault(key, Future())
@@ -103,7 +107,7 @@ class Compiled(Generic[Arguments, Result]):
                 found.set_result(self._load_or_compile(str(key), args, kwargs))
             except BaseException as error:
                 # Not kept: a later call may succeed, and tells its own reason if not.
-                del self._found[key]
+                self._found.pop(key, None)
                 found.set_exception(error)
         return found.result()
 
@@ -123,13 +127,6 @@ class Compiled(Generic[Arguments, Result]):
         few = self._few(*args, **kwargs) if callable(self._few) else self._few
         return self._program_of_few if few else self._program
 
-    def _identify(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
-        """Return the key of a program: shapes, and static arguments, which are keywords."""
-        static, others = self._divide(kwargs)
-        leaves, structure = jax.tree.flatten((args, others))
-        shapes = tuple((np.shape(leaf), getattr(leaf, "dtype", type(leaf))) for leaf in leaves)
-        return structure, shapes, tuple(static.items())
-
     def _divide(self, kwargs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return static arguments, and those that a program takes."""
         static = {name: kwargs[name] for name in self._options["static_argnames"] if name in kwargs}
@@ -145,6 +142,12 @@ class Compiled(Generic[Arguments, Result]):
     def programs(self) -> int:
         """Number of programs: one for each set of shapes and static arguments."""
         return len(self._found)
+
+
+def _identify(structure: object, leaves: list[Any], static: dict[str, Any]) -> object:
+    """Return the key of a program: shapes, and static arguments, which are keywords."""
+    shapes = tuple((np.shape(leaf), getattr(leaf, "dtype", type(leaf))) for leaf in leaves)
+    return structure, shapes, tuple(static.items())
 
 
 def _is_small(leaves: list[Any]) -> bool:

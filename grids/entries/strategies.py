@@ -26,21 +26,11 @@ from kernels.names.parallelisms import (
 from kernels.options import Schedule, Zero
 
 DIMENSIONS = "dhw"  # depth, height, width: as everywhere, and as in the alphabet
-
-
 Which = Literal["default", "all"]  # layers that a group splits: the oracle's choice, or every one
-
-
 # By word, the default first.
 LAYERS: dict[str, Which] = {"default": "default", "all": "all"}
-
-
 ZERO: dict[str, Zero] = {"0": 0, "1": 1, "2": 2, "3": 3}
-
-
 SCHEDULES: dict[str, Schedule] = {"gpipe": "gpipe", "1f1b": "1f1b"}
-
-
 # Of layouts, whose default is the one that interleaves chunks.
 LAYOUT_SCHEDULES: dict[str, Schedule] = {
     "1f1b": "1f1b",
@@ -48,13 +38,8 @@ LAYOUT_SCHEDULES: dict[str, Schedule] = {
     "zb1p": "zb1p",
     "zbv": "zbv",
 }
-
-
 Chosen = TypeVar("Chosen")
-
-
 Size = int | Literal["best"] | None  # None: left open
-
 
 # What may be left to each cell, in the order of choosing.
 CHOICES = ("group", *WRITTEN, "segments")

@@ -188,23 +188,16 @@ def build_case(
         space = lay_out(workload, strategy, axes, settings)
         laid = build_layout_case(space, workload.convergence)
         return add_slopes(space, laid) if settings.slopes else laid
-    divided = divide(workload, strategy, axes, settings)
+    settings = choose_formulas(strategy, workload, settings)
+    divided = divide_layers(workload, strategy, set_up(workload, strategy, axes, settings))
     reduced = reduce_groups(divided.groups, divided.setup.stages)
     return divided.make_case(*divided.spread(reduced))
-
-
-def divide(
-    workload: Workload, strategy: Strategy, axes: Mapping[str, Floats], settings: Settings
-) -> Divided:
-    """Divide the layers of a case: in groups of the distinct rows of parameters."""
-    settings = choose_formulas(strategy, workload, settings)
-    return divide_layers(workload, strategy, set_up(workload, strategy, axes, settings))
 
 
 def divide_rows(
     workload: Workload, strategy: Strategy, axes: Mapping[str, Floats], settings: Settings
 ) -> Divided:
-    """Divide the layers of the same case, in groups of all rows of parameters."""
+    """Divide the layers of a case in groups of all rows of parameters, not of distinct ones."""
     settings = choose_formulas(strategy, workload, settings)
     setup = set_up(workload, strategy, axes, settings)
     whole = replace(setup, thin=setup.values, thin_run=setup.sized, thin_pe=setup.pe)

@@ -117,11 +117,6 @@ class Groups:
             weight_bytes=self.weight_bytes,
         )
 
-    @property
-    def staged(self) -> bool:
-        """True if layers are divided by their times, into the stages of a pipeline."""
-        return any(part.divides == "layers" for part in find_layout(self.strategy.parts).parts)
-
     def _find_costs(self, arranged: Mapping[str, Arrangement]) -> Floats:
         """Time FW_l + BW_l [G, cells] of a PE's share, which pipeline stages balance.
 

@@ -3,7 +3,7 @@
 Rows arrive in chunks and leave in row groups, so memory does not grow with their number.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -76,7 +76,7 @@ def write_rows(
     # processes they waited forever.
     with ExitStack() as stack:
         files: dict[str, RowGroups] = {}
-        for rows in _join_chunks(chunks):
+        for rows in chunks:
             summary.add(rows)
             for folder, table in _divide(rows, schema, splits).items():
                 if folder not in files:
@@ -88,22 +88,6 @@ def write_rows(
                     files[folder] = stack.enter_context(closing(groups))
                 files[folder].add(table)
     return summary
-
-
-def _join_chunks(chunks: Iterable[Columns]) -> Iterator[Columns]:
-    """Yield chunks of at least GROUP_ROWS rows: dividing one takes 0.1 s, however few they are."""
-    waiting: list[Columns] = []
-    for rows in chunks:
-        waiting.append(rows)
-        if sum(len(some["slice"]) for some in waiting) >= GROUP_ROWS:
-            yield _join(waiting)
-            waiting.clear()
-    if waiting:
-        yield _join(waiting)
-
-
-def _join(chunks: Sequence[Columns]) -> Columns:
-    return {name: np.concatenate([rows[name] for rows in chunks]) for name in chunks[0]}
 
 
 def _divide(rows: Columns, schema: pa.Schema, splits: Sequence[str]) -> dict[str, pa.Table]:
