@@ -75,6 +75,11 @@ def in_numpy() -> bool:
     return _used.module is np
 
 
+def on_gpu() -> bool:
+    """True if programs run on a GPU."""
+    return jax.default_backend() == "gpu"
+
+
 @contextmanager
 def use_numpy() -> Iterator[None]:
     """Run formulas in numpy inside the block, without warnings about NaN and infinity."""

@@ -7,10 +7,9 @@ what is alive at once, factors must not exceed the memory of a group whose size 
 """
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import lru_cache
-from itertools import product
 from typing import Literal
 
 import numpy as np
@@ -26,9 +25,11 @@ from kernels.work.rows import layer_halo
 
 # Halos, or bytes, that differ by less are equal up to rounding.
 TIE = 1 + 1e-9
-# Factorisations per program for memory, so that one program serves all groups: 1,024 PEs have 66 in
-# three dimensions, and 11 in two.
-AT_ONCE = 64
+# Factorisations judged at once: 1,024 groups have 7,069 in two dimensions, which take a quarter
+# of the time of one group after the other (2026-11).
+AT_ONCE = 1024
+# Sizes whose factors are kept.
+KEPT = 65_536
 
 
 @dataclass(frozen=True)
@@ -74,17 +75,25 @@ class Factors:
 class _Candidates:
     """All n ways to divide a group.
 
-    factors [3, n]; split, whole [G, n]: layers that are split, and those too small to be; bounding
-    [G]: layers whose extents count; exists, fits [n]: whether a bounding layer is split, and
-    whether no required one is too small.
+    factors [3, n]; split, counted [G, n]: layers that are split, and those whose extents count. Of
+    each way [n]: whole: number of layers that are too small; exists, fits: whether a layer that
+    counts is split, and whether no required one is too small; held: bytes per sample on the fullest
+    PE, 0 if memory is ignored; halo: items per sample that a PE sends.
     """
 
     factors: Floats
     split: Flags
-    whole: Flags
-    bounding: Flags
+    counted: Flags
+    whole: Floats
     exists: Flags
     fits: Flags
+    held: Floats
+    halo: Floats
+
+    def take(self, start: int, end: int) -> "_Candidates":
+        """Return some of the ways."""
+        parts = (getattr(self, field.name)[..., start:end] for field in fields(self))
+        return _Candidates(*parts)
 
 
 @lru_cache(maxsize=65_536)
@@ -95,35 +104,59 @@ def divisors(count: int) -> tuple[int, ...]:
     return (*small, *(count // n for n in reversed(small) if n * n != count))
 
 
+def find_factors(rows: DividedLayers, sizes: Sequence[int]) -> list[Factors]:
+    """Return the factors for groups of these sizes."""
+    known = _remember(rows)
+    # From the smallest: the bound on a group's memory is that of groups whose sizes divide its own.
+    missing = sorted({part for size in sizes for part in divisors(size)} - known.keys())
+    for some in _take_some(missing):
+        known |= _divide_sizes(rows, some, known)
+    found = [known[size] for size in sizes]
+    if len(known) > KEPT:
+        known.clear()
+    return found
+
+
 # Every block asks again for its PE counts, of which an axis may have thousands.
-@lru_cache(maxsize=16_384)
-def divide_rows(rows: DividedLayers, pes: int) -> Factors:
-    """Return the factors for a group of this many PEs."""
-    candidates, table = _list_candidates(rows, pes), rows.table
-    held = _find_held(rows, candidates.factors)
-    best = _choose(
-        *_judge_memory(rows, pes, candidates, held),
-        # Splitting fewer layers means less halo but more compute: such factors lose first.
-        candidates.whole.sum(axis=0, dtype=float),
-        _find_halo(rows, candidates),
-    )
-    factors, split = candidates.factors[:, best], candidates.split[:, best]
-    exists = bool(candidates.exists[best])
-    counted = split & candidates.bounding
-    parts = np.concatenate([table.extents_x[counted], table.extents_y[counted]])
-    return Factors(
-        factors=(int(factors[0]), int(factors[1]), int(factors[2])),
-        split=split,
-        fits=pes == 1 or bool(candidates.fits[best]),
-        even=not exists or bool((np.remainder(parts, factors) == 0).all()),
-        defined=pes == 1 or exists,
-        held=float(held[best]),
-    )
+@lru_cache(maxsize=64)
+def _remember(rows: DividedLayers) -> dict[int, Factors]:
+    """Return the factors that were found for these layers, by the size of the group."""
+    return {}
 
 
-def _list_candidates(rows: DividedLayers, pes: int) -> _Candidates:
+def _take_some(sizes: list[int]) -> Iterator[list[int]]:
+    """Yield sizes, in order, that have about AT_ONCE factorisations."""
+    some, count = list[int](), 0
+    for size in sizes:
+        some.append(size)
+        count += len(divisors(size))
+        if count >= AT_ONCE:
+            yield some
+            some, count = [], 0
+    if some:
+        yield some
+
+
+def _divide_sizes(
+    rows: DividedLayers, sizes: list[int], known: Mapping[int, Factors]
+) -> dict[int, Factors]:
+    """Return the factors for groups of these sizes, whose divisors are among them or known."""
+    ways = [_list_factorisations(size, _find_dimensions(rows)) for size in sizes]
+    candidates = _judge(rows, np.concatenate(ways, axis=1))
+    ends = np.cumsum([way.shape[1] for way in ways])
+    found: dict[int, Factors] = {}
+    for size, way, end in zip(sizes, ways, ends, strict=True):
+        smaller = (found.get(part) or known[part] for part in divisors(size)[:-1])
+        # Some factors of this group always reach it: those of a divisor with one of them
+        # multiplied.
+        least = min((factors.held for factors in smaller), default=np.inf)
+        found[size] = _choose(rows, size, candidates.take(end - way.shape[1], end), least)
+    return found
+
+
+def _judge(rows: DividedLayers, factors: Floats) -> _Candidates:
+    """Return what the choice between factors [3, n] depends on."""
     table, dimensions = rows.table, _find_dimensions(rows)
-    factors = _list_factorisations(pes, dimensions)
     # Every PE needs at least one item of its own, in and out.
     extents = np.minimum(table.extents_x, table.extents_y)
     allowed = (extents[:, :, None] >= factors[None]).all(axis=1)
@@ -140,20 +173,40 @@ def _list_candidates(rows: DividedLayers, pes: int) -> _Candidates:
     split = wanted & allowed if free else np.broadcast_to(wanted, allowed.shape)
     any_split = (split & bounding[:, None]).any(axis=0)
     exists: Flags = np.logical_and(any_split, dimensions.any())
-    fits: Flags = np.logical_and(exists, (allowed | ~split).all(axis=0))
-    return _Candidates(factors, split, wanted & ~allowed, bounding, exists, fits)
+    return _Candidates(
+        factors=factors,
+        split=split,
+        whole=(wanted & ~allowed).sum(axis=0, dtype=float),
+        counted=split & bounding[:, None],
+        exists=exists,
+        fits=np.logical_and(exists, (allowed | ~split).all(axis=0)),
+        held=_find_held(rows, factors),
+        halo=_find_halo(rows, factors, split),
+    )
 
 
-def _judge_memory(
-    rows: DividedLayers, pes: int, candidates: _Candidates, held: Floats
-) -> tuple[Floats, ...]:
-    """Rank by memory first, except in Table III."""
-    if rows.storage is None:
-        return ()
-    return (~candidates.fits).astype(float), np.maximum(held, _find_bound(rows, pes))
+def _choose(rows: DividedLayers, pes: int, ways: _Candidates, least: float) -> Factors:
+    """Return the best of all ways to divide a group of this many PEs.
+
+    least: memory of a PE in groups whose size divides this one's [B per sample].
+    """
+    # Splitting fewer layers means less halo but more compute: such factors lose first. In Table III
+    # memory does not count.
+    memory = () if rows.storage is None else (~ways.fits, np.maximum(ways.held, least))
+    best = _find_first(*memory, ways.whole, ways.halo)
+    factors, exists, counted = ways.factors[:, best], bool(ways.exists[best]), ways.counted[:, best]
+    parts = np.concatenate([rows.table.extents_x[counted], rows.table.extents_y[counted]])
+    return Factors(
+        factors=(int(factors[0]), int(factors[1]), int(factors[2])),
+        split=ways.split[:, best],
+        fits=pes == 1 or bool(ways.fits[best]),
+        even=not exists or bool((np.remainder(parts, factors) == 0).all()),
+        defined=pes == 1 or exists,
+        held=float(ways.held[best]),
+    )
 
 
-def _choose(*values: Floats) -> int:
+def _find_first(*values: Floats | Flags) -> int:
     """Return the position of the lexicographic minimum, up to ties in rounding."""
     kept = np.ones(values[0].shape, bool)
     for column in values:
@@ -162,40 +215,22 @@ def _choose(*values: Floats) -> int:
     return int(np.argmax(kept))  # the first, which is the most balanced
 
 
-def _find_bound(rows: DividedLayers, pes: int) -> float:
-    """Least memory of a PE in groups whose size divides this one's [B per sample].
-
-    Some factors of this group always reach it: those of a divisor with one of them multiplied.
-    """
-    return min((divide_rows(rows, size).held for size in divisors(pes)[:-1]), default=np.inf)
-
-
 def _find_held(rows: DividedLayers, factors: Floats) -> Floats:
     """Bytes per sample on the fullest PE for each factorisation [n]; 0 if memory is ignored."""
-    count = factors.shape[1]
     if rows.storage is None:
-        return np.zeros(count)
+        return np.zeros(factors.shape[1])
     layers = spread_layers(rows.table, 1)
-    parts = [
-        hold_rows(layers, part, rows.storage.item, rows.storage.recompute)
-        for part in _take_parts(factors)
-    ]
-    return np.concatenate([np.asarray(part) for part in parts])[:count]
+    with use_numpy():
+        held = hold_rows(layers, factors, rows.storage.item, rows.storage.recompute)
+    return np.asarray(held)
 
 
-def _take_parts(factors: Floats) -> Iterator[Floats]:
-    """Yield AT_ONCE factorisations at a time, the last padded by repeating the final one."""
-    count = factors.shape[1]
-    for start in range(0, count, AT_ONCE):
-        yield factors[:, np.minimum(np.arange(start, start + AT_ONCE), count - 1)]
-
-
-def _find_halo(rows: DividedLayers, candidates: _Candidates) -> Floats:
+def _find_halo(rows: DividedLayers, factors: Floats, split: Flags) -> Floats:
     """Items per sample that a PE sends [n]."""
     halos: Halos = "overlapping" if rows.verbatim else "windows"
     with use_numpy():
-        items = np.asarray(layer_halo(spread_layers(rows.table, 1), candidates.factors, halos))
-    halo: Floats = np.where(candidates.split, items, 0).sum(axis=0)
+        items = np.asarray(layer_halo(spread_layers(rows.table, 1), factors, halos))
+    halo: Floats = np.where(split, items, 0).sum(axis=0)
     return halo
 
 
@@ -212,8 +247,11 @@ def _list_factorisations(pes: int, dimensions: Flags) -> Floats:
     Balanced ones come first. If no dimension may be split, all PEs go to the width, where nothing
     fits.
     """
-    pairs = product(divisors(pes), repeat=2)
-    triples = [(d, h, pes // (d * h)) for d, h in pairs if pes % (d * h) == 0]
-    free = [t for t in triples if all(n == 1 or may for n, may in zip(t, dimensions, strict=True))]
+    free = [
+        (depth, height, pes // (depth * height))
+        for depth in (divisors(pes) if dimensions[0] else (1,))
+        for height in (divisors(pes // depth) if dimensions[1] else (1,))
+        if dimensions[2] or depth * height == pes
+    ]
     free.sort(key=lambda t: (max(t), -t[2], -t[1]))
     return np.array(free or [(1, 1, pes)], float).T

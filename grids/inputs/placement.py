@@ -12,7 +12,7 @@ from functools import partial, reduce
 import numpy as np
 
 from grids.entries.strategies import Which
-from grids.inputs.factors import DividedLayers, Storage, divide_rows
+from grids.inputs.factors import DividedLayers, Storage, find_factors
 from grids.inputs.layers import Mask, split_layers, spread_layers
 from grids.inputs.partition import stage_ends
 from grids.models.flow import SAMPLE
@@ -201,7 +201,7 @@ def _place_parts(rules: Rules, degree: Floats) -> Arrangement:
         rules.table, rules.dims, rules.layers, rules.mask, rules.storage, rules.verbatim
     )
     counts, at = np.unique(degree.astype(np.int64), return_inverse=True)
-    divisions = [divide_rows(rows, int(n)) for n in counts]
+    divisions = find_factors(rows, counts.tolist())
     at = at.reshape(degree.shape)
     flags = {
         name: np.array([getattr(division, name) for division in divisions])[at]

@@ -23,7 +23,7 @@ from kernels.blocks.summary import (
     summarise_nothing,
     tabulate,
 )
-from kernels.blocks.tiles import TILE_CELLS, Starts, Tiles, tiles
+from kernels.blocks.tiles import Starts, Tiles, count_tile_cells, tiles
 from kernels.compiled import compiled
 from kernels.configuration.answers import AnyCase
 from kernels.oracle.answer import Invariants, find_invariants
@@ -65,7 +65,7 @@ def fill_buffers(
         place=place,
         # The summary reads its own also where no cells are stored (`--reduce-only`).
         names=tuple(dict.fromkeys((*buffers, *list_summarised(case)))),
-        cut=tiles(shape, TILE_CELLS // _count_choices(case)),
+        cut=tiles(shape, count_tile_cells() // _count_choices(case)),
     )
     columns = math.prod(block.cut.counts[1:])
     into, summary = repeat(columns, block.fill_column, (buffers, block.summarise_nothing(shape)))

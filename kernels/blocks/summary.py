@@ -13,7 +13,7 @@ from functools import partial
 import jax
 from jax import Array
 
-from kernels.arrays import LIMITS, AnyArray, Cells, Flags, Limits, in_numpy, xp
+from kernels.arrays import LIMITS, AnyArray, Cells, Flags, Limits, in_numpy, on_gpu, xp
 from kernels.names.flags import FORBIDS, STOPS, Limit
 from kernels.names.statistics import BEST, COUNTS, STATISTICS, Objective
 
@@ -24,7 +24,8 @@ REPEATED = Limit.GROUP_DOES_NOT_DIVIDE | Limit.UNEVEN
 NO_ROW = 2**31 - 1
 # From this number of slices on, rows are processed one by one, since XLA does not vectorise
 # reductions across them on a CPU. A cell's share of the race takes 0.8 ns of CPU instead of 4.6
-# with 4096 slices, and instead of 1.3 with 256; with 64 both take 1.2 (2026-11).
+# with 4096 slices, and instead of 1.3 with 256; with 64 both take 1.2 (2026-11). A GPU launches
+# each step: by rows, 2**25 cells take 1.2 to 1.8 times as long (H100, 2026-11).
 STEP_CELLS = 2**8
 # Rows per step of the loop, whose steps cost as much as a row: blocks of 4.2 million cells take 0.5
 # (paper) to 0.7 (machine) of the CPU time that they take row by row; with 4 or 16 rows per step 1.2
@@ -158,7 +159,8 @@ def _find_fastest(line: Line, time: Array, enough: Array) -> Best:
     """Find the PE count of the least time, and the largest efficient one."""
     # NaN, of configurations that do not exist, becomes infinite.
     time = xp.where(line.allowed & xp.isfinite(time), time, xp.inf)
-    race = _race_at_once if in_numpy() or time[0].size < STEP_CELLS else _race_by_rows
+    at_once = in_numpy() or on_gpu() or time[0].size < STEP_CELLS
+    race = _race_at_once if at_once else _race_by_rows
     least, fastest, efficient = race(time, xp.asarray(line.p, xp.float32), enough)
     p = xp.asarray(line.p, float)
     epochs = xp.nan * p if line.epochs is None else line.epochs

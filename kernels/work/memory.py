@@ -10,7 +10,6 @@ import jax
 import numpy as np
 
 from kernels.arrays import Cells, Ends, Factors, PerLayer, PerStage, xp
-from kernels.compiled import compiled
 from kernels.work.division import Division
 from kernels.work.group import GroupWork, RowStates, find_fullest
 from kernels.work.layers import Layers, find_rows, is_table
@@ -50,7 +49,6 @@ class LayerShares(NamedTuple):
     weights: PerLayer
 
 
-@compiled("recompute", numpy=True)
 def hold_rows(
     layers: Layers, factors: Factors, delta: Cells, recompute: Literal["none", "full"]
 ) -> Cells:

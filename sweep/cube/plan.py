@@ -24,6 +24,13 @@ Region = tuple[slice, ...]
 # another: 2**19 is written at two thirds of the rate. A slice at one PE count out of 1e8 cells is
 # then read in 0.17 s instead of 0.06 s, but most questions read the summary and no cells.
 SHARD_CELLS = 2**22
+# A search stores no cells, and of each block the host has its share, whatever the cells. Of 2**25 a
+# billion takes 0.88 of the CPU time (2026-11); of a search of more than 2**35 blocks grow, up to
+# 2**28, so that a GPU does not wait for the host.
+SEARCHED_CELLS = 2**25, 2**28
+SEARCHED_BLOCKS = 2**10
+# Lines of PE counts in a block of so many cells: each has a summary of some 200 bytes.
+SEARCHED_LINES = 2**18
 # Bound on layers times cells of a block for which layers are reduced (once for all batches,
 # latencies ...): the memory of the kernels' first stage, 32 MiB per array in double precision.
 LAYER_CELLS = 2**22
@@ -125,10 +132,20 @@ def grow_box(
 def plan_cube(grid: "Grid") -> Plan:
     """Plan a new cube of a design space."""
     layers = max(map(len, grid.fitting.values()), default=1)
+    cells, cell_bytes = SHARD_CELLS, count_cell_bytes(grid)
+    if cell_bytes == 0:
+        cells = _count_searched(math.prod(grid.shape), grid.axes["pe"].size)
     # A block has one value of the first 2 dimensions, model and data set.
     return make_plan(
-        grid.dims, grid.shape, count_cell_bytes(grid), 2, layers=layers, layered=list_layered(grid)
+        grid.dims, grid.shape, cell_bytes, 2, cells, layers=layers, layered=list_layered(grid)
     )
+
+
+def _count_searched(cells: int, pes: int) -> int:
+    """Return the cells of a block of a search of so many, over so many PE counts."""
+    least, most = SEARCHED_CELLS
+    wanted = min(max(cells // SEARCHED_BLOCKS, least), most)
+    return max(SHARD_CELLS, min(wanted, SEARCHED_LINES * pes))
 
 
 def list_layered(grid: "Grid") -> tuple[str, ...]:

@@ -1,5 +1,7 @@
 """Factors of a spatial group: memory decides between them if it is what is alive at once."""
 
+import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +10,7 @@ from budgets import limit_examples
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from grids.inputs.factors import DividedLayers, Storage, divide_rows, divisors
+from grids.inputs.factors import DividedLayers, Storage, divisors, find_factors
 from grids.library import find
 from grids.models.layers import Layer, LayerTable
 
@@ -31,7 +33,7 @@ CATALOGUE = {
 
 
 def divide(model: LayerTable, p2: int, storage: Storage | None, dims: str | None = None):
-    return divide_rows(DividedLayers(model, dims, "default", None, storage), p2)
+    return find_factors(DividedLayers(model, dims, "default", None, storage), [p2])[0]
 
 
 def make_layer(extents: Extents, planes: int, kind: str = "conv") -> Layer:
@@ -55,6 +57,19 @@ def make_layer(extents: Extents, planes: int, kind: str = "conv") -> Layer:
 
 # Most items are in the two rows of each dimension.
 FEW_ROWS = LayerTable.from_layers([make_layer((8, 8, 8), 2), make_layer((2, 2, 2), 1000, "relu")])
+
+
+@pytest.mark.parametrize("storage", [None, STORAGE])
+@given(sizes=st.lists(st.integers(1, 300), min_size=1, max_size=9))
+def test_sizes_are_divided_together_as_each_alone(storage: Storage | None, sizes) -> None:
+    # A new table each time: what was found for one is kept.
+    together, alone = (replace(CATALOGUE["resnet50"]) for _ in range(2))
+    rows = DividedLayers(together, None, "default", None, storage)
+    for size, found in zip(sizes, find_factors(rows, sizes), strict=True):
+        expected = divide(alone, size, storage)
+        assert math.prod(found.factors) == size
+        assert (found.factors, found.held) == (expected.factors, expected.held)
+        assert (found.split == expected.split).all()
 
 
 def test_sixteen_pes_hold_no_more_than_eight() -> None:

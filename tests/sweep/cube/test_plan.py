@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweep.cube.plan import LAYER_CELLS, SHARD_CELLS, make_plan
+from sweep.cube.plan import LAYER_CELLS, SHARD_CELLS, make_plan, plan_cube
+from sweep.engine.run import read_grid
 
 DIMS = ("model", "dataset", "system", "strategy", "pe", "batch")
 
@@ -38,6 +39,31 @@ def test_a_cube_of_any_size_has_blocks_of_the_same_size():
     assert plan.blocks == 6 * 7 * 3 * 10 * math.prod(
         math.ceil(10_000 / shard) for shard in plan.shard[4:]
     )
+
+
+@pytest.mark.parametrize(
+    ("pes", "bandwidths", "most"),
+    [
+        (1024, 2**10, 2**25),
+        (1024, 2**17, 2**28),  # a trillion cells
+        (2, 2**20, SHARD_CELLS),  # the summary has as many lines as two PE counts let it
+        (64, 2**20, 2**24),
+    ],
+)
+def test_blocks_of_a_search_grow_with_it_as_far_as_their_summaries_fit(pes, bandwidths, most):
+    axes = {
+        "model": "resnet50",
+        "dataset": "imagenet",
+        "system": "abci",
+        "strategy": ["data", "filter"],
+        "pe": {"range": [1, pes]},
+        "batch": {"range": [1, 2**12]},
+        "inter_bandwidth": {"geomspace": [1e9, 1e12, bandwidths]},
+    }
+    grid = read_grid({"axes": axes})
+    cells = math.prod(plan_cube(grid.drop_outputs()).shard)
+    assert most / 2 < cells <= most
+    assert math.prod(plan_cube(grid).shard) <= SHARD_CELLS
 
 
 def test_axes_that_reduce_layers_anew_are_cut_to_fit_memory():

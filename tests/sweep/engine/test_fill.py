@@ -9,9 +9,10 @@ import pytest
 import kernels.blocks.fill
 from grids.grid import Grid
 from kernels import programs
+from kernels.arrays import on_gpu
 from kernels.blocks.fill import fill_buffers
 from kernels.blocks.summary import Line, tabulate_line
-from kernels.blocks.tiles import TILE_CELLS, Tiles, tiles
+from kernels.blocks.tiles import TILE_CELLS, Tiles, count_tile_cells, tiles
 from sweep.cube.statistics import EFFICIENCY
 from sweep.engine.block import Spare
 from sweep.engine.evaluation import evaluate, fill
@@ -95,9 +96,10 @@ def test_a_tile_of_many_group_sizes_has_fewer_cells(grid, asked) -> None:
     """Each of its cells is answered for all of them at once: 36 has eight above 1."""
     for strategy in (0, 3):
         filled(grid, strategy)
-    assert asked == [TILE_CELLS, TILE_CELLS // 8]
+    assert asked == [count_tile_cells(), count_tile_cells() // 8]
 
 
+@pytest.mark.skipif(on_gpu(), reason="what numpy sees of a GPU's arrays is a copy")
 def test_a_block_is_filled_where_an_earlier_one_was(grid) -> None:
     spare = Spare()
     serial = np.ones(grid.shape[5:], np.float32)
