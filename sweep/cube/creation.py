@@ -22,6 +22,7 @@ from sweep.cube.coordinates import (
     list_columns,
     list_coordinates,
 )
+from sweep.cube.guarded_store import make_store
 from sweep.cube.layout import DONE, SERIAL, STATISTIC, SUMMARY, find_shape, lay_out
 from sweep.cube.object_store import is_remote
 from sweep.cube.plan import Plan
@@ -66,7 +67,8 @@ def _clear_group(url: str) -> zarr.Group:
     """Return an empty group, marked as incomplete before anything old is deleted."""
     group = open_group(url, "r+")
     if group is None:
-        return zarr.create_group(url, attributes=INCOMPLETE)
+        # Not of the path as text: Zarr would cut it at `;`, `?` or `#`, as a URL (3.4.2).
+        return zarr.create_group(make_store(url, read_only=False), attributes=INCOMPLETE)
     _refuse_links(url)
     # First the mark, then the deletions, so that a kill never leaves a cube that lacks arrays.
     group.attrs.put(INCOMPLETE)

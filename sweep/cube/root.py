@@ -5,6 +5,7 @@ or it is refused before a byte of its arrays is decoded: older formats know filt
 """
 
 import json
+import warnings
 from collections.abc import Iterator
 from math import prod
 from pathlib import Path
@@ -21,6 +22,7 @@ from zarr.codecs import (
     ZstdCodec,
 )
 from zarr.core.metadata import ArrayV3Metadata
+from zarr.errors import ZarrUserWarning
 from zarr.registry import get_pipeline_class
 
 from grids.entries.entry import Count, Record
@@ -68,7 +70,9 @@ def open_group(url: str, mode: Mode) -> zarr.Group | None:
         )
     _check_pipeline()
     try:
-        with translate_open_errors(url):
+        with translate_open_errors(url), warnings.catch_warnings():
+            # Of chunks without items: Zarr warns, and takes another size (3.4.2).
+            warnings.filterwarnings("error", ".*chunk shape", ZarrUserWarning)
             # Otherwise Zarr would also look for format 2.
             group = zarr.open_group(make_store(url, mode == "r"), mode=mode, zarr_format=3)
     except InputError:
@@ -86,6 +90,9 @@ def open_group(url: str, mode: Mode) -> zarr.Group | None:
         ) from None
     except PermissionError as error:
         raise InputError(f"cannot be opened: {error.strerror}", where=url) from None
+    except ZarrUserWarning as warning:
+        message = format_text(str(warning))
+        raise InputError(f"damaged: {message}", where=url, advice=ANEW) from None
     except NO_METADATA as error:
         raise InputError(
             f"not a readable Zarr group ({format_text(str(error))})",

@@ -113,6 +113,11 @@ def _list_inner(equation: Any) -> list[Any]:
     return [getattr(jaxpr, "jaxpr", jaxpr) for jaxpr in inner]
 
 
+def _has_more(outer: Any, inner: Any) -> bool:
+    """True if a variable has more dimensions than that of the body which it belongs to."""
+    return bool(outer.aval.ndim > inner.aval.ndim)
+
+
 class _JaxprTracer(OperatorSteps):
     """Walks a jaxpr, equation by equation; a method `take_NAME` for each primitive with a step.
 
@@ -171,14 +176,16 @@ class _JaxprTracer(OperatorSteps):
 
     def scan(self, equation: Any, reads: list[Any]) -> list[Any]:
         """Walk the body as often as it runs, each time with its part of the scanned tensors."""
-        params, (body,) = equation.params, _list_inner(equation)
-        constants, carried = params["num_consts"], params["num_carry"]
-        fixed, state = reads[:constants], reads[constants : constants + carried]
+        length, (body,) = equation.params["length"], _list_inner(equation)
+        # What is scanned, or stacked, has a dimension more than in the body. JAX's own names of
+        # these numbers changed with 0.12.
+        scanned = sum(map(_has_more, equation.invars, body.invars))
+        carried = len(equation.outvars) - sum(map(_has_more, equation.outvars, body.outvars))
+        first = len(reads) - scanned
+        fixed, state = reads[: first - carried], reads[first - carried : first]
         outputs: list[Any] = []
-        for turn in range(params["length"]):
-            parts = [
-                _slice(tensor, turn, params["length"]) for tensor in reads[constants + carried :]
-            ]
+        for turn in range(length):
+            parts = [_slice(tensor, turn, length) for tensor in reads[first:]]
             outputs = self.walk(body, [], [*fixed, *state, *parts])
             state = outputs[:carried]
         return outputs

@@ -104,7 +104,7 @@ def test_no_file(tmp_path: Path) -> None:
         load(tmp_path / "missing.yaml")
     with pytest.raises(InputError, match="expected a file, got a folder; name a file"):
         load(tmp_path)
-    with pytest.raises(InputError, match="cannot be read: embedded null byte"):
+    with pytest.raises(InputError, match=r"cannot be read: .*embedded null"):
         load(tmp_path / "a\0b")
     with pytest.raises(InputError, match="cannot be read: File name too long"):
         load(tmp_path / ("a" * 300))
