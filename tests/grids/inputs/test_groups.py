@@ -2,11 +2,13 @@
 
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 
+import grids.inputs.groups
 from grids.grid import Grid
-from grids.inputs.groups import Groups, reduce_groups
+from grids.inputs.groups import Groups, reduce_groups, reduce_new_groups
 from grids.spec import Spec
 
 AXES = {
@@ -63,3 +65,15 @@ def test_hybrids_of_many_pe_counts_are_reduced_for_their_sizes_alone() -> None:
     many = Spec.model_validate({"oracle": "paper", "axes": AXES | {"pe": {"range": [1, 100]}}})
     (degree,) = groups(Grid.from_spec(many), 2).degrees.values()
     assert degree.ravel().tolist() == [4]
+
+
+@pytest.mark.parametrize("strategy", ["filter", "data+filter", "spatial", "data+filter+pipeline"])
+def test_sizes_that_are_reduced_in_parts_have_the_same_work(strategy, monkeypatch) -> None:
+    axes = AXES | {"strategy": [strategy], "pe": [*range(1, 24)], "batch": [32]}
+    if strategy == "data+filter+pipeline":
+        axes |= {"filter": [1, 2, 3, 4, 6], "pipeline": [1, 2, 4]}
+    grid = Grid.from_spec(Spec.model_validate({"axes": axes}))
+    whole, _ = reduce_new_groups(groups(grid))
+    monkeypatch.setattr(grids.inputs.groups, "SIZES", 5)
+    parts, _ = reduce_new_groups(groups(grid))
+    jax.tree.map(np.testing.assert_array_equal, parts, whole)
