@@ -25,10 +25,10 @@ from kernels.work.rows import layer_halo
 
 # Halos, or bytes, that differ by less are equal up to rounding.
 TIE = 1 + 1e-9
-# Factorisations judged at once: 1,024 groups have 7,069 in two dimensions, which take a quarter
-# of the time of one group after the other (2026-11).
-AT_ONCE = 1024
-# Sizes whose factors are kept.
+# Layers times factorisations judged at once, 2 MiB an array: 1,024 groups have 7,069 in two
+# dimensions, which take a quarter of the time of one group after the other (2026-11).
+AT_ONCE = 2**18
+# Sizes of groups whose factors are kept, for the same layers.
 KEPT = 65_536
 
 
@@ -109,11 +109,11 @@ def find_factors(rows: DividedLayers, sizes: Sequence[int]) -> list[Factors]:
     known = _remember(rows)
     # From the smallest: the bound on a group's memory is that of groups whose sizes divide its own.
     missing = sorted({part for size in sizes for part in divisors(size)} - known.keys())
-    for some in _take_some(missing):
+    for some in _take_some(missing, AT_ONCE // len(rows.table)):
         known |= _divide_sizes(rows, some, known)
     found = [known[size] for size in sizes]
     if len(known) > KEPT:
-        known.clear()
+        _remember.cache_clear()  # other threads keep what they have in hand
     return found
 
 
@@ -124,13 +124,13 @@ def _remember(rows: DividedLayers) -> dict[int, Factors]:
     return {}
 
 
-def _take_some(sizes: list[int]) -> Iterator[list[int]]:
-    """Yield sizes, in order, that have about AT_ONCE factorisations."""
+def _take_some(sizes: list[int], most: int) -> Iterator[list[int]]:
+    """Yield sizes, in order, that have about so many factorisations in two dimensions."""
     some, count = list[int](), 0
     for size in sizes:
         some.append(size)
         count += len(divisors(size))
-        if count >= AT_ONCE:
+        if count >= most:
             yield some
             some, count = [], 0
     if some:
