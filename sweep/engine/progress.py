@@ -58,7 +58,9 @@ class Remaining:
             self._rates[first].append((taken / cells, cells))
 
     def estimate(self) -> float | None:
-        """Return the seconds left; None until two blocks of some strategies have been timed."""
+        """Return the seconds left; None until two blocks of some strategies have been timed, and
+        where a block takes longer than all that were left should have.
+        """
         # The longest waits for programs to compile.
         known = list(self._rates.items())  # a copy: blocks end in another thread
         timed = {first: sorted(some)[:-1] for first, some in known if len(some) > 1}
@@ -68,7 +70,8 @@ class Remaining:
         others = _find_mean([rate for some in timed.values() for rate in some])
         seconds = sum(rates.get(first, others) * cells for first, cells in self._left.items())
         fitting = sum(len(some) for _, some in known) / (len(self._ends) - 1)
-        return max(0.0, fitting * seconds - (self._clock() - self._ends[-1]))
+        left = fitting * seconds - (self._clock() - self._ends[-1])
+        return None if left <= 0 < seconds else max(0.0, left)
 
     def _take(self, block: int) -> tuple[int, int]:
         """Take a block from those left; return its first strategy, and its cells."""

@@ -73,3 +73,15 @@ def test_blocks_of_an_earlier_run_are_not_left() -> None:
         remaining.advance(block)
     assert remaining.finished == 9
     assert remaining.estimate() == pytest.approx(1)
+
+
+def test_nothing_is_stated_once_a_block_takes_longer_than_all_that_were_left() -> None:
+    plan = Plan(DIMS, (1, 1, 1, 1, 1, 10), (1,) * 6, 4)
+    now = [0.0]
+    remaining = Remaining(plan, 0, lambda: now[0])
+    for now[0], block in ((5.0, 0), (6.0, 1), (7.0, 2)):
+        remaining.advance(block)
+    now[0] = 13.5
+    assert remaining.estimate() == pytest.approx(0.5)
+    now[0] = 14.5
+    assert remaining.estimate() is None
