@@ -141,8 +141,9 @@ def _divide_sizes(
     rows: DividedLayers, sizes: list[int], known: Mapping[int, Factors]
 ) -> dict[int, Factors]:
     """Return the factors for groups of these sizes, whose divisors are among them or known."""
-    ways = [_list_factorisations(size, _find_dimensions(rows)) for size in sizes]
-    candidates = _judge(rows, np.concatenate(ways, axis=1))
+    dimensions = _find_dimensions(rows)
+    ways = [_list_factorisations(size, dimensions) for size in sizes]
+    candidates = _judge(rows, dimensions, np.concatenate(ways, axis=1))
     ends = np.cumsum([way.shape[1] for way in ways])
     found: dict[int, Factors] = {}
     for size, way, end in zip(sizes, ways, ends, strict=True):
@@ -154,9 +155,9 @@ def _divide_sizes(
     return found
 
 
-def _judge(rows: DividedLayers, factors: Floats) -> _Candidates:
-    """Return what the choice between factors [3, n] depends on."""
-    table, dimensions = rows.table, _find_dimensions(rows)
+def _judge(rows: DividedLayers, dimensions: Flags, factors: Floats) -> _Candidates:
+    """Return what the choice between factors [3, n] of some dimensions depends on."""
+    table = rows.table
     # Every PE needs at least one item of its own, in and out.
     extents = np.minimum(table.extents_x, table.extents_y)
     allowed = (extents[:, :, None] >= factors[None]).all(axis=1)

@@ -7,6 +7,7 @@ or it is refused before a byte of its arrays is decoded: older formats know filt
 import json
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from math import prod
 from pathlib import Path
 from typing import Any, Literal
@@ -70,9 +71,7 @@ def open_group(url: str, mode: Mode) -> zarr.Group | None:
         )
     _check_pipeline()
     try:
-        with translate_open_errors(url), warnings.catch_warnings():
-            # Of chunks without items: Zarr warns, and takes another size (3.4.2).
-            warnings.filterwarnings("error", ".*chunk shape", ZarrUserWarning)
+        with translate_open_errors(url), _refuse_empty_chunks(url):
             # Otherwise Zarr would also look for format 2.
             group = zarr.open_group(make_store(url, mode == "r"), mode=mode, zarr_format=3)
     except InputError:
@@ -90,9 +89,6 @@ def open_group(url: str, mode: Mode) -> zarr.Group | None:
         ) from None
     except PermissionError as error:
         raise InputError(f"cannot be opened: {error.strerror}", where=url) from None
-    except ZarrUserWarning as warning:
-        message = format_text(str(warning))
-        raise InputError(f"damaged: {message}", where=url, advice=ANEW) from None
     except NO_METADATA as error:
         raise InputError(
             f"not a readable Zarr group ({format_text(str(error))})",
@@ -110,6 +106,21 @@ def open_group(url: str, mode: Mode) -> zarr.Group | None:
         )
     _check_arrays(url, group)
     return group
+
+
+@contextmanager
+def _refuse_empty_chunks(url: str) -> Iterator[None]:
+    """Refuse chunks without items, of which Zarr warns, and takes another size (3.4.2)."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", ".*chunk shape", ZarrUserWarning)
+        try:
+            yield
+        except ZarrUserWarning:
+            raise InputError(
+                "damaged: an array has chunks of a size that paradl never uses",
+                where=url,
+                advice=ANEW,
+            ) from None
 
 
 def _refuse_file(url: str) -> None:

@@ -69,9 +69,11 @@ class Remaining:
         rates = {first: _find_mean(some) for first, some in timed.items()}
         others = _find_mean([rate for some in timed.values() for rate in some])
         seconds = sum(rates.get(first, others) * cells for first, cells in self._left.items())
+        if seconds == 0:
+            return 0.0
         fitting = sum(len(some) for _, some in known) / (len(self._ends) - 1)
         left = fitting * seconds - (self._clock() - self._ends[-1])
-        return None if left <= 0 < seconds else max(0.0, left)
+        return left if left > 0 else None
 
     def _take(self, block: int) -> tuple[int, int]:
         """Take a block from those left; return its first strategy, and its cells."""

@@ -65,22 +65,23 @@ def test_nothing_is_stated_while_programs_compile() -> None:
         assert remaining.estimate() is None
 
 
-def test_blocks_of_an_earlier_run_are_not_left() -> None:
-    plan = Plan(DIMS, (1, 1, 1, 1, 1, 10), (1,) * 6, 4)
+def time_blocks(done: int, *ends: tuple[float, int]) -> tuple[Remaining, list[float]]:
+    """Return what is left of ten blocks after those that ended, and the clock."""
     now = [0.0]
-    remaining = Remaining(plan, 6, lambda: now[0])
-    for now[0], block in ((5.0, 6), (6.0, 7), (7.0, 8)):
+    remaining = Remaining(Plan(DIMS, (1, 1, 1, 1, 1, 10), (1,) * 6, 4), done, lambda: now[0])
+    for now[0], block in ends:
         remaining.advance(block)
+    return remaining, now
+
+
+def test_blocks_of_an_earlier_run_are_not_left() -> None:
+    remaining, _ = time_blocks(6, (5.0, 6), (6.0, 7), (7.0, 8))
     assert remaining.finished == 9
     assert remaining.estimate() == pytest.approx(1)
 
 
 def test_nothing_is_stated_once_a_block_takes_longer_than_all_that_were_left() -> None:
-    plan = Plan(DIMS, (1, 1, 1, 1, 1, 10), (1,) * 6, 4)
-    now = [0.0]
-    remaining = Remaining(plan, 0, lambda: now[0])
-    for now[0], block in ((5.0, 0), (6.0, 1), (7.0, 2)):
-        remaining.advance(block)
+    remaining, now = time_blocks(0, (5.0, 0), (6.0, 1), (7.0, 2))
     now[0] = 13.5
     assert remaining.estimate() == pytest.approx(0.5)
     now[0] = 14.5
