@@ -165,16 +165,22 @@ def _list_meshes(systems: Sequence[System], strategies: Sequence[Strategy]) -> I
 
 def _list_targets(models: Sequence[Model], datasets: Sequence[Dataset]) -> Iterator[str]:
     """Yield users' data sets whose number of targets no model uses."""
-    if any(isinstance(model, Architecture) and _reads_targets(model) for model in models):
-        return
     brought = [model.own_dataset for model in models]
-    for dataset in datasets:
-        known = dataset in brought or find_catalogued("dataset", dataset.name) == dataset
-        if not known and dataset.rank > 1:  # networks of sequences have their own vocabulary
-            yield (
-                f"dataset {shorten(dataset.name)}: targets is not used: "
-                "no model has a layer 'fc: targets'"
-            )
+    own = [
+        dataset
+        for dataset in datasets
+        # Networks of sequences have their own vocabulary.
+        if dataset.rank > 1
+        and dataset not in brought
+        and find_catalogued("dataset", dataset.name) != dataset
+    ]
+    if own and any(isinstance(model, Architecture) and _reads_targets(model) for model in models):
+        return
+    for dataset in own:
+        yield (
+            f"dataset {shorten(dataset.name)}: targets is not used: "
+            "no model has a layer 'fc: targets'"
+        )
 
 
 def _reads_targets(model: Architecture) -> bool:

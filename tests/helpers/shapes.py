@@ -57,9 +57,10 @@ def _check_later(function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         nonlocal checked
+        if not Checks.on:
+            return function(*args, **kwargs)
         # Of a program that it lowers, JAX keeps descriptions in place of arrays.
-        described = any(isinstance(value, ArgInfo) for value in (*args, *kwargs.values()))
-        if described or not Checks.on:
+        if any(isinstance(value, ArgInfo) for value in (*args, *kwargs.values())):
             return function(*args, **kwargs)
         if checked is None:
             checked = check(function)
