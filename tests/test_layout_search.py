@@ -63,6 +63,13 @@ def small_blocks(monkeypatch):
 
 
 @cache
+def run_search(case, speeds=True):
+    """A search and its result; all tests of a case ask the same one."""
+    searched = make_search(case, speeds)
+    return searched, searched.run()
+
+
+@cache
 def list_directly(case):
     """The candidates of a search one by one: rows, and masks and memory of these."""
     searched = make_search(case)
@@ -102,8 +109,7 @@ def rank_directly(case):
 
 
 def test_counts_are_those_of_every_candidate(case):
-    searched = make_search(case)
-    result = searched.run()
+    searched, result = run_search(case)
     layouts, reasons, memory = list_directly(case)
     outcomes = np.bincount(searched.outcomes.ravel(), minlength=4)[1:]
     large, fits = (
@@ -122,8 +128,8 @@ def test_counts_are_those_of_every_candidate(case):
 
 
 def test_the_best_are_those_of_every_candidate(case):
-    searched = make_search(case)
-    result = searched.run().best
+    searched, whole = run_search(case)
+    result = whole.best
     layouts, _, memory = list_directly(case)
     seconds, best = rank_directly(case)
     rows = [*map(tuple, result.layouts.to_rows().tolist())]
@@ -158,15 +164,15 @@ def test_fronts_are_what_no_candidate_beats(case):
 @pytest.mark.parametrize("speeds", [True, False])
 def test_few_are_the_first_of_all(case, speeds):
     """In the same order, whatever the threads."""
-    whole = make_search(case, speeds).run().best
+    whole = run_search(case, speeds)[1].best
     few = replace(make_search(case, speeds, 7), threads=3).run().best
     np.testing.assert_array_equal(few.layouts.to_rows(), whole.layouts.to_rows()[:7])
 
 
 def test_layouts_without_time_have_the_largest_micro_batch(case):
     """First those with few remarks, then the least divided."""
-    searched = make_search(case, speeds=False)
-    result = searched.run().best.layouts
+    searched, whole = run_search(case, speeds=False)
+    result = whole.best.layouts
     marks = add(
         mask.astype(int)
         for mask in find_marks(
@@ -183,8 +189,7 @@ def test_layouts_without_time_have_the_largest_micro_batch(case):
     "columns", [("micro",), ("zero",), ("chunks",), ("tensor", "data"), ("context", "data")]
 )
 def test_changes_that_would_help(case, columns):
-    searched = make_search(case)
-    searched.run()
+    searched, _ = run_search(case)
     layouts, _, memory = list_directly(case)
     kept = [name not in columns for name in COLUMNS]
     rows = layouts.to_rows()[:, kept]
@@ -194,8 +199,8 @@ def test_changes_that_would_help(case, columns):
 
 
 def test_a_list_is_a_space():
-    searched = make_search(CASES[0])
-    best = searched.run().best
+    searched, whole = run_search(CASES[0])
+    best = whole.best
     some = best.layouts.select(np.arange(5))
     again = replace(searched, space=LayoutProduct.from_list(some)).run()
     np.testing.assert_array_equal(again.best.layouts.to_rows(), some.to_rows())
