@@ -10,10 +10,11 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from benchmarks.mutations import mutate, mutate_part
 from benchmarks.report import Effort, Goal, Report, Row
@@ -136,8 +137,7 @@ def list_files() -> tuple[Path, ...]:
 
 def make_cases(seed: int, count: int) -> Iterator[Case]:
     """Yield `count` mutated files, the same for the same seed."""
-    contents = {path: path.read_bytes() for path in list_files()}
-    parts = {path: load(path).data for path in contents if path.suffix == ".yaml"}
+    contents, parts = _read_files()
     files = list(contents)
     for number in range(seed * 1_000_003, seed * 1_000_003 + count):
         random = Random(number)
@@ -147,6 +147,13 @@ def make_cases(seed: int, count: int) -> Iterator[Case]:
         else:
             content = mutate(contents[file], random)
         yield Case(file, number, content)
+
+
+@cache
+def _read_files() -> tuple[dict[Path, bytes], dict[Path, Any]]:
+    """Read the files to mutate, and the parts of those that have any, which nothing changes."""
+    contents = {path: path.read_bytes() for path in list_files()}
+    return contents, {path: load(path).data for path in contents if path.suffix == ".yaml"}
 
 
 def list_readers() -> dict[str, Reader]:
@@ -169,13 +176,18 @@ def _read_entry(kind: Kind, path: Path) -> object:
 
 def _read_family(path: Path) -> object:
     """Make a network of a family's file, with the settings of a model of the catalogue."""
-    models = (find("model", name, Path()) for name in list_names("model"))
+    family = _list_families()[path.stem] | {"name": str(path)}
+    return find("model", {"name": "net", "rank": 2, "family": family}, path.parent)
+
+
+@cache
+def _list_families() -> dict[str, dict[str, Any]]:
+    """List the settings of each family's first model of the catalogue."""
+    models = (find("model", name, Path()) for name in reversed(list_names("model")))
     families = [
         model.family for model in models if isinstance(model, Architecture) and model.family
     ]
-    settings = next(family.model_dump() for family in families if family.name == path.stem)
-    family = settings | {"name": str(path)}
-    return find("model", {"name": "net", "rank": 2, "family": family}, path.parent)
+    return {family.name: family.model_dump() for family in families}
 
 
 def fault(case: Case, readers: Mapping[str, Reader], folder: Path) -> str:
