@@ -79,19 +79,26 @@ def test_every_cell_agrees_with_the_scalar_reference(inside, data) -> None:
     result = answer_case(build_case(workload, strategy, axes, setting))
     rows, machine = reference_layers(workload), reference_machine(workload.system)
     question = reference_setup(workload, strategy, setting, options)
-    for i, j in np.ndindex(len(p), len(batch)):
-        expected = reference.predict(rows, machine, at(question, p[i], batch[j]))
-        check(result, (i, j), expected, (len(p), len(batch)))
+    cells = [*np.ndindex(len(p), len(batch))]
+    expected = [reference.predict(rows, machine, at(question, p[i], batch[j])) for i, j in cells]
+    check(result, expected, (len(p), len(batch)))
 
 
-def check(result, cell, expected, shape) -> None:
+def check(result, expected, shape) -> None:
+    """Compare with the answers of all cells, in order."""
+
+    def spread(values):
+        return np.broadcast_to(values, shape).ravel()
+
     for name in TERMS:
-        value = np.broadcast_to(getattr(result.terms, name), shape)[cell]
         # Table III does not have every term: it is 0 wherever there is such a configuration.
-        nothing = 0.0 * expected["terms"]["forward_backward"]
-        seconds = expected["terms"].get(name, nothing)
+        seconds = [
+            one["terms"].get(name, 0.0 * one["terms"]["forward_backward"]) for one in expected
+        ]
+        value = spread(getattr(result.terms, name))
         np.testing.assert_allclose(value, seconds, rtol=TOLERANCE, err_msg=name)
-    memory = np.broadcast_to(result.memory, shape)[cell]
-    np.testing.assert_allclose(memory, expected["memory"], rtol=TOLERANCE)
-    flags = Limit(int(np.broadcast_to(result.limit, shape)[cell]))
-    assert {str(flag.name).lower() for flag in flags} == expected["limit"]
+    memory = [one["memory"] for one in expected]
+    np.testing.assert_allclose(spread(result.memory), memory, rtol=TOLERANCE)
+    flags = [Limit(int(value)) for value in spread(result.limit)]
+    limits = [{str(flag.name).lower() for flag in some} for some in flags]
+    assert limits == [one["limit"] for one in expected]
