@@ -101,23 +101,27 @@ def _fits(
     before [n, G + 1]: the last allowed end up to each place; everywhere by default.
     """
     reached, columns = np.zeros(stages.size, np.int64), np.arange(stages.size)
+    most, last = bounds * SLACK, prefix.size - 1
     for stage in range(int(stages.max())):
-        further = _reach_furthest(prefix, reached, bounds)
+        start = reached
+        further = _reach_furthest(prefix, start, most)
         if before is not None:
             further = before[columns, further]
-        reached = np.where(stage < stages, further, reached)
-        if (reached == prefix.size - 1).all():
+        reached = np.where(stage < stages, further, start)
+        # All is packed, or nothing fits any more: more stages change nothing.
+        if reached.min() == last or np.array_equal(reached, start):
             break
-    return np.asarray(reached == prefix.size - 1)
+    return np.asarray(reached == last)
 
 
 def _fill(prefix: Floats, bounds: Floats, stages: Integers) -> Integers:
     layers = prefix.size - 1
     end = np.zeros(stages.size, np.int64)
+    most = bounds * SLACK
     ends = []
     for stage in range(1, int(stages.max()) + 1):
         left = np.maximum(stages - stage, 0)  # each later stage needs a layer
-        end = np.minimum(np.maximum(_reach_furthest(prefix, end, bounds), end + 1), layers - left)
+        end = np.minimum(np.maximum(_reach_furthest(prefix, end, most), end + 1), layers - left)
         ends.append(np.where(stage < stages, end, layers))
     return np.stack(ends)
 
@@ -134,9 +138,10 @@ def _fill_between(prefix: Floats, stages: Integers, carried: Floats, most: Float
     return ends
 
 
-def _reach_furthest(prefix: Floats, start: Integers, bounds: Floats) -> Integers:
-    """Return the end of the longest run of layers from `start` that costs at most the bound."""
-    return np.searchsorted(prefix, prefix[start] + bounds * SLACK, side="right") - 1
+def _reach_furthest(prefix: Floats, start: Integers, most: Floats) -> Integers:
+    """Return the end of the longest run of layers from `start` that costs at most this much."""
+    # The array's own method: `np.searchsorted` takes half as long again for a few stages.
+    return prefix.searchsorted(prefix[start] + most, side="right") - 1
 
 
 def place_stages(problem: Problem) -> list[Placement]:
