@@ -38,8 +38,11 @@ def search(
     for placement in (*first, *list_first(problem, fixed)):
         search.improve(placement)
     chance = random.Random(0)  # a fixed seed, for the same answer each time
+    possible = problem.devices ** len(search.free)
     for _ in range(rounds):
         if search.best is None or search.best[0] <= goal or not has_time():
+            break
+        if len(search.seen) == possible:  # of a small graph: none is left to find
             break
         search.improve(search.shake(search.best[1], chance))
     return search.best

@@ -13,7 +13,13 @@ from sweep.questions.hybrid.contenders import MOST_PES, list_contenders, list_co
 
 @pytest.mark.parametrize(
     ("pe", "counts"),
-    [(1, (1,)), (8, (1, 2, 4, 8)), (12, (1, 2, 4, 8, 12)), ([96, 8, 96], (8, 96))],
+    [
+        (1, (1,)),
+        (8, (1, 2, 4, 8)),
+        (12, (1, 2, 4, 8, 12)),
+        ([96, 8, 96], (8, 96)),
+        ([MOST_PES], (MOST_PES,)),
+    ],
 )
 def test_counts(pe, counts):
     assert list_counts(pe, list_contenders((), {2: 1.1})[:1]) == counts

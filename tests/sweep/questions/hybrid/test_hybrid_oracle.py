@@ -41,7 +41,7 @@ def test_the_oracle_s_times_are_those_of_predict(strategy, group):
 @pytest.mark.parametrize(
     ("model", "dataset", "settings", "splits"),
     [
-        ("inception_v3", "imagenet-299", {}, "pipeline placement placement spatial filter channel"),
+        ("alexnet", "imagenet", {}, "pipeline placement placement spatial filter channel"),
         # No group divides the positions of a sentence, and Table III has no placements.
         ("gnmt_v2", "wmt16-en-de", {"oracle": "paper"}, "pipeline filter channel"),
     ],
