@@ -31,7 +31,8 @@ def test_one_cell_by_hand(one):
     assert bool(one.paradl.feasible)
 
 
-def test_everything_is_labelled_and_lazy(mixed):
+def test_everything_is_labelled_and_lazy(mixed_url):
+    cube = sweep.open_dataset(mixed_url)
     for name in (
         "epoch_time",
         "throughput",
@@ -40,11 +41,11 @@ def test_everything_is_labelled_and_lazy(mixed):
         "iteration_time",
         "bottleneck",
     ):
-        result = getattr(mixed.paradl, name)
+        result = getattr(cube.paradl, name)
         assert result.name == name
         assert result.chunks is not None
         assert result.attrs["units"]
-        assert result.dims == mixed.comp_time.dims
+        assert result.dims == cube.comp_time.dims
 
 
 def test_one_pe_has_speedup_one(mixed):

@@ -64,7 +64,8 @@ def test_points_of_a_hybrid_are_joined_across_its_multiples(mixed):
 def test_a_store_a_dataset_and_a_slice_say_the_same(mixed, mixed_url):
     part = mixed.sel(model="alexnet", batch=8, inter_bandwidth=12.5e9)
     stored = describe_scaling(mixed_url, ALEXNET)
-    for other in (describe_scaling(mixed, ALEXNET), describe_scaling(part)):
+    unread = sweep.open_dataset(mixed_url)
+    for other in (describe_scaling(unread, ALEXNET), describe_scaling(part)):
         assert (other.title, other.forbidden) == (stored.title, stored.forbidden)
         for mine, theirs in zip(stored.curves, other.curves, strict=True):
             assert (mine.strategy, mine.cause) == (theirs.strategy, theirs.cause)

@@ -30,7 +30,7 @@ ALEXNET: dict[str, Any] = {"model": "alexnet"}
 def test_winners_are_the_fastest_feasible(fixed, axis, mixed):
     shown = describe_map(mixed, ALEXNET | fixed)
     assert shown.y == axis
-    cells = mixed.sel(model="alexnet", dataset="imagenet-226", system="abci").load()
+    cells = mixed.sel(model="alexnet", dataset="imagenet-226", system="abci")
     other = {"inter_bandwidth": 1e9} if axis == "batch" else {"batch": 64}
     times = cells.paradl.epoch_time.where(cells.paradl.feasible).sel(other)
     for row, value in enumerate(shown.rows):
@@ -101,7 +101,6 @@ def test_layouts_are_written_into_their_cells(layouts, expect_legible):
 
 def test_parameters_of_the_machine_are_given_and_batches_are_chosen(mixed):
     shown = describe_map(mixed, ALEXNET, over="inter_bandwidth")
-    mixed.load()
     for row, value in enumerate(mixed["inter_bandwidth"].values):
         for column, pe in enumerate(shown.columns):
             query = ALEXNET | {"inter_bandwidth": value, "pe": int(pe)}

@@ -16,7 +16,6 @@ from sweep.plots.scaling import describe_scaling
 def test_against_brute_force(mixed):
     rows = sweep.best(mixed).to_dict("records")
     assert len(rows) == 24
-    mixed.load()
     given = ("model", "dataset", "system", "strategy", "inter_bandwidth")
     for row in rows:
         cells = mixed.sel({key: row[key] for key in given})

@@ -18,18 +18,18 @@ def line(cube: xr.Dataset, row: dict) -> xr.Dataset:
 def test_against_brute_force(mixed, efficiency):
     rows = sweep.limits(mixed, efficiency).to_dict("records")
     assert len(rows) == 2 * 6 * 2 * 2
-    cube = mixed[["comp_time", "comm_time", "limit", "serial_time"]].load()
+    cube = mixed[["comp_time", "comm_time", "limit", "serial_time"]]
     for row in rows:
         cells = line(cube, row)
         allowed, reached, times = [], [], {}
-        for position, pe in enumerate(cells.pe.values.tolist()):
-            cell = cells.isel(pe=position)
-            time = float(cell.comp_time) + float(cell.comm_time)
-            if int(cell.limit) & FORBIDS or np.isnan(time):
+        spans = cells.comp_time.values.astype(float) + cells.comm_time.values.astype(float)
+        alone, flags = float(cells.serial_time), cells.limit.values
+        for pe, time, limit in zip(cells.pe.values.tolist(), spans, flags, strict=True):
+            if int(limit) & FORBIDS or np.isnan(time):
                 continue
             allowed.append(pe)
             times[pe] = time
-            if float(cells.serial_time) / time / pe >= efficiency:
+            if alone / time / pe >= efficiency:
                 reached.append(pe)
         assert row["largest_pe"] == max(allowed, default=None)
         assert row["fastest_pe"] == min(times, key=times.__getitem__, default=None)

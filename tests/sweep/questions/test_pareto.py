@@ -68,7 +68,7 @@ def test_each_bandwidth_of_a_cube_has_a_front(
         row["inter_bandwidth"] for row in rows
     )
     for bandwidth in bandwidths:
-        cells = mixed.load().sel(
+        cells = mixed.sel(
             model="alexnet", dataset="imagenet-226", system="abci", inter_bandwidth=bandwidth
         )
         front = [row for row in rows if row["inter_bandwidth"] == bandwidth]
