@@ -70,8 +70,8 @@ def test_points_are_predicted_over_measured_times():
     assert interval[:, 1].tolist() == pytest.approx([0.25 / 0.4, 0.36 / 0.4])
 
 
-@pytest.mark.parametrize("size", ["paper", "page", "slide"])
-@pytest.mark.parametrize("panels", [1, 2, 5])
+@pytest.mark.parametrize("size", ["paper", "slide"])
+@pytest.mark.parametrize("panels", [1, 5])
 def test_texts_are_legible(panels, size, expect_legible):
     rows = [
         row(p=2**n, model=f"model {k}", p10=0.2, p90=0.5) for k in range(panels) for n in range(11)

@@ -21,7 +21,7 @@ from sweep.plots.figures import (
     ("counts", "ends"),
     [((1, 1024), ()), ((3, 100), ()), ((5, 7), (5, 7)), ((8, 8), (8,)), ((96, 128), (96, 128))],
 )
-@pytest.mark.parametrize("size", ["paper", "page", "slide"])
+@pytest.mark.parametrize("size", ["paper", "slide"])
 def test_ticks_are_powers_of_two_or_the_ends(counts, ends, size, expect_legible):
     with use_style(size):
         figure, axes = make_axes("")
@@ -85,7 +85,7 @@ def test_numbers_are_plain(value, text):
     assert format_tick(value) == text
 
 
-@pytest.mark.parametrize("letters", range(1, 12))
+@pytest.mark.parametrize("letters", [1, 4, 8, 11])
 def test_lines_break_at_no_equals_sign_and_no_unit(letters, expect_legible):
     title = "x" * letters * 4 + " on abci, inter bandwidth = 12.5 GB/s, p = 64, b = 8"
     with use_style("paper"):

@@ -65,8 +65,8 @@ def make_front(count: int) -> Front:
     )
 
 
-@pytest.mark.parametrize("size", ["paper", "page", "slide"])
-@pytest.mark.parametrize("count", [1, 4, 20])
+@pytest.mark.parametrize("size", ["paper", "slide"])
+@pytest.mark.parametrize("count", [1, 20])
 def test_texts_are_legible(count, size, expect_legible):
     front = make_front(count)
     figure = draw(front, size)

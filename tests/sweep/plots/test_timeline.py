@@ -87,7 +87,7 @@ def test_a_forbidden_cell_is_refused(layouts):
         describe_timeline(make_vgg("pipeline:segments=128"))
 
 
-@pytest.mark.parametrize("size", ["paper", "page", "slide"])
+@pytest.mark.parametrize("size", ["paper", "slide"])
 def test_texts_are_legible(size, expect_legible):
     timeline = describe_timeline(make_llama(f"{LLAMA},schedule=zb1p"))
     figure = draw(timeline, size)

@@ -93,18 +93,18 @@ def test_layouts_are_written_into_their_cells(layouts, expect_legible):
     fastest = sweep.best(layouts, {"pe": 64, "batch": 128}).iloc[0]
     assert shown.times[0, 0, 0] == pytest.approx(fastest["epoch_time"], rel=1e-6)
     assert f"tp{fastest['tensor']}" in shown.words[0, 0]
-    for size in ("paper", "page", "slide"):
+    for size in ("paper", "slide"):
         texts = expect_legible(draw(shown, size))
         written = [" ".join(text.split()) for text in texts]
         assert {*shown.words.flat} <= {*written, ""}
 
 
 def test_parameters_of_the_machine_are_given_and_batches_are_chosen(mixed):
-    shown = describe_map(mixed, ALEXNET, over="inter_bandwidth")
+    shown = describe_map(mixed, ALEXNET | {"pe": [1, 3, 12]}, over="inter_bandwidth")
+    part = mixed.sel(model="alexnet")
     for row, value in enumerate(mixed["inter_bandwidth"].values):
         for column, pe in enumerate(shown.columns):
-            query = ALEXNET | {"inter_bandwidth": value, "pe": int(pe)}
-            first = sweep.best(mixed, query).iloc[0]
+            first = sweep.best(part, {"inter_bandwidth": value, "pe": int(pe)}).iloc[0]
             winner = shown.winners[row, column]
             assert winner == NOBODY or shown.strategies[winner] == first["strategy"]
             assert (winner == NOBODY) == (not first["feasible"])
@@ -147,7 +147,7 @@ def make_map(axis="batch", unit="samples per replica, b") -> Map:
     )
 
 
-@pytest.mark.parametrize("size", ["paper", "page", "slide"])
+@pytest.mark.parametrize("size", ["paper", "slide"])
 @pytest.mark.parametrize("axis", ["batch", "inter_bandwidth"])
 def test_texts_are_legible(axis, size, expect_legible):
     texts = expect_legible(draw(make_map(axis), size))
