@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_command_draws_its_picture(command, folder, paradl, monkeypatch):
     monkeypatch.chdir(folder)
     words = shlex.split(command.partition(" > ")[0])
+    # The best placement of a shorter search is a picture, too.
+    words = ["0.5" if option == "--time-limit" else word for option, word in pairwise(["", *words])]
     assert paradl(*words)[0] == 0
     named = [word for word in words if word.endswith(".png")]
     assert all(Path(name).stat().st_size for name in named)
