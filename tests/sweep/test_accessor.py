@@ -15,6 +15,7 @@ from sweep.accessor import QUESTIONS
 from sweep.cube.variables import DERIVED
 
 OPEN = "print(xr.open_zarr(sys.argv[1]).paradl.epoch_time.name)"
+ASK = "print(type(xr.Dataset().paradl).__name__)"
 
 
 # After it xarray is itself.
@@ -25,16 +26,17 @@ WATCHED = (
 
 
 @pytest.mark.parametrize(
-    "code",
+    ("code", "printed"),
     [
-        f"import sys, sweep; import xarray as xr; {WATCHED}; {OPEN}",
-        f"import sys; import xarray as xr; import sweep; {WATCHED}; {OPEN}",
+        (f"import sys, sweep; import xarray as xr; {WATCHED}; {OPEN}", "epoch_time"),
+        # To open a store imports for another second.
+        (f"import sys; import xarray as xr; import sweep; {WATCHED}; {ASK}", "Accessor"),
     ],
 )
-def test_importing_sweep_is_enough(code: str, small_url: str) -> None:
+def test_importing_sweep_is_enough(code: str, printed: str, small_url: str) -> None:
     strict = [sys.executable, "-W", "error", "-c", code, small_url]
     run = subprocess.run(strict, capture_output=True, text=True)
-    assert (run.stdout, run.stderr) == (f"xarray False {xr.__file__}\nepoch_time\n", "")
+    assert (run.stdout, run.stderr) == (f"xarray False {xr.__file__}\n{printed}\n", "")
 
 
 def test_every_question_of_a_cube_is_offered(mixed: xr.Dataset) -> None:
