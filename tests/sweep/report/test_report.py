@@ -225,6 +225,8 @@ def test_beside_an_answer(verb, tmp_path, paradl):
         "data,spatial",
         "--pe",
         "2,4",
+        "--batch",
+        "32",
     )
     expected = paradl(*verb, *options)
     assert paradl(*verb, *options, "--report", tmp_path / "page.html") == expected
