@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from typing import Any
 
 import pytest
 from reference_transformers import Layout, Network
@@ -409,9 +410,9 @@ def test_limits_of_layouts(paradl):
 @pytest.fixture(scope="module")
 def ranked():
     """All layouts on two numbers of PEs: what `best` ranks, as a test above holds."""
-    options = {"system": "dgx-h100", "global_batch": 512, "length": 4096}
+    options: Any = {"system": "dgx-h100", "global_batch": 512, "length": 4096}
     return [
-        {"pe": pe, **row, **row["time"]}
+        {"pe": pe, **row, **(row["time"] or {})}
         for pe in (32, 64)
         for row in fit("llama2_7b", pe, by="time", most=None, **options)["layouts"]
     ]
