@@ -88,6 +88,9 @@ gc.set_threshold(200_000, 20, 100)
 # No silent conversion between integers, floats and flags, of one width or another. Ranks do differ,
 # by design: what belongs to layers, stages or levels leads the cells (kernels/arrays.py).
 jax.config.update("jax_numpy_dtype_promotion", "strict")
+# Nor in processes that tests start, which else would not find this one's programs.
+if not AS_USERS:
+    os.environ["JAX_NUMPY_DTYPE_PROMOTION"] = "strict"
 
 # A shared machine makes any deadline flaky, and a failure must come back when one looks for it.
 # Those that name no number (budgets.py) are quick: 40 examples.
