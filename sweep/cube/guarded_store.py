@@ -20,6 +20,10 @@ from sweep.cube.object_store import is_remote
 # Files of a store, shards of 16 MiB and metadata alike, are far smaller.
 MAX_METADATA_BYTES = 2**26
 MAX_FILE_BYTES = 2**30
+# s3fs would ask for the size of each object once more, to read large ones in parts side by side:
+# three requests a read, and not two.
+S3 = ("s3://", "s3a://")
+S3_OPTIONS = {"max_concurrency": 1}
 
 
 class IrregularFileError(ValueError):
@@ -98,5 +102,6 @@ def _check_size(key: str, size: int) -> None:
 def make_store(url: str, read_only: bool) -> Store:
     """Return the Zarr store of a folder or a URL."""
     if is_remote(url):
-        return RemoteStore.from_url(url, read_only=read_only)
+        options = S3_OPTIONS if url.startswith(S3) else None
+        return RemoteStore.from_url(url, storage_options=options, read_only=read_only)
     return FolderStore(url, read_only=read_only)

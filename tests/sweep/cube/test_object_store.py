@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Thread
 from typing import Any
 
 import fsspec
@@ -10,8 +11,9 @@ import pytest
 import xarray as xr
 import zarr
 from cubes import SMALL, arrays, unmark
-from moto.server import ThreadedMotoServer
+from moto.moto_server.werkzeug_app import MotoRequestHandler, create_backend_app
 from s3fs import S3FileSystem
+from werkzeug.serving import BaseWSGIServer, make_server
 
 import sweep
 from grids.reading.errors import InputError
@@ -34,13 +36,21 @@ ONE: dict[str, Any] = {
 
 
 @contextmanager
-def started() -> Iterator[tuple[ThreadedMotoServer, str]]:
-    """An S3 server at a port of its own, and its address; all of them share their buckets."""
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield server, f"http://{host}:{port}"
-    server.stop()
+def started() -> Iterator[tuple[BaseWSGIServer, str]]:
+    """An S3 server at a port of its own, and its address; all of them share their buckets.
+
+    moto's own server has all of AWS, and seeks the service of each request for as long as S3 takes
+    to answer it.
+    """
+    application = create_backend_app("s3")
+    server = make_server(
+        "127.0.0.1", 0, application, threaded=True, request_handler=MotoRequestHandler
+    )
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    yield server, f"http://127.0.0.1:{server.port}"
+    server.shutdown()
+    thread.join()
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -222,7 +232,7 @@ def test_a_store_that_goes_away(copy_url, options, monkeypatch):
 
         @contextmanager
         def unplugged(plan, done):
-            yield lambda block: server.stop()
+            yield lambda block: server.shutdown()
 
         with pytest.raises(RunError, match=r"writing failed \(Could not connect.*kept"):
             sweep.run(SMALL, copy_url, progress=unplugged)
