@@ -16,7 +16,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from multiprocessing import resource_tracker
 from queue import Empty, SimpleQueue
 from typing import TypeAlias
 
@@ -27,6 +26,7 @@ from distributed.security import Security
 from grids.reading.errors import InputError
 from sweep.cube.store import Cube
 from sweep.engine.block import Execute, run_block
+from sweep.engine.tracker import start_tracker
 from sweep.errors import RunError
 
 Task: TypeAlias = Callable[[int], object]
@@ -213,23 +213,6 @@ def _start_cluster(workers: int, environment: Mapping[str, str]) -> LocalCluster
             f"local workers did not start ({error}), most often for lack of memory: "
             "use fewer workers"
         ) from error
-
-
-def start_tracker() -> None:
-    """Start Python's tracker of semaphores, silent.
-
-    It removes what a worker that was killed has left, and would warn of it: of no use to anyone.
-    """
-    usual = os.environ.get("PYTHONWARNINGS")
-    # By the environment, as the tracker is a process of its own: filters of this one do not reach
-    # it.
-    os.environ["PYTHONWARNINGS"] = ",".join(filter(None, (usual, "ignore:resource_tracker")))
-    try:
-        resource_tracker.ensure_running()
-    finally:
-        del os.environ["PYTHONWARNINGS"]
-        if usual is not None:
-            os.environ["PYTHONWARNINGS"] = usual
 
 
 @contextmanager

@@ -25,7 +25,7 @@ PAGES = ("health", "status", "metrics", "json/identity.json", "info/main/workers
 def test_what_killed_workers_leave_is_removed_in_silence(given):
     code = (
         "import os; from multiprocessing import resource_tracker as tracker;"
-        "from sweep.engine.dask_executor import start_tracker; start_tracker();"
+        "from sweep.engine.tracker import start_tracker; start_tracker();"
         "tracker.register('/paradl-left', 'semaphore'); print(os.environ.get('PYTHONWARNINGS'))"
     )
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONWARNINGS"}
@@ -129,7 +129,7 @@ def test_an_interrupt_while_workers_start_is_heard(spec_file, small, tmp_path):
     run = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
     while not any("--multiprocessing-fork" in process for process in processes_under(run.pid)):
         assert run.poll() is None
-        time.sleep(0.01)
+        time.sleep(0.05)  # to look through all processes takes longer than 0.01
     os.killpg(run.pid, signal.SIGINT)  # as a terminal does: workers get it, too
     _, said = run.communicate(timeout=60)
     assert run.returncode == 130
