@@ -163,14 +163,15 @@ class Reader(ABC):
         cells = self.read_cells(selection, max_global_batch)
         dims = [*LABELS, *(str(dim) for dim in cells["limit"].dims if dim not in LABELS)]
         for index in product(*(range(cells.sizes[dim]) for dim in LABELS)):
-            at = {dim: [place] for dim, place in zip(LABELS, index, strict=True)}
+            at = {dim: slice(n, n + 1) for dim, n in zip(LABELS, index, strict=True)}
             # One strategy at a time, so memory does not grow with the slice.
             part = cells.isel(at).load()
             if trains(str(part["model"].values[0]), str(part["dataset"].values[0])):
                 part = _add_epochs(part)
             yield Part(
                 {dim: part[dim].values for dim in dims},
-                {str(name): spread_array(part[name], dims) for name in part.data_vars},
+                # Variables, since to transpose an array with its coordinates takes 2 ms.
+                {str(n): spread_array(part.variables[n], dims) for n in part.data_vars},
             )
 
     def summarise(
@@ -203,7 +204,7 @@ class Reader(ABC):
         return self.keeps_summary and "pe" not in selection and max_global_batch is None
 
 
-def spread_array(array: "xr.DataArray", dims: list[str]) -> NDArray[np.generic]:
+def spread_array(array: "xr.Variable", dims: list[str]) -> NDArray[np.generic]:
     """Values over all dimensions, of size 1 along those that the array lacks."""
     values = array.transpose(*(dim for dim in dims if dim in array.dims)).values
     return np.expand_dims(values, tuple(n for n, dim in enumerate(dims) if dim not in array.dims))

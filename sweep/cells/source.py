@@ -89,7 +89,7 @@ class DatasetReader(Reader):
             piece = restored.isel(region).load()
             yield Part(
                 {dim: piece[dim].values for dim in dims},
-                {name: spread_array(piece[name], dims) for name in names},
+                {name: spread_array(piece.variables[name], dims) for name in names},
             )
 
 
