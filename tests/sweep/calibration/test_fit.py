@@ -1,6 +1,8 @@
 """Fit: known parameters are found again, and what no run tells stays at its prior."""
 
 import math
+from copy import deepcopy
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -157,26 +159,30 @@ def test_no_run_leaves_the_priors(observed, dozen) -> None:
     assert posterior.serial == {}
 
 
+def slow_down(observations: Observations, factors: dict[str, float]) -> Observations:
+    """The same runs, whose computing took this many times as long."""
+    slower = []
+    for run in observations.runs:
+        times = run.measured
+        assert times.comp is not None
+        assert times.comm is not None
+        comp = factors[run.model] * times.comp
+        slower.append(replace(run, measured=replace(times, comp=comp, total=comp + times.comm)))
+    return replace(observations, runs=tuple(slower))
+
+
 def test_a_network_that_is_far_off_says_little_of_others(observed) -> None:
     """Of three networks two are 1.1 times as slow; the third is, or twice as slow."""
     networks = {"resnet50": 64, "vgg16": 32, "alexnet": 32}
-    rows = predict_rows(
-        [
-            (name, strategy, p, batch)
-            for name, batch in networks.items()
-            for strategy, p in (("serial", 1), *(("data", p) for p in (2, 4, 8)))
-        ]
+    observations = observed(
+        predict_rows(
+            [(name, "data", p, batch) for name, batch in networks.items() for p in (1, 2, 4, 8)]
+        )
     )
 
     def fit_machine(alexnet: float) -> SerialTime:
-        slower = {"resnet50": 1.1, "vgg16": 1.1, "alexnet": alexnet}
-        slow = []
-        for row in rows:
-            computing = slower[row["model"]] * float(row["comp_s"])
-            total = computing + float(row["comm_s"])
-            slow.append(row | {"comp_s": repr(computing), "total_s": repr(total)})
-        observations = observed(slow)
-        return fit(observations, use_all(observations)).profiled
+        slow = slow_down(observations, {"resnet50": 1.1, "vgg16": 1.1, "alexnet": alexnet})
+        return fit(slow, use_all(slow)).profiled
 
     alike, apart = fit_machine(1.1), fit_machine(2.0)
     assert 1.03 < alike.factor < 1.1
@@ -216,7 +222,7 @@ def test_values_stay_within_their_bounds(observed, dozen) -> None:
 
 
 def test_a_fit_that_fails_says_so(observed, dozen) -> None:
-    observations = observed(dozen)
+    observations = deepcopy(observed(dozen))
     observations.layers.sample[:] = np.nan
     with pytest.raises(RunError, match="the fit found no parameters"):
         fit(observations, use_all(observations))
@@ -224,14 +230,20 @@ def test_a_fit_that_fails_says_so(observed, dozen) -> None:
 
 def test_spreads_at_a_kink_do_not_depend_on_where_the_search_stopped(observed, shipped) -> None:
     """The flows of a node reach a share of its link: `rail` all together, or `flow` each."""
+    observations = observed(shipped)
     spreads = []
     for factor in (1 - 1e-6, 1 + 1e-6):
-        rows = [
-            row | {key: str(float(row[key]) * factor) for key in ("comp_s", "comm_s") if row[key]}
-            for row in shipped
-        ]
-        observations = observed(rows)
-        posterior = fit(observations, use_all(observations), starts=0)
+        moved = move_parts(observations, factor)
+        posterior = fit(moved, use_all(moved), starts=0)
         variances = dict(zip(PRIORS, np.diag(posterior.covariance).tolist(), strict=True))
         spreads.append([variances["rail"] ** 0.5, variances["flow"] ** 0.5])
     assert np.ptp(np.log(spreads), axis=0).max() < 0.15
+
+
+def move_parts(observations: Observations, factor: float) -> Observations:
+    """The same runs with other times of their parts, where these were measured."""
+    runs = []
+    for run in observations.runs:
+        comp, comm = (time and time * factor for time in (run.measured.comp, run.measured.comm))
+        runs.append(replace(run, measured=replace(run.measured, comp=comp, comm=comm)))
+    return replace(observations, runs=tuple(runs))
