@@ -158,7 +158,9 @@ def _make_step(
     optimiser = optax.chain(
         optax.clip_by_global_norm(1.0), optax.adamw(schedule, weight_decay=DECAY)
     )
-    step = eqx.filter_jit(partial(_step, optimiser, gradients), donate="all-except-first")
+    # Not Equinox's own: dividing the network into arrays and others again at each step takes longer
+    # than a step on few rows, and it has only arrays.
+    step = jax.jit(partial(_step, optimiser, gradients), donate_argnums=(1, 2))
     return optimiser, step
 
 
