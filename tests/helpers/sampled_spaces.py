@@ -32,3 +32,6 @@ FEW: dict[str, Any] = {
         "inter_bandwidth": {"loguniform": [1e9, 1e11]},
     },
 }
+
+# Of a small network that learns most of it.
+RECIPE: dict[str, Any] = {"epochs": 10, "width": 16}

@@ -1,9 +1,9 @@
-"""One data set, and one surrogate, that most of the tests of learners read."""
+"""One data set, and a surrogate of each kind, that most of the tests of learners read."""
 
 from pathlib import Path
 
 import pytest
-from sampled_spaces import FEW
+from sampled_spaces import FEW, RECIPE
 from shared import copy_shared
 
 from sweep.samples.read import Samples, open_samples
@@ -26,6 +26,16 @@ def trained(drawn: Samples, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The file of a small network."""
 
     def make(path: Path) -> None:
-        train_surrogate(drawn.path, path, epochs=10, width=16)
+        train_surrogate(drawn.path, path, **RECIPE)
 
     return copy_shared(tmp_path_factory, "net.eqx", make)
+
+
+@pytest.fixture(scope="session")
+def grown(drawn: Samples, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of some trees."""
+
+    def make(path: Path) -> None:
+        train_surrogate(drawn.path, path, learner="trees", **RECIPE)
+
+    return copy_shared(tmp_path_factory, "trees", make)

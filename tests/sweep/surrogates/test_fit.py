@@ -55,7 +55,7 @@ def test_training_on_slopes_makes_slopes_right():
     errors = []
     for gradients in (False, True):
         examples = make_examples(train, encoding, gradients=gradients)
-        recipe = TrainingRecipe(width=16, epochs=30, gradients=gradients)
+        recipe = TrainingRecipe(width=16, epochs=20, gradients=gradients)
         network, _ = fit_network(examples, valid, recipe)
         errors.append([measure_slopes(network, encoding, tested, valid, name) for name in INPUTS])
     without, with_slopes = errors
