@@ -144,6 +144,40 @@ def find_layers(model: str, dataset: str) -> tuple[LayerTable, Flags, Flags]:
     return layers, layers.multiplying, deep
 
 
+@dataclass(frozen=True, eq=False)
+class Work:
+    """A network's work that no parameter changes: fits ask for it thousands of times.
+
+    moved [G]: items in and out. dense [G]: convolutions of one group. summed [G]: products that an
+    item sums. filled [G]: share of the tiles' filters that are a layer's. suits [G]: Winograd's
+    form exists. weights: of all layers.
+    """
+
+    moved: Floats
+    dense: Flags
+    summed: Floats
+    filled: Floats
+    suits: Flags
+    weights: float
+
+
+@cache
+def find_work(model: str, dataset: str) -> Work:
+    """Return a network's work."""
+    layers, _, deep = find_layers(model, dataset)
+    tile = np.where(deep, TILE / 2, TILE)
+    dense = layers.convolutions & (layers.groups == 1)
+    threes = (layers.kernel[:, 1:] == 3).all(axis=1) & (layers.stride == 1).all(axis=1)
+    return Work(
+        moved=layers.x + layers.y,
+        dense=dense,
+        summed=layers.channels * np.where(deep, 1.0, layers.kernel.prod(axis=1)),
+        filled=layers.filters / (tile * np.ceil(layers.filters / tile)),
+        suits=threes & dense & ~deep,
+        weights=layers.parameters,
+    )
+
+
 def predict(run: Run, values: Values) -> float:
     """Predict samples per second."""
     return run.samples / seconds(run, values)
@@ -155,18 +189,18 @@ def seconds(run: Run, values: Values, fetching: float = 0.0) -> float:
     fetching [s per sample]: time to fetch windows of grouped convolutions, beyond their compute.
     """
     layers, multiplying, _ = find_layers(run.model, run.dataset)
-    dense = layers.convolutions & (layers.groups == 1)
+    work = find_work(run.model, run.dataset)
     _, bandwidth = DEVICES[run.device]
     item = ITEM_BYTES[run.precision]
-    traffic = (layers.x + layers.y) * item / bandwidth
+    traffic = work.moved * item / bandwidth
     by_weights = 3 * (product_seconds(run, values) + traffic)
-    by_weights += np.where(dense, layout_passes(run, values) * traffic, 0.0)
+    by_weights += np.where(work.dense, layout_passes(run, values) * traffic, 0.0)
     layer_sum = np.where(multiplying, by_weights, values["elementwise_passes"] * traffic).sum()
-    device = run.samples * (layer_sum + fetching) + 3 * item * layers.parameters / bandwidth
+    device = run.samples * (layer_sum + fetching) + 3 * item * work.weights / bandwidth
     plain = run.note.startswith(PLAIN)
     launching = len(layers) * (PLAIN_OVERHEAD if plain else values["layer_overhead"])
     # The authors' profiles exclude the update.
-    update = 0.0 if plain else UPDATE_BYTES * layers.parameters / bandwidth
+    update = 0.0 if plain else UPDATE_BYTES * work.weights / bandwidth
     return float((device**4 + launching**4) ** 0.25 + update)
 
 
@@ -178,17 +212,14 @@ def layout_passes(run: Run, values: Values) -> float:
 
 def product_seconds(run: Run, values: Values) -> Floats:
     """Compute forward seconds per sample [G] of products, if memory does not limit them."""
-    layers, _, deep = find_layers(run.model, run.dataset)
+    layers, *_ = find_layers(run.model, run.dataset)
+    work = find_work(run.model, run.dataset)
     peaks, _ = DEVICES[run.device]
-    tile = np.where(deep, TILE / 2, TILE)
-    summed = layers.channels * np.where(deep, 1.0, layers.kernel.prod(axis=1))
     fastest = peaks[run.precision] * values[f"efficiency_conv2d.{run.precision}"]
-    reached = fastest * summed / (summed + values["half_channels"])
-    reached *= layers.filters / (tile * np.ceil(layers.filters / tile))
+    reached = fastest * work.summed / (work.summed + values["half_channels"])
+    reached *= work.filled
     if run.precision == "fp32" and not run.note.startswith(PLAIN):
-        threes = (layers.kernel[:, 1:] == 3).all(axis=1) & (layers.stride == 1).all(axis=1)
-        suits = threes & layers.convolutions & ~deep & (layers.groups == 1)
-        reached *= np.where(suits, values["winograd"], 1.0)
+        reached *= np.where(work.suits, values["winograd"], 1.0)
     return layers.flops / reached
 
 
