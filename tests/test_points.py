@@ -131,32 +131,40 @@ def test_several_points_of_a_row_are_points_one_by_one(strategy, layered) -> Non
 # layers depend on. Others: tests/test_machine.py.
 INPUTS = ("batch", "inter_bandwidth", "overlap", "peak_flops")
 STEP, TOLERANCE = 1e-5, 1e-5
+COUNT = 4001
 
 
-def test_elasticities_are_central_differences() -> None:
-    # Of the other ways of dividing: tests/test_machine.py.
-    table = make_table(read_grid("data", "machine", "dgx1-v100"), layered=True)
-    count = 64
+@compiled()
+def look(points: Points) -> Any:
+    """Elasticities of all inputs, and the kinks of communication in one, by a single program."""
+    slopes = find_elasticities(points, TARGETS[1:], INPUTS)
+    of_links = {"inter_bandwidth": slopes["communication"]["inter_bandwidth"]}
+    return slopes, find_kinks(points, {"communication": of_links})
+
+
+@compiled(numpy=True)
+def answer(points: Points, factors: dict[str, Any]) -> Any:
+    scaled = replace(points, case=scale_parameters(points.case, factors))
+    result = evaluate_points(scaled)
+    return {name: xp.broadcast_to(getattr(result, name), (COUNT,)) for name in TARGETS[1:]}
+
+
+@pytest.fixture(scope="module")
+def table() -> Points:
+    """Of the other ways of dividing: tests/test_machine.py."""
+    return make_table(read_grid("data", "machine", "dgx1-v100"), layered=True)
+
+
+def test_elasticities_are_central_differences(table) -> None:
     rng = np.random.default_rng(5)
     values = {
-        "batch": rng.uniform(8, 128, count),
-        "inter_bandwidth": 10 ** rng.uniform(9, 11, count),
+        "batch": rng.uniform(8, 128, COUNT),
+        "inter_bandwidth": 10 ** rng.uniform(9, 11, COUNT),
+        "peak_flops": 10 ** rng.uniform(12.5, 14, COUNT),
     }
-    values["peak_flops"] = 10 ** rng.uniform(12.5, 14, count)
     with use_numpy():
-        points = take_points(table, rng.integers(len(PES), size=count), values)
-
-    @compiled()
-    def differentiate(points: Points) -> Any:
-        return find_elasticities(points, TARGETS[1:], INPUTS)
-
-    @compiled(numpy=True)
-    def answer(points: Points, factors: dict[str, Any]) -> Any:
-        scaled = replace(points, case=scale_parameters(points.case, factors))
-        result = evaluate_points(scaled)
-        return {name: xp.broadcast_to(getattr(result, name), (count,)) for name in TARGETS[1:]}
-
-    slopes = fetch(differentiate(points))
+        points = take_points(table, rng.integers(len(PES), size=COUNT), values)
+    slopes, _ = fetch(look(points))
     felt = set()
     ones = dict.fromkeys(INPUTS, 1.0)
     here = fetch(answer(points, ones))
@@ -179,22 +187,16 @@ def test_elasticities_are_central_differences() -> None:
     assert felt == set(INPUTS)
 
 
-def test_kinks_are_found_where_slopes_jump() -> None:
+def test_kinks_are_found_where_slopes_jump(table) -> None:
     """Just hidden communication, 0.5 % beside the kink, and 5 %."""
-    grid = read_grid("data", "machine", "dgx1-v100", pe=[64])
-    table = make_table(grid, layered=False)
-    wide = 10 ** np.linspace(9, 12, 20_001)
-    rows = np.zeros(wide.size, int)
-
-    @compiled()
-    def look(points: Points) -> Any:
-        slopes = find_elasticities(points, ("communication",), ("inter_bandwidth",))
-        return slopes["communication"]["inter_bandwidth"], find_kinks(points, slopes)
-
+    wide = 10 ** np.linspace(9, 12, COUNT)
+    peak = np.full(COUNT, float(np.ravel(read_parameters(table.case)["peak_flops"])[0]))
+    values = {"batch": np.full(COUNT, 16.0), "inter_bandwidth": wide, "peak_flops": peak}
     with use_numpy():
-        points = take_points(table, rows, {"inter_bandwidth": wide})
-    slopes, kinks = fetch(look(points))
-    # In steps of 0.035 %, over which smooth slopes hardly change.
+        points = take_points(table, np.full(COUNT, PES.index(64)), values)
+    found, kinks = fetch(look(points))
+    slopes = found["communication"]["inter_bandwidth"]
+    # In steps of 0.17 %, over which smooth slopes hardly change.
     jumps = np.flatnonzero(np.abs(np.diff(slopes)) > 0.02)
     assert jumps.size
     for jump in jumps:
