@@ -2,15 +2,14 @@
 
 from typing import Any
 
-# Two networks, machines of one and of two levels, and strategies that share a compiled program: a
-# pipeline has one of its own (tests/sweep/samples/test_strategies.py).
+# Two networks, machines of one and of two levels, and strategies that share a compiled program.
 SPACE: dict[str, Any] = {
     "name": "drawn",
     "axes": {
         "model": ["alexnet", "resnet50"],
         "dataset": "imagenet-226",
         "system": ["dgx1-v100", "dgx-a100"],
-        "strategy": ["serial", "data", "data+spatial:group=2", "data+spatial"],
+        "strategy": ["serial", "data", "data+spatial", "data+pipeline"],
         "pe": {"pow2": [1, 256]},
         "batch": {"loguniform": [8, 256]},
         "inter_bandwidth": {"loguniform": [1e9, 1e11]},

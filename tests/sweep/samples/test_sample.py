@@ -23,10 +23,6 @@ def rows(drawn: Samples) -> pd.DataFrame:
     return drawn.read([column["name"] for column in drawn.facts["columns"]])
 
 
-def replace_axes(**axes: object) -> dict[str, object]:
-    return SPACE | {"axes": SPACE["axes"] | axes}
-
-
 def predict_row(row, **changed: float) -> dict[str, float]:
     """The oracle's answer for a row with changed parameters."""
     names = ("pe", "batch", "inter_bandwidth", "inter_latency")
@@ -87,27 +83,14 @@ def test_shares_lie_at_limits_and_crossovers(rows) -> None:
     assert 0 < limits.feasible.mean() < 1
 
 
-def test_the_same_rows_for_the_same_seed_on_any_number_of_workers(tmp_path) -> None:
-    # Under strategies that are answered in numpy: a worker then has no program to trace.
-    chosen = ["data+filter:group=best", "data+channel:group=best"]
-    spec = replace_axes(model="alexnet", strategy=chosen, pe=[16, 64])
+def test_the_same_rows_for_the_same_seed_on_any_number_of_workers(drawn, tmp_path) -> None:
     names = ["slice", "strategy", "batch", "inter_bandwidth", "epoch_time", "split_random"]
-    here, there = (
-        open_samples(
-            sample(
-                *(spec, tmp_path / str(workers), 101),
-                seed=7,
-                gradients=None,
-                workers=workers,
-                **SHARES,
-            ).path
-        )
-        .read([*names, "origin"])
-        .sort_values(["slice", "strategy"], ignore_index=True)
-        for workers in (0, 1)
-    )
-    assert here.origin.nunique() > 1
-    assert here.equals(there)
+    expected = drawn.read(names).sort_values(["slice", "strategy"], ignore_index=True)
+    # Without slopes, whose programs take long to trace: rows are the same.
+    sample(SPACE, tmp_path / "rows", ROWS, seed=7, workers=1, gradients=None, **SHARES)
+    again = open_samples(tmp_path / "rows").read(names)
+    again = again.sort_values(["slice", "strategy"], ignore_index=True)
+    assert again.equals(expected)
 
 
 def test_another_seed_draws_others() -> None:
@@ -143,6 +126,10 @@ def test_bad_arguments_are_one_message_and_leave_nothing(arguments, where, tmp_p
         sample(SPACE, tmp_path / "rows", **({"rows": 10} | arguments))
     assert len(str(error.value)) < 1000
     assert not list(tmp_path.iterdir())
+
+
+def replace_axes(**axes: object) -> dict[str, object]:
+    return SPACE | {"axes": SPACE["axes"] | axes}
 
 
 @pytest.mark.parametrize(
