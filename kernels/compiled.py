@@ -115,12 +115,13 @@ class Compiled(Generic[Arguments, Result]):
         # The name of a file follows from this package's sources, and so from no other function.
         kept = self._function.__module__.startswith(f"{__package__}.")
         name = f"{self._function.__module__}.{self._function.__qualname__} {key}"
-        program = programs.load(name) if kept else None
-        if program is None:
-            with jax.enable_x64(True):
+        # The name of a file tells the precision, whichever thread asks.
+        with jax.enable_x64(True):
+            program = programs.load(name) if kept else None
+            if program is None:
                 program = self._choose_program(args, kwargs).lower(*args, **kwargs).compile()
-            if kept:
-                programs.save(name, program)
+                if kept:
+                    programs.save(name, program)
         return program
 
     def _choose_program(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -1,6 +1,7 @@
 """Programs on disk: loaded without being traced, and never in the way of an answer."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -41,6 +42,14 @@ def test_a_program_is_traced_once_for_all_processes(folder) -> None:
     assert np.asarray(make_cube()(np.arange(2.0), power=2)).tolist() == [0, 1]
     assert TRACED == [3, 2, 2]
     assert len(list(folder.iterdir())) == 3
+
+
+def test_what_a_pool_compiles_ahead_is_found_by_a_call_of_another_process() -> None:
+    values = np.arange(3.0)
+    with ThreadPoolExecutor(1) as pool:
+        make_cube().compile_ahead(pool, values, power=3)
+    assert np.asarray(make_cube()(values, power=3)).tolist() == [0, 1, 8]
+    assert TRACED == [3]
 
 
 def test_a_damaged_file_is_written_anew(folder) -> None:

@@ -85,9 +85,9 @@ def test_shares_lie_at_limits_and_crossovers(rows) -> None:
 
 def test_the_same_rows_for_the_same_seed_on_any_number_of_workers(drawn, tmp_path) -> None:
     names = ["slice", "strategy", "batch", "inter_bandwidth", "epoch_time", "split_random"]
+    names += ["elasticity_epoch_time_batch"]
     expected = drawn.read(names).sort_values(["slice", "strategy"], ignore_index=True)
-    # Without slopes, whose programs take long to trace: rows are the same.
-    sample(SPACE, tmp_path / "rows", ROWS, seed=7, workers=1, gradients=None, **SHARES)
+    sample(SPACE, tmp_path / "rows", ROWS, seed=7, workers=1, **SHARES)
     again = open_samples(tmp_path / "rows").read(names)
     again = again.sort_values(["slice", "strategy"], ignore_index=True)
     assert again.equals(expected)
