@@ -55,11 +55,15 @@ def make_grid(spec=SPEC):
     return Grid.from_spec(validate_spec(spec, ""))
 
 
+def make_store(tmp_path_factory, spec):
+    url = str(tmp_path_factory.mktemp("layouts") / "cube.zarr")
+    run(spec, url)
+    return url
+
+
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
-    url = str(tmp_path_factory.mktemp("layouts") / "cube.zarr")
-    run(SPEC, url)
-    return url
+    return make_store(tmp_path_factory, SPEC)
 
 
 def test_rows_that_divide_no_pe_count_are_left_out(store):
@@ -123,9 +127,7 @@ FEW["axes"] = SPEC["axes"] | {
 
 @pytest.fixture(scope="module")
 def few(tmp_path_factory):
-    url = str(tmp_path_factory.mktemp("few") / "cube.zarr")
-    run(FEW, url)
-    return url
+    return make_store(tmp_path_factory, FEW)
 
 
 def test_terms_and_elasticities_are_those_of_questions(few):

@@ -78,10 +78,10 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Callable[[list[Row]], 
 @pytest.fixture(scope="session")
 def observed(measured: Callable[[list[Row]], Path]) -> Callable[[list[Row]], Observations]:
     """Rows as arrays: the same ones are reduced once, and no test changes them."""
-    known: dict[tuple[tuple[str, ...], ...], Observations] = {}
+    known: dict[tuple[tuple[tuple[str, str], ...], ...], Observations] = {}
 
     def observe_once(rows: list[Row]) -> Observations:
-        key = tuple(tuple(value for pair in row.items() for value in pair) for row in rows)
+        key = tuple(tuple(row.items()) for row in rows)
         if key not in known:
             known[key] = observe(read_runs(measured(rows)), "abci")
         return known[key]

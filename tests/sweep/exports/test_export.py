@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import xarray as xr
-from cubes import MIXED, SMALL, unmark
+from cubes import MIXED, unmark
 
 import sweep
 from grids.reading.errors import InputError
@@ -41,14 +41,6 @@ def table(mixed_url, tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("export") / "cells.parquet"
     sweep.export(mixed_url, path)
     return path
-
-
-@pytest.fixture(scope="module")
-def few_url(tmp_path_factory) -> str:
-    """A store of four blocks with few variables, each of which takes long to read or write."""
-    path = tmp_path_factory.mktemp("few") / "cube.zarr"
-    sweep.run(SMALL, path)
-    return str(path)
 
 
 def ask(query: str) -> duckdb.DuckDBPyRelation:
@@ -181,20 +173,20 @@ def test_netcdf_is_the_cube(mixed_url, mixed, tmp_path):
         assert "memory" in read["limit"].attrs["flag_meanings"].split()
 
 
-def test_slices(mixed_url, mixed, few_url, tmp_path):
+def test_slices(mixed_url, mixed, small_url, tmp_path):
     chosen = {"model": "alexnet", "pe": [4, 8]}
     sweep.export(mixed_url, tmp_path / "a.parquet", chosen)
     sweep.export(mixed.sel(model="alexnet", pe=[4, 8]), tmp_path / "b.parquet")
     first, second = (pd.read_parquet(tmp_path / f"{name}.parquet") for name in "ab")
     pd.testing.assert_frame_equal(first, second)
     assert set(first["pe"]) == {4, 8}
-    sweep.export(few_url, tmp_path / "c.nc", chosen)
+    sweep.export(small_url, tmp_path / "c.nc", chosen)
     with xr.open_dataset(tmp_path / "c.nc", engine="h5netcdf") as read:
         assert read["pe"].values.tolist() == [4, 8]
 
 
-def test_blocks_that_are_not_done(few_url, tmp_path):
-    shutil.copytree(few_url, tmp_path / "cube.zarr")
+def test_blocks_that_are_not_done(small_url, tmp_path):
+    shutil.copytree(small_url, tmp_path / "cube.zarr")
     sweep.export(tmp_path / "cube.zarr", tmp_path / "whole.parquet")
     unmark(tmp_path / "cube.zarr", 1)
     export = sweep.export(tmp_path / "cube.zarr", tmp_path / "some.parquet", undefined=True)
@@ -254,20 +246,20 @@ def test_memory_does_not_grow_with_the_cube(tmp_path):
     assert peaks[24] - peaks[4] < 0.5 * (cells[24] - cells[4])
 
 
-def test_a_file_is_kept_unless_forced(few_url, tmp_path):
+def test_a_file_is_kept_unless_forced(small_url, tmp_path):
     path = tmp_path / "cells.parquet"
     path.write_text("mine")
     with pytest.raises(InputError, match=r"cells.parquet: .* force=True"):
-        sweep.export(few_url, path)
+        sweep.export(small_url, path)
     assert path.read_text() == "mine"
-    sweep.export(few_url, path, force=True)
+    sweep.export(small_url, path, force=True)
     assert pa.parquet.read_metadata(path).num_rows
-    sweep.export(few_url, tmp_path / "parts.parquet", partition_by=["model"])
-    sweep.export(few_url, tmp_path / "parts.parquet", partition_by=["strategy"], force=True)
+    sweep.export(small_url, tmp_path / "parts.parquet", partition_by=["model"])
+    sweep.export(small_url, tmp_path / "parts.parquet", partition_by=["strategy"], force=True)
     assert all("strategy=" in name for name in os.listdir(tmp_path / "parts.parquet"))
     (tmp_path / "parts.parquet" / "diary.txt").write_text("mine")
     with pytest.raises(InputError, match=r"parts.parquet: "):
-        sweep.export(few_url, tmp_path / "parts.parquet", force=True)
+        sweep.export(small_url, tmp_path / "parts.parquet", force=True)
 
 
 @pytest.mark.parametrize("name", ["cells.parquet", "cells.csv", "cells.nc"])
