@@ -7,6 +7,7 @@ billion cells, 7 of 28 s of 50,000 samples (2026-11).
 import os
 import pickle
 import platform
+from contextlib import suppress
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
@@ -19,6 +20,8 @@ from jax.experimental.serialize_executable import deserialize_and_load, serializ
 PACKAGE = Path(__file__).parent
 # Where Linux tells which instructions a CPU has: XLA compiles for them.
 CPU = Path("/proc/cpuinfo")
+# [B] A program takes up to 2 MB. Those of an older paradl are never asked for again.
+MOST_KEPT = 2**30
 
 _folders: list[Path] = []
 
@@ -39,6 +42,9 @@ def load(name: str) -> Any:
     path = _find(name)
     if path is None or not path.exists():
         return None
+    # A cache that others share may be read-only.
+    with suppress(OSError):
+        os.utime(path)
     try:
         return deserialize_and_load(*pickle.loads(path.read_bytes()))
     # A file cut short or of another kind raises whatever its bytes lead to.
@@ -61,10 +67,22 @@ def save(name: str, program: Any) -> None:
             unfinished.replace(path)
         finally:
             unfinished.unlink(missing_ok=True)
+        _drop_oldest(path.parent)
     # A full disk, a device whose programs cannot be kept, a type that cannot be written: the answer
     # needs none of this.
     except Exception:
         return
+
+
+def _drop_oldest(folder: Path) -> None:
+    """Delete the programs that were used longest ago, down to `MOST_KEPT`."""
+    facts = [(path.stat(), path) for path in folder.iterdir()]
+    size = sum(fact.st_size for fact, _ in facts)
+    for fact, path in sorted(facts, key=lambda pair: pair[0].st_mtime_ns):
+        if size <= MOST_KEPT:
+            return
+        path.unlink(missing_ok=True)
+        size -= fact.st_size
 
 
 def _find(name: str) -> Path | None:

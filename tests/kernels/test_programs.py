@@ -1,5 +1,6 @@
 """Programs on disk: loaded without being traced, and never in the way of an answer."""
 
+import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -62,6 +63,25 @@ def test_a_damaged_file_is_written_anew(folder) -> None:
         assert np.asarray(make_cube()(values, power=3)).tolist() == [0, 1, 8]
         assert file.stat().st_size == len(whole)
     assert TRACED == [3] * 4
+
+
+def test_the_programs_used_longest_ago_make_room(folder, monkeypatch) -> None:
+    def compute(count: int) -> None:
+        make_cube()(np.arange(float(count)), power=3)
+
+    compute(1)
+    (first,) = folder.iterdir()
+    compute(2)
+    (second,) = set(folder.iterdir()) - {first}
+    os.utime(first, (0, 0))
+    os.utime(second, (1, 1))
+    compute(1)  # the older one is used again
+    monkeypatch.setattr(programs, "MOST_KEPT", 2 * first.stat().st_size + 100)
+    compute(3)
+    assert first.exists()
+    assert not second.exists()
+    assert len(list(folder.iterdir())) == 2
+    assert TRACED == [3, 3, 3]
 
 
 def test_without_a_place_programs_are_compiled_all_the_same(tmp_path) -> None:
