@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import zarr
 from numpy.typing import NDArray
-from zarr.core.buffer import default_buffer_prototype
-from zarr.core.sync import sync
+from zarr.core.buffer import Buffer
+from zarr.core.group import GroupMetadata
 from zarr.storage import MemoryStore
 
 from grids.grid import LABELS, Grid
@@ -21,13 +21,11 @@ from grids.reading.errors import InputError
 from grids.rows import append_rows
 from sweep.cube import provenance
 from sweep.cube.coordinates import list_columns, list_coordinates
-from sweep.cube.creation import consolidate_metadata
+from sweep.cube.creation import consolidate_metadata, write_files
 from sweep.cube.difference import describe_other_changes, list_added_values
 from sweep.cube.layout import find_shape
 from sweep.cube.plan import Plan, plan_cube
-from sweep.cube.root import METADATA, NO_METADATA
 from sweep.cube.store import Cube, get_array, open_cube
-from sweep.errors import RunError
 
 
 @dataclass(frozen=True)
@@ -90,47 +88,24 @@ def extend_cube(cube: Cube, extension: Extension) -> Cube:
     cube.mark(np.flatnonzero(outdated).tolist(), done=False)
     axes = list_coordinates(extension.grid)
     axes |= {name: values for name, (_, values) in list_columns(extension.grid).items()}
-    for name in (*cube.arrays, *axes):  # an earlier extension may have been killed below
-        get_array(cube.group, name).update_attributes({})
-    # `resize` writes new shapes into the arrays' own metadata. Readers rely on the root's copy of
-    # them, which does not change yet.
-    group = zarr.open_group(cube.group.store, mode="r+", zarr_format=3, use_consolidated=False)
+    # In memory first, as for a new store, and from the root's metadata: those of the arrays may be
+    # of an extension that was killed.
+    files: dict[str, Buffer] = {}
+    store = MemoryStore(files)
+    consolidated = cube.group.metadata.consolidated_metadata
+    assert consolidated is not None  # without, no cube is opened
+    nodes = {"": GroupMetadata()} | consolidated.flattened_metadata
+    list(zarr.create_hierarchy(store=store, nodes=nodes))  # each is created as it is asked for
+    group = zarr.open_group(store, mode="r+", zarr_format=3)
     for name in cube.arrays:
         get_array(group, name).resize(find_shape(name, extension.plan, len(cube.statistics)))
     for name, values in axes.items():
         get_array(group, name).resize(values.shape)
         # Stored values come first, where readers of the old cube expect them.
         get_array(group, name)[:] = values
-    # Last, since this write turns the old cube into the new one.
-    _switch_root(group, _describe_extended(cube, extension))
+    consolidate_metadata(group).attrs.put(_describe_extended(cube, extension))
+    write_files(cube.group.store, files)
     return open_cube(cube.url, "r+")
-
-
-def _switch_root(group: zarr.Group, attributes: dict[str, Any]) -> None:
-    """Replace the root's attributes and its copy of the arrays' metadata, in a single write.
-
-    Zarr would write twice, with neither cube in between. So it writes both into memory first.
-    """
-    draft, prototype = MemoryStore(), default_buffer_prototype()
-    try:
-        paths = [path for path, _ in group.members(max_depth=None)]
-    except NO_METADATA as error:
-        raise RunError(
-            f"{group.store}: {error}; repair it with: paradl status STORE --verify",
-            page="damaged-store",
-        ) from error
-    for path in ("", *(f"{path}/" for path in paths)):
-        stored = sync(group.store.get(f"{path}{METADATA}", prototype))
-        assert stored is not None  # members have metadata
-        sync(draft.set(f"{path}{METADATA}", stored))
-    root = zarr.open_group(draft, mode="r+", zarr_format=3)
-    root.attrs.put(attributes)
-    consolidate_metadata(root)
-    root_metadata = sync(draft.get(METADATA, prototype))
-    assert root_metadata is not None  # it was written two lines above
-    # Readers never see half of it: on a disk Zarr writes another file and renames it, and an object
-    # store replaces objects as a whole.
-    sync(group.store.set(METADATA, root_metadata))
 
 
 def _describe_extended(cube: Cube, extension: Extension) -> dict[str, Any]:

@@ -10,7 +10,8 @@ import fsspec
 import pytest
 import xarray as xr
 import zarr
-from cubes import SMALL, arrays, unmark
+from cubes import SMALL, arrays
+from distributed import LocalCluster
 from moto.moto_server.werkzeug_app import MotoRequestHandler, create_backend_app
 from s3fs import S3FileSystem
 from werkzeug.serving import BaseWSGIServer, make_server
@@ -71,9 +72,17 @@ def url(request) -> str:
 
 @pytest.fixture(scope="module")
 def cube_url() -> str:
-    """The whole of SMALL in a bucket."""
-    sweep.run(SMALL, "s3://sweeps/cube.zarr")
-    return "s3://sweeps/cube.zarr"
+    """The whole of SMALL in a bucket, by a run that was interrupted and one of a worker."""
+    url = "s3://sweeps/cube.zarr"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sweep.engine.block.blocks_at_once", lambda *_: 1)
+        with pytest.raises(KeyboardInterrupt):
+            sweep.run(SMALL, url, progress=cut_short)
+    status = read_status(url)
+    assert (status["blocks"], status["blocks_done"]) == (4, 2)
+    with LocalCluster(1, processes=False, dashboard_address=":0", protocol="tcp") as cluster:
+        sweep.run(SMALL, url, scheduler=cluster.scheduler_address)
+    return url
 
 
 @pytest.fixture
@@ -81,14 +90,6 @@ def copy_url(url, cube_url) -> str:
     """A copy of it, for one test to change."""
     S3FileSystem().copy(cube_url, url, recursive=True)
     return url
-
-
-def forget_blocks(url: str) -> None:
-    """Leave the cube as one of which no block is done."""
-    unmark(url, 0, 1, 2, 3)
-    files = S3FileSystem()
-    for name in ("comp_time", "serial_time"):
-        files.rm(files.glob(f"{url}/{name}/c.*"))
 
 
 @pytest.fixture
@@ -112,31 +113,16 @@ def cut_short(plan, done):
     yield advance
 
 
-def test_the_cube_of_a_disk(cube_url, small_url):
+def test_an_interrupted_sweep_is_that_of_a_disk(cube_url, small_url):
+    assert read_status(cube_url)["complete"]
     assert arrays(cube_url) == arrays(small_url)
+
+
+def test_plain_xarray_opens_it(cube_url, small_url):
+    name = "comp_time"
     xr.testing.assert_identical(
-        sweep.open_dataset(cube_url).compute(), xr.open_zarr(cube_url).compute()
+        xr.open_zarr(cube_url)[name].compute(), sweep.open_dataset(small_url)[name].compute()
     )
-
-
-def test_resume_by_a_worker(copy_url, small_url, monkeypatch):
-    url = copy_url
-    forget_blocks(url)
-    monkeypatch.setattr("sweep.engine.block.blocks_at_once", lambda *_: 1)
-    with pytest.raises(KeyboardInterrupt):
-        sweep.run(SMALL, url, progress=cut_short)
-    status = read_status(url)
-    assert (status["blocks"], status["blocks_done"]) == (4, 2)
-    resumed: list[int] = []
-
-    @contextmanager
-    def noted(plan, done):
-        yield resumed.append
-
-    sweep.run(SMALL, url, workers=1, progress=noted)
-    assert len(resumed) == 2
-    assert read_status(url)["complete"]
-    assert arrays(url) == arrays(small_url)
 
 
 def test_another_sweep_is_refused(cube_url):
@@ -224,8 +210,7 @@ def test_no_such_kind_of_store(paradl, spec_file):
     assert err.count("\n") == 1
 
 
-def test_a_store_that_goes_away(copy_url, options, monkeypatch):
-    forget_blocks(copy_url)
+def test_a_store_that_goes_away(url, options, monkeypatch):
     monkeypatch.setattr(S3FileSystem, "retries", 1)  # a user's client tries for a while
     with started() as (server, address):
         options.update(endpoint_url=address, config_kwargs={"retries": {"max_attempts": 0}})
@@ -235,25 +220,22 @@ def test_a_store_that_goes_away(copy_url, options, monkeypatch):
             yield lambda block: server.shutdown()
 
         with pytest.raises(RunError, match=r"writing failed \(Could not connect.*kept"):
-            sweep.run(SMALL, copy_url, progress=unplugged)
+            sweep.run(ONE, url, progress=unplugged)
 
 
-def test_a_damaged_object_is_named_and_made_anew(copy_url, small_url, monkeypatch):
-    url = copy_url
-    name = "comp_time/c.0.1.0.0.0.0"
-    files = fsspec.filesystem("s3")
-    stored = files.cat(f"{url}/{name}")
-    files.pipe(f"{url}/{name}", stored[:-9] + b"?" + stored[-8:])
-    files.rm(f"{url}/memory/c.1.0.0.0.0.0")
-    report = verify(url)
-    assert [damage.file for damage in report.damaged] == [name, "memory/c.1.0.0.0.0.0"]
-    assert (report.whole, report.left) == (2, "")
-    assert read_status(url)["blocks_done"] == 2
-    sweep.run(SMALL, url)
-    assert arrays(url) == arrays(small_url)
+def test_damaged_objects_are_named_and_made_anew(copy_url, monkeypatch):
+    url, files = copy_url, fsspec.filesystem("s3")
+    names = ["summary/statistics/zarr.json", "comp_time/c.0.1.0.0.0.0", "memory/c.1.0.0.0.0.0"]
+    large, changed, gone = (f"{url}/{name}" for name in names)
+    whole = files.cat([large, changed, gone])
     monkeypatch.setattr("sweep.cube.guarded_store.MAX_METADATA_BYTES", 100_000)
-    name = "summary/statistics/zarr.json"
-    files.pipe(f"{url}/{name}", b" " * 100_001)
-    (damage,) = verify(url).damaged
-    assert damage.file == name
-    assert "100,001 bytes" in damage.what
+    files.pipe(large, b" " * 100_001)
+    files.pipe(changed, files.cat(changed)[:-9] + b"?" + files.cat(changed)[-8:])
+    files.rm(gone)
+    report = verify(url)
+    assert [damage.file for damage in report.damaged] == names
+    assert "100,001 bytes" in report.damaged[0].what
+    assert (report.whole, report.left) == (2, "")
+    sweep.run(SMALL, url)
+    assert read_status(url)["complete"]
+    assert files.cat([large, changed, gone]) == whole
