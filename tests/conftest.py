@@ -33,6 +33,9 @@ if jax.version.__version_info__ < (0, 11) and not AS_USERS:
         "--xla_cpu_multi_thread_eigen=false",
     )
 
+# As commands have it (sweep/cli/main.py): of the suite's processes, which import numpy later.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # A home of the run's own, for its processes and those that they start: programs, fonts and settings
 # are written there, and the user's own are neither read nor touched. The first process makes it.
 HOME = "PARADL_TEST_HOME"

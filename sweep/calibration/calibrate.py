@@ -43,11 +43,12 @@ def calibrate(
         file = observed.calibrate()
     else:
         observations = observe(others, system)
-        file = _fit(observations, cross_validation)
         if observed:
-            names = {others[0]: file.name, layouts[0]: observed.system.name}
+            names = {others[0]: observations.system.name, layouts[0]: observed.system.name}
             first = [run for run in runs if run in names]  # in the order of the file
             expect_one_system(first, [names[run] for run in first])
+        file = _fit(observations, cross_validation)
+        if observed:
             file = observed.add_to(file)
     counts = Counter(run.source for run in runs if run.source)
     counted = (f"{count} of {name}" for name, count in counts.items())

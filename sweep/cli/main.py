@@ -56,6 +56,9 @@ app.add_typer(imports.model_app, name="model")
 
 def main() -> None:
     """Run the command line; an expected failure is one message and an exit code."""
+    # Read when a command first imports numpy. Its matrices are small: a fit to ABCI's 56 runs takes
+    # 1.2 s of CPU with one thread and 3.0 to 5.2 s with two, of which one waits (2026-11).
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         try:
             app()

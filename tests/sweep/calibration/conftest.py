@@ -1,35 +1,17 @@
-"""Runs of the catalogue to calibrate from. All sets are of a size, so that one program fits all."""
+"""Runs to calibrate from: the catalogue's, and seven. One program fits all sets of a size."""
 
 import csv
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from measured_runs import list_runs
 
 from grids.entries.names import CATALOGUE
 from sweep.calibration.observations import Observations, observe
 from sweep.measured.runs import read_runs
 
 SHIPPED = CATALOGUE / "measured" / "abci.csv"
-DOZEN = {
-    "resnet50": {
-        ("data", "16"),
-        ("data", "128"),
-        ("filter", "4"),
-        ("filter", "16"),
-        ("filter", "64"),
-        ("channel", "4"),
-        ("channel", "64"),
-    },
-    "vgg16": {
-        ("data", "16"),
-        ("data", "1024"),
-        ("filter", "16"),
-        ("data+filter", "64"),
-        ("data+spatial", "64"),
-    },
-}
-
 Row = dict[str, str]
 
 
@@ -41,23 +23,9 @@ def shipped() -> list[Row]:
 
 
 @pytest.fixture(scope="session")
-def dozen(shipped: list[Row]) -> list[Row]:
-    """Runs of two models under five strategies."""
-    rows = [
-        row
-        for row in shipped
-        if (row["strategy"], row["p"]) in DOZEN.get(row["model"], ()) and row["comp_s"]
-    ]
-    assert len(rows) == 12
-    return rows
-
-
-@pytest.fixture(scope="session")
-def data_only(shipped: list[Row]) -> list[Row]:
-    """As many data-parallel runs, of three models."""
-    rows = [row for row in shipped if row["model"] in DOZEN and row["strategy"] == "data"]
-    alexnet = [row for row in shipped if row["model"] == "alexnet" and row["strategy"] == "data"]
-    return [row for row in rows if row["comp_s"]] + alexnet[-1:]
+def seven() -> list[Row]:
+    """Runs of two models on another machine."""
+    return list_runs("dgx-a100")
 
 
 @pytest.fixture(scope="session")

@@ -14,8 +14,8 @@ from sweep.measured.runs import PARTS
 
 
 @pytest.fixture(scope="module")
-def calibrated(observed, dozen) -> CalibrationFile:
-    return calibrate_machine(observed(dozen), np.ones(12, bool), ASSUMED, starts=1)
+def calibrated(observed, seven) -> CalibrationFile:
+    return calibrate_machine(observed(seven), np.ones(7, bool), ASSUMED, starts=1)
 
 
 def list_held(observations, scheme) -> list[list[str]]:
@@ -49,9 +49,9 @@ def test_a_scheme_that_leaves_nothing_is_none(observed, shipped) -> None:
     assert leave_out(observed(rows[:1])) == []
 
 
-def test_what_is_left_out_has_no_say(observed, dozen, monkeypatch) -> None:
+def test_what_is_left_out_has_no_say(observed, seven, monkeypatch) -> None:
     """Whatever the left-out runs measured, their predictions are the same."""
-    own = np.array([row["model"] == "vgg16" for row in dozen])
+    own = np.array([row["model"] == "vgg16" for row in seven])
     monkeypatch.setattr("sweep.calibration.cross_validation.list_folds", lambda _: {"model": [own]})
     off = []
     for factor in (1.0, 3.0):
@@ -60,7 +60,7 @@ def test_what_is_left_out_has_no_say(observed, dozen, monkeypatch) -> None:
             row | {key: repr(value * float(row[key])) for key, value in slower.items()}
             if vgg
             else row
-            for row, vgg in zip(dozen, own, strict=True)
+            for row, vgg in zip(seven, own, strict=True)
         ]
         observations = observed(changed)
         left = leave_out(observations)
@@ -69,18 +69,18 @@ def test_what_is_left_out_has_no_say(observed, dozen, monkeypatch) -> None:
     assert off[1] - off[0] == pytest.approx(np.log(3.0))
 
 
-def test_only_the_schemes_that_are_asked_for(observed, dozen) -> None:
-    observations = observed(dozen)
-    left = leave_out(observations, ("model",), {"log_open": 1e-15})
+def test_only_the_schemes_that_are_asked_for(observed, seven) -> None:
+    observations = observed(seven)
+    left = leave_out(observations, ("model",), {"part_overhead": 1e-15})
     assert {rest_.scheme for rest_ in left} == {"model"}
-    assert sorted(rest_.row for rest_ in left) == list(range(12))
+    assert sorted(rest_.row for rest_ in left) == list(range(7))
     for rest in left:
-        assert np.asarray(rest.case.software.log_open) == pytest.approx(1e-15)
+        assert np.asarray(rest.case.software.part_overhead) == pytest.approx(1e-15)
     assert leave_out(observations, ()) == []
 
 
-def test_what_is_joined_is_told_apart(observed, dozen, calibrated) -> None:
-    observations = observed(dozen)
+def test_what_is_joined_is_told_apart(observed, seven, calibrated) -> None:
+    observations = observed(seven)
     fitted, left = predict_fitted(observations, calibrated), leave_out(observations, ("model",))
     both = find_residuals(observations, [*fitted, *left])
     for one, scheme in ((fitted, FITTED), (left, "model")):
@@ -97,8 +97,8 @@ def rate_fit(observations) -> dict[str, float]:
     return rate_schemes(residuals, ASSUMED)[FITTED]
 
 
-def test_accuracy_is_as_compare_counts_it(observed, dozen, calibrated) -> None:
-    observations = observed(dozen)
+def test_accuracy_is_as_compare_counts_it(observed, seven, calibrated) -> None:
+    observations = observed(seven)
     residuals = find_residuals(observations, predict_fitted(observations, calibrated))
     table = rate_schemes(residuals, ASSUMED)[FITTED]
     predicted = observations.seconds / np.exp(residuals.off)
@@ -107,18 +107,18 @@ def test_accuracy_is_as_compare_counts_it(observed, dozen, calibrated) -> None:
             rate_prediction(*pair) for pair in zip(ours.tolist(), seconds.tolist(), strict=True)
         ]
         assert table[part] == pytest.approx(np.mean(np.array(values, float)))
-    assert table["rows"] == 12
+    assert table["rows"] == 7
     assert 0.5 < table["total_in_interval"] <= 1
 
 
-def test_what_was_not_measured_has_no_accuracy(observed, dozen) -> None:
-    table = rate_fit(observed([row | {"comp_s": "", "comm_s": ""} for row in dozen]))
+def test_what_was_not_measured_has_no_accuracy(observed, seven) -> None:
+    table = rate_fit(observed([row | {"comp_s": "", "comm_s": ""} for row in seven]))
     assert set(table) == {"rows", "total", "total_in_interval"}
 
 
-def test_spreads_of_left_out_runs_are_those_of_predictions(observed, dozen, calibrated) -> None:
-    """A fitted calibration's, as `predict` tells them: 12 runs at once are as one by one."""
-    observations = observed(dozen)
+def test_spreads_of_left_out_runs_are_those_of_predictions(observed, seven, calibrated) -> None:
+    """A fitted calibration's, as `predict` tells them: 7 runs at once are as one by one."""
+    observations = observed(seven)
     residuals = find_residuals(observations, predict_fitted(observations, calibrated))
     sigma = residuals.spread(ASSUMED)
     for n, run in enumerate(observations.runs):
@@ -128,6 +128,7 @@ def test_spreads_of_left_out_runs_are_those_of_predictions(observed, dozen, cali
             run.p,
             run.samples_per_replica,
             dataset=run.dataset,
+            system="dgx-a100",
             settings={"calibration": [calibrated.definition()]},
         )["intervals"]
         for part, name in enumerate(("time", "comp_time", "comm_time")):

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from measured_runs import list_runs
 
 import sweep
 from grids.entries.calibration import CalibrationFile
@@ -145,8 +146,10 @@ def test_left_out_runs_are_met_better_than_without(calibrated) -> None:
 
 
 def test_both_kinds_of_runs_make_one_file(write) -> None:
-    network = f'resnet50,imagenet,"{SYSTEM}",data,8,32,0.04\n'
-    file = sweep.calibrate(write(1.3, more=network), cross_validation=False)
+    names = HEAD.split(",")
+    networks = [[f'"{row[name]}"' for name in names] for row in list_runs(SYSTEM)]
+    more = "\n".join(map(",".join, networks))
+    file = sweep.calibrate(write(1.3, more=more), cross_validation=False)
     assert file.parameters
     assert file.layouts
     assert file.layouts.runs == len(RUNS)
