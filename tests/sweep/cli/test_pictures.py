@@ -15,11 +15,8 @@ SIGNATURES = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
 @pytest.mark.parametrize(
     ("kind", "more", "suffix"),
     [
-        ("scaling", (*SEL, "--quantity", "efficiency"), "png"),
-        ("map", SEL[:2], "pdf"),
-        ("breakdown", (*SEL, "--sel", "strategy=data+channel", "--size", "slide"), "png"),
+        ("breakdown", (*SEL, "--sel", "strategy=data+channel", "--size", "slide"), "pdf"),
         ("pareto", (*SEL, "--against", "memory", "--dark"), "svg"),
-        ("sensitivity", (*SEL, "--strategy", "data", "--pe", "4"), "pdf"),
     ],
 )
 def test_pictures_are_files(kind, more, suffix, paradl, small_url, tmp_path):

@@ -40,12 +40,12 @@ def pair(tmp_path):
     return path
 
 
-def test_as_a_table(diamond, paradl):
-    code, out, err = paradl("place", diamond, *ASKED, "--quiet")
+def test_as_a_table(pair, paradl):
+    code, out, err = paradl("place", pair, *ASKED, "--quiet")
     assert (code, err) == (0, "")
-    assert "diamond on dgx1-v100, PEs 0, 3" in out
-    assert "12.33 ms" in out  # 4 and 8 ms, and two messages of 163.4 us
-    assert "SU^2: 1.704" in out
+    assert "pair on dgx1-v100, PEs 0, 3" in out
+    assert "9 ms" in out
+    assert "SU^2: 2" in out
     assert "room 15 GB\n" in out  # one unit
 
 
@@ -83,7 +83,7 @@ def test_the_picture(pair, paradl, tmp_path):
 
 
 def test_memory_that_does_not_do(diamond, paradl):
-    text = diamond.read_text().replace("4 GB", "8 GB").replace("6 ms}", "6 ms, kept: 8 GB}")
+    text = diamond.read_text().replace("4 GB", "14 GB").replace("6 ms}", "6 ms, kept: 14 GB}")
     diamond.write_text(text)
     code, out, err = paradl("place", diamond, *ASKED, "--quiet")
     assert code == 4

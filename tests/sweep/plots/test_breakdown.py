@@ -77,10 +77,14 @@ def make_breakdown(counts: int, terms: int = len(SUMMED), scale: float = 0.01) -
     return Breakdown(place, "data+spatial", pe, seconds, pe > 512, "memory")
 
 
-@pytest.mark.parametrize("size", ["paper", "slide"])
 @pytest.mark.parametrize(
-    ("terms", "counts"),
-    [(1, 11), (len(SUMMED), 1), (len(SUMMED), 11), (len(SUMMED), 200)],
+    ("terms", "counts", "size"),
+    [
+        (1, 11, "paper"),
+        (len(SUMMED), 1, "slide"),
+        (len(SUMMED), 11, "paper"),
+        (len(SUMMED), 200, "slide"),
+    ],
 )
 def test_texts_are_legible(terms, counts, size, expect_legible):
     texts = expect_legible(draw(make_breakdown(counts, terms), size))

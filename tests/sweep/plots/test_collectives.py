@@ -19,8 +19,7 @@ def make_rows(count: int) -> list[dict[str, Any]]:
     return [{**row, "pes": 2**n, "measured": [*2 * seconds[::-1]]} for n in range(count)]
 
 
-@pytest.mark.parametrize("size", ["paper", "slide"])
-@pytest.mark.parametrize("count", [1, 20])
+@pytest.mark.parametrize(("count", "size"), [(1, "paper"), (20, "slide")])
 def test_texts_are_legible(count, size, expect_legible):
     figure = draw(make_rows(count), size)
     assert {"1 MB", "1 GB/s"} <= {*expect_legible(figure)}

@@ -18,10 +18,15 @@ from sweep.plots.figures import (
 
 
 @pytest.mark.parametrize(
-    ("counts", "ends"),
-    [((1, 1024), ()), ((3, 100), ()), ((5, 7), (5, 7)), ((8, 8), (8,)), ((96, 128), (96, 128))],
+    ("counts", "ends", "size"),
+    [
+        ((1, 1024), (), "slide"),
+        ((3, 100), (), "paper"),
+        ((5, 7), (5, 7), "paper"),
+        ((8, 8), (8,), "slide"),
+        ((96, 128), (96, 128), "paper"),
+    ],
 )
-@pytest.mark.parametrize("size", ["paper", "slide"])
 def test_ticks_are_powers_of_two_or_the_ends(counts, ends, size, expect_legible):
     with use_style(size):
         figure, axes = make_axes("")
@@ -58,7 +63,7 @@ def _fail(save: Any, path: Any, **settings: Any) -> None:
 
 
 def test_a_legend_is_beside_the_axes_or_below_narrow_ones(expect_legible):
-    for size in ("paper", "page", "slide"):
+    for size in ("paper", "slide"):
         with use_style(size):
             figure, axes = make_axes("title", "a note")
             lines = [axes.plot([1, 2], label=f"name {n}\nbelow")[0] for n in range(5)]

@@ -65,8 +65,7 @@ def make_front(count: int) -> Front:
     )
 
 
-@pytest.mark.parametrize("size", ["paper", "slide"])
-@pytest.mark.parametrize("count", [1, 20])
+@pytest.mark.parametrize(("count", "size"), [(1, "slide"), (20, "paper"), (20, "slide")])
 def test_texts_are_legible(count, size, expect_legible):
     front = make_front(count)
     figure = draw(front, size)

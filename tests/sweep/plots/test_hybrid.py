@@ -64,16 +64,17 @@ def test_what_never_converges_is_left_out():
     assert max(data.get_xdata()) == 16
 
 
-@pytest.mark.parametrize("name", ["$x_{$", "\x1b[31m", "50 % {of} \\frac"])
-def test_a_name_is_no_formula(name, tmp_path):
-    draw(ask(name)).savefig(tmp_path / "hybrid.png")  # warnings are errors
+def test_a_name_is_no_formula(tmp_path):
+    draw(ask("$x_{$ \x1b[31m 50 % {of} \\frac")).savefig(
+        tmp_path / "hybrid.png"
+    )  # warnings are errors
     assert (tmp_path / "hybrid.png").read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize("counts", [[4], list(range(1, 65)), [64]])
-def test_any_list_of_counts_can_be_drawn(counts, tmp_path):
-    draw(ask(pe=counts)).savefig(tmp_path / "few.png")  # warnings are errors
-    draw(ask(pe=counts, converges_to=64)).savefig(tmp_path / "fewer.png")
+@pytest.mark.parametrize("more", [{}, {"converges_to": 64}])
+@pytest.mark.parametrize("count", [4, 64])
+def test_one_count_can_be_drawn(count, more):
+    draw(ask(pe=[count], **more)).draw_without_rendering()  # warnings are errors
 
 
 def test_ticks_do_not_crowd(expect_legible):

@@ -104,8 +104,7 @@ def make_memory(count: int, most: float = 25.1e9) -> MemoryBars:
     return MemoryBars(place, "strategy", tuple(bars), {"serial": "too many PEs"})
 
 
-@pytest.mark.parametrize("size", ["paper", "slide"])
-@pytest.mark.parametrize("count", [1, 20])
+@pytest.mark.parametrize(("count", "size"), [(1, "slide"), (20, "paper")])
 def test_texts_are_legible(count, size, expect_legible):
     texts = expect_legible(draw(make_memory(count), size))
     assert "25.1 GB" in texts
@@ -114,7 +113,7 @@ def test_texts_are_legible(count, size, expect_legible):
     assert any("not drawn: serial (too many PEs)" in text for text in texts)
 
 
-@pytest.mark.parametrize("most", [2e6, 8e9, 400e9])
+@pytest.mark.parametrize("most", [2e6, 400e9])
 def test_any_size_has_room(most, expect_legible):
     figure = draw(make_memory(4, most), "paper")
     expect_legible(figure)
@@ -144,12 +143,11 @@ def test_a_part_that_cannot_be_seen_is_named():
     assert "optimizer" in figure.get_supxlabel()
 
 
-@pytest.mark.parametrize("size", ["paper", "slide"])
-def test_names_of_two_lines_have_room(size, expect_legible):
+def test_names_of_two_lines_have_room(expect_legible):
     """Among those of one line, which stay as close as they were."""
     names = [
         f"data+pipeline:group={2**n},segments=16" if n % 3 else f"filter:{n}" for n in range(7)
     ]
     bars = tuple(Bar(name, {"weights": 1e9}, 4e9, True) for name in names)
-    texts = expect_legible(draw(MemoryBars("several", "strategy", bars), size))
+    texts = expect_legible(draw(MemoryBars("several", "strategy", bars), "paper"))
     assert any("\n" in text for text in texts)

@@ -87,10 +87,9 @@ def test_a_forbidden_cell_is_refused(layouts):
         describe_timeline(make_vgg("pipeline:segments=128"))
 
 
-@pytest.mark.parametrize("size", ["paper", "slide"])
-def test_texts_are_legible(size, expect_legible):
+def test_texts_are_legible(expect_legible):
     timeline = describe_timeline(make_llama(f"{LLAMA},schedule=zb1p"))
-    figure = draw(timeline, size)
+    figure = draw(timeline, "paper")
     texts = expect_legible(figure)
     kinds = list(dict.fromkeys(span.kind for span in timeline.spans))
     assert {*kinds} == {text.get_text() for text in figure.legends[0].get_texts()}

@@ -44,8 +44,7 @@ def test_one_configuration_alone(mixed, machine_url):
         describe_tornado(mixed, place | {"strategy": "serial", "pe": 8})
 
 
-@pytest.mark.parametrize("size", ["paper", "slide"])
-@pytest.mark.parametrize("count", [1, MOST_BARS])
+@pytest.mark.parametrize(("count", "size"), [(1, "slide"), (MOST_BARS, "paper")])
 def test_texts_are_legible(count, size, expect_legible):
     slopes = [
         Slope(f"bandwidth of memory {n}", (-1) ** n / (n + 1), "doubled: -41.3%")

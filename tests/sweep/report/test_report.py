@@ -17,6 +17,7 @@ from sweep.plots.looks import MEMORY_LOOKS, TERM_LOOKS
 from sweep.questions.fit import fit
 from sweep.report import narrow, points
 from sweep.report.charts import make_charts
+from sweep.report.contents import rank_places
 from sweep.report.layouts import make_layout_grid
 from sweep.report.page import render_page, write_page
 from sweep.report.report import collect_report
@@ -96,7 +97,7 @@ def layouts(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_layouts(layouts):
     """Points of all layouts have the cube's times and columns; the best one is the fastest."""
     cube = sweep.open_dataset(layouts).squeeze(drop=True).load()
-    report = collect_report(layouts)
+    report = rank_places(layouts, None, None)
     assert report.settings == {
         name: [str(value) for value in values]
         for name, values in LLAMA["layout"]["product"].items()
@@ -141,7 +142,7 @@ def test_page_of_layouts(tmp_path, paradl):
 def test_too_many_layouts(layouts, monkeypatch):
     """Then curves have the best one of each place alone, and a note says so."""
     monkeypatch.setattr(points, "MOST_LAYOUTS", 1)
-    report = collect_report(layouts)
+    report = rank_places(layouts, None, None)
     assert not report.settings
     assert len(report.points) == 2 * len(LLAMA["pe"])  # the best choice, and that of the batch
     assert any("--sel tensor" in note for note in report.notes)
@@ -164,7 +165,7 @@ def test_computed_curves(url, report, monkeypatch):
     """Curves of a large cube, which are computed and not read, are the cube's to the last bit."""
     monkeypatch.setattr(narrow, "MOST_CELLS_READ", 0)
     monkeypatch.setattr(StoreReader, "read_cells", None)
-    assert collect_report(url).points == report.points
+    assert rank_places(url, None, None).points == report.points
 
 
 def test_front(report):
@@ -181,17 +182,19 @@ def test_front(report):
 
 
 AXES_OF = ("model", "dataset", "system")
+PLACE: Any = {"model": "vgg16", "system": "dgx-h100"}
 
 
 def test_losers(url):
     """What forbids a strategy, and what would let it in."""
-    losers = [row for row in collect_report(url, {"pe": [8]}).ranking if not row["feasible"]]
+    report = collect_report(url, PLACE | {"pe": [8]})
+    losers = [row for row in report.ranking if not row["feasible"]]
     assert {(row["strategy"], row["remedy"]) for row in losers} == {("serial", "pe=1")}
     assert all("PEs" in row["reason"] for row in losers)
 
 
 def test_a_search_has_no_curves(tmp_path):
-    sweep.run({"axes": AXES | {"model": "alexnet"}}, tmp_path / "s.zarr", reduce_only=True)
+    sweep.run({"axes": AXES | PLACE}, tmp_path / "s.zarr", reduce_only=True)
     report = collect_report(str(tmp_path / "s.zarr"))
     assert report.ranking
     assert not report.points
@@ -200,9 +203,10 @@ def test_a_search_has_no_curves(tmp_path):
 
 def test_command(url, tmp_path, paradl):
     page = tmp_path / "report.html"
-    assert paradl("report", url, "-o", page, "--sel", "model=vgg16")[0] == 0
+    options = ("--sel", "model=vgg16", "--sel", "system=abci")
+    assert paradl("report", url, "-o", page, *options)[0] == 0
     assert page.stat().st_size < 5e6
-    assert "--sel model=vgg16" in page.read_text()
+    assert "--sel model=vgg16 --sel system=abci" in page.read_text()
 
 
 @pytest.mark.parametrize(
@@ -217,16 +221,8 @@ def test_command(url, tmp_path, paradl):
 def test_beside_an_answer(verb, tmp_path, paradl):
     """A question without a store writes its page, too, and prints the same as without."""
     options = (
-        "--model",
-        "alexnet",
-        "--dataset",
-        "imagenet",
-        "--strategy",
-        "data,spatial",
-        "--pe",
-        "2,4",
-        "--batch",
-        "32",
+        *("--model", "alexnet", "--dataset", "imagenet", "--strategy", "data,spatial"),
+        *("--pe", "2,4", "--batch", "32", "--oracle", "paper"),
     )
     expected = paradl(*verb, *options)
     assert paradl(*verb, *options, "--report", tmp_path / "page.html") == expected
@@ -236,13 +232,15 @@ def test_beside_an_answer(verb, tmp_path, paradl):
 
 def test_objective(url):
     """A report ranks by what it is to minimise."""
-    report = collect_report(url, objective="cost", price={"abci": 1.0, "dgx-h100": 8.0})
-    expected = sweep.best(url, objective="cost", price={"abci": 1.0, "dgx-h100": 8.0})
+    goal: Any = {"objective": "cost", "price": {"abci": 1.0, "dgx-h100": 8.0}}
+    chosen = {"model": ["alexnet"]}
+    report = collect_report(url, chosen, **goal)
+    expected = sweep.best(url, chosen, **goal)
     assert [row["value"] for row in report.ranking] == expected["cost"].tolist()
 
 
 def test_function(url, tmp_path):
-    sweep.write_report(url, tmp_path / "report.html", {"pe": [4]}, objective="pe_hours")
+    sweep.write_report(url, tmp_path / "report.html", PLACE | {"pe": [4]}, objective="pe_hours")
     assert "objective=&#39;pe_hours&#39;" in (tmp_path / "report.html").read_text()
     with pytest.raises(sweep.InputError):
         sweep.write_report(url, tmp_path / "no" / "report.html")

@@ -91,7 +91,7 @@ def test_a_model_has_the_oracle_s_times():
 
 def test_towers_are_worth_a_second_device():
     answer = sweep.place(
-        "inception_v3", 2, system="dgx1-v100", batch=32, dataset="imagenet-299", time_limit=2
+        "inception_v3", 2, system="dgx1-v100", batch=32, dataset="imagenet-299", time_limit=1
     )
     assert answer["speedup"] > 1.1
     assert {row["device"] for row in answer["operators"]} == {0, 1}
@@ -114,8 +114,9 @@ def test_memory_that_does_not_do_is_an_answer(diamond, tmp_path):
 
 def test_out_of_time_is_said(tmp_path):
     # 7 + 8 and 4 + 5 + 6 fit two devices of 15; in turn, or each where it is first, they do not.
+    # Both take as long, so that nothing is left to prove.
     operators = "\n".join(
-        f"  o{n}: {{forward: 1 ms, backward: 1 ms, kept: {held} GB}}"
+        f"  o{n}: {{forward: {held} ms, backward: {held} ms, kept: {held} GB}}"
         for n, held in enumerate((4, 5, 7, 8, 6))
     )
     path = tmp_path / "tight.yaml"
