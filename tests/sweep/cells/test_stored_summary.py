@@ -1,6 +1,7 @@
 """A store says what its summary's statistics are: by name, and which version of them."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -94,9 +95,8 @@ def test_a_statistic_that_is_missing_is_stated(small, tmp_path):
 
 
 @pytest.mark.parametrize("version", [2, "1", None, "x" * 5000])
-def test_another_version_is_refused(small, tmp_path, paradl, version):
-    url = tmp_path / "cube.zarr"
-    sweep.run(small, url)
+def test_another_version_is_refused(small_url, tmp_path, paradl, version):
+    url = shutil.copytree(small_url, tmp_path / "cube.zarr")
     path = url / "zarr.json"
     root = json.loads(path.read_text())
     root["consolidated_metadata"]["metadata"][SUMMARY]["attributes"]["version"] = version
@@ -110,9 +110,8 @@ def test_another_version_is_refused(small, tmp_path, paradl, version):
     assert open_cube(str(url)).read_done().all()
 
 
-def test_a_summary_that_says_no_version_is_of_the_first(small, tmp_path):
-    sweep.run(small, tmp_path / "cube.zarr")
-    path = tmp_path / "cube.zarr" / "zarr.json"
+def test_a_summary_that_says_no_version_is_of_the_first(small_url, tmp_path):
+    path = shutil.copytree(small_url, tmp_path / "cube.zarr") / "zarr.json"
     root = json.loads(path.read_text())
     attributes = root["consolidated_metadata"]["metadata"][SUMMARY]["attributes"]
     del attributes["version"], attributes["objectives"]

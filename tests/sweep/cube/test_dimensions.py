@@ -8,9 +8,9 @@ from grids.reading.errors import InputError
 
 
 @pytest.fixture(scope="module")
-def mixed(mixed_url) -> xr.Dataset:
-    """The cells of MIXED, read once."""
-    return sweep.open_dataset(mixed_url).load()
+def mixed(mixed_read) -> xr.Dataset:
+    """The cells of MIXED under some strategies, read once."""
+    return mixed_read.sel(strategy=["data", "data+filter"])
 
 
 QUESTIONS = [sweep.limits, sweep.best]

@@ -295,7 +295,7 @@ def test_a_forged_length_of_an_axis(url):
         open_cube(str(url))
 
 
-@pytest.mark.parametrize("name", ["pe", "progress/done", "comp_time"])
+@pytest.mark.parametrize("name", ["pe", "comp_time"])
 @pytest.mark.parametrize("size", [0, 10**12])
 @pytest.mark.parametrize("sharded", [False, True])
 def test_a_forged_size_of_chunks(name, size, sharded, url):

@@ -12,7 +12,7 @@ from kernels import programs
 from kernels.arrays import on_gpu
 from kernels.blocks.fill import fill_buffers
 from kernels.blocks.summary import Line, tabulate_line
-from kernels.blocks.tiles import TILE_CELLS, Tiles, count_tile_cells, tiles
+from kernels.blocks.tiles import Tiles, count_tile_cells, tiles
 from sweep.cube.statistics import EFFICIENCY
 from sweep.engine.block import Spare
 from sweep.engine.evaluation import evaluate, fill
@@ -52,16 +52,19 @@ def filled(grid: Grid, strategy: int):
     return {name: np.asarray(values)[1] for name, values in buffers.items()}, table, serial * 1e4
 
 
-# Some PE counts of a column; two batches of three; all that there is. The last tiles overlap the
-# ones before, along the PE counts and along the batches.
-@pytest.fixture(scope="module", params=[24, TILE_CELLS])
-def asked(request) -> Iterator[list[int]]:
-    """Tiles of so many cells; a list of how many each program asked for when it was made."""
+# Some PE counts of a column, two batches of three: the last tiles overlap the ones before, along
+# both. Of one tile: tests/sweep/engine/test_block.py.
+FEW_CELLS = 24
+
+
+@pytest.fixture(scope="module")
+def asked() -> Iterator[list[int]]:
+    """Tiles of a few cells; a list of how many each program asked for when it was made."""
     seen: list[int] = []
 
     def cut(shape: tuple[int, ...], cells: int) -> Tiles:
         seen.append(cells)
-        return tiles(shape, min(cells, request.param))
+        return tiles(shape, min(cells, FEW_CELLS))
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kernels.blocks.fill, "tiles", cut)
@@ -75,7 +78,7 @@ def asked(request) -> Iterator[list[int]]:
 
 
 @pytest.mark.parametrize("strategy", range(4))
-def test_tiles_of_any_size_hold_the_same_answers(grid, asked, strategy) -> None:
+def test_tiles_hold_the_same_answers(grid, asked, strategy) -> None:
     arrays, table, serial = filled(grid, strategy)
     expected = evaluate(grid, (0, 0, 0, strategy))
     assert expected is not None
