@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 import zarr
+from cubes import SMALL
 
 import sweep
 from grids.grid import LABELS
@@ -49,23 +50,25 @@ def test_only_the_slice_is_read_of_what_is_kept(mixed, mixed_url, selection):
     )
 
 
-def test_lines_that_lie_in_several_blocks(tmp_path, small):
+def test_lines_that_lie_in_several_blocks(tmp_path, small, small_url):
     grid = read_grid(small)
     plan = make_plan(grid.dims, grid.shape, 13, alone=2, shard_cells=2)
     assert plan.grid[grid.dims.index("pe")] > 1
     parts = create_cube(str(tmp_path / "parts.zarr"), grid, plan)
     for block in range(plan.blocks):
         run_block(parts.location, parts.identity, block)
-    sweep.run(small, tmp_path / "whole.zarr")
-    same(*(open_source(value).summarise({}) for value in (parts, tmp_path / "whole.zarr")))
+    same(*(open_source(value).summarise({}) for value in (parts, small_url)))
 
 
-def test_an_open_cube_answers_as_its_place_does(mixed_url):
-    cube = open_cube(mixed_url)
-    for question in (sweep.limits, sweep.best):
-        for selection in ({}, {"pe": [1, 4]}):
-            expected = question(mixed_url, selection=selection).to_dict("records")
-            assert question(cube, selection=selection).to_dict("records") == expected
+@pytest.mark.parametrize(
+    ("question", "selection"), [(sweep.limits, {}), (sweep.best, {"pe": [1, 4]})]
+)
+def test_an_open_cube_answers_as_its_place_does(mixed_url, question, selection):
+    answer, expected = (
+        question(source, selection=selection).to_dict("records")
+        for source in (open_cube(mixed_url), mixed_url)
+    )
+    assert answer == expected
 
 
 def test_a_place_and_a_cube_answer_alike(mixed, mixed_url):
@@ -82,27 +85,31 @@ def test_a_store_a_dataset_and_a_design_space_have_the_same_cells(mixed, mixed_u
         difference = sweep.diff(mixed_url, other, selection)
         assert difference["same"], difference
         assert difference["compared"] == 2 * 6 * 2 * 2 * 2
-        for question in (sweep.pareto, sweep.regret):
-            assert question(mixed_url, selection) == question(other, selection)
+        assert sweep.regret(mixed_url, selection) == sweep.regret(other, selection)
 
 
-def test_reduce_only_keeps_no_cells_and_answers_the_same(tmp_path, small):
-    whole = sweep.run(small, tmp_path / "whole.zarr")
-    sweep.run(small, tmp_path / "reduced.zarr", reduce_only=True)
-    assert "comp_time" not in zarr.open_group(str(tmp_path / "reduced.zarr"), mode="r")
-    assert "comp_time" in whole
+@pytest.fixture(scope="module")
+def reduced_url(tmp_path_factory):
+    """A store with the summaries of SMALL alone."""
+    url = str(tmp_path_factory.mktemp("reduced") / "cube.zarr")
+    sweep.run(SMALL, url, reduce_only=True)
+    return url
+
+
+def test_reduce_only_keeps_no_cells_and_answers_the_same(reduced_url, small_url):
+    assert "comp_time" not in zarr.open_group(reduced_url, mode="r")
+    assert "comp_time" in zarr.open_group(small_url, mode="r")
     for question in (sweep.limits, sweep.best):
-        expected = question(tmp_path / "whole.zarr")
-        assert question(tmp_path / "reduced.zarr").to_dict("records") == expected.to_dict("records")
+        answer, expected = (question(url).to_dict("records") for url in (reduced_url, small_url))
+        assert answer == expected
 
 
-def test_what_needs_cells_says_so(tmp_path, small, mixed):
-    sweep.run(small, tmp_path / "cube.zarr", reduce_only=True)
+def test_what_needs_cells_says_so(reduced_url, mixed):
     message = "no variable 'comp_time'"
     with pytest.raises(InputError, match=message):
-        sweep.best(tmp_path / "cube.zarr", {"pe": 4})
+        sweep.best(reduced_url, {"pe": 4})
     with pytest.raises(InputError, match=message):
-        sweep.limits(tmp_path / "cube.zarr", 0.9)
+        sweep.limits(reduced_url, 0.9)
     with pytest.raises(InputError, match="no variable 'memory'"):
         sweep.limits(mixed.drop_vars("memory"))
 

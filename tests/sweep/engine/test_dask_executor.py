@@ -152,13 +152,13 @@ def test_a_worker_that_dies_is_replaced(cluster, blocky, blocky_url):
 
 def test_workers_that_join_later(empty, tmp_path):
     with Client(empty, set_as_default=False) as client:
-        blocks = run_tasks(client, noting_workers(tmp_path), range(100))
+        blocks = run_tasks(client, noting_workers(tmp_path), range(60))
         threading.Timer(0.5, empty.scale, [1]).start()
         seen = [next(blocks)]
         assert len(list(tmp_path.iterdir())) == 1
         empty.scale(2)
         seen += blocks
-    assert sorted(seen) == list(range(100))
+    assert sorted(seen) == list(range(60))
     assert len(list(tmp_path.iterdir())) == 2
 
 
@@ -179,7 +179,7 @@ def test_few_blocks_are_in_flight_however_many_there_are(cluster):
             yield block
 
     with Client(cluster, set_as_default=False) as client:
-        for done, _ in zip(count(1), islice(run_tasks(client, abs, blocks()), 300), strict=False):
+        for done, _ in zip(count(1), islice(run_tasks(client, abs, blocks()), 150), strict=False):
             assert handed_out - done < AHEAD * 2  # two threads; the block just told is not in it
             assert len(client.futures) < 50  # those that are done go a moment later
 

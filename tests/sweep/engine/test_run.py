@@ -35,12 +35,12 @@ def answers(grid: Grid, index: Any, cell: dict[str, float]) -> Answer | None:
 def assert_same(grid: Grid, url: str) -> None:
     """Every variable of a cell is what the oracle says of that cell alone.
 
-    Of cells as of a chessboard: every second along any axis.
+    Every third cell along any axis.
     """
     cube = open_cube(url)
     everything = {name: stored(cube.group, name) for name in grid.spec.outputs}
     for index in product(*(range(size) for size in grid.shape)):
-        if sum(index) % 2:
+        if sum(index) % 3:
             continue
         cell = {
             name: values[i] for (name, values), i in zip(grid.axes.items(), index[4:], strict=True)
