@@ -124,16 +124,20 @@ class Samples:
     def open_files(self) -> "pads.Dataset":
         """Open all files as a pyarrow data set. InputError: one is missing, damaged or foreign."""
         import pyarrow.dataset as pads
-        import pyarrow.parquet as pq
+        from pyarrow.fs import LocalFileSystem
 
         known = {column["name"] for column in self.facts["columns"]}
         rows, files = 0, sorted(self.path.glob("data/*/*.parquet"))
+        # Fragments keep the metadata that are checked here for reading: one column of 56 files of
+        # 223 takes 0.3 s of CPU, and 0.5 s if they are parsed twice (2026-11).
+        parquet, disk, parts = pads.ParquetFileFormat(), LocalFileSystem(), []
         for file in files:
             _expect_file(file)
-            with expect_readable(file), pq.ParquetFile(file) as opened:
-                if not known <= set(opened.schema_arrow.names):
+            with expect_readable(file):
+                parts.append(parquet.make_fragment(str(file), disk))
+                if not known <= set(parts[-1].physical_schema.names):
                     raise InputError("not part of this data set", where=str(file), advice=RESAMPLE)
-                rows += opened.metadata.num_rows
+                rows += parts[-1].metadata.num_rows
         if rows != self.facts["rows"]:
             raise InputError(
                 f"expected {self.facts['rows']:,} rows in {len(files)} files, got {rows:,}: "
@@ -141,8 +145,7 @@ class Samples:
                 where=str(self.path / "data"),
                 advice=RESAMPLE,
             )
-        with expect_readable(self.path):
-            return pads.dataset([str(file) for file in files], format="parquet")
+        return pads.FileSystemDataset(parts, parts[0].physical_schema, parquet, disk)
 
 
 def open_samples(path: str | Path) -> Samples:

@@ -62,7 +62,7 @@ def test_every_requested_row_is_there_once(rows) -> None:
     assert not rows.duplicated(["slice", "strategy"]).any()
     # A slice is one point under every strategy, but for the last one.
     sizes = rows.groupby("slice").size()
-    assert (sizes == 4).sum() == len(sizes) - 1
+    assert (sizes == 3).sum() == len(sizes) - 1
     assert (rows.groupby("slice")[["model", "pe", "batch", "inter_bandwidth"]].nunique() == 1).all(
         axis=None
     )
@@ -186,8 +186,8 @@ def test_networks_of_other_structure_are_sampled_beside_each_other(tmp_path) -> 
         "model": ["alexnet", "big_lstm", "vgg16"],
         "dataset": ["imagenet", "one-billion-words"],
         "system": "abci",
-        "strategy": "data",
-        "pe": [1, 4],
+        "strategy": "data+filter:group=best",  # answered in numpy: nothing is compiled
+        "pe": [4, 8],
         "batch": {"loguniform": [8, 64]},
     }
     sample({"axes": axes}, tmp_path / "rows", 6, gradients=None)

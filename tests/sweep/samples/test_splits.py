@@ -94,14 +94,9 @@ def test_the_command_finds_leaks(drawn, tmp_path) -> None:
         pq.write_table(table.set_column(column, table.schema.field(column), half), file)
         moved = str(file.parent).replace(f"{split}-test", f"{split}-train")
         file.parent.rename(f"{moved},moved-{split}")
-    assert {"model", "scale", "random"} <= {
-        row["split"] for row in check_leakage(path) if row["leaks"]
-    }
-
-
-def test_the_command_finds_a_row_in_another_folder(drawn, tmp_path) -> None:
-    path = tmp_path / "rows"
-    shutil.copytree(drawn.path, path)
-    file = next(path.glob("data/*model-test*/*.parquet"))
-    file.rename(next(path.glob("data/*model-train*")) / "part-99999.parquet")
-    assert "part-99999" in {row["split"]: row["what"] for row in check_leakage(path)}["model"]
+    # Another file alone is in the wrong folder.
+    file = next(path.glob("data/*system-test*/*.parquet"))
+    file.rename(next(path.glob("data/*system-train*")) / "part-99999.parquet")
+    leaks = {row["split"]: row["what"] for row in check_leakage(path) if row["leaks"]}
+    assert leaks.keys() >= {"model", "scale", "random"}
+    assert "part-99999" in leaks["system"]

@@ -16,7 +16,14 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Samples:
     """The data set of the space."""
 
     def make(path: Path) -> None:
-        sample(FEW, path, 1200, seed=7, gradients=None)  # slopes: test_fit.py
+        sample(
+            FEW,
+            path,
+            1200,
+            seed=7,
+            gradients=None,  # test_fit.py has slopes
+            splits=["random", "model", "scale"],
+        )
 
     return open_samples(copy_shared(tmp_path_factory, "few", make))
 

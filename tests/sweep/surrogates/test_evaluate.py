@@ -51,7 +51,7 @@ def test_another_data_set_is_refused(trained, drawn, tmp_path):
 def test_the_commands(drawn, tmp_path):
     run, net = CliRunner().invoke, str(tmp_path / "net")
     data = str(drawn.path)
-    result = run(app, ["surrogate", "train", data, "-o", net, "--epochs", "2", "--width", "8"])
+    result = run(app, ["surrogate", "train", data, "-o", net, "--epochs", "3", "--width", "8"])
     assert result.exit_code == 0
     result = run(app, ["surrogate", "evaluate", net, data, "--format", "json", "--no-baselines"])
     assert {row["split"] for row in json.loads(result.stdout)} == set(drawn.splits)
