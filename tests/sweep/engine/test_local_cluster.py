@@ -16,7 +16,9 @@ from cubes import COMMAND
 from distributed import Client, LocalCluster
 from distributed.security import Security
 
+import sweep
 from sweep.engine.dask_executor import local_cluster, make_local_environment
+from sweep.errors import RunError
 
 PAGES = ("health", "status", "metrics", "json/identity.json", "info/main/workers.html")
 
@@ -107,19 +109,17 @@ def test_no_page_is_served_and_no_port_is_seen_from_elsewhere(ours):
     assert sorted(filter(None, answers)) == [404] * 2 * len(PAGES)
 
 
-def test_workers_that_die_as_they_start(paradl_process, spec_file, small, tmp_path):
+def test_workers_that_die_as_they_start(small, tmp_path, monkeypatch, capfd):
     (tmp_path / "sitecustomize.py").write_text(
         "import os, signal, sys\n"
         "if '--multiprocessing-fork' in sys.orig_argv: os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     store = tmp_path / "cube.zarr"
     paths = os.pathsep.join((str(tmp_path), os.environ.get("PYTHONPATH", "")))
-    environment = os.environ | {"PYTHONPATH": paths}
-    ended = paradl_process("sweep", spec_file(small), store, "--workers", 1, env=environment)
-    assert (ended.returncode, ended.stdout) == (1, "")
-    assert ended.stderr.startswith("paradl: local workers did not start (")
-    assert ended.stderr.endswith("use fewer workers\n")
-    assert ended.stderr.count("\n") == 1
+    monkeypatch.setenv("PYTHONPATH", paths)
+    with pytest.raises(RunError, match=r"^local workers did not start \(.*use fewer workers$"):
+        sweep.run(small, store, workers=1)
+    assert capfd.readouterr() == ("", "")
     assert not store.exists()
 
 
@@ -129,7 +129,7 @@ def test_an_interrupt_while_workers_start_is_heard(spec_file, small, tmp_path):
     run = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
     while not any("--multiprocessing-fork" in process for process in processes_under(run.pid)):
         assert run.poll() is None
-        time.sleep(0.05)  # to look through all processes takes longer than 0.01
+        time.sleep(0.2)  # to look through all processes takes 0.02 s
     os.killpg(run.pid, signal.SIGINT)  # as a terminal does: workers get it, too
     _, said = run.communicate(timeout=60)
     assert run.returncode == 130
