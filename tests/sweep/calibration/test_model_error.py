@@ -1,6 +1,7 @@
 """Model errors: found again in made-up residuals, and wide enough to cover them."""
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -35,17 +36,20 @@ def make_residuals(scale: float = 1.0, scheme: str = "configuration") -> Residua
     return replace(exact, off=scale * noise * exact.spread(TRUE))
 
 
-def test_errors_are_found_again() -> None:
-    error = find_model_error(make_residuals())
+@pytest.fixture(scope="module")
+def found() -> ModelError:
+    return find_model_error(make_residuals())
+
+
+def test_errors_are_found_again(found) -> None:
     for name, value in TRUE:
-        assert getattr(error, name) == pytest.approx(value, rel=0.35), name
+        assert getattr(found, name) == pytest.approx(value, rel=0.35), name
 
 
-def test_errors_do_not_hang_on_rounding() -> None:
+def test_errors_do_not_hang_on_rounding(found) -> None:
     residuals = make_residuals()
-    error = find_model_error(residuals)
     moved = find_model_error(replace(residuals, off=residuals.off * (1 + 1e-6)))
-    for name, value in error:
+    for name, value in found:
         assert getattr(moved, name) == pytest.approx(value, rel=1e-4), name
 
 
@@ -57,12 +61,36 @@ def test_a_spread_is_of_independent_causes() -> None:
     assert PERCENTILES[90] == pytest.approx(1.5332)
 
 
-@pytest.mark.parametrize("scale", [1.0, 2.0])
-def test_intervals_cover_what_they_should(scale) -> None:
-    residuals = make_residuals(scale)
+def test_intervals_cover_what_they_should() -> None:
+    residuals = make_residuals(2.0)
     within = residuals.within(find_model_error(residuals))
     assert (np.nanmean(within, axis=1) >= LEVEL).all()
     assert np.nanmean(within) < 0.95
+
+
+@cache
+def find_before(odd_too: bool) -> ModelError:
+    """Errors of the usual runs, or of both kinds as if they were alike."""
+    both = join(make_residuals(scheme="usual"), make_odd("usual"))
+    return find_model_error(both if odd_too else both.select(np.arange(both.rows.size) < RUNS))
+
+
+def make_odd(scheme: str) -> Residuals:
+    """A few runs that are off by far more; all are unseen, and far away: what is widened covers
+    them.
+    """
+    few = make_residuals(1.7, scheme).select(np.arange(RUNS) < 40)
+    return replace(few, unseen=np.ones(40), away=np.full(40, 2.0))
+
+
+def join(one: Residuals, other: Residuals) -> Residuals:
+    """Runs of both."""
+    return Residuals(
+        **{
+            name: np.concatenate([getattr(one, name), getattr(other, name)], axis=-1)
+            for name in vars(one)
+        }
+    )
 
 
 @pytest.mark.parametrize(
@@ -78,20 +106,10 @@ def test_intervals_cover_what_they_should(scale) -> None:
 )
 def test_intervals_that_are_too_narrow_are_widened_by_what_is_at_fault(scheme, widened) -> None:
     """Two kinds of runs: those that are left out so are off by far more than the others."""
-    usual, odd = make_residuals(scheme="usual"), make_residuals(1.7, scheme)
-    few = np.arange(RUNS) < 40
-    # Of the odd ones all are unseen, and far away: what is widened then covers them.
-    odd = replace(odd.select(few), unseen=np.ones(40), away=np.full(40, 2.0))
-    both = Residuals(
-        **{
-            name: np.concatenate([getattr(usual, name), getattr(odd, name)], axis=-1)
-            for name in vars(usual)
-        }
-    )
+    odd = make_odd(scheme)
     # Runs whose neighbours were fitted widen errors, but are not what these are found from.
-    seen = usual if scheme in NEAR else both
-    before = find_model_error(replace(seen, schemes=np.repeat("usual", seen.rows.size)))
-    after = find_model_error(both)
+    before = find_before(scheme not in NEAR)
+    after = find_model_error(join(make_residuals(scheme="usual"), odd))
     # By more than one step of 5 %, which 400 usual runs need or not by chance.
     wider = {name for name, value in after if value > 1.1 * getattr(before, name)}
     assert wider == widened
@@ -107,23 +125,17 @@ def test_a_part_that_is_off_widens_its_own_errors(part, widened) -> None:
     off = np.full((3, RUNS), np.nan)
     off[part] = 2 * odd.off[part]
     odd = replace(odd, off=off)
-    both = Residuals(
-        **{
-            name: np.concatenate([getattr(usual, name), getattr(odd, name)], axis=-1)
-            for name in vars(usual)
-        }
-    )
-    before, after = find_model_error(usual), find_model_error(both)
+    before, after = find_before(False), find_model_error(join(usual, odd))
     assert {name for name, value in after if value > 1.01 * getattr(before, name)} == widened
 
 
-def test_outliers_of_communication_widen_it_alone() -> None:
+def test_outliers_of_communication_widen_it_alone(found) -> None:
     residuals = make_residuals()
     off = residuals.off.copy()
     off[2, ::3] = 5.0
-    odd, usual = find_model_error(replace(residuals, off=off)), find_model_error(residuals)
-    assert odd.exchange > 2 * usual.exchange
-    assert odd.group < 2 * usual.group
+    odd = find_model_error(replace(residuals, off=off))
+    assert odd.exchange > 2 * found.exchange
+    assert odd.group < 2 * found.group
 
 
 def test_without_runs_the_errors_are_the_assumed_ones() -> None:
