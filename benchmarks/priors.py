@@ -16,8 +16,10 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import least_squares, minimize_scalar
 
 from benchmarks.report import Effort, Report, Row, at_least, at_most
@@ -27,7 +29,7 @@ from grids.entries.software import SOFTWARE
 from grids.inputs.uncertainty import PRIOR_ERROR, ROOFLINE_SPREAD
 from grids.library import find
 from grids.models.layers import LayerTable
-from kernels.names.arrays import Flags, Floats
+from kernels.names.arrays import Flags, Floats, Integers
 from kernels.names.stored import PERCENTILES
 
 Values = Mapping[str, float]
@@ -146,81 +148,100 @@ def find_layers(model: str, dataset: str) -> tuple[LayerTable, Flags, Flags]:
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """A network's work that no parameter changes: fits ask for it thousands of times.
+    """Work of rows that no parameter changes, the layers of one after those of another.
 
-    moved [G]: items in and out. dense [G]: convolutions of one group. summed [G]: products that an
-    item sums. filled [G]: share of the tiles' filters that are a layer's. suits [G]: Winograd's
-    form exists. weights: of all layers.
+    Fits ask for it thousands of times. first [run]: each row's first layer. layers, samples,
+    update [s], plain, share [run]: share of `layout_passes` that a row pays. weights [s per
+    iteration, run]: to read and write them. peak [FLOP/s], traffic [s per sample, layer]: of items
+    in and out. dense [layer]: convolutions of one group. summed [layer]: products that an item
+    sums. filled [layer]: share of the tiles' filters that are a layer's. suits [layer]: kernels use
+    Winograd's form. windows [s per sample, layer]: to fetch them at the memory's bandwidth.
     """
 
-    moved: Floats
+    first: Integers
+    layers: Integers
+    samples: Floats
+    plain: Flags
+    share: Floats
+    weights: Floats
+    update: Floats
+    flops: Floats
+    peak: Floats
+    traffic: Floats
+    multiplying: Flags
     dense: Flags
     summed: Floats
     filled: Floats
     suits: Flags
-    weights: float
+    windows: Floats
 
 
 @cache
-def find_work(model: str, dataset: str) -> Work:
-    """Return a network's work."""
-    layers, _, deep = find_layers(model, dataset)
+def find_work(runs: tuple[Run, ...]) -> Work:
+    """Return the work of rows."""
+    parts = [_find_work_of_one(run) for run in runs]
+    layers = np.array([part["flops"].size for part in parts])
+    joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    return Work(first=np.cumsum(layers) - layers, layers=layers, **joined)
+
+
+def _find_work_of_one(run: Run) -> dict[str, NDArray[Any]]:
+    layers, multiplying, deep = find_layers(run.model, run.dataset)
+    peaks, bandwidth = DEVICES[run.device]
+    per_item = ITEM_BYTES[run.precision] / bandwidth
+    plain = run.note.startswith(PLAIN)
     tile = np.where(deep, TILE / 2, TILE)
     dense = layers.convolutions & (layers.groups == 1)
     threes = (layers.kernel[:, 1:] == 3).all(axis=1) & (layers.stride == 1).all(axis=1)
-    return Work(
-        moved=layers.x + layers.y,
-        dense=dense,
-        summed=layers.channels * np.where(deep, 1.0, layers.kernel.prod(axis=1)),
-        filled=layers.filters / (tile * np.ceil(layers.filters / tile)),
-        suits=threes & dense & ~deep,
-        weights=layers.parameters,
-    )
+    share = 0.0 if run.precision == "fp32" else LAYOUTS.get(run.layout, UNSTATED)
+    windows = np.where(layers.groups > 1, layers.flops / 2 * layers.groups / layers.filters, 0.0)
+    of_run = {
+        "samples": run.samples,
+        "plain": plain,
+        "share": share,  # never without tensor cores
+        "weights": 3 * per_item * layers.parameters,
+        # The authors' profiles exclude the update.
+        "update": 0.0 if plain else UPDATE_BYTES * layers.parameters / bandwidth,
+    }
+    return {name: np.array([value]) for name, value in of_run.items()} | {
+        "flops": layers.flops,
+        "peak": np.full(len(layers), peaks[run.precision]),
+        "traffic": (layers.x + layers.y) * per_item,
+        "multiplying": multiplying,
+        "dense": dense,
+        "summed": layers.channels * np.where(deep, 1.0, layers.kernel.prod(axis=1)),
+        "filled": layers.filters / (tile * np.ceil(layers.filters / tile)),
+        "suits": threes & dense & ~deep & (run.precision == "fp32") & ~np.array(plain),
+        "windows": windows * per_item,
+    }
 
 
-def predict(run: Run, values: Values) -> float:
-    """Predict samples per second."""
-    return run.samples / seconds(run, values)
+def predict(runs: Sequence[Run], values: Values) -> Floats:
+    """Predict samples per second of each row."""
+    return find_work(tuple(runs)).samples / seconds(runs, values)
 
 
-def seconds(run: Run, values: Values, fetching: float = 0.0) -> float:
+def seconds(runs: Sequence[Run], values: Values, window_fetch: float | None = None) -> Floats:
     """Compute seconds of an iteration on one PE: M(b sum s_l + sum f_l, launches) + update.
 
-    fetching [s per sample]: time to fetch windows of grouped convolutions, beyond their compute.
+    window_fetch: share of the memory's bandwidth at which grouped convolutions fetch windows, where
+    that takes longer than their compute.
     """
-    layers, multiplying, _ = find_layers(run.model, run.dataset)
-    work = find_work(run.model, run.dataset)
-    _, bandwidth = DEVICES[run.device]
-    item = ITEM_BYTES[run.precision]
-    traffic = work.moved * item / bandwidth
-    by_weights = 3 * (product_seconds(run, values) + traffic)
-    by_weights += np.where(work.dense, layout_passes(run, values) * traffic, 0.0)
-    layer_sum = np.where(multiplying, by_weights, values["elementwise_passes"] * traffic).sum()
-    device = run.samples * (layer_sum + fetching) + 3 * item * work.weights / bandwidth
-    plain = run.note.startswith(PLAIN)
-    launching = len(layers) * (PLAIN_OVERHEAD if plain else values["layer_overhead"])
-    # The authors' profiles exclude the update.
-    update = 0.0 if plain else UPDATE_BYTES * work.weights / bandwidth
-    return float((device**4 + launching**4) ** 0.25 + update)
-
-
-def layout_passes(run: Run, values: Values) -> float:
-    """Return how often a dense convolution's items move again; never without tensor cores."""
-    share = LAYOUTS.get(run.layout, UNSTATED)
-    return 0.0 if run.precision == "fp32" else share * values["layout_passes"]
-
-
-def product_seconds(run: Run, values: Values) -> Floats:
-    """Compute forward seconds per sample [G] of products, if memory does not limit them."""
-    layers, *_ = find_layers(run.model, run.dataset)
-    work = find_work(run.model, run.dataset)
-    peaks, _ = DEVICES[run.device]
-    fastest = peaks[run.precision] * values[f"efficiency_conv2d.{run.precision}"]
-    reached = fastest * work.summed / (work.summed + values["half_channels"])
-    reached *= work.filled
-    if run.precision == "fp32" and not run.note.startswith(PLAIN):
-        reached *= np.where(work.suits, values["winograd"], 1.0)
-    return layers.flops / reached
+    work = find_work(tuple(runs))
+    efficiency = [values[f"efficiency_conv2d.{run.precision}"] for run in runs]
+    reached = np.repeat(efficiency, work.layers) * work.peak * work.filled
+    reached *= work.summed / (work.summed + values["half_channels"])
+    reached *= np.where(work.suits, values["winograd"], 1.0)
+    products = 3 * (work.flops / reached + work.traffic)
+    passes = np.repeat(work.share * values["layout_passes"], work.layers)
+    by_weights = products + np.where(work.dense, passes * work.traffic, 0.0)
+    times = np.where(work.multiplying, by_weights, values["elementwise_passes"] * work.traffic)
+    if window_fetch is not None:
+        times += np.maximum(3 * work.windows / window_fetch - products, 0)
+    device = work.samples * np.add.reduceat(times, work.first) + work.weights
+    overhead = np.where(work.plain, PLAIN_OVERHEAD, values["layer_overhead"])
+    total: Floats = (device**4 + (work.layers * overhead) ** 4) ** 0.25 + work.update
+    return total
 
 
 def fit(runs: Sequence[Run]) -> Values:
@@ -252,7 +273,7 @@ def _fit(runs: tuple[Run, ...]) -> Values:
 
 def errors(runs: Sequence[Run], values: Values) -> Floats:
     """Return ln(predicted / measured) of each row."""
-    return np.log([predict(run, values) / run.images_per_s for run in runs])
+    return np.log(predict(runs, values)) - np.log([run.images_per_s for run in runs])
 
 
 def left_out_errors(
@@ -430,19 +451,9 @@ def _read(name: str) -> Iterable[tuple[str, float]]:
     return prior.median.items()
 
 
-def grouped_seconds(run: Run, window_fetch: float) -> float:
-    """Compute the seconds of an iteration with shipped values and this share of the bandwidth."""
-    layers, *_ = find_layers(run.model, run.dataset)
-    per_byte = ITEM_BYTES[run.precision] / DEVICES[run.device][1]
-    windows = np.where(layers.groups > 1, layers.flops / 2 * layers.groups / layers.filters, 0.0)
-    compute = product_seconds(run, list_shipped()) + (layers.x + layers.y) * per_byte
-    beyond = np.maximum(3 * windows * per_byte / window_fetch - 3 * compute, 0)
-    return seconds(run, list_shipped(), float(beyond.sum()))
-
-
 def grouped_errors(runs: Sequence[Run], window_fetch: float) -> Floats:
-    """Return ln(predicted / measured) images per second of each row."""
-    rates = [run.samples / grouped_seconds(run, window_fetch) for run in runs]
+    """Return ln(predicted / measured) of each row with shipped values and this `window_fetch`."""
+    rates = find_work(tuple(runs)).samples / seconds(runs, list_shipped(), window_fetch)
     return np.log(rates) - np.log([run.images_per_s for run in runs])
 
 

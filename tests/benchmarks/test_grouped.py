@@ -51,7 +51,8 @@ def by_hand(run: priors.Run, window_fetch: float) -> float:
     "run", priors.read_runs(priors.GROUPED_RUNS)[::5], ids=lambda run: run.model
 )
 def test_the_form_agrees_with_the_machine_oracle(run: priors.Run) -> None:
-    assert priors.grouped_seconds(run, 0.3) == pytest.approx(by_hand(run, 0.3), rel=1e-12)
+    seconds = priors.seconds([run], priors.list_shipped(), 0.3)
+    assert seconds == pytest.approx(by_hand(run, 0.3), rel=1e-12)
 
 
 def test_the_shipped_value_is_that_of_the_fit(made: priors.GroupedStudy) -> None:
@@ -71,5 +72,5 @@ def test_fetching_earns_its_parameter(made: priors.GroupedStudy) -> None:
 
 
 def test_dense_networks_do_not_fetch() -> None:
-    for run in priors.read_runs()[::7]:
-        assert priors.grouped_seconds(run, 0.01) == priors.seconds(run, priors.list_shipped())
+    runs, values = priors.read_runs(), priors.list_shipped()
+    assert (priors.seconds(runs, values, 0.01) == priors.seconds(runs, values)).all()

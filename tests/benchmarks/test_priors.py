@@ -23,15 +23,15 @@ def made():
 def test_the_shipped_rows_read():
     runs = priors.read_runs()
     assert len(runs) == 38
+    assert (
+        priors.predict(runs, {parameter.name: parameter.centre for parameter in PARAMETERS}) > 0
+    ).all()
     for run in runs:
         assert run.model in list_names("model")
         assert run.dataset in list_names("dataset")
         assert run.precision in priors.DEVICES[run.device][0]
         assert run.use in ("fit", "check")
         assert run.source
-        assert (
-            priors.predict(run, {parameter.name: parameter.centre for parameter in PARAMETERS}) > 0
-        )
 
 
 def by_hand(run, values):
@@ -69,7 +69,7 @@ def by_hand(run, values):
 @pytest.mark.parametrize("run", priors.read_runs()[::4], ids=lambda run: run.model)
 def test_the_form_agrees_with_the_machine_oracle(run):
     values = {parameter.name: parameter.centre * 0.7 for parameter in PARAMETERS}
-    assert priors.seconds(run, values) == pytest.approx(by_hand(run, values), rel=1e-12)
+    assert priors.seconds([run], values) == pytest.approx(by_hand(run, values), rel=1e-12)
 
 
 def test_a_v100_is_predicted_by_fits_without_the_row(made):
@@ -92,8 +92,8 @@ def test_layouts_earn_their_parameter(made):
     assert len(stated) == 10
     for model in {run.model for run in stated}:
         nchw, nhwc = sorted((r for r in stated if r.model == model), key=lambda run: run.layout)
-        predicted = priors.predict(nhwc, made.values) / priors.predict(nchw, made.values)
-        assert predicted == pytest.approx(nhwc.images_per_s / nchw.images_per_s, rel=0.12)
+        slow, fast = priors.predict([nchw, nhwc], made.values)
+        assert fast / slow == pytest.approx(nhwc.images_per_s / nchw.images_per_s, rel=0.12)
     assert priors.mean_error(made.without_network) < priors.mean_error(made.without_layout)
 
 
@@ -116,11 +116,9 @@ def test_spreads_cover_rows_that_no_fit_has_seen(made):
 def test_a_fit_recovers_the_values_that_made_its_rows():
     values = {parameter.name: parameter.centre * 0.8 for parameter in PARAMETERS}
     values["elementwise_passes"] = 3.5
-    runs = [
-        replace(run, images_per_s=priors.predict(run, values))
-        for run in priors.read_runs()
-        if run.use == "fit"
-    ]
+    runs = [run for run in priors.read_runs() if run.use == "fit"]
+    rates = priors.predict(runs, values).tolist()
+    runs = [replace(run, images_per_s=rate) for run, rate in zip(runs, rates, strict=True)]
     fitted = priors.fit(runs)
     assert priors.mean_error(priors.errors(runs, fitted)) < 0.02
     assert fitted["efficiency_conv2d.fp32"] == pytest.approx(0.4, rel=0.1)
