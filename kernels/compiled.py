@@ -23,9 +23,10 @@ Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 Tree = TypeVar("Tree")
 
-# The most numbers of a call in numpy: its hundreds of operations then take about as long as
-# compiling them (measured for 1 to 32,768 PE counts, 2026-11).
-MOST_IN_NUMPY = 2**19
+# The most numbers of a call in numpy, with all dimensions that any argument has; few have all. Of
+# half as many the dearest strategy takes 0.1 s, of four times as many 0.2 to 0.7 s, where compiling
+# takes 1 to 7 s and a call of the program as long as in numpy (ResNet-50, both oracles, 2026-11).
+MOST_IN_NUMPY = 2**22
 # XLA's newer way of writing fused operations takes 26 s of CPU to compile the slopes of 12 inputs,
 # the older one 14 s (jaxlib 0.10.2, data+filter); what it makes takes a quarter longer to run
 # (0.47 and 0.37 million rows/s, in two runs). Percentiles of blocks

@@ -27,7 +27,6 @@ RECOMPUTED = (0, RECOMPUTE["mlp"], RECOMPUTE["blocks"], RECOMPUTE["full"])
 # A network, PEs, the schedule, and the memory of a PE, which some layouts of each exceed.
 CASES = [
     ("llama2_7b", 24, "1f1b", 40e9),
-    ("mixtral_8x7b", 8, "1f1b", 150e9),
     ("deepseek_v3", 8, "1f1b", 3e12),
     ("t5_11b", 8, "zbv", 60e9),
     ("gpt3_175b", 32, "gpipe", 120e9),

@@ -198,7 +198,7 @@ CASES = trainings().flatmap(
 )
 
 
-@limit_examples(100)
+@limit_examples(60)
 @given(net=networks(), case=CASES)
 def test_as_the_scalar_reference(net, case):
     base, scalars = case

@@ -62,7 +62,7 @@ parameters = st.fixed_dictionaries(
         "group": st.integers(1, 9).map(float),
     },
 )
-pes = st.lists(st.integers(1, 300), min_size=6, max_size=6, unique=True).map(sorted)
+pes = st.lists(st.integers(1, 300), min_size=4, max_size=4, unique=True).map(sorted)
 batches = st.lists(st.integers(1, 500), min_size=2, max_size=2, unique=True).map(sorted)
 
 

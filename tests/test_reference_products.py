@@ -33,17 +33,17 @@ SPATIAL: dict[str, Any] = {"spatial": (2, 3, 4)}
 PARTS: dict[str, Any] = {"parts": (2, 4)}
 PIPELINE: dict[str, Any] = {"pipeline": (2, 3, 4)}
 
-ALONE = {
-    "data": degrees(**DATA),
-    "data+spatial": degrees(**DATA, spatial=(2, 3, 4, 16)),
-    "data+filter": degrees(**DATA, parts=(2, 4, 16)),
-    "data+channel": degrees("channel", **DATA, parts=(2, 4, 16)),
-    "data+pipeline": degrees(**DATA, pipeline=(2, 3, 4, 7)),
-    "spatial": degrees(**SPATIAL),
-    "filter": degrees(**PARTS),
-    "channel": degrees("channel", **PARTS),
-    "pipeline": degrees(**PIPELINE),
-}
+ALONE = (
+    degrees(**DATA),
+    degrees(**DATA, spatial=(2, 3, 4, 16)),
+    degrees(**DATA, parts=(2, 4, 16)),
+    degrees("channel", **DATA, parts=(2, 4, 16)),
+    degrees(**DATA, pipeline=(2, 3, 4, 7)),
+    degrees(**SPATIAL),
+    degrees(**PARTS),
+    degrees("channel", **PARTS),
+    degrees(**PIPELINE),
+)
 TOGETHER = {
     "data+spatial+pipeline": degrees(**DATA, **SPATIAL, **PIPELINE),
     "data+filter+pipeline": degrees(**DATA, **PARTS, **PIPELINE),
@@ -58,11 +58,11 @@ TOGETHER = {
 # The oracle's answers.
 
 
-@pytest.mark.parametrize("layout", ALONE)
-@limit_examples(6)
-@given(data=st.data())
-def test_a_parallelism_alone_agrees(layout: str, data: st.DataObject) -> None:
-    assert_agrees(data.draw(cases(ALONE[layout])))
+@limit_examples(20)
+@given(cases(st.one_of(ALONE)))
+def test_a_parallelism_alone_agrees(case: Case) -> None:
+    """Each with the other reference, too: tests/test_machine_agreement.py."""
+    assert_agrees(case)
 
 
 @pytest.mark.parametrize("layout", TOGETHER)
@@ -124,7 +124,7 @@ STRATEGIES = {
 @given(cases(degrees(replicas=(1,))))
 def test_spaces_of_products_agree(case: Case) -> None:
     """In single precision, over all combinations."""
-    pes, batches = [8, 12, 24], [2, 9]
+    pes, batches = [8, 12], [2, 9]
     space = {"pe": pes, "batch": batches, "strategy": list(STRATEGIES)}
     outputs = ("comp_time", "memory", "replicas")
     settings = case.settings | {"outputs": list(outputs)}

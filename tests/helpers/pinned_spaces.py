@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import xarray as xr
 import zarr
 from numpy.typing import NDArray
 
@@ -143,10 +142,7 @@ SPACES: dict[str, dict[str, Any]] = {
     ),
 }
 
-# Together, their batches take four programs, most of which are of the same formulas as numpy's.
-IN_BATCHES = ("paper, as its authors counted",)
-
-# Swept into stores, by compiled programs: cells and summaries.
+# Swept into stores: cells and summaries.
 SWEPT: dict[str, dict[str, Any]] = {
     oracle: {
         "oracle": oracle,
@@ -178,8 +174,7 @@ def digest_store(name: str, url: str) -> dict[str, str]:
 
 def digest(name: str) -> dict[str, str]:
     """Return the SHA-256 of each strategy's numbers in a space, as stored."""
-    space = SPACES[name]
-    cells = _compute_batches(space) if name in IN_BATCHES else compute_cells(read_grid(space))
+    cells = compute_cells(read_grid(SPACES[name]))
     labels, variables = cells["strategy"].values.tolist(), sorted(cells.data_vars, key=str)
     # Of each strategy at once: xarray selects in all variables, whichever is read.
     chosen = {label: cells.sel(strategy=label) for label in labels}
@@ -187,16 +182,6 @@ def digest(name: str) -> dict[str, str]:
         label: _hash(*(numbers[name].values for name in variables))
         for label, numbers in chosen.items()
     }
-
-
-def _compute_batches(space: dict[str, Any]) -> xr.Dataset:
-    """Compute the cells of a space for one batch after another; numbers are the same."""
-    axes = space["axes"]
-    parts = [
-        compute_cells(read_grid({**space, "axes": {**axes, "batch": batch}}))
-        for batch in axes["batch"]
-    ]
-    return xr.concat(parts, "batch", data_vars="minimal")
 
 
 def _hash(*arrays: NDArray[Any]) -> str:

@@ -1,6 +1,7 @@
 """Compiled functions compute what they did, once traced for each value of a static argument."""
 
 from concurrent.futures import ThreadPoolExecutor
+from math import isqrt
 
 import jax
 import numpy as np
@@ -51,7 +52,7 @@ def test_shapes_are_laid_over_each_other() -> None:
     def add(first, second):
         return first + second if in_numpy() else -first - second
 
-    side = 2**10  # of the sum; each of the two is small
+    side = isqrt(MOST_IN_NUMPY) + 1  # of the sum; each of the two is small
     assert np.all(add(np.ones((side, 1)), np.ones((1, side))) == -2)
     assert np.all(add(np.ones((side, 1)), np.ones((1, 2))) == 2)
 

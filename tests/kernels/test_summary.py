@@ -5,10 +5,10 @@ from functools import reduce
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from kernels.arrays import AnyArray, use_numpy
 from kernels.blocks.summary import Line, extend_summary, summarise_nothing, tabulate, tabulate_line
 from kernels.names.flags import FORBIDS, Limit
 from kernels.names.statistics import BEST, STATISTICS
@@ -26,19 +26,19 @@ def a_line(seed: int, *, trains: bool = False) -> Line:
     shape = (len(PES), *SLICES)
     flags = draw.choice([0, 0, 0, 1, 2, 16, 17, 32, 64, 256], size=shape)
     line = Line(
-        p=jnp.array(PES).reshape(-1, 1, 1),
-        comp_time=jnp.asarray(draw.uniform(1, 2, (len(PES), SLICES[0], 1))),
-        comm_time=jnp.asarray(draw.uniform(0, 2, (len(PES), SLICES[0], 1))),
-        memory=jnp.asarray(draw.uniform(1, 9, (len(PES), 1, 1))),
-        limit=jnp.asarray(flags, jnp.uint16),
-        enough=jnp.asarray(draw.uniform(2, 12, (1, SLICES[0], 1)), jnp.float32),
+        p=np.array(PES).reshape(-1, 1, 1),
+        comp_time=draw.uniform(1, 2, (len(PES), SLICES[0], 1)),
+        comm_time=draw.uniform(0, 2, (len(PES), SLICES[0], 1)),
+        memory=draw.uniform(1, 9, (len(PES), 1, 1)),
+        limit=flags.astype(np.uint16),
+        enough=draw.uniform(2, 12, (1, SLICES[0], 1)).astype(np.float32),
     )
     if not trains:
         return line
     epochs = draw.uniform(20, 90, (len(PES), SLICES[0], 1))
     # Of a batch that never converges, where the flags say so or not.
     epochs[draw.integers(len(PES)), 0] = np.nan
-    return replace(line, epochs=jnp.asarray(epochs), epochs_alone=jnp.asarray(epochs[:1] * 0 + 30))
+    return replace(line, epochs=epochs, epochs_alone=epochs[:1] * 0 + 30)
 
 
 def brute_force(line: Line, slice_: tuple[int, int]) -> dict[str, Any]:
@@ -93,7 +93,7 @@ def named(table: jax.Array) -> dict[str, np.ndarray]:
 
 
 @pytest.mark.parametrize("trains", [False, True])
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_every_slice_agrees_with_a_loop(seed, trains):
     query = a_line(seed, trains=trains)
     result = named(TABULATE(query))
@@ -105,7 +105,7 @@ def test_every_slice_agrees_with_a_loop(seed, trains):
 
 def test_nothing_is_allowed():
     query = a_line(0)
-    none = replace(query, limit=jnp.full((len(PES), *SLICES), 1, jnp.uint16))
+    none = replace(query, limit=np.full((len(PES), *SLICES), 1, np.uint16))
     result = named(TABULATE(none))
     assert (result["largest_pe"] == 0).all()
     assert np.isnan(result["fastest_time"]).all()
@@ -113,14 +113,14 @@ def test_nothing_is_allowed():
     assert (result["count_memory"] == len(PES)).all()
 
 
-@pytest.mark.parametrize(("cut", "trains"), [(1, True), (5, False)])  # each has its programs
-def test_parts_of_a_line_make_the_summary_of_the_whole(cut, trains):
-    query = a_line(cut, trains=trains)
+def test_parts_of_a_line_make_the_summary_of_the_whole():
+    query = a_line(5, trains=True)
     first, second = (
         jax.tree.map(lambda leaf, part=part: leaf[part] if leaf.shape[0] > 1 else leaf, query)
-        for part in (slice(None, cut), slice(cut, None))
+        for part in (slice(None, 5), slice(5, None))
     )
-    nothing = summarise_nothing(SLICES, SLICES, trains=trains)
+    with use_numpy():
+        nothing = summarise_nothing(SLICES, SLICES, trains=True)
     whole, parts = (
         np.asarray(TABULATE_PARTS(reduce(EXTEND, lines, nothing)))
         for lines in ([query], [first, second])
@@ -128,16 +128,14 @@ def test_parts_of_a_line_make_the_summary_of_the_whole(cut, trains):
     np.testing.assert_array_equal(parts, whole)
 
 
-@pytest.mark.parametrize("trains", [False, True])
-def test_many_slices_are_summarised_as_few_are(trains: bool) -> None:
+def test_many_slices_are_summarised_as_few_are() -> None:
     """Their rows are folded one after the other, and not reduced."""
-    few = [a_line(seed, trains=trains) for seed in range(60)]
-    nowhere = jnp.full_like(few[0].limit, Limit.MEMORY)
-    few[0] = replace(few[0], limit=nowhere)
+    few = [a_line(seed, trains=True) for seed in range(60)]
+    few[0] = replace(few[0], limit=np.full_like(few[0].limit, Limit.MEMORY))
 
-    def join(*leaves: jax.Array) -> jax.Array:
-        wide = [jnp.broadcast_to(leaf, (len(leaf), SLICES[0], leaf.shape[2])) for leaf in leaves]
-        return jnp.concatenate(wide, axis=1)
+    def join(*leaves: AnyArray) -> AnyArray:
+        wide = [np.broadcast_to(leaf, (len(leaf), SLICES[0], leaf.shape[2])) for leaf in leaves]
+        return np.concatenate(wide, axis=1)
 
     many = replace(jax.tree.map(join, *few), p=few[0].p)
     expected = np.concatenate([TABULATE(line) for line in few], axis=1)

@@ -5,7 +5,7 @@ A time is the median of repeated calls after a first one, which compiles; every 
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -65,16 +65,14 @@ def time_calls(function: Callable[..., Any], *arguments: Any) -> float:
     return median(spent)
 
 
-def probe_device(
-    precision: str, report: Report, sizes: Sequence[int] = SIZES, budget: float = 120.0
-) -> list[DeviceTime]:
+def probe_device(precision: str, report: Report, budget: float = 120.0) -> list[DeviceTime]:
     """Return times of matrix products, convolutions, a copy and a launch.
 
     budget [s]: products that would take more than half of it, by the one before, are left out.
     """
     kind = TYPES[precision]
     times: list[DeviceTime] = []
-    for n in sizes:
+    for n in SIZES:
         # The first call compiles, and three are timed; a product of twice the size takes 8 times.
         if times and 4 * 8 * times[-1].seconds > budget / 2:
             break

@@ -60,6 +60,7 @@ FEW_ROWS = LayerTable.from_layers([make_layer((8, 8, 8), 2), make_layer((2, 2, 2
 
 
 @pytest.mark.parametrize("storage", [None, STORAGE])
+@limit_examples(20)
 @given(sizes=st.lists(st.integers(1, 300), min_size=1, max_size=9))
 def test_sizes_are_divided_together_as_each_alone(storage: Storage | None, sizes) -> None:
     # A new table each time: what was found for one is kept.

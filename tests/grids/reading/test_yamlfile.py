@@ -64,7 +64,6 @@ def test_line(tmp_path: Path, keypath: tuple[str | int, ...], line: int | None) 
         ("a: !!python/object:os.system {}", ":1:"),
         ("a: &x [*x]", ":1:"),
         ("a: 1\n---\nb: 2", ":2: YAML syntax: "),
-        ("[" * 5000, ":1:"),
         ("a: 2020-99-99", ":"),
         ("a: \x00", ": YAML syntax: "),
         (b"a: 1\nb: \xff", ":2:"),
@@ -89,7 +88,6 @@ def test_line(tmp_path: Path, keypath: tuple[str | int, ...], line: int | None) 
         ('a: "\\0"', ":1:"),
         ('a: "\\e[31m"', ":1:"),
         ("#" * 500_001, ":"),
-        (f"a: [{'1,' * 30_000}]", ":1:"),
     ],
 )
 def test_refused(tmp_path: Path, content: str | bytes, message: str) -> None:

@@ -27,6 +27,8 @@ def folder(tmp_path, monkeypatch, request):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setattr(device_times, "PATIENCE", 0.0)
+    monkeypatch.setattr(device_times, "SIZES", (256,))
+    monkeypatch.setattr(device_times, "CHANNELS", (16,))
     return tmp_path
 
 
