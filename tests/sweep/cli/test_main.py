@@ -317,8 +317,10 @@ def test_a_store_without_a_name(command, spec_file, tmp_path, monkeypatch, parad
     assert list(empty.iterdir()) == []
 
 
-def test_a_reader_that_has_seen_enough():
-    arguments = [*COMMAND, "schema"]
+def test_a_reader_that_has_seen_enough(monkeypatch):
+    """Output that fits the buffer fails when it is flushed, at the end."""
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
+    arguments = [*COMMAND, "--version"]
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
         assert run.stdout is not None
         assert run.stderr is not None
