@@ -30,7 +30,7 @@ HOSTILE = (
     + b"".join(b"a%d: &a%d [%s]\n" % (n, n, b"*a%d," % (n - 1) * 9) for n in range(1, 9)),
     b"a0: &a0 {x: 1}\n"
     + b"".join(b"a%d: &a%d {<<: [%s]}\n" % (n, n, b"*a%d," % (n - 1) * 9) for n in range(1, 9)),
-    *(part * 100_000 for part in (b"[", b"{a: ", b"- ", b"? ", b"!", b"|", b"x|1\n", b"\x00")),
+    *(part * 30_000 for part in (b"[", b"{a: ", b"- ", b"? ", b"!", b"|", b"x|1\n", b"\x00")),
     *(b"", b"\n" * 100_000, b"#" * 400_000, b"a: " + b"9:" * 100_000, b"9" * 400_000),
 )
 

@@ -20,7 +20,7 @@ from sweep.cube.root import METADATA
 from sweep.cube.store import open_cube
 from sweep.errors import RunError
 
-CASES = 600
+CASES = 300
 FORGED = 20
 
 
