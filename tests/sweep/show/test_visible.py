@@ -80,7 +80,7 @@ def store(spec, tmp_path) -> str:
     return str(place)
 
 
-@pytest.mark.parametrize("command", [("limits",), ("best",), ("status",), ("status", "--verify")])
+@pytest.mark.parametrize("command", [("limits",), ("status", "--verify")])
 def test_a_store(command, store, paradl) -> None:
     code, out, err = paradl(command[0], store, *command[1:])
     assert (code, err) == (0, "")
