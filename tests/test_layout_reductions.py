@@ -32,7 +32,7 @@ def ask(strategy: str, network: str = "llama2_7b", pe: int = 8, batch: int = 4, 
     scaling=st.sampled_from(["weak", "strong"]),
     recompute=st.sampled_from(["none", "full"]),
 )
-@limit_examples(12)
+@limit_examples(7)
 def test_data_is_the_layout_of_degrees_1(
     network: str, pe: int, batch: int, zero: int, scaling: str, recompute: str
 ) -> None:

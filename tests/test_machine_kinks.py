@@ -100,14 +100,14 @@ def differentiate(case: Case, values: dict[str, Any]) -> dict[str, Any]:
 
 
 # The second one with buckets, and fewer levels. Of the other ways of dividing, slopes are compared
-# with differences: tests/test_machine.py, tests/sweep/engine/test_elasticities.py.
+# with differences: tests/test_machine.py.
 @pytest.mark.parametrize("system", ["abci", "dgx1-v100"])
 @pytest.mark.parametrize("pe", [4, 64])
 def test_derivatives_are_finite(system, pe) -> None:
     """Also where a machine has fewer levels than the kernels, whose others are without bound; and
     in a group alone, without buckets, and where two algorithms are as fast as each other.
     """
-    case = take_case(system, "data+spatial:group=4", pe, "vgg16")
+    case = take_case(system, "data+filter:group=4", pe, "vgg16")
     slopes = differentiate(case, list_values(case))
     for name, slope in slopes.items():
         assert np.isfinite(slope).all(), name
@@ -129,7 +129,7 @@ def find_sides(case: Case, values: dict[str, Any], name: str, step: float) -> li
 
 def test_a_derivative_at_a_kink_is_one_of_its_sides() -> None:
     """Where all but the last message is just hidden; where a bucket holds just all gradients."""
-    configuration = ("dgx1-v100", "data", 64, "vgg16")
+    configuration = ("dgx1-v100", "data+filter:group=4", 64, "vgg16")
     little, full = (answer(*configuration, 256, overlap=part) for part in (0.01, 1.0))
     hidden = [np.asarray(result.terms.hidden_communication).item() for result in (little, full)]
     overlap = 0.01 * hidden[1] / hidden[0]

@@ -66,7 +66,7 @@ def test_a_parallelism_alone_agrees(case: Case) -> None:
 
 
 @pytest.mark.parametrize("layout", TOGETHER)
-@limit_examples(10)
+@limit_examples(7)
 @given(data=st.data())
 def test_products_agree(layout: str, data: st.DataObject) -> None:
     assert_agrees(data.draw(cases(TOGETHER[layout])))
@@ -88,29 +88,6 @@ def assert_agrees(case: Case) -> None:
     held = memory(rows, machine, product)["total"]
     assert answer["memory"] == pytest.approx(held, rel=TOLERANCE)
     assert answer["largest_batch"] == largest_batch(rows, machine, product)
-
-
-@pytest.mark.parametrize("name", ["spatial", "parts", "pipeline"])
-@limit_examples(5)
-@given(data=st.data())
-def test_a_degree_of_1_is_no_parallelism(name: str, data: st.DataObject) -> None:
-    """Of two others, or of one other."""
-    case = data.draw(cases(TOGETHER["data+spatial+filter+pipeline"]))
-    if data.draw(st.booleans()):
-        other = data.draw(st.sampled_from(sorted({"spatial", "parts", "pipeline"} - {name})))
-        case = change_degree(case, other, 0)
-    one, none = (change_degree(case, name, degree) for degree in (1, 0))
-    first, second = sweep.predict(**one.asked), sweep.predict(**none.asked)
-    assert first["terms"] == pytest.approx(second["terms"], rel=1e-12, abs=1e-300)
-    for answer in ("memory", "limit", "largest_batch", "replicas", "group"):
-        assert first[answer] == second[answer]
-    assert_agrees(one)
-
-
-def change_degree(case: Case, name: str, degree: int) -> Case:
-    """The question with another degree of a parallelism; 0 leaves it out."""
-    change: dict[str, Any] = {name: degree}
-    return replace(case, degrees=replace(case.degrees, **change))
 
 
 STRATEGIES = {
