@@ -17,7 +17,7 @@ from distributed import LocalCluster
 import sweep
 from sweep.questions.status import read_status
 
-# 12 blocks, answered in numpy: no process that sweeps them compiles programs.
+# 12 blocks, answered in numpy, so that no process has to compile programs.
 SPEC = {
     "oracle": "paper",
     "axes": {
