@@ -67,7 +67,7 @@ batches = st.lists(st.integers(1, 500), min_size=2, max_size=2, unique=True).map
 
 
 @pytest.mark.parametrize("inside", SETTINGS)
-@limit_examples(30)
+@limit_examples(20)
 @given(data=st.data())
 def test_every_cell_agrees_with_the_scalar_reference(inside, data) -> None:
     workload, strategy = data.draw(workloads()), data.draw(strategies(inside))
