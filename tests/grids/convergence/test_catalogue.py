@@ -115,11 +115,11 @@ def test_targets():
         find_convergence("resnet50", "imagenet", "top1=0.8")
 
 
-def test_looking_one_up_needs_no_jax():
+def test_looking_one_up_needs_neither_jax_nor_units():
     code = (
         "import sys; from grids.convergence.catalogue import find_convergence; "
         "find_convergence('resnet50', 'imagenet'); "
         "print(*{name.partition('.')[0] for name in sys.modules})"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert not {"jax", "xarray", "scipy", "pandas"} & set(run.stdout.split())
+    assert not {"jax", "xarray", "scipy", "pandas", "pint"} & set(run.stdout.split())

@@ -1,7 +1,7 @@
-"""Draws by name: the same wherever, whenever and with whatever else a name is drawn."""
+"""Draws by name: the same wherever, whenever and with whatever else a name is drawn.
 
-import subprocess
-import sys
+In other processes: tests/test_pins.py, whose intervals follow from draws.
+"""
 
 import numpy as np
 import pytest
@@ -27,12 +27,6 @@ def test_a_draw_depends_on_its_name_alone() -> None:
     np.testing.assert_array_equal(more[:, :-1], whole)
     for name, column in zip(DRAWN, whole.T, strict=True):
         np.testing.assert_array_equal(draw_normals((name,))[:, 0], column)
-
-
-def test_another_process_draws_the_same() -> None:
-    code = "from grids.inputs.draws import draw_normals; print(draw_normals(['rail']).tolist())"
-    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert printed.stdout.strip() == str(draw_normals(["rail"]).tolist())
 
 
 def test_streams_of_any_number_are_independent() -> None:
