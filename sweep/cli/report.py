@@ -48,6 +48,7 @@ def write_page_of_layouts(
     answer: "FitAnswer", path: Path, model: str, system: str, calibration: str | None
 ) -> None:
     """Write the page of the layouts that fit."""
+    from sweep.cells.source import open_source
     from sweep.report.layouts import make_layout_grid
 
     grid = make_layout_grid(answer, model, system, calibration)
@@ -59,7 +60,8 @@ def write_page_of_layouts(
         *([f"{ties:,} layouts are left out that tie with others"] if ties else []),
         *([f"{slower:,} slower layouts are left out"] if slower else []),
     ]
-    write_page_of(Subject(grid, {}, None, None, quiet=True, notes=notes), path)
+    subject = Subject(open_source(grid), {}, None, None, quiet=True, notes=notes)
+    write_page_of(subject, path)
 
 
 def write_page_of(

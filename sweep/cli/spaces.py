@@ -16,8 +16,9 @@ from sweep.cli.commands import NOTHING_FEASIBLE, end, take_options
 from sweep.show.visible import tell
 
 if TYPE_CHECKING:
+    from grids.grid import Grid
     from sweep.cells import selection as cells
-    from sweep.cells.source import Source
+    from sweep.cells.reader import Reader
 
 Rows: TypeAlias = list[dict[str, Any]]
 
@@ -32,7 +33,7 @@ class Subject:
     design space has its own bound. notes: on the answer, so far.
     """
 
-    source: "Source"
+    source: "Reader"
     selection: "cells.Selection"
     store: str | None
     max_global_batch: int | None
@@ -84,12 +85,11 @@ class Subject:
 
     def _ask_store(self, store: str, question: Callable[[], Rows]) -> Rows:
         from sweep.engine.verification import tell_damage
-        from sweep.questions.status import count_blocks
 
         with tell_damage(store):
             # Counted before the question: a sweep may be running, and no missing block may pass
             # unnoticed.
-            done, blocks = count_blocks(store)
+            done, blocks = self.source.count_blocks()
             rows = question()
         if done < blocks:
             self.note(describe_missing(done, blocks), always=True)
@@ -184,14 +184,19 @@ class SpaceOptions(options.SettingOptions):
         # With a store, --pe 64 means --sel pe=64.
         named = [f"{name}={value}" for name, value in options.list_given(self, *AXES).items()]
         selection: cells.Selection = options.parse_selection([*(self.selection or []), *named])
+        from sweep.cells.source import open_source
+
+        # Opened once: of `paradl limits` on a small store, four further times took half the time.
+        reader = open_source(store)
         if selection:
-            selection = _locate_values(store, selection, self.nearest)
-        return Subject(store, selection, store, self.max_global_batch, self.quiet)
+            selection = _locate_values(reader.grid, selection, self.nearest)
+        return Subject(reader, selection, store, self.max_global_batch, self.quiet)
 
     def _read_space(self, objective: str | None) -> Subject:
         options.check_names(options.list_given(self, *AXES, "calibration"), several=True)
         from grids.notes import list_warnings
         from sweep.cells.design_space import SpaceValues, is_unbounded, make_grid
+        from sweep.cells.source import open_source
 
         settings = self.list_settings()
         if objective == "train-time":
@@ -203,7 +208,7 @@ class SpaceOptions(options.SettingOptions):
             settings=settings,
         )
         grid = make_grid(values)
-        subject = Subject(grid, {}, None, None, self.quiet)
+        subject = Subject(open_source(grid), {}, None, None, self.quiet)
         for warning in list_warnings(grid):
             subject.note(f"warning: {warning}", always=True)
         # With no bound the largest batch has the fewest iterations, and seems best.
@@ -219,16 +224,14 @@ class SpaceOptions(options.SettingOptions):
 SpaceCommand = take_options(SpaceOptions)
 
 
-def _locate_values(store: str, selection: "cells.Selection", nearest: bool) -> "cells.Selection":
+def _locate_values(grid: "Grid", selection: "cells.Selection", nearest: bool) -> "cells.Selection":
     """Return the selection; nearest: moved to values of the store's axes, which stderr names.
 
     InputError, before the question's slow imports: a value that the axes lack.
     """
     from sweep.cells.selection import find_nearest, locate_values, write_value
     from sweep.cube.coordinates import list_columns, list_coordinates
-    from sweep.cube.store import open_cube
 
-    grid = open_cube(store).grid
     coordinates, columns = list_coordinates(grid), list_columns(grid)
     taken = find_nearest(coordinates, selection, columns) if nearest else {}
     for axis, values in taken.items():

@@ -421,10 +421,8 @@ def ranked():
 @pytest.mark.parametrize(
     ("against", "objective", "names"),
     [
-        ("memory", "epoch-time", ("iteration_time", "memory")),
         ("memory", "pe-hours", ("tokens_per_pe_second", "memory")),
         ("pe", "epoch-time", ("iteration_time", "pe")),
-        ("pe", "pe-hours", ("tokens_per_pe_second", "pe")),
         ("pe-hours", "epoch-time", ("iteration_time", "tokens_per_pe_second")),
     ],
 )

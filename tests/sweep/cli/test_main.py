@@ -238,15 +238,15 @@ def test_sweep_resume_refuse_overwrite(spec_file, tmp_path, paradl):
     assert open_cube(str(store)).grid.axes["pe"].tolist() == [1, 2, 4, 16]
 
 
-def test_limits_and_best_as_json_and_csv(mixed_url, paradl):
+def test_limits_and_best_as_json_and_csv(small_url, paradl):
     for command, key in (("limits", "largest_pe"), ("best", "rank")):
-        code, out, err = paradl(command, mixed_url, "--sel", "model=alexnet", "--format", "json")
+        code, out, err = paradl(command, small_url, "--sel", "model=alexnet", "--format", "json")
         rows = json.loads(out, parse_constant=pytest.fail)
         assert (code, err) == (0, "")
         assert all(row["model"] == "alexnet" and key in row for row in rows)
-        code, out, _ = paradl(command, mixed_url, "--sel", "model=alexnet", "--format", "csv")
+        code, out, _ = paradl(command, small_url, "--sel", "model=alexnet", "--format", "csv")
         assert len(list(csv.DictReader(io.StringIO(out)))) == len(rows)
-        assert paradl(command, mixed_url)[0] == 0
+        assert paradl(command, small_url)[0] == 0
 
 
 def test_a_slice_of_several_values(mixed_url, paradl):

@@ -1,4 +1,4 @@
-from unittest.mock import Mock
+from unittest.mock import Mock, call
 
 import numpy as np
 import pandas as pd
@@ -60,11 +60,12 @@ def test_nothing_that_can_exist(mixed):
     assert len(sweep.best(mixed, {"model": "alexnet", "dataset": "cosmoflow-128"})) == 0
 
 
-def test_a_store_is_opened_once(small_url, monkeypatch):
+def test_a_store_is_opened_once(small_url, monkeypatch, paradl):
     opened = Mock(side_effect=open_cube)
     monkeypatch.setattr(store, "open_cube", opened)
     assert len(sweep.best(small_url))
-    opened.assert_called_once_with(small_url)
+    assert paradl("best", small_url, "--model", "alexnet")[0] == 0
+    assert opened.call_args_list == [call(small_url)] * 2
 
 
 def test_pe_hours_and_cost_against_brute_force(mixed):

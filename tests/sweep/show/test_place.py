@@ -1,9 +1,5 @@
 """A placement's picture: what is drawn where."""
 
-import pytest
-
-from grids.reading.errors import InputError
-from sweep.plots.figures import save_figure
 from sweep.plots.timeline import draw_placement
 
 
@@ -47,11 +43,3 @@ def test_the_picture_has_a_lane_for_each_device():
     }
     assert {(0, 4), (4, 8), (1, 2), (6, 7)} <= spans  # and a message
     assert axes.get_xlabel() == "time since the iteration began [s]"
-
-
-def test_the_picture_is_written(tmp_path):
-    path = tmp_path / "placement.png"
-    save_figure(draw_placement(answer()), path)
-    assert path.read_bytes().startswith(b"\x89PNG")
-    with pytest.raises(InputError, match=r"placement\.png"):
-        save_figure(draw_placement(answer()), tmp_path / "placement")

@@ -104,7 +104,8 @@ def test_memory_that_does_not_do_is_an_answer(diamond, tmp_path):
     # The stem has 3 GB of weights thrice, and keeps 8; without momentum twice.
     with pytest.raises(InputError, match=r"'stem' .*17 GB.* 15 GB"):
         sweep.place(str(path), 2, system="dgx1-v100")
-    assert sweep.place(str(path), 2, system="dgx1-v100", optimizer="none")["feasible"]
+    quick = sweep.place(str(path), 2, system="dgx1-v100", optimizer="none", time_limit=0.1)
+    assert quick["feasible"]
     path.write_text(path.read_text().replace("kept: 4 GB", "kept: 14 GB"))
     answer = sweep.place(str(path), 2, system="dgx1-v100", optimizer="none")
     assert not answer["feasible"]
