@@ -5,7 +5,7 @@ import re
 import signal
 import webbrowser
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from http.client import HTTPConnection
 from queue import Queue
@@ -192,7 +192,7 @@ def test_another_name_of_this_machine(address):
 
 def test_command(url, paradl, monkeypatch):
     """A browser opens the address that is printed; Ctrl-C ends the command without a traceback."""
-    answers = []
+    answers: list[Future[tuple[int, str]]] = []
 
     def open_page(address: str) -> None:
         loop = IOLoop.current()
