@@ -18,7 +18,7 @@ import sweep
 from sweep.questions.status import read_status
 
 # 12 blocks, answered in numpy, so that no process has to compile programs.
-SPEC = {
+SPEC: dict[str, Any] = {
     "oracle": "paper",
     "axes": {
         "model": ["alexnet", "vgg16", "resnet50", "resnet152"],
@@ -174,13 +174,16 @@ def test_a_full_disk_of_a_worker(spec, tmp_path, paradl, monkeypatch):
     assert err.startswith(f"paradl: {url}: {FULL}")
 
 
-def test_a_limit_on_file_sizes(spec, tmp_path, paradl):
+def test_a_limit_on_file_sizes(tmp_path, paradl, spec_file):
+    """Metadata has 30 kB, a block's times more than the limit."""
     url = tmp_path / "cube.zarr"
-    with limit_file_sizes(16_000):
-        code, _, err = paradl("sweep", spec, url, "--quiet")
+    axes = SPEC["axes"] | {"model": "alexnet", "batch": {"range": [1, 1500]}}
+    with limit_file_sizes(40_000):
+        code, _, err = paradl("sweep", spec_file(SPEC | {"axes": axes}), url, "--quiet")
     assert code == 1
     assert err.startswith(f"paradl: {url}: writing failed (File too large); ")
     assert err.count("\n") == 1
+    assert read_status(str(url))["blocks_done"] == 0
 
 
 def test_a_folder_that_may_not_be_made(small, tmp_path, paradl, spec_file, monkeypatch):
