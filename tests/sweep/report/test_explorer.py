@@ -7,6 +7,7 @@ import webbrowser
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
+from functools import partial
 from http.client import HTTPConnection
 from queue import Queue
 from typing import Any
@@ -197,8 +198,9 @@ def test_command(url, paradl, monkeypatch):
     def open_page(address: str) -> None:
         loop = IOLoop.current()
         answer = threads.submit(request, address, "/", {})
-        # Not before: what handles a request may take the interrupt.
-        answer.add_done_callback(lambda _: loop.add_callback(signal.raise_signal, signal.SIGINT))
+        # What Python calls at Ctrl-C; a test run in the background does not hear the signal itself.
+        interrupt = partial(signal.default_int_handler, signal.SIGINT, None)
+        answer.add_done_callback(lambda _: loop.add_callback(interrupt))
         answers.append(answer)
 
     monkeypatch.setattr(webbrowser, "open", open_page)
