@@ -22,8 +22,9 @@ STRATEGIES = (
     *("data", "data+spatial:group=4", "pipeline"),
     *("data+filter:group=4", "data+channel:group=4"),
 )
-# Table III has no placements. Chosen groups: tests/sweep/engine/test_fill.py.
-CASES = [*product(("paper", "machine"), STRATEGIES), ("machine", "data+placement")]
+# Table III has neither. Chosen groups: tests/sweep/engine/test_fill.py.
+FURTHER = ("data+placement", "data+spatial+filter+pipeline:spatial=2,filter=2,pipeline=2")
+CASES = [*product(("paper", "machine"), STRATEGIES), *product(("machine",), FURTHER)]
 AXES = {
     "model": "alexnet",
     "dataset": "imagenet-226",
