@@ -20,11 +20,12 @@ class Packing:
 
 def pack(problem: Problem, left: Clock) -> Packing:
     """Find a placement that fits, whatever its time."""
-    # The cheap answers first: in operator order, or too many bytes for all devices together.
+    # The cheap answers first: in operator order, or too many bytes for one device, or for all.
     in_turn = _fill_in_turn(problem)
     if in_turn is not None:
         return Packing(in_turn)
-    if problem.held.sum() > problem.room * problem.devices:
+    room = problem.room
+    if problem.least_memory.max() > room or problem.held.sum() > room * problem.devices:
         return Packing(None, impossible=True)
     rows = IntegerProgram()
     x = place_operators(rows, problem)
@@ -39,17 +40,20 @@ def pack(problem: Problem, left: Clock) -> Packing:
 
 
 def count_devices(problem: Problem, left: Clock) -> int | None:
-    """Return the fewest devices that the graph fits; None if time ran out first."""
-    devices = max(1, math.ceil(float(problem.held.sum()) / problem.room))
-    while True:
+    """Return the fewest devices that the graph fits; None if time ran out first, or if no number
+    is enough.
+    """
+    least = max(1, math.ceil(float(problem.held.sum()) / problem.room))
+    # More than one for each operator would be empty.
+    for devices in range(least, problem.operators + 1):
         # Only memory matters, so messages take no time.
         delays = np.zeros((len(problem.tensors), devices, devices))
         packing = pack(replace(problem, delays=delays), left)
         if packing.placement is not None:
             return devices
         if not packing.impossible:
-            return None
-        devices += 1
+            break
+    return None
 
 
 def _number_devices(rows: IntegerProgram, x: list[list[int]]) -> None:

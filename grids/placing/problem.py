@@ -6,6 +6,7 @@ forward pass with other durations on the same devices: both passes are one probl
 durations on one graph (docs/placement.md).
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -157,6 +158,18 @@ class Problem:
     def edges_in_order(self) -> tuple[Edge, ...]:
         """Edges sorted so that those into an operator precede those out of it."""
         return tuple(sorted(self.edges, key=lambda edge: edge.maker))
+
+    @cached_property
+    def least_memory(self) -> Floats:
+        """Lower bound of the bytes of each operator's device [n]."""
+        least = self.held.copy()
+        for taker, edges in enumerate(self.entering):
+            sent: dict[int, float] = defaultdict(float)
+            for edge in edges:
+                sent[edge.maker] += self.tensors[edge.tensor].bytes
+            # A device receives an input, or also holds what makes it.
+            least[taker] += sum(min(size, self.held[maker]) for maker, size in sent.items())
+        return least
 
     def take_part(self, positions: Sequence[int], started: bool = False) -> "Problem":
         """Return the problem of these operators (ascending); `started`: the first is done."""

@@ -76,7 +76,7 @@ class PlacementRecord(TypedDict):
     operators: NotRequired[Annotated[list[OperatorRow], "one row per operator and micro-batch"]]
     messages: NotRequired[Annotated[list[MessageRow], "one row per tensor or gradient"]]
     smallest_devices: NotRequired[
-        Annotated[int, "fewest devices that suffice; null: unknown"] | None
+        Annotated[int, "fewest devices that suffice; null: unknown, or no number does"] | None
     ]
 
 

@@ -97,11 +97,13 @@ def _expect_problem(graph: Graph, problem: Problem) -> None:
         raise InputError(
             "no operator takes any time", where=f"graph {shorten(graph.name)}", advice="time them"
         )
-    largest = int(problem.held.argmax())
-    if problem.held[largest] > problem.room:
+    largest = int(problem.least_memory.argmax())
+    least = problem.least_memory[largest]
+    if least > problem.room:
+        name, inputs = graph.operators[largest].name, least > problem.held[largest]
         raise InputError(
-            f"{shorten(graph.operators[largest].name)} needs {problem.held[largest] / 1e9:.4g} GB, "
-            f"and a device has room for {max(problem.room, 0) / 1e9:.4g} GB",
+            f"{shorten(name)} needs {least / 1e9:.6g} GB{' with its inputs' if inputs else ''}, "
+            f"and a device has room for {max(problem.room, 0) / 1e9:.6g} GB",
             where=f"graph {shorten(graph.name)}",
             advice="operators are not divided: take fewer samples, or larger devices",
         )

@@ -47,6 +47,13 @@ def test_the_fewest_devices(held, room, devices):
     assert count_devices(pose(held, 1, room), left) == devices
 
 
+def test_no_number_of_devices_is_enough():
+    # The second operator's device holds the first one's tensor, or the first operator.
+    problem = pose([2, 3], 1, 3, size=1.0)
+    assert problem.least_memory.tolist() == [2.0, 4.0]
+    assert count_devices(problem, left) is None
+
+
 def test_out_of_time_it_is_not_known():
     # `float()` is 0.0: no time is left.
     packing = pack(pose([3, 2, 2, 1], 2, 4), float)

@@ -107,6 +107,10 @@ def test_memory_that_does_not_do_is_an_answer(diamond, tmp_path):
     quick = sweep.place(str(path), 2, system="dgx1-v100", optimizer="none", time_limit=0.1)
     assert quick["feasible"]
     path.write_text(path.read_text().replace("kept: 4 GB", "kept: 14 GB"))
+    crowded = tmp_path / "crowded.yaml"
+    crowded.write_text(path.read_text().replace("bytes: 1 B", "bytes: 2 GB"))
+    with pytest.raises(InputError, match=r"'left' needs 16 GB with its inputs"):
+        sweep.place(str(crowded), 2, system="dgx1-v100", optimizer="none")
     answer = sweep.place(str(path), 2, system="dgx1-v100", optimizer="none")
     assert not answer["feasible"]
     assert answer["smallest_devices"] == 3
