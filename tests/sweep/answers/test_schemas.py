@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
-from measured_runs import list_runs
 
 import sweep
 from grids.library import find
@@ -162,35 +161,15 @@ RUNS = [
 ]
 
 
-@pytest.fixture
-def write_runs(tmp_path):
-    """Writes runs to a file."""
-
-    def write(rows):
-        path = tmp_path / "runs.csv"
-        with path.open("w", newline="") as file:
-            lines = csv.DictWriter(file, list(rows[0]))
-            lines.writeheader()
-            lines.writerows(rows)
-        return path
-
-    return write
-
-
 @pytest.mark.parametrize("calibration", ["abci", "none"])
-def test_measured_runs(calibration, write_runs, paradl):
-    answer, errors = ask(paradl, "compare", write_runs(RUNS), "--calibration", calibration)
+def test_measured_runs(calibration, tmp_path, paradl):
+    path = tmp_path / "runs.csv"
+    with path.open("w", newline="") as file:
+        lines = csv.DictWriter(file, list(RUNS[0]))
+        lines.writeheader()
+        lines.writerows(RUNS)
+    answer, errors = ask(paradl, "compare", path, "--calibration", calibration)
     assert len(answer["rows"]) == len(RUNS)
-    assert not errors
-
-
-def test_a_calibration_by_runs_of_an_extreme_time(write_runs, tmp_path, paradl):
-    """Of seven runs, for which other tests have compiled the program."""
-    extreme = {"total_s": 1e-12, "comp_s": 1e-12}
-    path = write_runs([row | extreme for row in list_runs("dgx-a100")])
-    options = ("-o", tmp_path / "mine.yaml", "--no-cross-validation")
-    answer, errors = ask(paradl, "calibrate", path, *options)
-    assert answer["accuracy"]
     assert not errors
 
 

@@ -5,12 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 from measured_runs import list_runs
 
 import sweep
 from grids.entries.calibration import ASSUMED, STAGED, CalibrationFile, list_priors
 from grids.library import find
 from grids.reading.errors import InputError
+from sweep.answers.types.schemas import build_schemas
 from sweep.calibration.calibrate import format_file
 from sweep.cli.main import main as run_command
 from sweep.show.comparison import show_calibration
@@ -98,6 +100,17 @@ def test_command(measured, seven, tmp_path, monkeypatch, capsys) -> None:
     assert {"fit", "configuration", "scale", "series", "strategy"} <= shown["accuracy"].keys()
     assert tuple(shown["parameters"]) == tuple(list_priors("tf32", "ddp", staged=False))
     expect_for_its_machine(output, "dgx-a100")
+
+
+def test_runs_of_an_extreme_time_have_an_answer_of_the_schema(
+    measured, seven, tmp_path, monkeypatch, capsys
+) -> None:
+    path = measured([row | {"total_s": "1e-12", "comp_s": "1e-12"} for row in seven])
+    options = ("-o", tmp_path / "mine.yaml", "--no-cross-validation", "--format", "json")
+    assert main(monkeypatch, "calibrate", path, *options) == 0
+    answer = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)  # no NaN
+    assert answer["accuracy"]
+    Draft202012Validator(build_schemas()["calibrate"]).validate(answer)
 
 
 @pytest.mark.parametrize(
