@@ -102,7 +102,7 @@ def time_layouts(net, layouts, speeds=PLAIN, machine=MACHINE, evaluate=time_iter
     )
 
 
-@limit_examples(100)
+@limit_examples(50)
 @given(
     net=networks(),
     case=CASES,
