@@ -7,7 +7,7 @@ import site
 import sys
 import tempfile
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -163,24 +163,11 @@ def share_programs() -> None:
 def share_bytecode() -> None:
     """Processes that tests start compile what they import once, where this one may write none.
 
-    The bytecode beside libraries, which this process found, is linked to where they look for it:
-    the imports of one command after the other (test_quick.py) take 10.7 -> 5.8 s of CPU.
+    Not the suite's own two: they find the bytecode of libraries beside them (11 s of CPU).
     """
-    if not sys.dont_write_bytecode:
-        return
-    prefix = f"{os.environ[HOME]}/bytecode"
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    os.environ["PYTHONPYCACHEPREFIX"] = prefix
-    if os.path.exists(prefix):  # the suite's other process has linked, or does so now
-        return
-    for module in [*sys.modules.values()]:
-        spec = getattr(module, "__spec__", None)
-        if spec and spec.cached and os.path.exists(spec.cached):
-            folder, name = os.path.split(spec.cached)
-            place = prefix + os.path.dirname(folder)
-            os.makedirs(place, exist_ok=True)
-            with suppress(FileExistsError):
-                os.symlink(spec.cached, f"{place}/{name}")
+    if sys.dont_write_bytecode:
+        os.environ["PYTHONPYCACHEPREFIX"] = f"{os.environ[HOME]}/bytecode"
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 @pytest.fixture(autouse=True)
