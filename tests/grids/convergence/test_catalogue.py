@@ -122,4 +122,4 @@ def test_looking_one_up_needs_neither_jax_nor_units():
         "print(*{name.partition('.')[0] for name in sys.modules})"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert not {"jax", "xarray", "scipy", "pandas"} & set(run.stdout.split())
+    assert not {"jax", "xarray", "scipy", "pandas", "pint"} & set(run.stdout.split())

@@ -23,7 +23,6 @@ from grids.reading.units import parse_quantity
         ("9 us", "s", 9e-6),
         ("3 ms", "s", 3e-3),
         ("2 min", "s", 120.0),
-        ("3 gigabytes / hour", "B/s", 3e9 / 3600),
         ("16 GB", "B", 16e9),
         ("16 GiB", "B", 16.0 * 2**30),
         ("5EB", "B", 5e18),  # exa, not an exponent
@@ -54,8 +53,6 @@ def test_a_number_is_in_the_unit_already(value: float) -> None:
         "GB/s",
         "3 /s",
         "3 GB/",
-        "3 GBs",
-        "3 GB/m",
         "9**9**9",
         "1e999",
         "1e999999 GB/s",
