@@ -23,9 +23,9 @@ Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 Tree = TypeVar("Tree")
 
-# The most numbers of a call in numpy, with all dimensions that any argument has; few have all. Of
-# half as many the dearest strategy takes 0.1 s, of four times as many 0.2 to 0.7 s, where compiling
-# takes 1 to 7 s and a call of the program as long as in numpy (ResNet-50, both oracles, 2026-11).
+# The most numbers of a call in numpy, counted over all dimensions that any argument has. With half
+# as many, the slowest strategy takes 0.1 s. Beyond, numpy takes 0.2 to 0.7 s, as does a compiled
+# program after 1 to 7 s of compiling (ResNet-50, both oracles, 2026-11).
 MOST_IN_NUMPY = 2**22
 # XLA's newer way of writing fused operations takes 26 s of CPU to compile the slopes of 12 inputs,
 # the older one 14 s (jaxlib 0.10.2, data+filter); what it makes takes a quarter longer to run

@@ -138,17 +138,18 @@ def export(
     force: options.Force = False,
 ) -> None:
     """Export a cube's cells as a table or netCDF, for readers without paradl."""
+    from sweep.cells.source import open_source
     from sweep.engine.verification import tell_damage
     from sweep.exports.export import export as write
-    from sweep.questions.status import count_blocks
 
     labels = [label.strip() for label in partition_by.split(",") if label.strip()]
     try:
         # Rows of missing blocks are missing in the export, too: the count is of the same moment.
         with tell_damage(store):
-            done, blocks = count_blocks(store)
+            reader = open_source(store)
+            done, blocks = reader.count_blocks()
             written = write(
-                store,
+                reader,
                 output,
                 options.parse_selection(selection),
                 undefined=undefined,

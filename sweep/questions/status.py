@@ -21,12 +21,6 @@ def read_status(url: str) -> dict[str, Any]:
     return _make_status(cube, int(done.sum()), _count_missing(cube, done))
 
 
-def count_blocks(url: str) -> tuple[int, int]:
-    """Numbers of finished blocks and of all blocks of the cube at `url`."""
-    cube = open_cube(url)
-    return int(cube.read_done().sum()), cube.plan.blocks
-
-
 def verify_status(url: str, progress: Progress = silent) -> dict[str, Any]:
     """Read and check all finished blocks; return the status with the damaged files.
 

@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sweep.cells.source import open_source
 from sweep.cube.creation import create_cube
 from sweep.cube.layout import MARKS_PER_FILE
 from sweep.cube.plan import plan_cube
 from sweep.cube.store import Cube, open_cube
 from sweep.engine.run import read_grid
-from sweep.questions.status import count_blocks
 
 MILLION = {
     "oracle": "paper",
@@ -41,7 +41,7 @@ def test_marks_share_files(cube: Cube) -> None:
     blocks = np.random.default_rng(0).integers(cube.plan.blocks, size=100).tolist()
     cube.mark(blocks)
     assert np.flatnonzero(cube.read_done()).tolist() == sorted(set(blocks))
-    assert count_blocks(cube.url) == (len(set(blocks)), cube.plan.blocks)
+    assert open_source(cube.url).count_blocks() == (len(set(blocks)), cube.plan.blocks)
     cube.mark(blocks, done=False)
     assert not open_cube(cube.url).read_done().any()
     cube.mark(range(MANY))
