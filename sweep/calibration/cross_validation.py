@@ -11,10 +11,10 @@ from grids.entries.calibration import CalibrationFile, ModelError
 from grids.inputs.calibrated import Calibrated
 from grids.inputs.uncertainty import Unknown, build_uncertainty
 from grids.inputs.values import Settings, Values
-from kernels.compiled import compiled, fetch
+from kernels.compiled import fetch
 from kernels.configuration.case import Case, Uncertainty
-from kernels.names.arrays import Floats
-from sweep.calibration.observations import LayerWork, Mask, Observations, apply_parameters
+from kernels.density import apply_parameters
+from sweep.calibration.observations import Mask, Observations
 from sweep.calibration.posterior import calibrate_machine
 from sweep.calibration.residuals import HeldOutRun
 
@@ -97,12 +97,14 @@ def _group_alike(labels: list[tuple[object, ...]]) -> list[Mask]:
 def _predict(
     observations: Observations, file: CalibrationFile, scheme: str, rows: NDArray[np.int64]
 ) -> Iterator[HeldOutRun]:
-    factors = [
-        file.serial_time(run.model, bool(profiled)).factor
-        for run, profiled in zip(observations.runs, observations.profiled, strict=True)
-    ]
+    factors = np.array(
+        [
+            file.serial_time(run.model, bool(profiled)).factor
+            for run, profiled in zip(observations.runs, observations.profiled, strict=True)
+        ]
+    )
     parameters = {name: np.asarray(parameter.value) for name, parameter in file.parameters.items()}
-    moved = fetch(_apply(observations.case, observations.layers, parameters, np.array(factors)))
+    moved = fetch(apply_parameters(observations.case, observations.layers, parameters, factors))
     for row in rows.tolist():
         # Runs lie along the last dimension; parameters are scalars, the same for all runs.
         case: Case = jax.tree.map(
@@ -118,11 +120,6 @@ def _predict(
             unseen=uncertainty.widening - 1,
             away=distant.widening - 1,
         )
-
-
-@compiled(numpy=True)
-def _apply(case: Case, layers: LayerWork, parameters: dict[str, Floats], factors: Floats) -> Case:
-    return apply_parameters(case, layers, parameters, factors)
 
 
 def _find_uncertainty(

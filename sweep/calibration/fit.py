@@ -1,41 +1,23 @@
 """Fit: the most probable parameters of a machine, and their uncertainty.
 
-Errors of the logarithms of total, compute and communication follow Student's t, so that a congested
-run does not bend the rest. A run with both parts measured counts by these only, since its total is
-their sum. Parameters have log-normal priors and bounds (`grids.entries`). So do the models' times
-on one PE: the logarithm of a network's factor is the machine's (normal) plus the network's own
-deviation (Student's t), so that one network that is far off, because of slow input say, does not
-move the machine's factor. The covariance is Laplace's: the inverse of the curvature of the
-log-posterior at its mode.
-
-Coordinates are (ln value - ln median) / spread of the prior: of the parameters, of the machine's
-time, and of each model's deviation from it. A frozen parameter has a known value and a spread of 0.
+The covariance is Laplace's: the inverse of the curvature of the log-posterior (`kernels.density`,
+which has the coordinates, too) at its mode. A frozen parameter has a known value and a spread of 0.
 """
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax import Array
 from scipy.linalg import block_diag
 from scipy.optimize import Bounds, minimize
 
 from grids.entries.calibration import SerialTime
-from kernels.arrays import Cells, xp
-from kernels.compiled import compiled, put_on_device
-from kernels.configuration.case import Case
+from kernels.compiled import put_on_device
+from kernels.density import Evidence, find_surprise
 from kernels.names.arrays import Floats
-from kernels.oracle.formulas import time_iteration
-from sweep.calibration.observations import LayerWork, Mask, Observations, apply_parameters
+from sweep.calibration.observations import Mask, Observations
 from sweep.errors import RunError
-from sweep.measured.runs import PARTS
-
-FREEDOM = 4.0  # degrees of Student's t
-NANOSECOND = 1e-9  # keeps the logarithm of 0 s finite
 
 # Spreads of a model's time on one PE: around its profile, since software and day differ, or around
 # the roofline, which ignores the layers' efficiency.
@@ -45,9 +27,6 @@ ROOFLINE = 0.17
 # within the 0.15 by which published profiles differ from other runs on the device.
 MACHINE = 0.13
 
-# Scales of the errors: communication suffers from other traffic, compute does not, and totals are
-# measured best. Fitting the scales made predictions of left-out runs less accurate.
-NOISE = {"total": 0.03, "comp": 0.06, "comm": 0.2}
 # Small errors leave several modes. One search begins with large errors, which leave few; the others
 # begin at random points around the priors' medians.
 BROADER = (8.0, 4.0, 2.0)
@@ -85,39 +64,6 @@ class PriorScale:
     bounds: Bounds
 
 
-@partial(
-    jax.tree_util.register_dataclass,
-    data_fields=("broader", "median", "root", "case", "layers", "of_model", "logs", "weights"),
-    meta_fields=("names",),
-)
-@dataclass(frozen=True)
-class Data:
-    """Constants of the posterior density.
-
-    broader: factor on the errors' scales. median, root: as in `PriorScale`. of_model [model, run]:
-    as in `Observations`. logs [part, run]: of the measured seconds. weights [part, run]: 1 where
-    they count. names: of the parameters.
-    """
-
-    broader: Cells
-    median: Floats
-    root: Floats
-    case: Case
-    layers: LayerWork
-    of_model: Floats
-    logs: Floats
-    weights: Floats
-    names: tuple[str, ...]
-
-
-@compiled(numpy=True)
-def log_times(case: Case) -> Array:
-    """Return ln of seconds per iteration [part, run] in the order of PARTS."""
-    times = time_iteration(case)
-    comp, comm = times.compute, times.communication
-    return xp.log(xp.stack([comp + comm, comp, comm]) + NANOSECOND)
-
-
 def fit(
     observations: Observations,
     train: Mask,
@@ -130,8 +76,8 @@ def fit(
     """
     scale = _find_scale(observations, frozen)
     counted = observations.counted & train
-    data = put_on_device(  # once, instead of at each step
-        Data(
+    evidence = put_on_device(  # once, instead of at each step
+        Evidence(
             broader=np.ones(()),
             median=scale.median,
             root=scale.root,
@@ -144,12 +90,12 @@ def fit(
         )
     )
     size = len(observations.priors)
-    at = _find_best_mode(scale, data, starts)
+    at = _find_best_mode(scale, evidence, starts)
     logs = scale.median + scale.root @ at
     values = np.exp(logs)
     # Inverted by eigenvalues: in directions that runs do not constrain, or at a bound, the
     # curvature may be anything. At least 1, that of the prior: runs never add uncertainty.
-    curvature, axes = np.linalg.eigh(_find_curvature(at, data))
+    curvature, axes = np.linalg.eigh(_find_curvature(at, evidence))
     of_coordinates = np.asarray((axes / np.maximum(curvature, 1.0)) @ axes.T)
     covariance = scale.root @ of_coordinates @ scale.root.T
     machine = float(at[size]), float(of_coordinates[size, size])
@@ -184,23 +130,25 @@ def _find_scale(observations: Observations, frozen: Mapping[str, float]) -> Prio
     return PriorScale(median, block_diag(np.diag(spread), build_root(of_models)), bounds)
 
 
-def _find_best_mode(scale: PriorScale, data: Data, starts: int) -> Floats:
+def _find_best_mode(scale: PriorScale, evidence: Evidence, starts: int) -> Floats:
     first = np.zeros(scale.root.shape[1])
     for broader in BROADER:
-        _, first = _find_mode(first, scale.bounds, replace(data, broader=np.asarray(broader)))
+        _, first = _find_mode(first, scale.bounds, replace(evidence, broader=np.asarray(broader)))
     # A fixed seed, so that the same runs give the same calibration.
     random = np.random.default_rng(0)
     others = AROUND * random.standard_normal((starts, first.size))
-    modes = [_find_mode(start, scale.bounds, data) for start in (first, *others)]
+    modes = [_find_mode(start, scale.bounds, evidence) for start in (first, *others)]
     # Rounded, so that of equal modes the first wins on every machine.
     return min(modes, key=lambda mode: round(mode[0], 6))[1]
 
 
-def _find_mode(start: Floats, bounds: Bounds, data: Data) -> tuple[float, Floats]:
+def _find_mode(start: Floats, bounds: Bounds, evidence: Evidence) -> tuple[float, Floats]:
     """Return the least surprise near a start, and its coordinates."""
 
+    surprise = find_surprise.bind(start, evidence)
+
     def value_and_slope(at: Floats) -> tuple[float, Floats]:
-        value, slope = _find_value_and_slope(at, data)
+        value, slope = surprise(at, evidence)
         return float(value), np.asarray(slope)
 
     inside = np.clip(start, bounds.lb, bounds.ub)
@@ -219,36 +167,9 @@ def _find_mode(start: Floats, bounds: Bounds, data: Data) -> tuple[float, Floats
     return float(least.fun), np.asarray(least.x)
 
 
-def _surprise(at: Array, data: Data) -> Array:
-    """Return -ln of the posterior density, up to a constant."""
-    values = jnp.exp(data.median + data.root @ at)
-    size = len(data.names)
-    parameters = dict(zip(data.names, values[:size], strict=True))
-    expected = log_times(
-        apply_parameters(data.case, data.layers, parameters, values[size:] @ data.of_model)
-    )
-    errors = data.broader * np.array([[NOISE[part]] for part in PARTS])
-    # Unmeasured times have a log and a weight of 0, so that no NaN reaches the slope.
-    unlikely = jnp.sum(data.weights * _surprise_student((expected - data.logs) / errors))
-    # Parameters and the machine's time are normal, the models' deviations Student's t.
-    normal, deviations = jnp.square(at[: size + 1]) / 2, _surprise_student(at[size + 1 :])
-    return jnp.sum(normal) + jnp.sum(deviations) + unlikely
-
-
-def _surprise_student(standard: Array) -> Array:
-    """Return -ln of the density of Student's t, up to a constant."""
-    return (FREEDOM + 1) / 2 * jnp.log1p(jnp.square(standard) / FREEDOM)
-
-
-@compiled(few=True)
-def _find_value_and_slope(at: Floats, data: Data) -> tuple[Array, Array]:
-    value_and_slope: tuple[Array, Array] = jax.value_and_grad(_surprise)(jnp.asarray(at), data)
-    return value_and_slope
-
-
-def _find_curvature(at: Floats, data: Data) -> Floats:
+def _find_curvature(at: Floats, evidence: Evidence) -> Floats:
     """Compute second derivatives by central differences of the slope; averages across kinks."""
-    narrow, wide = (_difference_slopes(at, data, step) for step in (STEP, WIDE_STEP))
+    narrow, wide = (_difference_slopes(at, evidence, step) for step in (STEP, WIDE_STEP))
     # At a kink the curvature is infinite, and beside one that of its side alone.
     kinked = np.abs(np.diag(narrow - wide)) > np.maximum(np.diag(wide), 1.0)
     curvature = np.where(kinked[:, None], wide, narrow)
@@ -256,14 +177,13 @@ def _find_curvature(at: Floats, data: Data) -> Floats:
     return np.asarray((curvature + curvature.T) / 2)
 
 
-def _difference_slopes(at: Floats, data: Data, step: float) -> Floats:
+def _difference_slopes(at: Floats, evidence: Evidence, step: float) -> Floats:
     """Return the change of the slope with each coordinate [coordinate, slope]."""
+    surprise = find_surprise.bind(at, evidence)
     # Exact ones take 6 s to compile, as long as the rest of a fit. Differences are exact enough:
     # the slope has a relative error of 1e-14, its difference one of 1e-8.
     ahead, behind = (
-        np.array(
-            [_find_value_and_slope(at + aside, data)[1] for aside in sign * step * np.eye(at.size)]
-        )
+        np.array([surprise(at + aside, evidence)[1] for aside in sign * step * np.eye(at.size)])
         for sign in (1, -1)
     )
     return np.asarray((ahead - behind) / (2 * step))

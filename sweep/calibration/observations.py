@@ -18,31 +18,14 @@ from grids.entries.strategies import Strategy, parse_strategy
 from grids.entries.systems import System
 from grids.library import Model
 from grids.reading.errors import InputError, format_text, shorten
-from kernels.arrays import Cells, xp
+from kernels.arrays import Cells
 from kernels.configuration.case import Case
+from kernels.density import LayerWork
 from kernels.names.arrays import Floats
-from kernels.work.compute import without_launches
 from kernels.work.group import GroupWork
 from sweep.cells.design_space import ONLY
 from sweep.measured.predicted_runs import Conditions, identify_case, name_column
 from sweep.measured.runs import PARTS, MeasuredRun
-
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class LayerWork:
-    """Times by the roofline, and of the measured pass.
-
-    sample [s per sample, run], fixed [s per pass, run]: of a PE's part of the layers, or of a
-    pipeline's largest stage. whole [s, run], launches [1, run]: of a pass of b0 samples through the
-    whole network. measured [s, run]: of the same pass, 0 without a profile.
-    """
-
-    sample: Cells
-    fixed: Cells
-    whole: Cells
-    launches: Cells
-    measured: Cells
 
 
 def find_layer_work(run: MeasuredRun, conditions: Conditions) -> LayerWork:
@@ -183,24 +166,6 @@ def observe(runs: Sequence[MeasuredRun], system: str) -> Observations:
         profiled=np.array([row.profiled for row in rows]),
         multipliers=tuple(row.multipliers for row in rows),
         architectures={row.model.name: row.model.fingerprint for row in rows},
-    )
-
-
-def apply_parameters(
-    case: Case, layers: LayerWork, parameters: Mapping[str, Cells], factors: Cells
-) -> Case:
-    """Return the runs on a machine with these parameters, compute slower by `factors` [run]."""
-    measured = xp.where(layers.measured > 0, layers.measured, 1.0)
-    device = without_launches(measured, parameters["layer_overhead"] * layers.launches)
-    slowdown = xp.where(layers.measured > 0, device / layers.whole, 1.0)
-    return replace(
-        case,
-        software=replace(case.software, **parameters),
-        work=replace(
-            case.machine_work,
-            forward_backward=factors * slowdown * layers.sample,
-            fixed=factors * slowdown * layers.fixed,
-        ),
     )
 
 

@@ -13,11 +13,11 @@ from grids.entries.calibration import ModelError
 from kernels.arrays import Cells, xp
 from kernels.compiled import compiled
 from kernels.configuration.case import Case
+from kernels.density import log_times
 from kernels.names.arrays import Floats
 from kernels.names.stored import PERCENTILES
 from kernels.oracle.formulas import time_iteration
 from kernels.oracle.uncertainty import spread
-from sweep.calibration.fit import log_times
 from sweep.calibration.observations import Mask, Observations
 from sweep.measured.runs import PARTS
 

@@ -104,3 +104,15 @@ def test_a_program_that_was_compiled_ahead_is_the_one_that_is_called() -> None:
         assert add(np.zeros(3), times=2).tolist() == [2.0, 2.0, 2.0]
         assert add(np.zeros(3), times=5).tolist() == [5.0, 5.0, 5.0]
     assert add.programs == 2
+
+
+def test_a_bound_program_is_the_one_that_is_called() -> None:
+    @compiled()
+    def add(values, more):
+        return values + more
+
+    once = add(np.full(3, 1 / 3), 2.0)
+    bound = add.bind(np.zeros(3), 0.0)
+    assert np.array_equal(bound(np.full(3, 1 / 3), 2.0), once)
+    assert bound(np.zeros(3), 0.0).dtype == np.float64
+    assert add.programs == 1

@@ -11,9 +11,9 @@ import pytest
 from measured_runs import predict_rows, set_parameters
 
 from grids.entries.calibration import ASSUMED, CALIBRATED, CalibrationFile, SerialTime, list_priors
-from kernels.compiled import compiled
-from sweep.calibration.fit import PROFILE, fit, log_times
-from sweep.calibration.observations import Observations, apply_parameters
+from kernels.density import apply_parameters, log_times
+from sweep.calibration.fit import PROFILE, fit
+from sweep.calibration.observations import Observations
 from sweep.calibration.posterior import calibrate_machine
 from sweep.errors import RunError
 from sweep.measured.runs import MeasuredRun, RunTimes
@@ -42,8 +42,6 @@ RUNS = [
 FACTORS = {"resnet50": 1.12, "vgg16": 0.95, "cosmoflow": 1.05, "alexnet": 1.08}
 # Of runs that are data parallel only; all that divides layers is out of their reach.
 DATA_TELLS = {"layer_overhead", "rail", "flow", "log_open"}
-
-apply = compiled(numpy=True)(apply_parameters)
 
 
 def choose_parameters() -> dict[str, float]:
@@ -85,7 +83,7 @@ def predict_totals(observations: Observations, file: CalibrationFile) -> np.ndar
     """Seconds of each run by a calibration."""
     values = {name: parameter.value for name, parameter in file.parameters.items()}
     factors = np.array([file.serial[run.model].factor for run in observations.runs])
-    moved = apply(observations.case, observations.layers, values, factors)
+    moved = apply_parameters(observations.case, observations.layers, values, factors)
     return np.exp(np.asarray(log_times(moved))[0])
 
 

@@ -7,9 +7,8 @@ from measured_runs import DATASETS, predict_rows, set_parameters
 from grids.entries.calibration import list_priors
 from grids.entries.names import CATALOGUE
 from grids.reading.errors import InputError
-from kernels.compiled import compiled
-from sweep.calibration.fit import log_times
-from sweep.calibration.observations import Observations, apply_parameters, observe
+from kernels.density import apply_parameters, log_times
+from sweep.calibration.observations import Observations, observe
 from sweep.measured.runs import PARTS, read_runs
 
 RUN = {"model": "resnet50", "dataset": "imagenet", "strategy": "data", "p": "8"}
@@ -31,12 +30,9 @@ CONFIGURATIONS = [
 FACTORS = {"resnet50": 1.25, "vgg16": 0.5, "cosmoflow": 1.0, "inception_v3": 1.5}
 
 
-apply = compiled(numpy=True)(apply_parameters)
-
-
 def time_runs(observations: Observations, values: dict[str, float], factors) -> np.ndarray:
     """Seconds [part, run]."""
-    moved = apply(observations.case, observations.layers, values, np.array(factors))
+    moved = apply_parameters(observations.case, observations.layers, values, np.array(factors))
     return np.exp(np.asarray(log_times(moved)))
 
 
