@@ -4,14 +4,13 @@ Options that are left out are searched: groups of hybrids, segments of pipelines
 powers of two up to the data set, memory and `max_global_batch`. Spatial splits take the least halo.
 """
 
-import re
 import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from grids.axes import GENERATORS, Axis, expand_axis
+from grids.axes import GENERATORS, expand_axis
 from grids.entries.names import split_labels
 from grids.entries.parameters import PARAMETERS
 from grids.entries.strategies import Size, Strategy, parse_strategy
@@ -78,8 +77,12 @@ def make_grid(options: SpaceValues, base: Path = Path()) -> Grid:
     }
     if options.dataset is not None:
         axes["dataset"] = _split_labels(options.dataset)
-    outputs = {"outputs": [*MAIN_OUTPUTS, *DEGREES]}
-    written = {"axes": axes, "parameters": fixed, **outputs, **options.settings}
+    written = {
+        "axes": axes,
+        "parameters": fixed,
+        "outputs": [*MAIN_OUTPUTS, *DEGREES],
+        **options.settings,
+    }
     grid = Grid.from_spec(validate_spec(written, ""), base)
     # What networks are is known once they are looked up, so strategies may change only now.
     if (experts := _find_experts(grid)) is not None:
@@ -112,7 +115,7 @@ def list_counts(name: str, given: Values | None) -> list[int] | None:
     if given is None:
         return None
     try:
-        axis: Axis = expand_axis(split_values(given), PARAMETERS[name])
+        axis = expand_axis(split_values(given), PARAMETERS[name])
     except ValueError as error:
         raise InputError(str(error), where=name) from None
     return [int(value) for value in axis.values]
@@ -133,7 +136,7 @@ def _read_item(text: str) -> object:
         raise InputError(
             f"unknown range {name!r}", advice=f"known: {', '.join(GENERATORS)}, as pow2:1..1024"
         )
-    return {name: [part.strip() for part in re.split(r"\.\.", rest)]}
+    return {name: [part.strip() for part in rest.split("..")]}
 
 
 def _find_experts(grid: Grid) -> bool | None:
@@ -204,8 +207,7 @@ def is_unbounded(options: SpaceValues) -> bool:
 
 def _change(grid: Grid, name: str, form: object) -> Grid:
     """Replace an axis of the grid."""
-    axis: Axis = expand_axis(form, PARAMETERS[name])
-    axes = grid.spec.axes.model_copy(update={name: axis})
+    axes = grid.spec.axes.model_copy(update={name: expand_axis(form, PARAMETERS[name])})
     return replace(grid, spec=grid.spec.model_copy(update={"axes": axes}))
 
 
@@ -238,9 +240,7 @@ def _list_values(value: Any) -> Any:
 
 def has_several(value: object) -> bool:
     """True for several values: a list, a range, an array, or a generator of a spec."""
-    return not isinstance(value, str | bytes | int | float | None) and (
-        isinstance(value, Mapping) or hasattr(value, "__iter__")
-    )
+    return hasattr(value, "__iter__") and not isinstance(value, str | bytes)
 
 
 ONLY: Index = (0, 0, 0, 0)  # the labels' positions in a design space of one configuration

@@ -81,10 +81,9 @@ def _locate_along(coordinate: NDArray[Any], axis: str, wanted: object, repeats: 
 
     repeats: select every position of a value, as parameters in rows may repeat it.
     """
-    given = wanted if isinstance(wanted, list | tuple) else [wanted]
-    if not given:
+    values = _list_values(coordinate, axis, wanted)
+    if not values:
         raise InputError("expected at least one value, got none", where=f"selection {axis}")
-    values = [value for item in given for value in _split_values(coordinate, axis, item)]
     most = None if repeats else 1
     return np.unique(
         np.concatenate([_locate_value(coordinate, axis, value)[:most] for value in values])
@@ -103,9 +102,8 @@ def find_nearest(
         _, coordinate = (columns or {}).get(axis, (axis, coordinates.get(axis)))
         if coordinate is None or axis in LABELS:
             continue
-        given = wanted if isinstance(wanted, list) else [wanted]
-        values = [value for item in given for value in _split_values(coordinate, axis, item)]
         read = look_up_parameter(axis).read
+        values = _list_values(coordinate, axis, wanted)
         numbers = np.array([read(value, f"selection {axis}") for value in values])
         at = np.abs(coordinate - numbers[:, None]).argmin(axis=1)
         if not np.isclose(coordinate[at], numbers, rtol=1e-9, atol=0).all():
@@ -113,11 +111,16 @@ def find_nearest(
     return nearest
 
 
-def _split_values(coordinate: NDArray[Any], axis: str, wanted: object) -> list[object]:
-    """Split a text at its commas, unless it is a label that contains some."""
-    if not isinstance(wanted, str) or (axis in LABELS and wanted in coordinate):
-        return [wanted]
-    return [part.strip() for part in wanted.split(",")]
+def _list_values(coordinate: NDArray[Any], axis: str, wanted: object) -> list[object]:
+    """One or several wanted values as a list; a text is split at its commas."""
+    values: list[object] = []
+    for item in wanted if isinstance(wanted, list | tuple) else [wanted]:
+        # A label may itself have commas: dgx-h100:precision=tf32,software=ddp.
+        if not isinstance(item, str) or (axis in LABELS and item in coordinate):
+            values.append(item)
+        else:
+            values += [part.strip() for part in item.split(",")]
+    return values
 
 
 def _locate_value(coordinate: NDArray[Any], axis: str, value: object) -> Positions:
