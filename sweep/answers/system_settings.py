@@ -6,15 +6,15 @@ Readers need them to compare systems: times compare only if precision and softwa
 from collections.abc import Mapping
 from typing import Any
 
+from grids.entries.systems import System
 from grids.grid import Grid
-from sweep.cells.memory_cube import SYSTEM_SETTINGS
 from sweep.cells.space import Space, list_row_values
 
 Row = dict[str, Any]
 
 # Keys whose value may be a system, with the keys to add for its precision and software.
 PLACES = {
-    "system": SYSTEM_SETTINGS,
+    "system": System.SETTINGS,
     "worst_at": ("worst_precision", "worst_software"),
 }
 

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 # Beyond this, a sweep into a store takes less memory and serves further questions.
 MOST_CELLS = 100_000_000
-# Settings of a system on which its times depend.
-SYSTEM_SETTINGS = System.SETTINGS
 
 
 def compute_space(
@@ -82,7 +80,7 @@ def compute_cells(grid: Grid) -> "xr.Dataset":
     if len(grid.systems) < 2:
         return cells
     settings = {
-        name: [getattr(system, name) for system in grid.systems] for name in SYSTEM_SETTINGS
+        name: [getattr(system, name) for system in grid.systems] for name in System.SETTINGS
     }
     return cells.assign_coords({name: ("system", values) for name, values in settings.items()})
 
