@@ -16,7 +16,7 @@ from kernels.names.flags import FORBIDS, Limit
 from kernels.names.statistics import BEST, COUNT, Objective
 from sweep.answers.objectives import Aim
 from sweep.answers.reasons import rank_limits, rank_reasons
-from sweep.cells.parts import Columns, Part, split_groups
+from sweep.cells.parts import Part, Table, split_groups
 from sweep.cells.reader import CHOSEN
 from sweep.cells.selection import Selection
 from sweep.cells.source import Source, open_source
@@ -57,7 +57,7 @@ def pick_strategies(
     yield from (row for part in parts for row in _pick_cells(reader.grid, part, aim))
 
 
-def _pick_line(lines: Columns, others: list[str], given: list[str], objective: Objective) -> Row:
+def _pick_line(lines: Table, others: list[str], given: list[str], objective: Objective) -> Row:
     """Make the row of the best of one strategy's lines."""
     names = BEST[objective]
     times = lines[names["time"]]

@@ -120,7 +120,7 @@ def find_positions(known: NDArray[Any], values: NDArray[Any]) -> Positions:
 
 
 # Columns of equal length, by name.
-Columns = Arrays
+Table = Arrays
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +133,7 @@ class Lines:
     coordinates: Arrays
     arrays: Arrays
 
-    def list_columns(self) -> Columns:
+    def list_columns(self) -> Table:
         """The summary as a table with one row for each line that can exist."""
         # nonzero is in C order, so the rows of a strategy are adjacent, as `split_groups` needs.
         at = np.nonzero(self.arrays["forbidden_by"] != Limit.INCOMPATIBLE)
@@ -144,7 +144,7 @@ class Lines:
         }
 
 
-def split_groups(columns: Columns, keys: Sequence[str]) -> Iterator[Columns]:
+def split_groups(columns: Table, keys: Sequence[str]) -> Iterator[Table]:
     """Yield the runs of adjacent rows with equal values of `keys`, from top to bottom."""
     rows = len(columns[keys[0]])
     if not rows:

@@ -19,7 +19,7 @@ from sweep.answers.objectives import Aim, Goal
 from sweep.answers.reasons import write_each
 from sweep.answers.system_settings import complete_rows
 from sweep.cases.degrees import mark_cell
-from sweep.cells.parts import Columns
+from sweep.cells.parts import Table
 from sweep.cells.selection import Selection
 from sweep.cells.source import Source, open_source, open_space
 from sweep.cube.statistics import EFFICIENCY
@@ -93,8 +93,8 @@ def _make_columns(
     selection: Selection | None,
     goal: Goal,
     max_global_batch: int | None,
-) -> Columns:
-    """Columns of `limits`, as arrays of Python objects."""
+) -> Table:
+    """Table of `limits`, as arrays of Python objects."""
     if not isinstance(efficiency, Real) or not 0 < efficiency <= 1:
         raise InputError(
             f"expected more than 0 and at most 1, got {efficiency!r}",
@@ -124,7 +124,7 @@ def _make_columns(
     }
 
 
-def _list_marks(grid: Grid, cells: Columns) -> Columns:
+def _list_marks(grid: Grid, cells: Table) -> Table:
     """Column of the marks of the best PE counts; none if no row has a mark."""
     rows = zip(*(column.tolist() for column in cells.values()), strict=True)
     named = (dict(zip(cells, row, strict=True)) for row in rows)
