@@ -33,7 +33,7 @@ READ = (*SUMMARISED, SERIAL, "epochs", "replicas", *CHOSEN.values())
 # [B] Smaller slices are read at once: reading each strategy from Dask arrays takes 0.1 s.
 FEW = 2**26
 
-Places = dict[str, Positions]
+Places = Mapping[str, Positions]  # by dimension
 
 
 class Reader(ABC):
@@ -84,9 +84,7 @@ class Reader(ABC):
         """The whole cube, to be read chunk by chunk. RunError: a file is missing."""
 
     @abstractmethod
-    def cut_parts(
-        self, names: Collection[str], places: Mapping[str, Positions], misfits: bool
-    ) -> Iterator[Part]:
+    def cut_parts(self, names: Collection[str], places: Places, misfits: bool) -> Iterator[Part]:
         """Yield the cells at ascending positions along each dimension, a block at a time."""
 
     @property
@@ -121,7 +119,7 @@ class Reader(ABC):
             )
 
     def read_parts(
-        self, names: Collection[str], places: Mapping[str, Positions], *, misfits: bool = False
+        self, names: Collection[str], places: Places, *, misfits: bool = False
     ) -> Iterator[Part]:
         """The parts of a slice, in the cube's order, each with the variables `names`.
 

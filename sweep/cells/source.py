@@ -17,13 +17,13 @@ import numpy as np
 from grids.grid import LABELS, Grid
 from kernels.names.statistics import SUMMARISED
 from sweep.cells.parts import Part
-from sweep.cells.reader import Reader, spread_array
+from sweep.cells.reader import Places, Reader, spread_array
 from sweep.cells.selection import Selection, locate_label
 from sweep.cells.space import Space
 from sweep.cube.coordinates import list_coordinates
 from sweep.cube.dimensions import list_dims, read_axes, read_design, restore_axes
 from sweep.cube.plan import make_plan
-from sweep.cube.variables import Arrays, Positions
+from sweep.cube.variables import Arrays
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -77,9 +77,7 @@ class DatasetReader(Reader):
         """The whole Dataset."""
         return self._dataset
 
-    def cut_parts(
-        self, names: Collection[str], places: Mapping[str, Positions], misfits: bool
-    ) -> Iterator[Part]:
+    def cut_parts(self, names: Collection[str], places: Places, misfits: bool) -> Iterator[Part]:
         """Yield the parts of a Dataset, cut like the blocks of a store of the slice's shape."""
         restored = restore_axes(self.open_chunks(), names).isel(places)
         dims = list_dims(restored)

@@ -21,7 +21,7 @@ from grids.grid import Grid
 from grids.reading.errors import InputError, format_text
 from kernels.names.statistics import BEST, COUNTS, STATISTICS, SUMMARISED, Objective
 from sweep.cells.parts import Lines, Part
-from sweep.cells.reader import Reader
+from sweep.cells.reader import Places, Reader
 from sweep.cells.selection import Selection, locate_values
 from sweep.cube.coordinates import list_coordinates
 from sweep.cube.dimensions import expect_laws
@@ -34,9 +34,6 @@ from sweep.errors import RunError
 
 if TYPE_CHECKING:
     import xarray as xr
-
-
-Places = Mapping[str, Positions]
 
 
 class StoreReader(Reader):
