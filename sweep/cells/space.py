@@ -94,10 +94,6 @@ class Space:
         """The space whose cases have draws of uncertain parameters; unchanged for Table III."""
         return replace(self, grid=self.grid.ask_intervals())
 
-    def strategy(self, index: Index) -> Strategy:
-        """Strategy of an index."""
-        return self.grid.strategy(index)
-
 
 def list_given(grid: Grid, axes: Iterable[str]) -> list[str]:
     """Axes that a planner cannot choose: parameters of a machine or its software, and rows."""
@@ -145,4 +141,4 @@ def thin_axis(values: Floats, most: int) -> Floats:
         return values
     # An axis may have 0, which has no logarithm.
     powers = values[np.log2(np.maximum(values, 1e-300)) % 1 == 0]
-    return np.asarray(thin_values(powers if powers.size > 2 else values, most), float)
+    return thin_values(powers if powers.size > 2 else values, most)

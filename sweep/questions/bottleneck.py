@@ -56,7 +56,7 @@ def _list_rows(space: Space, index: Index) -> list[Row]:
     case = space.build_case(index, axes)
     answer = answer_expected(case)
     # All terms of a layout share one error, which leaves shares as they are.
-    sure = case.uncertainty is None or space.strategy(index).laid
+    sure = case.uncertainty is None or space.grid.strategy(index).laid
     drawn = None if sure else draw_terms(case)
     shape = tuple(values.size for values in axes.values())
     times = {
@@ -150,7 +150,7 @@ def _list_ranges(row: Row, drawn: Mapping[str, Floats]) -> Row:
 
 def _list_parts(space: Space, index: Index, row: Row) -> Row:
     """Degrees of a row, and its memory by part [B]."""
-    if space.strategy(index).laid:
+    if space.grid.strategy(index).laid:
         parts = find_row_cell(space.grid, row).measure_parts()
         return list_degrees(space.grid, row) | {"memory_parts": parts}
     case = build_row_case(space.grid, row)

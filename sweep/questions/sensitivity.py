@@ -76,7 +76,7 @@ sensitivity = tabulate("sensitivity", list_sensitivities)
 def _list_rows(space: Space, index: Index, cell: dict[str, float]) -> Iterator[Row]:
     """Yield the rows of one cell; none if it is forbidden."""
     place: Row = space.name(index) | write_cell(cell)
-    if space.strategy(index).laid:
+    if space.grid.strategy(index).laid:
         yield from (place | row for row in list_layout_slopes(space.grid, place))
         return
     case, division = build_stages(space.grid, index, place)
