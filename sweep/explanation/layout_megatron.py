@@ -53,8 +53,8 @@ class Sizes:
     @property
     def gated(self) -> bool:
         """True if MLPs have two matrices divided by columns, of which one is the gate."""
-        first = next(block for block in self.net.kinds)
-        mlps = [w for w in first.weights if w.parts in (*self.net.ffn, *self.net.expert_ffn)]
+        first = self.net.kinds[0].weights
+        mlps = [w for w in first if w.parts in (*self.net.ffn, *self.net.expert_ffn)]
         kinds = {w.parts for w in mlps if w.is_routed} or {w.parts for w in mlps}
         return sum(w.by_columns and w.parts in kinds for w in mlps) > len(kinds)
 
@@ -80,6 +80,11 @@ class Sizes:
         return any(w.matrix == self.head and not w.parts and not w.used for w in self.weights)
 
     @property
+    def learns_positions(self) -> bool:
+        """Whether positions have embeddings that are learned; else they are rotary."""
+        return bool(self.net.front.weights)
+
+    @property
     def layer_pattern(self) -> str | int:
         """Which blocks have experts, as Megatron-LM writes it."""
         routed = [int(any(w.is_routed for w in block.weights)) for block in self.net.kinds]
@@ -89,7 +94,6 @@ class Sizes:
 
     def write(self, length: int) -> dict[str, object]:
         """Flags that Megatron-LM and Megatron-DeepSpeed share."""
-        learned = bool(self.net.front.weights)
         return {
             "num-layers": self.net.blocks,
             "hidden-size": self.net.hidden,
@@ -102,7 +106,6 @@ class Sizes:
             "swiglu": self.gated,
             "disable-bias-linear": not self.biased,
             "untie-embeddings-and-output-weights": not self.net.ties,
-            "use-rotary-position-embeddings": not learned,
         }
 
     def write_experts(self) -> dict[str, object]:
@@ -225,19 +228,15 @@ def _write_recompute(run: LayoutRun) -> dict[str, object]:
 
 
 def _write_megatron_sizes(sizes: Sizes, length: int) -> dict[str, object]:
-    learned = bool(sizes.net.front.weights)
     grouped = sizes.groups < sizes.heads
-    shared = sizes.write(length)
-    # `position-embedding-type` says the same, and this flag is deprecated.
-    del shared["use-rotary-position-embeddings"]
     return {
-        **shared,
+        **sizes.write(length),
         "group-query-attention": grouped,
         "num-query-groups": sizes.groups if grouped else None,
         "add-qkv-bias": sizes.query_biased and not sizes.biased,
         "qk-layernorm": sizes.norms_heads,
         "normalization": "RMSNorm" if sizes.is_rms else "LayerNorm",
-        "position-embedding-type": "learned_absolute" if learned else "rope",
+        "position-embedding-type": "learned_absolute" if sizes.learns_positions else "rope",
         "vocab-size": sizes.net.vocabulary,
         **sizes.write_experts(),
     }
@@ -279,6 +278,8 @@ def write_deepspeed(run: LayoutRun) -> list[LaunchFile]:
         "checkpoint-num-layers": 1 if again else None,
         "deepspeed-activation-checkpointing": again,
         **sizes.write(training.length),
+        # Megatron-LM deprecates this flag, and has `position-embedding-type` instead.
+        "use-rotary-position-embeddings": not sizes.learns_positions,
         "num-key-value-heads": sizes.groups if sizes.groups < sizes.heads else None,
         "normalization": "rmsnorm" if sizes.is_rms else "layernorm",
     }
