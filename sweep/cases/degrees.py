@@ -27,7 +27,7 @@ def list_degrees(grid: Grid, row: Row, chosen: Mapping[str, int] | None = None) 
     index = locate_row(grid, row)
     strategy = grid.strategy(index)
     if strategy.laid:
-        return _list_layout(grid, row, index)
+        return _list_layout(grid, row)
     if not {*strategy.choices} <= {*(chosen or {})}:
         from sweep.cases.row_cases import choose_row  # late: imports JAX
 
@@ -52,7 +52,7 @@ def list_degrees(grid: Grid, row: Row, chosen: Mapping[str, int] | None = None) 
     }
 
 
-def _list_layout(grid: Grid, row: Row, index: Index) -> dict[str, Any]:
+def _list_layout(grid: Grid, row: Row) -> dict[str, Any]:
     """The same of a transformer's layout, with its words."""
     from sweep.cases.row_cases import find_row_cell  # late: JAX comes with it
 

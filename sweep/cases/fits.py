@@ -88,8 +88,7 @@ def is_allowed(grid: Grid, index: Index, cell: Cell, strategy: Strategy | None =
 def _spread(values: Any, shape: tuple[int, ...], choices: int) -> NDArray[Any]:
     """Broadcast to [choice, *shape]; leading dimensions of choices may be absent."""
     array = np.asarray(values)
-    leading = array.shape[:choices] if choices else ()
-    return np.broadcast_to(array, (*leading, *shape)).reshape(-1, *shape)
+    return np.broadcast_to(array, (*array.shape[:choices], *shape)).reshape(-1, *shape)
 
 
 def find_smallest_group(grid: Grid, index: Index) -> int | None:

@@ -86,7 +86,7 @@ def _read_word(word: str, given: dict[str, int], columns: dict[str, int]) -> Non
         raise InputError.unknown("word", start[0] or word, known, where="layout")
     # Too large in any case, and `int` does not read thousands of digits.
     number = int(match[2]) if len(match[2]) < 10 else MOST + 1
-    least = 0 if match[1] in ("zero", "etp", "group", "shard") else 1
+    least = LEAST.get(match[1], 1)
     most = HIGHEST_ZERO if match[1] == "zero" else MOST
     if not least <= number <= most:
         raise InputError(

@@ -14,14 +14,7 @@ from grids.inputs.factors import divisors
 from kernels.names.arrays import Floats
 from kernels.names.flags import FORBIDS, Limit
 from sweep.answers.reasons import list_reasons
-from sweep.cases.fits import (
-    WINDOWS,
-    Cell,
-    Fit,
-    find_fits,
-    is_allowed,
-    list_allowed,
-)
+from sweep.cases.fits import WINDOWS, Cell, Fit, find_fits, is_allowed, list_allowed
 from sweep.cells.space import Space, list_row_values, take_cell, thin_values, write_cell
 
 Row = dict[str, Any]
