@@ -75,15 +75,16 @@ def explain_grid(grid: Grid) -> Row:
     strategy = grid.strategy(ONLY).settle(predicted | predicted["degrees"])
     groups = grid.groups(ONLY, strategy=strategy)
     assert groups is not None  # it has a time
-    rows = _list_formulas(grid, case, predicted)
+    values = _list_values(case, predicted)
+    rows = _list_formulas(grid, values, predicted)
     hidden = [row for row in rows if TERMS[row["term"]].part == "hidden"]
     shares = {row["term"]: row["part"] for row in rows if row not in hidden}
     memory = list_memory_formulas(grid, case, groups, predicted)
     written = {row["term"]: row["formula"] for row in rows}
     written |= {row["part"]: row["formula"] for row in memory}
-    values = vars(case.software) | {"staging_bandwidth": case.network.staging_bandwidth}
-    named = predicted | {name: finite(number(value)) for name, value in values.items()}
-    named |= predicted["degrees"] | _list_values(case, predicted)
+    machine = vars(case.software) | {"staging_bandwidth": case.network.staging_bandwidth}
+    named = predicted | {name: finite(number(value)) for name, value in machine.items()}
+    named |= predicted["degrees"] | values
     # Only Table III has a factor for buffer reuse; the machine counts tensors.
     gamma = number(case.run.gamma) if case.options.oracle == "paper" else 1.0
     return predicted | {
@@ -97,9 +98,8 @@ def explain_grid(grid: Grid) -> Row:
     }
 
 
-def _list_formulas(grid: Grid, case: Case, predicted: Row) -> list[Row]:
+def _list_formulas(grid: Grid, values: Mapping[str, float], predicted: Row) -> list[Row]:
     """One row for each term that takes time."""
-    values = _list_values(case, predicted)
     strategy = grid.strategy(ONLY)
     formulas = select_formulas(strategy.parts, strategy.zero, oracle=grid.spec.oracle)
     return [
@@ -110,7 +110,11 @@ def _list_formulas(grid: Grid, case: Case, predicted: Row) -> list[Row]:
 
 
 def _describe_term(
-    name: str, formula: Formula, values: dict[str, float], predicted: Row, algorithm: Algorithm
+    name: str,
+    formula: Formula,
+    values: Mapping[str, float],
+    predicted: Row,
+    algorithm: Algorithm,
 ) -> Row:
     """Row of a term: its formula with the numbers of one iteration, and its part of the time."""
     seconds = predicted["terms"][name]
@@ -135,23 +139,26 @@ def _describe_term(
 
 def _list_values(case: Case, predicted: Row) -> dict[str, float]:
     """All numbers that formulas name."""
-    is_machine = case.options.oracle == "machine"
     parameters: dict[str, float] = predicted["parameters"]
     b, delta, p2 = predicted["batch"], parameters["delta"], predicted["group"]
     sums = _add_up(case)
+    if case.options.oracle == "machine":
+        named = _list_machine_values(case, sums, predicted)
+    else:
+        named = _list_table_values(sums, predicted)
     return parameters | {
         "b": b,
         "p2": p2,
         "p": predicted["pe"],
-        "across": (1 / parameters.get("accumulate", 1)) if predicted["replicas"] > 1 else 0.0,
+        "across": 1 / parameters["accumulate"] if predicted["replicas"] > 1 else 0.0,
         "work": sums["forward_backward"],
         "update": sums["update"],
         "gradient_bytes": delta * sums["gradient"],
         "halos": sums["halo_exchanges"],
         "halo_bytes": b * delta * sums["halo_items"],
         "split_bytes": b * delta * sums["split_items"],
-        "stage_bytes": b / predicted["parameters"]["segments"] * delta * sums["stage_items"],
-        **(_list_machine_values if is_machine else _list_table_values)(case, sums, predicted),
+        "stage_bytes": b / parameters["segments"] * delta * sums["stage_items"],
+        **named,
     }
 
 
@@ -172,7 +179,7 @@ def _add_up(case: Case) -> Mapping[str, float]:
     return defaultdict(float, numbers)
 
 
-def _list_table_values(case: Case, sums: Mapping[str, float], predicted: Row) -> dict[str, float]:
+def _list_table_values(sums: Mapping[str, float], predicted: Row) -> dict[str, float]:
     """Numbers that only formulas of Table III name."""
     # Weights that all PEs of a group hold are reduced over all PEs, divided ones over replicas.
     ring = predicted["pe"] if sums["replicated"] else predicted["replicas"]
