@@ -81,7 +81,6 @@ def schema(
     ] = False,
 ) -> None:
     """JSON schemas of specs and model files, for editors, and of answers, for programs."""
-
     name = of or ("" if answers else "spec")
     if answers and name in FORMS:
         raise InputError(f"{name} is not a verb", where="--answers", advice=f"paradl schema {name}")

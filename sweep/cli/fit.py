@@ -107,9 +107,10 @@ def rank_layouts(
     expect_page(page)
     given = _read_subject(space, settings, "pe", "calibration")
     # Layouts are enumerated for one number of PEs; limits and provision take several.
-    if not (space.pe or "").isdecimal():
+    pe = space.pe or ""
+    if not pe.isdecimal():
         raise InputError("layouts take one number of PEs", where="--pe", advice="such as 1024")
-    given |= {"pe": int(space.pe or 0), "by": "time"}
+    given |= {"pe": int(pe), "by": "time"}
     answer = _list_layouts(given, every, form)
     if page is not None:
         write_page_of_layouts(answer, page, given["model"], given["system"], space.calibration)

@@ -33,7 +33,6 @@ def complete_entries(kind: Kind) -> Callable[[str], list[str]]:
     """Complete the names of catalogue entries."""
 
     def complete(incomplete: str) -> list[str]:
-
         return _complete_last(incomplete, list_names(kind))
 
     return complete
@@ -41,7 +40,6 @@ def complete_entries(kind: Kind) -> Callable[[str], list[str]]:
 
 def complete_strategies(incomplete: str) -> list[str]:
     """Complete the strategies of Table III."""
-
     return _complete_last(incomplete, TABLE_III)
 
 

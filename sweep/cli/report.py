@@ -15,7 +15,6 @@ from typer import Context, Option, Typer
 from grids.reading.textfile import expect_folder
 from sweep.cli import options
 from sweep.cli.commands import take_options
-from sweep.cli.options import OBJECTIVES, parse_price
 from sweep.cli.spaces import SpaceCommand, SpaceOptions, Subject
 
 if TYPE_CHECKING:
@@ -83,8 +82,8 @@ def write_page_of(
         subject.source,
         subject.selection,
         subject.max_global_batch,
-        OBJECTIVES[objective],
-        parse_price(price),
+        options.OBJECTIVES[objective],
+        options.parse_price(price),
     )
     contents.notes.extend(subject.notes)
     write_page(contents, path, write_command())

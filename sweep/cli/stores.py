@@ -14,7 +14,7 @@ from grids.reading.units import format_quantity
 from sweep.cli import options
 from sweep.cli.commands import FAILED, INTERRUPTED, MISSED, PatientCommand, end
 from sweep.cli.spaces import tell_missing
-from sweep.engine.progress import bar, lines, silent
+from sweep.engine.progress import bar, hear_interrupts, lines, silent
 from sweep.show.visible import escape_lines, tell
 
 app = Typer()
@@ -50,7 +50,6 @@ def sweep(
     grid = read_grid(spec).drop_outputs() if reduce_only else read_grid(spec)
 
     # These take a second to import; a mistake in the spec is reported before.
-    from sweep.engine.progress import hear_interrupts
     from sweep.engine.run import Where
     from sweep.engine.run import sweep as run
     from sweep.show.preview import announce, preview_sweep
