@@ -170,4 +170,4 @@ def list_parameters(name: str | None = None) -> list[Row]:
 def _join_equal(values: Mapping[str, float]) -> float | dict[str, float]:
     """Return one value if all precisions have the same."""
     first, *others = values.values()
-    return dict(values.items()) if any(value != first for value in others) else first
+    return dict(values) if any(value != first for value in others) else first

@@ -70,7 +70,7 @@ def list_crossovers(
     space.expect_few(MOST_CELLS, along)
     if objective == "train_time":
         expect_laws(space.grid, "objective")
-    if not compares_systems(space, aim) and len(space.places["strategy"]) < 2:
+    if not compares_systems(space, aim.goal) and len(space.places["strategy"]) < 2:
         raise InputError(
             "crossovers need two strategies or more, got one",
             where="strategy",
@@ -97,9 +97,9 @@ def _check_parameter(along: str) -> None:
         )
 
 
-def compares_systems(space: Space, aim: Aim) -> bool:
+def compares_systems(space: Space, goal: Goal) -> bool:
     """True if systems are compared: by cost, if there are several."""
-    return aim.goal == "cost" and len(space.places["system"]) > 1
+    return goal == "cost" and len(space.places["system"]) > 1
 
 
 def tell_same(source: Source, selection: Selection | None, goal: Goal) -> str | None:
@@ -107,7 +107,7 @@ def tell_same(source: Source, selection: Selection | None, goal: Goal) -> str | 
     if goal not in ("pe_hours", "cost"):
         return None
     space = open_space(source, selection)
-    if goal == "cost" and len(space.places["system"]) > 1:
+    if compares_systems(space, goal):
         return None
     words = "PE-hours order" if goal == "pe_hours" else "costs on one system order"
     time = "train-time" if space.grid.convergences else "epoch-time"
@@ -116,7 +116,7 @@ def tell_same(source: Source, selection: Selection | None, goal: Goal) -> str | 
 
 def _list_pairs(space: Space, aim: Aim) -> list[list[Pair]]:
     """Ordered pairs to compare, by model, data set and, unless systems are compared, system."""
-    fixed = 2 if compares_systems(space, aim) else 3
+    fixed = 2 if compares_systems(space, aim.goal) else 3
     places: dict[tuple[int, ...], list[Index]] = {}
     for index in space.list_indices():
         places.setdefault(index[:fixed], []).append(index)
@@ -137,7 +137,7 @@ def _compare(space: Space, pairs: list[Pair], along: str, aim: Aim) -> Iterator[
         for first, second in pairs:
             over = space.name(second)
             names = space.name(first) | {"over": over["strategy"]}
-            if compares_systems(space, aim):
+            if compares_systems(space, aim.goal):
                 names["over_system"] = over["system"]
             row = names | axes | {"along": along} | _find_crossovers(curves, first, second)
             yield row | _find_ranges(curves, first, second, cells)

@@ -25,6 +25,7 @@ from kernels.layouts.search import FITS, LARGE, BlockResult, Ranked, Search
 from kernels.layouts.time import TERMS, count_model_flops, count_recomputed_flops
 from kernels.layouts.transformer import COLUMNS, RECOMPUTE, Layouts, Training, Transformer
 from kernels.names.stored import PERCENTILES
+from sweep.answers.objectives import count_hours
 from sweep.answers.types.fitting import LayoutRow, LoserRow, TimeParts
 from sweep.cases.layout_words import find_remedy, list_layouts, name_recompute, write_layout
 from sweep.engine.resources import cores
@@ -101,7 +102,7 @@ class LayoutTimes:
         flops = count_model_flops(self._net, self._training)
         peak = seconds * pes * self.speeds[0].peak
         train_time = self._target.tokens and self._target.tokens / tokens
-        hours = train_time and train_time * pes / 3600
+        hours = train_time and count_hours(pes, train_time)
         price = self._target.price
         return {
             "iteration_time": seconds,
@@ -268,9 +269,8 @@ def _change(layout: Layouts, training: Training, fits: bool) -> Iterator[Layouts
 
 def _make_layouts(rows: Iterable[Row]) -> Layouts:
     """The layouts of columns by name."""
-    names = COLUMNS
-    table = [[row[name] for name in names] for row in rows]
-    return Layouts.from_rows(np.array(table, int).reshape(-1, len(names)))
+    table = [[row[name] for name in COLUMNS] for row in rows]
+    return Layouts.from_rows(np.array(table, int).reshape(-1, len(COLUMNS)))
 
 
 def _enlarge(columns: Row, training: Training) -> Iterator[Row]:

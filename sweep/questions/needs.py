@@ -213,9 +213,11 @@ def find_need_ranges(build: Callable[..., AnyCase], values: Floats, goal: float,
     for _ in range(DRAWN_ROUNDS):
         # The needs of all draws lie between these positions.
         last = [max(_find_last_below(column, goal), 0) for column in reached[:, is_met].T]
-        if not last or min(last) == min(max(last) + 1, len(reached) - 1):
+        if not last:
             break
         low, high = min(last), min(max(last) + 1, len(reached) - 1)
+        if low == high:
+            break
         values = np.geomspace(values[low], values[high], DRAWN_STEPS + 1)
         reached = _draw_efficiencies(build, values, pe)
     needed = np.array([_find_root(values, column, goal) for column in reached.T])

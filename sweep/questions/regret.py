@@ -157,10 +157,7 @@ def _regret_draws(reader: Reader, selection: Selection | None, objective: Object
 
 def _rank_draws(grid: "Grid", labels: Row, rows: list[Row], objective: Objective) -> list[Row]:
     """Rows of one place, from the strategies' best configurations."""
-    from sweep.cases.probability import (
-        describe_draw,
-        draw_seconds,  # late: imports JAX
-    )
+    from sweep.cases.probability import describe_draw, draw_seconds  # late: imports JAX
 
     drawn = [draw_seconds(grid, row, objective) if row["feasible"] else None for row in rows]
     count = next(len(times) for times in drawn if times is not None)

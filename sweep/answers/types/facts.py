@@ -74,7 +74,7 @@ class AnswerType:
 def state_parameter(name: str) -> Fact:
     """Fact about a parameter's values."""
     row = PARAMETERS[name]
-    return Fact(row.meaning, row.unit, row.unit != "1")
+    return Fact(row.meaning, row.unit, scaled=row.unit != "1")
 
 
 def state_variable(name: str, unit: str = "1") -> Fact:
