@@ -239,12 +239,12 @@ def finish(
             f"{parameters:,} parameters in the source, but {table.parameters:,} in its layers",
             advice="report it with the network's code",
         )
-    notes = [
-        f"{count} x {kind}: no step of its own, so 'free'" for kind, count in graph.free.items()
-    ]
-    notes += [f"{kind}: unknown, counted as memory traffic" for kind in graph.unknown]
-    text = _write(data, graph, table)
-    return ImportedNetwork(text, architecture, table, tuple(notes))
+    listed = (
+        *notes,
+        *(f"{count} x {kind}: no step of its own, so 'free'" for kind, count in graph.free.items()),
+        *(f"{kind}: unknown, counted as memory traffic" for kind in graph.unknown),
+    )
+    return ImportedNetwork(_write(data, graph, table), architecture, table, listed)
 
 
 def _write(data: Mapping[str, Any], graph: TracedGraph, table: LayerTable) -> str:

@@ -50,6 +50,16 @@ def test_a_residual_network():
     assert traced.notes == ()
 
 
+def test_a_note_counts_parameters_without_a_step():
+    def network(weights, x):
+        return convolve(x, weights["kernel"])
+
+    weights = {"kernel": struct(3, 3, 3, 8), "unused": struct(5, 7)}
+    traced = sweep.trace_model(network, weights, (8, 8, 3))
+    assert traced.table.parameters == 3 * 3 * 3 * 8
+    assert [note.partition(" ")[0] for note in traced.notes] == ["35"]
+
+
 WIDTH, LAYERS, LENGTH, WORDS = 8, 3, 6, 50
 
 
