@@ -127,6 +127,7 @@ def _time_layer(table: LayerTable, row: int, batch: int, kind: str) -> float:
     if layer.convolves and table.inputs[row]:
         function, shapes = _make_convolution(table, row, batch)
     elif layer.multiplies:
+        # A product of as many operations as the layer's; those of all heads are timed as one.
         width, features = int(table.channels[row]), int(table.filters[row])
         rows = max(1, round(batch * table.flops[row] / (2 * width * features)))
         function, shapes = jnp.matmul, ((rows, width), (width, features))

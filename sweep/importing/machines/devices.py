@@ -87,6 +87,7 @@ def find_machine(name: str) -> System | None:
 def with_memory(pe: ProcessingElement, name: str, memory: float | None) -> ProcessingElement:
     """Return the PE with the memory that was measured, or that its name states."""
     stated = re.search(r"(\d+)\s*GB", name)
+    # Names round a capacity; one that is a tenth off is of another variant of the GPU.
     if memory is None and stated and abs(float(stated[1]) * 1e9 / pe.memory_capacity - 1) > 0.1:
         memory = float(stated[1]) * 1e9
     return pe if memory is None else pe.model_copy(update={"memory_capacity": memory})

@@ -42,7 +42,7 @@ BOUNDS = np.log([[1e-9, 1e6], [0.5, 1e15]])
 # Step of derivatives, in logarithms: lines have four digits, so finer steps change nothing.
 DIGIT = 1e-2
 LARGE = 1e6  # [B] sizes of which residuals are reported
-MISFIT = 0.15
+MISFIT = 0.15  # [logarithm] errors that are reported
 
 
 @dataclass(frozen=True)
@@ -161,6 +161,7 @@ def _start_lines(runs: Sequence[Measurement], count: int, links: int) -> Floats 
     )
     order = np.argsort(x)
     x, y = x[order], y[order]
+    # A line needs two sizes, so none ends nearer to the first or the last one.
     breaks = np.unique(x)[2:-2]
     if count > 1 and len(breaks) < count:
         return None

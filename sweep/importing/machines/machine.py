@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from grids.entries.connections import Connection
-from grids.entries.systems import Level, System
+from grids.entries.systems import Level, ProcessingElement, System
 from grids.entries.yamltext import format_entry
 from grids.reading.errors import InputError
 from grids.reading.textfile import write_text
@@ -103,6 +103,7 @@ class _Builder:
             missing = "; ".join(text for value, text in wanted if value is None)
             raise InputError(f"the logs leave open {missing}")
         size = self.given.size or (largest if beyond else pes)
+        # Runs inside a node say nothing of how many nodes there are.
         if self.given.like is not None and not beyond and not self.given.size:
             size = like.most_pes if like.pes_per_node == pes else pes
         self.tags["size"] = "stated" if self.given.size else "assumed: the largest run; see --size"
@@ -133,7 +134,7 @@ class _Builder:
             self.tags |= {"pe": f"data sheet, as {known[0].name}", "precision": "assumed"}
         return known[0] if known else None
 
-    def find_pe(self, like: System) -> Any:
+    def find_pe(self, like: System) -> ProcessingElement:
         """Return the PE, with its memory as measured, if it was."""
         name = next((device.name for device in self.evidence.devices), "")
         memory = next((d.memory for d in self.evidence.devices if d.memory), None)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from grids.reading.errors import InputError, shorten
 from sweep.importing.machines.loglines import MOST_ROWS, parse_figure, read_lines
-from sweep.importing.machines.measurements import STEPS, Measurement, Sample, find_collective
+from sweep.importing.machines.measurements import Measurement, Sample, find_collective
 
 OSU_TITLE = re.compile(r"#\s*OSU (.*?)\s+(?:Test\s+)?v[\d.]+")
 OSU_UNITS = {"us": 1e-6, "mb/s": 1e6}
@@ -122,6 +122,6 @@ def _finish(run: _Run, pes: int | None) -> Measurement:
             advice="state them with --pe",
         )
     # OSU's size is of one PE's part where all get the parts of all.
-    whole = pes if collective in ("all_gather", "all_to_all") and collective in STEPS else 1
+    whole = pes if collective in ("all_gather", "all_to_all") else 1
     samples = tuple(Sample(whole * row.size, row.seconds) for row in run.samples)
     return Measurement(run.where, tool, collective, pes, 0, samples)

@@ -34,9 +34,9 @@ WANTED = (b"#", b"_perf", b"float", b"half", b"double", b"int8", b"int32", b"int
 FIGURES = ("time", "algbw", "busbw", "#wrong")
 USUAL = ["size", "count", "type", "redop", "root", *FIGURES, *FIGURES]
 UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "gb/s": 1e9, "mb/s": 1e6, "b": 1.0}
-# Columns that a table of rows needs, and other names of them.
+# Other names of columns in tables.
 SYNONYMS = {"size(b)": "size", "bytes": "size", "algobw": "algbw", "ranks": "pes", "gpus": "pes"}
-# The last digit of algbw and busbw in nccl-tests' text: 0.01 GB/s.
+# [B/s] nccl-tests rounds algbw and busbw to 0.01 GB/s: by half of that, and a bit for float64.
 DIGIT = 0.0051e9
 
 
@@ -96,7 +96,7 @@ def _split_text(lines: Iterator[tuple[str, str]]) -> Iterator[LoggedRun]:
                 run = LoggedRun(where)
             run.hosts.append(host[1])
             run.device = host[2].strip()
-        elif program := PROGRAM.match(text if text == line else line):
+        elif program := PROGRAM.match(line):
             if run.samples:
                 yield run
                 run = LoggedRun(where)
@@ -143,6 +143,7 @@ def _read_row(run: LoggedRun, words: list[str], where: str) -> None:
     times = [n for n, name in enumerate(columns) if name == "time"]
     # Some collectives have no figures in place.
     short = len(times) == 2 and len(words) == times[1]
+    # A timestamp is two words more.
     if not short and (len(words) < len(columns) or len(words) > len(columns) + 2):
         raise InputError(
             f"the row is cut off: expected {len(columns)} columns, got {len(words)}",

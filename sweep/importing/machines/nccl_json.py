@@ -55,6 +55,7 @@ def _read_row(runs: dict[tuple[str, int], LoggedRun], entry: Any, row: Any, wher
     """Add the samples of a result: its own figures, or those out of place and in place."""
     if not isinstance(row, dict) or "size" not in row:
         return
+    # nccl-tests states the collective and the ranks once, beside all results.
     row = entry | row if row is not entry else row
     run = _find_run(runs, row, where)
     run.redops.add(str(row.get("redop", "")))

@@ -125,7 +125,7 @@ class TracedGraph:
         self.last = self.sources[self.last]
         if self.steps and "read" in self.steps[-1]:
             self.steps.pop()
-            self.last = ""
+            self.last = ""  # another step is the last now, so the first part reads by name
         changed = {key: value for key, value in settings.items() if key != "name"}
         changed["features"] = sizes[0]
         names = [f"{settings['name']}.{part}" for part in range(1, parts + 1)]
@@ -158,16 +158,16 @@ class TracedGraph:
         *,
         flops: float = 0.0,
         weights: float = 0.0,
-        biases: float = 0.0,
         channel: int = 1,
     ) -> TracedTensor:
         """Add a step of which only counts are known."""
-        counts = {"flops": float(flops), "weights": float(weights), "biases": float(biases)}
-        settings: dict[str, Any] = {key: value for key, value in counts.items() if value}
-        # Always written: a step that only moves memory says so.
-        settings["flops"] = counts["flops"]
+        # Operations are always written: a step that only moves memory says so.
+        settings: dict[str, Any] = {"flops": float(flops)}
+        if weights:
+            settings["weights"] = float(weights)
         settings["inputs"] = float(sum(math.prod(tensor.sizes) for tensor in reads))
         settings["outputs"] = [*sizes]
+        # The last part of a path that is no number: `layers.0.gelu_1` counts as gelu.
         words = (part.rstrip("_0123456789") for part in reversed(name.split(".")))
         self.free[next(filter(None, words), "operator")] += 1
         return self.add("free", settings, name, reads, shape, sizes, channel)
@@ -221,9 +221,9 @@ def finish(
 ) -> ImportedNetwork:
     """Return the model's file.
 
-    InputError: unknown operators, unless `allow`; sizes or parameters that differ from the source.
-
-    parameters: those of the source, which the file has to have; None: not known.
+    parameters: those of the source, which the file has to have; None: not known. notes: the
+    importer's own, before those on steps. InputError: unknown operators, unless `allow`; sizes or
+    parameters that differ from the source.
     """
     if not allow:
         graph.refuse_unknown()

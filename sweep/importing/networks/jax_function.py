@@ -6,7 +6,7 @@ tensors, normalisations (a scale of channels and a shift). All others cost nothi
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -34,7 +34,6 @@ from sweep.importing.networks.operator_steps import (
 # x times a function of x: one activation, which frameworks write out.
 GATED = {"tanh": "gelu", "gelu": "gelu", "sigmoid": "silu"}
 
-
 # Functions of jax.nn, by the names of their jaxprs.
 WORDS = {
     **{word: word for word in ("relu", "relu6", "silu", "gelu", "elu", "leaky_relu", "mish")},
@@ -43,6 +42,7 @@ WORDS = {
     **{"tanh": "tanh", "logistic": "sigmoid", "erf": "gelu", "hard_tanh": "hardtanh"},
     "exp": "softmax",  # written out: its backward pass reads the output, too
 }
+# Parameters in which primitives keep the jaxpr that they call.
 INNER = ("jaxpr", "call_jaxpr", "fun_jaxpr")
 COMBINED = {"add": "residual", "add_any": "residual", "sub": "residual", "mul": "multiply"}
 COMBINED |= {"div": "multiply", "max": "residual", "min": "residual"}
@@ -68,6 +68,7 @@ def trace_model(
     ]
     closed = jax.make_jaxpr(function)(*structs, batch)
     channels_last = _find_layout(closed.jaxpr, len(sample))
+    # A token is one number at its position.
     sizes = (1, *sample) if tokens else tuple(sample)
     if not tokens and channels_last:
         sizes = (sample[-1], *sample[:-1])
@@ -83,28 +84,25 @@ def trace_model(
     used = sum(tracer.graph.counted.values())
     left = sum(size for tensor in parameters for _, size in tensor.weights) - used
     notes = (f"{left:,} parameters, or constants, have no step: not imported",) if left else ()
+    # A lambda is called <lambda>, and a partial function has no name.
     label = name or getattr(function, "__name__", "network").strip("<>")
     title = f"{label}, imported from JAX"
     return finish(tracer.graph, label, title, "jaxpr", used, allow_unknown, notes)
 
 
 def _find_layout(jaxpr: Any, rank: int) -> bool:
-    """Return whether channels are last, as the first convolution has them; else they are."""
+    """Return whether channels are last, by the first convolution; True if there is none."""
+    first = next(_list_convolutions(jaxpr), None)
+    return first is None or bool(first.params["dimension_numbers"].lhs_spec[1] == rank)
+
+
+def _list_convolutions(jaxpr: Any) -> Iterator[Any]:
+    """Yield the convolutions of a jaxpr, and of those that it calls, in their order."""
     for equation in jaxpr.eqns:
         if equation.primitive.name == "conv_general_dilated":
-            return bool(equation.params["dimension_numbers"].lhs_spec[1] == rank)
+            yield equation
         for inner in _list_inner(equation):
-            if _has_convolution(inner):
-                return _find_layout(inner, rank)
-    return True
-
-
-def _has_convolution(jaxpr: Any) -> bool:
-    return any(
-        equation.primitive.name == "conv_general_dilated"
-        or any(map(_has_convolution, _list_inner(equation)))
-        for equation in jaxpr.eqns
-    )
+            yield from _list_convolutions(inner)
 
 
 def _list_inner(equation: Any) -> list[Any]:
@@ -136,6 +134,7 @@ class _JaxprTracer(OperatorSteps):
         for equation in jaxpr.eqns:
             reads = [None if isinstance(v, Literal) else known.get(v) for v in equation.invars]
             outputs = self.take(equation, reads)
+            # An operator of several outputs that is only counted gives one tensor.
             known.update(zip(equation.outvars, outputs, strict=False))
         return [None if isinstance(v, Literal) else known.get(v) for v in jaxpr.outvars]
 

@@ -49,6 +49,7 @@ def read_onnx(path: Path, *, name: str = "", allow_unknown: bool = False) -> Imp
     try:
         model = onnx.load(str(path), load_external_data=False)
         model = onnx.shape_inference.infer_shapes(model)
+    # Errors of onnx, and of protobuf, which it reads with.
     except Exception as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
         raise InputError(f"no ONNX file: {reason}", where=str(path)) from None

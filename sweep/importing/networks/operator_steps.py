@@ -149,11 +149,13 @@ class OperatorSteps:
             sizes = (site.items // grid, *x.sizes[1:])
         else:
             sizes = (site.items, *ones(x))
+        # An image stays one: its own extents, with channels where they are.
         if len(site.shape) == len(x.sizes) + 1 and len(site.shape) == 4:
             at = x.channel % 4
             sizes = (site.shape[at], *(n for d, n in enumerate(site.shape) if d not in (0, at)))
-        reads, at = (site.live, site.shape), x.channel
-        return self.graph.count(site.name, *reads, sizes, flops=flops, weights=weights, channel=at)
+        return self.graph.count(
+            site.name, site.live, site.shape, sizes, flops=flops, weights=weights, channel=x.channel
+        )
 
     def fit_image(self, x: TracedTensor, site: OperatorSite) -> TracedTensor:
         """Return the tensor as an image of the sizes that it has here: a copy if they differ."""

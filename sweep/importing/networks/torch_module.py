@@ -167,6 +167,7 @@ class _ExportTracer(TorchOperators):
             return parts[node.args[1]] if isinstance(parts, tuple) else parts
         # Operators of other libraries keep the name of theirs.
         kind = target.rpartition(".")[0].removeprefix("aten.") or target
+        # In place (`add_`) or not is the same step; `__and__` is a name of its own.
         kind = kind.removesuffix("_") if not kind.startswith("_") else kind
         value = node.meta.get("val")
         if isinstance(value, list | tuple):

@@ -54,6 +54,7 @@ class TorchOperators(OperatorSteps):
 
     def take_conv1d(self, site: OperatorSite) -> TracedTensor:
         """Count a convolution along a sequence, or along channels."""
+        # Convolutions of a model's file slide over images alone.
         return self.product(site, 2.0 * site.items * math.prod(site.reads[1].shape[1:]))
 
     def take_linear(self, site: OperatorSite) -> TracedTensor:
@@ -242,6 +243,7 @@ class TorchOperators(OperatorSteps):
         queries, keys, values = parts
         settings = {"by": keys.step, "transpose": True, "heads": heads}
         sizes = (heads * keys.sizes[1], queries.sizes[1])
+        # The source has no tensor of scores, and so no shape of one.
         x = self.graph.add("matmul", settings, f"{site.name}.scores", [queries], (), sizes)
         x = self.graph.add("softmax", {}, f"{site.name}.softmax", [x], (), sizes)
         settings = {"by": values.step, "heads": heads}
@@ -250,6 +252,7 @@ class TorchOperators(OperatorSteps):
     def take_einsum(self, site: OperatorSite) -> TracedTensor:
         """Count a sum of products: a multiply-accumulate for each combination of its letters."""
         letters = str(site.args[0]).replace(" ", "").partition("->")[0].split(",")
+        # An ellipsis stands for any number of dimensions.
         if len(letters) != len(site.reads) or "." in site.args[0]:
             self.graph.unknown["einsum"] += site.items
             return self.count(site)
@@ -276,6 +279,7 @@ class TorchOperators(OperatorSteps):
 
     def take_gru(self, site: OperatorSite) -> Any:
         """Count another recurrent layer: each matrix once for each position."""
+        # A model's file has a word for LSTMs alone.
         matrices = [tensor for tensor in site.weights if len(tensor.shape) == 2]
         positions = math.prod(site.live[0].shape[:2]) // BATCH
         flops = 2.0 * positions * sum(math.prod(tensor.shape) for tensor in matrices)
