@@ -33,12 +33,13 @@ _WRITTEN_RANGE = re.compile(r"\s*(\d+)\s*(?:-|:|\.{2,3})\s*(\d+)\s*")
 # 0.1 + 0.1 + ... misses 1 by rounding, but a range up to 1 should include it.
 SLACK = 1e-6  # steps
 
-_SCALAR = {"anyOf": [{"type": "number"}, {"type": "string"}]}
+# The JSON schema of one value, with or without a unit.
+SCALAR = {"anyOf": [{"type": "number"}, {"type": "string"}]}
 
 
 def _describe_generator(name: str, fewest: int, most: int) -> JsonSchemaValue:
     """Return the JSON schema of a generator and its arguments."""
-    numbers = {"type": "array", "items": _SCALAR, "minItems": fewest, "maxItems": most}
+    numbers = {"type": "array", "items": SCALAR, "minItems": fewest, "maxItems": most}
     return {
         "type": "object",
         "properties": {name: numbers},
@@ -91,6 +92,7 @@ class Range:
             values = low + parts * (high - low)
         if self.whole:
             values = np.round(values)
+        # Halves round to even numbers, and exp(log(low)) may miss low by a bit.
         return np.asarray(np.clip(values, self.low, self.high))
 
 
@@ -127,7 +129,7 @@ class AxisOf:
             _describe_generator(name, generator.fewest, generator.most)
             for name, generator in GENERATORS.items()
         ]
-        item = {"anyOf": [_SCALAR, *generators]}
+        item = {"anyOf": [SCALAR, *generators]}
         ranges = [_describe_generator(law, 2, 2) for law in LAWS]
         return {
             "anyOf": [{"type": "array", "items": item, "minItems": 1}, item, *ranges],
@@ -165,7 +167,7 @@ def expand_axis(form: object, parameter: Parameter) -> Axis:
     for item in items:
         # Checked part by part: a list may repeat a generator of ten million values.
         parts.append(_expand_item(item, parameter))
-        count = _check_count(count + parts[-1].size)
+        count = check_count(count + parts[-1].size)
     values = np.unique(np.concatenate(parts))
     values.flags.writeable = False  # the grid and all its blocks share the array
     return Axis(form, values)
@@ -239,7 +241,7 @@ def _make_range(arguments: list[object], parameter: Parameter) -> Floats:
         )
     count = int((last - first) / step + SLACK) + 1
     # Rounding may put a value that the slack admits above the last.
-    return np.minimum(first + step * np.arange(_check_count(count), dtype=float), last)
+    return np.minimum(first + step * np.arange(check_count(count), dtype=float), last)
 
 
 def _read_step(value: object, parameter: Parameter) -> float:
@@ -296,7 +298,7 @@ def _read_positive_ends(arguments: list[object], parameter: Parameter) -> tuple[
 
 def _read_count(value: object, first: float, last: float) -> int:
     """Parse how many values lie from the first to the last, both included."""
-    count = _check_count(int(COUNT.read(value)))
+    count = check_count(int(COUNT.read(value)))
     _expect_two(first, last)
     return count
 
@@ -310,7 +312,7 @@ def _expect_two(first: float, last: float) -> None:
         )
 
 
-def _check_count(count: int) -> int:
+def check_count(count: int) -> int:
     """Return the count if an array of that size may be made."""
     if count > MOST_VALUES:
         raise InputError(f"expected at most {MOST_VALUES:,} values, got {count:,}")

@@ -94,6 +94,7 @@ class Grid:
         spec = settle_rows(spec, base, where)
         models = look_up("model", spec.axes.model, base, where)
         systems = look_up("system", spec.axes.system, base, where)
+        # After the models: by default data sets are those of the models' files.
         datasets = look_up_datasets(spec.axes.dataset, models, base, where)
         with add_place(where(("axes", "strategy"))):
             chosen = read_strategies(spec)
@@ -235,6 +236,7 @@ class Grid:
         """Return the same design space with percentiles; Table III has none."""
         if self.spec.oracle == "paper":
             return self
+        # Any percentile makes the kernels draw.
         more = () if self.has_intervals else (next(iter(INTERVALS)),)
         outputs = {"outputs": (*self.spec.outputs, *more)}
         return replace(self, spec=self.spec.model_copy(update=outputs), draws=draws)
@@ -332,6 +334,7 @@ class Grid:
         axes: Mapping[str, Floats] | None,
         strategy: Strategy | None,
     ) -> "Built | None":
+        """Return what `build` makes of a case's workload; arguments and None: as of `case`."""
         workload = self.workload(*index[:3])
         if workload is None:
             return None

@@ -49,17 +49,13 @@ from kernels.options import OracleName
 
 Model = Architecture | NetModel
 Reference = str | Mapping[str, object]
+References = tuple[Reference, ...]
 
 # Properties that data sets of one name must share.
 SAMPLES = ("shape", "samples", "targets")
 
-
 # A data set for networks of each rank.
 EXAMPLES = {1: "pile", 2: "imagenet", 3: "cosmoflow-256"}
-
-
-References = tuple[Reference, ...]
-
 
 ENTRIES: dict[Kind, type[Entry]] = {
     "model": Architecture,
@@ -92,6 +88,7 @@ def find(kind: Kind, reference: Reference, base: Path) -> Entry | NetModel:
     """Return the entry of a name, of a path (relative to `base`), or of a mapping."""
     if isinstance(reference, Mapping):
         return _read_definition(kind, dict(reference), base)
+    # Settings are cut off first: a file's name ends before them.
     name, settings = split_reference(reference) if kind in SET_UP else (reference, None)
     if settings is not None:
         return _set_up(kind, name, settings, reference, base)
@@ -318,7 +315,7 @@ def look_up_datasets(
 
 
 def look_up_convergences(
-    references: tuple[Reference, ...],
+    references: References,
     target: str | None,
     models: Iterable[str],
     datasets: Iterable[Dataset],
@@ -342,9 +339,7 @@ def look_up_convergences(
     return laws
 
 
-def _explain_missing_laws(
-    pairs: list[tuple[str, Dataset]], references: tuple[Reference, ...]
-) -> str:
+def _explain_missing_laws(pairs: list[tuple[str, Dataset]], references: References) -> str:
     """Say why no pair has epochs; for a single pair, the catalogue's reason."""
     if len(pairs) == 1 and references == ("auto",):
         [(model, data)] = pairs
@@ -382,6 +377,7 @@ def _fit_laws(
 ) -> dict[Pair, Convergence]:
     """Fit the series of a file, one per pair that it covers."""
     series = read_points(path)
+    # A file may have fewer pairs than the spec, and others.
     known = {(candidate.model, candidate.dataset) for candidate in series}
     return {
         (model, data.name): fit(pick_series(series, path, model, data.name, target), data.samples)

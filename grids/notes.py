@@ -84,6 +84,7 @@ def _list_misfits(grid: Grid) -> Iterator[str]:
 
 def _list_unused_choices(strategies: Sequence[Strategy], spec: Spec) -> Iterator[str]:
     """Notes on a group, or segments, that no strategy of the spec takes."""
+    # A strategy whose label sets a key does not read it.
     takers = {
         "group": (
             any(strategy.hybrid and strategy.group is None for strategy in strategies),
@@ -106,6 +107,7 @@ def _list_unused_choices(strategies: Sequence[Strategy], spec: Spec) -> Iterator
     for name, (is_used, kind) in takers.items():
         if name in given and not is_used:
             yield f"{name} is not used: no strategy is a {kind} whose label does not set {name}"
+    # Beside layouts, other strategies would use these keys.
     if all(strategy.laid for strategy in strategies):
         instead = {"accumulate": "'micro' says into how many micro-batches samples are cut"}
         rates = "rates of transformers are their own (docs/transformers.md)"
@@ -126,6 +128,7 @@ def _list_mixed(by_model: Iterable[Sequence[Strategy]]) -> list[str]:
         for strategy in strategies
         if not strategy.laid and any(other.laid for other in strategies)
     )
+    # The others would say the same of further strategies.
     return list(islice(mixed, 1))
 
 
@@ -165,6 +168,7 @@ def _list_meshes(systems: Sequence[System], strategies: Sequence[Strategy]) -> I
 
 def _list_targets(models: Sequence[Model], datasets: Sequence[Dataset]) -> Iterator[str]:
     """Yield users' data sets whose number of targets no model uses."""
+    # The data set of a .net file has as many targets as its network's last layer has outputs.
     brought = [model.own_dataset for model in models]
     own = [
         dataset
@@ -193,6 +197,7 @@ def _list_optimizers(laws: Iterable[Convergence], spec: Spec) -> Iterator[str]:
     """Yield users' laws of epochs for another optimizer than the spec's."""
     if spec.convergence == ("auto",):
         return
+    # By name: a law may serve several pairs.
     for law in {law.name: law for law in laws}.values():
         if law.optimizer and spec.optimizer not in law.optimizer.lower():
             yield (
@@ -215,6 +220,7 @@ def _list_profiles(models: Sequence[Model], systems: Sequence[System]) -> list[s
     """List profiles that the machine oracle cannot use, or completes."""
     pairs = product((model for model in models if isinstance(model, Architecture)), systems)
     texts = (text for model, system in pairs for text in _describe_profiles(model, system))
+    # Systems with the same device have the same text.
     return list(dict.fromkeys(texts))
 
 
@@ -250,6 +256,7 @@ def _describe_profiles(model: Architecture, system: System) -> Iterator[str]:
     if of_device and not usable:
         taken = ", ".join(dict.fromkeys(str(profile.precision) for profile in of_device))
         yield f"{where} is not used: it is in {taken}, the system in {system.precision}"
+    # One that is fully stated is preferred to others.
     if usable and all(profile.missing for profile in usable):
         assumed = {"batch": str(USUAL_BATCH), "precision": system.precision}
         written = ", ".join(f"{name}: {assumed[name]}" for name in usable[0].missing)

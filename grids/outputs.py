@@ -48,9 +48,11 @@ def _suggest_output(name: str) -> str:
     parts = split_elasticity(name)
     if parts is not None:
         meant = find_meant(parts[1], CONTINUOUS)
+        # A parameter without an elasticity, such as a count, is no slip of the pen.
         hint = f"did you mean {shorten(meant)}? " if meant and parts[1] not in PARAMETERS else ""
         return f"{hint}elasticities are in continuous parameters, such as {', '.join(SLOPED)}"
     if name.startswith(ELASTICITY):
+        # Without the list of all that are known: there are hundreds.
         nearest = suggest_name(name, ELASTICITIES).partition("known:")[0]
         return f"{nearest}elasticities are of {', '.join(ELASTIC)}"
     return suggest_name(name, (*OUTPUTS, *INTERVALS, name_elasticity("epoch_time", "PARAMETER")))

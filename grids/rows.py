@@ -27,7 +27,7 @@ from pydantic_core import (
     core_schema,
 )
 
-from grids.axes import GENERATORS, MOST_VALUES, expand_axis
+from grids.axes import GENERATORS, SCALAR, check_count, expand_axis
 from grids.entries.parameters import FREE, PARAMETERS, expect_free, read_parameters
 from grids.entries.quantity import Parameter
 from grids.reading.csvfile import read_records
@@ -56,12 +56,12 @@ class Rows:
 
     @property
     def values(self) -> Floats:
-        """The numbers of the rows, which are the values along their dimension."""
+        """The values along the dimension of the rows: their numbers, from 0."""
         return np.arange(len(self), dtype=float)
 
     @property
     def file(self) -> str | None:
-        """The CSV file that holds the rows, if one does."""
+        """The CSV file with the rows, if they are in one."""
         return self.form.get("csv") if isinstance(self.form, dict) else None
 
     @property
@@ -88,7 +88,7 @@ class Rows:
         return list(zip(*(values.tolist() for values in self.columns.values()), strict=True))
 
     def take(self, kept: Any) -> "Rows":
-        """The same rows, but for those that a mask or positions leave out."""
+        """Return the rows of a mask, or at positions."""
         return Rows(self.form, {name: values[kept] for name, values in self.columns.items()})
 
 
@@ -133,10 +133,9 @@ class RowsForm:
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        scalar = {"anyOf": [{"type": "number"}, {"type": "string"}]}
         names = {"type": "object", "propertyNames": {"enum": [*FREE]}, "minProperties": 1}
-        row = {"additionalProperties": scalar, **names}
-        column = {"type": "array", "items": scalar, "minItems": 1}
+        row = {"additionalProperties": SCALAR, **names}
+        column = {"type": "array", "items": SCALAR, "minItems": 1}
 
         def describe(name: str, value: JsonSchemaValue, **more: JsonSchemaValue) -> JsonSchemaValue:
             keys = {"properties": {name: value, **more}, "required": [name]}
@@ -168,6 +167,7 @@ def _read_form(form: object) -> Rows:
     """Read rows, all but a file's; what looks like no rows is an unknown key."""
     if isinstance(form, Rows):
         return form
+    # `rows` is no form, but a likely slip: the message then lists the forms.
     if isinstance(form, dict) and {*form} & {*FORMS, "where", "rows"}:
         return Rows(form, _read_mapping(form))
     # A parameter's misspelt name before generators is an unknown key, and names no rows.
@@ -210,8 +210,9 @@ def _multiply(factors: Mapping[str, object]) -> dict[str, Floats]:
         with _at("product", key):
             expect_free(key)
             axes[key] = expand_axis(form, PARAMETERS[key]).values
+    # Before the arrays are made: three short axes may have billions of rows.
     with _at("product"):
-        _expect_few(prod(values.size for values in axes.values()) * len(axes))
+        check_count(prod(values.size for values in axes.values()) * len(axes))
     grids = np.meshgrid(*axes.values(), indexing="ij")
     return _sort_columns({key: grid.ravel() for key, grid in zip(axes, grids, strict=True)})
 
@@ -261,16 +262,10 @@ def _stack_rows(rows: Iterable[tuple[Place, Mapping[str, object]]]) -> dict[str,
             if key in values:
                 raise InputError("this row stands twice", advice="keep one")
             values[key] = None
-            _expect_few(len(values) * len(names))
+            check_count(len(values) * len(names))
     if not values:
         raise InputError("expected at least one row, got none")
     return _sort_columns(dict(zip(names, np.array([*values], float).T, strict=True)))
-
-
-def _expect_few(count: int) -> None:
-    """Check the count of values, before arrays of that size are made."""
-    if count > MOST_VALUES:
-        raise InputError(f"expected at most {MOST_VALUES:,} values, got {count:,}")
 
 
 def _sort_columns(columns: Mapping[str, Floats]) -> dict[str, Floats]:

@@ -135,6 +135,7 @@ def _write_parameters(parameters: dict[str, float]) -> dict[str, float | str]:
     return {name: PARAMETERS[name].write(value) for name, value in parameters.items()}
 
 
+# A base of its own: pydantic puts the fields of the last base first, and so name and axes.
 class _Space(Record):
     """A design space: axes and fixed values."""
 
@@ -200,7 +201,7 @@ class Spec(Choices, _Space):
     @classmethod
     def _check_elasticities(cls, names: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
         """Check that the oracle has the parameters of elasticities."""
-        oracle = info.data.get("oracle")
+        oracle = info.data.get("oracle")  # None if it is invalid itself
         unknown = list_unknown(names, oracle) if oracle else []
         if unknown:
             name, parameter = unknown[0]
@@ -217,7 +218,7 @@ class Spec(Choices, _Space):
                     name, f"write 'oracle: {owner}', which has it, or leave it out"
                 )
                 raise ValueError(f"{name!r} is no parameter of 'oracle: {self.oracle}'; {reason}")
-        # A keyword beside entries would contradict them.
+        # A keyword beside entries would contradict them; str, since a definition is a mapping.
         if {"auto", "none"} & set(map(str, self.calibration)) and len(self.calibration) > 1:
             raise ValueError("calibration: expected auto, none, or calibrations, got several")
         if {"auto", "none"} & set(map(str, self.convergence)) and len(self.convergence) > 1:

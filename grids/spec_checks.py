@@ -121,6 +121,7 @@ def expect_blocks(
     for model, dataset in product(models, datasets):
         if isinstance(model, Architecture) and model.rank != len(dataset.shape) - 1:
             continue  # a pair that does not fit
+        # Samples that do not fit are told by a warning, or marked.
         with suppress(ShapeError):
             find_blocks(model, dataset)
 

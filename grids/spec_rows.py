@@ -43,7 +43,7 @@ def settle_rows(spec: Spec, base: Path, where: Where) -> Spec:
                 rows = read_file(base / rows.file)
             for column in rows.columns:
                 _check_column(spec, column, settled)
-            settled[name] = rows = rows if rows.condition is None else keep_dividing(spec, rows)
+            settled[name] = rows = rows if rows.condition is None else _keep_dividing(spec, rows)
     return spec.model_copy(update={"axes": spec.axes.model_copy(update=settled)})
 
 
@@ -71,7 +71,7 @@ def _check_column(spec: Spec, name: str, others: Mapping[str, Rows]) -> None:
         raise InputError(f"{name!r} is under 'parameters' too", advice="keep one")
 
 
-def keep_dividing(spec: Spec, rows: Rows) -> Rows:
+def _keep_dividing(spec: Spec, rows: Rows) -> Rows:
     """Return the rows whose degrees divide a PE count, and whose pieces divide a batch.
 
     Degrees: `group`, or the product of `tensor`, `context` and `pipeline`. Pieces: `micro`, and

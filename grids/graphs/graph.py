@@ -74,6 +74,7 @@ class Graph:
     source: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        # Searches rely on the order: a maker runs before its takers.
         for tensor in self.tensors:
             assert tensor.takers
             assert 0 <= tensor.maker < min(tensor.takers)
@@ -85,6 +86,7 @@ class Graph:
     @property
     def forward(self) -> float:
         """Time of all forward passes on one device [s]."""
+        # Exactly, so that the order of operators does not change the sum.
         return math.fsum(operator.forward for operator in self.operators)
 
     @property

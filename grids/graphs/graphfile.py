@@ -23,6 +23,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 from grids.entries.entry import Count, Entry, Name, Record, list_text
+from grids.entries.names import CATALOGUE
 from grids.entries.quantity import Scale
 from grids.graphs.graph import Graph, NamedTensor, Operator, link_operators
 from grids.graphs.pipedream import read_profile
@@ -30,7 +31,7 @@ from grids.reading.errors import shorten
 from grids.reading.units import parse_quantity
 from grids.reading.yamlfile import Document, load, validate
 
-CATALOGUE = Path(__file__).parents[1] / "catalogue" / "graphs"
+GRAPHS = CATALOGUE / "graphs"
 # 25 without a unit is taken for milliseconds, and refused.
 TIME = Scale("time of an operator", "s", 0, 1, "ms")
 Seconds = Annotated[float, BeforeValidator(TIME.read), Field(ge=0.0)]
@@ -91,7 +92,7 @@ def validate_plain(document: Document) -> Graph:
 @cache
 def list_graphs() -> tuple[str, ...]:
     """Names of the graphs in the catalogue."""
-    return tuple(sorted(path.stem for path in CATALOGUE.glob("*.txt")))
+    return tuple(sorted(path.stem for path in GRAPHS.glob("*.txt")))
 
 
 def find_graph(reference: str, base: Path) -> Graph | None:
@@ -116,4 +117,4 @@ def find_graph(reference: str, base: Path) -> Graph | None:
 @cache
 def _read_catalogued(name: str) -> Graph:
     """Return a catalogued graph, read once per process."""
-    return read_profile(CATALOGUE / f"{name}.txt")
+    return read_profile(GRAPHS / f"{name}.txt")

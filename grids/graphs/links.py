@@ -66,6 +66,7 @@ def _find_ways(mesh: Mesh) -> tuple[Floats, Floats]:
     # A message is spread over all links of a pair.
     seconds[direct] = 1 / (links[direct] * mesh.bandwidth)
     np.fill_diagonal(seconds, 0.0)
+    # Those of the path with the least seconds per byte, which need not be the fewest.
     hops = np.where(direct, 1.0, 0.0)
     for via in range(len(links)):  # Floyd-Warshall
         through = seconds[:, via, None] + seconds[None, via]

@@ -41,10 +41,8 @@ from kernels.names.arrays import Floats
 
 TEMPLATE_KEYS = ("settings", "words")
 
-
 # Signs of a template in a message about a plain file.
 TEMPLATE_WORDS = re.compile(r"\$|'(?:if|set)'|\.(?:if|set|index):")
-
 
 TEMPLATE_ADVICE = (
     "expressions, 'if', 'set' and 'index' need 'settings' at the top of the file, even if only "
@@ -183,6 +181,7 @@ def read_architecture(data: Mapping[str, object], source: Source, base: Path) ->
     base: folder for relative paths of families.
     """
     family = data.get("family")
+    # A family in a file of its own is a template, of which this file gives the settings.
     if isinstance(family, Mapping) and is_path(str(family.get("name"))):
         given = {key: value for key, value in family.items() if key != "name"}
         document = load(base / os.path.expanduser(str(family["name"])))

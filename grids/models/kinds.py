@@ -201,6 +201,10 @@ class MatrixProduct(LayerKind):
     whole = "both of its matrices are tensors, which every PE holds whole"
 
 
+# Of both parts of a recurrent layer.
+WAITS = "each position reads all units of the one before, which would take a gather a step"
+
+
 class Recurrent(LayerKind):
     """Matrix that multiplies its own output at the previous position.
 
@@ -210,7 +214,7 @@ class Recurrent(LayerKind):
 
     multiplies = True
     keeps_output = True
-    whole = "each position reads all units of the one before, which would take a gather a step"
+    whole = WAITS
 
 
 class Gates(LayerKind):
@@ -219,7 +223,7 @@ class Gates(LayerKind):
     keeps_input = True
     keeps_output = True
     carried = 1
-    whole = "each position reads all units of the one before, which would take a gather a step"
+    whole = WAITS
 
 
 class Softmax(Activation):

@@ -55,7 +55,6 @@ class Layer:
     steps: float = 1.0  # products in sequence, such as a recurrent layer's for each position
     reads: float = 1.0  # times that weights are read from memory in each of the three passes
     # Tables with row-sparse gradients: weights that a sample looks up, weights drawn once per pass.
-    # drawn once a pass.
     looked_up: float = 0.0
     drawn: float = 0.0
     # Share of its weights that one position uses: for experts, the chosen ones.
@@ -112,7 +111,6 @@ class LayerTable:
             inputs=tuple(_list_inputs(position, layer) for position, layer in enumerate(layers)),
             roles=tuple(layer.role for layer in layers),
             seconds=seconds,
-            spatial_layers=None,
             **columns,
         )
 

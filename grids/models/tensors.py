@@ -23,6 +23,7 @@ class Shape:
 
     @property
     def items(self) -> int:
+        """Number of items."""
         return self.channels * math.prod(self.extents)
 
     @property

@@ -6,7 +6,6 @@ own: `{name: ./my_family.yaml, width: 32}`.
 
 import json
 from functools import cache, lru_cache
-from pathlib import Path
 from typing import Any, Self
 
 from pydantic import (
@@ -20,13 +19,14 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from grids.entries.entry import Record
+from grids.entries.names import CATALOGUE
 from grids.models.files.forms import fill_settings, is_required
 from grids.models.files.template import Template
 from grids.models.steps.step import Steps
 from grids.reading.errors import InputError
-from grids.reading.yamlfile import KeyLocation, KeyPath, explain_error, load
+from grids.reading.yamlfile import KeyLocation, explain_error, join_keys, load
 
-FAMILIES = Path(__file__).parents[2] / "catalogue" / "families"
+FAMILIES = CATALOGUE / "families"
 _STEPS: TypeAdapter[Steps] = TypeAdapter(Steps)
 
 
@@ -59,7 +59,7 @@ class Family(Record):
         given = {key: setting for key, setting in value.items() if key != "name"}
         if name not in list_families():
             raise InputError.unknown("family", name, list_families())
-        return {"name": name} | fill_settings(load_family(name).settings, given, {}, _join_keys)
+        return {"name": name} | fill_settings(load_family(name).settings, given, {}, join_keys)
 
     @model_validator(mode="after")
     def _check_steps(self) -> Self:
@@ -95,14 +95,10 @@ def _describe(name: str, family: Template) -> JsonSchemaValue:
     }
 
 
-def _join_keys(keypath: KeyPath) -> str:
-    return ".".join(map(str, keypath))
-
-
 @lru_cache(maxsize=256)  # steps are read for every sample shape
 def _write_once(name: str, settings: str) -> Steps:
     """Return the steps of a catalogued family for settings as JSON."""
-    written = load_family(name).write(json.loads(settings), _join_keys)
+    written = load_family(name).write(json.loads(settings), join_keys)
     try:
         return _STEPS.validate_python(written.layers)
     except ValidationError as error:

@@ -86,6 +86,7 @@ def _read_deepseek(config: Config) -> dict[str, Any]:
 
 
 def _read_t5(config: Config) -> dict[str, Any]:
+    # A file leaves out what its class has by default: tied tables here and in gpt2, not in llama.
     activation = str(config.get("feed_forward_proj", "relu"))
     tied = bool(config.get("tie_word_embeddings", True))
     return {"gated": activation.startswith("gated"), "tied": tied}
@@ -171,6 +172,7 @@ def read_config(path: Path) -> dict[str, Any]:
     form = _find_type(config, where)
     with add_place(where):
         settings, longest = _read_settings(config, form), _read_longest(config)
+    # All checkpoints have a config.json: the folder says of which model it is.
     name = (path.resolve().parent.name if path.name == "config.json" else path.stem) or "config"
     left_out = config.get("num_nextn_predict_layers")
     heads = f"; without {left_out} layer(s) that predict further tokens" if left_out else ""

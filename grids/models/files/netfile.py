@@ -103,6 +103,7 @@ class NetModel:
 
     @classmethod
     def from_definition(cls, definition: dict[str, object]) -> "NetModel":
+        """Return the model of a `definition`. InputError: unknown key, a mask of other length."""
         where = f"model {format_text(definition.get('name', 'net'))}"
         form = validate(_Definition, definition, where)
         model = parse_net(form.net, form.name, form.name)

@@ -1,8 +1,5 @@
 """Shape inference: the layer table of an architecture and a sample shape.
 
-A tensor is C channels by the extents ([d,] h, w) of a sample, or by its length. A window of K items
-with stride S and P items of total padding turns an extent X into floor((X + P - K) / S) + 1.
-
 Later steps can refer to a step's output by name: `encoder` or, inside other steps, `encoder.lstm1`.
 Names are looked up from the innermost step outwards. `sample` is the network's input.
 """

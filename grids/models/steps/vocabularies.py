@@ -127,6 +127,7 @@ class SampledSoftmaxSettings(BuildingSettings):
             flops=2 * length * features * scored,
             width=(features, scored),
             besides=length * features,  # the right class differs from position to position
+            # Two passes read the drawn rows; the gradient writes these, or the whole table.
             reads=self.samples / rows if self.sparse else GRADIENT * (1 + 2 * self.samples / rows),
             looked_up=length * features if self.sparse else 0,
             drawn=self.samples * features if self.sparse else 0,

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from grids.graphs.graphfile import CATALOGUE
+from grids.graphs.graphfile import GRAPHS
 
 DIAMOND = """name: diamond
 operators:
@@ -92,7 +92,7 @@ def test_memory_that_does_not_do(diamond, paradl):
 
 
 def test_a_profile_of_one_s_own_by_its_path(paradl):
-    path = CATALOGUE / "inception_v3-pipedream.txt"
+    path = GRAPHS / "inception_v3-pipedream.txt"
     code, out, _ = paradl("place", path, "--devices", 2, "--time-limit", 0.3, "--format", "json")
     answer = json.loads(out)
     assert code == 0
