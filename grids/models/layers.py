@@ -111,6 +111,8 @@ class LayerTable:
             inputs=tuple(_list_inputs(position, layer) for position, layer in enumerate(layers)),
             roles=tuple(layer.role for layer in layers),
             seconds=seconds,
+            # Named, since type checkers cannot tell that it is none of the columns.
+            spatial_layers=None,
             **columns,
         )
 
