@@ -81,7 +81,9 @@ class DatasetReader(Reader):
         """Yield the parts of a Dataset, cut like the blocks of a store of the slice's shape."""
         restored = restore_axes(self.open_chunks(), names).isel(places)
         dims = list_dims(restored)
-        plan = make_plan(tuple(dims), tuple(restored.sizes[dim] for dim in dims), 0, 2)
+        # One model and one data set per part, as in a store; bytes per cell do not matter here.
+        shape = tuple(restored.sizes[dim] for dim in dims)
+        plan = make_plan(tuple(dims), shape, cell_bytes=0, alone=2)
         for block in range(plan.blocks):
             region = dict(zip(dims, plan.find_region(block), strict=True))
             piece = restored.isel(region).load()
@@ -116,10 +118,10 @@ class GridReader(DatasetReader):
     ) -> Iterator[Part]:
         """The same, without xarray for all cells: its import takes 0.4 s."""
         labels = self.grid.labels
+        # Slices, other bounds on batches and epochs are taken of a Dataset.
         if (
             selection
             or max_global_batch is not None
-            or self.grid.rows
             or not set(SUMMARISED) <= set(self.grid.spec.outputs)
             or any(trains(*pair) for pair in product(labels["model"], labels["dataset"]))
         ):
