@@ -94,6 +94,7 @@ class Curves:
 
     def _draw(self, index: Index, values: Floats) -> tuple[Floats, Floats]:
         """Times of a strategy [value, draw], as the first of a pair and as its rival."""
+        # Drawn once, in however many pairs the strategy is.
         key = (index, values.tobytes())
         if key not in self._drawn:
             case = self._build(index, values)

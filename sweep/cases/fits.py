@@ -56,6 +56,7 @@ def find_fits(
     limit = flags.astype(np.int64)
     # The choice [1, cells] with the fewest reasons, then the least memory.
     reasons = count_reasons(limit)
+    # Unknown memory comes last, but before choices with more reasons, which get infinity.
     weight = np.nan_to_num(memory, nan=1e301, posinf=1e300)
     pick = np.where(reasons == reasons.min(axis=0), weight, np.inf).argmin(axis=0)[None]
     nearest = (np.take_along_axis(array, pick, 0)[0] for array in (limit, memory))
@@ -82,6 +83,7 @@ def list_allowed(
 
 def is_allowed(grid: Grid, index: Index, cell: Cell, strategy: Strategy | None = None) -> bool:
     """True if nothing forbids one cell."""
+    # Any axis would do: the only value tried is the cell's own.
     return bool(list_allowed(grid, index, cell, "pe", np.array([cell["pe"]]), strategy).size)
 
 
@@ -101,6 +103,7 @@ def find_smallest_group(grid: Grid, index: Index) -> int | None:
     strategy = grid.strategy(index)
     if len(strategy.parts) != 1 or strategy.laid:
         return None
+    # The grid has one configuration, and so one PE count.
     found = {*divisors(int(grid.axes["pe"][0]))}
     if not strategy.hybrid:
         found |= {2**n for n in range(grid.systems[index[2]].most_pes.bit_length())}

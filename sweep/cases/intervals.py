@@ -29,7 +29,7 @@ def list_intervals(grid: Grid, answer: Answer) -> dict[str, Any]:
     """Name of the calibration, 10th, 50th and 90th percentiles of the times [s per iteration], and
     notes on how the configuration exceeds the calibrated runs.
     """
-    if answer.spread is None:
+    if answer.spread is None:  # Table III
         return {"calibration": None, "intervals": None, "extrapolation": []}
     calibration = grid.calibrations.get(grid.systems[0].name)
     laid = grid.strategy(ONLY).laid
@@ -140,6 +140,7 @@ def _draw_counts(
     case = settle_choices(space.build_case(index, {**values, "pe": counts}))
     alone = space.build_case(index, {**values, "pe": 1.0}, space.grid.find_alone(index))
     if objective == "epoch_time":
+        # Without a law, `_draw_objective` gives seconds per epoch.
         case, alone = replace(case, training=None), replace(alone, training=None)
     limit = answer_expected(case).limit
     allowed = find_allowed(np.ravel(limit))

@@ -21,7 +21,8 @@ from kernels.names.arrays import Floats
 from kernels.names.flags import FORBIDS
 from sweep.cases.layout_words import describe_reason, list_layouts, write_layout
 
-# Parameters of a machine that times follow from, each with what it is of.
+# Parameters of a machine that set the times, and where their values are: level and field of the
+# network, or field of the rates.
 OF_NETWORK = {
     f"{place}_{field}": (place, field)
     for place in ("intra", "inter")
@@ -41,7 +42,7 @@ class LayoutCell:
     network: Network
     limit: int
 
-    # The parameters that there are slopes of.
+    # Parameters in which times are differentiated.
     SLOPED: ClassVar = (*OF_NETWORK, *OF_PE)
 
     @property
@@ -57,7 +58,7 @@ class LayoutCell:
 
     @property
     def degrees(self) -> dict[str, int]:
-        """Into how many parts each parallelism divides PEs, the outermost first."""
+        """Degree of each parallelism of the strategy, the outermost first."""
         names = ("pipeline", "data", "context", "tensor", "expert")
         parts = ("data", *self.space.strategy.parts)
         return {name: int(getattr(self.layout, name)[0]) for name in names if name in parts}
@@ -68,11 +69,11 @@ class LayoutCell:
         return {name: float(part[0]) for name, part in parts.items() if part[0]}
 
     def find_times(self) -> dict[str, float]:
-        """Seconds of an iteration: in all, computing and communicating."""
+        """Seconds of an iteration: total, compute and communication."""
         answers = answer_layouts(
             self.space.net, self.layout, self.training, self.rates, self.network
         )
-        compute, communication = (float(each[0]) for each in add_seconds(answers.seconds))
+        compute, communication = (float(part[0]) for part in add_seconds(answers.seconds))
         return {
             "iteration_time": compute + communication,
             "iteration_comp_time": compute,
@@ -81,7 +82,7 @@ class LayoutCell:
 
     def measure_exchanges(self) -> dict[str, float]:
         """Seconds of an iteration's communication by term, hidden or not; none without a time."""
-        if self.list_obstacles():
+        if self.list_obstacles():  # a layout that does not divide has no time
             return {}
         totals = total_exchanges(
             self.space.net, self.layout, self.training, self.rates, self.network
@@ -89,24 +90,25 @@ class LayoutCell:
         return {name: float(seconds[0]) for name, seconds in totals.items()}
 
     def list_obstacles(self) -> list[str]:
-        """What does not divide what, in words."""
+        """Rules of divisibility that the layout breaks, in words."""
         reasons = find_reasons(self.space.net, self.layout, self.training)
         (columns,) = list_layouts(self.layout)
         names = [name for name, mask in reasons.items() if mask[0]]
         return [describe_reason(name, self.space.net, columns, self.training) for name in names]
 
     def list_parameters(self) -> dict[str, float]:
-        """The numbers that times were evaluated with, in SI units."""
+        """Parameter values that the times were evaluated with, in SI units."""
         machine = {name: self.read_parameter(name) for name in OF_NETWORK}
         capacity = float(
             self.space.flatten("memory_capacity", self.space.system.pe.memory_capacity)[0]
         )
         rates = {name: float(value) for name, value in vars(self.rates).items()}
+        # Moved to the names that users set them by.
         peaks = {name: rates.pop(field) for name, field in OF_PE.items()}
         return machine | peaks | {"memory_capacity": capacity} | rates
 
     def read_parameter(self, name: str) -> float:
-        """A parameter's value, of several levels the first."""
+        """A parameter's value; the first of several network levels."""
         if name in OF_PE:
             return float(getattr(self.rates, OF_PE[name]))
         place, field = OF_NETWORK[name]
@@ -125,7 +127,7 @@ class LayoutCell:
 def find_cell(
     grid: Grid, case: LayoutCase, index: Index, axes: Mapping[str, Floats] | None = None
 ) -> LayoutCell:
-    """The layout of a case of one cell. axes: its values, as far as they are not the grid's."""
+    """The layout of a case of one cell. axes: values of the cell that replace those of the grid."""
     space = grid.build(lay_out, index, axes, None)
     assert space is not None  # its samples fit
     given = {name: float(space.flatten(name)[0]) for name in KNOWN if name in space.values}

@@ -16,24 +16,25 @@ WORDS = {
     **{"zero": "zero", "shard": "shard"},
 }
 DEGREES = ("tp", "cp", "pp", "dp")
-# What a word may be left out for; the degrees of tensor, pipeline and data always stand there.
+# The least number of a word, at which it is left out; tp, pp, dp and mb are always written.
 LEAST = {"cp": 1, "ep": 1, "etp": 0, "v": 1, "group": 0, "zero": 0, "shard": 0}
-MOST = 2**24
+MOST = 2**24  # far more PEs or sequences than any machine or batch has
 HIGHEST_ZERO = 3
 
 
 def write_layout(columns: Mapping[str, int]) -> str:
-    """A layout in short; what divides nothing is left out."""
+    """Write a layout as words; degrees that divide nothing are left out."""
     words = [
         f"{word}{columns[name]}" for word, name in WORDS.items() if columns[name] != LEAST.get(word)
     ]
+    # Without tensor parallelism there is nothing for it to divide.
     words += ["sp"] if columns["sequence"] and columns["tensor"] > 1 else []
     again = name_recompute(columns["recompute"])
     return " ".join([*words, f"recompute={again}"] if again != "none" else words)
 
 
 def name_recompute(bits: int) -> str:
-    """What is computed again, its modules joined by commas."""
+    """Names of the recomputed modules, joined by commas, or none."""
     return ",".join(name for name, bit in RECOMPUTE.items() if bits & bit) or "none"
 
 
@@ -43,13 +44,14 @@ def parse_recompute(text: str) -> int:
     for name in names:
         if name not in RECOMPUTE:
             raise InputError.unknown("module", name, [*RECOMPUTE, "none"], where="recompute")
+    # A set, since a name that stands twice would carry into another bit.
     return sum(RECOMPUTE[name] for name in {*names})
 
 
 def parse_layout(text: str, pes: int) -> Layouts:
-    """The one layout that a text says, on so many PEs; data is what is left of them.
+    """Parse one layout on `pes` PEs; `dp` defaults to the PEs that remain.
 
-    InputError: a word that is none, or stands twice; degrees whose product is another number.
+    InputError: an unknown word, a word twice, or degrees whose product is not `pes`.
     """
     columns = {"sequence": 0, "recompute": 0}
     given: dict[str, int] = {}
@@ -66,7 +68,7 @@ def parse_layout(text: str, pes: int) -> Layouts:
 
 
 def _read_word(word: str, given: dict[str, int], columns: dict[str, int]) -> None:
-    """Note what a word says."""
+    """Add a word's number to `given`, or its setting to `columns`."""
     name, _, value = word.partition("=")
     if name == "recompute":
         columns["recompute"] = parse_recompute(value)
@@ -92,12 +94,13 @@ def _read_word(word: str, given: dict[str, int], columns: dict[str, int]) -> Non
         raise InputError(
             f"{match[1]}: expected {least} to {most:,}, got {match[2][:20]}", where="layout"
         )
+    # The same number twice does no harm.
     if given.setdefault(match[1], number) != number:
         raise InputError(f"{match[1]} stands there twice", where="layout")
 
 
 def _expect_product(given: Mapping[str, int], pes: int) -> None:
-    """InputError: the degrees are not those of so many PEs."""
+    """Raise InputError unless the product of the degrees is the number of PEs."""
     degrees = {word: given.get(word, 1) for word in DEGREES}
     product = prod(degrees.values())
     if product == pes:
@@ -120,10 +123,11 @@ def list_layouts(layouts: Layouts) -> Iterable[dict[str, int]]:
 def describe_reason(
     reason: str, net: Transformer, layout: Mapping[str, int], training: Training
 ) -> str:
-    """What of a layout does not divide what, in its words."""
+    """Say which word of a layout does not divide which size."""
     t, c, e, p, d, b = (
         layout[name] for name in ("tensor", "context", "expert", "pipeline", "data", "micro")
     )
+    # A group of 0 stands for as many micro-batches as there are stages.
     m, n = training.batch // (d * b), layout["group"] or p
     return {
         "heads": f"tp{t} does not divide {_join(net.heads)} heads",

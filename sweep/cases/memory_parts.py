@@ -29,7 +29,7 @@ def list_memory_parts(grid: Grid, case: Case, system: int = 0) -> dict[str, Any]
         weights = case.work.gathered_weights
         gathered = 0.0 if weights is None else number(weights)
         parameters = number(find_share(case)) * parameters
-        # Of every stage alike, so it takes room as what is reserved does.
+        # The same on every stage, and so counted with the reserved memory.
         reserved = reserved + gathered
     batch = number(case.run.batch)
     # States [B, by stage] of the rows of sparse tables that a sample looks up, and of all rows.
@@ -50,6 +50,7 @@ def list_memory_parts(grid: Grid, case: Case, system: int = 0) -> dict[str, Any]
     parts |= {"gathered": gathered} if gathered else {}
     return {
         "memory_parts": parts | {"reserved": reserved - gathered},
+        # None: samples keep nothing, so any number of them fits.
         "largest_batch": max(0, math.floor(most)) if math.isfinite(most) else None,
     }
 

@@ -70,9 +70,11 @@ def _pick_line(lines: Table, others: list[str], given: list[str], objective: Obj
     best = {field: float(chosen[name]) for field, name in names.items()}
     if not feasible:
         place = {name: axes[name] for name in given}
+        # None: the store is older than the flag.
         counts = {name: lines.get(f"{COUNT}{name}") for name in name_limits(FORBIDS)}
         known = {name: int(count.sum()) for name, count in counts.items() if count is not None}
         return labels | _pick_nothing([*axes], place, rank_reasons(known))
+    # The summary keeps the time to the target, and not that of an epoch.
     trains = objective == "train_time"
     epoch = best["time"] / best["epochs"] if trains else best["time"]
     return {
@@ -93,7 +95,7 @@ def _pick_cells(grid: Grid, part: Part, aim: Aim) -> Iterator[Row]:
     axes, labels = [*coordinates], {dim: str(part.coordinates[dim][0]) for dim in LABELS}
     cells = {name: values[(0,) * len(LABELS)] for name, values in part.arrays.items()}
     limit = cells["limit"]
-    if (limit == Limit.INCOMPATIBLE).all():
+    if (limit == Limit.INCOMPATIBLE).all():  # the samples do not fit
         return
     trains = aim.trains(grid, labels["model"], labels["dataset"])
     names = (name for name in WEIGHED if name in cells and (trains or name != "epochs"))

@@ -138,7 +138,7 @@ def _move_one_by_one(case: Case, draw: int) -> NDArray[np.float64]:
     """Log time per sample with each parameter alone set to its draw; the last with none."""
     drawn = case.uncertainty
     assert drawn is not None  # intervals were asked for
-    count = len(NAMES) + 2
+    count = len(NAMES) + 2  # also the time on one PE, and no parameter at all
 
     def move(values: Any, at: int) -> NDArray[np.float64]:
         moved = np.ones((count, *np.shape(values)[1:]))

@@ -60,6 +60,7 @@ def find_batch(grid: Grid, index: Index, cell: Cell) -> int | None:
     halves = np.array([max(1.0, float(batch // 2**n)) for n in range(41)])
     below = list_allowed(grid, index, cell, "batch", halves)
     if below.size:
+        # The half above n is 2 n or 2 n + 1, and was forbidden.
         return _bisect_batch(grid, index, cell, below[-1], min(2 * below[-1] + 1, batch))
     # Micro-batches of layouts keep any batch in memory, and replicas are few.
     most = 10 if grid.strategy(index).laid else 20
@@ -89,6 +90,7 @@ def find_pe(grid: Grid, index: Index, cell: Cell) -> int | None:
     counts that would be nearer.
     """
     count, most = int(cell["pe"]), grid.systems[index[2]].most_pes
+    # Powers below 1 halve the count, down to one.
     powers = 2.0 ** np.arange(-count.bit_length(), most.bit_length())
     known = np.union1d([*(count * powers), float(most)], powers)
     allowed = list_allowed(
@@ -113,6 +115,7 @@ def _find_group(grid: Grid, index: Index, cell: Cell) -> int | None:
     strategy = grid.strategy(index)
     if not strategy.hybrid or strategy.group == "best" or "group" in grid.spec.axes.swept:
         return None
+    # From 2 on: a group of one PE divides nothing.
     for size in divisors(int(cell["pe"]))[1:]:
         if is_allowed(grid, index, cell, replace(strategy, group=size)):
             return int(size)

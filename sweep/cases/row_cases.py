@@ -70,7 +70,7 @@ def _settle_known(strategy: Strategy, row: Row) -> Strategy:
     """Settle the strategy's choices with the values in a row, if it has them all."""
     degrees = row.get("degrees") or {}
     known = {name: row.get(CHOSEN.get(name, name), degrees.get(name)) for name in strategy.choices}
-    if None in known.values():
+    if None in known.values():  # the kernels choose
         return strategy
     return strategy.settle({name: int(size) for name, size in known.items() if size is not None})
 

@@ -36,6 +36,7 @@ class Changes:
         # NaN compares as False: cells that only one cube has are counted above.
         differs = np.abs(a - b) > self.tolerance * np.maximum(np.abs(a), np.abs(b))
         self.changed += int(differs.sum())
+        # Zeros have no ratio, such as the communication of one PE.
         at = np.flatnonzero(differs & (a > 0) & (b > 0))
         if at.size:
             self._add_ratios(coordinates, b.reshape(-1)[at] / a.reshape(-1)[at], at, first.shape)
@@ -49,6 +50,7 @@ class Changes:
         if not self.where or abs(np.log(ratios[farthest])) > abs(np.log(self.largest)):
             self.largest = float(ratios[farthest])
             place = np.unravel_index(at[farthest], shape)
+            # Labels are Python objects, other values NumPy's, which JSON cannot write.
             self.where = {
                 dim: values[i].item() if hasattr(values[i], "item") else str(values[i])
                 for (dim, values), i in zip(coordinates.items(), place, strict=True)
@@ -84,6 +86,7 @@ class Flips:
     """Differences between the limits of cells, accumulated over parts."""
 
     def __init__(self) -> None:
+        # `diff` answers with these attributes as they are, by name.
         self.changed = self.became_feasible = self.became_infeasible = 0
 
     def add(self, first: Part, second: Part) -> None:
@@ -112,6 +115,7 @@ class Winners:
         times = np.where(part.feasible & ~np.isnan(part.epoch_time), part.epoch_time, np.inf)
         dims = list(part.coordinates)
         kept = ("strategy", *self.place)
+        # A planner chooses along the other axes, so the least time counts.
         rest = tuple(at for at, dim in enumerate(dims) if dim not in kept)
         order = [dim for dim in dims if dim in kept]
         least = times.min(axis=rest).transpose([order.index(dim) for dim in kept])

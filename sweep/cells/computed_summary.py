@@ -19,6 +19,7 @@ from sweep.engine.compile_cache import keep_programs
 def summarise_parts(coordinates: Arrays, parts: Iterable[Part], efficiency: float) -> Lines:
     """Summary of a slice with these values along its dimensions, from a part per strategy."""
     keep_programs()
+    # Parts come in the cube's order, so together they fill the labels' dimensions.
     tables = np.stack([_summarise_strategy(part, efficiency) for part in parts], axis=1)
     others = {dim: values for dim, values in coordinates.items() if dim != "pe"}
     shape = tuple(map(len, others.values()))

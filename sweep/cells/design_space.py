@@ -65,6 +65,7 @@ def make_grid(options: SpaceValues, base: Path = Path()) -> Grid:
     labels = named if isinstance(named, list | tuple) else [named]
     fixed = {name: value for name, value in parameters.items() if not has_several(value)}
     swept = {name: values for name, values in parameters.items() if name not in fixed}
+    # What is searched gets a placeholder of 1: its ends depend on the systems and data sets.
     axes: dict[str, object] = {
         "model": _split_labels(options.model),
         "system": _split_labels(options.system),
@@ -161,7 +162,7 @@ def _list_layouts(experts: bool, parameters: Mapping[str, object]) -> list[str]:
     opened = []
     for label in (*LAYOUTS, *(OF_EXPERTS if experts else ())):
         if given <= {*label.split("+")}:
-            # It saves memory, and its exchanges take as long as those that it replaces.
+            # Sequence parallelism saves memory, and its exchanges take as long as the others did.
             split = ["sequence=on"] if "+tensor" in label else []
             settings = ",".join([*split, *(f"{name}=best" for name in names)])
             opened.append(
@@ -196,6 +197,7 @@ def _search_batches(grid: Grid) -> Grid:
     grid = _change(grid, "batch", [{"pow2": [1, most]}, most])
     if "max_global_batch" in (*grid.spec.parameters, *grid.spec.axes.swept):
         return grid
+    # Otherwise a global batch of more than an epoch would only be marked, not forbidden.
     bounded = {**grid.spec.parameters, "max_global_batch": float(samples)}
     return replace(grid, spec=grid.spec.model_copy(update={"parameters": bounded}))
 
@@ -233,6 +235,7 @@ def make_product(
 
 def _list_values(value: Any) -> Any:
     """Convert values to the plain lists, numbers and mappings of a spec."""
+    # A mapping is a generator such as {pow2: [1, 64]}, which the spec expands.
     if isinstance(value, Mapping) or not has_several(value):
         return value
     return value.tolist() if hasattr(value, "tolist") else list(value)
@@ -270,6 +273,7 @@ class Configuration:
                     where=name,
                     advice="sweep over several, as an axis of a spec",
                 )
+        # Settings are merged into the spec, and would replace these keys without a word.
         for name in ("axes", "parameters"):
             if name in settings:
                 raise InputError(

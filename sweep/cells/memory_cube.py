@@ -88,6 +88,7 @@ def compute_cells(grid: Grid) -> "xr.Dataset":
 def compute_part(grid: Grid) -> Part:
     """Compute the cells of a grid as one part, without xarray, whose import takes 0.4 s."""
     arrays = _compute_arrays(grid)
+    # Parts have all dimensions; the time on one PE lacks some.
     absent = tuple(at for at, dim in enumerate(grid.dims) if dim in NOT_SERIAL)
     return Part(list_coordinates(grid), arrays | {SERIAL: np.expand_dims(arrays[SERIAL], absent)})
 
@@ -113,7 +114,7 @@ def _compute_arrays(grid: Grid) -> Arrays:
     serial = np.full([size for dim, size in sizes if dim not in NOT_SERIAL], np.nan, np.float32)
     for model, dataset, system in product(*map(range, shape[: len(LABELS) - 1])):
         if grid.table(model, dataset) is None:
-            continue
+            continue  # the samples do not fit: fill values say so
         serial[model, dataset, system] = time_alone(grid, (model, dataset, system, 0), grid.axes)
     # One block at a time: the kernels answer in double precision, the arrays take half of that.
     plan = plan_cube(grid)

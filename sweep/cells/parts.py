@@ -67,8 +67,9 @@ class Part:
     @cached_property
     def defined(self) -> NDArray[np.bool_]:
         """True where a cell can exist: a time or the memory is a number."""
+        # The time on one PE is known of cells that cannot exist, too.
         numbers = [array for name, array in self.arrays.items() if name in MEASURED - {SERIAL}]
-        if not numbers:
+        if not numbers:  # nothing says that a cell cannot exist
             return np.ones(self.shape, bool)
         known = np.zeros(self.shape, bool)
         for array in numbers:

@@ -64,7 +64,7 @@ def locate_values(
                 advice=suggest_name(axis, (*coordinates, *columns)),
                 page="not-in-the-cube",
             )
-        at = _locate_along(values, axis, wanted, axis in columns)
+        at = _locate_along(values, axis, wanted, repeats=axis in columns)
         # Parameters of the same rows: keep the rows that match all of them.
         positions[dim] = np.intersect1d(at, positions[dim]) if dim in positions else at
         if not positions[dim].size:
@@ -100,6 +100,7 @@ def find_nearest(
     nearest = {}
     for axis, wanted in selection.items():
         _, coordinate = (columns or {}).get(axis, (axis, coordinates.get(axis)))
+        # Names have no nearest; `locate_values` refuses unknown names and axes.
         if coordinate is None or axis in LABELS:
             continue
         read = look_up_parameter(axis).read
