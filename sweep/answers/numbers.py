@@ -39,7 +39,7 @@ def name_range(name: str, values: NDArray[Any]) -> dict[str, Any]:
 
 
 def pick_range(name: str, values: NDArray[Any], write: Callable[[float], Any]) -> dict[str, Any]:
-    """Those of `pick_percentiles` as `name_p10` and `name_p90`. write: converts each."""
+    """Values of `pick_percentiles` as `name_p10` and `name_p90`. write: converts each."""
     ends = pick_percentiles(values, PERCENTS)
     return {f"{name}_{key}": write(end) for key, end in ends.items()}
 

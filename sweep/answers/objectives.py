@@ -40,6 +40,7 @@ class Aim:
     @property
     def summarised(self) -> Objective | None:
         """The objective, if a cube's summary keeps its best cells; else None."""
+        # A key of BEST and not the goal itself: only the key has the narrower type.
         return next((goal for goal in BEST if goal == self.goal), None)
 
     def trains(self, grid: Grid, model: str, dataset: str) -> bool:

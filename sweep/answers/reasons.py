@@ -19,6 +19,7 @@ def list_reasons(flags: int) -> list[str]:
 
 def count_reasons(limit: Flags) -> NDArray[np.int64]:
     """Number of limits that forbid each cell."""
+    # `.value`, since with the flag itself NumPy would widen the cube's uint16 to int64.
     single = [((limit & flag.value) > 0).astype(np.int64) for flag in Limit if flag & FORBIDS]
     total: NDArray[np.int64] = np.sum(single, axis=0)
     return total

@@ -49,6 +49,7 @@ def _add_settings(row: Row, settings: Mapping[str, tuple[str, str]]) -> Row:
         items[key] = value
         if key in PLACES and value in settings:
             items |= dict(zip(PLACES[key], settings[value], strict=True))
+        # Rows of one answer have the same keys, also where a strategy loses nowhere.
         elif key == "worst_at" and "system" not in row:
             items |= dict.fromkeys(PLACES[key])
     return items

@@ -21,6 +21,7 @@ from typing import (
 )
 
 from grids.entries.parameters import PARAMETERS
+from sweep.answers.numbers import PERCENTS, name_percentiles
 from sweep.cube.variables import DERIVED, VARIABLES
 
 Schema = dict[str, Any]
@@ -43,7 +44,7 @@ class Fact:
 
 Seconds = Annotated[float, Fact(unit="s", scaled=True)]
 Bytes = Annotated[float, Fact(unit="B", scaled=True)]
-# Marks a field `x` of which answers with draws have percentiles, too: `x_p10` and `x_p90`.
+# Marks a field `x` that also has `x_p10` and `x_p90` in answers with draws.
 RANGED = "ranged"
 
 
@@ -87,9 +88,11 @@ def list_fields(answer: type) -> dict[str, Field]:
     fields: dict[str, Field] = {}
     for name, hint in get_type_hints(answer, include_extras=True).items():
         field = fields[name] = _read_field(hint)
-        for percent in (10, 90) if field.ranged else ():
+        if not field.ranged:
+            continue
+        for key, percent in zip(name_percentiles(name), PERCENTS, strict=True):
             fact = replace(field.fact, meaning=f"{percent}th percentile: {field.fact.meaning}")
-            fields[f"{name}_p{percent}"] = Field(field.kind, fact, nullable=True, optional=True)
+            fields[key] = Field(field.kind, fact, nullable=True, optional=True)
     return fields
 
 
@@ -104,7 +107,7 @@ def _read_field(hint: Any) -> Field:
     assert origin is Annotated, hint  # each field has a meaning
     kind, *notes = arguments
     fact = next((note for note in notes if isinstance(note, Fact)), Fact())
-    # Of a shared type with a meaning of its own, the field's counts: it comes last.
+    # The field's meaning follows that of its shared type, and replaces it.
     for text in (note for note in notes if isinstance(note, str) and note != RANGED):
         fact = replace(fact, meaning=text)
     return Field(kind, fact, ranged=RANGED in notes)
@@ -180,7 +183,8 @@ def _list_types(schema: Schema) -> Iterator[str]:
     parts = (
         schema,
         schema.get("items", {}),
-        schema.get("additionalProperties") or {},
+        schema.get("additionalProperties") or {},  # False: no other keys
+        # A description marks a field of a nested answer.
         *(part for part in schema.get("properties", {}).values() if "description" not in part),
     )
     for part in parts:

@@ -37,7 +37,9 @@ def list_answer_fields(answer: AnswerType) -> dict[str, Field]:
     fields = list_fields(answer.row)
     if answer.axes == "none":
         return fields
+    # Any parameter may be an axis of a cube.
     axes = {name: _make_axis(name, answer.axes == "sought") for name in PARAMETERS}
+    # Last, since an answer's own fields replace the axes of the same name.
     return axes | list_fields(Extras) | fields
 
 

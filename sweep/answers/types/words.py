@@ -44,6 +44,7 @@ MemoryParts = Annotated[
 Macs = Annotated[float, Fact("multiply-accumulates per sample, forward pass", "MAC", scaled=True)]
 
 Feasible = Annotated[bool, state_variable("feasible")]
+# All bits are set, so these are all names.
 LIMIT_NAMES = tuple(name_limits(~0))
 Limits = Annotated[list[str], Fact("what forbids the configuration", names=LIMIT_NAMES)]
 Reason = Annotated[str, "why there is no value"]
