@@ -106,6 +106,7 @@ def select_formulas(parts: tuple[str, ...], zero: int = 0, *, oracle: str) -> di
             {"gradient_exchange": GATHERED} if zero == 3 else {}
         )
         return single if len(kinds) < 2 else single | _combine(single, kinds)
+    # Table III has one parallelism inside a replica.
     divided = kinds[0].divides if kinds else "nothing"
     return {"forward_backward": FORWARD_BACKWARD.get(divided, SPLIT)} | OF_TABLE_III
 

@@ -57,10 +57,10 @@ def explain_layout(cell: LayoutCell, predicted: Mapping[str, Any]) -> Row:
 
 
 def _list_hidden(predicted: Mapping[str, Any]) -> list[Row]:
-    """List communication that computing hides: a row for each term of which there is some."""
+    """List communication that overlaps compute: one row per term that has some."""
     rows, iterations = [], predicted["iterations"]
     for name, total in predicted["exchanges"].items():
-        exposed = predicted["terms"][name]
+        exposed = predicted["terms"][name]  # terms have what PEs wait for
         if total > exposed:
             rows.append(
                 {

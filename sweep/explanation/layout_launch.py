@@ -41,10 +41,12 @@ def write_plain(run: LayoutRun) -> list[LaunchFile]:
     wraps = {
         0: "DistributedDataParallel(model)",
         1: "DistributedDataParallel(model), ZeroRedundancyOptimizer(model.parameters(), AdamW)",
+        # Weights stay gathered after the forward pass, as in ZeRO 2.
         2: "FullyShardedDataParallel(model, sharding_strategy=ShardingStrategy.SHARD_GRAD_OP)",
         3: "FullyShardedDataParallel(model, sharding_strategy=ShardingStrategy.FULL_SHARD)",
     }
     wrap = wraps[run.zero]
+    # HSDP: copies of the shards, each over fewer ranks.
     if run.zero == 3 and row["shard"] < row["data"]:
         mesh = f"({row['data'] // row['shard']}, {row['shard']})"
         wrap = wrap.replace("FULL_SHARD", "HYBRID_SHARD").replace(
@@ -110,19 +112,21 @@ def _write_toml(table: dict[str, object]) -> str:
 
 def _write_torchtitan_stages(run: LayoutRun) -> dict[str, object]:
     row = run.row
+    # In ZB-V each PE has two chunks, on the way down the V and up again.
     parts = row["pipeline"] * (2 if run.training.schedule == "zbv" else row["chunks"])
     schedule = "Interleaved1F1B" if row["chunks"] > 1 else _SCHEDULES[run.training.schedule]
     return {
         "pipeline_parallel_schedule": schedule,
         "pipeline_parallel_microbatch_size": row["micro"],
         "pipeline_parallel_layers_per_stage": run.net.blocks // parts,
+        # By default the first and the last stage have one layer less.
         "pipeline_parallel_first_stage_less_layers": 0,
         "pipeline_parallel_last_stage_less_layers": 0,
     }
 
 
 def _list_torchtitan_rules(run: LayoutRun) -> Iterator[tuple[bool, str, str]]:
-    """What it does not run, and what to change."""
+    """List what torchtitan does not run, and what to change."""
     row, training = run.row, run.training
     t, c, p, e, etp = (
         row["tensor"],

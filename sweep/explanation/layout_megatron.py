@@ -14,7 +14,7 @@ SHARDED = {2: "optim_grads", 3: "optim_grads_params"}
 
 
 class Sizes:
-    """A network's own sizes, read off the matrices of its blocks."""
+    """Sizes of a network, as flags state them, found from the matrices of its blocks."""
 
     def __init__(self, stack: str, net: Transformer) -> None:
         text = net.memory is None and net.vocabulary > 0 and not net.length
@@ -27,12 +27,13 @@ class Sizes:
             (not text or not one, "this network by its GPT script", decoder),
             (latent, "latent attention by flags known here", decoder),
         )
+        # KV heads: Megatron-LM calls them query groups.
         (self.heads,), (self.groups,) = net.heads, net.kv_heads
 
     @property
     def head(self) -> int:
         """Features of a head."""
-        # That of queries, which makes all heads of all features.
+        # From the matrix of queries, which makes all heads from all features.
         matrix = next(w.matrix for w in self.weights if w.parts == self.heads and w.by_columns)
         return round(matrix / self.net.hidden / self.heads)
 
@@ -102,6 +103,7 @@ class Sizes:
             # Megatron-LM divides the features by the heads unless it is told otherwise.
             "kv-channels": self.head if self.head * self.heads != self.net.hidden else None,
             "seq-length": length,
+            # A sequence longer than this is refused.
             "max-position-embeddings": max(self.net.longest, length),
             "swiglu": self.gated,
             "disable-bias-linear": not self.biased,
@@ -121,12 +123,13 @@ class Sizes:
             "moe-shared-expert-intermediate-size": self.shared,
             "moe-layer-freq": self.layer_pattern,
             "moe-grouped-gemm": True,
+            # As the oracle exchanges tokens; the default gathers them.
             "moe-token-dispatcher-type": "alltoall",
         }
 
 
 def write_megatron(run: LayoutRun) -> list[LaunchFile]:
-    """Flags of Megatron-LM's pretrain_gpt.py."""
+    """Write flags of Megatron-LM's pretrain_gpt.py."""
     row, stack = run.row, "Megatron-LM"
     names = {*run.modules}
     refuse_loss(stack, run)
@@ -198,6 +201,7 @@ def _write_zero(run: LayoutRun) -> dict[str, object]:
         "use-megatron-fsdp": fsdp,
         "data-parallel-sharding-strategy": SHARDED.get(run.zero),
         "no-gradient-accumulation-fusion": fsdp,
+        # FSDP writes its checkpoints in no other format.
         "ckpt-format": "fsdp_dtensor" if fsdp else None,
     }
 
@@ -210,6 +214,7 @@ def _write_training(run: LayoutRun) -> dict[str, object]:
         **({mixed: True} if mixed else {}),
         "fp8-format": "hybrid" if run.precision == "fp8" else None,
         "attention-backend": "flash" if run.training.fused_attention else "unfused",
+        # The oracle has no dropout; the default is 0.1.
         "attention-dropout": 0.0,
         "hidden-dropout": 0.0,
     }
@@ -233,6 +238,7 @@ def _write_megatron_sizes(sizes: Sizes, length: int) -> dict[str, object]:
         **sizes.write(length),
         "group-query-attention": grouped,
         "num-query-groups": sizes.groups if grouped else None,
+        # Biases of queries, keys and values alone, as Qwen 2 has them.
         "add-qkv-bias": sizes.query_biased and not sizes.biased,
         "qk-layernorm": sizes.norms_heads,
         "normalization": "RMSNorm" if sizes.is_rms else "LayerNorm",
@@ -247,6 +253,7 @@ def write_deepspeed(run: LayoutRun) -> list[LaunchFile]:
     row, training, stack = run.row, run.training, "DeepSpeed"
     refuse_loss(stack, run)
     refuse(stack, *_list_deepspeed_rules(run))
+    # DeepSpeed checks that the batch is the product of the next two and the replicas.
     config = {
         "train_batch_size": training.batch,
         "train_micro_batch_size_per_gpu": row["micro"],
@@ -255,6 +262,7 @@ def write_deepspeed(run: LayoutRun) -> list[LaunchFile]:
         "bf16": {"enabled": run.precision == "bf16"},
         # `zero` stands for the bytes of ZeRO's paper, whose weights and gradients are fp16.
         "fp16": {"enabled": run.precision == "zero"},
+        # Gradients of bf16 are counted with 4 bytes; DeepSpeed would add them up in bf16.
         **({"data_types": {"grad_accum_dtype": "fp32"}} if run.precision == "bf16" else {}),
     }
     sizes = Sizes(stack, run.net)
@@ -287,7 +295,7 @@ def write_deepspeed(run: LayoutRun) -> list[LaunchFile]:
     return [{"file": "ds_config.json", "text": json.dumps(config, indent=2)}, script]
 
 
-_DEEPSPEED = {"bf16": "bf16", "zero": "fp16"}
+_DEEPSPEED = {"bf16": "bf16", "zero": "fp16"}  # flags by precision; fp32 needs none
 
 
 def _list_deepspeed_rules(run: LayoutRun) -> Iterator[tuple[bool, str, str]]:

@@ -51,6 +51,7 @@ def _explain_states(
     held = hold_parameters(net, layout, blocks.parameters, stage)
     dense, experts = float(held.dense[0]), float(held.experts[0])
     found = {}
+    # A recipe starts with the bytes of these three.
     for name, size in zip(SHARDED, training.recipe[:3], strict=True):
         if layout.zero[0] < SHARDED[name]:
             numbers = f"{size} x {write(dense + experts)}"

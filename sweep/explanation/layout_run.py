@@ -1,4 +1,4 @@
-"""A layout to run: what stacks ask of it, and the script that starts it."""
+"""A layout to run: its numbers as stacks need them, and the script that starts it."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,10 @@ SCRIPT = "launch.sh"
 
 
 def refuse(stack: str, *rules: tuple[bool, str, str]) -> None:
-    """InputError: the first rule that holds, with what to change."""
+    """Raise InputError for the first broken rule.
+
+    rules: whether it is broken, what the stack does not run, and what to change.
+    """
     for broken, what, advice in rules:
         if broken:
             raise InputError(f"{stack} does not run {what}", where="launch", advice=advice)
@@ -45,24 +48,25 @@ class LayoutRun:
 
     @property
     def modules(self) -> list[str]:
-        """What is computed again."""
+        """Names of the recomputed modules."""
         return [name for name in self.row["recompute"].split(",") if name != "none"]
 
     @property
     def divides_model(self) -> bool:
-        """Whether anything but data divides the PEs."""
+        """True unless all PEs are replicas."""
         return self.pes > self.row["data"]
 
     @property
     def zero(self) -> int:
-        """The ZeRO stage, 0 where one rank has all."""
+        """The ZeRO stage; 0 if there is a single rank, which divides nothing."""
         return self.row["zero"] if self.row["shard"] > 1 else 0
 
 
 def write_torchrun(run: LayoutRun, *arguments: str) -> LaunchFile:
-    """The script of each node, a flag a line."""
+    """Write the script of each node, with one flag per line."""
     per_node = min(run.pes, run.machine.pes_per_node)
     nodes = -(-run.pes // per_node)
+    # torchrun takes one number for all nodes.
     last = run.pes - (nodes - 1) * per_node
     notes = [f"# on the last node --nproc-per-node={last}"] if last < per_node else []
     torchrun = f"torchrun --nnodes={nodes} --nproc-per-node={per_node}"
@@ -70,7 +74,7 @@ def write_torchrun(run: LayoutRun, *arguments: str) -> LaunchFile:
 
 
 def write_flags(flags: dict[str, object]) -> list[str]:
-    """A line a flag; True: without a value, None and False: none."""
+    """Write one line per flag: True has no value, and None and False have no line."""
     return [
         f"--{name}" if value is True else f"--{name} {value}"
         for name, value in flags.items()
@@ -79,6 +83,7 @@ def write_flags(flags: dict[str, object]) -> list[str]:
 
 
 def refuse_loss(stack: str, run: LayoutRun) -> None:
-    """InputError: a loss that keeps fewer logits than the stack does."""
+    """Raise InputError for a loss that keeps fewer logits than the stack does."""
+    # Its memory would be too small: the stack runs, but keeps all logits.
     part = run.training.loss_parts > 1 or run.training.logit_bytes == 0
     refuse(stack, (part, "a chunked or fused loss without logits", "take --loss whole"))
