@@ -62,6 +62,7 @@ def rank_strategies(
     ranked: list[Row] = []
     for rivals in split_places(rows, place):
         ranked += _add_chances(space.grid, list(_rank_rows(rivals, aim.goal)), aim, unsure)
+    # A rejection calls the kernels, and so takes longer than an answer from a summary.
     explains = not reader.keeps_summary if why is None else why
     return complete_rows(space, [_add_rejection(space, row, explains) for row in ranked])
 
@@ -152,6 +153,7 @@ def _add_rejection(space: Space, row: Row, explains: bool) -> Row:
         return row | {"rejection": None}
     from sweep.cases.rejection import explain_rejection  # late: imports JAX
 
+    # Search the row's own place: one value of each parameter of the machine.
     given = {name: np.array([row[name]], float) for name in list_given(space.grid, space.axes)}
     place = replace(space, axes={**space.axes, **given})
     return row | {"rejection": explain_rejection(place, locate_row(space.grid, row))}

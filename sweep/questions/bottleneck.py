@@ -62,7 +62,7 @@ def _list_rows(space: Space, index: Index) -> list[Row]:
     times = {
         name: np.broadcast_to(seconds, shape).astype(float)
         for name, seconds in vars(answer.terms).items()
-        if EVERY_TERM[name].part != "hidden"
+        if EVERY_TERM[name].part != "hidden"  # no PE waits for it
     }
     limit, memory = (np.broadcast_to(part, shape) for part in (answer.limit, answer.memory))
     rows = []
@@ -81,8 +81,9 @@ def _list_rows(space: Space, index: Index) -> list[Row]:
 
 
 def _thin_axes(space: Space, index: Index) -> dict[str, Floats]:
-    """The axes with few values each; of rows of a layout those that are the fastest somewhere."""
+    """The axes with few values each; of a layout's rows those that are fastest somewhere."""
     grid = space.grid
+    # A planner chooses among layouts, so the slow ones matter less.
     layouts = [name for name in space.axes if name in grid.rows and grid.parameters[name].chosen]
     axes = {
         name: values if name in layouts else thin_axis(values, COUNTS if name == "pe" else OTHERS)

@@ -32,6 +32,7 @@ def list_models(reference: str | None = None) -> list[Row]:
 def _describe_model(reference: str) -> Row:
     """Figures of a network for its customary data set, or that of the paper authors' file."""
     model = find("model", reference, HERE)
+    # Sizes of layers follow from the samples.
     dataset = model.own_dataset or _find_customary(model, reference)
     try:
         table = model.table(dataset)
@@ -39,7 +40,7 @@ def _describe_model(reference: str) -> Row:
         raise InputError(str(error), where=reference) from None
     return {
         "model": model.name,
-        "title": getattr(model, "title", ""),
+        "title": getattr(model, "title", ""),  # the paper authors' files have none
         "dataset": dataset.name,
         "parameters": table.parameters,
         "macs": table.macs,
@@ -112,8 +113,8 @@ def list_strategies(name: str | None = None) -> list[Row]:
         for base, meaning in MEANING.items()
     ]
     named = [
-        {"strategy": each, "meaning": _describe_named(text), "limit": "as its parts"}
-        for each, text in NAMED.items()
+        {"strategy": label, "meaning": _describe_named(text), "limit": "as its parts"}
+        for label, text in NAMED.items()
     ]
     rows = [*single, *named, *(_describe_pair(*pair) for pair in combinations(WRITTEN, 2))]
     if name is None:

@@ -77,6 +77,7 @@ def list_crossovers(
             advice="add another, such as data,data+filter",
         )
     rows = [row for pairs in _list_pairs(space, aim) for row in _compare(space, pairs, along, aim)]
+    # Crossovers first, and strategies that are feasible nowhere last.
     rows.sort(key=lambda row: (row["first"] is None, "infeasible" in str(row["reason"])))
     completed = complete_rows(space, rows)
     # A row of parameters may state a value of `along`, which does not apply: drop it.
@@ -120,6 +121,7 @@ def _list_pairs(space: Space, aim: Aim) -> list[list[Pair]]:
     places: dict[tuple[int, ...], list[Index]] = {}
     for index in space.list_indices():
         places.setdefault(index[:fixed], []).append(index)
+    # Where systems are compared, pairs are of two: on one, costs cross where times do.
     return [
         [pair for pair in permutations(indices, 2) if fixed == 3 or pair[0][2] != pair[1][2]]
         for indices in places.values()
@@ -170,6 +172,7 @@ def _explain_never(
     ratio = ours.time[both] / theirs.time[both]
     at = both[int(ratio.argmin())]
     place = write_place(curves.along, float(values[at]))
+    # As it would be printed: "1 times as long" reads like a mistake.
     if f"{ratio.min():.3g}" == "1":
         return f"never: at best equal, at {place}"
     cost = curves.aim.goal == "cost"
@@ -222,6 +225,7 @@ def find_crossing_ranges(values: Floats, ours: Floats, theirs: Floats, whole: bo
 
 def _find_root(values: Floats, axis: Floats, apart: Floats, at: int, whole: bool) -> float:
     """Value between two at which the logarithm of a ratio falls below 0."""
+    # Counts have nothing in between, and the logarithm of 0 is infinite.
     if whole or np.isinf(axis[at]):
         return float(values[at + 1])
     part = apart[at] / (apart[at] - apart[at + 1])

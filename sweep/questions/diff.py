@@ -39,7 +39,7 @@ def diff(
 
     inputs, versions: rows of `key`, `first`, `second`. axes: one row per axis that differs: the
     number of shared values, and the values of one cube only. cells: number of shared cells;
-    compared: those of finished blocks whose samples fit. answers: one row per variable: numbers of
+    compared: those of blocks that both have finished. answers: one row per variable: numbers of
     cells that `changed` or that `only_first` or `only_second` has, `median_ratio` and
     `largest_ratio` (second over first) of the changed cells, and `where` the latter is.
     feasibility: numbers of cells that became feasible or infeasible. winners: ranges of PE counts
@@ -50,6 +50,7 @@ def diff(
     InputError: no shared cell; several values along an axis that only one cube has.
     """
     cubes = open_source(first), open_source(second)
+    # Counted before cells are read: a sweep that is running may finish further blocks.
     notes = [
         f"{cube.place} is not finished: run the same paradl sweep again"
         for cube in cubes
@@ -59,6 +60,7 @@ def diff(
     mine, others = (set(cube.variables) for cube in cubes)
     names = [name for name in cubes[0].variables if name in others and name != SERIAL]
     comparison = CubeComparison(shared, names, tolerance)
+    # With misfits: samples may fit a model in one cube, and not in the other.
     for part in cubes[0].read_parts(names, shared.places[0], misfits=True):
         for other in cubes[1].read_parts(names, shared.find_same(part), misfits=True):
             comparison.add(part.pick(other.coordinates), other.arrange(part.coordinates))
@@ -151,6 +153,7 @@ def share_cells(cubes: tuple[Reader, Reader], selection: Selection) -> Shared:
     slices = []
     for cube in cubes:
         names = {*cube.coordinates, *cube.columns}
+        # An axis that only the other cube has is checked below.
         known = {name: values for name, values in selection.items() if name in names}
         slices.append(cube.list_values(known))
     _check_selection(slices, selection, {*cubes[0].columns, *cubes[1].columns})
@@ -182,6 +185,7 @@ def _expect_same_rows(first: Grid, second: Grid) -> None:
     """Raise InputError if rows of parameters with the same number have different values."""
     for name in first.rows.keys() & second.rows.keys():
         mine, others = first.rows[name], second.rows[name]
+        # Rows are matched by their numbers, so one table may only be longer than the other.
         same = [*mine.columns] == [*others.columns] and all(
             starmap(eq, zip(mine.list_tuples(), others.list_tuples(), strict=False))
         )
@@ -197,6 +201,7 @@ def _check_selection(slices: list[Arrays], selection: Selection, columns: set[st
     for dim in selection:
         if dim not in columns and not any(dim in known for known in slices):
             raise InputError(f"no axis {dim!r} in these cubes", where="selection")
+    # One value along an axis that the other cube lacks may be compared: it is a slice.
     for known, other in (slices, slices[::-1]):
         for dim, values in known.items():
             if dim not in other and len(values) > 1:

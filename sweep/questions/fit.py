@@ -68,7 +68,7 @@ def fit(
     calibration: str | None = None,
     front: bool = False,
 ) -> FitAnswer:
-    """Which layouts of a transformer on so many PEs fit, at their largest micro-batch.
+    """Layouts of a transformer on `pe` PEs that fit in memory, at their largest micro-batch.
 
     global_batch: sequences of an iteration; None: the least multiple of `pe` from 1,024 on. length:
     tokens of a sequence; None: 2,048, or all that the model knows, if fewer. precision: a recipe of
@@ -112,6 +112,7 @@ def fit(
         space = _shard(space, shard, machine)
     else:
         if (recompute, shard, group) != (None, None, None):
+            # Words of the layout say the same, and might disagree.
             raise InputError("recompute, shard and group stand in it", where="layout")
         space = LayoutProduct.from_list(parse_layout(layout, pe))
         _expect_divisible(net, space.layouts, training)
@@ -171,7 +172,7 @@ def _find_calibrated(calibration: str | None, machine: System, by: str) -> Layou
 
 
 def _read_target(by: str, tokens: float | None, price: float | None) -> Target:
-    """Tokens to train on and their price; InputError: without times, no positive numbers."""
+    """Read tokens and price. InputError: not positive, or not asked with times."""
     given = {
         name: value for name, value in (("tokens", tokens), ("price", price)) if value is not None
     }
@@ -186,21 +187,21 @@ def _read_target(by: str, tokens: float | None, price: float | None) -> Target:
 
 
 def _expect_count(name: str, value: int, most: int) -> int:
-    """The count; InputError: out of bounds."""
+    """Return the count. InputError: it is out of bounds."""
     if not 1 <= value <= most:
         raise InputError(f"expected 1 to {most:,}, got {shorten(value)}", where=name)
     return value
 
 
 def _expect_one(name: str, value: str, known: Iterable[str]) -> str:
-    """The value; InputError: none of the known ones."""
+    """Return the value. InputError: it is not among the known ones."""
     if value not in known:
         raise InputError.unknown(name, value, known)
     return value
 
 
 def _find_recipe(machine: System, precision: str) -> Recipe:
-    """The bytes of a precision; InputError: unknown, or the machine's PEs have no peak for it."""
+    """Bytes per parameter in a precision. InputError: unknown, or PEs have no peak for it."""
     recipe = RECIPES[_expect_one("precision", precision, RECIPES)]
     peaks = machine.pe.list_tensor_peaks()
     if recipe.peak and recipe.peak not in peaks:
@@ -224,7 +225,7 @@ def _find_length(net: Transformer, length: int | None) -> int:
 def _make_space(
     net: Transformer, pe: int, training: Training, recompute: Sequence[str] | None, group: int
 ) -> LayoutProduct:
-    """The layouts that are looked at: none is another one again."""
+    """The candidates, without duplicates."""
     # Fused attention keeps no scores that it would help to compute again.
     usual = ("none", *(() if training.fused_attention else ("core_attn",)), "blocks")
     lists = {
@@ -236,8 +237,9 @@ def _make_space(
 
 
 def read_shard(text: str | None) -> int | Literal["node"] | None:
-    """Ranks as they are written; InputError: neither a number nor node."""
+    """Read ranks as users write them. InputError: neither a number nor node."""
     if text is None or text.isdecimal():
+        # Ten digits are too large in any case, and `int` does not read thousands of them.
         return int(text[:10]) if text else None
     if text != "node":
         raise InputError(f"expected a number, or node, got {shorten(text)}", where="shard")
@@ -247,7 +249,7 @@ def read_shard(text: str | None) -> int | Literal["node"] | None:
 def _shard(
     space: LayoutProduct, ranks: int | Literal["node"] | None, machine: System
 ) -> LayoutProduct:
-    """The layouts with ZeRO over so many ranks, or over those of a node: HSDP."""
+    """The layouts with ZeRO over `ranks` ranks, or over those of a node (HSDP)."""
     if ranks is None:
         return space
     layouts = space.layouts
@@ -263,7 +265,7 @@ def _shard(
 
 
 def _expect_divisible(net: Transformer, layouts: Layouts, training: Training) -> None:
-    """InputError: a layout that does not divide what it should."""
+    """Raise InputError for a layout whose degrees do not divide the network or the batch."""
     reasons = find_reasons(net, layouts, training)
     broken = [name for name, mask in reasons.items() if np.any(mask)]
     if broken:

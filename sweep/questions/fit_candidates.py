@@ -32,7 +32,8 @@ from sweep.engine.resources import cores
 
 Row = dict[str, int]  # columns of a layout by name
 
-# What a micro-batch, ... may be instead, for a layout that does not fit.
+# Changes that might let a layout fit, and the columns that each changes. A larger degree takes its
+# PEs from data parallelism.
 CHANGES: dict[str, tuple[str, ...]] = {
     "smaller micro-batch": ("micro",),
     "higher ZeRO stage": ("zero",),
@@ -55,10 +56,10 @@ class Target:
 
 
 class LayoutTimes:
-    """What layouts take of a machine. precision: a recipe of bytes a parameter, with a peak.
+    """Times of layouts on a machine.
 
-    calibrated: by runs of layouts.
-    InputError: no such peak.
+    precision: a recipe of bytes per parameter. calibrated: times fitted to runs of layouts.
+    InputError: the machine has no peak for the precision.
     """
 
     def __init__(
@@ -94,7 +95,7 @@ class LayoutTimes:
     def _describe(
         self, terms: Column, pes: int, again: float, exchanges: dict[str, float]
     ) -> TimeParts:
-        """The time by TERMS [terms] of a layout that computes so many FLOPs again."""
+        """Time of a layout. terms: seconds by TERMS. again: FLOPs of recomputing."""
         seconds = float(sum(add_seconds(terms)))
         by_term = dict(zip(TERMS, terms.tolist(), strict=True))
         low, high = (float(np.exp(PERCENTILES[n] * self._spread)) for n in (10, 90))
@@ -122,7 +123,7 @@ class LayoutTimes:
 
 
 def compare(first: float, second: float) -> float:
-    """The probability that the first of two layouts takes less time, of predicted seconds."""
+    """Probability that the first layout takes less time; first, second: predicted seconds."""
     # Errors of two layouts are independent, so their variances add up.
     return float(ndtr(np.log(second / first) / (RIVAL_SPREAD * np.sqrt(2))))
 
@@ -159,7 +160,7 @@ class Candidates:
 
     @cached_property
     def rows(self) -> list[LayoutRow]:
-        """The layouts that fit, the best first; of those of one time and memory the simplest."""
+        """The layouts that fit, the best first; of ties in time and memory the simplest."""
         rows: dict[tuple[float, ...], LayoutRow] = {}
         for number, row in enumerate(self._describe(self._found.best)):
             key = (row["time"]["iteration_time"], row["memory"]) if row["time"] else (number,)
@@ -187,7 +188,7 @@ class Candidates:
         }
 
     def list_changes(self) -> list[LayoutRow]:
-        """What a change of a layout, or two, lets fit; of one that fits larger micro-batches."""
+        """Layouts that fit after one or two changes; larger micro-batches for one that fits."""
         for layouts in _change(self._search.space.layouts, self._training, bool(self.rows)):
             space = LayoutProduct.from_list(layouts)
             changed = Candidates(self._net, space, self._training, self._machine, self._times)
@@ -241,7 +242,7 @@ class Candidates:
         return sorted(rows, key=lambda row: -row["layouts"])
 
     def _remedy_memory(self) -> str:
-        """By which one change how many of those that are too large would fit."""
+        """Changes that let layouts fit, and how many each; else the memory that one needs."""
         counts: dict[str, int] = {}
         # A list of layouts has no neighbours that could be counted.
         if self._search.space.is_product:
@@ -256,7 +257,7 @@ class Candidates:
 
 
 def _change(layout: Layouts, training: Training, fits: bool) -> Iterator[Layouts]:
-    """Layouts that differ in one thing, then in two: of one that fits, in micro-batches alone."""
+    """Yield layouts with one change, then with two; if the layout fits, larger micro-batches."""
     (columns,) = list_layouts(layout)
     if fits:
         yield _make_layouts(columns | change for change in _enlarge(columns, training))
@@ -282,13 +283,14 @@ def _enlarge(columns: Row, training: Training) -> Iterator[Row]:
 
 
 def _lessen(columns: Row, training: Training) -> Iterator[Row]:
-    """What takes less memory, one at a time."""
+    """Yield single changes that take less memory."""
     micro = columns["micro"]
     while micro > 1:
         micro //= 2
         yield {"micro": micro}
     modules = ("blocks",) if training.fused_attention else ("core_attn", "blocks")
     yield from ({"recompute": columns["recompute"] | RECOMPUTE[name]} for name in modules)
+    # ZeRO shares states among the PEs that have the same weights.
     if columns["data"] * columns["context"] > 1:
         yield from ({"zero": stage} for stage in range(columns["zero"] + 1, 4))
     if columns["tensor"] > 1 and not columns["sequence"]:
@@ -296,7 +298,7 @@ def _lessen(columns: Row, training: Training) -> Iterator[Row]:
     if columns["chunks"] > 1:
         # Groups are those of interleaved chunks, of which there are then none.
         yield {"chunks": 1, "group": 0}
-    # PEs stay as many: what divides the model further halves the replicas.
+    # The number of PEs stays: to divide the model further halves the replicas.
     if columns["data"] % 2 == 0:
         for name in ("tensor", "pipeline", "context"):
             yield {name: 2 * columns[name], "data": columns["data"] // 2}

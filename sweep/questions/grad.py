@@ -66,6 +66,7 @@ def grad(
     outputs = [name_elasticity(TIME, name) for name in names]
     grid = make_product(axes, parameters or {}, {**(settings or {}), "outputs": outputs})
     keep_programs()
+    # Filled with NaN, which stays where samples do not fit their model.
     pairs = ((DERIVATIVE + name, name_elasticity(TIME, name)) for name in names)
     arrays = {name: np.full(grid.shape, np.nan) for name in (TIME, *chain(*pairs))}
     for index in product(*(range(len(grid.labels[dim])) for dim in LABELS)):
@@ -105,6 +106,7 @@ def _fill(
         )
     case = grid.case(index)
     assert isinstance(case, Case)  # its samples fit
+    # Slopes are d time / d log x, from which both variables follow.
     time, slopes = fetch(differentiate_epoch(case, parameters=tuple(names)))
     arrays[TIME][index] = time
     for name, slope in zip(names, slopes, strict=True):

@@ -47,7 +47,7 @@ def list_layout_limits(
     if not 0 < efficiency <= 1:
         raise InputError(f"expected above 0 to 1, got {efficiency:g}", where="efficiency")
     rows: list[LayoutLimitRow] = []
-    # Not over a single PE, on which few transformers fit.
+    # Compared with the best of fewer PEs, since few transformers fit on a single one.
     most = 0.0  # tokens a second of a PE that fewer PEs reach
     for row, first in list_fastest(model, system, global_batch=global_batch, length=length):
         time = first["time"] if first else None
@@ -152,6 +152,7 @@ def list_layout_fronts(
         cost = {"memory": first["memory"], "pe": row["pe"], "pe-hours": alone}[against]
         points.append((all_of_them if objective == "epoch_time" else alone, cost))
         rows.append({**row, "memory": first["memory"]})
+    # The shape also holds without any point.
     table = np.array(points).reshape(-1, 2)
     columns = {"time": table[:, 0], "cost": table[:, 1], "row": np.arange(len(rows))}
     return [rows[number] for number in merge_fronts(None, columns)["row"].tolist()]
@@ -195,7 +196,7 @@ def list_fastest(
 
 
 def _find_odds(time: TimeParts, train_time: float, deadline: float) -> float:
-    """The probability that the deadline holds, of the interval that times have."""
+    """Probability that the deadline holds, from the interval of the time."""
     # Times are log-normal, so the ends of the interval are equally far from its middle.
     deviation = log(time["iteration_time_p90"] / time["iteration_time_p10"]) / (2 * ndtri(0.9))
     return float(ndtr(log(deadline / train_time) / deviation))

@@ -131,6 +131,7 @@ def _list_marks(grid: Grid, cells: Table) -> Table:
     marks = [[] if row["pe"] is None else mark_cell(grid, row) for row in named]
     if not any(marks):
         return {}
+    # np.array would make a table of lists of equal length.
     column = np.empty(len(marks), object)
     column[:] = marks
     return {"marks": column}
@@ -138,6 +139,6 @@ def _list_marks(grid: Grid, cells: Table) -> Table:
 
 def _mask_nothing(values: NDArray[Any]) -> NDArray[Any]:
     """Replace 0 PEs and NaN seconds by None."""
-    masked = values.astype(object)
+    masked = values.astype(object)  # only objects may be None
     masked[~(values > 0)] = None
     return masked

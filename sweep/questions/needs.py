@@ -89,6 +89,7 @@ def list_needs(
             elif parameter == "batch":
                 need = _need_batch(space, index, cell)
             else:
+                # The check above refuses these parameters without an efficiency.
                 need = _need_value(Scaling(space, index, cell, parameter), efficiency or 1.0)
             rows.append(space.name(index) | write_cell(cell) | {"parameter": parameter} | need)
     return complete_rows(space, rows)
@@ -107,7 +108,7 @@ def _need_memory(space: Space, index: Index, cell: Cell) -> Row:
     needed = float(fit.memory.item())
     others = list_reasons(fit.limit.item() & ~Limit.MEMORY)
     present = look_up_capacity(space.grid, index, cell)
-    if others:
+    if others:  # limits that no memory lifts
         return _write_need(present, None, f"never: {', '.join(others)}")
     return _write_need(present, needed, None)
 
@@ -182,6 +183,7 @@ def _need_value(scaling: Scaling, goal: float) -> Row:
     below = np.flatnonzero(reached < goal)
     if not below.size:
         return _write_need(present, None, "any value will do") | ranges
+    # From here on the goal is met by every better value.
     low, high = values[below[-1]], values[below[-1] + 1]
     needed = close_in(lambda tried: scaling.find_efficiencies(tried) >= goal, low, high, ROUNDS - 1)
     return _write_need(present, needed, None) | ranges
@@ -203,8 +205,8 @@ def _explain_never(scaling: Scaling, values: Floats, best: float) -> str:
 def find_need_ranges(build: Callable[..., AnyCase], values: Floats, goal: float, pe: float) -> Row:
     """Find the RANGES over draws of uncertain parameters; empty for Table III.
 
-    build: makes the case for values of the parameter, or that of one PE. values:
-    from the worst to the best. pe: PEs of the cell.
+    build: makes the case for values of the parameter, or that of one PE. values: from the worst to
+    the best. pe: PEs of the cell.
     """
     if build(values[:1]).uncertainty is None:
         return {}

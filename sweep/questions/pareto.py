@@ -52,6 +52,7 @@ def pareto(
     names += ["memory"] if against == "memory" else []
     names += ["train_time"] if objective == "train_time" else []
     given = list_given(reader.grid, reader.coordinates)
+    # A running front of each place, so that memory grows with the fronts and not with the cells.
     fronts: dict[tuple[Any, ...], Arrays] = {}
     for part in reader.read_parts(names, reader.locate(chosen)):
         times = part.arrays["train_time"] if objective == "train_time" else part.epoch_time
@@ -92,6 +93,7 @@ def merge_fronts(front: Arrays | None, cells: Arrays) -> Arrays:
 
 def find_knee(times: Sequence[float], costs: Sequence[float]) -> int:
     """Position of a front's knee: farthest below the line between its ends, in logarithms."""
+    # In logarithms, so that units do not matter.
     x, y = np.log(times), np.log(costs)
     below = (y[0] - y) * (x[-1] - x[0]) - (y[0] - y[-1]) * (x - x[0])
     return int(below.argmax())

@@ -74,6 +74,7 @@ def list_provisions(
         for part in space.split_given()
         for index in part.list_indices()
     ]
+    # Fewest PEs first, and strategies that meet it nowhere last.
     rows.sort(key=lambda row: (row["pe"] is None, row["pe"] or 0, row["train_time"] or 0))
     return complete_rows(space, rows)
 
@@ -151,6 +152,7 @@ class Trainings:
     def find_first(self) -> tuple[int, ...]:
         """Position of the fastest cell with the fewest PEs that meet the deadline."""
         fewest = int(np.argmax(self.list_met()))
+        # Some cell with these PEs meets the deadline, so not all are NaN.
         quickest = np.unravel_index(int(np.nanargmin(self.bounds[fewest])), self.times.shape[1:])
         return (fewest, *map(int, quickest))
 

@@ -71,6 +71,7 @@ def _check_axis(lines: Lines, over: str) -> None:
 def _regret_values(grid: "Grid", lines: Lines, over: str, objective: Objective) -> list[Row]:
     """Rows of all places, over the values of an axis."""
     dims = list(lines.coordinates)
+    # An axis of one value would only repeat it in every row.
     given = [dim for dim in list_given(grid, dims) if len(lines.coordinates[dim]) > 1]
     kept = [dim for dim in dims if dim in (*LABELS, *given, over)]
     times = lines.arrays[BEST[objective]["time"]].astype(float)
@@ -164,6 +165,7 @@ def _rank_draws(grid: "Grid", labels: Row, rows: list[Row], objective: Objective
     table = np.array([np.full(count, np.inf) if times is None else times for times in drawn])
     strategies = np.array([row["strategy"] for row in rows], object)
     ranked = rank_losses(labels, strategies, np.arange(count), table)
+    # A loss is against the fastest of its own draw.
     fastest = [rows[at] for at in table.argmin(axis=0)]
     by_label = {row["strategy"]: row for row in rows}
 

@@ -128,6 +128,7 @@ def _make_rows(
         }
         for name, elasticity in elasticities.items()
     ]
+    # Changes are negative: the largest gain comes first, and rows without an upgrade last.
     return sorted(rows, key=lambda row: row["change"] or 0.0)
 
 
@@ -159,6 +160,7 @@ def build_stages(grid: Grid, index: Index, row: Row) -> tuple[Case, Division]:
 
 def _find_ratios(case: Case, division: Division, steps: Sequence[Step]) -> Floats:
     """Ratio of the epoch time after each step to that before [step]."""
+    # The first point has no step: it is the time before.
     names, by = ("", *(name for name, _ in steps)), (1.0, *(factor for _, factor in steps))
     factors = {name: np.where(np.array(names) == name, by, 1.0) for name, _ in steps}
     # Without uncertainty: spreads are most of the work of an answer, and are not needed.

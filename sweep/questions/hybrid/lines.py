@@ -160,6 +160,7 @@ def describe_convergence(convergence: Convergence, samples: float) -> dict[str, 
 
 def list_splits(hybrids: Sequence[SpeedupLine], given: bool) -> list[dict[str, Any]]:
     """Return one row per hybrid: SU^M, whether it and SE were given, whether it is the fastest."""
+    # In ascending order, so the fastest of each group size is the one that stays.
     fastest = {
         line.contender.group: line.contender.label
         for line in sorted(hybrids, key=lambda line: line.split)
