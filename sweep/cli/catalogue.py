@@ -25,6 +25,7 @@ def _add_listing(kind: str, entry: str, words: str) -> None:
         show_entries(getattr(catalogue, f"list_{kind}")(name), form)
 
 
+# In the order of `paradl --help`, so these calls stand between the other commands.
 _add_listing("models", "network, a catalogue name or a file", "Networks of the catalogue.")
 _add_listing("datasets", "data set, a catalogue name or a file", "Data sets of the catalogue.")
 
@@ -51,6 +52,7 @@ def systems(
         raise InputError(
             "expected the name of a machine", where="--yaml", advice="such as 'systems abci --yaml'"
         )
+    # YAML is a format of its own.
     if form != "table":
         raise InputError("cannot be combined with --format", where="--yaml", advice="omit one")
     head = "In brackets: the unit of a bare number. Others are written, such as 12.5 GB/s or 40 us."

@@ -156,6 +156,7 @@ def scale_layouts(
         given["pe"] = list_counts("pe", space.pe)
     rows = QUESTIONS[question](**given)
     show_rows(rows, form, every, describe_fastest)
+    # Rows end with the first number of PEs that meets the deadline.
     if question == "provision" and not rows[-1]["meets"]:
         end("no layout meets the deadline on these PEs", NOTHING_FEASIBLE)
     if all(row["layout"] is None for row in rows):
@@ -174,7 +175,7 @@ def asks_about_layouts(
 
 
 def _refuse(given: Mapping[str, object], why: str, advice: str) -> None:
-    renamed = {"parameters": "set", "selection": "sel"}
+    renamed = {"parameters": "set", "selection": "sel"}  # fields whose option has another name
     for name, value in given.items():
         if value is not None:
             option = f"--{renamed.get(name, name).replace('_', '-')}"
@@ -189,6 +190,7 @@ def _read_subject(space: SpaceOptions, settings: dict[str, Any], *more: str) -> 
     if space.model is None:
         raise InputError("layouts are those of a model", where="--model", advice="give one")
     given = {name: value for name, value in vars(space).items() if value not in (None, False, [])}
+    # `quiet` silences progress, whatever the question.
     allowed = {"model", "system", "quiet", *more}
     others = {name: value for name, value in given.items() if name not in allowed}
     _refuse(others, "cannot be combined with --sequence", "leave it out")

@@ -85,6 +85,7 @@ def hybrid(
     )
     for warning in answer["warnings"]:
         tell(f"paradl: warning: {warning}")
+    # None if the hybrids, or data parallelism, can train on none of the PE counts.
     trained = answer["gain"]["gain"] is not None
     if plot is not None and trained:
         from sweep.plots.figures import save_figure

@@ -59,6 +59,7 @@ def profile(
     quiet: options.Quiet = False,
 ) -> None:
     """Time a network's layers on this device, forward and backward, and write them as a profile."""
+    # Timing takes minutes; wrong names and paths are reported before.
     options.check_names({"model": model, "dataset": dataset}, several=False)
     from sweep.importing.networks.profile import profile_model, write_model
     from sweep.show.rows import show_rows

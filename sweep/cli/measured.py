@@ -67,6 +67,7 @@ def compare(
         tell(f"paradl: warning: {note}")
     show_comparison(comparison, form)
     mean = comparison["summary"]["overall"]["total"]["mean"]
+    # None: no run has a total that is both measured and predicted.
     if require_accuracy is not None and (mean is None or not mean >= require_accuracy):
         end(
             f"the mean accuracy of totals is {format_percent(mean)}, "

@@ -105,7 +105,7 @@ def _draw(context: Context, kind: str, **settings: object) -> None:
     from sweep.plots.figures import expect_picture, save_figure
     from sweep.plots.plots import Plots
 
-    expect_picture(given.output)
+    expect_picture(given.output)  # before the cells are read
     look = {"size": given.size, "dark": given.dark}
     picture = getattr(Plots(subject.source), kind)
     draw = partial(picture, selection=subject.selection, **look, **settings)

@@ -118,5 +118,6 @@ def _show_needs(
 
     rows = subject.ask(list_needs, form, need, efficiency=efficiency, bounded=False)
     show_rows(rows, form, every, describe_need)
+    # A reason may also say that any value will do.
     if all(str(row["reason"]).startswith("never") for row in rows):
         end(f"no value of {need} will do", NOTHING_FEASIBLE)

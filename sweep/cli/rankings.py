@@ -157,6 +157,7 @@ def best(
     from sweep.show.ranking import describe_losers, show_ranking
 
     goal, prices = options.OBJECTIVES[objective], options.parse_price(price)
+    # None and not False: a design space explains its losers unasked.
     ask = partial(rank_strategies, across=across, why=why or None)
     rows = subject.ask(ask, form, objective=goal, price=prices)
     show_ranking(rows, form, goal, every)

@@ -40,7 +40,7 @@ def expect_page(path: Path | None) -> None:
     if path is None:
         return
     expect_folder(path)
-    import_module("sweep.report")
+    import_module("sweep.report")  # it checks for its libraries
 
 
 def write_page_of_layouts(
@@ -120,6 +120,7 @@ def explore(
     explorer = Explorer(*space, write_command())
     _ = explorer.page  # its first answer, or why there is none
     url, run = serve(explorer, port)
+    # In a pipe, the line would else wait until `run` returns.
     print(url, flush=True)
     if browser:
         webbrowser.open(url)
