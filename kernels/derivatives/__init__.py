@@ -1,1 +1,1 @@
-"""Elasticities of answers in parameters."""
+"""Elasticities of answers in parameters, and how likely a machine's parameters are."""

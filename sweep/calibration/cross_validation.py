@@ -13,7 +13,7 @@ from grids.inputs.uncertainty import Unknown, build_uncertainty
 from grids.inputs.values import Settings, Values
 from kernels.compiled import fetch
 from kernels.configuration.case import Case, Uncertainty
-from kernels.density import apply_parameters
+from kernels.derivatives.density import apply_parameters
 from sweep.calibration.observations import Mask, Observations
 from sweep.calibration.posterior import calibrate_machine
 from sweep.calibration.residuals import HeldOutRun

@@ -1,7 +1,8 @@
 """Fit: the most probable parameters of a machine, and their uncertainty.
 
-The covariance is Laplace's: the inverse of the curvature of the log-posterior (`kernels.density`,
-which has the coordinates, too) at its mode. A frozen parameter has a known value and a spread of 0.
+`kernels.derivatives.density` has the density and the coordinates. The covariance is Laplace's: the
+inverse of the curvature of the log-posterior at its mode. A frozen parameter has a known value and
+a spread of 0.
 """
 
 import math
@@ -14,7 +15,7 @@ from scipy.optimize import Bounds, minimize
 
 from grids.entries.calibration import SerialTime
 from kernels.compiled import put_on_device
-from kernels.density import Evidence, find_surprise
+from kernels.derivatives.density import FitData, find_surprise
 from kernels.names.arrays import Floats
 from sweep.calibration.observations import Mask, Observations
 from sweep.errors import RunError
@@ -76,8 +77,8 @@ def fit(
     """
     scale = _find_scale(observations, frozen)
     counted = observations.counted & train
-    evidence = put_on_device(  # once, instead of at each step
-        Evidence(
+    data = put_on_device(  # once, instead of at each step
+        FitData(
             broader=np.ones(()),
             median=scale.median,
             root=scale.root,
@@ -90,12 +91,12 @@ def fit(
         )
     )
     size = len(observations.priors)
-    at = _find_best_mode(scale, evidence, starts)
+    at = _find_best_mode(scale, data, starts)
     logs = scale.median + scale.root @ at
     values = np.exp(logs)
     # Inverted by eigenvalues: in directions that runs do not constrain, or at a bound, the
     # curvature may be anything. At least 1, that of the prior: runs never add uncertainty.
-    curvature, axes = np.linalg.eigh(_find_curvature(at, evidence))
+    curvature, axes = np.linalg.eigh(_find_curvature(at, data))
     of_coordinates = np.asarray((axes / np.maximum(curvature, 1.0)) @ axes.T)
     covariance = scale.root @ of_coordinates @ scale.root.T
     machine = float(at[size]), float(of_coordinates[size, size])
@@ -130,25 +131,25 @@ def _find_scale(observations: Observations, frozen: Mapping[str, float]) -> Prio
     return PriorScale(median, block_diag(np.diag(spread), build_root(of_models)), bounds)
 
 
-def _find_best_mode(scale: PriorScale, evidence: Evidence, starts: int) -> Floats:
+def _find_best_mode(scale: PriorScale, data: FitData, starts: int) -> Floats:
     first = np.zeros(scale.root.shape[1])
     for broader in BROADER:
-        _, first = _find_mode(first, scale.bounds, replace(evidence, broader=np.asarray(broader)))
+        _, first = _find_mode(first, scale.bounds, replace(data, broader=np.asarray(broader)))
     # A fixed seed, so that the same runs give the same calibration.
     random = np.random.default_rng(0)
     others = AROUND * random.standard_normal((starts, first.size))
-    modes = [_find_mode(start, scale.bounds, evidence) for start in (first, *others)]
+    modes = [_find_mode(start, scale.bounds, data) for start in (first, *others)]
     # Rounded, so that of equal modes the first wins on every machine.
     return min(modes, key=lambda mode: round(mode[0], 6))[1]
 
 
-def _find_mode(start: Floats, bounds: Bounds, evidence: Evidence) -> tuple[float, Floats]:
+def _find_mode(start: Floats, bounds: Bounds, data: FitData) -> tuple[float, Floats]:
     """Return the least surprise near a start, and its coordinates."""
 
-    surprise = find_surprise.bind(start, evidence)
+    surprise = find_surprise.bind(start, data)
 
     def value_and_slope(at: Floats) -> tuple[float, Floats]:
-        value, slope = surprise(at, evidence)
+        value, slope = surprise(at, data)
         return float(value), np.asarray(slope)
 
     inside = np.clip(start, bounds.lb, bounds.ub)
@@ -167,9 +168,9 @@ def _find_mode(start: Floats, bounds: Bounds, evidence: Evidence) -> tuple[float
     return float(least.fun), np.asarray(least.x)
 
 
-def _find_curvature(at: Floats, evidence: Evidence) -> Floats:
+def _find_curvature(at: Floats, data: FitData) -> Floats:
     """Compute second derivatives by central differences of the slope; averages across kinks."""
-    narrow, wide = (_difference_slopes(at, evidence, step) for step in (STEP, WIDE_STEP))
+    narrow, wide = (_difference_slopes(at, data, step) for step in (STEP, WIDE_STEP))
     # At a kink the curvature is infinite, and beside one that of its side alone.
     kinked = np.abs(np.diag(narrow - wide)) > np.maximum(np.diag(wide), 1.0)
     curvature = np.where(kinked[:, None], wide, narrow)
@@ -177,13 +178,13 @@ def _find_curvature(at: Floats, evidence: Evidence) -> Floats:
     return np.asarray((curvature + curvature.T) / 2)
 
 
-def _difference_slopes(at: Floats, evidence: Evidence, step: float) -> Floats:
+def _difference_slopes(at: Floats, data: FitData, step: float) -> Floats:
     """Return the change of the slope with each coordinate [coordinate, slope]."""
-    surprise = find_surprise.bind(at, evidence)
+    surprise = find_surprise.bind(at, data)
     # Exact ones take 6 s to compile, as long as the rest of a fit. Differences are exact enough:
     # the slope has a relative error of 1e-14, its difference one of 1e-8.
     ahead, behind = (
-        np.array([surprise(at + aside, evidence)[1] for aside in sign * step * np.eye(at.size)])
+        np.array([surprise(at + aside, data)[1] for aside in sign * step * np.eye(at.size)])
         for sign in (1, -1)
     )
     return np.asarray((ahead - behind) / (2 * step))

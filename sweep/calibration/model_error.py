@@ -12,7 +12,7 @@ import numpy as np
 from scipy.optimize import Bounds, minimize
 
 from grids.entries.calibration import ASSUMED, ModelError
-from kernels.density import FREEDOM
+from kernels.derivatives.density import FREEDOM
 from kernels.names.arrays import Floats
 from sweep.calibration.residuals import SCALES, Residuals
 from sweep.measured.runs import PARTS

@@ -20,7 +20,7 @@ from grids.library import Model
 from grids.reading.errors import InputError, format_text, shorten
 from kernels.arrays import Cells
 from kernels.configuration.case import Case
-from kernels.density import LayerWork
+from kernels.derivatives.density import LayerWork
 from kernels.names.arrays import Floats
 from kernels.work.group import GroupWork
 from sweep.cells.design_space import ONLY

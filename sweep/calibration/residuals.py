@@ -13,7 +13,7 @@ from grids.entries.calibration import ModelError
 from kernels.arrays import Cells, xp
 from kernels.compiled import compiled
 from kernels.configuration.case import Case
-from kernels.density import log_times
+from kernels.derivatives.density import log_times
 from kernels.names.arrays import Floats
 from kernels.names.stored import PERCENTILES
 from kernels.oracle.formulas import time_iteration

@@ -11,7 +11,7 @@ import pytest
 from measured_runs import predict_rows, set_parameters
 
 from grids.entries.calibration import ASSUMED, CALIBRATED, CalibrationFile, SerialTime, list_priors
-from kernels.density import apply_parameters, log_times
+from kernels.derivatives.density import apply_parameters, log_times
 from sweep.calibration.fit import PROFILE, fit
 from sweep.calibration.observations import Observations
 from sweep.calibration.posterior import calibrate_machine

@@ -7,7 +7,7 @@ from measured_runs import DATASETS, predict_rows, set_parameters
 from grids.entries.calibration import list_priors
 from grids.entries.names import CATALOGUE
 from grids.reading.errors import InputError
-from kernels.density import apply_parameters, log_times
+from kernels.derivatives.density import apply_parameters, log_times
 from sweep.calibration.observations import Observations, observe
 from sweep.measured.runs import PARTS, read_runs
 

@@ -58,7 +58,7 @@ class LayerWork:
     meta_fields=("names",),
 )
 @dataclass(frozen=True)
-class Evidence:
+class FitData:
     """Priors, and runs along the last dimension of every array.
 
     broader: factor on the errors' scales. median: ln of the priors' medians. root [parameter and
@@ -105,18 +105,16 @@ def log_times(case: Case) -> Array:
     return xp.log(xp.stack([comp + comm, comp, comm]) + NANOSECOND)
 
 
-def _surprise(at: Array, evidence: Evidence) -> Array:
-    values = jnp.exp(evidence.median + evidence.root @ at)
-    size = len(evidence.names)
-    parameters = dict(zip(evidence.names, values[:size], strict=True))
+def _surprise(at: Array, data: FitData) -> Array:
+    values = jnp.exp(data.median + data.root @ at)
+    size = len(data.names)
+    parameters = dict(zip(data.names, values[:size], strict=True))
     expected = log_times(
-        apply_parameters(
-            evidence.case, evidence.layers, parameters, values[size:] @ evidence.of_model
-        )
+        apply_parameters(data.case, data.layers, parameters, values[size:] @ data.of_model)
     )
-    errors = evidence.broader * np.array(NOISE)[:, None]
+    errors = data.broader * np.array(NOISE)[:, None]
     # Unmeasured times have a log and a weight of 0, so that no NaN reaches the slope.
-    unlikely = jnp.sum(evidence.weights * _surprise_student((expected - evidence.logs) / errors))
+    unlikely = jnp.sum(data.weights * _surprise_student((expected - data.logs) / errors))
     # Parameters and the machine's time are normal, the models' deviations Student's t.
     normal, deviations = jnp.square(at[: size + 1]) / 2, _surprise_student(at[size + 1 :])
     return jnp.sum(normal) + jnp.sum(deviations) + unlikely
@@ -128,7 +126,7 @@ def _surprise_student(standard: Array) -> Array:
 
 
 @compiled(few=True)
-def find_surprise(at: Floats, evidence: Evidence) -> tuple[Array, Array]:
+def find_surprise(at: Floats, data: FitData) -> tuple[Array, Array]:
     """Return -ln of the posterior density, up to a constant, and its slope [coordinate]."""
-    value_and_slope: tuple[Array, Array] = jax.value_and_grad(_surprise)(jnp.asarray(at), evidence)
+    value_and_slope: tuple[Array, Array] = jax.value_and_grad(_surprise)(jnp.asarray(at), data)
     return value_and_slope
