@@ -28,11 +28,11 @@ class Slope:
 
 @dataclass(frozen=True)
 class Tornado:
-    """Slopes, the steepest first. thin: parameters whose elasticity is too small to be drawn."""
+    """Slopes, the steepest first. rest: parameters of smaller elasticities, which are not drawn."""
 
     title: str
     slopes: tuple[Slope, ...]
-    thin: tuple[str, ...] = ()
+    rest: tuple[str, ...] = ()
 
 
 def describe_tornado(source: Source, selection: Selection | None = None) -> Tornado:
@@ -55,8 +55,8 @@ def describe_tornado(source: Source, selection: Selection | None = None) -> Torn
         )
         for row in shown
     )
-    thin = tuple(write_axis(row["parameter"]) for row in rows[len(shown) :])
-    return Tornado(write_title(cells), tuple(slopes), thin)
+    rest = tuple(write_axis(row["parameter"]) for row in rows[len(shown) :])
+    return Tornado(write_title(cells), tuple(slopes), rest)
 
 
 MORE, LESS = "more is better", "less is better"
@@ -71,8 +71,8 @@ def draw_tornado(tornado: Tornado) -> Figure:
     parts = {name: sizes for name, sizes in parts.items() if sizes.any()}
     title = f"sensitivity of the time of an epoch: {tornado.title}"
     note = "elasticity: % of time for 1 % more of a parameter; right: time if halved or doubled"
-    if tornado.thin:
-        note += f"; less than {LEAST:g}: {len(tornado.thin)} parameters"
+    if tornado.rest:
+        note += f"; not drawn: {len(tornado.rest)} smaller ones"
     names = [slope.name for slope in tornado.slopes]
     figure, axes = draw_bars(title, note, names, parts, LOOKS, ("elasticity", ""))
     axes.axvline(0, color="grey", linewidth=0.6, zorder=0)

@@ -28,7 +28,7 @@ def test_bars_are_the_elasticities(machine_url):
     steepest = sorted((abs(row["elasticity"]) for row in rows), reverse=True)
     drawn = [abs(slope.elasticity) for slope in tornado.slopes]
     assert drawn == pytest.approx(steepest[: len(drawn)])
-    assert len(tornado.slopes) + len(tornado.thin) == len(rows)
+    assert len(tornado.slopes) + len(tornado.rest) == len(rows)
     bars = [bar for bar in draw(tornado).axes[0].patches if bar.get_width()]
     widths = {round(bar.get_y() + 0.35): bar.get_width() for bar in bars}
     assert [widths[n] for n in range(len(drawn))] == pytest.approx(
@@ -56,3 +56,11 @@ def test_texts_are_legible(count, size, expect_legible):
     keys = [text.get_text() for text in figure.legends[0].get_texts()]
     assert keys == ([LESS] if count == 1 else [MORE, LESS])
     assert figure.axes[0].get_xlabel() == "elasticity"
+
+
+def test_the_note_counts_what_is_not_drawn():
+    """Of more steep parameters than bars, it does not say that they are small."""
+    slopes = tuple(Slope(f"parameter {n}", 1 / (n + 1)) for n in range(MOST_BARS))
+    figure = draw(Tornado("vgg16 on abci", slopes, ("steep", "flat")))
+    note = figure.get_supxlabel().replace("\N{NO-BREAK SPACE}", " ")
+    assert note.endswith("not drawn: 2 smaller ones")
