@@ -65,7 +65,7 @@ def export(
         for axis in map(name_axis, partition_by):
             if axis not in LABELS:
                 raise InputError.unknown("label", axis, LABELS, where="partition_by")
-    check_target(target, force=force)
+    check_target(target, force=force)  # before a large space is computed
     reader, chosen = open_source(cube), selection or {}
     cells = prod(map(len, reader.list_values(chosen).values()))
     with write_beside(*_list_files(target), force=force) as folder:
@@ -115,7 +115,6 @@ def _write_table(
     """Write rows and return their number. InputError: the cube has no cells."""
     from sweep.exports import tables  # late: pyarrow is optional
     from sweep.exports.columns import make_schema, name_axis
-    from sweep.exports.tables import make_batches
 
     names = reader.variables
     if set(names) <= {SERIAL}:
@@ -133,7 +132,8 @@ def _write_table(
 
     def read(part: Selection, schema: "pa.Schema") -> "Iterator[pa.RecordBatch]":
         positions = reader.locate({**selection, **part})
-        return make_batches(reader.read_parts(names, positions, misfits=undefined), schema, columns)
+        parts = reader.read_parts(names, positions, misfits=undefined)
+        return tables.make_batches(parts, schema, columns)
 
     if path.suffix == ".csv":
         return tables.write_csv(path, read({}, schema), schema)

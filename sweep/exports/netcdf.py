@@ -29,6 +29,7 @@ class _QuietFile(io.FileIO):
                 done += super().write(view[done:]) or 0
         except OSError as error:
             self.failure = error
+        # To where HDF5 believes the file to be.
         self.seek(len(view) - done, io.SEEK_CUR)
         return len(view)
 

@@ -60,6 +60,7 @@ def _make_column(part: Part, column: pa.Field, positions: Positions, columns: Co
         labels = pa.DictionaryArray.from_arrays(pa.array(position, pa.int32()), texts)
         return labels.cast(column.type)
     if column.name == LIMIT_NAMES:
+        # Few combinations of flags occur: each is written once, and taken for its rows.
         texts, at = join_limits(_pick(part.arrays["limit"], positions))
         return pa.array(texts, pa.string()).take(pa.array(at))
     if column.name in (DEFINED, FEASIBLE, EPOCH_TIME):

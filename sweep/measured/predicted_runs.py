@@ -71,25 +71,22 @@ class PredictedRun:
 
 def predict_runs(rows: Sequence[MeasuredRun], conditions: Conditions) -> tuple[PredictedRun, ...]:
     """Predict all runs. InputError: an unknown name, before any prediction takes its time."""
+    keyed = [(identify_case(row), row) for row in rows]
     grids = {}
-    for row in rows:
-        # All names are looked up first: a typing error in the last row must not cost the time of
-        # all.
-        if identify_case(row) not in grids:
+    # All names are looked up first: a typing error in the last row must not cost the time of all.
+    for key, row in keyed:
+        if key not in grids:
             with name_column(row):
-                grids[identify_case(row)] = conditions.make_case(row).grid()
+                grids[key] = conditions.make_case(row).grid()
     from sweep.questions.predict import predict_grid  # late: it imports JAX
 
     answers: dict[object, Mapping[str, Any]] = {}
-    for row in rows:
-        key = identify_case(row)
+    for key, row in keyed:
         if key not in answers:
             with add_place(row.where):
                 answers[key] = predict_grid(grids[key])
     return tuple(
-        PredictedRun(row, conditions.make_case(row), grids[key], answers[key])
-        for row in rows
-        for key in [identify_case(row)]
+        PredictedRun(row, conditions.make_case(row), grids[key], answers[key]) for key, row in keyed
     )
 
 

@@ -21,9 +21,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from grids.entries.entry import Count
-from grids.entries.entry import Record as Entry
-from grids.reading.csvfile import Record, read_records
+from grids.entries.entry import Count, Record
+from grids.reading.csvfile import read_records
 from grids.reading.errors import InputError, shorten, suggest_name
 from grids.reading.units import parse_quantity
 from grids.reading.yamlfile import load, validate
@@ -39,7 +38,7 @@ Value = str | int | float
 Values = dict[str, Value]
 
 
-class RunMapping(Entry):
+class RunMapping(Record):
     """The mapping file: how files of the folder are read, and values that they do not state."""
 
     files: str = "*"
@@ -51,8 +50,8 @@ class RunMapping(Entry):
     tokens_per_pe: Count | None = None
 
 
-def read_folder(folder: Path) -> Iterator[tuple[str, Record]]:
-    """Yield a record for each configuration in the folder's files, with its place (file:line)."""
+def read_folder(folder: Path) -> Iterator[tuple[str, Row]]:
+    """Yield a row for each configuration in the folder's files, with its place (file:line)."""
     mapping = _read_mapping(folder / NAME)
     paths = sorted(p for p in folder.glob(mapping.files) if p.is_file() and p.name != NAME)
     if not paths or len(paths) > MOST_FILES:
@@ -84,7 +83,7 @@ def _read_mapping(path: Path) -> RunMapping:
     return mapping
 
 
-def _read_file(path: Path, mapping: RunMapping) -> Iterator[tuple[str, Record]]:
+def _read_file(path: Path, mapping: RunMapping) -> Iterator[tuple[str, Row]]:
     """Yield a run for each configuration in a file, of the median of its steps."""
     stated = {**mapping.values, **mapping.per_file.get(path.name, {})}
     fixed = {name: str(value) for name, value in stated.items()}
@@ -158,12 +157,13 @@ def _read_table(path: Path, mapping: RunMapping) -> Iterator[tuple[int, Row]]:
             text = record[_find_column(name, record, where)]
             if text and text.lower() != "nan":
                 row[ours] = _convert(text, ours, mapping, where)
+        # Columns that already have our names need no mapping.
         row |= {n: v for n, v in record.items() if n in COLUMNS and n not in row and v}
         if "total_s" in row:  # rows of other metrics have none
             yield number, row
 
 
-def _find_column(name: str, record: Record, where: str) -> str:
+def _find_column(name: str, record: Row, where: str) -> str:
     """Return the column of a name: Weights & Biases writes `RUN - NAME`, MLflow `metrics.NAME`."""
     if name in record:
         return name
@@ -205,7 +205,7 @@ def _complete(row: Row, where: str) -> Row:
                 f"{batch:g} samples are not divisible by {replicas:g} replicas", where=where
             )
         row["samples_per_replica"] = f"{batch / replicas:.0f}"
-    missing = [n for n in IDENTITY if n not in row and n != "system"]
+    missing = [n for n in IDENTITY if n not in row and n != "system"]  # which --system gives
     if missing:
         raise InputError(
             f"{missing[0]} is not given",

@@ -50,6 +50,7 @@ def read_log(path: Path, tokens: float | None) -> Iterator[tuple[int, Row]]:
     memory: str | None = None
     with path.open("rb") as file:
         while raw := file.readline(MOST_LINE):
+            # Only the last piece of a long line has its end.
             number += raw.endswith(b"\n")
             # Before decoding: of a log of gigabytes, few lines report a step.
             if not any(word in raw for word in WANTED):
@@ -132,7 +133,7 @@ def read_trace(path: Path) -> Iterator[tuple[int, Row]]:
             )
             exposed = busy - computing
             row |= {"comm_s": repr(exposed / 1e6), "comp_s": repr((end - start - exposed) / 1e6)}
-        yield 1, row
+        yield 1, row  # events have no lines of their own
 
 
 def _read_gzip(path: Path) -> bytes:

@@ -47,6 +47,7 @@ def draw_accuracy(rows: Sequence[Row]) -> Figure:
     mean = f": {np.mean(shares):.0%} on average of {len(shares)} runs" if shares else ""
     figure = make_figure(f"accuracy of predicted times{mean}", note, ROWS * lines)
     grid = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
+    # Panels beside each other have room for fewer ticks.
     scale_counts(grid[0, 0], np.array([row["p"] for row in rows], float), MOST_TICKS - columns)
     for number, (axes, place) in enumerate(zip(grid.flat, places, strict=False)):
         _draw_panel(axes, [row for row in runs if (row["model"], row["dataset"]) == place], looks)

@@ -61,9 +61,8 @@ def draw_bars(
         scale_unit(axes.xaxis, label, float(max(left)), unit)
     else:
         axes.set_xlabel(label)
-    axes.xaxis.set_major_locator(
-        MaxNLocator(4, steps=(1, 2, 5, 10))
-    )  # names and totals leave less room than it assumes
+    # Names and totals leave less room than the locator assumes.
+    axes.xaxis.set_major_locator(MaxNLocator(4, steps=(1, 2, 5, 10)))
     return figure, axes
 
 

@@ -122,7 +122,9 @@ def draw_breakdown(breakdown: Breakdown) -> Figure:
     notes = [f"ends at {breakdown.pe[-1]:,.0f}: {breakdown.cause}"] if breakdown.cause else []
     if breakdown.beyond.any():
         notes.append(f"{BEYOND} from {breakdown.pe[breakdown.beyond][0]:,.0f}")
-    note = "; ".join([*notes, *([f"too small to see: {', '.join(thin)}"] if thin else [])])
+    if thin:
+        notes.append(f"too small to see: {', '.join(thin)}")
+    note = "; ".join(notes)
     if len(breakdown.pe) > MOST_BARS:
         figure, axes = make_axes(title, note)
         _draw_areas(axes, breakdown, terms)

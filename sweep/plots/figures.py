@@ -86,6 +86,7 @@ def use_style(size: Size, dark: bool = False) -> AbstractContextManager[None]:
         # A dollar in a name is no formula.
         "text.parse_math": False,
     }
+    # Settings come last, so that they hold on a dark background, too.
     return mpl.style.context(["dark_background", settings] if dark else settings)
 
 
@@ -148,6 +149,7 @@ def add_legend(figure: Figure, handles: Sequence[Artist]) -> None:
     if width > NARROW:
         figure.legend(handles=handles, loc="outside right center")
         return
+    # Two columns, of which the longer one decides.
     lines = [str(key.get_label()).count("\n") + 1 for key in handles]
     rows = max(sum(lines[: -(-len(lines) // 2)]), sum(lines[-(-len(lines) // 2) :]))
     figure.set_size_inches(width, height + (rows + 0.5) * LINE * mpl.rcParams["font.size"] / 72)

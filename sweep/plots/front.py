@@ -62,6 +62,7 @@ def describe_front(
     given = [*PLACE, *(axis for axis in list_given(grid, grid.axes) if axis not in grid.rows)]
     free = [str(dim) for dim in cells.dims if dim not in given]
     expect_single(cells, free)
+    # What fits no other is no part of the cells: the question has to leave it out, too.
     chosen = {**chosen, **{dim: [cells[dim].values[0]] for dim in PLACE}}
     rows = pareto(reader, chosen, against=against)
     expect_any(rows, "no configuration")

@@ -96,6 +96,7 @@ def describe_memory(source: Source, selection: Selection | None = None) -> Memor
         write_title(cells, shown=(by,)),
         by,
         tuple(_make_bar(grid, name, cells.isel({by: [at]})) for at, name in names.items()),
+        # Of an axis with too many values for bars, reasons would be too many as well.
         {}
         if note
         else {
@@ -153,11 +154,13 @@ def draw_memory(memory: MemoryBars) -> Figure:
     names = [*shorten_names([bar.name for bar in bars]).values()]
     quantity = ("memory per PE", "B")
     notes = [f"not drawn: {list_by_cause(memory.forbidden)}"] if memory.forbidden else []
-    notes += [memory.note] if memory.note else []
+    if memory.note:
+        notes.append(memory.note)
     if memory.beyond:
         notes.append(f"{BEYOND}: {', '.join(memory.beyond)}")
-    note = "; ".join([*notes, *([f"too small to see: {', '.join(thin)}"] if thin else [])])
-    figure, axes = draw_bars(title, note, names, shown, MEMORY_LOOKS, quantity)
+    if thin:
+        notes.append(f"too small to see: {', '.join(thin)}")
+    figure, axes = draw_bars(title, "; ".join(notes), names, shown, MEMORY_LOOKS, quantity)
     totals = [format_quantity(bar.total, "B", digits=3) for bar in bars]
     write_totals(axes, totals, [row for row, bar in enumerate(bars) if not bar.fits])
     add_legend(figure, [*make_keys(shown, MEMORY_LOOKS), _draw_capacity(axes, bars[0].capacity)])

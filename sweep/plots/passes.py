@@ -70,6 +70,7 @@ class PipelineRun:
             ]
             for kind, sequence in ((FORWARD, parts), (BACKWARD, parts[::-1]))
         ]
+        # A zero-bubble schedule has 1F1B's order, and moves gradients of weights alone.
         name = "interleaved" if self.chunks > 1 else "1f1b" if self.splits else self.schedule
         first = self.count_kept(stage, name) - 1
         forward, backward = both

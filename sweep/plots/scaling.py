@@ -161,6 +161,7 @@ def _draw_efficiencies(line: "xr.Dataset") -> Band | None:
     pe, value = line["pe"].values.astype(float), line["value"].values.astype(float)
     kept = np.unique(np.linspace(0, pe.size - 1, min(pe.size, MOST_COUNTS)).round().astype(int))
     together = draw_times(settle_choices(build_case(grid, line.isel(pe=kept))))
+    # The same draws on one PE: their ratio is less uncertain than either time.
     alone = draw_times(build_case(grid, line.isel(pe=[0]).assign_coords(pe=[1]), SERIAL))
     draws = together.shape[-1]
     shares = alone.reshape(1, draws) / together.reshape(kept.size, draws) / pe[kept, None]

@@ -197,6 +197,7 @@ def name_reasons(limit: NDArray[Any]) -> str:
 
 
 def _write_words(limits: Iterable[str]) -> str:
+    # `too_many_pes` has PEs in small letters.
     return ", ".join(limits).replace("_", " ").replace("pes", "PEs")
 
 

@@ -92,12 +92,16 @@ def describe_timeline(source: Source, selection: Selection | None = None) -> Tim
     chunks = max(pipeline.chunks - 1, 1)
     spans = [
         TimeSpan(
-            each.stage, each.kind, each.start, each.end, 0.5 * each.chunk / chunks, f"{number}"
+            turn.stage,
+            turn.kind,
+            turn.start,
+            turn.end,
+            shade=0.5 * turn.chunk / chunks,
+            text=str(turn.micro_batch + 1),
         )
-        for each in passes
-        for number in [each.micro_batch + 1]
+        for turn in passes
     ]
-    end, total = max(each.end for each in passes), sum(terms.values())
+    end, total = max(turn.end for turn in passes), sum(terms.values())
     # The passes are what one looks at, so they have at least a quarter of the picture.
     until = min(max(end, total), 4 * end)
     rest = [TimeSpan(stage, REST, end, until) for stage in range(pipeline.stages) if total > end]

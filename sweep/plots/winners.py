@@ -186,6 +186,8 @@ def _label_axis(cells: "xr.Dataset", axis: str) -> str:
 
 
 INFEASIBLE = "nothing feasible"
+DOTS: dict[str, Any] = {"mfc": "white", "mec": "black", "mew": 0.4}
+LETTER = 0.62  # width of a letter, in text sizes
 
 
 @styled
@@ -207,7 +209,7 @@ def draw_map(shown: Map) -> Figure:
     if (winners == NOBODY).any():
         keys.append(Patch(label=INFEASIBLE, facecolor="none", edgecolor="grey", linewidth=0.4))
     if shown.beyond.any():
-        keys += axes.plot(*np.nonzero(shown.beyond)[::-1], "o", **_DOTS, label=BEYOND_KEY)
+        keys += axes.plot(*np.nonzero(shown.beyond)[::-1], "o", **DOTS, label=BEYOND_KEY)
     axes.set_yticks(range(len(shown.rows)), _write_ticks(shown.y, shown.rows))
     axes.set(xlabel=shown.labels[0], ylabel=shown.labels[1])
     axes.set(xlim=(-0.5, len(shown.columns) - 0.5), ylim=(-0.5, len(shown.rows) - 0.5))
@@ -217,12 +219,6 @@ def draw_map(shown: Map) -> Figure:
     return figure
 
 
-_DOTS: dict[str, Any] = {"mfc": "white", "mec": "black", "mew": 0.4}
-
-
-LETTER = 0.62  # width of a letter, in text sizes
-
-
 def _fill_cells(figure: Figure, axes: Axes, shown: Map, looks: Mapping[str, Look]) -> None:
     """Write what the winners choose, if all cells have room for it; thin out names of columns."""
     figure.draw_without_rendering()  # makes the layout
@@ -230,6 +226,7 @@ def _fill_cells(figure: Figure, axes: Axes, shown: Map, looks: Mapping[str, Look
     letters = int(box.width / len(shown.columns) / small / LETTER)
     lines = int(box.height / len(shown.rows) / small / LINE)
     ticks = _write_ticks(shown.x, shown.columns)
+    # As many are left out as the longest needs room, with a blank behind it.
     step = -(-(max(map(len, ticks)) + 1) // max(letters, 1))
     axes.set_xticks(range(0, len(ticks), step), ticks[::step])
     wrapped = {at: wrap(str(text), max(letters, 1)) for at, text in np.ndenumerate(shown.words)}

@@ -139,6 +139,7 @@ def _scale(strategies: Sequence[str], counts: Sequence[float]) -> Chart:
     ticks = alt.Axis(values=list(counts), format=",", labelOverlap="greedy")
     # Each PE count has its tick, so the axis need not end at a round number.
     scale = alt.Scale(type="log", base=2, nice=False)
+    # Dashes as in other pictures (Look): solid for data and its hybrids.
     lines = base.mark_line(point={"size": 40}, strokeWidth=2, aria=False).encode(
         x=alt.X("pe:Q", scale=scale, title="PEs", axis=ticks),
         y=alt.Y("time:Q", scale=alt.Scale(type="log", nice=False), title=EPOCH, axis=TIMES),

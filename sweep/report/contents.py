@@ -116,6 +116,7 @@ def _thin_places(places: dict[str, list[Any]], notes: list[str]) -> dict[str, li
     thinned = {}
     for name, values in places.items():
         size = sizes[name]
+        # Numbers evenly, with both ends; labels have no order.
         thinned[name] = (
             values[:size] if name in PLACE else thin_values(np.array(values), size).tolist()
         )
@@ -143,6 +144,7 @@ def _complete_rank(space: Space, row: Row, objective: Goal) -> Row:
     # What would make it feasible.
     changes = (row.get("rejection") or {}).get("changes") or {}
     return {
+        # A page's tables have numbers and texts alone.
         **{key: value for key, value in row.items() if not isinstance(value, dict | list)},
         **completed,
         **{f"value{end}": row.get(f"{objective}{end}") for end in ("", "_p10", "_p90")},

@@ -59,6 +59,7 @@ class Explorer:
         self.selection, self.max_global_batch = selection, max_global_batch
         self.places = list_places(self.reader, selection)
         self.token = secrets.token_urlsafe(16)
+        # Of this explorer: a decorated method would share one cache, which keeps all of them alive.
         self.rank = lru_cache(RECENT)(self._rank)
         self.add_details = lru_cache(RECENT)(self._add_details)
 
@@ -157,6 +158,7 @@ class Page(RequestHandler):
     def prepare(self) -> None:
         """Refuse requests without the token, and other names for this machine (DNS rebinding)."""
         host = self.request.host_name
+        # As bytes: texts with other letters than ASCII cannot be compared in constant time.
         token = self.get_query_argument("token", "")
         # Another site's name may be made to point here, and its scripts would then read the answer.
         if host not in ("127.0.0.1", "localhost") or not secrets.compare_digest(
@@ -208,7 +210,7 @@ def serve(explorer: Explorer, port: int) -> tuple[str, Callable[[], None]]:
     routes = [(r"/(|rows|details|explain)", Page, {"explorer": explorer})]
     # No request is logged: its address has the token.
     server = HTTPServer(Application(routes, log_function=lambda _: None))
-    socket.setblocking(False)
+    socket.setblocking(False)  # which Tornado's loop expects
     server.add_socket(socket)
     url = f"http://127.0.0.1:{socket.getsockname()[1]}/?token={explorer.token}"
     return url, IOLoop.current().start

@@ -89,6 +89,7 @@ def make_layout_grid(
         {name: PARAMETERS[name].read(row[name]) for name in PLACED}  # type: ignore[literal-required]
         for row in answer["layouts"]
     ]
+    # A parallelism that no layout has is no part of the strategy, and so has no column.
     parts = [name for name in PARTS if any(row[name] > 1 for row in rows)]
     absent = {*PARTS} - {*parts} | ({"expert_tensor"} if "expert" not in parts else set())
     customary = getattr(find("model", model, Path()), "customary", None) or "pile"

@@ -43,7 +43,7 @@ def write_report(
     InputError: an unknown axis or value, or a path that cannot be written. NothingFeasibleError:
     no configuration is feasible, and nothing is written.
     """
-    expect_folder(Path(path))
+    expect_folder(Path(path))  # before the rows are collected
     report = collect_report(source, selection, max_global_batch, objective, price)
     settings = {"objective": objective, "price": price, "max_global_batch": max_global_batch}
     given = {"selection": selection, **settings}

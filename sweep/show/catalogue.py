@@ -39,8 +39,8 @@ def _describe_level(level: Row) -> Iterator[str]:
     latency = format_quantity(level["latency"], "s")
     bandwidth = format_quantity(level["bandwidth"], "B/s")
     ratio = level["oversubscription"]
-    narrower = "" if ratio == 1 else f", {ratio:g}:1"
     # An oversubscription of 1 is what readers expect; it goes without saying.
+    narrower = "" if ratio == 1 else f", {ratio:g}:1"
     yield f"{level['name']}, {level['pes']} PEs: {latency}, {bandwidth}{narrower}"
     for name, measured in (level.get("collectives") or {}).items():
         bandwidth = format_quantity(max(line["bandwidth"] for line in measured), "B/s")
@@ -50,8 +50,12 @@ def _describe_level(level: Row) -> Iterator[str]:
 def show_machine(imported: "ImportedMachine", form: Format) -> None:
     """Print the collectives of an imported machine; misfits and notes on stderr."""
     rows = imported.rows
-    answer = {"system": imported.system.name, "rows": rows, "tags": imported.tags}
-    answer["notes"] = imported.notes
+    answer = {
+        "system": imported.system.name,
+        "rows": rows,
+        "tags": imported.tags,
+        "notes": imported.notes,
+    }
     # For the picture: hundreds of numbers have no room in a cell.
     series = ("sizes", "measured", "predicted", "misfits")
     plain = [{key: row[key] for key in row if key not in series} for row in rows]

@@ -187,8 +187,10 @@ def format_percent(value: float | None) -> str:
 
 def format_odds(share: float | None) -> str | None:
     """Format the share of draws in which something holds."""
-    if share is None or 0 < share < 1:
-        return None if share is None else f"{share:.0%}"
+    if share is None:
+        return None
+    if 0 < share < 1:
+        return f"{share:.0%}"
     # There are 32 draws: all or none of them leaves 1 in 32 open.
     return "over 97%" if share else "under 3%"
 

@@ -44,7 +44,6 @@ def _print(explanation: dict[str, Any]) -> None:
         print(explanation["sentence"], end="\n\n")
     print_record({key: explanation[key] for key in (*TOP, *SUMS) if key in explanation})
     print_record(explanation["parameters"], "Parameters", "parameters")
-    # Before the terms: of what cannot exist there are none.
     if not explanation["formulas"]:  # no such configuration exists
         return
     terms = [_lay_out_formula(row) for row in explanation["formulas"]]

@@ -107,8 +107,8 @@ def _describe_chance(row: Row, second: Row, given: Sequence[str]) -> str:
 def _describe_loser(row: Row) -> Row:
     """Make the table line of a loser: its most nearly feasible cell, and what would help."""
     labels = {name: row[name] for name in LABELS} | {"strategy": shorten_label(row["strategy"])}
-    # Without --why of a store, nothing was computed about losers.
     axes, rejection = _list_axes(row), row["rejection"]
+    # Without --why of a store, nothing was computed about losers.
     if rejection is None:
         return labels | {name: row[name] for name in _list_given(axes)} | {"why": row["limit"]}
     needed, capacity = (

@@ -61,9 +61,9 @@ def print_table(rows: Sequence[Row], title: str = "", complete: Format = "json")
     width = _measure_width()
     kept = [column for key, column in columns.items() if key not in shared]
     table, left_out = draw_table(kept, width)
-    # Below each other all columns fit, whatever the width.
+    # Of a single row, a line per key has room for everything, whatever the width.
     if left_out and len(rows) == 1:
-        print_record(rows[0], title)  # one line per key has room for everything
+        print_record(rows[0], title)
         return
     # A terminal in ASCII cannot print the rule below the header.
     if not (sys.stdout.encoding or "").lower().startswith("utf"):

@@ -140,6 +140,7 @@ def _train_epochs(train: Examples, recipe: TrainingRecipe) -> Iterator[Surrogate
     state = optimiser.init(eqx.filter(network, eqx.is_array))
     for _ in range(recipe.epochs):
         order = rng.permutation(len(train))
+        # More than there are inputs: the draws do not depend on their number.
         signs = rng.choice(np.array([-1.0, 1.0], np.float32), (steps, 64))
         for number in range(steps):
             batch = train.take(order[number * size : (number + 1) * size])
@@ -257,4 +258,5 @@ def _sum_losses(guess: Array, known: Array, weights: Array) -> Array:
     # NaN is replaced before the loss: replaced after it, the derivative would still be NaN.
     errors = jnp.where(jnp.isfinite(known), guess - known, 0.0)
     losses = optax.losses.huber_loss(errors, delta=FAR)
+    # The share of communication is NaN where a row has no times.
     return jnp.sum(jnp.where(jnp.isfinite(weights), weights, 0.0) * losses) / guess.shape[0]

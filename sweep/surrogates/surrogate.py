@@ -76,7 +76,7 @@ class Surrogate:
         """Predict rows of features. InputError: a feature is missing, not numeric or negative."""
         from sweep.surrogates.fit import apply_member
 
-        read_values(frame, (*DEGREES, ROOM))
+        read_values(frame, (*DEGREES, ROOM))  # columns that the encoding may lack
         features = self.encoding.encode(read_values(frame, self.encoding.names))
         arrays = {"features": features, "kinds": read_kinds(frame), "room": read_room(frame)}
         outputs = np.stack([apply_member(member, arrays) for member in self.members])
@@ -129,7 +129,7 @@ def save_surrogate(surrogate: Surrogate, path: Path, *, force: bool) -> None:
     }
     numbers = {name: getattr(encoding, name) for name in NUMBERS}
     data = BytesIO(json.dumps(facts, allow_nan=False).encode() + b"\n")
-    data.seek(0, 2)
+    data.seek(0, 2)  # behind the facts
     eqx.tree_serialise_leaves(data, (numbers, () if is_trees else surrogate.members))
     with write_beside(path, force=force) as folder:
         digest = sha256(data.getvalue()).hexdigest().encode()
