@@ -1,14 +1,14 @@
 """Memory of the fullest PE by part, against the capacity of a PE."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from grids.grid import LABELS, Grid
@@ -163,14 +163,23 @@ def draw_memory(memory: MemoryBars) -> Figure:
     figure, axes = draw_bars(title, "; ".join(notes), names, shown, MEMORY_LOOKS, quantity)
     totals = [format_quantity(bar.total, "B", digits=3) for bar in bars]
     write_totals(axes, totals, [row for row, bar in enumerate(bars) if not bar.fits])
-    add_legend(figure, [*make_keys(shown, MEMORY_LOOKS), _draw_capacity(axes, bars[0].capacity)])
+    capacity = _draw_capacities(axes, [bar.capacity for bar in bars])
+    add_legend(figure, [*make_keys(shown, MEMORY_LOOKS), capacity])
     return figure
 
 
-def _draw_capacity(axes: Axes, capacity: float) -> Line2D:
+def _draw_capacities(axes: Axes, capacities: Sequence[float]) -> Artist:
+    """Draw a line through all bars, or one at each bar if their machines differ."""
     ink, paper = mpl.rcParams["text.color"], mpl.rcParams["axes.facecolor"]
+    largest = max(capacities)
     # The line is in the picture even if all bars are short.
-    axes.set_xlim(right=max(axes.get_xlim()[1], 1.05 * capacity))
-    axes.axvline(capacity, color=paper, zorder=3)  # sets the line off from bars
-    label = f"capacity\n{format_quantity(capacity, 'B', digits=3)}"
-    return axes.axvline(capacity, color=ink, linestyle=(0, (3, 1.5)), label=label, zorder=3)
+    axes.set_xlim(right=max(axes.get_xlim()[1], 1.05 * largest))
+    dashes: Any = {"color": ink, "linestyle": (0, (3, 1.5)), "zorder": 3}
+    # Below the dashes a line in the colour of the paper sets them off from bars.
+    if min(capacities) == largest:
+        axes.axvline(largest, color=paper, zorder=3)
+        label = f"capacity\n{format_quantity(largest, 'B', digits=3)}"
+        return axes.axvline(largest, label=label, **dashes)
+    rows = np.array(axes.get_yticks())
+    axes.vlines(capacities, rows - 0.45, rows + 0.45, color=paper, zorder=3)
+    return axes.vlines(capacities, rows - 0.45, rows + 0.45, label="capacity", **dashes)

@@ -135,6 +135,24 @@ def test_bars_are_the_parts():
     assert axes.get_ylim()[0] > axes.get_ylim()[1]
 
 
+def test_machines_have_their_own_capacities(expect_legible):
+    bars = tuple(
+        Bar(name, {"activations": 7e9}, capacity, fits=True)
+        for name, capacity in (("abci", 16e9), ("dgx-h100", 80e9))
+    )
+    figure = draw(MemoryBars("resnet50, imagenet, data, p = 8, b = 128", "system", bars))
+    expect_legible(figure)
+    axes = figure.axes[0]
+    for collection in axes.collections:
+        lines = [[(x, round(y)) for x, y in segment] for segment in collection.get_segments()]
+        assert [line[0][0] for line in lines] == [16e9, 80e9]
+        # Each line is at the height of its bar.
+        for (_, top), (_, bottom), row in zip(*zip(*lines, strict=True), (0, 1), strict=True):
+            assert top <= row <= bottom
+    assert axes.get_xlim()[1] > 80e9
+    assert figure.legends[0].get_texts()[-1].get_text() == "capacity"
+
+
 def test_a_part_that_cannot_be_seen_is_named():
     bar = Bar("data", {"activations": 1e10, "optimizer": 1e5}, 16e9, fits=True)
     figure = draw(MemoryBars("here", "strategy", (bar,)))
