@@ -52,6 +52,7 @@ def check_self_contained(spec: Spec) -> None:
     for key in ("calibration", "convergence"):
         if (entries := getattr(spec, key)) != ("none",):
             references[key] = entries
+    # `file` is a .net file with its layers to split.
     for key, listed in references.items():
         for reference in listed:
             if isinstance(reference, str) or "file" in reference or _names_file(reference):

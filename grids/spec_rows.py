@@ -26,6 +26,7 @@ RESERVED = {
     *("precision", "progress", "rank", "reason", "rejection", "sentence", "serial_time", "share"),
     *("shares", "software", "statistic", "summary", "upgrade", "value"),
 }
+# Statistics, percentiles and probabilities of a cube's variables.
 PARTS = re.compile(r"(efficient|fastest|soonest|worst|elasticity)_.*|.*_(p\d+|probability)")
 
 

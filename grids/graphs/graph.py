@@ -180,6 +180,7 @@ def _sort_operators(
     operators: Sequence[Operator], tensors: Sequence[GraphTensor], where: str
 ) -> list[int]:
     """Return positions in topological order, otherwise in the given order."""
+    # With all operators from the start: one without tensors would be missing.
     sorter = TopologicalSorter[int](dict.fromkeys(range(len(operators)), ()))
     for tensor in tensors:
         for taker in tensor.takers:

@@ -37,6 +37,7 @@ def _round(seconds: Floats) -> list[float]:
 def _list_tensors(table: LayerTable, sizes: list[float]) -> tuple[GraphTensor, ...]:
     """List the outputs that other layers take."""
     takers: dict[int, list[int]] = {}
+    # A set of makers, since a layer may read one tensor twice.
     for taker, makers in enumerate(table.inputs):
         for maker in {*makers} - {SAMPLE}:  # hosts feed the sample to every device
             takers.setdefault(maker, []).append(taker)

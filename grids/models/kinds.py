@@ -202,7 +202,7 @@ class MatrixProduct(LayerKind):
 
 
 # Of both parts of a recurrent layer.
-WAITS = "each position reads all units of the one before, which would take a gather a step"
+WAITS = "each position reads all units of the one before, which would take a gather per step"
 
 
 class Recurrent(LayerKind):

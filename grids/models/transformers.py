@@ -1,9 +1,9 @@
-"""A transformer of the layers of a network: its blocks, what each holds, and what it keeps.
+"""A network's layers as a transformer: its blocks, the weights of each, and what each keeps.
 
-No list beside the layers': parameters are theirs, and what the backward pass reads follows from
-their kinds (grids/models/kinds.py) and roles (grids/models/tensors.py). A block is a run of layers
-with one name before the first dot, in which residual steps end: `h0.attn`, `h0.mlp`. Layers between
-two blocks belong to the second one.
+All of it follows from the layers: parameters are theirs, and what the backward pass reads depends
+on their kinds (grids/models/kinds.py) and roles (grids/models/tensors.py). A block is a run of
+layers with one name before the first dot, in which residual steps end: `h0.attn`, `h0.mlp`. Layers
+between two blocks belong to the second one.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from grids.models.tensors import Role
 from grids.reading.errors import InputError, ShapeError
 from kernels.layouts.transformer import RECOMPUTE, Block, Tensor, Transformer, Weights
 
-# What computes all of a block again but its input.
+# Modules whose recomputation computes all of a block again, except for its input.
 BLOCKS = RECOMPUTE["blocks"] | RECOMPUTE["full"]
 
 
@@ -34,7 +34,7 @@ def is_transformer(model: Architecture | NetModel) -> bool:
 
 
 def read_transformer(model: Architecture | NetModel, samples: Dataset | None = None) -> Transformer:
-    """The blocks of a network; samples: what it takes, where that is no text.
+    """Return the blocks of a network. samples: the data set that it takes, unless it reads text.
 
     InputError: it has no blocks, or no heads to divide.
     """
@@ -122,7 +122,7 @@ class _Network:
         )
 
     def _list_blocks(self) -> Iterator[tuple[int, int]]:
-        """The first layer of each block, and the one behind its last; between them, the next's."""
+        """Yield the first row of each block, and the row behind its last."""
         end = None
         numbers = range(len(self.kinds))
         for _, group in groupby(numbers, lambda row: self.table.names[row].partition(".")[0]):
@@ -162,7 +162,7 @@ class _Network:
         return tuple(found)
 
     def _read_block(self, start: int, end: int, behind: int | None = None) -> Block:
-        """The block of layers start to end; behind: layers that are none, to this one."""
+        """Read the block of rows start to end, or rows outside of blocks, from start to behind."""
         rows = range(start, end if behind is None else behind)
         kept = {maker for row in rows for maker in self.outputs.read.get(row, ())}
         # What is made in front of a block's own layers is not computed again with them.
@@ -200,12 +200,12 @@ class _Network:
                 )
 
     def _sum_scores(self, rows: range) -> float:
-        """FLOPs of products of positions with each other, a token and position that it reads."""
+        """Sum the FLOPs of attention's products, per token and position that it reads."""
         products = (self.table.flops[row] for row in rows if self.kinds[row].name == "matmul")
         return float(sum(products)) / self.positions**2
 
     def _list_masks(self, rows: range, is_end: bool) -> Iterator[Tensor]:
-        """Masks of dropout, where it is: behind the sum of words, behind each residual step's."""
+        """Yield the masks of dropout: behind embeddings, and behind the sum of a residual step."""
         mask = Tensor(self.hidden, "mask", "sequence")
         if is_end:
             if any(self.kinds[row].name == "embedding" for row in rows):
@@ -220,7 +220,7 @@ class _Network:
                 yield mask._replace(modules=BLOCKS | (RECOMPUTE["mlp"] if is_mlp else 0))
 
     def _find_last(self, row: int) -> Role:
-        """The role of the layer that a residual step's body ends in."""
+        """Return the role of the layer that ends a residual step's body."""
         while self.kinds[row].name == "add":
             row = self.table.inputs[row][0]
         return self.roles[row]

@@ -83,6 +83,7 @@ def write_beside(
 def _lock_folder(folder: Path) -> Iterator[None]:
     """Create and lock an empty folder, and remove it at the end."""
     lock = None
+    # Other systems cannot lock a folder.
     if os.name == "posix":
         try:
             lock = lock_folder(folder)

@@ -56,6 +56,7 @@ def read_log(path: Path, tokens: float | None) -> Iterator[tuple[int, Row]]:
             if not any(word in raw for word in WANTED):
                 continue
             line = COLOURS.sub("", raw.decode("utf-8", "replace"))
+            # Megatron states its peak on a line of its own, which holds for the steps behind it.
             memory = _read_memory(line) or memory
             row = _read_step(line, f"{path}:{number}", tokens)
             rank = match[0] if (match := RANK.search(line)) else ""

@@ -52,6 +52,7 @@ def draw_accuracy(rows: Sequence[Row]) -> Figure:
     for number, (axes, place) in enumerate(zip(grid.flat, places, strict=False)):
         _draw_panel(axes, [row for row in runs if (row["model"], row["dataset"]) == place], looks)
         axes.set_title(escape_lines("\n".join(place)), loc="left")
+        # Shared axes have labels in the last row alone, which may have fewer panels.
         is_lowest = number + columns >= len(places)
         axes.tick_params(labelbottom=is_lowest)
         axes.set_xlabel("PEs, p" if is_lowest else "")
@@ -64,6 +65,7 @@ def draw_accuracy(rows: Sequence[Row]) -> Figure:
     first.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     first.yaxis.set_minor_locator(NullLocator())
     low, high = first.dataLim.intervaly
+    # At least the band of 10 %, with room beyond it.
     first.set_ylim(min(0.85, low / 1.05), max(1.18, high * 1.05))
     figure.supylabel("predicted / measured time of an iteration")
     add_legend(figure, [*_make_keys(runs, looks)])

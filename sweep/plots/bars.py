@@ -52,6 +52,7 @@ def draw_bars(
         axes.barh(rows, sizes, 0.7, left, **looks[name], **EDGE)
         left = left + sizes
     axes.set_yticks(rows, lines)
+    # From the bottom to the top: the first bar is the uppermost.
     axes.set_ylim(rooms.sum() - 0.4, -0.6)
     axes.use_sticky_edges = False  # room beyond bars on both sides of zero
     if left.min() >= 0:

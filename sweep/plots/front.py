@@ -108,7 +108,8 @@ def draw_front(front: Front) -> Figure:
         look = looks[name]
         keys += axes.plot(costs, times, **look.line | {"linestyle": ""}, label=look.name)
     ink = mpl.rcParams["text.color"]
-    # A staircase: at a cost between two points nothing is faster than the slower one.
+    # A staircase: at a cost between two points nothing is faster than the slower one. Backwards,
+    # since the fastest comes first and costs most.
     (line,) = axes.step(
         front.costs[::-1], front.times[::-1], where="post", color="grey", zorder=1, label="front"
     )

@@ -29,8 +29,8 @@ def draw_hybrid(answer: Mapping[str, Any]) -> Figure:
     figure, axes = make_axes(title, "bands: 80 % intervals", rows)
     lines = {name: _draw_line(axes, answer, name, looks[name]) for name in names}
     for crossover in answer["crossovers"]:
+        # Data's best time, the other opponent, may be at another PE count: no curves cross there.
         if crossover["against"] == "same" and crossover["pe"] is not None:
-            # Where the hybrid begins to win.
             line, pe = lines[crossover["strategy"]], crossover["pe"]
             marked: Any = {"color": line.get_color(), "linestyle": ":", "zorder": 2}
             axes.vlines(pe, 0, crossover["speedup"], **marked)

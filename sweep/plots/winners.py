@@ -98,6 +98,7 @@ def describe_map(
     ordered = cells.transpose(*LABELS, y, x, *free, ...)
     times, best, limit = _take_best(ordered, len(free))
     winners, feasible = times.argmin(axis=0), np.isfinite(times).any(axis=0)
+    # Objects, since an array of texts cuts longer ones.
     words = np.full(feasible.shape, "", dtype=object)
     has_choices = bool(free) or any(strategy.laid for strategy in grid.resolved)
     for row, column in np.argwhere(feasible & has_choices):
@@ -204,6 +205,7 @@ def draw_map(shown: Map) -> Figure:
     for name in names:
         area = looks[name].area
         rows, columns = np.nonzero(winners == shown.strategies.index(name))
+        # Bars, since the cells of an image have no hatches.
         axes.barh(rows, 1, 1, columns - 0.5, linewidth=0.3, **area)
         keys.append(Patch(label=looks[name].name, linewidth=0.4, **area))
     if (winners == NOBODY).any():
@@ -230,6 +232,7 @@ def _fill_cells(figure: Figure, axes: Axes, shown: Map, looks: Mapping[str, Look
     step = -(-(max(map(len, ticks)) + 1) // max(letters, 1))
     axes.set_xticks(range(0, len(ticks), step), ticks[::step])
     wrapped = {at: wrap(str(text), max(letters, 1)) for at, text in np.ndenumerate(shown.words)}
+    # Some words without others would look like cells without a choice.
     if any(len(text) > lines for text in wrapped.values()):
         return
     for (row, column), text in wrapped.items():

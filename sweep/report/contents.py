@@ -213,7 +213,7 @@ def find_limits(
 
 
 def locate_line(space: Space, row: Row) -> tuple[Any, ...]:
-    """Labels and axes of a row without its PE count."""
+    """Return the labels and axes of a row without its PE count."""
     return tuple(row[name] for name in (*LABELS, *space.axes) if name != "pe")
 
 

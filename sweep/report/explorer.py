@@ -77,6 +77,7 @@ class Explorer:
         free = [name for name in SLIDERS if name not in self.places]
         values: dict[str, dict[str, float]] = {name: {} for name in free}
         space, done = open_space(self.reader, self.selection), set[int]()
+        # Values are a system's, whatever the network; every network runs on one PE.
         for index in space.list_indices():
             position = index[2]
             if position not in done:
@@ -197,7 +198,7 @@ class Page(RequestHandler):
 
 
 def serve(explorer: Explorer, port: int) -> tuple[str, Callable[[], None]]:
-    """Listen on 127.0.0.1: the address of the page, and what answers until it is interrupted.
+    """Listen on 127.0.0.1; return the page's address, and a function that serves until Ctrl-C.
 
     InputError: the port is taken.
     """

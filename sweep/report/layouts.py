@@ -94,6 +94,7 @@ def make_layout_grid(
     absent = {*PARTS} - {*parts} | ({"expert_tensor"} if "expert" not in parts else set())
     customary = getattr(find("model", model, Path()), "customary", None) or "pile"
     length = f":length={answer['length']}" if customary == "pile" else ""
+    # Behind settings of the user's, a further one follows a comma.
     colon = "," if ":" in system else ":"
     precision = "" if "precision=" in system else f"{colon}precision={answer['precision']}"
     axes: dict[str, object] = {

@@ -112,6 +112,7 @@ def _make_points(
         if at[-1] == 0 and ROWS_OF_LAYOUTS in shown:
             columns = read_columns(grid, place, cells, ("pe", *shown))
         fastest = np.unravel_index(time[at].argmin(), kept.shape)
+        # Without further axes the best choice is the only one.
         others = map(tuple, np.argwhere(kept & np.isfinite(time[at]))) if shown else ()
         for choice in (fastest, *others):
             cell = (*at, *choice)
@@ -133,6 +134,7 @@ def _make_points(
             yield {
                 **row,
                 **words,
+                # The same cell comes twice: as the best choice, and under its own name.
                 "choice": BEST if choice is fastest else text,
                 **_measure(float(time[cell]), float(memory[cell]), place["pe"], int(limit[cell])),
             }

@@ -147,6 +147,7 @@ def _lay_out_part(row: dict[str, Any]) -> dict[str, Any]:
 def _lay_out_symbol(row: dict[str, Any]) -> dict[str, Any]:
     """Make a line for a symbol, its value with its unit."""
     unit, value = row["unit"], row["value"]
+    # Of seconds per byte no prefix is usual, so they have an exponent.
     known = f"{value:.4g} {unit}" if unit == "s/B" and value is not None else None
     return {
         "symbol": row["symbol"],

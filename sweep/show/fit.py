@@ -14,7 +14,7 @@ from sweep.show.visible import escape_lines
 
 
 def show_fit(answer: FitAnswer, form: Format, every: bool = False) -> None:
-    """Print what `fit` answers: as CSV a line a layout, as JSON all of it."""
+    """Print the answer of `fit`; CSV has one line per layout, JSON all of it."""
     show_sections(answer, answer["layouts"], form, partial(_print, answer, every))
 
 
@@ -31,6 +31,7 @@ def _print(answer: FitAnswer, every: bool) -> None:
     elif rows:
         print_table(list(map(_describe_layout, rows)), "Layouts that fit", complete="csv")
         tell_more(answer["ranked"] - sum(1 + len(row["same"]) for row in rows))
+    # Of a single layout, the changes above say what would let it fit.
     if answer["losers"] and not answer["parts"]:
         print_table(answer["losers"], "Why others do not, and what would let them fit")
     for script in answer["launch"]:
@@ -38,14 +39,14 @@ def _print(answer: FitAnswer, every: bool) -> None:
 
 
 def _describe(answer: FitAnswer) -> Iterator[str]:
-    """Lines on the question and on what fits."""
+    """Yield lines about the question, and about what fits."""
     yield (
         f"{answer['model']}, {answer['parameters'] / 1e9:,.4g} billion parameters, on "
         f"{answer['pe']:,} PEs of {answer['system']}, "
         f"{format_quantity(answer['capacity'], 'B')} each"
     )
     yield (
-        f"{answer['global_batch']:,} sequences of {answer['length']:,} tokens an iteration, "
+        f"{answer['global_batch']:,} sequences of {answer['length']:,} tokens per iteration, "
         f"{answer['precision']}, {answer['attention']} attention, {answer['loss']} loss, Adam, "
         f"pipelines by {answer['schedule']}, context by {answer['context_by']}"
     )
@@ -76,19 +77,19 @@ def _write_interval(time: TimeParts) -> str:
 
 
 def _describe_time(time: TimeParts) -> str:
-    """A line on the time of a layout, with its largest terms."""
+    """Describe the time of a layout, with its largest terms."""
     terms = sorted(time["terms"].items(), key=lambda term: -term[1])[:4]
     shares = ", ".join(
         f"{name} {format_percent(seconds / time['iteration_time'])}" for name, seconds in terms
     )
     return (
-        f"{time['iteration_time']:.4g} s an iteration (80 %: {_write_interval(time)}), "
+        f"{time['iteration_time']:.4g} s per iteration (80 %: {_write_interval(time)}), "
         f"MFU {format_percent(time['mfu'])}, HFU {format_percent(time['hfu'])}: {shares}"
     )
 
 
 def _describe_exchanges(time: TimeParts) -> str:
-    """A line on communication, exposed and in all, and on the pipeline's bubble."""
+    """Describe communication, exposed and in total, and the pipeline's bubble."""
     exchanges = ", ".join(
         f"{name} {time['terms'][name]:.4g} of {total:.4g} s"
         for name, total in time["exchanges"].items()
@@ -99,7 +100,7 @@ def _describe_exchanges(time: TimeParts) -> str:
 
 
 def _describe_rates(time: TimeParts) -> dict[str, str]:
-    """Columns of what follows from a layout's time."""
+    """Return the columns that follow from a layout's time."""
     columns = {
         "tokens/s/PE": f"{time['tokens_per_pe_second']:.4g}",
         "MFU": format_percent(time["mfu"]),
@@ -114,7 +115,7 @@ def _describe_rates(time: TimeParts) -> dict[str, str]:
 
 
 def _describe_layout(row: LayoutRow) -> dict[str, Any]:
-    """A line for a layout: its time if there is one, else its memory by part [GB]."""
+    """Make a line for a layout: its time if there is one, else its memory by part [GB]."""
     columns, time, ties = {"memory": row["memory"]}, row["time"], len(row["same"])
     if time is None:  # else a terminal has no room for both
         parts = dict(row["memory_parts"])
@@ -134,7 +135,7 @@ def _describe_layout(row: LayoutRow) -> dict[str, Any]:
 
 
 def describe_fastest(row: Row) -> dict[str, Any]:
-    """A line: the fastest layout of so many PEs, with times in units that planners use."""
+    """Make a line for the fastest layout of a PE count, with times in units that planners use."""
     line = {name: value for name, value in row.items() if name not in ("meets", "holds")}
     for name in ("mfu", "efficiency", "share"):
         if row.get(name) is not None:

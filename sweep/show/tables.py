@@ -81,6 +81,7 @@ def print_table(rows: Sequence[Row], title: str = "", complete: Format = "json")
 
 def _write_words(row: Row) -> Row:
     """Return the row with numbers of parameters as words, if these have some."""
+    # The exact type, since True is an int.
     return {
         key: PARAMETERS[key].write(value)
         if key in PARAMETERS and PARAMETERS[key].words and type(value) is int
