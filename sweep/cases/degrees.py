@@ -17,6 +17,9 @@ from sweep.cube.variables import name_limits
 
 Row = Mapping[str, Any]
 
+# The degrees of a row without a cell.
+NO_DEGREES = dict.fromkeys(("replicas", "group_size", "segment_count", "global_batch"))
+
 
 def list_degrees(grid: Grid, row: Row, chosen: Mapping[str, int] | None = None) -> dict[str, Any]:
     """Compute `replicas` p1, `group_size` p2, `segment_count` and `global_batch` B of a row.

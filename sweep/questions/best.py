@@ -10,7 +10,7 @@ from grids.grid import Grid
 from sweep.answers.frames import tabulate
 from sweep.answers.objectives import Aim, Goal, Price, count_hours, look_up_price
 from sweep.answers.system_settings import complete_rows
-from sweep.cases.degrees import list_degrees, mark_batch
+from sweep.cases.degrees import NO_DEGREES, list_degrees, mark_batch
 from sweep.cases.picks import PLACE, pick_strategies
 from sweep.cells.selection import Selection, locate_row
 from sweep.cells.source import Source, open_source, open_space
@@ -75,7 +75,7 @@ def _describe_pick(grid: Grid, pick: Row, aim: Aim) -> Row:
     feasible = pick["pe"] is not None
     trains = pick["epochs"] is not None
     cell = {name: pick[name] for name in grid.dims if name in pick}
-    degrees = list_degrees(grid, cell, pick["chosen"]) if feasible else _NO_DEGREES
+    degrees = list_degrees(grid, cell, pick["chosen"]) if feasible else NO_DEGREES
     return {
         **cell,
         **{name: degree for name, degree in degrees.items() if name not in cell},
@@ -85,9 +85,6 @@ def _describe_pick(grid: Grid, pick: Row, aim: Aim) -> Row:
         "limit": mark_batch(grid, cell, degrees["global_batch"]) if feasible else pick["limit"],
         "trains": trains,
     }
-
-
-_NO_DEGREES: Row = dict.fromkeys(("replicas", "group_size", "segment_count", "global_batch"))
 
 
 def _list_times(pick: Row, aim: Aim) -> Row:

@@ -78,7 +78,8 @@ def explain_grid(grid: Grid) -> Row:
     values = _list_values(case, predicted)
     rows = _list_formulas(grid, values, predicted)
     hidden = [row for row in rows if TERMS[row["term"]].part == "hidden"]
-    shares = {row["term"]: row["part"] for row in rows if row not in hidden}
+    shown = [row for row in rows if row not in hidden]
+    shares = {row["term"]: row["part"] for row in shown}
     memory = list_memory_formulas(grid, case, groups, predicted)
     written = {row["term"]: row["formula"] for row in rows}
     written |= {row["part"]: row["formula"] for row in memory}
@@ -89,7 +90,7 @@ def explain_grid(grid: Grid) -> Row:
     gamma = number(case.run.gamma) if case.options.oracle == "paper" else 1.0
     return predicted | {
         "sentence": describe_largest(shares)["sentence"],
-        "formulas": [row for row in rows if row not in hidden],
+        "formulas": shown,
         "hidden": hidden,
         "memory_formulas": memory,
         "symbols": list_symbols(written, named, grid.spec.oracle),

@@ -20,7 +20,7 @@ from sweep.answers.numbers import number
 from sweep.answers.objectives import Aim, Price, count_hours, look_up_price
 from sweep.answers.reasons import write_commonest
 from sweep.answers.system_settings import complete_rows
-from sweep.cases.degrees import list_degrees
+from sweep.cases.degrees import NO_DEGREES, list_degrees
 from sweep.cases.row_cases import build_row_case
 from sweep.cells.selection import Selection, write_place
 from sweep.cells.source import Source, open_space
@@ -226,7 +226,7 @@ def _describe_miss(space: Space, index: Index, trainings: Trainings, aim: Aim) -
     nothing = dict.fromkeys(
         (
             *trainings.axes,
-            *("replicas", "group_size", "segment_count", "global_batch"),
+            *NO_DEGREES,
             *("epochs", "train_time", "pe_hours"),
             *(() if aim.price is None else ("cost",)),
             "holds",
