@@ -112,13 +112,11 @@ def _write_toml(table: dict[str, object]) -> str:
 
 def _write_torchtitan_stages(run: LayoutRun) -> dict[str, object]:
     row = run.row
-    # In ZB-V each PE has two chunks, on the way down the V and up again.
-    parts = row["pipeline"] * (2 if run.training.schedule == "zbv" else row["chunks"])
     schedule = "Interleaved1F1B" if row["chunks"] > 1 else _SCHEDULES[run.training.schedule]
     return {
         "pipeline_parallel_schedule": schedule,
         "pipeline_parallel_microbatch_size": row["micro"],
-        "pipeline_parallel_layers_per_stage": run.net.blocks // parts,
+        "pipeline_parallel_layers_per_stage": run.net.blocks // run.parts,
         # By default the first and the last stage have one layer less.
         "pipeline_parallel_first_stage_less_layers": 0,
         "pipeline_parallel_last_stage_less_layers": 0,
@@ -135,7 +133,6 @@ def _list_torchtitan_rules(run: LayoutRun) -> Iterator[tuple[bool, str, str]]:
         row["expert"],
         row["expert_tensor"],
     )
-    parts = p * (2 if training.schedule == "zbv" else row["chunks"])
     again = ", ".join({*run.modules} - {"blocks"})
     grouped = row["chunks"] > 1 and row["group"] != p
     yield bool(again), f"recompute={again}", "take recompute=blocks, or none"
@@ -159,8 +156,8 @@ def _list_torchtitan_rules(run: LayoutRun) -> Iterator[tuple[bool, str, str]]:
     )
     yield p > 1 and training.schedule == "zb1p", "the schedule zb1p", "take zbv or 1f1b"
     yield (
-        p > 1 and run.net.blocks % parts > 0,
-        f"{run.net.blocks} blocks in {parts} even parts",
+        p > 1 and run.net.blocks % run.parts > 0,
+        f"{run.net.blocks} blocks in {run.parts} even parts",
         f"take stages that divide {run.net.blocks}",
     )
     yield (

@@ -42,6 +42,13 @@ class LayoutRun:
         return self.row["pipeline"]
 
     @property
+    def parts(self) -> int:
+        """Parts into which chunks of stages divide the blocks."""
+        # Each PE of ZB-V has two chunks, on the way down the V and up again.
+        chunks = 2 if self.training.schedule == "zbv" else self.row["chunks"]
+        return self.stages * chunks
+
+    @property
     def passes(self) -> int:
         """m, micro-batches of an iteration."""
         return self.training.batch // (self.row["data"] * self.row["micro"])
