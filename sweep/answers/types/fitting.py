@@ -14,12 +14,12 @@ class TimeParts(TypedDict):
     iteration_time: Annotated[Seconds, "time of an iteration"]
     iteration_time_p10: Annotated[Seconds, "its 10th percentile"]
     iteration_time_p90: Annotated[Seconds, "its 90th percentile"]
-    tokens_per_second: Annotated[float, Fact("tokens of all PEs", "1/s")]
-    tokens_per_pe_second: Annotated[float, Fact("tokens of a PE", "1/s")]
+    tokens_per_second: Annotated[float, Fact("tokens per second of all PEs", "1/s")]
+    tokens_per_pe_second: Annotated[float, Fact("tokens per second of a PE", "1/s")]
     mfu: Annotated[float, "model FLOPs over the peak of all PEs (Korthikanti, equation 7)"]
-    hfu: Annotated[float, "the same, with FLOPs that are computed again"]
-    train_time: Annotated[Seconds, "time to train on so many tokens"] | None
-    pe_hours: Annotated[float, "PE-hours of it"] | None
+    hfu: Annotated[float, "the same, with recomputed FLOPs"]
+    train_time: Annotated[Seconds, "time to train on the tokens of --tokens"] | None
+    pe_hours: Annotated[float, "PE-hours of the training"] | None
     cost: Annotated[float, "price of these PE-hours"] | None
     terms: Annotated[dict[str, float], Fact("time of an iteration by term", "s", scaled=True)]
     exchanges: Annotated[
@@ -37,8 +37,8 @@ class LayoutRow(TypedDict):
     expert: Annotated[int, "parts of the routed experts"]
     expert_tensor: Annotated[int, "PEs that share each matrix of an expert"]
     pipeline: Annotated[int, "stages"]
-    chunks: Annotated[int, "chunks a stage"]
-    group: Annotated[int, "micro-batches in a row of a chunk, where they are interleaved"]
+    chunks: Annotated[int, "chunks per stage"]
+    group: Annotated[int, "consecutive micro-batches per chunk, if interleaved"]
     data: Annotated[int, "replicas"]
     micro: Annotated[int, "sequences of a micro-batch: the largest power of two that fits"]
     zero: Annotated[int, "the ZeRO stage; 1 is the distributed optimizer"]
@@ -49,7 +49,7 @@ class LayoutRow(TypedDict):
     capacity_used: Annotated[float, "memory over the capacity of a PE"]
     memory_parts: Annotated[dict[str, float], Fact(PARTS_MEANING, "B", scaled=True)]
     stage: Annotated[int, "the fullest stage, from 0"]
-    remarks: Annotated[list[str], "what is odd about it, and forbids nothing"]
+    remarks: Annotated[list[str], "oddities that forbid nothing"]
     same: Annotated[list[str], "layouts of the same time and memory, which divide more"]
     time: Annotated[TimeParts, "how long it takes, where layouts are ranked by time"] | None
 
@@ -87,18 +87,18 @@ class FitAnswer(TypedDict):
     pe: PE
     global_batch: GlobalBatch
     length: Annotated[int, "tokens of a sequence"]
-    precision: Annotated[str, "the recipe of bytes a parameter"]
+    precision: Annotated[str, "name of the recipe of bytes per parameter"]
     attention: Annotated[str, "whether scores are kept in memory: fused or unfused"]
     loss: Annotated[str, "what is kept of logits: whole, plain, chunked or fused"]
     schedule: Annotated[str, "the schedule of pipelines"]
     context_by: Annotated[str, "how PEs that share a sequence exchange keys and values"]
     parameters: Annotated[int, "parameters of the network"]
     capacity: Annotated[Bytes, "memory of a PE"]
-    candidates: Annotated[int, "layouts that were looked at"]
+    candidates: Annotated[int, "layouts that were examined"]
     fitting: Annotated[int, "candidates that fit, at any micro-batch"]
     ranked: Annotated[int, "layouts that fit at some micro-batch: `layouts` has the first"]
     feasible: Feasible
-    smallest: Annotated[LayoutRow, "of what divides, the one of least memory"] | None
+    smallest: Annotated[LayoutRow, "the one of least memory, of those that divide"] | None
     times: Annotated[str, "where times come from, and what intervals allow for"] | None
     faster_than_next: Annotated[float, "probability that the first layout beats the second"] | None
     layouts: Annotated[list[LayoutRow], "those that fit, the best first"]
@@ -117,7 +117,7 @@ class FastestLayout(TypedDict):
     global_batch: GlobalBatch
     layout: Annotated[str, "the fastest layout that fits"] | None
     iteration_time: Annotated[Seconds, "time of an iteration"] | None
-    tokens_per_pe_second: Annotated[float, Fact("tokens of a PE", "1/s")] | None
+    tokens_per_pe_second: Annotated[float, Fact("tokens per second of a PE", "1/s")] | None
     mfu: Annotated[float, "model FLOPs over the peak of all PEs"] | None
     reason: Annotated[str, "what forbids most layouts, where none fits"] | None
 
@@ -129,22 +129,22 @@ class LayoutFrontRow(FastestLayout):
 
 
 class LayoutProvisionRow(FastestLayout):
-    """The time to train on so many PEs, as `provision --sequence` answers."""
+    """The time to train on a number of PEs, as `provision --sequence` answers."""
 
-    train_time: Annotated[Seconds, "time to train on so many tokens"] | None
-    pe_hours: Annotated[float, "PE-hours of it"] | None
+    train_time: Annotated[Seconds, "time to train on the tokens of --tokens"] | None
+    pe_hours: Annotated[float, "PE-hours of the training"] | None
     cost: Annotated[float, "price of these PE-hours"] | None
     meets: Annotated[bool, "whether the expected time meets the deadline"]
     holds: Annotated[float, "probability that the deadline holds"] | None
 
 
 class LayoutLimitRow(FastestLayout):
-    """How well a transformer scales to so many PEs, as `limits --sequence` answers."""
+    """How well a transformer scales to a number of PEs, as `limits --sequence` answers."""
 
-    efficiency: Annotated[float, "tokens a PE over the most of any fewer PEs"] | None
-    efficient: Annotated[bool, "whether that is what was asked for, or more"]
-    binds: Annotated[str, "what it waits for most, beside a single PE's work"] | None
-    share: Annotated[float, "part of the time that this takes"] | None
+    efficiency: Annotated[float, "tokens per PE and second over the most of any fewer PEs"] | None
+    efficient: Annotated[bool, "whether the efficiency is as high as requested"]
+    binds: Annotated[str, "the largest term, apart from a single PE's work"] | None
+    share: Annotated[float, "fraction of the time that this term takes"] | None
 
 
 ANSWERS = {
