@@ -112,7 +112,7 @@ def split_values(given: object) -> object:
 
 
 def list_counts(name: str, given: Values | None) -> list[int] | None:
-    """List the whole numbers that a text means; None of none. InputError: it means none."""
+    """List the whole numbers that a text stands for; None for None. InputError: it is no count."""
     if given is None:
         return None
     try:
@@ -177,6 +177,7 @@ def _open_choices(strategy: Strategy, parameters: Mapping[str, object]) -> str:
     if strategy.laid:
         names = [name for name in (*missing, "micro") if name not in parameters]
         return replace(strategy, degrees=strategy.complete(dict.fromkeys(names, "best"))).label
+    # The degree of a hybrid's only parallelism is the size of its groups, too.
     if strategy.hybrid and strategy.group is None and missing and "group" not in parameters:
         strategy = replace(strategy, group="best")
     if strategy.several:

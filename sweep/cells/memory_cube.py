@@ -75,6 +75,7 @@ def compute_cells(grid: Grid) -> "xr.Dataset":
         name: (without if name == SERIAL else grid.dims, values, VARIABLES[name].attributes)
         for name, values in arrays.items()
     }
+    # With the spec, questions take the Dataset for a cube, as they do one of a store.
     attributes = {"title": grid.spec.name, "paradl_spec": json.dumps(grid.definition())}
     cells = index_rows(xr.Dataset(variables, coordinates | columns, attributes), grid)
     if len(grid.systems) < 2:

@@ -116,6 +116,7 @@ def _pick(array: NDArray[Any], at: list[Positions]) -> NDArray[Any]:
 
 def find_positions(known: NDArray[Any], values: NDArray[Any]) -> Positions:
     """Position of each value in `known`, or -1."""
+    # Python values are equal whatever their arrays' types, such as 8 and 8.0.
     positions = {value: at for at, value in enumerate(known.tolist())}
     return np.array([positions.get(value, -1) for value in values.tolist()], np.int64)
 

@@ -145,6 +145,7 @@ class StoreReader(Reader):
         """Yield the numbers of the finished blocks that overlap a slice."""
         plan = self.cube.plan
         sizes = zip(plan.dims, plan.shape, plan.shard, strict=True)
+        # Indexing a range turns slices into positions, too.
         at = [
             np.unique(np.arange(size)[places.get(dim, slice(None))] // shard)
             for dim, size, shard in sizes
@@ -223,6 +224,7 @@ def _join_best(parts: Arrays, names: Mapping[str, str]) -> Iterator[tuple[str, N
     # Not nanargmin: it raises for a line without any time.
     least = np.where(np.isnan(times), np.inf, times).argmin(axis=0)
     for field, name in names.items():
+        # Of all blocks the largest, wherever the least time is.
         largest = field == "efficient_pe"
         yield name, parts[name].max(axis=0) if largest else _pick_block(parts[name], least)
 

@@ -171,7 +171,7 @@ def place(
     with report_state("searching", silent=quiet) as report:
 
         def report_gap(best: float | None, bound: float) -> None:
-            if best is not None:
+            if best is not None:  # None until a placement fits
                 report(f"a step of {best:.4g} s, gap {max(0.0, 1 - bound / best):.1%}")
 
         answer = ask(**given, tell=report_gap)

@@ -89,6 +89,7 @@ def _show_limits(
         rows = list_limits(source, efficiency, *scope, intervals=False)
         # Intervals need draws, so rows that the screen does not show go without.
         shown = rows if every or form != "table" else rows[:SCREENFUL]
+        # None: by default, if there are few rows.
         if not expects_intervals(len(shown), intervals or None):
             return rows
         return [*add_ranges(source, shown, efficiency, *scope), *rows[len(shown) :]]

@@ -118,6 +118,7 @@ def predict(
     outside = int((answers["outside"] != "").sum())
     if outside:
         counts = answers["outside"].str.split(", ").explode().value_counts()
+        # Rows inside have no names; long lists end in words such as `3 more`.
         named = counts[~counts.index.str.contains(" ") & (counts.index != "")].head(5)
         features = ", ".join(f"{name} ({count:,} rows)" for name, count in named.items())
         tell(

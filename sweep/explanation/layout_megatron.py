@@ -17,6 +17,7 @@ class Sizes:
     """Sizes of a network, as flags state them, found from the matrices of its blocks."""
 
     def __init__(self, stack: str, net: Transformer) -> None:
+        # No encoder, whose output `memory` is, and no images, whose length is fixed.
         text = net.memory is None and net.vocabulary > 0 and not net.length
         self.net, self.weights = net, [w for block in net.kinds for w in block.weights]
         latent = any(w.modules & RECOMPUTE["mla_up_proj"] for w in self.weights)

@@ -72,6 +72,7 @@ class LayoutTimes:
         calibrated: LayoutTime | None = None,
     ) -> None:
         self._net, self._training, self._target = net, training, target
+        # A calibration moves all times by one factor.
         slowdown = calibrated.factor if calibrated else 1.0
         self._basis = machine, precision, bool(net.experts), calibrated
         rates = replace(read_rates(machine, precision), slowdown=slowdown)
@@ -163,6 +164,7 @@ class Candidates:
         """The layouts that fit, the best first; of ties in time and memory the simplest."""
         rows: dict[tuple[float, ...], LayoutRow] = {}
         for number, row in enumerate(self._describe(self._found.best)):
+            # Only times tell that two layouts do the same.
             key = (row["time"]["iteration_time"], row["memory"]) if row["time"] else (number,)
             if key in rows:
                 rows[key]["same"].append(row["layout"])
@@ -201,6 +203,7 @@ class Candidates:
         layouts = found.layouts
         parts, stages = measure_memory(self._net, layouts, self._training)
         marks = find_marks(self._net, layouts, self._training, self._machine.pes_per_node)
+        # Columns have 0 for the usual numbers; rows state them.
         resolved = {"expert_tensor": layouts.etp, "group": layouts.passes, "shard": layouts.shards}
         times: dict[int, TimeParts] = {}
         if self._times is not None:

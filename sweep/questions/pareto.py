@@ -65,6 +65,7 @@ def pareto(
             key = tuple(part.coordinates[dim][at] for dim, at in place.items())
             cells = _take_cells(part, place, times, costs, fronts.get(key))
             fronts[key] = merge_fronts(fronts.get(key), cells)
+    # PE counts are a coordinate already.
     columns = (*reader.coordinates, "time", *(["cost"] if against != "pe" else []))
     named = {"time": objective, "cost": against.replace("-", "_")}
     heads = [named.get(name, name) for name in columns]

@@ -109,7 +109,7 @@ def rank_losses(
         times, scenarios = times[:, possible], scenarios[possible]
         losses = times / times.min(axis=0) - 1
     else:
-        losses = times
+        losses = times  # infinite, too
     rows = []
     for strategy, loss in zip(strategies, losses, strict=True):
         infeasible = [_plain(scenario) for scenario in scenarios[np.isinf(loss)]]

@@ -126,6 +126,7 @@ def _describe(whole: Graph, posed: PosedStep, links: Links, answer: PlacementRes
     """Return the plan and proof as plain data; whole: the graph of the undivided step."""
     plan, graph, problem = answer.plan, posed.graph, posed.piped.unrolled
     assert plan is not None
+    # All micro-batches run on the same devices.
     placement = plan.placement * posed.piped.runs
     # Passes of micro-batches overlap: the last one to end counts.
     lengths = [
