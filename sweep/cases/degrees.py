@@ -18,7 +18,9 @@ from sweep.cube.variables import name_limits
 Row = Mapping[str, Any]
 
 # The degrees of a row without a cell.
-NO_DEGREES = dict.fromkeys(("replicas", "group_size", "segment_count", "global_batch"))
+NO_DEGREES: dict[str, Any] = dict.fromkeys(
+    ("replicas", "group_size", "segment_count", "global_batch")
+)
 
 
 def list_degrees(grid: Grid, row: Row, chosen: Mapping[str, int] | None = None) -> dict[str, Any]:
@@ -40,7 +42,7 @@ def list_degrees(grid: Grid, row: Row, chosen: Mapping[str, int] | None = None) 
     group = math.prod(degrees.values()) if degrees else _find_group(grid, settled, row, index)
     replicas = max(int(row["pe"]) // group, 1) if settled.replicated else 1
     cut = settled.cut_by_axis or settled.segments is not None
-    # Of a pipeline, or of a placement that states them.
+    # Pipelines have segments, and placements that state them.
     segments = _read_value(grid, row, "segments") or DEFAULTS["segments"]
     if isinstance(settled.segments, int):
         segments = settled.segments

@@ -25,7 +25,7 @@ from sweep.cube.variables import Arrays, find_allowed, name_limits
 
 Row = dict[str, Any]
 
-# Variables of a cell that a pick needs, as far as the cube has them.
+# Variables of a cell that a pick needs, if the cube has them.
 WEIGHED = ("comp_time", "comm_time", "memory", "epochs", *CHOSEN.values())
 PLACE = ("model", "dataset", "system")
 

@@ -78,7 +78,7 @@ def find_chance(grid: Grid, first: Row, second: Row, objective: Objective = "epo
         law = grid.convergences[first["model"], first["dataset"]].law
         unsure = spread_ratio(law, *(number(case.run.global_batch) for case in cases))
     times: list[Any] = [draw_sample_times(case) for case in cases]
-    # What errs for all layouts alike ranks none of them.
+    # An error that all layouts share does not change their order.
     laid = [case.uncertainty for case in cases if isinstance(case, LayoutCase)]
     if len(laid) == len(cases):
         rivals = [errors.rival for errors in laid if errors]

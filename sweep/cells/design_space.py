@@ -65,7 +65,7 @@ def make_grid(options: SpaceValues, base: Path = Path()) -> Grid:
     labels = named if isinstance(named, list | tuple) else [named]
     fixed = {name: value for name, value in parameters.items() if not has_several(value)}
     swept = {name: values for name, values in parameters.items() if name not in fixed}
-    # What is searched gets a placeholder of 1: its ends depend on the systems and data sets.
+    # Axes that are searched begin as 1: their ends depend on the systems and the data sets.
     axes: dict[str, object] = {
         "model": _split_labels(options.model),
         "system": _split_labels(options.system),
@@ -85,7 +85,7 @@ def make_grid(options: SpaceValues, base: Path = Path()) -> Grid:
         **options.settings,
     }
     grid = Grid.from_spec(validate_spec(written, ""), base)
-    # What networks are is known once they are looked up, so strategies may change only now.
+    # By now networks are looked up: for transformers, layouts take the place of strategies.
     if (experts := _find_experts(grid)) is not None:
         # `data` alone is a layout, too, whose micro-batches are searched.
         layouts = [each.lay_out() if each.replicated else each for each in grid.strategies]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 # Variables with the choices of `best`, renamed since an axis may be called `group`.
 CHOSEN = {"group": "group_size", "segments": "segment_count"}
-# Variables that answers need, as far as a cube has them.
+# Variables that answers need, if a cube has them.
 READ = (*SUMMARISED, SERIAL, "epochs", "replicas", *CHOSEN.values())
 # [B] Smaller slices are read at once: reading each strategy from Dask arrays takes 0.1 s.
 FEW = 2**26

@@ -224,7 +224,7 @@ def _join_best(parts: Arrays, names: Mapping[str, str]) -> Iterator[tuple[str, N
     # Not nanargmin: it raises for a line without any time.
     least = np.where(np.isnan(times), np.inf, times).argmin(axis=0)
     for field, name in names.items():
-        # Of all blocks the largest, wherever the least time is.
+        # The largest of all blocks, not that of the block with the least time.
         largest = field == "efficient_pe"
         yield name, parts[name].max(axis=0) if largest else _pick_block(parts[name], least)
 

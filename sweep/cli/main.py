@@ -60,8 +60,8 @@ def main() -> None:
     # Read when a command first imports numpy. Its matrices are small: a fit to ABCI's 56 runs takes
     # 1.2 s of CPU with one thread and 3.0 to 5.2 s with two, of which one waits (2026-11).
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    # What is imported stays: to seek garbage in it took 0.3 of a small sweep's 2.7 s, and takes 0.1
-    # (2026-11).
+    # Imported modules are no garbage: to search them took 0.3 of a small sweep's 2.7 s, and since
+    # then takes 0.1 (2026-11).
     gc.set_threshold(100_000, 20, 100)
     try:
         try:

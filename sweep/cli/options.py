@@ -328,7 +328,7 @@ def parse_counts(text: str, option: str, advice: str) -> int | list[int]:
         raise InputError(
             f"expected whole numbers, got {shorten(text)}", where=option, advice=advice
         ) from None
-    # One number means more than a list of one: the powers of two below it, or as many parts.
+    # A single number has a meaning of its own: powers of two up to it, or equal micro-batches.
     return counts if len(counts) > 1 else counts[0]
 
 

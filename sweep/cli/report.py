@@ -1,4 +1,4 @@
-"""The page of a report: of `paradl report` and `explore`, or beside the answer of another question.
+"""The page of a report: written, served, or added to another question by `--report`.
 
 As in `sweep.cli.main`, heavy imports are inside functions.
 """

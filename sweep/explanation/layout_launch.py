@@ -1,7 +1,7 @@
 """Launch lines of a layout: what to type for Megatron-LM, torchtitan, DeepSpeed and torchrun.
 
-A stack is a function and a row of STACKS. What it cannot run is refused, never left out.
-torchtitan's TOML is that of versions to 0.2.
+A stack is a function and a row of STACKS. Settings that it cannot run are refused, never left out.
+The TOML is that of torchtitan up to 0.2.
 """
 
 import json

@@ -151,7 +151,7 @@ def _list_values(case: Case, predicted: Row) -> dict[str, float]:
         "b": b,
         "p2": p2,
         "p": predicted["pe"],
-        # Gradients cross replicas once in all passes, and formulas are of one pass.
+        # Gradients cross replicas once in all passes, and a formula is for one pass.
         "across": 1 / parameters["accumulate"] if predicted["replicas"] > 1 else 0.0,
         "work": sums["forward_backward"],
         "update": sums["update"],

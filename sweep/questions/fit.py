@@ -39,8 +39,8 @@ MOST_LISTED = 1000  # layouts of an answer: a search keeps no more
 MOST_BATCH, MOST_LENGTH = 2**20, 2**24
 LOSS_PARTS = 8  # of a chunked loss, as torchtune has it
 Loss = Literal["whole", "plain", "chunked", "fused"]
-# Bytes of a logit besides its own in the recipe and, if these are fewer than 4, a copy in fp32:
-# PyTorch's log_softmax keeps what it gives, and its backward pass makes their gradients.
+# Bytes per logit of PyTorch's log_softmax: the output, which it keeps, and its gradient. The item
+# of the recipe and, if that has fewer than 4 bytes, its copy in fp32 come on top.
 PLAIN_LOSS = 4 + 4
 
 
@@ -70,24 +70,25 @@ def fit(
 ) -> FitAnswer:
     """Layouts of a transformer on `pe` PEs that fit in memory, at their largest micro-batch.
 
-    global_batch: sequences of an iteration; None: the least multiple of `pe` from 1,024 on. length:
-    tokens of a sequence; None: 2,048, or all that the model knows, if fewer. precision: a recipe of
-    bytes a parameter; None: a narrow one of the system, else bf16. attention: unfused keeps scores
-    in memory. loss: plain is PyTorch's cross_entropy, of 14 bytes a logit; chunked has an eighth of
-    the logits at a time, fused none; whole keeps them in fp32 alone, as Megatron-LM does. schedule:
-    of pipelines; 1f1b may have several chunks a stage, which are interleaved, `group` micro-batches
-    of each in a row (None: as many as there are stages). context: how a sequence's PEs exchange
-    keys and values. recompute: sets of modules, each joined by commas; None: none, blocks, and
-    core_attn where scores are kept. shard: ranks that ZeRO divides over; None: all. by: what ranks
-    layouts; time: the predicted seconds of an iteration, of each layout at its fastest micro-batch.
-    tokens: to train on, and price: of a PE-hour, with times alone. layout: the only one to look at,
-    with its memory explained. launch: a stack to write the launch lines of, for the first layout
-    that fits. most: layouts to list; None: all. calibration: of the system by runs of layouts, with
-    times alone. front: only layouts that none beats in both time and memory. InputError: bad
-    input, a network without blocks.
+    global_batch: sequences per iteration; None: the least multiple of `pe` from 1,024 on. length:
+    tokens per sequence; None: 2,048, or the longest that the model was trained for, if shorter.
+    precision: name of a recipe of bytes per parameter; None: the system's precision if it is
+    narrow, else bf16. attention: unfused keeps scores in memory. loss: plain is PyTorch's
+    cross_entropy, with 14 bytes per logit; chunked has an eighth of the logits at a time, fused
+    none; whole keeps them in fp32 alone, as Megatron-LM does. schedule: of pipelines; 1f1b may have
+    several interleaved chunks per stage. group: consecutive micro-batches per chunk; None: the
+    number of stages. context: how the PEs that share a sequence exchange keys and values.
+    recompute: sets of modules, each joined by commas; None: none, blocks, and core_attn where
+    scores are kept. shard: ranks that ZeRO divides over; None: all. layout: the only candidate; its
+    memory is explained. by: the quantity that ranks layouts; time: predicted seconds per iteration,
+    with each layout at its fastest micro-batch. tokens, price, calibration: need times; tokens to
+    train on, the price of a PE-hour, and a fit to runs of layouts. launch: a framework to write
+    launch lines for, of the first layout that fits. most: layouts to list; None: all. front: list
+    only layouts that no other beats in both time and memory. InputError: bad input, or a network
+    without blocks.
     """
     machine, network = find("system", system, Path()), find("model", model, Path())
-    # Samples as its size is usually quoted.
+    # The samples for which the network's size is usually quoted.
     samples = getattr(network, "customary", None)
     net = read_transformer(network, find("dataset", samples, Path()) if samples else None)
     _expect_count("pe", pe, machine.most_pes)
@@ -148,9 +149,9 @@ def fit(
 
 
 def _find_calibrated(calibration: str | None, machine: System, by: str) -> LayoutTime | None:
-    """A calibration's times of layouts, as specs name it; None without a run of layouts.
+    """Look up a calibration, named as in specs, and return its times of layouts, None for none.
 
-    InputError: it belongs to another machine, or a file that is named has no run of a layout.
+    InputError: it belongs to another machine, or a named file has no run of a layout.
     """
     if calibration is None:
         return None

@@ -40,15 +40,15 @@ def list_layout_limits(
 ) -> list[LayoutLimitRow]:
     """A row for 1, 2, 4 ... PEs of a system with the fastest layout of each.
 
-    efficiency: tokens a second of a PE over the most that any fewer PEs reach, of which a number of
-    PEs is efficient. Others as in `fit`. InputError: an efficiency beyond 0 to 1, and what `fit`
+    efficiency: the least that counts as efficient, of tokens per PE and second over the most that
+    any fewer PEs reach. Others as in `fit`. InputError: an efficiency beyond 0 to 1, and what `fit`
     refuses.
     """
     if not 0 < efficiency <= 1:
         raise InputError(f"expected above 0 to 1, got {efficiency:g}", where="efficiency")
     rows: list[LayoutLimitRow] = []
     # Compared with the best of fewer PEs, since few transformers fit on a single one.
-    most = 0.0  # tokens a second of a PE that fewer PEs reach
+    most = 0.0  # tokens per PE and second that fewer PEs reach
     for row, first in list_fastest(model, system, global_batch=global_batch, length=length):
         time = first["time"] if first else None
         rate = row["tokens_per_pe_second"] or 0.0

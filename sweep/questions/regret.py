@@ -103,7 +103,7 @@ def rank_losses(
     times: NDArray[np.float64],
 ) -> list[Row]:
     """Rows of one place; times [strategy, scenario], infinite where nothing is feasible."""
-    # Ignore scenarios in which no strategy is feasible, unless that is the case in all.
+    # Ignore scenarios in which no strategy is feasible, unless that holds for all scenarios.
     possible = np.isfinite(times).any(axis=0)
     if possible.any():
         times, scenarios = times[:, possible], scenarios[possible]

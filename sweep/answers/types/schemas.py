@@ -52,7 +52,7 @@ def _make_axis(name: str, nullable: bool) -> Field:
 def build_schemas() -> dict[str, Schema]:
     """JSON schemas (draft 2020-12) of the answers, by verb.
 
-    Beside `type`, the annotation `unit` has the SI unit of the numbers.
+    In addition to `type`, the annotation `unit` has the SI unit of the numbers.
     """
     return {verb: _build_schema(verb, answer) for verb, answer in ANSWERS.items()}
 

@@ -106,7 +106,7 @@ def _ask_oracle(
 def _hold_touched_rows(
     graph: Graph, table: LayerTable, sample: float, bytes_held: tuple[float, float]
 ) -> Graph:
-    """Replace the weights of sparse tables by the number with as many bytes of states.
+    """Count fewer weights of sparse tables, whose states have the bytes of the touched rows.
 
     sample: bytes of one item in all samples. bytes_held: of a weight with states, and alone.
     """
