@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-PERCENTS = (10, 90)
+PERCENTS = (10, 90)  # the ends of every interval in answers
 SHARES = [percent / 100 for percent in PERCENTS]
 
 

@@ -18,6 +18,7 @@ class Status(TypedDict):
     summaries_missing: Annotated[int, "finished blocks without their summary"]
     cells: Annotated[int, "cells of the cube"]
     bytes: Annotated[int, Fact("size of the cube's variables, uncompressed", "B", scaled=True)]
+    # With --verify.
     damaged: NotRequired[Annotated[Records, "damaged files: what is wrong, and which cells"]]
     left: NotRequired[Annotated[str, "why done-marks could not be cleared; null: they were"] | None]
 

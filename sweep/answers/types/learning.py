@@ -23,6 +23,7 @@ class ScoreRow(TypedDict):
 
     split: Split
     method: Annotated[str, "the surrogate's learner, or the baseline"]
+    # A row has scores, or a note.
     rows: NotRequired[Annotated[int, "test rows"]]
     r2_log_time: NotRequired[Annotated[float, "R2 of the logarithm of the epoch time"] | None]
     median_error: NotRequired[Annotated[float, "median relative error of the epoch time"] | None]
@@ -49,11 +50,13 @@ class SurrogateRow(TypedDict):
     feasible: Annotated[bool, "whether the surrogate predicts a feasible configuration"]
     feasible_chance: Annotated[float, "predicted probability of being feasible"]
     outside: Annotated[str, "features outside the training range; empty: none"]
+    # Labels, if the rows of features have them.
     model: NotRequired[words.Model]
     system_name: NotRequired[Annotated[str, "the machine"]]
     dataset: NotRequired[words.Dataset]
     strategy: NotRequired[words.Strategy]
     slice: NotRequired[Annotated[int, "number of the point"]]
+    # Of an ensemble.
     epoch_time_spread: NotRequired[Annotated[float, "spread of log epoch_time over the ensemble"]]
 
 

@@ -57,6 +57,7 @@ class PlacementRecord(TypedDict):
     times: Annotated[Literal["oracle", "measured"], "source of the operators' times"]
     source: Annotated[list[str], "where the graph comes from"]
     feasible: Annotated[bool, "whether memory suffices; if not, see smallest_devices"]
+    # Of a placement that fits.
     step_time: NotRequired[Annotated[Seconds, "time per step"]]
     forward_time: NotRequired[Annotated[Seconds, "time of the forward pass"]]
     backward_time: NotRequired[Annotated[Seconds, "time of the backward pass"]]
@@ -75,6 +76,7 @@ class PlacementRecord(TypedDict):
     ]
     operators: NotRequired[Annotated[list[OperatorRow], "one row per operator and micro-batch"]]
     messages: NotRequired[Annotated[list[MessageRow], "one row per tensor or gradient"]]
+    # If none fits.
     smallest_devices: NotRequired[
         Annotated[int, "fewest devices that suffice; null: unknown, or no number does"] | None
     ]

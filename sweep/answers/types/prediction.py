@@ -51,12 +51,14 @@ class Prediction(words.PlaceLabels):
     smallest_group: (
         Annotated[int, "PEs in the smallest group that fits; 0: none; null: no groups"] | None
     )
+    # Of layouts of transformers.
     layout: NotRequired[Annotated[str, "layout of a transformer in words"]]
     exchanges: NotRequired[
         Annotated[dict[str, float], Fact("communication by term, exposed and hidden", "s/epoch")]
     ]
     bubble_share: NotRequired[Annotated[float, "pipeline_bubble over the time"] | None]
     obstacles: NotRequired[Annotated[list[str], "rules that the layout breaks"]]
+    # Unless the samples do not fit the model.
     samples: NotRequired[Annotated[float, "samples per epoch"]]
     iterations: NotRequired[Annotated[float, "iterations per epoch"]]
 
@@ -80,6 +82,7 @@ class LayerRow(TypedDict):
     gathered_items: Annotated[float, "items per sample that one PE sends in gathers"]
     halo_items: Annotated[float, "items per sample that one PE sends as halos"]
     memory: Annotated[Bytes, "tensors kept for the backward pass, and weights"]
+    # Of a pipeline, and of a placement.
     stage: NotRequired[Annotated[int, "pipeline stage, counted from 1"]]
     device: NotRequired[Annotated[int, "device that runs the layer, counted from 1"]]
 

@@ -25,9 +25,11 @@ class RankingRow(words.PlaceLabels, words.Degrees):
     feasible: words.Feasible
     limit: words.Limits
     rejection: Annotated[dict[str, Any], "the nearest cell, its limits, and what would help"] | None
+    # With a law of epochs, where the objective is not the time of an epoch.
     epochs: NotRequired[words.Epochs | None]
     train_time: NotRequired[Annotated[words.TrainTime, RANGED] | None]
-    cost: NotRequired[words.Cost | None]
+    cost: NotRequired[words.Cost | None]  # with a price
+    # Of the machine oracle.
     faster_than_next: NotRequired[Annotated[float, "probability of beating the second"] | None]
 
 
@@ -37,7 +39,9 @@ class LimitsRow(words.PlaceLabels):
     batch: words.Batch
     largest_pe: Annotated[int, "largest feasible PE count"] | None
     forbidden_by: Annotated[str, "what forbids the next PE count"]
+    # If any row has a mark.
     marks: NotRequired[Annotated[words.Limits, "marks of the fastest PE count, which are allowed"]]
+    # With the objective epoch_time.
     fastest_pe: NotRequired[Annotated[int, "PE count with the least epoch time", RANGED] | None]
     fastest_time: NotRequired[Annotated[FastestTime, RANGED] | None]
     efficient_pe: NotRequired[Annotated[int, "largest efficient PE count", RANGED] | None]
@@ -58,7 +62,9 @@ class CrossoverRow(words.PlaceLabels):
         Fact("values from which strategy takes less than over, ascending", words.OF_PARAMETER),
     ]
     reason: words.Reason | None
+    # If a cost compares systems.
     over_system: NotRequired[Annotated[str, "the other machine"]]
+    # Of the machine oracle, if there are few enough times to draw.
     crosses_probability: NotRequired[Annotated[float, "share of draws with a crossover"] | None]
 
 
@@ -67,6 +73,7 @@ class ParetoRow(words.PlaceLabels):
 
     pe: words.PE
     batch: words.Batch
+    # The two quantities that are traded off; the second may also be `pe`.
     epoch_time: NotRequired[words.EpochTime]
     train_time: NotRequired[words.TrainTime]
     pe_hours: NotRequired[words.PEHours]
@@ -85,7 +92,8 @@ class RegretRow(TypedDict):
     worst_at: Annotated[float | str, Fact("where, or in which draw", words.OF_AXIS)] | None
     mean_loss: Annotated[float, "mean slowdown, as a fraction"] | None
     infeasible_at: Annotated[list[float | str], Fact("where it is not feasible", words.OF_AXIS)]
-    system: NotRequired[words.System]
+    system: NotRequired[words.System]  # unless systems are what is uncertain
+    # If `worst_at` may be one of several systems.
     worst_precision: NotRequired[Annotated[str, "precision of the system in worst_at"] | None]
     worst_software: NotRequired[Annotated[str, "software of the system in worst_at"] | None]
 
@@ -110,6 +118,7 @@ class BottleneckRow(words.PlaceLabels):
     memory_parts: words.MemoryParts
     feasible: words.Feasible
     limit: words.Limits
+    # Of the machine oracle.
     binds_probability: NotRequired[Annotated[float, "share of draws in which this term leads"]]
 
 
@@ -135,7 +144,7 @@ class ProvisionRow(words.PlaceLabels, words.Degrees):
     pe_hours: words.PEHours | None
     holds: Annotated[float, "probability of meeting the deadline"] | None
     reason: words.Reason | None
-    cost: NotRequired[words.Cost | None]
+    cost: NotRequired[words.Cost | None]  # with a price
 
 
 class NeedRow(words.PlaceLabels):
@@ -146,7 +155,8 @@ class NeedRow(words.PlaceLabels):
     own: Annotated[Value, "present value, of the system or the cell"] | None
     needed: Annotated[Value, "the value that meets the goal; null: see reason", RANGED] | None
     reason: words.Reason | None
-    batch: NotRequired[words.Batch]
+    batch: NotRequired[words.Batch]  # unless it is what is sought, among several
+    # Of a continuous parameter and the machine oracle.
     met_probability: NotRequired[Annotated[float, "share of draws that meet the goal"] | None]
     efficiency_p10: NotRequired[Annotated[float, "10th percentile of the best efficiency"] | None]
     efficiency_p90: NotRequired[Annotated[float, "90th percentile of the best efficiency"] | None]
