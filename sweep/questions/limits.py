@@ -20,6 +20,7 @@ from sweep.answers.reasons import write_each
 from sweep.answers.system_settings import complete_rows
 from sweep.cases.degrees import mark_cell
 from sweep.cells.parts import Table
+from sweep.cells.reader import Reader
 from sweep.cells.selection import Selection
 from sweep.cells.source import Source, open_source, open_space
 from sweep.cube.statistics import EFFICIENCY
@@ -51,13 +52,14 @@ def list_limits(
     intervals: add 10th and 90th percentiles (`fastest_time_p10` ...); None: for the machine oracle
     if there are few rows.
     """
-    columns = _make_columns(cube, efficiency, selection, objective, max_global_batch)
+    reader = open_source(cube)  # only once: opening reads and checks the root of the store
+    columns = _make_columns(reader, efficiency, selection, objective, max_global_batch)
     values = zip(*(column.tolist() for column in columns.values()), strict=True)
     plain = [dict(zip(columns, row, strict=True)) for row in values]
-    rows = complete_rows(open_space(cube, selection), plain)
+    rows = complete_rows(open_space(reader, selection), plain)
     if not expects_intervals(len(rows), intervals):
         return rows
-    return add_ranges(cube, rows, efficiency, selection, objective, max_global_batch)
+    return add_ranges(reader, rows, efficiency, selection, objective, max_global_batch)
 
 
 limits = tabulate("limits", list_limits)
@@ -88,7 +90,7 @@ def add_ranges(
 
 
 def _make_columns(
-    cube: Source,
+    reader: Reader,
     efficiency: float,
     selection: Selection | None,
     goal: Goal,
@@ -108,7 +110,7 @@ def _make_columns(
             where="objective",
             advice="epoch_time or train_time",
         )
-    names, reader = BEST[objective], open_source(cube)
+    names = BEST[objective]
     lines = reader.summarise(selection or {}, efficiency, objective, max_global_batch)
     columns = lines.list_columns()
     fields = ("pe", "time") if objective == "epoch_time" else ("pe", "time", "epochs")
