@@ -78,13 +78,13 @@ def make_lines(
         for number, contender in enumerate(contenders)
         if contender.label in times
     }
+    # In the same draws, so that the ratio of epochs is known better than either.
+    alone = draw_epochs(convergence, np.array([samples]), draws.laws, draws.stays)
     lines = []
     for contender in contenders:
         replicas = np.arange(1, most + 1) // contender.group
         batches = replicas * np.float64(samples)
         epochs = draw_epochs(convergence, batches, draws.laws, draws.stays)
-        # In the same draws, so that the ratio of epochs is known better than either.
-        alone = draw_epochs(convergence, np.array([samples]), draws.laws, draws.stays)
         split = _find_split(contender, seconds)
         if efficiency is None:
             scaling = _find_efficiency(contender, seconds, replicas)
