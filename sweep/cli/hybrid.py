@@ -72,6 +72,7 @@ def hybrid(
     from sweep.questions.hybrid.question import hybrid as ask
     from sweep.show.hybrid import show_hybrid
 
+    # Those that are not given take the question's own defaults.
     names = ("scaling_efficiency", "convergence", "target", "dataset", "system")
     answer = ask(
         given.model,

@@ -233,6 +233,7 @@ SETTINGS = (
 )
 
 
+# Keywords only, so that commands may add required options.
 @dataclass(frozen=True, kw_only=True)
 class SettingOptions:
     """Options that are keys of a spec, or parameters of the oracle; None: not given."""

@@ -17,6 +17,7 @@ app = Typer(no_args_is_help=True, help="Pictures of cubes, design spaces and mea
 Output = Annotated[Path, Option("--output", "-o", help="File to write: .png, .svg or .pdf.")]
 
 
+# Keywords only, since a required option follows others that have defaults.
 @dataclass(frozen=True, kw_only=True)
 class PictureOptions(SpaceOptions):
     """Options of a picture of a store, or of a design space."""

@@ -38,6 +38,7 @@ class Ranks:
         # All ranks of the first two groups and the last, or their ranks in the first replica.
         size, step = self.near or self.size, self.stride
         numbers = range(self.count) if self.count <= MOST_LISTED else (0, 1, self.count - 1)
+        # Groups interleave: `step` of them share a block of size x step ranks.
         starts = [n // step * self.size * step + n % step for n in numbers]
         texts = [_write_ranks(range(start, start + size * step, step)) for start in starts]
         if self.count > MOST_LISTED:

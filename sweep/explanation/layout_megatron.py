@@ -194,7 +194,7 @@ def _write_stages(blocks: int, parts: int) -> str:
 
 def _write_zero(run: LayoutRun) -> dict[str, object]:
     ranks = run.row["data"] * run.row["context"]
-    copies = ranks // run.row["shard"] if run.zero else 1
+    copies = ranks // run.row["shard"] if run.zero else 1  # more than one in HSDP
     fsdp = run.zero > 1
     return {
         "use-distributed-optimizer": run.zero > 0,

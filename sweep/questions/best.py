@@ -132,6 +132,7 @@ def _add_chances(grid: Grid, ranked: list[Row], aim: Aim, unsure: bool) -> list[
 
     unsure: compute them; else they are None.
     """
+    # `trains` is no key of the answer: only what follows needs it.
     plain = [{name: value for name, value in row.items() if name != "trains"} for row in ranked]
     if grid.spec.oracle != "machine":
         return plain

@@ -138,7 +138,7 @@ def _leave_out(lines: Sequence[SpeedupLine]) -> tuple[list[SpeedupLine], list[st
     """Drop proposed hybrids that are infeasible everywhere, with a note for each."""
     data, *hybrids = lines
     feasible = [line for line in hybrids if line.expected.any()]
-    if not feasible:
+    if not feasible:  # then their limits are the answer
         return list(lines), []
     notes = [
         f"{line.contender.label} is left out: {', '.join(name_limits(line.find_forbidding()))}"

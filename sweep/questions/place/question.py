@@ -150,6 +150,7 @@ def _describe(whole: Graph, posed: PosedStep, links: Links, answer: PlacementRes
         "interrupted": answer.interrupted,
         "memory": posed.piped.whole.measure_memory(plan.placement).tolist(),
         "room": posed.piped.whole.room,
+        # All operators on device 0.
         "fits_one": posed.piped.whole.fits((0,) * len(whole)),
         "sent_bytes": math.fsum(message["bytes"] for message in messages),
         "busiest_link": _find_busiest(messages, plan.time),
