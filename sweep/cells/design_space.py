@@ -21,6 +21,7 @@ from grids.outputs import MAIN_OUTPUTS
 from grids.reading.errors import InputError, shorten
 from grids.spec import validate_spec
 from kernels.names.parallelisms import TRANSFORMERS
+from sweep.cells.space import bound_batches
 
 # Outputs in addition to those of every cube: how PEs divide.
 DEGREES = ("replicas", "group_size", "segment_count")
@@ -199,8 +200,7 @@ def _search_batches(grid: Grid) -> Grid:
     if "max_global_batch" in (*grid.spec.parameters, *grid.spec.axes.swept):
         return grid
     # Otherwise a global batch of more than an epoch would only be marked, not forbidden.
-    bounded = {**grid.spec.parameters, "max_global_batch": float(samples)}
-    return replace(grid, spec=grid.spec.model_copy(update={"parameters": bounded}))
+    return bound_batches(grid, samples)
 
 
 def is_unbounded(options: SpaceValues) -> bool:

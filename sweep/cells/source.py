@@ -19,7 +19,7 @@ from kernels.names.statistics import SUMMARISED
 from sweep.cells.parts import Part
 from sweep.cells.reader import Places, Reader, spread_array
 from sweep.cells.selection import Selection, locate_label
-from sweep.cells.space import Space
+from sweep.cells.space import Space, bound_batches
 from sweep.cube.coordinates import list_coordinates
 from sweep.cube.dimensions import list_dims, read_axes, read_design, restore_axes
 from sweep.cube.plan import make_plan
@@ -179,6 +179,4 @@ def open_space(
     )
     if max_global_batch is None:
         return space
-    fixed = {**grid.spec.parameters, "max_global_batch": float(max_global_batch)}
-    spec = grid.spec.model_copy(update={"parameters": fixed})
-    return replace(space, grid=replace(grid, spec=spec))
+    return replace(space, grid=bound_batches(grid, max_global_batch))
