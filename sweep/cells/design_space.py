@@ -163,7 +163,7 @@ def _list_layouts(experts: bool, parameters: Mapping[str, object]) -> list[str]:
     opened = []
     for label in (*LAYOUTS, *(OF_EXPERTS if experts else ())):
         if given <= {*label.split("+")}:
-            # Sequence parallelism saves memory, and its exchanges take as long as the others did.
+            # Sequence parallelism saves memory; its exchanges take as long as those they replace.
             split = ["sequence=on"] if "+tensor" in label else []
             settings = ",".join([*split, *(f"{name}=best" for name in names)])
             opened.append(

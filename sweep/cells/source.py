@@ -118,7 +118,7 @@ class GridReader(DatasetReader):
     ) -> Iterator[Part]:
         """The same, without xarray for all cells: its import takes 0.4 s."""
         labels = self.grid.labels
-        # Slices, other bounds on batches and epochs are taken of a Dataset.
+        # A Dataset is needed to slice cells, to bound batches and to add epochs.
         if (
             selection
             or max_global_batch is not None
