@@ -320,9 +320,11 @@ def _trade(strategies: Sequence[str]) -> Chart:
         color=colour_strategies(strategies),
         tooltip=show_fields("name", "pe", "batch", "written", "pe_hours"),
     )
+    # At a cost between two points nothing is faster than the slower one. From the fastest point
+    # on, the line first goes to the time of the next, then to its cost.
     front = (
         base.transform_filter("isValid(datum.front)")
-        .mark_line(color="gray", interpolate="step-after", aria=False)
+        .mark_line(color="gray", interpolate="step-before", aria=False)
         .encode(x=x, y=y, order="time:Q")
     )
     knee = (

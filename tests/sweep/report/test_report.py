@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import vl_convert
 from browser import Browser, find_violations, needs_browser, open_browser
 
 import sweep
@@ -179,6 +180,24 @@ def test_front(report):
             rival["time"] < point["time"] and rival["pe_hours"] < point["pe_hours"]
             for rival in rivals
         )
+
+
+def test_the_front_promises_no_faster_configuration(report):
+    """Its line leaves out what lies between two points: there, the slower one is the best."""
+    chart = next(chart for chart in make_charts(report) if chart.name == "trade")
+    costs = ((1.0, 16.0), (2.0, 4.0), (4.0, 1.0))
+    rows = [
+        {"strategy": "data", "time": time, "pe_hours": cost, "front": "front"}
+        for time, cost in costs
+    ]
+    assert chart.spec
+    svg = vl_convert.vegalite_to_svg(chart.spec | {"width": 100, "datasets": {"rows": rows}})
+    path = re.search(r'mark-line.*?d="M([^"]*)"', svg, re.DOTALL)
+    assert path
+    corners = [corner.split(",") for corner in path[1].split("L")]
+    # From the fastest: to the time of the next one, then to its cost.
+    assert corners[1] == [corners[0][0], corners[2][1]]
+    assert corners[3] == [corners[2][0], corners[4][1]]
 
 
 AXES_OF = ("model", "dataset", "system")
