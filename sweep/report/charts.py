@@ -92,6 +92,7 @@ def _rank(strategies: Sequence[str], goal: Goal, ranged: bool) -> Chart:
     words, axis = GOALS[goal]
     base = alt.Chart(ROWS).transform_filter("isValid(datum.value)")
     y = alt.Y("strategy:N", sort=alt.EncodingSortField("rank", op="min"), title=None)
+    # Room for whole dots at both ends of the axis.
     scale = alt.Scale(type="log", nice=False, padding=12)
     dots = base.mark_point(filled=True, size=90, opacity=1).encode(
         x=alt.X("value:Q", title=words, scale=scale, axis=axis),
@@ -189,6 +190,7 @@ def _map(strategies: Sequence[str], choices: Sequence[str]) -> Chart:
         alt.Chart(ROWS)
         .transform_filter("isValid(datum.time)")
         .encode(
+            # Upright: Vega-Lite turns the labels of such an axis by 90 degrees.
             x=alt.X("pe:O", title="PEs", axis=alt.Axis(labelAngle=0, labelOverlap=True)),
             y=alt.Y("choice:N", title=None, sort=order),
             tooltip=show_fields("name", "pe", "choice", "written"),
@@ -204,6 +206,7 @@ def _map(strategies: Sequence[str], choices: Sequence[str]) -> Chart:
         fontSize=10, lineHeight=12, limit=fitted, lineBreak="\n", aria=False
     ).encode(text="cell:N", color=alt.Color("strategy:N", scale=ink, legend=None))
     tiles = winners.mark_rect(stroke="white").encode(color=colour_strategies(strategies))
+    # Layers share a scale of colours otherwise, and tiles and names differ in theirs.
     spec = _finish((tiles + names).resolve_scale(color="independent"), title, meaning)
     where = {"choice": "each" if choices else "best"}
     return Chart("map", title, meaning, "points", {}, spec, where, 26, "choice", list(strategies))

@@ -52,6 +52,7 @@ def pack_tables(report: Report) -> dict[str, Any]:
 
 def _pack(rows: list[Row]) -> dict[str, Any]:
     """Pack rows as columns; texts as positions in a list of the distinct ones."""
+    # Labels and names repeat in thousands of rows.
     columns: dict[str, dict[str, list[Any]]] = {}
     for name in dict.fromkeys(name for row in rows for name in row):
         values = [row.get(name) for row in rows]

@@ -18,7 +18,7 @@ def show_verified(verified: dict[str, Any], form: Format) -> None:
 
 
 def _print_verified(verified: dict[str, Any]) -> None:
-    hidden = ("damaged", "left")
+    hidden = ("damaged", "left")  # listed below, or stated in the message
     print_record({key: value for key, value in verified.items() if key not in hidden})
     for row in verified["damaged"]:
         cells = ", ".join(f"{dim} {_format_span(span)}" for dim, span in row["cells"].items())

@@ -68,6 +68,7 @@ class Family(Record):
         return self
 
     def __hash__(self) -> int:
+        # As text: settings may be lists, which have no hash.
         return hash(self.model_dump_json())
 
     def write_steps(self) -> Steps:

@@ -62,6 +62,7 @@ class Template(Record):
         settings = fill_settings(self.settings, given, {}, go_below(where, "settings"))
         writer = _Writer(self.words, settings, where)
         try:
+            # A copy of the settings, to which `set` adds.
             layers = writer.write_list(self.layers, _Spot({**settings}, ("layers",), ("layers",)))
         except RecursionError:
             raise InputError(

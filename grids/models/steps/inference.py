@@ -74,6 +74,7 @@ class _Walk:
 
     def follow(self, scope: str, steps: Steps, x: LayerOutput) -> LayerOutput:
         """Return the output of a sequence of steps."""
+        # One for the sequence itself: to repeat nothing takes time, too.
         self.steps += 1 + len(steps)
         if self.steps > MOST_STEPS:
             raise InputError(f"expected at most {MOST_STEPS:,} steps, repetitions counted")

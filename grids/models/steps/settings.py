@@ -118,15 +118,12 @@ class Site(Protocol):
 
     def add(self, name: str, kind: str, passage: Passage, *inputs: LayerOutput) -> LayerOutput:
         """Add a layer of a kind that reads `inputs`, and return its output."""
-        ...
 
     def look_up(self, name: str, reference: str) -> LayerOutput:
         """Return the output of an earlier step that `name` refers to; InputError if none has it."""
-        ...
 
     def find_table(self, x: LayerOutput) -> tuple[str | None, int]:
         """Return the kind of the layer that made a tensor, and its weights; None, 0: sample."""
-        ...
 
 
 class BuildingSettings(StepSettings):

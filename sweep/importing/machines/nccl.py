@@ -192,11 +192,12 @@ def _split_table(lines: Iterator[tuple[str, str]], separator: str) -> Iterator[L
             )
         row = dict(zip(columns, fields, strict=True))
         key = row.get("collective", ""), row.get("pes", "")
+        # A table has no last line, which would show that it is whole.
         run = runs.setdefault(key, LoggedRun(where, find_collective(key[0]) or "", ended=True))
         run.pes = int(parse_figure(key[1], where)) if key[1] else 0
         run.redops.add(row.get("redop", ""))
         if sum(len(run.samples) for run in runs.values()) > MOST_ROWS:
-            break
+            break  # `read_nccl` refuses it
         for prefix in ("", "in_"):
             if f"{prefix}time" in row:
                 names = (f"{prefix}{name}" for name in ("time", "algbw", "busbw"))

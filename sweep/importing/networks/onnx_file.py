@@ -84,6 +84,7 @@ class _Reader(OperatorSteps):
             dims = value.type.tensor_type.shape.dim
             # A name stands for the number of samples.
             self.shapes[value.name] = tuple(dim.dim_value or 1 for dim in dims)
+        # Older files list weights among the inputs.
         inputs = [value.name for value in source.input if value.name not in self.tensors]
         if len(inputs) != 1:
             raise InputError(f"expected one input, got {len(inputs)}", where=where)

@@ -96,6 +96,7 @@ def trace_torch(
     try:
         with _silence():
             exported = torch.export.export(module, (batch,))
+    # The module's own code runs, and may fail in any way.
     except Exception as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise InputError(
