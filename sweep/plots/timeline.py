@@ -130,6 +130,7 @@ def _find_pipeline(
     if strategy.laid:
         cell = find_row_cell(grid, row)
         chunks, follow = int(cell.layout.chunks[0]), int(cell.layout.passes[0])
+        # The terms before the bubble are those of a stage's passes.
         schedule, names = cell.training.schedule, list(TERMS[: TERMS.index("pipeline_bubble")])
     busy, again = sum(terms.get(name, 0.0) for name in names), terms.get("recomputation", 0.0)
     most = MOST_PASSES // (stages * chunks)

@@ -58,6 +58,21 @@ def test_messages_have_the_units_of_their_tools():
     assert (collective.collective, collective.pes) == ("all_reduce", 8)
 
 
+def test_a_run_of_half_nodes_is_not_used(paradl, tmp_path):
+    """Eight PEs in two nodes of eight: the oracle would put them into one."""
+    text = LOGS["all_reduce_8.txt"].read_text()
+    for rank in range(4, 8):
+        text = text.replace(f"node00 device  {rank}", f"node01 device  {rank}")
+    (tmp_path / "half.txt").write_text(text)
+    options = ("--pes-per-node", 8, "--links-per-node", 8, "--size", 64, "--like", "dgx-h100")
+    output = tmp_path / "mine.yaml"
+    code, _, err = import_system(paradl, output, tmp_path / "half.txt", *options)
+    assert code == 0, err
+    assert "not used" in err
+    system = find("system", str(output), tmp_path)
+    assert [level.collectives for level in system.levels] == [None, None]
+
+
 def test_a_topology_counts_links_and_adapters():
     topology = read_topology(LOGS["topology.xml"])
     assert (topology.gpus, topology.nvlinks, len(topology.adapters)) == (2, 18, 2)
