@@ -113,9 +113,12 @@ def _add_numbers(key: str, text: str, where: str) -> float:
 
 def _read_batch(text: str | None, where: str) -> int | None:
     """Parse the samples of a step, if the file states them."""
-    if text is not None and not (text.isascii() and text.isdigit() and int(text)):
+    if text is None:
+        return None
+    # Python converts no more than 4,300 digits, and float64 counts exactly up to 15.
+    if not re.fullmatch("[0-9]{1,15}", text) or not int(text):
         raise InputError(f"batch: expected a whole number, got {shorten(text)}", where=where)
-    return None if text is None else int(text)
+    return int(text)
 
 
 def _gather_tensors(

@@ -68,7 +68,8 @@ def read_devices(path: Path) -> Device:
 
 def _read_memory(text: str, head: str, path: Path) -> float:
     """Return bytes in a field such as `81559 MiB`, or `81559` below `memory.total [MiB]`."""
-    match = re.fullmatch(r"(\d+)\s*(mib)?", text.strip().lower())
+    # At most a petabyte: hundreds of digits would be infinite.
+    match = re.fullmatch(r"(\d{1,9})\s*(mib)?", text.strip().lower())
     if match is None or not (match[2] or "[mib]" in head):
         raise InputError(f"expected memory in MiB, got {shorten(text)}", where=str(path))
     return float(match[1]) * MEBIBYTE

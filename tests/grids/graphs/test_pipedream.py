@@ -65,6 +65,7 @@ REFUSED = [
     (TOY.replace("1.5", "nan"), "toy.txt:4: forward_compute_time:"),
     (TOY.replace(", parameter_size=8", "", 2), "toy.txt:4:"),
     (TOY.replace("batch: 4", "batch: 0"), "toy.txt: batch:"),
+    (TOY.replace("batch: 4", f"batch: {'9' * 5000}"), "toy.txt: batch:"),
     ("", "toy.txt:"),
 ]
 

@@ -181,6 +181,7 @@ REFUSED = {
     "half a topology": ("topology.xml", (LOGS["topology.xml"]).read_text()[:500], "XML"),
     "no GPU": ("topology.xml", "<system></system>", "GPU"),
     "an unknown device": ("smi.csv", "name, memory.total [MiB]\nNVIDIA X9, 8 MiB\n", "--like"),
+    "endless memory": ("smi.csv", f"name, memory.total [MiB]\nH100, {'9' * 400}\n", "MiB"),
     "two devices": ("smi.csv", "name, memory.total [MiB]\nA, 8 MiB\nB, 8 MiB\n", "kind"),
 }
 
