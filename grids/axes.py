@@ -62,9 +62,6 @@ class Axis:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Axis) and np.array_equal(self.values, other.values)
 
-    def __hash__(self) -> int:
-        return hash(self.values.tobytes())
-
 
 @dataclass(frozen=True)
 class Range:

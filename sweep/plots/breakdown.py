@@ -75,7 +75,8 @@ def describe_breakdown(source: Source, selection: Selection | None = None) -> Br
     line = cells.isel(pe=allowed)
     grid = Paradl(line).grid
     parsed = grid.strategy(locate_row(grid, {dim: str(line[dim].item()) for dim in LABELS}))
-    # A cube has the terms of Table III's strategies, and counts replicas unless groups are chosen.
+    # Layouts have terms of their own; and iterations follow from a number of replicas, which a cube
+    # may lack where groups are searched.
     counted = "replicas" in line or parsed.group != "best"
     if counted and not parsed.laid and all(name in line for name in SUMMED):
         # Cubes store seconds per epoch.

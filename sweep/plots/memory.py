@@ -134,6 +134,7 @@ def _make_bar(grid: Grid, name: str, cell: "xr.Dataset") -> Bar:
     if grid.strategy(index).laid:
         parts = find_row_cell(grid, row).measure_parts()
     else:
+        # A group that is searched has the memory of the best one.
         case = settle_choices(build_case(grid, cell))
         parts = list_memory_parts(grid, case, index[2])["memory_parts"]
     fits = not int(cell["limit"].item()) & Limit.MEMORY

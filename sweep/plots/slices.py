@@ -83,6 +83,7 @@ def build_case(grid: Grid, cells: "xr.Dataset", strategy: Strategy | None = None
 
 def _drop_misfits(cells: "xr.Dataset") -> "xr.Dataset":
     """Drop models and data sets that fit no other, unless nothing fits at all."""
+    # Cells that were never written have this flag alone.
     misfit = cells["limit"] == np.uint16(Limit.INCOMPATIBLE)
     for dim in ("model", "dataset"):
         if cells.sizes[dim] > 1:

@@ -47,6 +47,7 @@ def write_report(
     report = collect_report(source, selection, max_global_batch, objective, price)
     settings = {"objective": objective, "price": price, "max_global_batch": max_global_batch}
     given = {"selection": selection, **settings}
+    # The page states the call that writes it again, without defaults.
     usual = (None, "epoch_time")
     words = [f"{name}={value!r}" for name, value in given.items() if value not in usual]
     name = repr(str(source)) if isinstance(source, str | Path) else "cube"

@@ -22,6 +22,7 @@ def _print(answer: Mapping[str, Any]) -> None:
     print(escape_lines("\n".join(_describe(answer))))
     if answer["feasible"]:
         print_table([_lay_out_device(answer, device) for device in range(answer["devices"])])
+        # All micro-batches run on the same devices.
         first = [row for row in answer["operators"] if not row["micro_batch"]]
         of_first = "" if answer["micro_batches"] == 1 else " of the first micro-batch"
         print_table(_list_runs(first), f"Operators{of_first}, in execution order")
