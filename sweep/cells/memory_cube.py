@@ -13,12 +13,7 @@ from grids.grid import LABELS, Grid
 from grids.reading.errors import InputError
 from sweep.cells.design_space import SpaceValues, Values, make_grid
 from sweep.cells.parts import Part
-from sweep.cube.coordinates import (
-    describe_coordinate,
-    index_rows,
-    list_columns,
-    list_coordinates,
-)
+from sweep.cube.coordinates import describe_coordinate, index_rows, list_columns, list_coordinates
 from sweep.cube.layout import NOT_SERIAL, SERIAL
 from sweep.cube.plan import plan_cube
 from sweep.cube.variables import VARIABLES, Arrays

@@ -10,13 +10,7 @@ from collections.abc import Callable, Iterator
 from grids.reading.errors import InputError
 from sweep.answers.types.fitting import LaunchFile
 from sweep.explanation.layout_megatron import write_deepspeed, write_megatron
-from sweep.explanation.layout_run import (
-    SCRIPT,
-    LayoutRun,
-    refuse,
-    refuse_loss,
-    write_torchrun,
-)
+from sweep.explanation.layout_run import SCRIPT, LayoutRun, refuse, refuse_loss, write_torchrun
 
 
 def write_launch(stack: str, run: LayoutRun) -> list[LaunchFile]:
