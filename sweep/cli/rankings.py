@@ -48,7 +48,14 @@ def limits(
     With --sequence: how far a transformer scales, at the fastest layout of 1, 2, 4 ... PEs.
     """
     of_layouts = {"global_batch": global_batch}
-    of_strategies = {"price": price, "crossovers": along, "report": page}
+    of_strategies = {
+        "price": price,
+        "crossovers": along,
+        "report": page,
+        # The defaults are not refused, stated or not.
+        "intervals": intervals or None,
+        "objective": None if objective == "epoch-time" else objective,
+    }
     if asks_about_layouts(sequence, of_layouts, of_strategies):
         settings = {**of_layouts, "length": sequence, "efficiency": efficiency}
         scale_layouts("limits", context.obj, settings, every, form)
@@ -148,7 +155,7 @@ def best(
     With --sequence: the layouts of a transformer that fit, the fastest first, as fit --by time.
     """
     of_layouts = {"global_batch": global_batch, "tokens": tokens}
-    if asks_about_layouts(sequence, of_layouts, {}):
+    if asks_about_layouts(sequence, of_layouts, {"across": across or None}):
         settings = {**of_layouts, "length": sequence, "price": price}
         rank_layouts(context.obj, settings, page, every, form)
         return

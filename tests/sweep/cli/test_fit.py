@@ -492,6 +492,12 @@ FRONTS = ("pareto", *PROVISIONED)
         (("best", "--model", "llama2_7b", "--sequence", 64), "--pe"),
         (("best", "--pe", 8, "--sequence", 64), "--model"),
         (("best", *TIMED, "--sequence", 64, "--batch", 8), "--batch"),
+        (("best", *TIMED, "--sequence", 64, "--across"), "--across"),
+        (("limits", "--model", "llama2_7b", "--sequence", 64, "--intervals"), "--intervals"),
+        (
+            ("limits", "--model", "llama2_7b", "--sequence", 64, "--objective", "cost"),
+            "--objective",
+        ),
         (("provision", *PROVISIONED, "--tokens", 1e12), "--deadline"),
         (("provision", *PROVISIONED, "--deadline", "9 d"), "--tokens"),
         (("provision", *PROVISIONED, "--deadline", "9 GB", "--tokens", 1e12), "deadline"),
