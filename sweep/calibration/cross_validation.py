@@ -1,6 +1,6 @@
 """Cross-validation: every run predicted by a calibration that saw neither it nor similar ones."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 import jax
@@ -63,12 +63,8 @@ def list_folds(observations: Observations) -> dict[str, list[Mask]]:
 def leave_out(
     observations: Observations,
     schemes: Collection[str] = (*SCHEMES, LARGEST, ALL_BUT_ONE),
-    frozen: Mapping[str, float] = {},
 ) -> list[HeldOutRun]:
-    """Predict all runs that these schemes leave out; empty if there are too few runs.
-
-    frozen: as for `fit`.
-    """
+    """Predict all runs that these schemes leave out; empty if there are too few runs."""
     predictions: list[HeldOutRun] = []
     # Schemes may leave the same runs out, as series and strategies of a single model do: 25 fits
     # for 29 folds of twelve of ABCI's runs, 6.8 -> 6.0 s of CPU (four paired runs, 2026-11).
@@ -78,9 +74,7 @@ def leave_out(
             name = held.tobytes()
             if name not in files:
                 # Fewer starts than for the calibration itself, since every fold needs a fit.
-                files[name] = calibrate_machine(
-                    observations, ~held, UNSEEN, starts=1, frozen=frozen
-                )
+                files[name] = calibrate_machine(observations, ~held, UNSEEN, starts=1)
             predictions += _predict(observations, files[name], scheme, np.flatnonzero(held))
     return predictions
 

@@ -1,12 +1,10 @@
 """Fit: the most probable parameters of a machine, and their uncertainty.
 
 `kernels.derivatives.density` has the density and the coordinates. The covariance is Laplace's: the
-inverse of the curvature of the log-posterior at its mode. A frozen parameter has a known value and
-a spread of 0.
+inverse of the curvature of the log-posterior at its mode.
 """
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -65,17 +63,12 @@ class PriorScale:
     bounds: Bounds
 
 
-def fit(
-    observations: Observations,
-    train: Mask,
-    starts: int = STARTS,
-    frozen: Mapping[str, float] = {},
-) -> Posterior:
+def fit(observations: Observations, train: Mask, starts: int = STARTS) -> Posterior:
     """Return the posterior given the runs in `train`. RunError: there is none.
 
-    starts: number of random starts of the search. frozen: known values of parameters.
+    starts: number of random starts of the search.
     """
-    scale = _find_scale(observations, frozen)
+    scale = _find_scale(observations)
     counted = observations.counted & train
     data = put_on_device(  # once, instead of at each step
         FitData(
@@ -109,22 +102,16 @@ def fit(
     )
 
 
-def _find_scale(observations: Observations, frozen: Mapping[str, float]) -> PriorScale:
-    priors = [
-        replace(prior, median=frozen[name], spread=0.0, low=frozen[name], high=frozen[name])
-        if name in frozen
-        else prior
-        for name, prior in observations.priors.items()
-    ]
+def _find_scale(observations: Observations) -> PriorScale:
+    priors = list(observations.priors.values())
     profiled = (observations.of_model * observations.profiled).any(axis=1)
     models = np.zeros(len(observations.models))
     anywhere = np.full(1 + len(observations.models), np.inf)
     median = np.concatenate([np.log([prior.median for prior in priors]), models])
     spread = np.array([prior.spread for prior in priors])
     of_models = np.where(profiled, PROFILE, ROOFLINE)
-    unit = np.where(spread > 0, spread, 1.0)
     low, high = (
-        (np.log([getattr(prior, end) for prior in priors]) - median[: unit.size]) / unit
+        (np.log([getattr(prior, end) for prior in priors]) - median[: spread.size]) / spread
         for end in ("low", "high")
     )
     bounds = Bounds(np.append(low, -anywhere), np.append(high, anywhere))

@@ -1,7 +1,5 @@
 """From the posterior of a fit to a calibration file."""
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from grids.entries.calibration import CalibrationFile, FittedParameter, FittedSeries, ModelError
@@ -17,13 +15,11 @@ def calibrate_machine(
     train: Mask,
     error: ModelError,
     starts: int = STARTS,
-    frozen: Mapping[str, float] = {},
 ) -> CalibrationFile:
-    """Calibrate with the runs in `train`; starts, frozen: as for `fit`."""
-    posterior = fit(observations, train, starts, frozen)
+    """Calibrate with the runs in `train`; starts: as for `fit`."""
+    posterior = fit(observations, train, starts)
     spreads = np.sqrt(np.diag(posterior.covariance))
-    units = np.where(spreads > 0, spreads, 1.0)  # frozen parameters correlate with none
-    correlation = posterior.covariance / units / units[:, None]
+    correlation = posterior.covariance / spreads / spreads[:, None]
     system = observations.system
     ran = zip(observations.multipliers, train, strict=True)
     kinds = {kind for multipliers, used in ran if used for kind in multipliers}

@@ -181,24 +181,6 @@ def test_a_network_that_is_far_off_says_little_of_others(observations) -> None:
     assert apart.factor == pytest.approx(alike.factor, abs=0.02)
 
 
-def test_a_frozen_parameter_is_known(observations, calibrated) -> None:
-    """The runs say nothing of it; all else is what makes them most probable then."""
-    frozen = {"rail": 0.5, "host_jitter": 1e-15, "flow": 1e15}
-    file = calibrate_machine(observations, ALL, ASSUMED, 1, frozen)
-    for name, value in frozen.items():
-        assert file.parameters[name].value == pytest.approx(value)
-        assert file.parameters[name].spread == 0
-        assert not file.covariance[CALIBRATED.index(name)].any()
-    others = set(CALIBRATED) - set(frozen)
-    assert all(file.parameters[name].spread > 0 for name in others)
-    seconds = observations.seconds[0]
-    off, best = (
-        np.abs(np.log(predict_totals(observations, value_) / seconds)).mean()
-        for value_ in (file, calibrated)
-    )
-    assert off > 5 * best
-
-
 def test_a_run_that_went_wrong_bends_little(observations) -> None:
     first = observations.runs[int(np.flatnonzero(OF_SEVEN)[1])]
     wrong = replace_times(
