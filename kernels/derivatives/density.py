@@ -23,10 +23,10 @@ from kernels.arrays import Cells, xp
 from kernels.compiled import compiled
 from kernels.configuration.case import Case
 from kernels.names.arrays import Floats
+from kernels.names.stored import FREEDOM
 from kernels.oracle.formulas import time_iteration
 from kernels.work.compute import without_launches
 
-FREEDOM = 4.0  # degrees of Student's t
 NANOSECOND = 1e-9  # keeps the logarithm of 0 s finite
 
 # Scales of the errors of total, compute and communication: communication suffers from other

@@ -25,8 +25,9 @@ ELASTIC = {
     **{name: STORED[name] for name in ("comp_time", "comm_time", "memory", "train_time")},
 }
 ELASTICITY = "elasticity"
-# Percentiles in units of the spread, the standard deviation of a time's logarithm: Student's t with
-# 4 degrees of freedom, as the fit assumes for errors (a normal's 90th percentile is 1.2816).
+# Degrees of Student's t, the distribution of errors of times' logarithms.
+FREEDOM = 4.0
+# Percentiles in units of the spread (a normal distribution's 90th is 1.2816).
 PERCENTILES = {10: -1.5332, 50: 0.0, 90: 1.5332}
 
 # Of samples: targets with slopes, as attributes of an answer; an epoch's time is the sum of the

@@ -12,8 +12,8 @@ import numpy as np
 from scipy.optimize import Bounds, minimize
 
 from grids.entries.calibration import ASSUMED, ModelError
-from kernels.derivatives.density import FREEDOM
 from kernels.names.arrays import Floats
+from kernels.names.stored import FREEDOM
 from sweep.calibration.residuals import SCALES, Residuals
 from sweep.measured.runs import PARTS
 

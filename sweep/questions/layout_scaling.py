@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from grids.library import find
 from grids.reading.errors import InputError
 from grids.reading.units import parse_quantity
+from kernels.names.stored import PERCENTILES
 from sweep.answers.types.fitting import (
     FastestLayout,
     LayoutFrontRow,
@@ -23,6 +23,7 @@ from sweep.answers.types.fitting import (
     LayoutRow,
     TimeParts,
 )
+from sweep.cases.odds import find_odds
 from sweep.questions.fit import fit
 from sweep.questions.pareto import Against, FrontGoal, merge_fronts
 
@@ -197,9 +198,9 @@ def list_fastest(
 
 def _find_odds(time: TimeParts, train_time: float, deadline: float) -> float:
     """Probability that the deadline holds, from the interval of the time."""
-    # Times are log-normal, so the ends of the interval are equally far from its middle.
-    deviation = log(time["iteration_time_p90"] / time["iteration_time_p10"]) / (2 * ndtri(0.9))
-    return float(ndtr(log(deadline / train_time) / deviation))
+    wide = log(time["iteration_time_p90"] / time["iteration_time_p10"])
+    spread = wide / (PERCENTILES[90] - PERCENTILES[10])
+    return find_odds(log(deadline / train_time) / spread)
 
 
 # By command, with --sequence.

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
 
 from grids.grid import Index
 from grids.reading.errors import InputError, shorten
@@ -21,6 +20,7 @@ from sweep.answers.objectives import Aim, Price, count_hours, look_up_price
 from sweep.answers.reasons import write_commonest
 from sweep.answers.system_settings import complete_rows
 from sweep.cases.degrees import NO_DEGREES, list_degrees
+from sweep.cases.odds import find_odds, find_spreads
 from sweep.cases.row_cases import build_row_case
 from sweep.cells.selection import Selection, write_place
 from sweep.cells.source import Source, open_space
@@ -141,7 +141,7 @@ class Trainings:
         if self.goal.holds is not None:
             answer = answer_case(space.ask_intervals().build_case(index, axes))
             sigma = np.broadcast_to(_find_spread(answer, by_law), shape)
-            bounds = times * np.exp(ndtri(self.goal.holds) * sigma)
+            bounds = times * np.exp(find_spreads(self.goal.holds) * sigma)
         return limit, np.broadcast_to(epochs, shape), times, bounds
 
     def list_met(self) -> NDArray[np.bool_]:
@@ -208,7 +208,7 @@ def _describe_cell(space: Space, index: Index, trainings: Trainings, aim: Aim) -
     if space.grid.spec.oracle != "paper":  # Table III has no spread
         case = build_row_case(space.grid.ask_intervals(), labels | cell | degrees)
         sigma = number(_find_spread(answer_case(case), by_law=goal.epochs is None))
-        chance = float(ndtr(np.log(goal.seconds / seconds) / sigma))
+        chance = find_odds(float(np.log(goal.seconds / seconds)) / sigma)
     return {
         **cell,
         **{name: degree for name, degree in degrees.items() if name not in cell},

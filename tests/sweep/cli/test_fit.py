@@ -378,7 +378,12 @@ def test_provision_doubles_pes_until_a_layout_meets_the_deadline(paradl):
     _, out, _ = paradl("best", *options, "--pe", last["pe"], "--format", "json")
     first = json.loads(out)["layouts"][0]
     assert first["layout"] == last["layout"]
-    assert first["time"]["cost"] == last["cost"]
+    time = first["time"]
+    assert time["cost"] == last["cost"]
+    late = last["train_time"] * time["iteration_time_p90"] / time["iteration_time"]
+    _, out, _ = paradl("provision", *options, "--deadline", late, "--format", "json")
+    (again,) = (row for row in json.loads(out) if row["pe"] == last["pe"])
+    assert again["holds"] == pytest.approx(0.9, abs=1e-5)
 
 
 def test_provision_of_layouts_that_are_too_slow(paradl):

@@ -140,6 +140,19 @@ def test_the_fewest_pes_that_probably_meet_a_deadline():
     assert short["holds"] < 0.9 <= sure["holds"]
 
 
+@pytest.mark.parametrize("odds", [0.1, 0.5, 0.9])
+def test_a_percentile_of_the_time_is_met_with_its_probability(odds):
+    """The intervals that `predict` prints and the odds of a deadline are one distribution."""
+    predicted = predict("data", 16, 64)
+    percentile = predicted["intervals"]["iteration_time"][f"p{100 * odds:.0f}"]
+    deadline = 10 * predicted["epoch_time"] * percentile / predicted["iteration_time"]
+    grid = read_grid(pe=16, batch=64, strategy="data")
+    (row,) = list_provisions(grid, deadline, epochs=10, holds=odds - 1e-5)
+    assert row["holds"] == pytest.approx(odds, abs=1e-5)
+    (row,) = list_provisions(grid, deadline, epochs=10, holds=odds + 1e-5)
+    assert row["holds"] is None
+
+
 def test_stated_epochs_have_no_spread():
     """Whether or not the design space knows how many there may be."""
     named = {"name": "mine", "model": "alexnet", "dataset": "imagenet", "target": "top1>=0.57"}
