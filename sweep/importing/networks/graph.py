@@ -63,8 +63,8 @@ class TracedTensor:
 class TracedGraph:
     """Steps written so far. free, unknown: operators without a step, by number and by items.
 
-    counted: parameters that a step has, and their sizes. last: the step that the next one would
-    read. sources: what each step reads, by name.
+    counted: parameters that a step has, and their sizes. made: items of each step's output per
+    sample. last: the step that the next one would read. sources: what each step reads, by name.
     """
 
     sample: Sizes
@@ -73,7 +73,7 @@ class TracedGraph:
     counted: dict[str, int] = field(default_factory=dict)
     free: Counter[str] = field(default_factory=Counter)
     unknown: Counter[str] = field(default_factory=Counter)
-    items: int = 0
+    made: dict[str, int] = field(default_factory=dict)
     last: str = SAMPLE
     sources: dict[str, str] = field(default_factory=dict)
 
@@ -110,7 +110,7 @@ class TracedGraph:
         self.sources[unique] = str(reads[0].step)
         self.steps.append({word: {**settings, "name": unique}})
         self.last = unique
-        self.items += math.prod(sizes)
+        self.made[unique] = math.prod(sizes)
         return TracedTensor(shape, unique, sizes, channel)
 
     def split(self, tensor: TracedTensor, parts: int) -> list[TracedTensor]:
@@ -184,7 +184,7 @@ class TracedGraph:
         if not self.unknown:
             return
         most = ", ".join(
-            f"{name} ({100 * items / max(self.items, 1):.2g} % of the bytes)"
+            f"{name} ({100 * items / max(sum(self.made.values()), 1):.2g} % of the bytes)"
             for name, items in self.unknown.most_common(8)
         )
         more = f" and {len(self.unknown) - 8} more" if len(self.unknown) > 8 else ""
@@ -233,7 +233,14 @@ def finish(
     data |= {"customary": customary} if (customary := next(known, None)) else {}
     architecture = Architecture.model_validate({**data, "layers": graph.steps})
     table = architecture.layers_for(graph.sample, None)
-    # The strongest check of all steps at once: a wrong kernel, group or bias shows here.
+    # A wrong stride or padding shows in the sizes, a wrong kernel, group or bias in the parameters.
+    for layer, items in zip(table.names, table.y.tolist(), strict=True):
+        if items != graph.made.get(layer, items):
+            raise InputError(
+                f"{layer}: {graph.made[layer]:,} items per sample in the source, but {items:,.0f} "
+                "in its layer",
+                advice="report it with the network's code",
+            )
     if parameters is not None and table.parameters != parameters:
         raise InputError(
             f"{parameters:,} parameters in the source, but {table.parameters:,} in its layers",

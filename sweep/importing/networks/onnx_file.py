@@ -146,7 +146,9 @@ class _Reader(OperatorSteps):
         """Add a convolution."""
         settings = {"filters": site.shape[1], "kernel": short(site.reads[1].shape[2:])}
         settings |= {k: v for k, v in _read_window(attributes).items() if k != "kernel"}
-        settings |= unusual(groups=attributes.get("group", 1)) | _read_bias(site)
+        more = attributes.get("output_padding", 0)
+        settings |= unusual(groups=attributes.get("group", 1), output_padding=more)
+        settings |= _read_bias(site)
         self.graph.take_weights(site.reads[1:])
         return self.step(site, CONVOLUTIONS[site.kind], site.live[0], sizes, **settings)
 

@@ -166,14 +166,40 @@ def test_tied_weights_of_a_language_model_count_once():
     assert table.kinds.count("matmul") == 2
 
 
+def make_weight(name, *dims):
+    onnx = import_module("onnx")
+    return onnx.helper.make_tensor(name, onnx.TensorProto.FLOAT, dims, [0.0] * math.prod(dims))
+
+
+@needs_onnx
+@pytest.mark.parametrize("settings", [{"output_padding": [1, 1]}, {"output_shape": [31, 31]}])
+def test_a_transposed_convolution_gives_the_sizes_of_its_source(settings, tmp_path, paradl):
+    """Or it is refused: of stride 2, 16 rows become 31, and 32 with a row more."""
+    onnx = import_module("onnx")
+    helper, kind = onnx.helper, onnx.TensorProto.FLOAT
+    padding = {"pads": [1, 1, 1, 1]} if "output_padding" in settings else {}
+    window = {"kernel_shape": [3, 3], "strides": [2, 2], **padding, **settings}
+    graph = helper.make_graph(
+        [helper.make_node("ConvTranspose", ["x", "w"], ["y"], **window)],
+        "up",
+        [helper.make_tensor_value_info("x", kind, [1, 3, 16, 16])],
+        [helper.make_tensor_value_info("y", kind, None)],
+        [make_weight("w", 3, 4, 3, 3)],
+    )
+    path = tmp_path / "up.onnx"
+    onnx.save(helper.make_model(graph), path)
+    if "output_padding" in settings:
+        assert import_network(str(path), None, "up", False).table.y.tolist() == [4 * 32 * 32]
+        return
+    code, out, _ = paradl("model", "import", path, "-o", tmp_path / "mine.yaml")
+    assert (code, out) == (2, "")
+    assert not (tmp_path / "mine.yaml").exists()
+
+
 @needs_onnx
 def test_an_onnx_file(tmp_path, paradl):
     onnx = import_module("onnx")
     helper, kind = onnx.helper, onnx.TensorProto.FLOAT
-
-    def weight(name, *dims):
-        return helper.make_tensor(name, kind, dims, [0.0] * math.prod(dims))
-
     nodes = [
         helper.make_node("Conv", ["x", "w", "b"], ["c"], pads=[1, 1, 1, 1], kernel_shape=[3, 3]),
         helper.make_node("Relu", ["c"], ["r"]),
@@ -188,7 +214,7 @@ def test_an_onnx_file(tmp_path, paradl):
         "small",
         [helper.make_tensor_value_info("x", kind, ["batch", 3, 8, 8])],
         [helper.make_tensor_value_info("y", kind, ["batch", 10])],
-        [weight("w", 4, 3, 3, 3), weight("b", 4), weight("v", 10, 4), weight("d", 10)],
+        [make_weight(*row) for row in (("w", 4, 3, 3, 3), ("b", 4), ("v", 10, 4), ("d", 10))],
     )
     path = tmp_path / "small.onnx"
     onnx.save(helper.make_model(graph), path)
