@@ -149,6 +149,7 @@ class _Network:
     @cached_property
     def _memory(self) -> tuple[int, ...]:
         """Tensors that blocks read from an encoder, not from the layer before them."""
+        # The layer before a block is its input; what it reads from further up is an encoder's.
         found = {
             maker: None
             for start, end in self.blocks[1:]

@@ -142,6 +142,7 @@ def _read_table(path: Path, mapping: RunMapping) -> Iterator[tuple[int, Row]]:
         if {"key", "value"} <= record.keys():
             if record["key"] != theirs.get("total_s"):
                 continue
+            # Steps of several runs would make one.
             run = record.get("run_id", "")
             first_run = run if first_run is None else first_run
             if run != first_run:
