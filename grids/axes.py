@@ -236,6 +236,12 @@ def _make_range(arguments: list[object], parameter: Parameter) -> Floats:
             f"range: a step of {step:g} exceeds the last value, {last:g}",
             advice="write a smaller step, or only the first value",
         )
+    # A tiny step would make the count infinite, which is no integer.
+    if (last - first) / step > 1e15:
+        raise InputError(
+            f"range: a step of {step:g} is too small from {first:g} to {last:g}",
+            advice=f"an axis has at most {MOST_VALUES:,} values",
+        )
     count = int((last - first) / step + SLACK) + 1
     # Rounding may put a value that the slack admits above the last.
     return np.minimum(first + step * np.arange(check_count(count), dtype=float), last)

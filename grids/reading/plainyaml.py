@@ -1,8 +1,9 @@
 """Plain YAML: mappings with names as keys, lists, texts and numbers.
 
-YAML 1.1, as PyYAML reads it, takes "1e9" for a text (it wants a dot and a sign) and silently takes
-the last of two equal keys. Here 1e9 is a number, and repeated keys are refused. So are tags, other
-keys, control characters, and aliases that expand too far (600 bytes of them can fill any memory).
+YAML 1.1, as PyYAML reads it, takes "1e9" for a text (it wants a dot and a sign), 1:30 for 90, 010
+for 8, and silently takes the last of two equal keys. Here 1e9 is a number, 1:30 and 010 are texts,
+and repeated keys are refused. So are tags, other keys, control characters, and aliases that expand
+too far (600 bytes of them can fill any memory).
 """
 
 import re
@@ -20,10 +21,13 @@ MOST_NODES = 30_000  # with aliases expanded
 DEEPEST = 100  # levels; reading time grows with their square
 MOST_DIGITS = 400
 FLOAT = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?[0-9]+$")
+# Numbers to the bases 60 and 8, which are slips here: a range, and digits filled up with zeros.
+OTHER_BASES = re.compile(r".*:.*|[-+]?0[0-7_]+")
 # Control characters except tabs and line ends, and halves of surrogate pairs.
 NO_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff]")
 
-NAMES = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:merge")
+TEXT = "tag:yaml.org,2002:str"
+NAMES = (TEXT, "tag:yaml.org,2002:merge")
 NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 
 
@@ -62,6 +66,8 @@ class _Loader(yaml.SafeLoader):
             raise _make_error(f"more than {MOST_NODES:,} values", event.start_mark)
         self._sizes.setdefault(node, self._nodes - before)
         _expect_text(node)
+        if node.tag in NUMBERS and OTHER_BASES.fullmatch(node.value):
+            node.tag = TEXT
         return node
 
     def construct_mapping(

@@ -53,14 +53,31 @@ class RunMapping(Record):
 def read_folder(folder: Path) -> Iterator[tuple[str, Row]]:
     """Yield a row for each configuration in the folder's files, with its place (file:line)."""
     mapping = _read_mapping(folder / NAME)
-    paths = sorted(p for p in folder.glob(mapping.files) if p.is_file() and p.name != NAME)
+    paths = _find_files(folder, mapping.files)
     if not paths or len(paths) > MOST_FILES:
         raise InputError(
             f"expected 1 to {MOST_FILES} files {shorten(mapping.files)}, got {len(paths)}",
             where=str(folder),
         )
+    names = {path.name for path in paths}
+    for name in mapping.per_file:
+        # `files` may leave a file out for a while.
+        if name not in names and not (folder / name).is_file():
+            raise InputError.unknown("file", name, names, where=f"{folder / NAME}: per_file")
     for path in paths:
         yield from _read_file(path, mapping)
+
+
+def _find_files(folder: Path, pattern: str) -> list[Path]:
+    """Return the files of a pattern in name order. InputError: it is no pattern of the folder."""
+    try:
+        return sorted(p for p in folder.glob(pattern) if p.is_file() and p.name != NAME)
+    except (ValueError, NotImplementedError):
+        raise InputError(
+            f"files: expected a pattern of names in the folder, got {shorten(pattern)}",
+            where=str(folder / NAME),
+            advice="write it like '*.csv'",
+        ) from None
 
 
 def _read_mapping(path: Path) -> RunMapping:
@@ -79,6 +96,13 @@ def _read_mapping(path: Path) -> RunMapping:
                 f"unknown column {shorten(name)}",
                 where=str(path),
                 advice=suggest_name(name, COLUMNS),
+            )
+    for name in mapping.units:
+        if name not in MEASURED:
+            raise InputError(
+                f"units: {name} has no unit",
+                where=str(path),
+                advice=f"units are of {', '.join(MEASURED)}",
             )
     return mapping
 
@@ -154,12 +178,13 @@ def _read_table(path: Path, mapping: RunMapping) -> Iterator[tuple[int, Row]]:
             yield number, {"total_s": _convert(record["value"], "total_s", mapping, where)}
             continue
         row = Row()
-        for ours, name in theirs.items():
-            text = record[_find_column(name, record, where)]
+        named = {ours: _find_column(name, record, where) for ours, name in theirs.items()}
+        # Columns that already have our names need no mapping.
+        named |= {name: name for name in record if name in COLUMNS and name not in named}
+        for ours, name in named.items():
+            text = record[name]
             if text and text.lower() != "nan":
                 row[ours] = _convert(text, ours, mapping, where)
-        # Columns that already have our names need no mapping.
-        row |= {n: v for n, v in record.items() if n in COLUMNS and n not in row and v}
         if "total_s" in row:  # rows of other metrics have none
             yield number, row
 

@@ -94,6 +94,7 @@ def test_the_users_form_is_kept_and_does_not_count() -> None:
         ({"range": [1, 8, 0.5]}, PE, "range:"),
         ({"range": [0, 1, -0.5]}, LATENCY, "range:"),
         ({"range": [0, 1, "1 B"]}, LATENCY, "got '1 B'"),
+        ({"range": ["1 GB/s", "9 GB/s", 1e-300]}, BANDWIDTH, "range: a step of 1e-300 is too sma"),
         ({"linspace": [1, 8, 1]}, PE, "got 1"),
         ({"linspace": [1, 8, 2.5]}, PE, "got 2.5"),
         ({"range": [1, 1e9]}, PE, "got 1,000,000,000"),

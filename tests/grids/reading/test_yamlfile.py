@@ -40,6 +40,15 @@ def test_a_number_with_a_unit_behind_its_exponent_is_a_text(tmp_path: Path) -> N
     assert load(file).data == {"bandwidth": "1e9 B/s"}
 
 
+@pytest.mark.parametrize("number", ["1:30", "1:30.5", "010", "-010"])
+def test_numbers_to_other_bases_are_texts(tmp_path: Path, number: str) -> None:
+    """YAML 1.1 takes them for 90, 90.5, 8 and -8, while 1:64 and 08 are texts there, too."""
+    assert load(written(tmp_path, f"pe: {number}\nbatch: [0, 0x10, 00.5]\n")).data == {
+        "pe": number,
+        "batch": [0, 16, 0.5],
+    }
+
+
 @pytest.mark.parametrize(
     ("keypath", "line"),
     [

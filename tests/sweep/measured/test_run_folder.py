@@ -86,6 +86,30 @@ def test_a_table_with_columns_of_its_own(folder):
     assert large.measured.total == pytest.approx(0.23)
 
 
+def test_units_hold_for_columns_with_our_names(folder):
+    values = VALUES.replace("replicas: 8", "samples_per_replica: 32")
+    table = "total_s,comm_s\n200,50\nnan,40\n"
+    (run,) = read_runs(folder(f"{values}\nunits: {{total_s: ms, comm_s: us}}", runs_csv=table))
+    assert run.measured.total == pytest.approx(0.2)
+    assert run.measured.comm == pytest.approx(50e-6)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("files: /tmp/*.csv", r"mapping\.yaml: files: .*got '/tmp/\*\.csv'; write it like"),
+        ("files: ''", r"files: expected a pattern"),
+        ("files: '**x'", r"expected (a pattern|1 to 1000 files)"),
+        ("units: {p: ms}", r"units: p has no unit; units are of total_s"),
+        ("per_file: {run.csv: {p: 16}}", r"per_file: unknown file 'run.csv'; did you mean 'runs."),
+    ],
+)
+def test_lines_of_a_mapping_that_would_do_nothing(line, message, folder):
+    values = VALUES.replace("replicas: 8", "samples_per_replica: 32")
+    with pytest.raises(InputError, match=message):
+        read_runs(folder(f"{values}\n{line}", runs_csv="total_s\n0.2\n"))
+
+
 def test_metrics_of_mlflow(folder):
     values = VALUES.replace("replicas: 8", "samples_per_replica: 32")
     table = "run_id,key,value,step\na,loss,7,1\na,step_time,0.25,1\na,step_time,0.27,2\n"
