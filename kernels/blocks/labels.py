@@ -25,9 +25,6 @@ from kernels.derivatives.points import (
 from kernels.derivatives.slopes import Slopes
 from kernels.names.stored import ANSWERS, EPOCH, TARGETS
 
-# Outputs that need a law of epochs, as do their percentiles.
-TRAINED = ("epochs", "train_time")
-
 Labels = tuple[dict[str, Array], dict[str, Slopes], Array]
 
 
@@ -131,13 +128,7 @@ def _list_answers(answer: Answer, outputs: tuple[str, ...]) -> dict[str, Cells]:
     fields = (answer.epoch_time, answer.compute, answer.communication, answer.memory, answer.limit)
     chosen = (answer.replicas, answer.group, answer.segments, answer.global_batch)
     named = dict(zip(ANSWERS, (*fields, *chosen), strict=True))
-    return named | {name: _read_output(answer, name) for name in outputs}
-
-
-def _read_output(answer: Answer, name: str) -> Cells:
-    """Read a cube's variable; NaN if it needs a law of epochs and the model has none."""
-    is_missing = name.startswith(TRAINED) and answer.epochs is None
-    return xp.full((), xp.nan) if is_missing else read_output(answer, name)
+    return named | {name: read_output(answer, name) for name in outputs}
 
 
 def _add_slopes(answers: dict[str, Array], slopes: dict[str, Slopes]) -> Slopes:

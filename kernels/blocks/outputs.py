@@ -35,6 +35,8 @@ Outputs = dict[str, AnyArray]
 Fields = dict[str, dict[str, Array]]
 
 
+# Variables that need a law of epochs.
+TRAINED = ("epochs", "train_time")
 # Slopes are rounded to multiples of this, so that one that is 0 but for rounding is 0 however the
 # cells are cut into tiles. It is the resolution of single precision at 1.
 STEP = 2.0**-24
@@ -74,7 +76,12 @@ def select_outputs(
 
 
 def read_output(answer: Answer, name: str) -> Cells:
-    """Return a variable of the cube from an answer, except for elasticities."""
+    """Return a variable of the cube from an answer, except for elasticities.
+
+    NaN if it needs a law of epochs and the model has none.
+    """
+    if answer.epochs is None and _is_trained(name):
+        return xp.full_like(answer.epoch_time, xp.nan)
     if percentile := _split_percentile(name):
         return _percentile(answer, *percentile)
     if name in EVERY_TERM and not hasattr(answer.terms, name):
@@ -82,6 +89,12 @@ def read_output(answer: Answer, name: str) -> Cells:
         return xp.where(xp.isnan(answer.compute), xp.nan, 0.0)
     value: Cells = attrgetter(STORED[name])(answer)
     return value
+
+
+def _is_trained(name: str) -> bool:
+    """True if an output needs a law of epochs."""
+    time, _ = _split_percentile(name) or split_elasticity(name) or (name, None)
+    return time in TRAINED
 
 
 def _split_percentile(name: str) -> tuple[str, int] | None:
@@ -132,7 +145,7 @@ def find_output_slopes(case: AnyCase, names: tuple[str, ...]) -> dict[str, Array
     wanted: dict[str, dict[str, str]] = {}
     for name in names:
         parts = split_elasticity(name)
-        if parts is not None:
+        if parts is not None and not (case.training is None and _is_trained(name)):
             wanted.setdefault(parts[1], {})[name] = ELASTIC[parts[0]]
     # No slope reads the spreads, but they would be traced and differentiated: best, percentiles and
     # a slope of eight axes take 4.4 instead of 6.9 s of CPU to trace.

@@ -261,6 +261,16 @@ def test_chances_count_epochs(url: str) -> None:
     assert by_epoch["faster_than_next"] != by_target["faster_than_next"]
 
 
+@pytest.mark.parametrize(
+    "output", ["epochs", "train_time", "train_time_p90", "elasticity_train_time_batch"]
+)
+def test_a_model_without_a_law_has_no_time_to_the_target(output: str, tmp_path: Path) -> None:
+    axes = {**AXES, "model": ["alexnet", "resnet50"], "strategy": "data", "pe": 2, "batch": 32}
+    spec = {"axes": axes, "convergence": [LAW], "outputs": [*OUTPUTS[:4], output]}
+    ds = sweep.run(spec, str(tmp_path / "cube.zarr"))
+    assert np.isfinite(ds[output]).values.ravel().tolist() == [False, True]
+
+
 def test_a_store_holds_its_law(url: str) -> None:
     written = json.loads(sweep.open_dataset(url).attrs["paradl_spec"])
     (law,) = written["convergence"]
