@@ -28,6 +28,8 @@ Row = dict[str, Any]
 # Variables of a cell that a pick needs, if the cube has them.
 WEIGHED = ("comp_time", "comm_time", "memory", "epochs", *CHOSEN.values())
 PLACE = ("model", "dataset", "system")
+# Relative error of a quotient of statistics, which are in single precision.
+ROUNDING = 2.0**-22
 
 
 def pick_strategies(
@@ -77,11 +79,14 @@ def _pick_line(lines: Table, others: list[str], given: list[str], objective: Obj
     # The summary keeps the time to the target, and not that of an epoch.
     trains = objective == "train_time"
     epoch = best["time"] / best["epochs"] if trains else best["time"]
+    communication = epoch - best["comp_time"]
+    if trains and communication < ROUNDING * epoch:
+        communication = 0.0  # one PE does not communicate; a rounding error may be negative
     return {
         **labels,
         **axes,
         "comp_time": best["comp_time"],
-        "comm_time": epoch - best["comp_time"],
+        "comm_time": communication,
         "epochs": best["epochs"] if trains else None,
         "memory": best["memory"],
         "limit": [],

@@ -161,8 +161,9 @@ class Trainings:
         if np.isnan(self.times).all():
             return f"infeasible throughout ({write_commonest(self.limit)})"
         at = np.unravel_index(int(np.nanargmin(self.bounds)), self.times.shape)
-        place = write_place("pe", self.axes["pe"][at[0]])
-        return f"at best {self.times[at]:.4g} s, on {place}"
+        place, holds = write_place("pe", self.axes["pe"][at[0]]), self.goal.holds
+        odds = "" if holds is None else f" with probability {holds:g}"
+        return f"at best {self.bounds[at]:.4g} s{odds}, on {place}"
 
 
 def _find_spread(answer: Answer, by_law: bool) -> Floats:

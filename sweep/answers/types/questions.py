@@ -39,16 +39,16 @@ class LimitsRow(words.PlaceLabels):
     batch: words.Batch
     largest_pe: Annotated[int, "largest feasible PE count"] | None
     forbidden_by: Annotated[str, "what forbids the next PE count"]
+    efficient_pe: Annotated[int, "largest efficient PE count, by the objective", RANGED] | None
     # If any row has a mark.
     marks: NotRequired[Annotated[words.Limits, "marks of the fastest PE count, which are allowed"]]
     # With the objective epoch_time.
     fastest_pe: NotRequired[Annotated[int, "PE count with the least epoch time", RANGED] | None]
     fastest_time: NotRequired[Annotated[FastestTime, RANGED] | None]
-    efficient_pe: NotRequired[Annotated[int, "largest efficient PE count", RANGED] | None]
+    # With the objective train_time.
     soonest_pe: NotRequired[Annotated[int, "PE count that is first at the target", RANGED] | None]
     soonest_time: NotRequired[Annotated[SoonestTime, RANGED] | None]
     soonest_epochs: NotRequired[Annotated[float, "epochs to the target on soonest_pe PEs"] | None]
-    soonest_efficient_pe: NotRequired[Annotated[int, "efficient_pe by time to the target"] | None]
 
 
 class CrossoverRow(words.PlaceLabels):

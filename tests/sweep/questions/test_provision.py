@@ -151,6 +151,8 @@ def test_a_percentile_of_the_time_is_met_with_its_probability(odds):
     assert row["holds"] == pytest.approx(odds, abs=1e-5)
     (row,) = list_provisions(grid, deadline, epochs=10, holds=odds + 1e-5)
     assert row["holds"] is None
+    # The reason states what would hold, which is beyond the deadline.
+    assert float(row["reason"].split()[2]) > deadline * 0.999
 
 
 def test_stated_epochs_have_no_spread():

@@ -223,6 +223,15 @@ def test_best_ranks_by_the_time_to_the_target(url: str, cube: Any, selection: An
         assert row["comp_time"] + row["comm_time"] == pytest.approx(row["epoch_time"])
 
 
+def test_one_pe_does_not_communicate(tmp_path: Path) -> None:
+    """Its time to the target over its epochs is not exactly its time computing."""
+    url, batches = str(tmp_path / "cube.zarr"), [8, 16, 32, 64, 128]
+    sweep.run({**SPEC, "axes": {**AXES, "strategy": "data", "pe": 1, "batch": batches}}, url)
+    for batch in batches:
+        rows = sweep.best(url, {"batch": batch}, objective="train_time").to_dict("records")
+        assert [row["comm_time"] for row in rows] == [0]
+
+
 @pytest.mark.parametrize("selection", [{}, {"pe": AXES["pe"]}])
 def test_limits_by_the_time_to_the_target(url: str, cube: Any, selection: Any) -> None:
     rows = sweep.limits(url, selection=selection, objective="train_time").to_dict("records")
@@ -268,7 +277,7 @@ def test_a_model_without_a_law_has_no_time_to_the_target(output: str, tmp_path: 
     axes = {**AXES, "model": ["alexnet", "resnet50"], "strategy": "data", "pe": 2, "batch": 32}
     spec = {"axes": axes, "convergence": [LAW], "outputs": [*OUTPUTS[:4], output]}
     ds = sweep.run(spec, str(tmp_path / "cube.zarr"))
-    assert np.isfinite(ds[output]).values.ravel().tolist() == [False, True]
+    assert np.isfinite(ds[output].values).ravel().tolist() == [False, True]
 
 
 def test_a_store_holds_its_law(url: str) -> None:
@@ -339,7 +348,11 @@ def test_a_cube_without_epochs_says_so(small_url: str) -> None:
 def test_commands(url: str, paradl: Any) -> None:
     code, out, _ = paradl("limits", url, "--objective", "train-time", "--format", "json")
     assert code == 0
-    assert json.loads(out)[0]["soonest_pe"] == 512
+    (row, *_) = json.loads(out)
+    assert row["soonest_pe"] == 512
+    _, out, _ = paradl("schema", "limits")
+    stated = json.loads(out)["items"]["properties"]
+    assert {name for name in stated if "soonest" in name} == {n for n in row if "soonest" in n}
     options = ("--model", "resnet50", "--dataset", "imagenet", "--strategy", "data", "--pe", 64)
     more = ("--batch", 32, "--convergence", "auto", "--target", "top1>=0.759", "--format", "json")
     code, out, _ = paradl("predict", *options, *more)
