@@ -97,7 +97,7 @@ def _read_point(where: str, record: Mapping[str, str]) -> MeasuredPoint:
             where=where,
             advice=f"give epochs or steps; {NEVER!r} if the target was not reached",
         )
-    if given.get("epochs", "").casefold() == NEVER:
+    if NEVER in (given.get(column, "").casefold() for column in ("epochs", "steps")):
         given = {column: given[column] for column in given if column not in ("epochs", "steps")}
     return validate(MeasuredPoint, {"where": where, **given}, where)
 

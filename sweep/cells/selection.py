@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from grids.entries.names import split_labels
 from grids.entries.parameters import PARAMETERS
 from grids.entries.quantity import Parameter
 from grids.grid import LABELS, Grid, Index
@@ -119,6 +120,8 @@ def _list_values(coordinate: NDArray[Any], axis: str, wanted: object) -> list[ob
         # A label may itself have commas: dgx-h100:precision=tf32,software=ddp.
         if not isinstance(item, str) or (axis in LABELS and item in coordinate):
             values.append(item)
+        elif axis in LABELS:
+            values += split_labels(item)
         else:
             values += [part.strip() for part in item.split(",")]
     return values

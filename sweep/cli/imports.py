@@ -5,6 +5,8 @@ from typing import Annotated, Literal
 
 from typer import Argument, Option, Typer
 
+from grids.entries.names import check_name
+from grids.reading.errors import add_place
 from grids.reading.textfile import expect_output, write_text
 from sweep.cli import options
 from sweep.cli.commands import MISSED, PatientCommand, end
@@ -60,7 +62,8 @@ def profile(
 ) -> None:
     """Time a network's layers on this device, forward and backward, and write them as a profile."""
     # Timing takes minutes; wrong names and paths are reported before.
-    options.check_names({"model": model, "dataset": dataset}, several=False)
+    check_name("model", model)
+    options.check_names({"dataset": dataset}, several=False)
     from sweep.importing.networks.profile import profile_model, write_model
     from sweep.show.rows import show_rows
 
@@ -111,7 +114,7 @@ def check_model(
     form: options.Form = "table",
 ) -> None:
     """Compare a network's parameters with those in the headers of a checkpoint."""
-    options.check_names({"model": model}, several=False)
+    check_name("model", model)
     from sweep.importing.networks.safetensors_file import count_parameters
     from sweep.questions.catalogue import list_models
     from sweep.show.rows import show_one
@@ -151,7 +154,9 @@ def import_system(
     form: options.Form = "table",
 ) -> None:
     """Fit a machine to logs of communication benchmarks, and write it as a file to edit."""
-    options.check_names({"system": like}, several=False)
+    if like is not None:
+        with add_place("--like"):
+            check_name("system", like)
     from grids.library import find
     from sweep.importing.machines.machine import Given, import_machine, write_machine
     from sweep.importing.machines.read import read_evidence

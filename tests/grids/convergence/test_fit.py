@@ -42,6 +42,11 @@ def test_what_never_converges_bounds_the_batch(fit_points):
     assert entry.warnings == ()
 
 
+def test_steps_may_say_never(fit_points):
+    entry = fit_points("64,,2000", "128,,1100", "256,,Never", samples=12_800)
+    assert (entry.largest, entry.converges_to) == (128, 128)
+
+
 def test_a_larger_batch_that_converges_is_told(fit_points):
     entry = fit_points("64,10,", "256,11.5,", "1024,never,", "4096,30,")
     assert entry.converges_to == 256

@@ -29,6 +29,8 @@ def test_a_label_may_have_commas(tmp_path, small):
     for given in ("data+spatial:group=2,split=w", ["data+spatial:group=2,split=w"]):
         part = select(cube, {"strategy": given})
         assert part.strategy.values.tolist() == ["data+spatial:group=2,split=w"]
+    both = select(cube, {"strategy": "data+spatial:group=2,split=w, data"})
+    assert both.strategy.values.tolist() == ["data", "data+spatial:group=2,split=w"]
 
 
 @pytest.mark.parametrize(

@@ -78,3 +78,15 @@ def test_help_and_quiet_have_short_names(paradl, command):
     assert (code, out) == (0, paradl(*command, "--help")[1])
     assert "-h, --help" in out
     assert not command or "-q, --quiet" in out or command[0] == "plot"
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("system import run.log --like abcd -o mine.yaml", "paradl: --like: unknown system"),
+        ("profile resnet --dataset imagenet --device d -o mine.yaml", "paradl: unknown model"),
+        ("model check resnet part.safetensors", "paradl: unknown model"),
+    ],
+)
+def test_an_unknown_name_stands_behind_its_own_option(command, message, paradl):
+    assert fail(paradl, *command.split()).startswith(message)
