@@ -99,7 +99,8 @@ def find_graph(reference: str, base: Path) -> Graph | None:
     """Return the graph of a name or a path relative to `base`; None if it may be a model instead.
 
     A PipeDream profile ends in .txt; a user's graph in .json, .yaml or .yml. A YAML file without
-    `operators` is left to the model reader. InputError: see the readers.
+    `operators`, and a config.json of Hugging Face, are left to the model reader. InputError: see
+    the readers.
     """
     if reference in list_graphs():
         return _read_catalogued(reference)
@@ -107,7 +108,8 @@ def find_graph(reference: str, base: Path) -> Graph | None:
     if path.suffix == ".txt":
         return read_profile(path)
     if path.suffix == ".json":
-        return validate_plain(load(path))  # JSON is YAML, too
+        document = load(path)
+        return None if "model_type" in document.data else validate_plain(document)
     if path.suffix in (".yaml", ".yml"):  # of a graph, or of a model
         document = load(path)
         return validate_plain(document) if "operators" in document.data else None

@@ -96,8 +96,11 @@ def _find_child(node: yaml.Node, part: str | int) -> tuple[yaml.Mark | None, yam
 
 
 def load(path: Path) -> Document:
-    """Load a YAML file with one mapping; InputError: anything else."""
+    """Load a YAML or JSON file with one mapping; InputError: anything else."""
     text = read_text(path, MOST_BYTES)
+    if path.suffix == ".json":
+        # JSON is YAML, too, but for tabs, with which some tools indent it; its texts have none.
+        text = text.replace("\t", " ")
     try:
         root, data = read_nodes(text)
     except yaml.YAMLError as error:

@@ -78,7 +78,8 @@ def _name_head(line: str, options: Mapping[str, str]) -> str:
     # A space is described by options, and has nothing to select.
     if head == "space" or known == ["--sel"]:
         rest = re.sub(ADVISED, lambda match: PAIR.sub(write_pair, match[0]), rest)
-    if head == "space":
+    # A spec that no user has written has keys that no user knows.
+    if head == "space" or (colon and None in known and head.startswith("axes.")):
         return rest
     if not colon or None in known:
         return line

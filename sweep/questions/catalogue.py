@@ -11,7 +11,7 @@ from grids.entries.parameters import PARAMETERS
 from grids.entries.strategies import parse_strategy
 from grids.entries.strategy_names import LIMIT, MEANING
 from grids.entries.systems import System
-from grids.library import Model, find
+from grids.library import EXAMPLES, Model, find
 from grids.models.architecture import Architecture
 from grids.reading.errors import InputError, ShapeError
 from kernels.names.parallelisms import NAMED, WRITTEN, explain_conflict
@@ -53,10 +53,11 @@ def _find_customary(model: Model, reference: str) -> Dataset:
     """Data set for which a network's size is usually quoted."""
     customary = model.customary if isinstance(model, Architecture) else None
     if customary is None:
+        example = EXAMPLES[model.rank if isinstance(model, Architecture) else 2]
         raise InputError(
             "no data set is stated for which to count operations",
             where=reference,
-            advice="add one to the file, such as 'customary: imagenet'",
+            advice=f"add one to the file, such as 'customary: {example}'",
         )
     return find("dataset", customary, HERE)
 

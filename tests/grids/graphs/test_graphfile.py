@@ -48,13 +48,15 @@ def test_diamond(tmp_path):
 
 def test_json_is_read_as_yaml_is(tmp_path):
     document = yaml.safe_load(DIAMOND)
-    graph = read(tmp_path, json.dumps(document), "graph.json")
-    assert graph == read(tmp_path, DIAMOND)
+    for indent in (None, "\t"):
+        graph = read(tmp_path, json.dumps(document, indent=indent), "graph.json")
+        assert graph == read(tmp_path, DIAMOND)
 
 
 def test_a_yaml_file_without_operators_is_no_graph(tmp_path):
     assert read(tmp_path, "name: net\nlayers: [relu]\n") is None
     assert find_graph("resnet50", tmp_path) is None
+    assert read(tmp_path, '{"model_type": "llama", "hidden_size": 64}', "config.json") is None
 
 
 REFUSED = [

@@ -215,6 +215,7 @@ MISTAKES = [
     ({**LLAMA, "hidden_size": -8}, "hidden_size"),
     ({**LLAMA, "hidden_size": 1e400}, "hidden_size"),
     ({**LLAMA, "num_key_value_heads": 5}, "num_key_value_heads"),
+    ({**LLAMA, "hidden_size": 4100}, "head_features: expected a whole number, got 128.125"),
     ({**LLAMA, "mlp_bias": True}, "mlp_bias: True is not modelled"),
     ({**QWEN, "mlp_only_layers": [0]}, "mlp_only_layers"),
     ({**DEEPSEEK, "n_shared_experts": "x"}, "n_shared_experts"),

@@ -57,6 +57,13 @@ def test_a_network_of_one_s_own_is_counted(tmp_path, paradl):
     assert row["macs"] == 9 * 9 * 30 * 30 + 9 * 30 * 30 * 10
 
 
+@pytest.mark.parametrize(("rank", "example"), [(1, "pile"), (2, "imagenet"), (3, "cosmoflow-256")])
+def test_a_data_set_of_the_same_rank_is_advised(rank, example, tmp_path, paradl):
+    path = tmp_path / "mine.yaml"
+    path.write_text(f"name: mine\nrank: {rank}\nlayers: [relu]\n")
+    assert f"such as 'customary: {example}'" in paradl("models", path)[2]
+
+
 @pytest.mark.parametrize(
     ("lines", "message"),
     [

@@ -113,3 +113,11 @@ def test_bad_input_is_one_message(arguments, message, paradl):
     assert (code, out) == (2, "")
     assert message in err
     assert err.count("\n") == 1
+
+
+def test_a_model_s_mistake_names_its_file(tmp_path, paradl):
+    path = tmp_path / "config.json"
+    path.write_text('{"model_type": "lama"}')
+    code, _, err = paradl("place", path, "--batch", 8, *ASKED)
+    assert code == 2
+    assert err.startswith(f"paradl: {path}: unknown model_type")
