@@ -29,15 +29,14 @@ def list_memory_parts(grid: Grid, case: Case, system: int = 0) -> dict[str, Any]
         weights = case.work.gathered_weights
         gathered = 0.0 if weights is None else number(weights)
         parameters = number(find_share(case)) * parameters
-        # The same on every stage, and so counted with the reserved memory.
-        reserved = reserved + gathered
     batch = number(case.run.batch)
     # States [B, by stage] of the rows of sparse tables that a sample looks up, and of all rows.
     rows = all_rows = np.zeros_like(parameters)
     if isinstance(case.work, GroupWork) and (looked_up := case.work.row_states):
         rows, all_rows = take_leading(looked_up.sample), take_leading(looked_up.most)
     fullest = int(np.argmax(batch * activations + parameters + np.minimum(batch * rows, all_rows)))
-    room = number(case.pe.memory_capacity) - reserved - parameters
+    # What is gathered is the same on every stage, as what is reserved is.
+    room = number(case.pe.memory_capacity) - (reserved + gathered) - parameters
     # Samples that fit while each looks up more rows, and once all rows are looked up.
     growing, full = _divide(room, activations + rows), _divide(room - all_rows, activations)
     most = np.where(room < all_rows, growing, np.maximum(growing, full)).min()
@@ -49,7 +48,7 @@ def list_memory_parts(grid: Grid, case: Case, system: int = 0) -> dict[str, Any]
         parts |= _part_states(grid, system, states, sharing)
     parts |= {"gathered": gathered} if gathered else {}
     return {
-        "memory_parts": parts | {"reserved": reserved - gathered},
+        "memory_parts": parts | {"reserved": reserved},
         # None: samples keep nothing, so any number of them fits.
         "largest_batch": max(0, math.floor(most)) if math.isfinite(most) else None,
     }
