@@ -110,7 +110,7 @@ def _fill(prefix: Prefix, bounds: Bounds) -> dict[int, list[int]]:
     for stages, bound in bounds.items():
         end, ends = 0, []
         for left in reversed(range(stages)):  # each later stage needs a layer
-            end = min(max(_reach_furthest(prefix, end, bound), end + 1), last - left)
+            end = min(_reach_furthest(prefix, end, bound), last - left)
             ends.append(end)
         filled[stages] = [*ends[:-1], last]
     return filled
