@@ -168,18 +168,10 @@ def asks_about_layouts(
 ) -> bool:
     """Return whether --sequence is given. InputError: options of the other kind of question are."""
     if sequence is not None:
-        _refuse(of_strategies, "cannot be combined with --sequence", "leave it out")
+        options.refuse_given(of_strategies, "cannot be combined with --sequence", "leave it out")
         return True
-    _refuse(of_layouts, "is an option of layouts", "give --sequence, too")
+    options.refuse_given(of_layouts, "is an option of layouts", "give --sequence, too")
     return False
-
-
-def _refuse(given: Mapping[str, object], why: str, advice: str) -> None:
-    renamed = {"parameters": "set", "selection": "sel"}  # fields whose option has another name
-    for name, value in given.items():
-        if value is not None:
-            option = f"--{renamed.get(name, name).replace('_', '-')}"
-            raise InputError(why, where=option, advice=advice)
 
 
 def _read_subject(space: SpaceOptions, settings: dict[str, Any], *more: str) -> dict[str, Any]:
@@ -193,7 +185,7 @@ def _read_subject(space: SpaceOptions, settings: dict[str, Any], *more: str) -> 
     # `quiet` silences progress, whatever the question.
     allowed = {"model", "system", "quiet", *more}
     others = {name: value for name, value in given.items() if name not in allowed}
-    _refuse(others, "cannot be combined with --sequence", "leave it out")
+    options.refuse_given(others, "cannot be combined with --sequence", "leave it out")
     if "price" in settings:
         price = options.parse_price(settings["price"])
         if not isinstance(price, float | None):

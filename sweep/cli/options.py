@@ -304,6 +304,15 @@ def list_given(options: object, *names: str) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value not in (None, [])}
 
 
+def refuse_given(given: Mapping[str, object], why: str, advice: str = "leave it out") -> None:
+    """Raise InputError if one of these options has a value, since it would have no effect."""
+    renamed = {"parameters": "set", "selection": "sel"}  # fields whose option has another name
+    for name, value in given.items():
+        if value is not None:
+            option = f"--{renamed.get(name, name).replace('_', '-')}"
+            raise InputError(why, where=option, advice=advice)
+
+
 def parse_selection(items: list[str] | None) -> dict[str, list[str]]:
     """Return the values of each axis; repeating an option adds values."""
     values: dict[str, list[str]] = {}

@@ -88,8 +88,13 @@ def provision(
             advice="such as --deadline '2 h' --epochs 90, or --need inter_bandwidth "
             "--efficiency 0.8, or --need batch",
         )
-    if need is not None and holds is not None:
-        raise InputError("belongs to --deadline", where="--holds", advice="leave it out")
+    if need is None:
+        options.refuse_given({"efficiency": efficiency}, "belongs to --need")
+    else:
+        unused = {"holds": holds, "epochs": epochs, "price": price}
+        options.refuse_given(unused, "belongs to --deadline")
+    if need in ("batch", "memory_capacity"):
+        options.refuse_given({"efficiency": efficiency}, f"--need {need} asks what fits")
     expect_page(page)
     subject: Subject = context.obj.read()
     if deadline is None:
@@ -105,7 +110,7 @@ def provision(
         show_rows(rows, form, every, describe_provision)
         if not any(row["pe"] is not None for row in rows):
             end("no strategy meets the deadline with these PE counts", NOTHING_FEASIBLE)
-    write_page_of(subject, page)
+    write_page_of(subject, page, price=price)
 
 
 def _show_needs(

@@ -14,13 +14,15 @@ from sweep.cli.spaces import Rows, SpaceCommand, Subject
 
 app = Typer()
 
+LEAST = 0.5  # efficiency
+
 
 @app.command(cls=SpaceCommand)
 def limits(
     context: Context,
     efficiency: Annotated[
         float, Option(help="Least parallel efficiency that counts as efficient.")
-    ] = 0.5,
+    ] = LEAST,
     objective: Annotated[
         Literal["epoch-time", "train-time", "pe-hours", "cost"],
         Option(help="Time to minimise; with --crossovers also pe-hours or cost."),
@@ -60,6 +62,13 @@ def limits(
         settings = {**of_layouts, "length": sequence, "efficiency": efficiency}
         scale_layouts("limits", context.obj, settings, every, form)
         return
+    if along is not None:
+        options.refuse_given({"intervals": intervals or None}, "crossovers have theirs")
+        # The default is not refused, stated or not.
+        other = efficiency if efficiency != LEAST else None
+        options.refuse_given({"efficiency": other}, "cannot be combined with --crossovers")
+    if page is None and (along is None or objective != "cost"):
+        options.refuse_given({"price": price}, "belongs to --crossovers by cost, and to --report")
     expect_page(page)
     subject: Subject = context.obj.read(objective)
     if along is not None:
@@ -211,7 +220,7 @@ def pareto(
     show_rows(rows, form, every)
     if not rows:
         end("nothing in this slice is feasible", NOTHING_FEASIBLE)
-    write_page_of(subject, page, objective)
+    write_page_of(subject, page, objective, price)
 
 
 @app.command(cls=SpaceCommand)

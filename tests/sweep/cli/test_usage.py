@@ -39,6 +39,26 @@ def test_a_share_is_a_number(paradl):
     assert "expected a number" in fail(paradl, "limits", *ASK, "--efficiency", "half")
 
 
+@pytest.mark.parametrize(
+    ("question", "option"),
+    [
+        (("limits", "--price", "3"), "--price"),
+        (("limits", "--crossovers", "pe", "--price", "3"), "--price"),
+        (("limits", "--crossovers", "pe", "--intervals"), "--intervals"),
+        (("limits", "--crossovers", "pe", "--efficiency", "0.8"), "--efficiency"),
+        (
+            ("provision", "--deadline", "1 h", "--epochs", "9", "--efficiency", "0.8"),
+            "--efficiency",
+        ),
+        (("provision", "--need", "batch", "--efficiency", "0.8"), "--efficiency"),
+        (("provision", "--need", "batch", "--epochs", "9"), "--epochs"),
+        (("provision", "--need", "batch", "--price", "3"), "--price"),
+    ],
+)
+def test_no_option_is_ignored(question, option, paradl):
+    assert fail(paradl, *question, *ASK, "--pe", "4,16").startswith(f"paradl: {option}: ")
+
+
 def test_a_range_is_written_with_two_dots(paradl):
     err = fail(paradl, "limits", *ASK, "--pe", "1-64", "--batch", 32)
     assert "'1..64'" in err
