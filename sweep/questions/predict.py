@@ -1,5 +1,6 @@
 """Predict: the oracle's answer for one configuration, or for many as a Dataset."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -137,38 +138,47 @@ def _describe(grid: Grid, case: AnyCase, answer: Answer) -> dict[str, Any]:
         **(
             _describe_layout(grid, case)
             if isinstance(case, LayoutCase)
-            else _describe_group(grid, case)
+            else _describe_group(grid, case, answer)
         ),
         **list_intervals(grid, answer),
     }
 
 
-def _describe_group(grid: Grid, case: Case) -> dict[str, Any]:
+def _describe_group(grid: Grid, case: Case, answer: Answer) -> dict[str, Any]:
     """The degrees of a group, its memory by part, and what formulas were evaluated with."""
     strategy = grid.strategy(ONLY)
     data = {"data": case.run.replicas} if strategy.replicated else {}
     degrees = data | list_degrees(strategy.parts, case.run)
+    memory = list_memory_parts(grid, case)
     return {
         "degrees": {name: int(number(degree)) for name, degree in degrees.items()},
-        **list_memory_parts(grid, case),
+        **memory,
+        "memory_parts": _mask_parts(memory["memory_parts"], answer),
         "parameters": parameters(case),
     }
+
+
+def _mask_parts(parts: Mapping[str, float], answer: Answer) -> dict[str, float | None]:
+    """Parts of the memory [B]; None where the configuration cannot exist and so has no memory."""
+    exists = math.isfinite(number(answer.memory))
+    return {name: part if exists else None for name, part in parts.items()}
 
 
 def _describe_layout(grid: Grid, case: LayoutCase) -> dict[str, Any]:
     """The same of a transformer's layout; its largest micro-batch is no question of the batch."""
     cell = find_cell(grid, case, ONLY)
     iterations, answer = number(case.answer.iterations), case.answer
+    # A layout has times even if its PEs are not those of the cell.
+    exists = math.isfinite(number(answer.epoch_time))
+    exchanges = cell.measure_exchanges() if exists else {}
     return {
         # Of an epoch, over its iterations, they would have another last bit.
-        **{name: finite(seconds) for name, seconds in cell.find_times().items()},
+        **(cell.find_times() if exists else {}),
         "layout": cell.words,
-        "exchanges": {
-            name: seconds * iterations for name, seconds in cell.measure_exchanges().items()
-        },
+        "exchanges": {name: seconds * iterations for name, seconds in exchanges.items()},
         "bubble_share": finite(number(answer.terms.pipeline_bubble / answer.epoch_time)),
         "degrees": cell.degrees,
-        "memory_parts": cell.measure_parts(),
+        "memory_parts": _mask_parts(cell.measure_parts(), answer),
         "largest_batch": None,
         "parameters": cell.list_parameters(),
         "obstacles": cell.list_obstacles(),

@@ -219,3 +219,23 @@ def test_the_path_of_halos_is_stated_of_every_group() -> None:
         paths.append([prediction["parameters"][name] for name in named])
     assert paths == [paths[0]] * 4
     assert paths[0][1] == 16e9
+
+
+@pytest.mark.parametrize(
+    ("model", "strategy", "more"),
+    [
+        ("alexnet", "data+filter:group=4", {"dataset": "imagenet"}),
+        (
+            "llama2_7b",
+            "data+tensor:tensor=4",
+            {"dataset": "pile", "system": "dgx-h100:precision=bf16"},
+        ),
+    ],
+)
+def test_what_cannot_exist_has_no_numbers(model: str, strategy: str, more: dict[str, Any]) -> None:
+    answer = sweep.predict(model, strategy, 2, 8, **more)
+    assert answer["limit"] == ["group_does_not_divide"]
+    times = ("epoch_time", "iteration_time", "iteration_comp_time", "iteration_comm_time")
+    assert {answer[name] for name in (*times, "memory")} == {None}
+    assert {*answer["terms"].values(), *answer["memory_parts"].values()} == {None}
+    assert not answer.get("exchanges")
