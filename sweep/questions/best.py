@@ -122,8 +122,10 @@ def _rank_rows(rows: Iterable[Row], goal: Goal) -> Iterator[Row]:
     in_order = sorted(rows, key=lambda row: float("inf") if row[goal] is None else row[goal])
     ranks: dict[object, int] = {}
     for rank, row in enumerate(in_order, 1):
-        # Strategies of transformers may choose the same layout, and then share a rank.
-        layout = (row["layout"], row["pe"], row["batch"]) if row.get("layout") else rank
+        # Strategies of transformers may choose the same layout, and then share a rank. An axis of
+        # that name has row numbers, and no layout in words.
+        words = row.get("layout")
+        layout = (words, row["pe"], row["batch"]) if isinstance(words, str) else rank
         yield {"rank": ranks.setdefault(layout, rank) if row["feasible"] else None} | row
 
 

@@ -78,9 +78,9 @@ def _describe_winner(row: Row, goal: str) -> Row:
     return {
         **{HEADS.get(key, key): row.get(key) for key in order},
         "strategy": shorten_label(row["strategy"]),
-        # A layout's words say its degrees, too.
+        # A layout's words say its degrees, too; the row number of an axis does not.
         "degrees": None
-        if row.get("layout")
+        if isinstance(row.get("layout"), str)
         else " x ".join(f"{name} {n}" for name, n in row.get("degrees", {}).items()) or None,
         INTERVAL: next(filter(None, ends), None),
         "marks": row["limit"] or None,

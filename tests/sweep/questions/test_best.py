@@ -129,6 +129,17 @@ def test_each_memory_has_a_ranking_and_losers_of_its_own():
     assert least["rejection"]["memory_capacity"] == 1e8
 
 
+def test_strategies_on_one_row_of_an_axis_named_layout_have_ranks_of_their_own(tmp_path):
+    axes = {"model": "alexnet", "dataset": "imagenet-226", "system": "abci", "pe": 64, "batch": 32}
+    rows = [{"group": 2, "segments": 4}, {"group": 4, "segments": 8}]
+    spec = {"axes": axes | {"strategy": ["data+filter", "data+pipeline"], "layout": rows}}
+    ds = sweep.run(spec, str(tmp_path / "cube.zarr"))
+    for layout in range(len(rows)):
+        ranked = sweep.best(ds, {"layout": layout})
+        assert ranked["rank"].tolist() == [1, 2]
+        assert 0.5 <= ranked["faster_than_next"][0] <= 1
+
+
 def test_systems_compete():
     cells = sweep.compute_space(
         "alexnet",
