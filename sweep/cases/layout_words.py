@@ -38,12 +38,12 @@ def name_recompute(bits: int) -> str:
     return ",".join(name for name, bit in RECOMPUTE.items() if bits & bit) or "none"
 
 
-def parse_recompute(text: str) -> int:
+def parse_recompute(text: str, where: str = "recompute") -> int:
     """The bits of modules that commas join; none: 0."""
     names = [] if text == "none" else text.split(",")
     for name in names:
         if name not in RECOMPUTE:
-            raise InputError.unknown("module", name, [*RECOMPUTE, "none"], where="recompute")
+            raise InputError.unknown("module", name, [*RECOMPUTE, "none"], where=where)
     # A set, since a name that stands twice would carry into another bit.
     return sum(RECOMPUTE[name] for name in {*names})
 
@@ -71,7 +71,14 @@ def _read_word(word: str, given: dict[str, int], columns: dict[str, int]) -> Non
     """Add a word's number to `given`, or its setting to `columns`."""
     name, _, value = word.partition("=")
     if name == "recompute":
-        columns["recompute"] = parse_recompute(value)
+        bits = parse_recompute(value, "layout")
+        if columns["recompute"] not in (0, bits):
+            raise InputError(
+                "recompute stands there twice",
+                where="layout",
+                advice="join modules by commas, such as recompute=core_attn,mlp",
+            )
+        columns["recompute"] = bits
         return
     if word == "sp":
         columns["sequence"] = 1

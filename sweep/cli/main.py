@@ -1,6 +1,7 @@
 """The command line. Commands import heavy modules themselves, so that `--help` answers at once."""
 
 import gc
+import io
 import os
 import sys
 
@@ -63,6 +64,9 @@ def main() -> None:
     # Imported modules are no garbage: to search them took 0.3 of a small sweep's 2.7 s, and since
     # then takes 0.1 (2026-11).
     gc.set_threshold(100_000, 20, 100)
+    # Names in users' files may have letters that a terminal in ASCII or Latin-1 lacks.
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         try:
             app()

@@ -34,7 +34,7 @@ def write_card(path: Path, facts: Mapping[str, Any], columns: Sequence[SampleCol
         if rows:
             parts.append(f"### {heading}")
             parts.append(_write_table(("column", "units", "range", "meaning"), rows))
-    path.write_text("\n\n".join(parts) + "\n")
+    path.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
 
 def _make_header(facts: Mapping[str, Any]) -> dict[str, Any]:

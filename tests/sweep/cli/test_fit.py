@@ -466,6 +466,8 @@ FRONTS = ("pareto", *PROVISIONED)
         (("fit", *SEVENTY, "tp8 pq4"), "'pq'"),
         (("fit", *SEVENTY, "tp8 pp4 dp4"), "--pe"),
         (("fit", *SEVENTY, "tp8 recompute=core_atn"), "'core_attn'"),
+        (("fit", *SEVENTY, "tp8 recompute=core_atn"), "--layout"),
+        (("fit", *SEVENTY, "tp8 recompute=mlp recompute=core_attn"), "recompute=core_attn,mlp"),
         (("fit", *SEVENTY, "tp8 zero4"), "zero"),
         (("fit", *SEVENTY, "tp8 tp4"), "tp"),
         (("fit", *SEVENTY, "tp"), "tp"),

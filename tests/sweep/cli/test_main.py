@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -315,6 +316,20 @@ def test_a_store_without_a_name(command, spec_file, tmp_path, monkeypatch, parad
     monkeypatch.chdir(empty)
     refused(paradl(command, *spec, ""), "store: ")
     assert list(empty.iterdir()) == []
+
+
+def test_a_name_that_a_terminal_cannot_print(tmp_path):
+    model = tmp_path / "mine.yaml"
+    lines = "name: größe\nrank: 2\ncustomary: cifar10\nlayers: [{fc: targets}]\n"
+    model.write_text(lines, encoding="utf-8")
+    ended = subprocess.run(
+        [*COMMAND, "models", str(model), "--format", "csv"],
+        capture_output=True,
+        timeout=60,
+        check=True,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )
+    assert ended.stdout.splitlines()[1].startswith(rb"gr\xf6\xdfe,")
 
 
 def test_a_reader_that_has_seen_enough(monkeypatch):

@@ -1,6 +1,9 @@
 """Common libraries read the files without any code of paradl."""
 
 import json
+import os
+import subprocess
+import sys
 
 import duckdb
 import pandas as pd
@@ -53,6 +56,20 @@ def test_the_card_has_all_columns_and_a_configuration_per_split(drawn) -> None:
             assert count == drawn.facts["sides"][name][side["split"]]
     for column in drawn.facts["columns"]:
         assert f"| `{column['name']}` |" in body
+
+
+def test_the_card_is_utf8_in_any_locale(drawn, tmp_path) -> None:
+    facts = tmp_path / "facts.json"
+    facts.write_text(json.dumps(drawn.facts | {"name": "größe"}))
+    code = (
+        "import json, pathlib, sys; from sweep.samples.card import write_card; "
+        "facts, card = map(pathlib.Path, sys.argv[1:]); "
+        "write_card(card, json.loads(facts.read_text()), ())"
+    )
+    locale = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    command = [sys.executable, "-c", code, str(facts), str(tmp_path / "README.md")]
+    subprocess.run(command, check=True, timeout=60, env={**os.environ, **locale})
+    assert "# größe" in (tmp_path / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_datasets_library_has_the_splits(drawn, tmp_path) -> None:
