@@ -1,5 +1,6 @@
 """The command line. Commands import heavy modules themselves, so that `--help` answers at once."""
 
+import errno
 import gc
 import io
 import os
@@ -26,6 +27,9 @@ from sweep.cli import (
 from sweep.cli.commands import BAD_INPUT, FAILED, NOTHING_FEASIBLE, Commands, end, find_page
 from sweep.cli.options import Version
 from sweep.errors import NothingFeasibleError, RunError
+
+# Errors of the file system that say something of the path alone, such as one that a user mistypes.
+PATH_ERRORS = (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG)
 
 app = Typer(
     name="paradl",
@@ -82,3 +86,8 @@ def main() -> None:
     except BrokenPipeError:  # such as `paradl limits STORE | head`
         # Python flushes again at exit; with stdout on /dev/null that cannot fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    # `Path.is_dir` raises it of a file in a folder that is closed to the user.
+    except OSError as error:
+        if error.errno not in PATH_ERRORS or error.filename is None:
+            raise
+        end(f"{error.filename}: {error.strerror}", BAD_INPUT)

@@ -1,6 +1,7 @@
 """The command line: answers on stdout, one message on stderr, and what an exit code says."""
 
 import csv
+import errno
 import io
 import json
 import os
@@ -316,6 +317,42 @@ def test_a_store_without_a_name(command, spec_file, tmp_path, monkeypatch, parad
     monkeypatch.chdir(empty)
     refused(paradl(command, *spec, ""), "store: ")
     assert list(empty.iterdir()) == []
+
+
+LONG = "a" * 300
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("compare", LONG),
+        ("calibrate", LONG, "--system", "abci", "-o", "mine.yaml"),
+        ("leakage", LONG),
+        ("system", "import", LONG, "-o", "mine.yaml"),
+        ("model", "import", f"{LONG}.onnx", "-o", "mine.yaml"),
+        ("report", "--model", "alexnet", "--dataset", "imagenet", "-o", LONG),
+    ],
+    ids=lambda command: command[0],
+)
+def test_a_path_that_no_file_can_have(command, paradl):
+    """As of a file in a folder that is closed to the user, the file system does not say whether it
+    is there."""
+    refused(paradl(*command), f"{LONG[:200]}", "name too long")
+
+
+def test_a_log_that_is_closed(tmp_path, monkeypatch, paradl):
+    (tmp_path / "mapping.yaml").write_text("files: '*.log'\n")
+    log = tmp_path / "run.log"
+    log.write_text("")
+    opened = Path.open
+
+    def refuse(path, *arguments, **settings):
+        if path == log:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return opened(path, *arguments, **settings)
+
+    monkeypatch.setattr(Path, "open", refuse)
+    refused(paradl("compare", tmp_path), f"{log}: Permission denied")
 
 
 def test_a_name_that_a_terminal_cannot_print(tmp_path):
