@@ -21,6 +21,7 @@ Row = dict[str, str]  # fields by our columns, as text
 MOST_LINE = 2**16  # [B] longer lines are read in pieces
 MOST_STEPS = 1_000_000
 MOST_TRACE = 2**29  # [B] of a trace, which is parsed as a whole
+MOST_TIME = 1e18  # [us] of a trace: 30,000 years
 NUMBER = r"(\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)"
 MEGATRON = re.compile(rf"elapsed time per iteration \(ms\): *{NUMBER}")
 NANOTRON = re.compile(rf"elapsed_time_per_iteration_ms: *{NUMBER}([KM]?)")
@@ -155,6 +156,9 @@ def _read_span(event: Any) -> tuple[str, float, float, str] | None:
         return None
     start, lasts = event.get("ts"), event.get("dur")
     if not isinstance(start, int | float) or not isinstance(lasts, int | float):
+        return None
+    # Integers of hundreds of digits are no times, and nor are NaN and infinity.
+    if not (abs(start) < MOST_TIME and abs(lasts) < MOST_TIME):
         return None
     return str(event.get("name")), start, start + lasts, str(event.get("cat", "")).lower()
 

@@ -67,6 +67,8 @@ def _read_row(runs: dict[tuple[str, int], LoggedRun], entry: Any, row: Any, wher
             size, time, algbw, busbw = (float(number) for number in (row["size"], *numbers))
         except (TypeError, ValueError):
             continue  # "N/A": not measured
+        except OverflowError:  # an integer of more than 308 digits
+            raise InputError("a row has an enormous number", where=where) from None
         add_sample(run, size, [time * 1e-6, algbw * 1e9, busbw * 1e9], where)
         wrong = figures.get("nwrong", figures.get("wrong", 0))
         run.wrong += str(wrong) not in ("0", "N/A", "None")

@@ -266,7 +266,14 @@ def test_json_and_csv_of_rccl_tests(read):
 
 
 @pytest.mark.parametrize(
-    "text", ["[" * 100_000, '{"results": 7}', '{"results": [{"size": "x", "time": 1}]}', '{"a": 1']
+    "text",
+    [
+        "[" * 100_000,
+        '{"results": 7}',
+        '{"results": [{"size": "x", "time": 1}]}',
+        '{"a": 1',
+        f'[{{"size": 1, "time": {"9" * 400}, "algBw": 1, "busBw": 1}}]',
+    ],
 )
 def test_hostile_json(text, read):
     with pytest.raises(InputError):

@@ -132,6 +132,14 @@ def test_a_trace_has_exposed_communication(folder):
     assert run.measured.comp == pytest.approx(0.09)
 
 
+@pytest.mark.parametrize("lasts", ["9" * 400, "NaN", "1e999"])
+def test_a_span_of_no_time_is_left_out(lasts, folder):
+    span = '{"ph": "X", "name": "ProfilerStep#%d", "ts": 0, "dur": %s, "cat": "user_annotation"}'
+    values = VALUES.replace("replicas: 8", "samples_per_replica: 32")
+    (run,) = read_runs(folder(values, step_json=f"[{span % (1, lasts)}, {span % (2, 100)}]"))
+    assert run.measured.total == pytest.approx(1e-4)
+
+
 def test_ranks_that_all_report_count_once(folder):
     """torchrun interleaves eight ranks; a bar is drawn over; the first two steps warm up."""
     lines = [
