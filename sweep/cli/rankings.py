@@ -110,6 +110,7 @@ def _show_limits(
             return rows
         return [*add_ranges(source, shown, efficiency, *scope), *rows[len(shown) :]]
 
+    subject.tell_kept_groups()
     rows = subject.ask(answer, form)
     show_limits(rows, form, every)
     return rows
@@ -176,6 +177,7 @@ def best(
     goal, prices = options.OBJECTIVES[objective], options.parse_price(price)
     # None and not False: a design space explains its losers unasked.
     ask = partial(rank_strategies, across=across, why=why or None)
+    subject.tell_kept_groups()
     rows = subject.ask(ask, form, objective=goal, price=prices)
     show_ranking(rows, form, goal, every)
     if not any(row["feasible"] for row in rows):

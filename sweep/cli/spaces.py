@@ -63,6 +63,12 @@ class Subject:
         # parameters.
         if bounded:
             settings["max_global_batch"] = self.max_global_batch
+        elif self.max_global_batch is not None:
+            raise InputError(
+                "cannot be combined with a store here",
+                where="--max-global-batch",
+                advice="leave it out, or ask without a store, with --model and other options",
+            )
         pose = partial(question, self.source, *values, selection=self.selection, **settings)
         with advise_nearest() if self.store else advise_options():
             rows = pose() if self.store is None else self._ask_store(self.store, pose)
@@ -82,6 +88,24 @@ class Subject:
         if form != "json" or not self.notes:
             return rows
         return [{**row, "notes": self.notes} for row in rows]
+
+    def tell_kept_groups(self) -> None:
+        """Note that the cells of a store keep groups that were chosen without its bound."""
+        grid = self.source.grid
+        # A stated global batch does not depend on the group.
+        if self.max_global_batch is None or grid.spec.scaling == "strong":
+            return
+        from sweep.cells.source import open_space
+
+        at = open_space(self.source, self.selection).places["strategy"]
+        strategies = (grid.strategies[place] for place in at)
+        kept = [one.label for one in strategies if {*one.choices} - {"segments"}]
+        if kept:
+            self.note(
+                f"cells of {', '.join(kept)} keep the groups that were best without "
+                "--max-global-batch; to choose others ask without a store, with --model and other "
+                "options"
+            )
 
     def _ask_store(self, store: str, question: Callable[[], Rows]) -> Rows:
         from sweep.engine.verification import tell_damage

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+import sweep
+
 SPACE = ("--model", "alexnet", "--dataset", "imagenet", "--oracle", "paper")
 SMALL = (*SPACE, "--pe", "4,8", "--batch", "32", "--strategy", "data,filter")
 
@@ -77,6 +79,27 @@ def test_a_batch_that_nothing_bounds_is_told(paradl):
     options = (*SPACE, "--pe", "4", "--strategy", "data", "--format", "json")
     assert "--max-global-batch" in paradl("best", *options)[2]
     assert paradl("best", *options, "--max-global-batch", "256")[2] == ""
+
+
+@pytest.mark.parametrize(
+    "question", [("pareto",), ("regret",), ("provision", "--need", "batch", "--pe", "4")]
+)
+def test_a_bound_that_a_question_of_a_store_lacks_is_refused(question, small_url, paradl):
+    code, out, err = paradl(question[0], small_url, *question[1:], "--max-global-batch", 64)
+    assert (code, out) == (2, "")
+    assert err.startswith("paradl: --max-global-batch: ")
+
+
+@pytest.mark.parametrize("command", ["best", "limits"])
+def test_a_bound_tells_that_cells_keep_their_groups(command, tmp_path, paradl):
+    axes = {"model": "alexnet", "dataset": "imagenet-226", "system": "abci", "pe": [1, 16]}
+    strategies = ["data", "data+spatial:group=best"]
+    outputs = ["comp_time", "comm_time", "memory", "limit", "replicas"]
+    url = str(tmp_path / "cube.zarr")
+    sweep.run({"axes": axes | {"strategy": strategies, "batch": 8}, "outputs": outputs}, url)
+    for strategy, noted in zip(strategies, (False, True), strict=True):
+        err = paradl(command, url, "--strategy", strategy, "--max-global-batch", 64)[2]
+        assert (strategy in err) == noted
 
 
 TWO = ("--model", "alexnet", "--dataset", "imagenet", "--pe", "4", "--batch", "32")
