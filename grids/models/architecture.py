@@ -197,7 +197,8 @@ def read_architecture(data: Mapping[str, object], source: Source, base: Path) ->
     try:
         return validate(Architecture, data, source)
     except InputError as error:
-        if TEMPLATE_WORDS.search(str(error)):
+        # Of a family, the expressions are its own.
+        if "layers" in data and TEMPLATE_WORDS.search(str(error)):
             raise InputError(f"{error}\n{TEMPLATE_ADVICE}") from None
         raise
 

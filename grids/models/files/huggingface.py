@@ -36,7 +36,7 @@ class ModelType:
 
 
 def _read_llama(config: Config) -> dict[str, Any]:
-    bias = bool(config.get("attention_bias", False))
+    bias = _read_flag(config, "attention_bias", False)
     return {"bias": bias, "output_bias": bias, **_read_attention(config)}
 
 
@@ -51,10 +51,11 @@ def _read_qwen3(config: Config) -> dict[str, Any]:
 
 def _read_attention(config: Config) -> dict[str, Any]:
     """The window, where it is in use, and whether the table of words is the last matrix, too."""
-    # Mistral's files state the window alone, Qwen's also whether it is in use.
-    in_use = config.get("use_sliding_window", True)
+    # Mistral's files state the window alone, Qwen's also whether it is in use; by default not.
+    is_qwen = str(config.get("model_type")).startswith("qwen")
+    in_use = _read_flag(config, "use_sliding_window", not is_qwen)
     window = config.get("sliding_window") if in_use else None
-    return {"window": window, "tied": bool(config.get("tie_word_embeddings", False))}
+    return {"window": window, "tied": _read_flag(config, "tie_word_embeddings", False)}
 
 
 def _read_qwen3_moe(config: Config) -> dict[str, Any]:
@@ -81,14 +82,14 @@ def _read_deepseek(config: Config) -> dict[str, Any]:
         # Without an auxiliary loss, a bias per expert balances their loads.
         "corrects": config.get("topk_method") == "noaux_tc",
         "dense_blocks": read_count("first_k_dense_replace"),
-        "tied": bool(config.get("tie_word_embeddings", False)),
+        "tied": _read_flag(config, "tie_word_embeddings", False),
     }
 
 
 def _read_t5(config: Config) -> dict[str, Any]:
     # A file leaves out what its class has by default: tied tables here and in gpt2, not in llama.
     activation = str(config.get("feed_forward_proj", "relu"))
-    tied = bool(config.get("tie_word_embeddings", True))
+    tied = _read_flag(config, "tie_word_embeddings", True)
     return {"gated": activation.startswith("gated"), "tied": tied}
 
 
@@ -119,7 +120,7 @@ TYPES = {
             "positions": "n_positions",
         },
         optional={"hidden": "n_inner"},
-        derive=lambda config: {"tied": bool(config.get("tie_word_embeddings", True))},
+        derive=lambda config: {"tied": _read_flag(config, "tie_word_embeddings", True)},
         values={"add_cross_attention": (False,)},
     ),
     "llama": ModelType(
@@ -252,5 +253,16 @@ def _read_size(config: Config, key: str) -> int:
     size = config[key]
     # The exact type: JSON's true is an int to Python.
     if type(size) is not int or not 0 < size < MOST_SIZE:
-        raise InputError(f"{key}: expected a whole number above 0, got {shorten(size)}")
+        raise InputError(
+            f"{key}: expected a whole number from 1 to {MOST_SIZE - 1:,}, got {shorten(size)}"
+        )
     return size
+
+
+def _read_flag(config: Config, key: str, default: bool) -> bool:
+    """True or false; the default where the file leaves it out."""
+    flag = config.get(key, default)
+    # A text such as "false" is true to Python; null is false.
+    if flag is not None and not isinstance(flag, bool):
+        raise InputError(f"{key}: expected true or false, got {shorten(flag)}")
+    return bool(flag)

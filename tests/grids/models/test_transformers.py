@@ -217,6 +217,9 @@ MISTAKES = [
     ({**LLAMA, "num_key_value_heads": 5}, "num_key_value_heads"),
     ({**LLAMA, "hidden_size": 4100}, "head_features: expected a whole number, got 128.125"),
     ({**LLAMA, "mlp_bias": True}, "mlp_bias: True is not modelled"),
+    ({**LLAMA, "vocab_size": 10**10}, "vocab_size: expected a whole number from 1 to 2,147"),
+    ({**LLAMA, "tie_word_embeddings": "false"}, "tie_word_embeddings: expected true or false"),
+    ({**LLAMA, "attention_bias": 0}, "attention_bias: expected true or false"),
     ({**QWEN, "mlp_only_layers": [0]}, "mlp_only_layers"),
     ({**DEEPSEEK, "n_shared_experts": "x"}, "n_shared_experts"),
     ({**DEEPSEEK, "moe_layer_freq": 2}, "moe_layer_freq"),
@@ -243,3 +246,16 @@ def test_a_sliding_window_is_refused_where_it_slides(tmp_path):
     assert model.table(find("dataset", "pile:length=4096", Path())).parameters > 8e9
     with pytest.raises(ShapeError, match="sliding window"):
         model.table(find("dataset", "pile:length=8192", Path()))
+
+
+def test_the_window_of_a_qwen_slides_only_where_it_says_so(tmp_path):
+    """Qwen2Config has use_sliding_window=False."""
+    config = {**LLAMA, "model_type": "qwen2", "sliding_window": 4096}
+    model = find("model", write(tmp_path / "mine", config), Path())
+    assert model.table(find("dataset", "pile:length=8192", Path())).parameters > 8e9
+
+
+def test_the_expressions_of_a_family_are_no_mistake_of_the_file(tmp_path):
+    with pytest.raises(InputError, match="from 0 to 1,000, got 2000") as error:
+        find("model", write(tmp_path / "mine", LLAMA | {"num_hidden_layers": 2000}), Path())
+    assert "settings" not in str(error.value)
