@@ -3,7 +3,16 @@
 from typing import Annotated, TypedDict
 
 from sweep.answers.types.facts import AnswerType, Bytes, Fact, Seconds
-from sweep.answers.types.words import PE, Feasible, GlobalBatch, Model, System
+from sweep.answers.types.words import (
+    PE,
+    Cost,
+    Feasible,
+    GlobalBatch,
+    Model,
+    PEHours,
+    System,
+    TrainTime,
+)
 
 PARTS_MEANING = "memory of the fullest PE by part"
 
@@ -18,9 +27,9 @@ class TimeParts(TypedDict):
     tokens_per_pe_second: Annotated[float, Fact("tokens per second of a PE", "1/s")]
     mfu: Annotated[float, "model FLOPs over the peak of all PEs (Korthikanti, equation 7)"]
     hfu: Annotated[float, "the same, with recomputed FLOPs"]
-    train_time: Annotated[Seconds, "time to train on the tokens of --tokens"] | None
-    pe_hours: Annotated[float, "PE-hours of the training"] | None
-    cost: Annotated[float, "price of these PE-hours"] | None
+    train_time: Annotated[TrainTime, "time to train on the tokens of --tokens"] | None
+    pe_hours: Annotated[PEHours, "PE-hours of the training"] | None
+    cost: Annotated[Cost, "price of these PE-hours"] | None
     terms: Annotated[dict[str, float], Fact("time of an iteration by term", "s", scaled=True)]
     exchanges: Annotated[
         dict[str, float], Fact("communication by term, exposed and hidden", "s", scaled=True)
@@ -131,9 +140,9 @@ class LayoutFrontRow(FastestLayout):
 class LayoutProvisionRow(FastestLayout):
     """The time to train on a number of PEs, as `provision --sequence` answers."""
 
-    train_time: Annotated[Seconds, "time to train on the tokens of --tokens"] | None
-    pe_hours: Annotated[float, "PE-hours of the training"] | None
-    cost: Annotated[float, "price of these PE-hours"] | None
+    train_time: Annotated[TrainTime, "time to train on the tokens of --tokens"] | None
+    pe_hours: Annotated[PEHours, "PE-hours of the training"] | None
+    cost: Annotated[Cost, "price of these PE-hours"] | None
     meets: Annotated[bool, "whether the expected time meets the deadline"]
     holds: Annotated[float, "probability that the deadline holds"] | None
 

@@ -357,7 +357,13 @@ def test_commands(url: str, paradl: Any) -> None:
     more = ("--batch", 32, "--convergence", "auto", "--target", "top1>=0.759", "--format", "json")
     code, out, _ = paradl("predict", *options, *more)
     assert code == 0
-    assert json.loads(out)["train_time"] > 0
+    seconds = json.loads(out)["train_time"]
+    assert seconds > 0
+    _, out, _ = paradl("predict", *options, *more[:-2])
+    (line,) = (line for line in out.splitlines() if line.split()[:1] == ["train_time"])
+    number, unit = line.split()[1:]
+    assert unit == "s"
+    assert float(number.replace(",", "")) == pytest.approx(seconds, rel=1e-3)
     code, out, err = paradl("predict", *options, *more, "--max-global-batch", 2047)
     assert code == 4
     assert json.loads(out)["limit"] == ["no_convergence"]
