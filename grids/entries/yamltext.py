@@ -10,7 +10,7 @@ from pydantic.fields import FieldInfo
 
 from grids.entries.entry import Entry, Record
 from grids.entries.quantity import Scale
-from grids.reading.plainyaml import FLOAT
+from grids.reading.plainyaml import PlainDumper
 from grids.reading.units import PREFIXES
 
 WIDTH = 100  # characters of a line of comment
@@ -95,18 +95,11 @@ def _fills_lines(field: FieldInfo) -> bool:
     return field.is_required() and _is_record(field.annotation)
 
 
-class _Dumper(yaml.SafeDumper):
-    """Quotes texts that our reader, unlike YAML 1.1, would take for numbers."""
-
-
-_Dumper.add_implicit_resolver("tag:yaml.org,2002:float", FLOAT, list("-+.0123456789"))
-
-
 def _write_flow(value: object) -> str:
     """Write a value as YAML on one line."""
     # In a list, since YAML ends a plain value by itself with an end-of-document mark.
     text: str = yaml.dump(
-        [value], None, _Dumper, default_flow_style=True, width=UNCUT, sort_keys=False
+        [value], None, PlainDumper, default_flow_style=True, width=UNCUT, sort_keys=False
     )
     return text.strip()[1:-1]
 

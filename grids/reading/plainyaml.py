@@ -88,6 +88,13 @@ class _Loader(yaml.SafeLoader):
 _Loader.add_implicit_resolver("tag:yaml.org,2002:float", FLOAT, list("-+.0123456789"))
 
 
+class PlainDumper(yaml.SafeDumper):
+    """Quotes texts that our reader, unlike YAML 1.1, would take for numbers."""
+
+
+PlainDumper.add_implicit_resolver("tag:yaml.org,2002:float", FLOAT, list("-+.0123456789"))
+
+
 def _expect_text(node: yaml.Node) -> None:
     """Raise an error for a scalar that no person would write."""
     if not isinstance(node, yaml.ScalarNode):

@@ -15,6 +15,7 @@ from platformdirs import user_cache_path
 
 from grids.grid import LABELS
 from grids.reading.errors import InputError
+from grids.reading.plainyaml import PlainDumper
 from grids.reading.textfile import write_text
 from sweep.cells.selection import write_value
 from sweep.report.charts import make_charts
@@ -65,7 +66,7 @@ def render_page(report: Report, command: str, live: Live | None = None) -> str:
         charts=charts,
         command=command,
         live=live,
-        spec=yaml.safe_dump(report.spec, sort_keys=False, allow_unicode=True),
+        spec=yaml.dump(report.spec, None, PlainDumper, sort_keys=False, allow_unicode=True),
         style=_read("page.css"),
         script=_read("page.js"),
         library=read_library(),

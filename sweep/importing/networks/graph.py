@@ -20,6 +20,7 @@ from grids.library import find
 from grids.models.architecture import Architecture
 from grids.models.layers import LayerTable
 from grids.reading.errors import InputError, shorten
+from grids.reading.plainyaml import PlainDumper
 
 Sizes = tuple[int, ...]
 SAMPLE = "sample"
@@ -270,7 +271,9 @@ def _write(data: Mapping[str, Any], graph: TracedGraph, table: LayerTable) -> st
 
 def _flow(value: object) -> str:
     """Write a value as YAML on one line."""
-    text: str = yaml.safe_dump([value], default_flow_style=True, width=10**9, sort_keys=False)
+    text: str = yaml.dump(
+        [value], None, PlainDumper, default_flow_style=True, width=10**9, sort_keys=False
+    )
     return text.strip()[1:-1]
 
 

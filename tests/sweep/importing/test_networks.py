@@ -17,6 +17,7 @@ from grids.library import find
 from grids.models.architecture import Architecture
 from grids.reading.errors import InputError
 from sweep.importing.networks.graph import TracedGraph, finish
+from sweep.importing.networks.profile import write_model
 from sweep.importing.networks.source import import_network
 
 needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
@@ -48,6 +49,19 @@ def test_a_graph_becomes_the_steps_of_a_file(tmp_path):
     again = find("model", str(tmp_path / "mine.yaml"), tmp_path)
     assert isinstance(again, Architecture)
     assert again.layers_for((3, 8, 8), None).parameters == 112
+
+
+@pytest.mark.parametrize("name", ["1e5", "12e34", "010", "1:30"])
+def test_a_name_like_a_number(name, tmp_path):
+    """It is the name of the file that is written, and of one that is timed."""
+    graph = TracedGraph((3, 8, 8))
+    graph.add("relu", {}, name, [graph.enter((2, 3, 8, 8))], (2, 3, 8, 8), (3, 8, 8))
+    path = tmp_path / "mine.yaml"
+    path.write_text(finish(graph, name, "", "", None, allow=False).text)
+    model = find("model", str(path), tmp_path)
+    assert isinstance(model, Architecture)
+    write_model(model, path)
+    assert find("model", str(path), tmp_path).name == name
 
 
 def test_an_unknown_operator_is_refused_with_its_share():
