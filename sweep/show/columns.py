@@ -146,7 +146,8 @@ def format_cell(value: object, unit: str | None = None) -> str:
 def format_digits(value: float) -> str:
     """Format a number with four digits; up to a billion without an exponent."""
     text = f"{value:.4g}"
-    return f"{float(text):,.0f}" if 1e4 <= abs(value) < 1e9 else text
+    # Of the rounded number: 9999.6 has four digits as 10,000, and `g` writes 1e+04.
+    return f"{float(text):,.0f}" if 1e4 <= abs(float(text)) < 1e9 else text
 
 
 def format_alone(key: str, value: object) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from grids.reading.units import format_quantity
 from sweep.answers.types.fitting import FitAnswer, LayoutRow, TimeParts
-from sweep.show.columns import format_duration, format_percent
+from sweep.show.columns import format_digits, format_duration, format_percent
 from sweep.show.data import Format, Row
 from sweep.show.rows import SCREENFUL, show_sections, tell_more
 from sweep.show.tables import print_table
@@ -73,7 +73,9 @@ def _describe(answer: FitAnswer) -> Iterator[str]:
 
 
 def _write_interval(time: TimeParts) -> str:
-    return f"{time['iteration_time_p10']:.4g} to {time['iteration_time_p90']:.4g}"
+    return " to ".join(
+        format_digits(time[end]) for end in ("iteration_time_p10", "iteration_time_p90")
+    )
 
 
 def _describe_time(time: TimeParts) -> str:
@@ -83,7 +85,7 @@ def _describe_time(time: TimeParts) -> str:
         f"{name} {format_percent(seconds / time['iteration_time'])}" for name, seconds in terms
     )
     return (
-        f"{time['iteration_time']:.4g} s per iteration (80 %: {_write_interval(time)}), "
+        f"{format_digits(time['iteration_time'])} s per iteration (80 %: {_write_interval(time)}), "
         f"MFU {format_percent(time['mfu'])}, HFU {format_percent(time['hfu'])}: {shares}"
     )
 
@@ -102,11 +104,11 @@ def _describe_exchanges(time: TimeParts) -> str:
 def _describe_rates(time: TimeParts) -> dict[str, str]:
     """Return the columns that follow from a layout's time."""
     columns = {
-        "tokens/s/PE": f"{time['tokens_per_pe_second']:.4g}",
+        "tokens/s/PE": format_digits(time["tokens_per_pe_second"]),
         "MFU": format_percent(time["mfu"]),
     }
     if time["train_time"] is not None:
-        columns["days"] = f"{time['train_time'] / 86400:.4g}"
+        columns["days"] = format_digits(time["train_time"] / 86400)
     if time["pe_hours"] is not None:
         columns["PE-hours"] = f"{time['pe_hours']:,.0f}"
     if time["cost"] is not None:
@@ -125,7 +127,7 @@ def _describe_layout(row: LayoutRow) -> dict[str, Any]:
         columns["others"] = sum(parts.values())
     return {
         "layout": row["layout"],
-        **({"iteration s": f"{time['iteration_time']:.4g}"} if time else {}),
+        **({"iteration s": format_digits(time["iteration_time"])} if time else {}),
         **({"80 % interval": _write_interval(time)} if time else {}),
         **(_describe_rates(time) if time else {}),
         **{f"{name} GB": f"{size / 1e9:.1f}" for name, size in columns.items()},

@@ -107,7 +107,7 @@ def describe_gain(gain: Row) -> str:
     if gain["gain"] is None:
         return f"The gain up to {gain['pe']:,} PEs is unknown."
     ends = [format_percent(gain[end]) for end in ("p10", "p90") if gain[end] is not None]
-    interval = " to ".join(ends) or "no interval: the inputs have no spread"
+    interval = " to ".join(ends) or "no interval: all draws give the same"
     chance = gain["chance"]
     return (
         f"{'Gain' if gain['gain'] > 0 else 'No hybrid wins: gain'} up to {gain['pe']:,} PEs: "

@@ -25,7 +25,7 @@ def _print(answer: Mapping[str, Any]) -> None:
         # All micro-batches run on the same devices.
         first = [row for row in answer["operators"] if not row["micro_batch"]]
         of_first = "" if answer["micro_batches"] == 1 else " of the first micro-batch"
-        print_table(_list_runs(first), f"Operators{of_first}, in execution order")
+        print_table(_list_runs(first), f"Operators{of_first}, in the order of the graph")
 
 
 def _describe(answer: Mapping[str, Any]) -> list[str]:

@@ -522,3 +522,13 @@ def test_refused(arguments, where, paradl):
     code, out, err = paradl(*arguments)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert where in err
+
+
+def test_rates_above_ten_thousand_have_no_exponent(paradl):
+    options = ("--model", "llama2_7b", "--system", "dgx-h100", "--pe", 8, "--by", "time")
+    _, answer = ask(paradl, *options)
+    rate = answer["layouts"][0]["time"]["tokens_per_pe_second"]
+    assert rate > 1e4
+    _, out, _ = paradl("fit", *options)
+    assert f" {float(f'{rate:.4g}'):,.0f} " in out
+    assert "e+" not in out

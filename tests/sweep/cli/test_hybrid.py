@@ -123,6 +123,13 @@ def test_the_catalogue_s_epochs_and_the_oracle(paradl):
     assert answer["splits"][0]["basis"] == "oracle"
 
 
+def test_an_equal_gain_of_all_draws_does_not_deny_other_spreads(paradl):
+    case = ("--convergence", PAL, "--dataset", "imagenet-299", "--model", "inception_v3")
+    _, out, _ = paradl("hybrid", *case, "--batch", 64, "--pe", 1024, "--speedup", "2=1.3")
+    assert "9.383 to 35.62" in out  # speed-ups have intervals
+    assert "30.0% (no interval: all draws give the same), 2-way on 438 over data on 219" in out
+
+
 def test_falls_are_told(paradl):
     case = ("--model", "cosmoflow", "--dataset", "cosmoflow-128", "--batch", 1, "--pe", 64)
     _, _, err = paradl("hybrid", *case, "--speedup", "2=1.5", "--scaling-efficiency", 1)

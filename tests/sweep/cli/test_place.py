@@ -49,6 +49,24 @@ def test_as_a_table(pair, paradl):
     assert "room 15 GB\n" in out  # one unit
 
 
+def test_operators_are_in_the_order_of_the_graph(tmp_path, paradl):
+    path = tmp_path / "late.yaml"
+    # The second chain starts on the other PE at once, and long before the first has ended.
+    path.write_text(
+        "name: late\noperators:\n"
+        "  first: {forward: 5 ms, backward: 5 ms}\n"
+        "  second: {forward: 1 ms, backward: 1 ms}\n"
+        "  other: {forward: 6 ms, backward: 6 ms}\n"
+        "tensors:\n  - {maker: first, takers: second, bytes: 8 MB}\n"
+    )
+    _, out, _ = paradl("place", path, *ASKED, "--quiet")
+    title, *_, first, last = out[out.index("Operators") :].strip().splitlines()
+    assert title == "Operators, in the order of the graph"
+    assert first.split()[:2] == ["first", "second"]
+    assert last.split()[:2] == ["other", "other"]
+    assert "forward from 0 s" in out  # both rows
+
+
 def test_as_json_and_csv(pair, paradl):
     code, out, err = paradl("place", pair, *ASKED, "--format", "json", "--quiet")
     answer = json.loads(out, parse_constant=pytest.fail)
