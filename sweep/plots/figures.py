@@ -210,7 +210,7 @@ def scale_unit(axis: Axis, label: str, high: float, unit: str) -> None:
 
 def format_tick(value: float) -> str:
     """Write a tick's number, without an exponent where that is short."""
-    return f"{value:,.0f}" if 1 <= value < 1e7 else f"{value:.3g}"
+    return f"{value:,.7g}" if 1 <= value < 1e7 else f"{value:.3g}"
 
 
 # matplotlib has others, which are neither lossless nor sharp at every size.

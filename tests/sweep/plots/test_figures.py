@@ -84,7 +84,8 @@ def test_a_dark_picture_is_light_on_black():
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(1000, "1,000"), (1, "1"), (0.05, "0.05"), (2e7, "2e+07")]
+    ("value", "text"),
+    [(1000, "1,000"), (1, "1"), (2.5, "2.5"), (5e6, "5,000,000"), (0.05, "0.05"), (2e7, "2e+07")],
 )
 def test_numbers_are_plain(value, text):
     assert format_tick(value) == text
