@@ -13,7 +13,7 @@ from sweep.cells.selection import Selection
 from sweep.cells.source import Source, open_source
 from sweep.cells.space import list_given
 from sweep.plots.figures import add_legend, make_axes, scale_amounts, set_ticks, styled, wrap_name
-from sweep.plots.looks import choose_looks
+from sweep.plots.looks import choose_looks, shorten_names
 from sweep.plots.slices import (
     expect_any,
     expect_single,
@@ -75,14 +75,17 @@ def describe_front(
     knee = find_knee(times.tolist(), costs.tolist())
     best = rows[knee]
     axes = [axis for axis in grid.axes if axis in free and cells.sizes[axis] > 1]
-    names = [best[dim] for dim in ("system", "strategy") if cells.sizes[dim] > 1]
+    known = grid.labels["strategy"]
+    # A strategy has the name that the legend gives it.
+    words = {"system": best["system"], "strategy": shorten_names(known)[best["strategy"]]}
+    names = [word for dim, word in words.items() if cells.sizes[dim] > 1]
     return Front(
         write_title(cells, shown=[dim for dim in free if cells.sizes[dim] > 1]),
         against,
         times,
         costs,
         {name: _read_points(own, against) for name, own in alone.items() if own},
-        grid.labels["strategy"],
+        known,
         knee,
         ", ".join([*names, write_choice(grid, best, axes)]),
     )

@@ -37,6 +37,12 @@ def row(strategy: str = "data", p: int = 8, **more: object) -> dict:
     }
 
 
+def test_the_band_is_within_ten_percent_of_the_measured_time():
+    (axes,) = draw([row()]).axes
+    (band,) = axes.patches
+    assert (band.get_y(), band.get_y() + band.get_height()) == pytest.approx((0.9, 1.1))
+
+
 UNPREDICTED = dict.fromkeys(
     ("predicted_total", "predicted_comp", "predicted_comm", "accuracy_total")
 )

@@ -7,6 +7,7 @@ import pytest
 
 import sweep
 from grids.reading.errors import InputError
+from sweep.engine.run import read_grid
 from sweep.errors import NothingFeasibleError
 from sweep.plots.front import Front, describe_front, draw_front
 from sweep.questions.pareto import find_knee
@@ -43,6 +44,16 @@ def test_several_machines_have_several_fronts(mixed):
 
 def test_the_knee_of_layouts_is_written_in_words(layouts):
     assert "tp" in describe_front(layouts, against="memory").words
+
+
+def test_the_knee_has_the_name_of_the_legend():
+    axes = {"model": "resnet50", "dataset": "imagenet", "system": "abci", "pe": [16, 1024]}
+    strategies = ["pipeline:segments=16", "data", "data+spatial:group=best"]
+    front = describe_front(
+        read_grid({"axes": {**axes, "strategy": strategies, "batch": 64}}), against="memory"
+    )
+    assert front.words == "data+spatial, p = 1,024"
+    assert "data+spatial" in [text.get_text() for text in draw(front).legends[0].get_texts()]
 
 
 NAMES = ("serial", "data", "spatial", "pipeline", "filter", "channel")
