@@ -21,7 +21,6 @@ from grids.outputs import MAIN_OUTPUTS
 from grids.reading.errors import InputError, shorten
 from grids.spec import validate_spec
 from kernels.names.parallelisms import TRANSFORMERS
-from sweep.cells.space import bound_batches
 
 # Outputs in addition to those of every cube: how PEs divide.
 DEGREES = ("replicas", "group_size", "segment_count")
@@ -299,3 +298,9 @@ def expect_mapping(given: Mapping[str, object] | None, where: str) -> Mapping[st
     if not isinstance(given, Mapping):
         raise InputError(f"expected names and values, got {shorten(given)}", where=where)
     return given
+
+
+def bound_batches(grid: Grid, most: float) -> Grid:
+    """The design space with larger global batches forbidden."""
+    parameters = {**grid.spec.parameters, "max_global_batch": float(most)}
+    return replace(grid, spec=grid.spec.model_copy(update={"parameters": parameters}))

@@ -16,10 +16,11 @@ import numpy as np
 
 from grids.grid import LABELS, Grid
 from kernels.names.statistics import SUMMARISED
+from sweep.cells.design_space import bound_batches
 from sweep.cells.parts import Part
 from sweep.cells.reader import Places, Reader, spread_array
 from sweep.cells.selection import Selection, locate_label
-from sweep.cells.space import Space, bound_batches
+from sweep.cells.space import Space
 from sweep.cube.coordinates import list_coordinates
 from sweep.cube.dimensions import list_dims, read_axes, read_design, restore_axes
 from sweep.cube.plan import make_plan

@@ -95,12 +95,6 @@ class Space:
         return replace(self, grid=self.grid.ask_intervals())
 
 
-def bound_batches(grid: Grid, most: float) -> Grid:
-    """The design space with larger global batches forbidden."""
-    parameters = {**grid.spec.parameters, "max_global_batch": float(most)}
-    return replace(grid, spec=grid.spec.model_copy(update={"parameters": parameters}))
-
-
 def list_given(grid: Grid, axes: Iterable[str]) -> list[str]:
     """Axes that a planner cannot choose: parameters of a machine or its software, and rows."""
     known = grid.parameters
