@@ -5,16 +5,14 @@ from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any, get_args, get_origin
 
-import yaml
 from pydantic.fields import FieldInfo
 
 from grids.entries.entry import Entry, Record
 from grids.entries.quantity import Scale
-from grids.reading.plainyaml import PlainDumper
+from grids.reading.plainyaml import write_flow
 from grids.reading.units import PREFIXES
 
 WIDTH = 100  # characters of a line of comment
-UNCUT = 10**9  # a value stays on one line, since readers do not join lines
 
 Notes = Mapping[str, str]
 
@@ -77,13 +75,13 @@ def _write_value(key: str, field: FieldInfo, value: Any, notes: Notes) -> list[s
         return [f"{key}:", *(_write_item(name, part, notes) for name, part in value.items())]
     readable = _make_readable(field, value)
     if isinstance(readable, list) and readable:
-        items = (f"  - {_write_flow(item)}" for item in readable)
+        items = (f"  - {write_flow(item)}" for item in readable)
         return [f"{key}:", *(_add_note(item, f"{key}.{n}", notes) for n, item in enumerate(items))]
-    return [_add_note(f"{key}: {_write_flow(readable)}", key, notes)]
+    return [_add_note(f"{key}: {write_flow(readable)}", key, notes)]
 
 
 def _write_item(name: str, value: object, notes: Notes) -> str:
-    return _add_note(f"  {_write_flow(name)}: {_write_flow(value)}", name, notes)
+    return _add_note(f"  {write_flow(name)}: {write_flow(value)}", name, notes)
 
 
 def _add_note(line: str, name: str, notes: Notes) -> str:
@@ -93,15 +91,6 @@ def _add_note(line: str, name: str, notes: Notes) -> str:
 def _fills_lines(field: FieldInfo) -> bool:
     """True if a key's value is a record written on several lines."""
     return field.is_required() and _is_record(field.annotation)
-
-
-def _write_flow(value: object) -> str:
-    """Write a value as YAML on one line."""
-    # In a list, since YAML ends a plain value by itself with an end-of-document mark.
-    text: str = yaml.dump(
-        [value], None, PlainDumper, default_flow_style=True, width=UNCUT, sort_keys=False
-    )
-    return text.strip()[1:-1]
 
 
 def _make_readable(field: FieldInfo, value: Any) -> Any:

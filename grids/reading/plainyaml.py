@@ -88,11 +88,24 @@ class _Loader(yaml.SafeLoader):
 _Loader.add_implicit_resolver("tag:yaml.org,2002:float", FLOAT, list("-+.0123456789"))
 
 
-class PlainDumper(yaml.SafeDumper):
+class _Dumper(yaml.SafeDumper):
     """Quotes texts that our reader, unlike YAML 1.1, would take for numbers."""
 
 
-PlainDumper.add_implicit_resolver("tag:yaml.org,2002:float", FLOAT, list("-+.0123456789"))
+_Dumper.add_implicit_resolver("tag:yaml.org,2002:float", FLOAT, list("-+.0123456789"))
+
+
+def write_plain(value: object, **options: Any) -> str:
+    """Write a value as YAML that `read_nodes` reads as the same. options: of `yaml.dump`."""
+    text: str = yaml.dump(value, None, _Dumper, sort_keys=False, **options)
+    return text
+
+
+def write_flow(value: object) -> str:
+    """Write a value as YAML on one line."""
+    # In a list, since YAML ends a plain value by itself with an end-of-document mark. Uncut, since
+    # readers do not join lines.
+    return write_plain([value], default_flow_style=True, width=10**9).strip()[1:-1]
 
 
 def _expect_text(node: yaml.Node) -> None:

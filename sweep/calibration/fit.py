@@ -132,7 +132,6 @@ def _find_best_mode(scale: PriorScale, data: FitData, starts: int) -> Floats:
 
 def _find_mode(start: Floats, bounds: Bounds, data: FitData) -> tuple[float, Floats]:
     """Return the least surprise near a start, and its coordinates."""
-
     surprise = find_surprise.bind(start, data)
 
     def value_and_slope(at: Floats) -> tuple[float, Floats]:

@@ -9,13 +9,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import yaml
 from jinja2 import Environment
 from platformdirs import user_cache_path
 
 from grids.grid import LABELS
 from grids.reading.errors import InputError
-from grids.reading.plainyaml import PlainDumper
+from grids.reading.plainyaml import write_plain
 from grids.reading.textfile import write_text
 from sweep.cells.selection import write_value
 from sweep.report.charts import make_charts
@@ -66,7 +65,7 @@ def render_page(report: Report, command: str, live: Live | None = None) -> str:
         charts=charts,
         command=command,
         live=live,
-        spec=yaml.dump(report.spec, None, PlainDumper, sort_keys=False, allow_unicode=True),
+        spec=write_plain(report.spec, allow_unicode=True),
         style=_read("page.css"),
         script=_read("page.js"),
         library=read_library(),

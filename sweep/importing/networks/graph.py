@@ -13,14 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from grids.entries.names import list_names
 from grids.library import find
 from grids.models.architecture import Architecture
 from grids.models.layers import LayerTable
 from grids.reading.errors import InputError, shorten
-from grids.reading.plainyaml import PlainDumper
+from grids.reading.plainyaml import write_flow
 
 Sizes = tuple[int, ...]
 SAMPLE = "sample"
@@ -262,19 +260,11 @@ def _write(data: Mapping[str, Any], graph: TracedGraph, table: LayerTable) -> st
         f"# Imported for samples of [{shape}]: {table.parameters:,} parameters, "
         f"{table.macs:,.0f} multiply-accumulates.",
         "# It takes other sizes as far as no step is 'free': those have counts of their own.",
-        *(f"{key}: {_flow(value)}" for key, value in data.items() if value != ""),
+        *(f"{key}: {write_flow(value)}" for key, value in data.items() if value != ""),
         "layers:",
-        *(f"  - {_flow(step)}" for step in graph.steps),
+        *(f"  - {write_flow(step)}" for step in graph.steps),
     ]
     return "\n".join(lines) + "\n"
-
-
-def _flow(value: object) -> str:
-    """Write a value as YAML on one line."""
-    text: str = yaml.dump(
-        [value], None, PlainDumper, default_flow_style=True, width=10**9, sort_keys=False
-    )
-    return text.strip()[1:-1]
 
 
 def expect_sizes(sizes: Sequence[int], kind: str) -> Sizes:

@@ -3,14 +3,12 @@
 from collections.abc import Callable
 from pathlib import Path
 
-import yaml
-
 from grids.entries.precision import PrecisionName
 from grids.library import find
 from grids.models.architecture import Architecture
 from grids.models.profiles import Profile
 from grids.reading.errors import InputError
-from grids.reading.plainyaml import PlainDumper
+from grids.reading.plainyaml import write_plain
 from grids.reading.textfile import write_text
 from grids.reading.yamlfile import validate
 from sweep.importing.machines.device_times import describe_device, time_layers
@@ -46,4 +44,4 @@ def profile_model(
 
 def write_model(model: Architecture, path: Path) -> None:
     """Write a network's file."""
-    write_text(yaml.dump(model.definition(), None, PlainDumper, sort_keys=False, width=100), path)
+    write_text(write_plain(model.definition(), width=100), path)
