@@ -1,4 +1,4 @@
-"""What every test runs under: shapes checked, JAX strict, random examples."""
+"""What every test runs under: JAX strict, random examples, a home of its own."""
 
 import gc
 import os
@@ -7,7 +7,6 @@ import site
 import sys
 import tempfile
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -15,13 +14,14 @@ import jax
 import pytest
 import typer.main
 from hypothesis import settings
-from shapes import check_shapes, install_checks
+from hypothesis.internal.conjecture import providers
+from shapes import ARE_CHECKED, install_checks
 
 # Programs of tests are compiled more often than they run: without LLVM's optimisations and XLA's
 # newer emitters the four of a cube (tests/helpers/cubes.py, MIXED) take 4.4 s to compile, and not
 # 10.2 s. Read when JAX first computes; processes that tests start inherit it. XLA ends the process
 # over a flag that it does not know.
-# With PARADL_TESTS_AS_USERS=1 tests run what users do: no such flags, and no shape is checked.
+# With PARADL_TESTS_AS_USERS=1 programs are compiled as for users.
 AS_USERS = bool(os.environ.get("PARADL_TESTS_AS_USERS"))
 if jax.version.__version_info__ < (0, 11) and not AS_USERS:
     os.environ.setdefault(
@@ -78,7 +78,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 jax.config.update("jax_compilation_cache_dir", None)  # JAX has read a user's own by now
 
 # Before anything imports the kernels.
-if not AS_USERS:
+if ARE_CHECKED:
     install_checks()
 
 # A command line is built once, and not by each test that runs it: 0.1 s.
@@ -101,6 +101,9 @@ settings.register_profile("paradl", deadline=None, derandomize=True, max_example
 # Other examples in each run, and more (budgets.py): what fails is kept, and tried first next time.
 settings.register_profile("explore", deadline=None, derandomize=False, max_examples=1000)
 settings.load_profile("paradl")
+# Hypothesis draws the constants of our modules that are imported by then, so examples depended on
+# the tests that had run before in the process: the same suite failed in one order alone.
+vars(providers)["is_local_module_file"] = lambda file: False
 
 
 # Linux gives a process 65,530 maps of memory, and each compiled program takes some. A process with
@@ -122,33 +125,6 @@ def drop_programs() -> Iterator[None]:
         jax.clear_caches()
     gc.collect(1)
     gc.freeze()
-
-
-# Whose tests check the shapes that the kernels declare: those of the kernels, and of all strategies
-# and options inside programs. Others trace and compute the same, a tenth faster without.
-CHECKED = ("kernels", "test_fill.py", "test_programs.py")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def shapes(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Check shapes in tests of the kernels."""
-    with check_shapes({request.path.name, request.path.parent.name}.intersection(CHECKED) != set()):
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def shapes_in_programs() -> Iterator[None]:
-    """Shapes checked as programs are traced, not in numpy: of 48 ms a call, checks take 45."""
-    from kernels.arrays import use_numpy
-
-    @contextmanager
-    def use_numpy_unchecked() -> Iterator[None]:
-        with check_shapes(False), use_numpy():
-            yield
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("kernels.compiled.use_numpy", use_numpy_unchecked)
-        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

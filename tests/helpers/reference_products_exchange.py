@@ -164,7 +164,8 @@ def gradient_ring(machine: Machine, product: Product) -> Ring:
 
     n = math.ceil(q / h)
     rail = way(h) if n > 1 else FREE
-    return Ring(q, h, n, way(1), chain, math.ceil(q / chain), machine.inside(reached), rail)
+    inside, switches = machine.inside(reached), machine.switch_latency
+    return Ring(q, h, n, way(1), chain, math.ceil(q / chain), inside, rail, switches)
 
 
 class Hosted(NamedTuple):

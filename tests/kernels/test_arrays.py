@@ -1,14 +1,17 @@
-"""Declared shapes are checked while testing: the import hook of tests/conftest.py is in force."""
+"""Cells may be any numbers that broadcast; where shapes are checked, others are refused."""
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from jaxtyping import TypeCheckError
+from shapes import ARE_CHECKED
 from toys import LAYERS
 
 from kernels.machine.collectives import point_to_point
 from kernels.machine.network import Link
 from kernels.work.group import share
+
+where_checked = pytest.mark.skipif(not ARE_CHECKED, reason="PARADL_CHECK_SHAPES is not set")
 
 
 @pytest.mark.parametrize("m", [3, 3.0, np.float64(3), np.array(3.0), jnp.array(3.0)])
@@ -21,11 +24,13 @@ def test_cells_broadcast() -> None:
     assert np.shape(sent) == (3, 2)
 
 
+@where_checked
 def test_cells_that_do_not_broadcast_are_refused() -> None:
     with pytest.raises(TypeCheckError):
         share(np.ones((3, 2)), np.ones(4))
 
 
+@where_checked
 def test_layers_of_another_network_are_refused() -> None:
     with pytest.raises(TypeCheckError):
         type(LAYERS)(**(vars(LAYERS) | {"x": np.ones(4)}))

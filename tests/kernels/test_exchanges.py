@@ -17,7 +17,7 @@ from kernels.oracle.formulas import time_iteration
 from kernels.oracle.reduction import reduce_part
 from kernels.work.group import share
 
-pytestmark = pytest.mark.usefixtures("in_numpy", "unchecked")
+pytestmark = pytest.mark.usefixtures("in_numpy")
 
 RAILS = Options(oracle="machine")
 ALL = 4 * 1640  # bytes of the gradients

@@ -18,7 +18,7 @@ from kernels.machine.library_collectives import (
 )
 from kernels.options import Algorithm
 
-pytestmark = pytest.mark.usefixtures("in_numpy", "unchecked")
+pytestmark = pytest.mark.usefixtures("in_numpy")
 
 ALGORITHMS: tuple[Algorithm, ...] = ("ring", "tree", "two-level")
 

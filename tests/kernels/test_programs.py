@@ -60,8 +60,8 @@ def test_a_damaged_file_is_written_anew(folder) -> None:
     whole = file.read_bytes()
     for damaged in (b"", whole[: len(whole) // 2], b"no program"):
         file.write_bytes(damaged)
-        assert np.asarray(make_cube()(values, power=3)).tolist() == [0, 1, 8]
-        assert file.stat().st_size == len(whole)
+        for _ in range(2):  # the second finds what the first has written
+            assert np.asarray(make_cube()(values, power=3)).tolist() == [0, 1, 8]
     assert TRACED == [3] * 4
 
 
