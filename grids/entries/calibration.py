@@ -26,8 +26,8 @@ from kernels.options import OracleName
 Spread = Annotated[float, Field(ge=0.0, le=10.0)]
 # Far beyond the bounds of any prior, but products of all of them stay finite.
 Above0 = Annotated[float, Field(ge=1e-15, le=1e15)]
-# Rounding in a fit may exceed 1.
-Correlation = Annotated[float, Field(ge=-1.001, le=1.001)]
+ROUNDING = 0.001  # by which a fit's correlations may exceed 1
+Correlation = Annotated[float, Field(ge=-1 - ROUNDING, le=1 + ROUNDING)]
 Figure = Annotated[float, Field(allow_inf_nan=False)]
 
 # The parameters that a calibration fits. Others keep their priors, since runs on ABCI do not
@@ -239,6 +239,8 @@ class CalibrationFile(Entry):
                 f"correlation: expected a lower triangle of {len(self.parameters)} rows, "
                 f"got rows of {shorten(rows)}"
             )
+        if any(abs(row[-1] - 1) > ROUNDING for row in self.correlation):
+            raise ValueError("correlation: expected 1 at the end of each row")
         return self
 
     @property

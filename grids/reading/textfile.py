@@ -1,6 +1,7 @@
 """Users' files as text: regular files of a plausible size."""
 
 import json
+import re
 import stat
 from collections.abc import Callable, Iterable
 from hashlib import sha256
@@ -12,6 +13,8 @@ from grids.reading.errors import InputError
 # The size of a table of 40,000 measured runs. The most hostile known text of this size takes 0.9 s
 # and 230 MB.
 MOST_BYTES = 4 * 2**20
+# Colours of a terminal, and moves of its cursor.
+ESCAPES = re.compile(r"\x1b\[[\d;?]*[A-Za-z]")
 
 
 def read_text(path: Path, most: int = MOST_BYTES) -> str:
@@ -55,6 +58,11 @@ def parse_json(text: str | bytes, path: Path) -> Any:
         raise InputError(
             f"no JSON: {str(error)[:100]}", where=str(path), advice="is it cut off?"
         ) from None
+
+
+def remove_escapes(text: str) -> str:
+    """Return what a log says without what it sent to a terminal."""
+    return ESCAPES.sub("", text)
 
 
 def digest_text(text: str) -> str:

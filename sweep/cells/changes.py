@@ -68,13 +68,13 @@ class Changes:
         }
 
     def _find_median(self) -> float | None:
-        """Middle of the bin in which the median lies; None without any ratio."""
+        """Median to half a bin, of two in the middle their mean; None without any ratio."""
         total = int(self.counts.sum())
         if not total:
             return None
-        middle = int(np.searchsorted(np.cumsum(self.counts), (total + 1) // 2))
-        half = np.uint32(middle << SHIFT | 1 << (SHIFT - 1))
-        return float(half.view(np.float32))
+        places = [(total + 1) // 2, total // 2 + 1]  # the same one if the number is odd
+        bins = np.searchsorted(np.cumsum(self.counts), places).astype(np.uint32)
+        return float((bins << SHIFT | 1 << (SHIFT - 1)).view(np.float32).mean(dtype=float))
 
     @property
     def is_same(self) -> bool:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from grids.reading.errors import InputError
-from grids.reading.textfile import parse_json, read_text
+from grids.reading.textfile import parse_json, read_text, remove_escapes
 
 Row = dict[str, str]  # fields by our columns, as text
 
@@ -36,7 +36,6 @@ MEMORY = re.compile(
 MEMORY_UNITS = (2**30, 2**20, 2**20)
 # Bytes that lines with a step or with memory have.
 WANTED = (b"elapsed", b"tps:", b"reserved")
-COLOURS = re.compile(r"\x1b\[[\d;?]*[A-Za-z]")
 # The rank that wrote a line: torchrun's `[rank3]:` or `[default3]:`, srun's `3: `.
 RANK = re.compile(r"\[(?:rank ?|default)\d+\]|^ *\d+: ")
 
@@ -56,7 +55,7 @@ def read_log(path: Path, tokens: float | None) -> Iterator[tuple[int, Row]]:
             # Before decoding: of a log of gigabytes, few lines report a step.
             if not any(word in raw for word in WANTED):
                 continue
-            line = COLOURS.sub("", raw.decode("utf-8", "replace"))
+            line = remove_escapes(raw.decode("utf-8", "replace"))
             # Megatron states its peak on a line of its own, which holds for the steps behind it.
             memory = _read_memory(line) or memory
             row = _read_step(line, f"{path}:{number}", tokens)

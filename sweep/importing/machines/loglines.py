@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from grids.reading.errors import InputError, shorten
+from grids.reading.textfile import remove_escapes
 
 # [B] No benchmark writes longer lines; what does is no log.
 MOST_LINE = 2**16
 BLOCK = 2**18  # [B] read at once
 # Rows that are read of all logs together: nccl-tests writes 31 from 8 B to 8 GiB.
 MOST_ROWS = 100_000
-# Colours, and moves of the cursor.
-ESCAPES = re.compile(r"\x1b\[[\d;?]*[A-Za-z]")
 # Prefixes of launchers and collectors: `[1,0]<stdout>:` (mpirun --tag-output),
 # `0: ` (srun --label), `node7: ` (pdsh), `[rank0]:` (torchrun), `worker-0  | ` (compose), times.
 PREFIX = re.compile(
@@ -61,7 +60,7 @@ def _decode(line: bytes, where: str) -> str:
         )
     # Programs that run beside a benchmark may write anything; figures are ASCII.
     text = line.decode("utf-8", errors="replace").removeprefix("\ufeff").rstrip()
-    text = ESCAPES.sub("", text).rpartition("\r")[2]
+    text = remove_escapes(text).rpartition("\r")[2]
     prefix = PREFIX.match(text)
     return text[prefix.end() :] if prefix else text
 
