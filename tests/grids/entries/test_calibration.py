@@ -139,7 +139,7 @@ def test_a_calibration_of_an_earlier_version_is_refused_as_such(former) -> None:
         ({"parameters": {"rial": {"value": 1, "spread": 0}}}, "did you mean 'rail'"),
         ({"parameters": {"rail": {"value": 1, "spread": 0}}}, "'layer_overhead'"),
         ({"parameters": {"startup": {"value": 1, "spread": 0}}}, "unknown parameter 'startup'"),
-        ({"correlation": INDEPENDENT[:-1] + [[0.0] * SIZE]}, "1 at the end of each row"),
+        ({"correlation": [*INDEPENDENT[:-1], [0.0] * SIZE]}, "1 at the end of each row"),
         ({"correlation": [[1.0]]}, f"lower triangle of {SIZE} rows"),
         ({"correlation": [[float("nan")]]}, "less than or equal to 1.001, got nan"),
         (
