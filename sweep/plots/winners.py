@@ -161,6 +161,12 @@ def _choose_axes(cells: "xr.Dataset", over: str | None) -> tuple[str, str, list[
             where="selection",
             advice="select more, such as several PE counts and batches, or sweep over both",
         )
+    if over in LABELS:
+        raise InputError(
+            f"{over!r} has names, and the axes of a map have numbers",
+            where="over",
+            advice=f"draw a map for each {over}",
+        )
     if over is not None and over not in wide:
         raise InputError(
             f"no axis {over!r} with several values in this slice",

@@ -136,7 +136,7 @@ function makeButton(row) {
   return button;
 }
 
-const brief = (value) => Number(value.toPrecision(2)).toLocaleString("en");
+const brief = (value) => value.toLocaleString("en", { maximumSignificantDigits: 2 });
 const UNITS = [[86400, "days"], [3600, "h"], [60, "min"], [1, "s"], [0.001, "ms"]];
 
 // Times that people count in, in seconds.

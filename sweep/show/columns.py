@@ -173,6 +173,12 @@ def format_value(parameter: str, value: float | None) -> str:
     return format_quantity(value, row.unit)
 
 
+def format_coordinate(axis: str, value: Any) -> str:
+    """Format a value along an axis: a parameter's with its unit, names and row numbers as text."""
+    is_parameter = axis in PARAMETERS and isinstance(value, int | float)
+    return format_value(axis, value) if is_parameter else str(value)
+
+
 def format_duration(seconds: float, digits: int = 3) -> str:
     """Format a duration in seconds, minutes, hours or days, whichever planners would use."""
     # From two of a unit on: 90 min say more than 1.5 h.

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from sweep.cube.layout import DONE
-from sweep.show.columns import format_cell
+from sweep.show.columns import format_cell, format_coordinate
 from sweep.show.data import Format, Row
 from sweep.show.rows import show_sections
 from sweep.show.tables import print_record, print_table
@@ -54,16 +54,25 @@ def _print_difference(difference: Mapping[str, Any]) -> None:
         for row in difference["answers"]
         if row["changed"] or row["only_first"] or row["only_second"]
     ]
+    axes = [_write_axis_row(row) for row in difference["axes"]]
     print(_summarise(difference, len(changed)))
     for rows, title in (
         (difference["inputs"], "inputs that differ"),
         (difference["versions"], "versions that differ"),
-        (difference["axes"], "axes that differ"),
+        (axes, "axes that differ"),
         (changed, "answers that changed, in cells (ratios: second / first)"),
         (difference["winners"], "winners that changed"),
     ):
         if rows:
             print_table(rows, title)
+
+
+def _write_axis_row(row: Row) -> Row:
+    """Write the values that only one cube has."""
+    return row | {
+        key: ", ".join(format_coordinate(row["axis"], value) for value in row[key])
+        for key in ("only_first", "only_second")
+    }
 
 
 def _summarise(difference: Mapping[str, Any], changed: int) -> str:

@@ -9,7 +9,13 @@ from grids.grid import LABELS
 from grids.reading.units import format_quantity
 from sweep.answers.system_settings import PLACES
 from sweep.cells.selection import write_value
-from sweep.show.columns import INTERVAL, format_interval, format_odds, format_value
+from sweep.show.columns import (
+    INTERVAL,
+    format_coordinate,
+    format_interval,
+    format_odds,
+    format_value,
+)
 from sweep.show.data import Format, Row
 from sweep.show.rows import SCREENFUL, shorten_label, show, show_rows, tell_more
 from sweep.show.tables import print_table
@@ -147,7 +153,7 @@ def _list_axes(row: Row) -> list[str]:
 def describe_regret(over: str, row: Row) -> Row:
     """Make a table line for a strategy: its slowdowns. over: the uncertain input."""
     settings = [row[key] for key in PLACES["worst_at"] if row.get(key) is not None]
-    worst = None if row["worst_at"] is None else _write_scenario(over, row["worst_at"])
+    worst = None if row["worst_at"] is None else format_coordinate(over, row["worst_at"])
     return {
         **{REGRETS.get(key, key): row[key] for key in row if key not in PLACES["worst_at"]},
         "worst_at": f"{worst} ({', '.join(settings)})" if settings and worst else worst,
@@ -156,17 +162,12 @@ def describe_regret(over: str, row: Row) -> Row:
 
 
 def _write_scenarios(over: str, values: Sequence[Any]) -> str:
-    texts = [_write_scenario(over, value) for value in values]
+    texts = [format_coordinate(over, value) for value in values]
     if len(texts) <= LISTED:
         return ", ".join(texts)
     if over in PARAMETERS:
         return f"{len(texts):,} values, {texts[0]} to {texts[-1]}"
     return f"{', '.join(texts[:LISTED])} and {len(texts) - LISTED:,} more"
-
-
-def _write_scenario(over: str, value: Any) -> str:
-    is_parameter = over in PARAMETERS and isinstance(value, int | float)
-    return format_value(over, value) if is_parameter else str(value)
 
 
 TIMES = ("fastest_time", "soonest_time")

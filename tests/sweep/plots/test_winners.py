@@ -53,6 +53,8 @@ def test_an_axis_may_be_chosen(mixed):
         describe_map(mixed, ALEXNET, over="batch")
     with pytest.raises(InputError, match="'batch'"):
         describe_map(mixed, ALEXNET, over="bath")
+    with pytest.raises(InputError, match=r"^over: 'strategy'"):
+        describe_map(mixed, ALEXNET, over="strategy")
 
 
 def test_a_map_of_one_pe_count_has_the_other_axes(mixed):

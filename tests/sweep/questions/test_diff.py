@@ -11,6 +11,7 @@ from cubes import SMALL, unmark
 
 import sweep
 from grids.reading.errors import InputError
+from sweep.show.cubes import show_difference
 
 AXES = {
     **SMALL["axes"],
@@ -184,3 +185,10 @@ def test_a_block_that_is_not_done(small_url: str, tmp_path: Any) -> None:
     assert not difference["same"]
     (note,) = difference["notes"]
     assert "other.zarr" in note
+
+
+def test_values_of_axes_have_their_units(urls: dict[str, str], capsys) -> None:
+    difference = sweep.diff(urls["first"], urls["first"])
+    axis = {"axis": "inter_bandwidth", "shared": 1, "only_first": [1e10], "only_second": []}
+    show_difference(difference | {"axes": [axis]}, "table")
+    assert "10 GB/s" in capsys.readouterr().out
