@@ -69,10 +69,11 @@ def _print_difference(difference: Mapping[str, Any]) -> None:
 
 def _write_axis_row(row: Row) -> Row:
     """Write the values that only one cube has."""
-    return row | {
+    only = {
         key: ", ".join(format_coordinate(row["axis"], value) for value in row[key])
         for key in ("only_first", "only_second")
     }
+    return {**row, **only}
 
 
 def _summarise(difference: Mapping[str, Any], changed: int) -> str:
