@@ -21,7 +21,6 @@ from grids.spec import Spec, read_spec, validate_spec
 from kernels.configuration.places import PLACES
 from kernels.names.arrays import Floats
 from kernels.names.stored import EPOCH, TARGETS
-from sweep.cube.store import open_cube
 from sweep.samples.tables import SharedTables
 
 Source = str | Path | Mapping[str, object]
@@ -121,6 +120,8 @@ def read_space(source: Source, inputs: tuple[str, ...] = ()) -> SampleSpace:
         spec, document = read_spec(Path(source))
         name, base, where = str(source), Path(source).parent, document.where
     else:
+        from sweep.cube.store import open_cube  # late: zarr takes 0.2 s of CPU to import
+
         spec = _open_ranges(open_cube(str(source)).grid.spec)
         space = _make_space(spec, inputs, str(source), base, where)
         return replace(space, notes=tuple(_list_missing(spec, space.inputs)))
