@@ -71,11 +71,13 @@ def digest_text(text: str) -> str:
 
 
 def expect_folder(path: Path) -> None:
-    """Check that a file can be written. InputError: its folder is missing, or it is a folder."""
+    """Check that a file can be written. InputError: its folder is missing, or it is no file."""
     if not path.parent.is_dir():
         raise InputError(f"no folder {str(path.parent)!r}", where=str(path), advice="make it first")
-    if path.is_dir():
-        raise InputError("expected a file, got a folder", where=str(path), advice="name the file")
+    # `write_whole` would put a file in the place of a device: of /dev/null, if root asks for it.
+    if path.exists() and not path.is_file():
+        kind = "a folder" if path.is_dir() else "a device or a pipe"
+        raise InputError(f"expected a file, got {kind}", where=str(path), advice="name the file")
 
 
 def expect_output(path: Path, inputs: Iterable[Path]) -> None:
@@ -95,7 +97,11 @@ def write_text(text: str, path: Path) -> None:
 
 
 def write_whole(write: Callable[[Path], object], path: Path) -> None:
-    """Let `write` fill a file beside the path, which then takes its place, with its suffix."""
+    """Let `write` fill a file beside the path, which then takes its place, with its suffix.
+
+    InputError: it cannot be written.
+    """
+    expect_folder(path)
     part = path.with_name(f".{path.stem}.part{path.suffix}")
     try:
         write(part)
