@@ -1,52 +1,51 @@
 """Quantities with units, parsed on input: "12.5 GB/s" becomes 12.5e9.
 
 All code works in SI units (bytes, seconds, operations) with plain numbers; only this file parses
-unit suffixes. Decimal arithmetic makes "40.31 us" exactly 40.31e-6.
+unit suffixes. It uses pint with our own registry: the default one sometimes takes "B" for bel, has
+no operations, and is slow to load. Decimal arithmetic makes "40.31 us" exactly 40.31e-6.
 """
 
 import math
 import re
-from collections.abc import Mapping
 from decimal import Decimal, DecimalException
-from functools import cache
-from itertools import product
+from functools import cache, lru_cache
 from numbers import Real
+from typing import TYPE_CHECKING
 
 from grids.reading.errors import InputError, shorten
 
-SCALES: Mapping[tuple[str, ...], str] = {
-    ("",): "1",
-    ("nano", "n"): "1e-9",
+if TYPE_CHECKING:
+    import pint
+
+DEFINITIONS = (
+    "nano- = 1e-9 = n-",
     # The micro sign and the Greek letter, which look alike.
-    ("micro", "u", "µ", "μ"): "1e-6",
-    ("milli", "m"): "1e-3",
+    "micro- = 1e-6 = u- = µ- = μ-",
+    "milli- = 1e-3 = m-",
     # KB is 1,000 bytes here, as on data sheets; KiB is 1,024.
-    ("kilo", "k", "K"): "1e3",
-    ("mega", "M"): "1e6",
-    ("giga", "G"): "1e9",
-    ("tera", "T"): "1e12",
-    ("peta", "P"): "1e15",
-    ("exa", "E"): "1e18",
-    ("kibi", "Ki"): "1024",
-    ("mebi", "Mi"): "1048576",
-    ("gibi", "Gi"): "1073741824",
-    ("tebi", "Ti"): "1099511627776",
-    ("pebi", "Pi"): "1125899906842624",
-}
-# Names of units, their sizes, and what these are in.
-UNITS: Mapping[tuple[str, ...], tuple[str, str]] = {
-    ("second", "seconds", "s", "sec", "secs"): ("1", "s"),
-    ("minute", "minutes", "min", "mins"): ("60", "s"),
-    ("hour", "hours", "h"): ("3600", "s"),
-    ("day", "days", "d"): ("86400", "s"),
-    ("byte", "bytes", "B"): ("1", "B"),
+    "kilo- = 1e3 = k- = K-",
+    "mega- = 1e6 = M-",
+    "giga- = 1e9 = G-",
+    "tera- = 1e12 = T-",
+    "peta- = 1e15 = P-",
+    "exa- = 1e18 = E-",
+    "kibi- = 1024 = Ki-",
+    "mebi- = 1048576 = Mi-",
+    "gibi- = 1073741824 = Gi-",
+    "tebi- = 1099511627776 = Ti-",
+    "pebi- = 1125899906842624 = Pi-",
+    "second = [time] = s = sec",
+    "minute = 60 * second = min",
+    "hour = 3600 * second = h",
+    "day = 24 * hour = d",
+    "byte = [information] = B",
     # Network adapters are sold in bits: 400 Gbit/s is 50 GB/s.
-    ("bit", "bits", "b"): ("0.125", "B"),
-    ("flop", "FLOP"): ("1", "FLOP"),
-    ("Bps",): ("1", "B/s"),
-    ("bps",): ("0.125", "B/s"),
-    ("FLOPS", "flops"): ("1", "FLOP/s"),
-}
+    "bit = 0.125 * byte = b",
+    "flop = [operation] = FLOP",
+    "bytes_per_second = byte / second = Bps",
+    "bits_per_second = bit / second = bps",
+    "flop_per_second = flop / second = FLOPS = flops",
+)
 
 # An example for messages, by unit.
 EXAMPLES = {
@@ -63,6 +62,7 @@ PREFIXES = (
     *((1e-3, "m"), (1e-6, "u"), (1e-9, "n")),
 )
 
+# A number and a unit, since pint itself would also evaluate expressions such as "9**9**9".
 QUANTITY = re.compile(
     r"\s*(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
     r"\s*(?P<unit>[A-Za-zµμ]+(?:\s*/\s*[A-Za-zµμ]+)?)?\s*"
@@ -136,25 +136,28 @@ def _multiply(number: str, factor: Decimal) -> float:
         return math.inf
 
 
+@lru_cache(maxsize=1024)  # a list of 30,000 quantities has few units
 def _find_factor(suffix: str, unit: str) -> Decimal | None:
     """Return the size of `suffix` in `unit`; None if it is no unit or of another dimension."""
-    above, rated, below = (part.strip() for part in suffix.partition("/"))
-    unknown = Decimal(1), "?"
-    size, stated = _list_units().get(above, unknown)
-    if rated:
-        time, per = _list_units().get(below, unknown)
-        size, stated = size / time, f"{stated}/{per}"
-    return size if stated == unit else None
+    import pint
+
+    try:
+        given = _load_registry().parse_units(suffix)
+        quantity = _load_registry().Quantity(Decimal(1), given)
+        return Decimal(quantity.to(_load_registry().parse_units(unit)).magnitude)
+    except (pint.PintError, ValueError):
+        return None
 
 
 @cache
-def _list_units() -> dict[str, tuple[Decimal, str]]:
-    """Return sizes by names with their prefixes, and what they are in."""
-    return {
-        prefix + name: (Decimal(scale) * Decimal(size), unit)
-        for (prefixes, scale), (names, (size, unit)) in product(SCALES.items(), UNITS.items())
-        for prefix, name in product(prefixes, names)
-    }
+def _load_registry() -> "pint.UnitRegistry[Decimal]":
+    """Load pint with our units alone, at the first suffix."""
+    import pint
+
+    registry: pint.UnitRegistry[Decimal] = pint.UnitRegistry(None, non_int_type=Decimal)
+    for definition in DEFINITIONS:
+        registry.define(definition)
+    return registry
 
 
 def format_quantity(value: float, unit: str, digits: int = 4) -> str:
