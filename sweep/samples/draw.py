@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 
 import jax
 import numpy as np
+from scipy.stats import qmc
 
 from grids.axes import Range
 from kernels.configuration.case import Points
 from kernels.configuration.places import PLACES
 from kernels.names.arrays import Floats, Integers
-from sweep.samples.sobol import draw_sobol
 from sweep.samples.space import Problem, SampleSpace
 from sweep.samples.tables import build_table, join_tables, stack_tables
 
@@ -79,7 +79,7 @@ def _draw_machines(space: SampleSpace, rng: np.random.Generator) -> dict[str, Fl
     laws = {name: law for name, law in space.drawn.items() if PLACES[name].layered}
     if not laws:
         return {}
-    fractions = draw_sobol(rng, len(laws), 0, MACHINES)
+    fractions = qmc.Sobol(len(laws), rng=rng).random(MACHINES).T
     return {
         name: read_quantiles(law, column)
         for (name, law), column in zip(laws.items(), fractions, strict=True)
@@ -154,7 +154,12 @@ def draw_slices(
     rng = np.random.default_rng([seed, *problem, 1])
     shape, drawn = tables.shape, space.drawn
     # Dimensions of the sequence: the tables' machines and axes first, then the drawn parameters.
-    fractions = draw_sobol(rng, len(shape) + len(drawn), first, count)
+    sequence = qmc.Sobol(len(shape) + len(drawn), rng=rng)
+    if first:
+        sequence.fast_forward(first)
+    # scipy warns unless the first points of a sequence are a power of two.
+    points = sequence.random(1 << (count - 1).bit_length())[:count].T
+    fractions = np.minimum(points, np.nextafter(1.0, 0.0))
     positions = (fractions[: len(shape)] * np.array(shape)[:, None]).astype(np.int64)
     pairs = zip(drawn.items(), fractions[len(shape) :], strict=True)
     values = {name: read_quantiles(law, column) for (name, law), column in pairs}

@@ -29,7 +29,6 @@ from sweep.samples.rows import (
     list_batches,
     make_rows,
 )
-from sweep.samples.sobol import BITS
 from sweep.samples.space import SampleSpace, Source, read_space
 from sweep.samples.splits import Splits, choose_splits
 
@@ -39,8 +38,7 @@ LEAVE_OUT: dict[str, Callable[[Columns], Any]] = {
     "infeasible": lambda rows: ~rows["feasible"],
     "kinks": lambda rows: rows["near_kink"],
 }
-# A slice has at least one row.
-MOST_ROWS = 2**BITS
+MOST_ROWS = 2**30  # points of a Sobol sequence; a slice has at least one row
 # Batches drawn ahead of the one that is evaluated, while its programs compile.
 AHEAD = 4
 # Called with the number of new rows.
