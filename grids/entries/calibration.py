@@ -50,6 +50,7 @@ CALIBRATED = (
 FORMER = ("layer_wait", "jitter", "node_reduce")
 # Parameters of the path through host memory, which few machines have.
 STAGED = ("halo_startup", "packing", "large_message", "host_jitter", "gather_rate")
+DETERMINED = 0.5  # of the prior's spread: with less, the runs and not the prior set the value
 # Replaces a bound of 0 s, which has no logarithm.
 LEAST = 1e-9
 
@@ -201,7 +202,8 @@ class CalibrationFile(Entry):
     accuracy: Mapping[str, dict[str, Figure]] = Field(
         default_factory=dict,
         description="Mean of 1 - |predicted - measured| / measured, and share of measured times in "
-        "their 80 % intervals. fit: the fitted runs; others: runs that were left out of the fit.",
+        "their 80 % intervals. fit: the fitted runs; uncalibrated: before the fit; others: "
+        "runs that were left out of the fit.",
     )
 
     @model_validator(mode="before")

@@ -124,9 +124,19 @@ def list_causes(
         return applying
     # What the runs scatter by is beside their factor, which few runs leave unsure.
     scattered = {cause: spread * calibrated.scatter for cause, spread in applying.items()}
-    stacks = STACK_SPREAD if is_known else math.hypot(STACK_SPREAD, SOFTWARE_SPREAD)
-    precision_of_factor = stacks**-2 + calibrated.runs / (SPREAD * calibrated.scatter) ** 2
-    return scattered | {f"a factor fitted to {calibrated.runs} runs": precision_of_factor**-0.5}
+    runs = "1 run" if calibrated.runs == 1 else f"{calibrated.runs} runs"
+    return scattered | {f"a factor fitted to {runs}": find_factor_spread(calibrated, is_known)}
+
+
+def find_prior_spread(is_known: bool) -> float:
+    """Spread of a stack's factor before any run; is_known: whether the software is stated."""
+    return STACK_SPREAD if is_known else math.hypot(STACK_SPREAD, SOFTWARE_SPREAD)
+
+
+def find_factor_spread(calibrated: LayoutTime, is_known: bool) -> float:
+    """Spread of a stack's factor after its runs."""
+    precision = calibrated.runs / (SPREAD * calibrated.scatter) ** 2
+    return float((find_prior_spread(is_known) ** -2 + precision) ** -0.5)
 
 
 def find_spread(

@@ -30,7 +30,7 @@ def calibrate(
 
     Runs of transformers' layouts give one factor on their times, other runs the machine's
     parameters. system: of rows that name none. Without cross-validation, the model's errors are
-    assumed, and the accuracy is that of the fit. InputError: a mistake in the file, with its line.
+    assumed, and no accuracy is of left-out runs. InputError: a mistake in the file, with its line.
     RunError: there is no fit.
     """
     keep_programs()
@@ -40,7 +40,7 @@ def calibrate(
     observed = observe_layouts(layouts, system) if layouts else None
     if not others:
         assert observed
-        file = observed.calibrate()
+        file = observed.calibrate(cross_validation)
     else:
         observations = observe(others, system)
         if observed:
@@ -49,12 +49,13 @@ def calibrate(
             expect_one_system(first, [names[run] for run in first])
         file = _fit(observations, cross_validation)
         if observed:
-            file = observed.add_to(file)
+            file = observed.add_to(file, cross_validation)
     counts = Counter(run.source for run in runs if run.source)
     counted = (f"{count} of {name}" for name, count in counts.items())
+    measured = "1 measured run" if len(runs) == 1 else f"{len(runs)} measured runs"
     return file.model_copy(
         update={
-            "title": f"{file.name}, calibrated from {len(runs)} measured runs",
+            "title": f"{file.name}, calibrated from {measured}",
             # The file, and how many of its runs each source has.
             "source": (", ".join([Path(path).name, *counted]),),
         }

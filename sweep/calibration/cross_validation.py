@@ -18,14 +18,15 @@ from sweep.calibration.observations import Mask, Observations
 from sweep.calibration.posterior import calibrate_machine
 from sweep.calibration.residuals import HeldOutRun
 
-SERIES = ("model", "dataset", "strategy")
+# As in `FittedSeries`: a fit that saw `data+filter:group=2` has seen `data+filter:group=4`.
+SERIES = ("model", "dataset", "base")
 # Runs that agree in these columns are left out together.
 SCHEMES = {
-    "configuration": (*SERIES, "p"),
+    "configuration": ("model", "dataset", "strategy", "p"),
     "scale": ("p",),
     "series": SERIES,
     "model": ("model",),
-    "strategy": ("strategy",),
+    "strategy": ("base",),
 }
 FITTED = "fit"  # nothing is left out
 LARGEST, ALL_BUT_ONE = "largest scales", "all but one scale"

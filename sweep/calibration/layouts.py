@@ -62,7 +62,7 @@ class LayoutRuns:
     off: Floats
     mixed: NDArray[np.bool_]
 
-    def calibrate(self) -> CalibrationFile:
+    def calibrate(self, cross_validation: bool = True) -> CalibrationFile:
         """A calibration of layouts alone."""
         system = self.system
         file = CalibrationFile(
@@ -73,17 +73,19 @@ class LayoutRuns:
             software=system.software,
             layouts=self._fit(np.full(self.off.size, fill_value=True)),
         )
-        return self.add_to(file)
+        return self.add_to(file, cross_validation)
 
-    def add_to(self, file: CalibrationFile) -> CalibrationFile:
+    def add_to(self, file: CalibrationFile, cross_validation: bool = True) -> CalibrationFile:
         """A calibration with these layouts, and how accurate their predictions are."""
         size = self.off.size
         fitted = self._fit(np.full(size, fill_value=True))
         accuracy = {
             "layouts, uncalibrated": self._rate([None] * size),
             "layouts, fit": self._rate([fitted] * size),
-            "layouts, run": self._rate([self._fit(row) for row in ~np.eye(size, dtype=bool)]),
         }
+        if cross_validation and size > 1:  # a single run leaves none to fit
+            left = [self._fit(row) for row in ~np.eye(size, dtype=bool)]
+            accuracy["layouts, run"] = self._rate(left)
         return file.model_copy(
             update={"layouts": fitted, "accuracy": {**file.accuracy, **accuracy}}
         )
@@ -126,8 +128,12 @@ def observe_layouts(runs: Sequence[MeasuredRun], system: str) -> LayoutRuns:
     off, mixed = [], []
     for run in predicted:
         if run.predicted.total is None:
-            limits = ", ".join(run.answer["limit"])
-            raise InputError(f"impossible run: {limits}", where=run.row.where)
+            broken = ", ".join([*run.answer["limit"], *run.answer["obstacles"]])
+            raise InputError(
+                f"impossible run: {broken}",
+                where=run.row.where,
+                advice="write the degrees that ran: they divide its PEs, batch and network",
+            )
         workload = run.grid.workload(*ONLY[:3])
         assert workload is not None  # there is a prediction
         mixed.append(bool(workload.transformer.experts))

@@ -124,8 +124,12 @@ class Observations:
         return np.array([[run.model == model for run in self.runs] for model in self.models], float)
 
     def labels(self, *keys: str) -> list[tuple[Any, ...]]:
-        """Return each run's values of these columns."""
-        return [tuple(getattr(run, key) for key in keys) for run in self.runs]
+        """Return each run's values of these columns; `base`: its strategy without settings."""
+        bases = [strategy.base for strategy in self.strategies]
+        return [
+            tuple(base if key == "base" else getattr(run, key) for key in keys)
+            for run, base in zip(self.runs, bases, strict=True)
+        ]
 
 
 @dataclass(frozen=True, eq=False)

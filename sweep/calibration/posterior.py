@@ -2,12 +2,16 @@
 
 import numpy as np
 
-from grids.entries.calibration import CalibrationFile, FittedParameter, FittedSeries, ModelError
+from grids.entries.calibration import (
+    DETERMINED,
+    CalibrationFile,
+    FittedParameter,
+    FittedSeries,
+    ModelError,
+)
 from sweep.calibration.fit import STARTS, fit
 from sweep.calibration.observations import Mask, Observations
 from sweep.measured.runs import MeasuredRun
-
-DETERMINED = 0.5  # of the prior's spread: with less, the runs and not the prior set the value
 
 
 def calibrate_machine(

@@ -69,8 +69,9 @@ def compare(
     mean = comparison["summary"]["overall"]["total"]["mean"]
     # None: no run has a total that is both measured and predicted.
     if require_accuracy is not None and (mean is None or not mean >= require_accuracy):
+        reached = "unknown" if mean is None else format_percent(mean)
         end(
-            f"the mean accuracy of totals is {format_percent(mean)}, "
+            f"the mean accuracy of totals is {reached}, "
             f"and {format_percent(require_accuracy)} is required",
             MISSED,
         )

@@ -16,6 +16,8 @@ from sweep.measured.run_folder import read_folder
 
 REQUIRED = ("model", "dataset", "strategy", "p", "samples_per_replica", "total_s")
 PARTS = ("total", "comp", "comm")
+# By which a part may exceed the total: medians of steps, and values read from figures, are inexact.
+ROUNDED = 1.05
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ def _parse_run(where: str, record: Record) -> MeasuredRun:
         strategy=_parse_name(record, "strategy", where),
         p=_parse_count(record, "p", "pe", where),
         samples_per_replica=_parse_count(record, "samples_per_replica", "batch", where),
-        measured=_parse_times(record, "", where),
+        measured=_expect_parts(_parse_times(record, "", where), where),
         authors=_parse_times(record, "authors_", where),
         system=record.get("system") or None,
         source=record.get("source", ""),
@@ -100,6 +102,19 @@ def _parse_times(record: Record, prefix: str, where: str) -> RunTimes:
         for column in (f"{prefix}{part}_s" for part in PARTS)
     )
     return RunTimes(total, comp, comm)
+
+
+def _expect_parts(times: RunTimes, where: str) -> RunTimes:
+    """Return the times. InputError: a part took longer than the whole."""
+    assert times.total  # required
+    for part, seconds in (("comp", times.comp), ("comm", times.comm)):
+        if seconds is not None and seconds > ROUNDED * times.total:
+            raise InputError(
+                f"expected at most total_s, {times.total:g}, got {seconds:g}",
+                where=f"{where}: {part}_s",
+                advice="are both in seconds, of one iteration?",
+            )
+    return times
 
 
 def _parse_seconds(text: str, where: str, *, required: bool) -> float | None:

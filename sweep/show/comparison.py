@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from grids.entries.calibration import CalibrationFile, list_priors
+from grids.entries.calibration import DETERMINED, CalibrationFile, LayoutTime, list_priors
+from grids.entries.transformer_rates import UNKNOWN, find_factor_spread, find_prior_spread
 from grids.reading.units import format_quantity
 from sweep.measured.runs import PARTS
 from sweep.show.columns import INTERVAL, format_interval, format_percent
@@ -13,6 +14,15 @@ from sweep.show.rows import show_sections
 from sweep.show.tables import print_table
 
 PART_NAMES = {"total": "total", "comp": "compute", "comm": "communication"}
+
+
+# What schemes of a calibration leave out; the others are named for it.
+LEFT_OUT = {
+    "fit": "nothing (fit)",
+    "layouts, uncalibrated": "all layouts",
+    "layouts, fit": "no layout (fit)",
+    "layouts, run": "one layout",
+}
 
 
 def show_comparison(comparison: Mapping[str, Any], form: Format) -> None:
@@ -106,7 +116,7 @@ def show_calibration(calibration: CalibrationFile, form: Format) -> None:
 def _print_calibration(calibration: CalibrationFile, parameters: list[dict[str, Any]]) -> None:
     accuracies = [
         {
-            "left out": "nothing (fit)" if scheme == "fit" else scheme,
+            "left out": LEFT_OUT.get(scheme, scheme),
             "rows": int(accuracy["rows"]),
             **{
                 name: f"{format_percent(accuracy.get(part))}, "
@@ -124,7 +134,7 @@ def _print_calibration(calibration: CalibrationFile, parameters: list[dict[str, 
 def _list_parameters(calibration: CalibrationFile) -> list[dict[str, Any]]:
     """Make a line per parameter: fitted value, prior, and which of the two determined it."""
     priors = list_priors(calibration.precision, calibration.software)
-    return [
+    rows = [
         {
             "parameter": name,
             "unit": priors[name].row.unit,
@@ -132,8 +142,31 @@ def _list_parameters(calibration: CalibrationFile) -> list[dict[str, Any]]:
             "spread": fit.spread,
             "prior": priors[name].median,
             "prior_spread": priors[name].spread,
-            "from": "the runs" if fit.determined else "mostly the prior",
+            "from": _name_origin(fit.determined),
             "meaning": priors[name].row.meaning,
         }
         for name, fit in calibration.parameters.items()
     ]
+    if calibration.layouts:
+        rows.append(_describe_layouts(calibration.layouts, calibration.software))
+    return rows
+
+
+def _describe_layouts(layouts: LayoutTime, software: str) -> dict[str, Any]:
+    """Make the line of the factor on layouts' times."""
+    is_known = software != UNKNOWN
+    prior, spread = find_prior_spread(is_known), find_factor_spread(layouts, is_known)
+    return {
+        "parameter": "layouts",
+        "unit": "1",
+        "value": layouts.factor,
+        "spread": spread,
+        "prior": 1.0,
+        "prior_spread": prior,
+        "from": _name_origin(spread < DETERMINED * prior),
+        "meaning": "times of transformers' layouts over those by rates of any machine",
+    }
+
+
+def _name_origin(determined: bool) -> str:
+    return "the runs" if determined else "mostly the prior"

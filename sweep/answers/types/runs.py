@@ -1,6 +1,6 @@
 """Answers about measured runs: `compare` with predictions, and `calibrate` by them."""
 
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, NotRequired, TypedDict
 
 from grids.entries.calibration import CalibrationFile, ModelError
 from grids.entries.entry import Record
@@ -107,6 +107,7 @@ class CalibrationRecord(TypedDict):
     profile_spread: Annotated[float, "spread of the time of a model that was profiled but not run"]
     roofline_factor: Annotated[float, "factor on the time of a model known only by its layers"]
     roofline_spread: Annotated[float, "spread of the time of a model known only by its layers"]
+    layouts: NotRequired[Annotated[dict[str, Any], state_field(CalibrationFile, "layouts")]]
     error: Annotated[ErrorRecord, state_field(CalibrationFile, "error")]
     series: Annotated[list[SeriesRow], state_field(CalibrationFile, "series")]
     layers: Annotated[list[str], state_field(CalibrationFile, "layers")]

@@ -105,7 +105,9 @@ def test_command(measured, seven, tmp_path, monkeypatch, capsys) -> None:
 def test_runs_of_an_extreme_time_have_an_answer_of_the_schema(
     measured, seven, tmp_path, monkeypatch, capsys
 ) -> None:
-    path = measured([row | {"total_s": "1e-12", "comp_s": "1e-12"} for row in seven])
+    path = measured(
+        [row | {"total_s": "1e-12", "comp_s": "1e-12", "comm_s": "1e-12"} for row in seven]
+    )
     options = ("-o", tmp_path / "mine.yaml", "--no-cross-validation", "--format", "json")
     assert main(monkeypatch, "calibrate", path, *options) == 0
     answer = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)  # no NaN

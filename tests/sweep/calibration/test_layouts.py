@@ -1,11 +1,15 @@
 """Runs of transformers' layouts: compared with predictions, and calibrated by one factor."""
 
+import csv
+import io
+import json
 import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from jsonschema import Draft202012Validator
 from measured_runs import list_runs
 
 import sweep
@@ -13,6 +17,7 @@ from grids.entries.calibration import CalibrationFile
 from grids.entries.transformer_rates import find_spread
 from grids.reading.errors import InputError
 from kernels.names.stored import PERCENTILES
+from sweep.answers.types.schemas import build_schemas
 from sweep.calibration.calibrate import format_file
 from sweep.calibration.layouts import fit_times
 
@@ -143,6 +148,29 @@ def test_left_out_runs_are_met_better_than_without(calibrated) -> None:
     rated = calibrated.accuracy
     assert rated["layouts, run"]["total"] > rated["layouts, uncalibrated"]["total"]
     assert rated["layouts, fit"]["total"] >= rated["layouts, run"]["total"]
+
+
+def test_only_cross_validation_leaves_runs_out(write, tmp_path) -> None:
+    path = write(1.3)
+    rows = path.read_text().splitlines(keepends=True)
+    alone = tmp_path / "alone.csv"
+    alone.write_text("".join(rows[:2]))
+    assert "layouts, run" in sweep.calibrate(path).accuracy
+    assert "layouts, run" not in sweep.calibrate(path, cross_validation=False).accuracy
+    file = sweep.calibrate(alone)  # of a single run, none would remain
+    assert file.accuracy.keys() == {"layouts, uncalibrated", "layouts, fit"}
+
+
+def test_the_answer_has_the_factor(write, paradl, tmp_path) -> None:
+    arguments = ("calibrate", write(1.3), "-o", tmp_path / "mine.yaml", "--format")
+    code, out, err = paradl(*arguments, "json")
+    assert code == 0, err
+    Draft202012Validator(build_schemas()["calibrate"]).validate(answer := json.loads(out))
+    code, out, err = paradl(*arguments, "csv")
+    assert code == 0, err
+    (row,) = csv.DictReader(io.StringIO(out))
+    assert float(row["value"]) == answer["layouts"]["factor"]
+    assert 0 < float(row["spread"]) < float(row["prior_spread"])
 
 
 def test_both_kinds_of_runs_make_one_file(write) -> None:

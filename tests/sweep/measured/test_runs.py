@@ -77,6 +77,8 @@ BAD = [
     ),
     ((f"{HEAD},comp_s", f"{ROW},-1"), "runs.csv:2: comp_s: "),
     ((f"{HEAD},comp_s", f"{ROW},1e-320"), "runs.csv:2: comp_s: "),
+    ((f"{HEAD},comp_s", f"{ROW},200"), "runs.csv:2: comp_s: "),  # of milliseconds
+    ((f"{HEAD},comm_s", f"{ROW},200"), "runs.csv:2: comm_s: "),
     ((f"{HEAD},authors_comm_s", f"{ROW},few"), "runs.csv:2: authors_comm_s: "),
     ((HEAD, field("model", "x" * 200_000)), "runs.csv:2: "),
     ((HEAD + ",x" * 10**6, ROW), "runs.csv:1: the column 'x'"),
