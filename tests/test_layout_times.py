@@ -33,15 +33,19 @@ MACHINE = reference_network.Network(
 
 @st.composite
 def machines(draw):
-    """One or two levels, as the reference has them."""
-    k = draw(st.sampled_from([2, 4, 8]))
-    levels = [(k, 2e-6, 2e11), (4096, 5e-6, 2e10)]
+    """One to three levels, as the reference has them; rings may lie across their borders."""
+    k = draw(st.sampled_from([2, 4, 8, 3, 1]))
+    levels = [(k, 2e-6, 2e11), (4 * k, 4e-6, 4e10), (4096 * k, 5e-6, 2e10)]
+    levels = draw(st.sampled_from([levels[::2], levels]))
     if draw(st.booleans()):
         k, levels = 4096, [(4096, 3e-6, 1e11)]
-    links = draw(st.sampled_from([1, 2, 4, 8]))
+    narrow = st.sampled_from([1.0, 1.0, 3.0])
     switches = draw(st.sampled_from([None, 1e-6, 25e-6]))
     return reference_network.Network(
-        pes_per_node=k, links_per_node=links, levels=levels, switch_latency=switches
+        pes_per_node=k,
+        links_per_node=draw(st.sampled_from([1, 2, 4, 8])),
+        levels=[(*level, draw(narrow)) for level in levels],
+        switch_latency=switches,
     )
 
 
@@ -78,9 +82,10 @@ CASES = (
 ).flatmap(lambda base: st.tuples(st.just(base), st.lists(candidates(base), min_size=1, max_size=8)))
 
 
-def time_layouts(net, layouts, speeds=PLAIN, machine=MACHINE, evaluate=time_iteration):
-    """The production's {term: [layouts]} of a reference's case."""
-    span, latency, bandwidth = np.array([level[:3] for level in machine.levels]).T
+def time_layouts(net, layouts, speeds=PLAIN, machine=MACHINE, evaluate=time_iteration, mine=None):
+    """The production's {term: [layouts]} of a reference's case; mine: of another network."""
+    levels = [machine.level(j) for j in range(len(machine.levels))]
+    span, latency, bandwidth, oversubscription = np.array(levels).T
     network = Network(
         span=span,
         latency=latency,
@@ -91,10 +96,11 @@ def time_layouts(net, layouts, speeds=PLAIN, machine=MACHINE, evaluate=time_iter
         staging_latency=0.0,
         phi_halo=1.0,
         phi_gather=1.0,
+        oversubscription=oversubscription,
         switch_latency=machine.switch_latency,
     )
     return evaluate(
-        build_network(net),
+        mine or build_network(net),
         build_layouts(layouts),
         build_training(net, layouts[0]),
         Rates(**asdict(speeds)),
@@ -200,6 +206,53 @@ def test_flops_of_an_iteration():
     s, h, wide = GPT.sequence, GPT.hidden, GPT.vocabulary
     share = 1 + s / (6 * h) + wide / (16 * GPT.layers * h)
     assert flops == pytest.approx(96 * 8 * GPT.layers * s * h**2 * share)
+
+
+@pytest.mark.parametrize(
+    ("head", "kv_heads", "t", "held"),
+    [(0, 0, 2, 8), (0, 4, 2, 2), (0, 2, 4, 1), (256, 16, 1, 16), (16, 2, 2, 1)],
+)
+@pytest.mark.parametrize("by", ["ring", "all_gather", "all_to_all"])
+def test_context_exchanges_whole_heads_of_their_own_size(by, head, kv_heads, t, held):
+    """A head has 128 features in T5-11B, 1,024 features and 128 heads; no PE has part of one."""
+    net, size = replace(GPT, head=head, kv_heads=kv_heads), head or 64
+    layout = scalar.Layout(tensor=t, context=2, context_by=by, batch=1)
+    node = replace(MACHINE, pes_per_node=8, levels=[(8, 2e-6, 2e11)])
+    seconds = time_layouts(net, [layout], machine=node, evaluate=time_exchanges)
+    tokens, width = 512 / 2, size * 2
+    keys = 2 * tokens * held * width
+    # Both PEs' keys are gathered, each of which sends its own, as in a ring.
+    one = 3 * (2e-6 + keys / 2e11)
+    if by == "all_to_all":  # half of each PE's queries and outputs, keys and values go to the other
+        sent = 2 * tokens * 16 / t * width + keys
+        one = 2 * (2 * 2e-6 + sent / 2 / 2e11)
+    assert seconds["context_exchange"] == pytest.approx(4 * one)
+
+
+def test_blocks_of_other_heads_and_experts_are_their_own():
+    """Of two networks with half of their blocks each: layers of one's own may differ."""
+    some = replace(GPT, experts=4, top_k=2, expert_ffn=1024)
+    nets = [some, replace(some, experts=16, heads=8, kv_heads=2)]
+    first, second = map(build_network, nets)
+    mixed = replace(
+        first,
+        kinds=(*first.kinds, *second.kinds),
+        order=(0, 1, 0, 1),
+        heads=(8, 16),
+        kv_heads=(2, 16),
+        experts=(4, 16),
+    )
+    # A second to launch each expert, beside which no device counts.
+    speeds = replace(PLAIN, half_width=280.0, expert_launch=1.0)
+    layout = scalar.Layout(
+        tensor=2, context=2, context_by="all_to_all", expert=4, sequence_parallel=True, batch=1
+    )
+    both, *alone = (
+        time_layouts(some, [layout], speeds, mine=net) for net in (mixed, first, second)
+    )
+    for name in ("products", "attention", "launch_wait", "context_exchange", "expert_exchange"):
+        assert both[name] > 0
+        assert both[name] == pytest.approx(sum(seconds[name] for seconds in alone) / 2), name
 
 
 @pytest.mark.parametrize(("k", "links", "t", "c"), [(4, 1, 4, 2), (2, 2, 1, 4)])

@@ -109,13 +109,15 @@ class _Network:
             memory=next(map(self._make_tensor, self._memory), None),
         )
 
-    def list_parts(self, of: str, of_experts: bool = False) -> tuple[int, ...]:
-        """The numbers of heads, ... that the network's matrices have."""
+    def list_parts(
+        self, of: str, of_experts: bool = False, rows: slice = slice(None)
+    ) -> tuple[int, ...]:
+        """List the numbers of heads, ... of the network's matrices, or of those in some rows."""
         return tuple(
             sorted(
                 {
                     role.parts
-                    for role in self.roles
+                    for role in self.roles[rows]
                     if role.of == of and (role.experts > 0) == of_experts
                 }
             )
@@ -175,10 +177,15 @@ class _Network:
             for maker in sorted(kept)
             if maker not in self._memory
         ]
+        heads = self.list_parts("heads", rows=slice(rows.start, rows.stop))
+        kv_heads = self.list_parts("kv_heads", rows=slice(rows.start, rows.stop))
         return Block(
             weights=tuple(self._list_weights(rows)),
             tensors=(*tensors, *self._list_masks(rows, behind is not None)),
             scores=self._sum_scores(rows),
+            heads=max(heads, default=1),
+            # Without a number of their own, keys and values have a head for each of the queries.
+            kv_heads=max(kv_heads or heads, default=1),
             looks_up=any(self.roles[row].of == "vocabulary" for row in rows),
             reads_memory=any(maker in self._memory for maker in kept),
         )
@@ -190,13 +197,12 @@ class _Network:
             if role.of != "vocabulary" and matrix + biases:
                 parts = role.parts if role.divided else 0
                 by_columns = role.divided == "columns"
-                routed = role.experts > 0
                 # A token uses 2 FLOPs per weight, and of routed experts only the active ones.
                 multiplied = self.kinds[row].name == "linear"
                 used = self.table.flops[row] / self.positions / (2 * matrix) if multiplied else 0.0
                 again = self.outputs.modules[row] | BLOCKS
                 yield Weights(
-                    *(float(matrix), float(biases), parts, by_columns, routed),
+                    *(float(matrix), float(biases), parts, by_columns, role.experts),
                     *(float(used), again),
                 )
 

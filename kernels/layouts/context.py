@@ -29,11 +29,14 @@ class ContextParallel(Dimension):
 
     def exchange_block(self, block: Block, attention: Column | None) -> Exchanged:
         """Compute exposed seconds of keys and values; only a ring hides behind attention."""
-        return {"context_exchange": self._exchange_keys(attention)}
+        return {"context_exchange": self._exchange_keys(block, attention)}
 
-    def _exchange_keys(self, attention: Column | None) -> Column:
+    def _exchange_keys(self, block: Block, attention: Column | None) -> Column:
         c, t, transfers = self.layouts.context, self.layouts.tensor, self.transfers
-        keys = 2 * max(self.net.kv_heads) / max(self.net.heads) * self.activations / t
+        # All heads together may be wider than the features between blocks, or narrower.
+        queries = 2 * self.activations * (block.scores / (4 * self.net.hidden))
+        # With more PEs than KV heads, each PE has a whole one.
+        keys = block.kv_heads / block.heads * queries / np.minimum(t, block.kv_heads)
         if self.training.context_by == "ring":
             # Each of the c - 1 steps hides behind the attention of the part received before.
             hidden = 0 if attention is None else attention / c
@@ -43,8 +46,7 @@ class ContextParallel(Dimension):
             return 2 * transfers.gather(c, t, c * keys) + transfers.scatter(c, t, c * keys)
         # Queries, keys and values go from positions to heads, outputs back; likewise their
         # gradients (Jacobs et al. 2023).
-        queries = 2 * self.activations / t
-        return 2 * transfers.send_to_all(c, t, queries + keys, 2)
+        return 2 * transfers.send_to_all(c, t, queries / t + keys, 2)
 
 
 def _count_parts(layouts: Layouts, training: Training) -> Column:

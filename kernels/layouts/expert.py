@@ -42,10 +42,10 @@ class ExpertParallel(Dimension):
 
     def exchange_block(self, block: Block, attention: Column | None) -> Exchanged:
         """Compute seconds of dispatch and combine, forward and backward."""
-        used = next((weights.used for weights in block.weights if weights.is_routed), 0)
-        if not used:
+        routed = next((weights for weights in block.weights if weights.is_routed), None)
+        if routed is None:
             return {"expert_exchange": np.zeros(1)}
-        layouts, k = self.layouts, used * sum(self.net.experts)
+        layouts, k = self.layouts, routed.used * routed.experts
         # Every expert gets the average number of tokens. DeepEP sends a token once per node, whose
         # PEs forward copies.
         sent, alike = k * self.activations / layouts.tensor, k if self.rates.sends_once else 1.0

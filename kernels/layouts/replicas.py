@@ -13,6 +13,7 @@ from kernels.layouts.columns import Column
 from kernels.layouts.dimension import Dimension, Exchanged, Marks, Repeats, Rules, Values
 from kernels.layouts.parameters import Parameters
 from kernels.layouts.rates import BACKWARD
+from kernels.layouts.transformer import Layouts, Transformer
 from kernels.machine.library_collectives import Costs
 
 
@@ -45,7 +46,9 @@ class Replicas(Dimension):
         "batch": lambda net, layouts, training: (
             training.find_batch(layouts) % (layouts.data * layouts.micro) > 0
         ),
-        "shard": lambda net, layouts, _: layouts.context * layouts.data % layouts.shards > 0,
+        "shard": lambda net, layouts, _: (
+            (layouts.context * layouts.data % layouts.shards > 0) | _leave_experts(net, layouts)
+        ),
     }
     marks: ClassVar[Marks] = {
         # Megatron-LM runs stages with ZeRO 1 at most.
@@ -100,9 +103,8 @@ class Replicas(Dimension):
         ranks = layouts.context * layouts.data
         costs = [self._cost_states(ranks, layouts.tensor, layouts.shards)]
         if self.net.experts:
-            # Integer division: a product also holds layouts whose experts do not divide their PEs.
-            replicas = layouts.tensor * ranks // inside
-            costs.append(self._cost_states(replicas, inside, layouts.expert_shards))
+            replicas, shards = layouts.expert_replicas, layouts.expert_shards
+            costs.append(self._cost_states(replicas, inside, shards))
         return costs
 
     def _cost_states(self, degree: Column, stride: Column, shards: Column) -> StateCosts:
@@ -114,3 +116,13 @@ class Replicas(Dimension):
             transfers.cost_reduce(degree // shards, stride * shards),
             transfers.cost_reduce(degree, stride),
         )
+
+
+def _leave_experts(net: Transformer, layouts: Layouts) -> Column:
+    """Find layouts whose groups of `shard` ranks do not divide the replicas of experts."""
+    if not net.experts or not layouts.shard.any():
+        return np.array(False)
+    # `folding` forbids what has no whole number of replicas.
+    whole = layouts.tensor * layouts.context * layouts.data % (layouts.etp * layouts.expert) == 0
+    rest = layouts.expert_replicas % np.maximum(layouts.expert_shards, 1)
+    return np.asarray(whole & (rest > 0))

@@ -188,7 +188,7 @@ class IterationTimes:
         if weights.is_routed:
             # An expert gets tokens from all PEs of its group.
             tokens = self.tokens * weights.used * layouts.etp * layouts.expert / t
-            of_expert = width / sum(self.net.experts) / layouts.etp
+            of_expert = width / weights.experts / layouts.etp
             products = self.tokens * weights.matrix * weights.used / t
             return self.multiply(products, tokens, of_expert, self.rates.peak)
         parts = np.minimum(t, weights.parts) if weights.parts else np.ones_like(t)
@@ -205,7 +205,7 @@ class IterationTimes:
 
     def time_attention(self, block: Block) -> Column:
         """Forward seconds of the attention products."""
-        pairs, rates, heads = self.tokens * self.training.length, self.rates, max(self.net.heads)
+        pairs, rates, heads = self.tokens * self.training.length, self.rates, block.heads
         flops, head = (
             block.scores * pairs / np.minimum(self.layouts.tensor, heads),
             block.scores / (4 * heads),
@@ -237,8 +237,8 @@ class IterationTimes:
 
     def launch(self, block: Block) -> Column:
         """Host seconds to launch a block, including the kernels of the PE's experts."""
-        routed = any(weights.is_routed for weights in block.weights)
-        experts = routed * sum(self.net.experts) / self.layouts.expert
+        routed = max((weights.experts for weights in block.weights), default=0)
+        experts = routed / self.layouts.expert
         seconds: Column = (
             self.rates.launch * len(block.tensors) + self.rates.expert_launch * experts
         )

@@ -17,18 +17,24 @@ class Weights(NamedTuple):
     """Parameters of a layer: matrix and biases.
 
     parts: most parts that tensor parallelism divides the matrix into; 0: every PE holds all of it.
-    by_columns: the biases are divided as well. is_routed: the layer holds all routed experts. used:
-    fraction of the matrix that each token is multiplied with. modules: RECOMPUTE bits, any of which
-    repeats this product in the backward pass.
+    by_columns: the biases are divided as well. experts: number of routed experts, all of which the
+    layer holds; 0: it is no layer of experts. used: fraction of the matrix that each token is
+    multiplied with. modules: RECOMPUTE bits, any of which repeats this product in the backward
+    pass.
     """
 
     matrix: float
     biases: float = 0.0
     parts: int = 0
     by_columns: bool = False
-    is_routed: bool = False
+    experts: int = 0
     used: float = 1.0
     modules: int = 0
+
+    @property
+    def is_routed(self) -> bool:
+        """True for a layer of routed experts."""
+        return self.experts > 0
 
 
 class Tensor(NamedTuple):
@@ -50,13 +56,16 @@ class Tensor(NamedTuple):
 class Block(NamedTuple):
     """Layers between two possible pipeline cuts.
 
-    scores: forward FLOPs of the two attention products, per token and position attended to.
-    looks_up: has an embedding table; reads_memory: attends to the encoder's output.
+    scores: forward FLOPs of the two attention products, per token and position attended to, with
+    this many heads, and kv_heads of keys and values. looks_up: has an embedding table;
+    reads_memory: attends to the encoder's output.
     """
 
     weights: tuple[Weights, ...]
     tensors: tuple[Tensor, ...]
     scores: float = 0.0
+    heads: int = 1
+    kv_heads: int = 1
     looks_up: bool = False
     reads_memory: bool = False
 
@@ -192,10 +201,16 @@ class Layouts:
         return np.where(self.shard > 0, self.shard, self.data * self.context)
 
     @property
+    def expert_replicas(self) -> Column:
+        """Replicas of routed experts; 0 with more parts of experts than PEs."""
+        # Integer division: a product also holds layouts whose experts do not divide their PEs.
+        replicas: Column = self.tensor * self.context * self.data // (self.etp * self.expert)
+        return replicas
+
+    @property
     def expert_shards(self) -> Column:
         """Ranks that shard the states of routed experts: their replicas, at most `shard`."""
-        # Integer division: a product also holds layouts whose experts do not divide their PEs.
-        replicas = self.tensor * self.context * self.data // (self.etp * self.expert)
+        replicas = self.expert_replicas
         shared: Column = np.where(self.shard > 0, np.minimum(replicas, self.shard), replicas)
         return shared
 

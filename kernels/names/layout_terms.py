@@ -66,7 +66,7 @@ LAYOUT_TERMS: dict[str, Term] = {
         "limitation",
         "time of exchanges of keys and values, as far as attention does not hide it",
         "PEs that share a sequence pass keys and values on",
-        "m (c-1) max(0, 3 P2P(4 u kappa h/t) - attention/c) a block",
+        "m (c-1) max(0, 3 P2P(4 u a_kv d/t) - attention/c) a block, of heads of d features",
     ),
     "expert_exchange": _make(
         "communication",

@@ -151,7 +151,8 @@ def describe_reason(
         "folding": f"etp x ep{e} does not divide tp{t} x cp{c} x dp{d}",
         "experts_need_sequence": f"ep{e} with tp{t} needs sp",
         "more_stages_than_blocks": f"pp{p} x v{layout['chunks']} is more than {net.blocks} blocks",
-        "shard": f"shard{layout['shard']} does not divide cp{c} x dp{d}",
+        "shard": f"shard{layout['shard']} does not divide cp{c} x dp{d}"
+        + (", or the replicas of experts" if net.experts else ""),
     }[reason]
 
 
@@ -171,7 +172,8 @@ def find_remedy(reason: str, net: Transformer, training: Training) -> str:
         "folding": "tensor x context x data that the parts of experts divide",
         "experts_need_sequence": "sequence parallelism",
         "more_stages_than_blocks": f"at most {net.blocks} chunks of all stages",
-        "shard": "ranks of ZeRO that divide context x data",
+        "shard": "ranks of ZeRO that divide context x data"
+        + (", and the replicas of experts" if net.experts else ""),
     }[reason]
 
 

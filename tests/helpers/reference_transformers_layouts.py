@@ -32,22 +32,28 @@ def divisions(net: Network, layout: Layout) -> dict[str, bool]:
     folded = t * c * layout.data % (layout.etp * layout.expert)
     sequence = net.sequence % (2 * c if zigzag and c > 1 else c)
     by_heads = c > 1 and not zigzag and (net.heads % (c * t) or net.a_kv % (c * t))
+    routed = [net.has_experts(block) for block in range(net.layers)]
+    ffn = [] if all(routed) else [(net.ffn, t)]
+    if any(routed):
+        ffn += [(net.shared_ffn, t), (net.expert_ffn, layout.etp)]
+    shared = [(c * layout.data, layout.shards)]
+    if any(routed) and not folded:  # groups of an expert's replicas, too
+        replicas = t * c * layout.data // (layout.etp * layout.expert)
+        shared += [(replicas, layout.expert_shards)]
     return {
         "heads": net.heads % t > 0,
         "kv_heads": max(net.a_kv, t) % min(net.a_kv, t) > 0,
         "hidden": net.hidden % t > 0,
-        "ffn": net.ffn % t > 0 or net.shared_ffn % t > 0 or net.expert_ffn % layout.etp > 0,
+        "ffn": any(width % degree for width, degree in ffn),
         "batch": layout.batch % (layout.data * layout.micro) > 0,
         "interleaving": layout.chunks > 1 and (p == 1 or group < p or 0 < passes < p),
         "sequence": sequence > 0,
         "context_heads": bool(by_heads),
         "sequence_parallel": layout.sequence_parallel and net.sequence // c % t > 0,
-        "experts": net.experts % layout.expert > 0
-        if any(map(net.has_experts, range(net.layers)))
-        else layout.expert > 1,
+        "experts": net.experts % layout.expert > 0 if any(routed) else layout.expert > 1,
         "folding": folded > 0,
         "experts_need_sequence": t > 1 and layout.expert > 1 and not layout.sequence_parallel,
-        "shard": c * layout.data % layout.shards > 0,
+        "shard": any(ranks % shards for ranks, shards in shared),
         "more_stages_than_blocks": p * layout.chunks > net.layers,
     }
 

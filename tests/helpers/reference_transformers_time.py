@@ -281,14 +281,17 @@ def context_seconds(case: Case, hides: bool = True) -> float:
     c, t = layout.context, layout.tensor
     if c == 1:
         return 0.0
-    of_all = case.tokens * net.hidden / t * case.item
-    keys, rest = 2 * of_all * net.a_kv / net.heads, 2 * of_all
+    wide = 2 * net.heads * net.head_size
+    if net.latent:
+        wide = net.heads * (net.latent.nope + net.latent.rope + net.latent.value)
+    rest = case.tokens * wide * case.item / t
+    shared = case.tokens * wide * net.a_kv / net.heads * case.item / min(t, net.a_kv)
     if layout.context_by == "ring":
         step = attention_both(case) / c if hides else 0.0
-        return (c - 1) * max(0.0, 3 * case.send(c, t, keys) - step)
+        return (c - 1) * max(0.0, 3 * case.send(c, t, shared) - step)
     if layout.context_by == "all_gather":
-        return 3 * case.gather(c, t, c * keys)
-    return 2 * case.exchange(c, t, rest + keys, messages=2)
+        return 3 * case.gather(c, t, c * shared)
+    return 2 * case.exchange(c, t, rest + shared, messages=2)
 
 
 def expert_seconds(case: Case, block: int) -> float:
