@@ -1,7 +1,7 @@
 """A folder of measured runs in other programs' words, with a mapping of their words to ours.
 
     # mapping.yaml
-    files: "*.csv"                    # which files of the folder; all others by default
+    files: "*.csv"                    # which files of the folder; all but hidden ones by default
     columns: {p: world_size, total_s: step_time, global_batch: batch_size}   # ours: theirs
     units: {total_s: ms}              # of theirs, where they are not SI
     values: {model: resnet50, dataset: imagenet, strategy: data, replicas: 64}   # same in all files
@@ -24,18 +24,26 @@ from pydantic import Field
 from grids.entries.entry import Count, Record
 from grids.reading.csvfile import read_records
 from grids.reading.errors import InputError, shorten, suggest_name
-from grids.reading.units import parse_quantity
+from grids.reading.units import has_unit, parse_quantity
 from grids.reading.yamlfile import load, validate
 from sweep.measured.run_logs import Row, read_log, read_trace
 
 NAME = "mapping.yaml"
 IDENTITY = ("model", "dataset", "system", "strategy", "p", "samples_per_replica")
 MEASURED = {"total_s": "s", "comp_s": "s", "comm_s": "s", "memory": "B"}
+# What to do about a file without steps, by the end of its name.
+REMEDIES = {
+    ".csv": "name the column of seconds per step under 'columns', such as {total_s: step_time}",
+    ".json": "record ProfilerStep spans, by a profiler with a schedule",
+    ".json.gz": "record ProfilerStep spans, by a profiler with a schedule",
+    "": "leave it out by 'files', such as '*.log'",
+}
 COLUMNS = (*IDENTITY, *MEASURED, "global_batch", "replicas", "source", "note")
 MOST_FILES = 1000
 
 Value = str | int | float
 Values = dict[str, Value]
+Step = tuple[int, Row]  # its line in the file, and its columns
 
 
 class RunMapping(Record):
@@ -58,6 +66,7 @@ def read_folder(folder: Path) -> Iterator[tuple[str, Row]]:
         raise InputError(
             f"expected 1 to {MOST_FILES} files {shorten(mapping.files)}, got {len(paths)}",
             where=str(folder),
+            advice=f"write a pattern of their names as 'files' of {NAME}",
         )
     names = {path.name for path in paths}
     for name in mapping.per_file:
@@ -70,8 +79,16 @@ def read_folder(folder: Path) -> Iterator[tuple[str, Row]]:
 
 def _find_files(folder: Path, pattern: str) -> list[Path]:
     """Return the files of a pattern in name order. InputError: it is no pattern of the folder."""
+    # As in a shell, `*` leaves out what programs hide beside logs, such as .DS_Store.
+    hidden = pattern.rpartition("/")[2].startswith(".")
     try:
-        return sorted(p for p in folder.glob(pattern) if p.is_file() and p.name != NAME)
+        if ".." in Path(pattern).parts:
+            raise ValueError
+        return sorted(
+            path
+            for path in folder.glob(pattern)
+            if path.is_file() and path.name != NAME and (hidden or not path.name.startswith("."))
+        )
     except (ValueError, NotImplementedError):
         raise InputError(
             f"files: expected a pattern of names in the folder, got {shorten(pattern)}",
@@ -97,13 +114,14 @@ def _read_mapping(path: Path) -> RunMapping:
                 where=str(path),
                 advice=suggest_name(name, COLUMNS),
             )
-    for name in mapping.units:
+    for name, unit in mapping.units.items():
         if name not in MEASURED:
             raise InputError(
                 f"units: {name} has no unit",
                 where=str(path),
                 advice=f"units are of {', '.join(MEASURED)}",
             )
+        parse_quantity(f"1 {unit}", MEASURED[name], f"{path}: units: {name}")
     return mapping
 
 
@@ -111,40 +129,54 @@ def _read_file(path: Path, mapping: RunMapping) -> Iterator[tuple[str, Row]]:
     """Yield a run for each configuration in a file, of the median of its steps."""
     stated = {**mapping.values, **mapping.per_file.get(path.name, {})}
     fixed = {name: str(value) for name, value in stated.items()}
-    runs: dict[tuple[str, ...], list[Row]] = {}
-    places: dict[tuple[str, ...], str] = {}
+    runs: dict[tuple[str, ...], list[Step]] = {}
     for number, step in _read_steps(path, mapping):
-        where = f"{path}:{number}"
-        row = _complete({**fixed, **step}, where)
+        row = _complete({**fixed, **step}, f"{path}:{number}")
         # A restarted run may go on with another batch or number of PEs.
         key = tuple(row.get(name, "") for name in IDENTITY)
-        places.setdefault(key, where)
-        runs.setdefault(key, []).append(row)
+        runs.setdefault(key, []).append((number, row))
     if not runs:
-        raise InputError("expected steps of a run, got none", where=str(path))
+        advice = next((text for end, text in REMEDIES.items() if path.name.endswith(end)))
+        raise InputError("expected steps of a run, got none", where=str(path), advice=advice)
     # A batch that ramps up has short-lived configurations, which end before they are warm.
-    warm = {key: rows[mapping.skip :] for key, rows in runs.items() if len(rows) > mapping.skip}
-    if not warm:
-        most = max(map(len, runs.values()))
+    long = [steps for steps in runs.values() if len(steps) > mapping.skip]
+    if not long:
         raise InputError(
-            f"has {most} steps of a configuration, of which {mapping.skip} are skipped",
+            f"every step is skipped: no configuration has more than {mapping.skip}",
             where=str(path),
+            advice="lower 'skip'",
         )
-    for key, rows in warm.items():
-        yield places[key], {"source": path.name, **rows[0], **_find_medians(rows, places[key])}
+    for steps in long:
+        warm = steps[mapping.skip :]
+        medians = _find_medians(warm, path)
+        yield f"{path}:{steps[0][0]}", {"source": path.name, **warm[0][1], **medians}
 
 
-def _find_medians(rows: list[Row], where: str) -> Row:
+def _find_medians(steps: list[Step], path: Path) -> Row:
     """Return the median of each measured column, of the memory the maximum, in SI units."""
     # The median: first steps compile and load, some wait for checkpoints.
     columns = Row()
-    for name, unit in MEASURED.items():
+    for name in MEASURED:
         numbers = [
-            parse_quantity(row[name], unit, f"{where}: {name}") for row in rows if name in row
+            _read_measured(row[name], name, f"{path}:{number}: {name}")
+            for number, row in steps
+            if name in row
         ]
         if numbers:
             columns[name] = repr(max(numbers) if name == "memory" else median(numbers))
     return columns
+
+
+def _read_measured(text: str, name: str, where: str) -> float:
+    number = parse_quantity(text, MEASURED[name], where)
+    # Trackers write -1 for what is missing; the median of all steps would hide it.
+    if number < 0:
+        raise InputError(
+            f"expected at least 0, got {shorten(text)}",
+            where=where,
+            advice="leave the field empty where nothing was measured",
+        )
+    return number
 
 
 def _read_steps(path: Path, mapping: RunMapping) -> Iterator[tuple[int, Row]]:
@@ -205,9 +237,9 @@ def _find_column(name: str, record: Row, where: str) -> str:
 
 
 def _convert(text: str, name: str, mapping: RunMapping, where: str) -> str:
-    """Return a value in SI units."""
+    """Return a value in SI units, or with a unit of its own."""
     unit = mapping.units.get(name)
-    if unit is None or name not in MEASURED:
+    if unit is None or has_unit(text):
         return text
     number = parse_quantity(f"{text} {unit}", MEASURED[name], f"{where}: {name}")
     return repr(number)
@@ -215,22 +247,22 @@ def _convert(text: str, name: str, mapping: RunMapping, where: str) -> str:
 
 def _complete(row: Row, where: str) -> Row:
     """Return the row with samples per replica, if need be from global batch and replicas."""
-    if "samples_per_replica" not in row and "global_batch" in row:
-        if "replicas" not in row:
+    if {"global_batch", "replicas"} <= row.keys():
+        samples = _divide_batch(row, where)
+        stated = row.setdefault("samples_per_replica", samples)
+        if parse_quantity(stated, "1", f"{where}: samples_per_replica") != float(samples):
             raise InputError(
-                "a global batch needs 'replicas' to become samples per replica",
+                f"samples_per_replica: expected {samples}, the global batch over the replicas, "
+                f"got {shorten(stated)}",
                 where=where,
-                advice="write it, or 'samples_per_replica', into the mapping file",
+                advice="leave one of the three out of the mapping file",
             )
-        batch, replicas = (
-            parse_quantity(row[name], "1", f"{where}: {name}")
-            for name in ("global_batch", "replicas")
+    elif "global_batch" in row and "samples_per_replica" not in row:
+        raise InputError(
+            "a global batch needs 'replicas' to become samples per replica",
+            where=where,
+            advice="write it, or 'samples_per_replica', into the mapping file",
         )
-        if replicas < 1 or batch % replicas:
-            raise InputError(
-                f"{batch:g} samples are not divisible by {replicas:g} replicas", where=where
-            )
-        row["samples_per_replica"] = f"{batch / replicas:.0f}"
     missing = [n for n in IDENTITY if n not in row and n != "system"]  # which --system gives
     if missing:
         raise InputError(
@@ -239,3 +271,17 @@ def _complete(row: Row, where: str) -> Row:
             advice="write it under 'values', or its column under 'columns'",
         )
     return {name: value for name, value in row.items() if name not in ("global_batch", "replicas")}
+
+
+def _divide_batch(row: Row, where: str) -> str:
+    """Return the global batch over the replicas, as text."""
+    batch, replicas = (
+        parse_quantity(row[name], "1", f"{where}: {name}") for name in ("global_batch", "replicas")
+    )
+    if replicas < 1 or batch % replicas:
+        raise InputError(
+            f"{batch:g} samples are not divisible by {replicas:g} replicas",
+            where=where,
+            advice="replicas are the copies of the model: the PEs, over those of a group",
+        )
+    return f"{batch / replicas:.0f}"

@@ -99,6 +99,8 @@ def test_units_hold_for_columns_with_our_names(folder):
     [
         ("files: /tmp/*.csv", r"mapping\.yaml: files: .*got '/tmp/\*\.csv'; write it like"),
         ("files: ''", r"files: expected a pattern"),
+        ("files: '../*'", r"mapping\.yaml: files: "),
+        ("units: {total_s: parsecs}", r"mapping\.yaml: units: total_s: "),
         ("files: '**x'", r"expected (a pattern|1 to 1000 files)"),
         ("units: {p: ms}", r"units: p has no unit; units are of total_s"),
         ("per_file: {run.csv: {p: 16}}", r"per_file: unknown file 'run.csv'; did you mean 'runs."),
@@ -108,6 +110,30 @@ def test_lines_of_a_mapping_that_would_do_nothing(line, message, folder):
     values = VALUES.replace("replicas: 8", "samples_per_replica: 32")
     with pytest.raises(InputError, match=message):
         read_runs(folder(f"{values}\n{line}", runs_csv="total_s\n0.2\n"))
+
+
+@pytest.mark.parametrize("bad", ["-1", "inf"])
+def test_a_bad_step_has_its_line(bad, folder):
+    values = VALUES.replace("replicas: 8", "samples_per_replica: 32")
+    table = f"total_s\n0.2\n0.3\n{bad}\n0.2\n"
+    with pytest.raises(InputError, match=r"runs\.csv:4: total_s: "):
+        read_runs(folder(values, runs_csv=table))
+    # A step that is skipped may be anything.
+    (run,) = read_runs(folder(f"{values}\nskip: 3", runs_csv=table))
+    assert run.measured.total == 0.2
+
+
+def test_a_value_with_a_unit_needs_none(folder):
+    values = VALUES.replace("replicas: 8", "samples_per_replica: 32")
+    (run,) = read_runs(folder(f"{values}\nunits: {{total_s: ms}}", runs_csv="total_s\n0.2 s\n"))
+    assert run.measured.total == pytest.approx(0.2)
+
+
+def test_hidden_files_are_left_out(folder):
+    values = VALUES.replace("replicas: 8", "samples_per_replica: 32")
+    path = folder(values, runs_csv="total_s\n0.2\n", _DS_Store="\0")
+    assert (path / ".DS.Store").is_file()
+    assert len(read_runs(path)) == 1
 
 
 def test_metrics_of_mlflow(folder):
@@ -242,6 +268,11 @@ REFUSED = {
         VALUES.replace("replicas: 8", "replicas: 7"),
         log(MEGATRON, (250.0,)),
         "divisible",
+    ),
+    "batches that disagree": (
+        VALUES.replace("replicas: 8", "replicas: 8, samples_per_replica: 16"),
+        log(MEGATRON, (250.0,)),
+        "samples_per_replica",
     ),
     "no model": (VALUES.replace("model: resnet50, ", ""), log(MEGATRON, (250.0,)), "model"),
 }
