@@ -34,11 +34,15 @@ def compare(
     InputError: a mistake in the file, with its line.
     """
     runs = predict_runs(read_runs(Path(path)), Conditions(system, calibration, settings))
-    from sweep.measured.anomalies import find_anomaly  # late: it imports JAX
+    from sweep.measured.anomalies import find_anomalies  # late: it imports JAX
 
-    rows = [_make_row(run, find_anomaly(run, runs)) for run in runs]
-    # Each network and machine warns once, however many rows have it.
-    notes = dict.fromkeys(note for run in runs for note in list_warnings(run.grid))
+    rows = [
+        _make_row(run, anomaly) for run, anomaly in zip(runs, find_anomalies(runs), strict=True)
+    ]
+    # Each network and machine warns once, however many rows have it. Repeated runs share a grid,
+    # whose warnings take 0.7 ms.
+    grids = {id(run.grid): run.grid for run in runs}.values()
+    notes = dict.fromkeys(note for grid in grids for note in list_warnings(grid))
     return {"rows": rows, "summary": summarise_accuracy(rows), "notes": list(notes)}
 
 

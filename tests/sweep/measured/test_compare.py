@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -212,6 +213,15 @@ def test_waiting_for_the_slowest_is_no_fault_of_the_network(runs):
     assert odd is not None
     assert odd["term"] == "straggler_wait"
     assert "'jitter'" in odd["cause"]
+
+
+def test_many_runs_that_stand_out_take_time_in_proportion(runs):
+    """0.5 s of CPU; more than 100 s where every run was compared with all others."""
+    path = runs(*({"total_s": 2 + n / 1000} for n in range(2000)))
+    before = time.process_time()
+    rows = sweep.compare(path, calibration="none")["rows"]
+    assert time.process_time() - before < 6
+    assert all(row["anomaly"] for row in rows)
 
 
 def test_only_the_total(runs):
