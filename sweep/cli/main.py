@@ -30,6 +30,8 @@ from sweep.errors import NothingFeasibleError, RunError
 
 # Errors of the file system that say something of the path alone, such as one that a user mistypes.
 PATH_ERRORS = (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG)
+# Errors of a stdout that takes no more, as of a file on a full disk; they name no file.
+OUTPUT_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 app = Typer(
     name="paradl",
@@ -68,6 +70,10 @@ def main() -> None:
     # Imported modules are no garbage: to search them took 0.3 of a small sweep's 2.7 s, and since
     # then takes 0.1 (2026-11).
     gc.set_threshold(100_000, 20, 100)
+    # Where the caller closed them, they are None, which nothing can be printed on.
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
     # Names in users' files may have letters that a terminal in ASCII or Latin-1 lacks.
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -84,10 +90,17 @@ def main() -> None:
     except RunError as error:
         end(str(error), FAILED, find_page(error))
     except BrokenPipeError:  # such as `paradl limits STORE | head`
-        # Python flushes again at exit; with stdout on /dev/null that cannot fail.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
     # `Path.is_dir` raises it of a file in a folder that is closed to the user.
     except OSError as error:
+        if error.errno in OUTPUT_ERRORS and error.filename is None:
+            _drop_output()
+            end(f"the answer could not be written ({error.strerror})", FAILED)
         if error.errno not in PATH_ERRORS or error.filename is None:
             raise
         end(f"{error.filename}: {error.strerror}", BAD_INPUT)
+
+
+def _drop_output() -> None:
+    """Send stdout to /dev/null: Python flushes it once more at exit, and there that cannot fail."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -3,6 +3,7 @@
 import os
 import warnings
 from asyncio import gather
+from collections.abc import Collection
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -52,7 +53,6 @@ def create_cube(url: str, grid: Grid, plan: Plan, statistics: Table = TABLE) -> 
     statistics: those of the summary, in order. The attributes that make it a cube are written last,
     together with the metadata of all arrays, so that a kill before leaves no cube.
     """
-    store = _clear_group(url).store
     # In memory first: before each array, Zarr asks the store what is there. A sweep of 4 blocks
     # into an object store took 234 requests, and takes 73 (2026-11).
     files: dict[str, Buffer] = {}
@@ -68,7 +68,7 @@ def create_cube(url: str, grid: Grid, plan: Plan, statistics: Table = TABLE) -> 
     _create_labels(group, STATISTIC, "statistic", names, describe_statistics(statistics))
     _create_marks(group, plan)
     consolidate_metadata(group).attrs.put(provenance.describe_origin(grid, plan))
-    write_files(store, files)
+    write_files(_clear_store(url, {path.partition("/")[0] for path in files}), files)
     return open_cube(url, "r+")
 
 
@@ -89,20 +89,32 @@ def write_files(store: Store, files: dict[str, Buffer]) -> None:
     sync(write_all())
 
 
-def _clear_group(url: str) -> zarr.Group:
-    """Return an empty group, marked as incomplete before anything old is deleted."""
+def _clear_store(url: str, names: Collection[str]) -> Store:
+    """Return a store without old arrays, marked as incomplete before any of them is deleted.
+
+    names: of the new cube's arrays and groups.
+    """
     group = open_group(url, "r+")
     if group is None:
         # Not of the path as text: Zarr would cut it at `;`, `?` or `#`, as a URL (3.4.2).
-        return zarr.create_group(make_store(url, read_only=False), attributes=INCOMPLETE)
+        return zarr.create_group(make_store(url, read_only=False), attributes=INCOMPLETE).store
     _refuse_links(url)
     # First the mark, then the deletions, so that a kill never leaves a cube that lacks arrays.
     group.attrs.put(INCOMPLETE)
-    # Without consolidated metadata, which may list arrays that a killed run has deleted.
-    bare = zarr.open_group(group.store, mode="r+", zarr_format=3, use_consolidated=False)
-    for name in list(bare.keys()):
-        del bare[name]
-    return bare
+    sync(_delete_members(group.store, names))
+    return group.store
+
+
+async def _delete_members(store: Store, names: Collection[str]) -> None:
+    """Delete the arrays and groups of a store, and all that has one of `names`.
+
+    Zarr's own list would need their metadata. These may be damaged, or gone: of a deletion that was
+    killed, chunks may be left, which would pass for those of a new array of the same name.
+    """
+    entries = [name async for name in store.list_dir("") if name != METADATA]
+    for name in entries:
+        if name in names or await store.exists(f"{name}/{METADATA}"):
+            await store.delete_dir(name)
 
 
 def _refuse_links(url: str) -> None:

@@ -1,5 +1,6 @@
 """A lock on a local store's folder, so that only one run writes to it at a time."""
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -7,6 +8,11 @@ from pathlib import Path
 
 from grids.reading.errors import InputError
 from sweep.cube.object_store import is_remote
+
+# Errors that say that no folder can have such a path, whoever asks.
+NO_PLACE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
+# Times that another process may remove the folder just as it was made.
+TRIES = 100
 
 
 @contextmanager
@@ -32,7 +38,15 @@ def hold_store(url: str) -> Iterator[None]:
         ) from None
     except FileExistsError:
         raise InputError(
-            "expected a folder, got a file; left untouched",
+            "expected a folder, got a file or a broken link; left untouched",
+            where=url,
+            advice="choose another path",
+        ) from None
+    except OSError as error:
+        if error.errno not in NO_PLACE:
+            raise
+        raise InputError(
+            f"no folder can be made here ({error.strerror})",
             where=url,
             advice="choose another path",
         ) from None
@@ -50,11 +64,12 @@ def lock_folder(path: Path) -> int:
     """Lock the folder at `path`, creating it if needed, and return its descriptor.
 
     The system releases the lock when the process ends, however it dies. BlockingIOError: another
-    process has locked it. FileExistsError: it is a file.
+    process has locked it. FileExistsError: it is a file. FileNotFoundError: it cannot be created,
+    as where the working directory is gone.
     """
     import fcntl  # late: only POSIX has it
 
-    while True:
+    for _ in range(TRIES):
         # Another process may remove the folder at any step as it ends; then it is created again.
         with suppress(FileNotFoundError):
             path.mkdir(parents=True, exist_ok=True)
@@ -70,3 +85,4 @@ def lock_folder(path: Path) -> int:
                 os.close(folder)
                 raise
             os.close(folder)
+    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))

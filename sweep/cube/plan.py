@@ -10,6 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sweep.cube.variables import VARIABLES
 
 if TYPE_CHECKING:
@@ -83,6 +86,17 @@ class Plan:
             slice(start, min(start + shard, size))
             for start, shard, size in zip(reversed(starts), self.shard, self.shape, strict=True)
         )
+
+    def count_cells(self, blocks: int | NDArray[np.intp]) -> NDArray[np.int64]:
+        """Count the cells of a block, or of each of many; blocks at the ends of axes are smaller.
+
+        A million take 0.1 s, where their regions take seconds.
+        """
+        cells = np.ones(np.shape(blocks), np.int64)
+        positions = np.unravel_index(blocks, self.grid)
+        for at, shard, size in zip(positions, self.shard, self.shape, strict=True):
+            cells = cells * np.minimum(shard, size - at * shard)
+        return cells
 
 
 def make_plan(

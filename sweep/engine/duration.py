@@ -25,8 +25,12 @@ PERCENTILES, CHOICES, SLOPE = 1.7, 2.5, 0.8
 CELL, CELL_PERCENTILES, CELL_SLOPE = (9e-9, 30e-9), (0.15e-6, 1.5e-6), (50e-9, 250e-9)
 
 
-def estimate_duration(grid: Grid, plan: Plan, cores: int) -> tuple[float, float]:
+def estimate_duration(
+    grid: Grid, plan: Plan, cores: int, cells: int | None = None
+) -> tuple[float, float]:
     """Return the shortest and the longest time [s] that a sweep should take.
+
+    cells: of the blocks to compute; None: of all blocks.
 
     Shortest: compiled programs are on disk, and so many cores share the work. Longest: all programs
     are compiled, and one core does the work.
@@ -37,7 +41,7 @@ def estimate_duration(grid: Grid, plan: Plan, cores: int) -> tuple[float, float]
     # Cells with choices take several answers.
     counts = [count_choices(grid, strategy) if strategy.choices else 1 for strategy in strategies]
     fitting = len(grid.fitting) / (len(grid.models) * len(grid.datasets))
-    answers = plan.cells * fitting * sum(counts) / len(counts)
+    answers = (plan.cells if cells is None else cells) * fitting * sum(counts) / len(counts)
     least, most = (
         answers * (cell + drawn * percentiles + slopes * slope)
         for cell, percentiles, slope in zip(CELL, CELL_PERCENTILES, CELL_SLOPE, strict=True)

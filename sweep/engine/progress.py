@@ -6,13 +6,17 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from math import prod
 from threading import Event, Thread
 from types import FrameType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # numpy comes with it, which waiting needs none of
+    import numpy as np
+    from numpy.typing import NDArray
+
     from sweep.cube.plan import Plan
+
+    Blocks = NDArray[np.intp]  # their numbers
 
 # [s] Blocks of a model and a data set that do not fit take less.
 SKIPPED = 1e-3
@@ -29,19 +33,22 @@ class Remaining:
     """
 
     def __init__(
-        self, plan: "Plan", done: int, clock: Callable[[], float] = time.monotonic
+        self, plan: "Plan", done: "Blocks", clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._plan, self._done, self._clock = plan, done, clock
+        import numpy as np  # late: see above
+
+        self._plan, self._done, self._clock = plan, len(done), clock
         self._ends: list[float] = []
         self._axis = plan.dims.index("strategy")
         size, width = plan.shape[self._axis], plan.shard[self._axis]
+        positions = np.unravel_index(done, plan.grid)[self._axis]
+        taken = np.bincount(positions, plan.count_cells(done), plan.grid[self._axis])
         # Cells left by the first strategy of a block, and rates of its blocks.
         self._left = {
-            first: plan.cells // size * min(width, size - first) for first in range(0, size, width)
+            first: plan.cells // size * min(width, size - first) - int(cells)
+            for first, cells in zip(range(0, size, width), taken, strict=True)
         }
         self._rates: dict[int, list[tuple[float, int]]] = defaultdict(list)
-        for block in range(done):  # a run that is resumed went in order
-            self._take(block)
 
     @property
     def finished(self) -> int:
@@ -78,14 +85,9 @@ class Remaining:
     def _take(self, block: int) -> tuple[int, int]:
         """Take a block from those left; return its first strategy, and its cells."""
         first = self._plan.find_region(block)[self._axis].start
-        cells = count_cells(self._plan, block)
+        cells = int(self._plan.count_cells(block))
         self._left[first] -= cells
         return first, cells
-
-
-def count_cells(plan: "Plan", block: int) -> int:
-    """Count the cells of one block."""
-    return prod(part.stop - part.start for part in plan.find_region(block))
 
 
 def _find_mean(rates: Rates) -> float:
@@ -93,12 +95,13 @@ def _find_mean(rates: Rates) -> float:
 
 
 Advance = Callable[[int], None]
-Progress = Callable[["Plan", int], AbstractContextManager[Advance]]
+# done: blocks of an earlier run.
+Progress = Callable[["Plan", "Blocks"], AbstractContextManager[Advance]]
 Tell = Callable[[str], None]
 
 
 @contextmanager
-def silent(plan: "Plan", done: int) -> Iterator[Advance]:
+def silent(plan: "Plan", done: "Blocks") -> Iterator[Advance]:
     """Show no progress."""
     yield lambda block: None
 
@@ -165,7 +168,7 @@ def report_state(begin: str, silent: bool = False) -> Iterator[Tell]:
 
 
 @contextmanager
-def lines(plan: "Plan", done: int, what: str = "sweep") -> Iterator[Advance]:
+def lines(plan: "Plan", done: "Blocks", what: str = "sweep") -> Iterator[Advance]:
     """Print a line every ten seconds: finished blocks, and the time left once some are timed."""
     remaining = Remaining(plan, done)
 
@@ -180,7 +183,7 @@ def lines(plan: "Plan", done: int, what: str = "sweep") -> Iterator[Advance]:
 
 
 @contextmanager
-def bar(plan: "Plan", done: int, what: str = "sweep") -> Iterator[Advance]:
+def bar(plan: "Plan", done: "Blocks", what: str = "sweep") -> Iterator[Advance]:
     """Show a bar that counts cells, beginning with those of an earlier run."""
     # Late: without a terminal there is no bar.
     from rich.console import Console
@@ -222,13 +225,12 @@ def bar(plan: "Plan", done: int, what: str = "sweep") -> Iterator[Advance]:
         Left(),
     )
     with Progress(*columns, console=Console(stderr=True)) as shown:
-        # Only the number of finished blocks is known; those at the ends of axes are smaller.
-        mean = plan.cells / plan.blocks
-        task = shown.add_task("cells", total=plan.cells, completed=round(done * mean))
+        before = int(plan.count_cells(done).sum())
+        task = shown.add_task("cells", total=plan.cells, completed=before)
 
         def advance(block: int) -> None:
             remaining.advance(block)
-            shown.update(task, advance=count_cells(plan, block))
+            shown.update(task, advance=int(plan.count_cells(block)))
 
         yield advance
 
@@ -241,6 +243,11 @@ def hear_interrupts(progress: Progress) -> Iterator[Progress]:
     ignored in ...") and forgotten: the sweep would go on as if nobody had asked it to stop. So it
     is raised again at the next block.
     """
+    usual = signal.getsignal(signal.SIGINT)
+    # A shell's script starts its background jobs so: Ctrl-C is for the others.
+    if usual == signal.SIG_IGN:
+        yield progress
+        return
     interrupted = False
 
     def handler(number: int, frame: FrameType | None) -> None:
@@ -249,7 +256,7 @@ def hear_interrupts(progress: Progress) -> Iterator[Progress]:
         raise KeyboardInterrupt
 
     @contextmanager
-    def listening(plan: "Plan", done: int) -> Iterator[Advance]:
+    def listening(plan: "Plan", done: "Blocks") -> Iterator[Advance]:
         def checked(block: int) -> None:
             # First the block is told: it is done, and its mark waits to be written.
             advance(block)
@@ -260,7 +267,7 @@ def hear_interrupts(progress: Progress) -> Iterator[Progress]:
             yield checked
 
     # Python lets only the main thread do so, in which the command line runs.
-    usual = signal.signal(signal.SIGINT, handler)
+    signal.signal(signal.SIGINT, handler)
     try:
         yield listening
     finally:

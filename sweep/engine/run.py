@@ -22,13 +22,12 @@ from sweep.cube.extension import extend_cube
 from sweep.cube.lock import hold_store
 from sweep.cube.marks import collect_marks
 from sweep.cube.object_store import locate_store
-from sweep.cube.plan import plan_cube
 from sweep.cube.root import remove_partial
 from sweep.cube.store import Cube, open_cube
 from sweep.engine.block import Execute, run_blocks
 from sweep.engine.progress import Progress, silent
 from sweep.engine.resources import check_memory
-from sweep.engine.start import expect_same_code, find_start
+from sweep.engine.start import choose_plan, expect_same_code, find_start
 from sweep.errors import RunError
 
 if TYPE_CHECKING:
@@ -100,15 +99,15 @@ def sweep(
     # Held before anybody looks: what is decided by is still so when it is written.
     with _translate_failures(url), hold_store(url):
         cube, more = find_start(url, grid, "r+", overwrite, extend)
-        plan = more.plan if more else plan_cube(grid)
-        if where.scheduler is None:  # else blocks are computed elsewhere
-            check_memory(grid, plan, where.workers)
         if cube and not more:
             # Before workers start or anything is compiled: a finished cube answers at once.
             if cube.read_done().all():
                 return
             expect_same_code(cube)
-            remove_partial(url)  # what a killed run left
+        plan = choose_plan(grid, cube, more)
+        if where.scheduler is None:  # else blocks are computed elsewhere
+            check_memory(grid, plan, where.workers)
+        remove_partial(url)  # what a killed run left
         # Before anything is made: a scheduler may not answer.
         with _open_executor(where) as execute:
             if cube is None:
@@ -123,7 +122,7 @@ def sweep(
 def _fill(cube: Cube, execute: Execute, progress: Progress) -> None:
     """Compute what is missing."""
     done = cube.read_done()
-    with progress(cube.plan, int(done.sum())) as advance, collect_marks(cube) as mark:
+    with progress(cube.plan, np.flatnonzero(done)) as advance, collect_marks(cube) as mark:
         # The number of a block is given only when its data are in the store: the mark always comes
         # second.
         for block in execute(cube, map(int, np.flatnonzero(~done))):

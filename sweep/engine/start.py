@@ -6,6 +6,7 @@ from grids.grid import Grid
 from grids.reading.errors import InputError
 from sweep.cube.difference import describe_difference, describe_other_changes
 from sweep.cube.extension import Extension, plan_extension
+from sweep.cube.plan import Plan, plan_cube
 from sweep.cube.provenance import check_code
 from sweep.cube.root import Mode, is_unfinished, open_group
 from sweep.cube.store import Cube, read_cube
@@ -36,6 +37,13 @@ def find_start(
     if cube is not None:
         _check_same(cube, grid)
     return cube, None
+
+
+def choose_plan(grid: Grid, cube: Cube | None, extension: Extension | None) -> Plan:
+    """Return the plan of a sweep; a cube keeps its own, which an extension may have cut finer."""
+    if extension is not None:
+        return extension.plan
+    return plan_cube(grid) if cube is None else cube.plan
 
 
 def _read_finished(url: str, group: "zarr.Group | None") -> Cube | None:

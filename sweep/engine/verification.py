@@ -76,7 +76,7 @@ def verify(url: str, progress: Progress = silent) -> Verdict:
     with _try_lock(url) as refused:
         # Opened again under the lock: a run may have extended it meanwhile.
         cube = open_cube(url)
-        with progress(cube.plan, 0) as advance:
+        with progress(cube.plan, np.arange(0)) as advance:
             damaged = tuple(find_damages(cube, advance))
         done, _ = _read_marks(cube)
         done[[damage.block for damage in damaged if damage.block is not None]] = False

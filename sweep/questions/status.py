@@ -1,5 +1,6 @@
 """Status: how much of a cube is finished, and whether its files are intact."""
 
+from contextlib import suppress
 from dataclasses import asdict
 from os import scandir
 from pathlib import Path
@@ -44,7 +45,8 @@ def _count_missing(cube: Cube, done: NDArray[np.bool_]) -> int:
     if is_remote(cube.url):
         return 0
     # One listing instead of a request per block: `status` of 1.5 million blocks takes 3.0 s.
-    with scandir(Path(cube.url, SUMMARY)) as files:
+    present = 0
+    with suppress(FileNotFoundError), scandir(Path(cube.url, SUMMARY)) as files:
         present = sum(file.name[-1].isdigit() for file in files)  # not metadata or partial files
     if present >= done.sum():
         return 0

@@ -35,7 +35,8 @@ def advise_on_damage(verified: dict[str, Any]) -> str:
     """Count the damaged files, and say what was done about them or what to do."""
     # A damaged done-mark or index belongs to no block.
     blocks = len({row["block"] for row in verified["damaged"] if row["block"] is not None})
-    what = f"{len(verified['damaged'])} damaged files, {blocks} blocks"
+    counts = (len(verified["damaged"]), "damaged file"), (blocks, "block")
+    what = ", ".join(f"{count:,} {noun}{'' if count == 1 else 's'}" for count, noun in counts)
     if verified["left"]:
         return f"{what}; done-marks left unchanged: {verified['left']}"
     advice = "rerun the same paradl sweep to recompute these blocks"

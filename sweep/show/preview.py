@@ -4,17 +4,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
+from numpy.typing import NDArray
 
 from grids.grid import Grid
 from grids.notes import list_warnings
 from grids.outputs import INTERVALS
 from grids.reading.units import format_quantity
 from sweep.cube.extension import find_missing_blocks
-from sweep.cube.plan import Plan, plan_cube
+from sweep.cube.plan import Plan
 from sweep.engine.duration import estimate_duration
-from sweep.engine.progress import Advance, Progress, count_cells
+from sweep.engine.progress import Advance, Progress
 from sweep.engine.resources import blocks_at_once, needed_memory
-from sweep.engine.start import find_start
+from sweep.engine.start import choose_plan, find_start
 from sweep.show.columns import format_cell, format_duration
 from sweep.show.visible import tell
 
@@ -32,8 +33,11 @@ NOUNS = {
 SHOWN = 5  # values that an axis gains; more of them are counted
 
 
-def outline_plan(grid: Grid, plan: Plan, workers: int) -> str:
-    """Describe what will be computed, and what it takes."""
+def outline_plan(grid: Grid, plan: Plan, workers: int, cells: int | None = None) -> str:
+    """Describe a cube, and what it takes.
+
+    cells: of the blocks to compute; None: of all blocks.
+    """
     sizes = " x ".join(
         f"{size:,} rows of {dim}" if dim in grid.rows else _count(size, dim)
         for size, dim in zip(plan.shape, plan.dims, strict=True)
@@ -49,7 +53,7 @@ def outline_plan(grid: Grid, plan: Plan, workers: int) -> str:
             f"  blocks  {plan.blocks:,} of {' x '.join(map(str, plan.shard))} cells",
             f"  memory  {format_quantity(needed_memory(grid, plan, workers), 'B')} at most, "
             f"{_describe_workers(grid, plan, workers)}",
-            f"  time    {_describe_time(grid, plan, workers)}",
+            f"  time    {_describe_time(grid, plan, workers, cells)}",
         ]
     )
 
@@ -60,11 +64,12 @@ def _count(size: int, dim: str) -> str:
     return f"{size:,} {singular if size == 1 else plural}"
 
 
-def _describe_time(grid: Grid, plan: Plan, workers: int) -> str:
+def _describe_time(grid: Grid, plan: Plan, workers: int, cells: int | None) -> str:
     """Describe the range of the time, and what makes it longer."""
     # Workers are processes of one core; without any, XLA computes on two.
     cores = max(workers, CORES)
-    ends = (format_duration(time, digits=2) for time in estimate_duration(grid, plan, cores))
+    times = estimate_duration(grid, plan, cores, cells)
+    ends = (format_duration(time, digits=2) for time in times)
     remarks = [f"roughly {' to '.join(ends)} on {cores} cores"]
     if any(name in INTERVALS for name in grid.spec.outputs):
         remarks.append("percentiles take draws")
@@ -86,21 +91,23 @@ def _describe_workers(grid: Grid, plan: Plan, workers: int) -> str:
 def preview_sweep(url: str, grid: Grid, workers: int, overwrite: bool, extend: bool) -> str:
     """Describe a sweep into the store at `url`, without writing. InputError: as for the sweep."""
     cube, extension = find_start(url, grid, "r", overwrite, extend)
-    if not extend:
-        return outline_plan(grid, plan_cube(grid), workers)
-    if cube is None or extension is None:
-        return f"{url}: nothing to add"
-    # Blocks at the old edge gain cells, so they are computed anew.
-    missing = np.flatnonzero(find_missing_blocks(cube, extension)).tolist()
-    gains = "; ".join(_describe_gain(*gain) for gain in extension.added.items())
-    computed = sum(count_cells(extension.plan, block) for block in missing)
-    return "\n".join(
-        [
-            outline_plan(extension.grid, extension.plan, workers),
-            f"  new     {gains}: {extension.plan.cells - cube.plan.cells:,} cells",
-            f"  to do   {len(missing):,} blocks, {computed:,} cells",
-        ]
-    )
+    plan = choose_plan(grid, cube, extension)
+    if cube is None:
+        return outline_plan(grid, plan, workers)
+    if extension is None:
+        missing = np.flatnonzero(~cube.read_done())
+        if extend and not missing.size:
+            return f"{url}: nothing to add"
+        gains = []
+    else:
+        # Blocks at the old edge gain cells, so they are computed anew.
+        missing = np.flatnonzero(find_missing_blocks(cube, extension))
+        grid, added = extension.grid, plan.cells - cube.plan.cells
+        gained = "; ".join(_describe_gain(*gain) for gain in extension.added.items())
+        gains = [f"  new     {gained}: {added:,} cells"]
+    computed = int(plan.count_cells(missing).sum())
+    todo = f"  to do   {missing.size:,} blocks, {computed:,} cells"
+    return "\n".join([outline_plan(grid, plan, workers, computed), *gains, todo])
 
 
 def _describe_gain(dim: str, values: Sequence[object]) -> str:
@@ -114,13 +121,14 @@ def announce(grid: Grid, workers: int, inner: Progress) -> Progress:
     """Print the plan and warnings about model files, then show progress as `inner` does."""
 
     @contextmanager
-    def progress(plan: Plan, done: int) -> Iterator[Advance]:
+    def progress(plan: Plan, done: NDArray[np.intp]) -> Iterator[Advance]:
         # Called only when there is work: a complete cube needs no announcement.
-        tell(outline_plan(grid, plan, workers))
+        left = plan.cells - int(plan.count_cells(done).sum())
+        tell(outline_plan(grid, plan, workers, left))
         for warning in list_warnings(grid):
             tell(f"paradl: warning: {warning}")
-        if done:
-            tell(f"resumed: {done:,} of {plan.blocks:,} blocks were done")
+        if done.size:
+            tell(f"resumed: {done.size:,} of {plan.blocks:,} blocks were done")
         with inner(plan, done) as advance:
             yield advance
 

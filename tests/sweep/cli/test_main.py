@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -378,3 +379,14 @@ def test_a_reader_that_has_seen_enough(monkeypatch):
         assert run.stderr is not None
         run.stdout.close()
         assert run.stderr.read() == b""
+
+
+@pytest.mark.parametrize("redirection", [">/dev/full", ">&-", "2>&-"])
+def test_an_output_that_takes_nothing(redirection):
+    """As a full disk, and as a service that gives its processes none."""
+    command = f"{shlex.join([*COMMAND, 'systems', '--json'])} {redirection}"
+    ended = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    full = redirection == ">/dev/full"
+    assert ended.returncode == full
+    assert ended.stderr.count("\n") == full
+    assert bool(ended.stdout) == (redirection == "2>&-")

@@ -64,7 +64,7 @@ def swept(url: object, grid: Grid, plan: Plan) -> Path:
 
 def extended(url: Path, spec: dict, seen: list[int] | None = None) -> Cube:
     @contextmanager
-    def recorded(plan: Plan, done: int) -> Iterator[Callable[[int], None]]:
+    def recorded(plan: Plan, done: object) -> Iterator[Callable[[int], None]]:
         yield ([] if seen is None else seen).append
 
     sweep.run(spec, url, extend=True, progress=recorded)
@@ -344,3 +344,18 @@ def test_a_dry_run_tells_what_is_new(data_spec, tmp_path, paradl, spec_file):
     assert paradl("sweep", path, url, "--extend", "--quiet")[0] == 0
     assert paradl("sweep", path, url, "--extend", "--dry-run")[1] == f"{url}: nothing to add\n"
     assert paradl("limits", url)[0] == 0
+
+
+@pytest.mark.parametrize("options", [("--extend",), ()])
+def test_a_dry_run_of_an_extension_cut_short(options, data_spec, tmp_path, paradl, spec_file):
+    """Blocks keep the size that they were made with, and some of them are still to do."""
+    grid = read_grid(data_spec)
+    url = swept(tmp_path / "cube.zarr", grid, cut(grid, RAGGED))
+    extended(url, longer(data_spec, TWICE))
+    blocks = open_cube(str(url)).plan.blocks
+    unmark(url, 0, blocks - 1)
+    path = spec_file(longer(data_spec, TWICE))
+    code, out, _ = paradl("sweep", path, url, "--dry-run", *options)
+    assert code == 0
+    assert f" {blocks} of " in out
+    assert out.splitlines()[-1].startswith("  to do   2 blocks, ")

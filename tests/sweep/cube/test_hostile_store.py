@@ -201,6 +201,13 @@ def test_status_counts_summaries_that_are_gone(url, paradl):
     assert json.loads(paradl("status", url, "--format", "json")[1])["complete"]
 
 
+def test_status_of_a_store_without_its_summary(url, paradl):
+    shutil.rmtree(url / "summary")
+    code, out, _ = paradl("status", url, "--format", "json")
+    answer = json.loads(out)
+    assert (code, answer["complete"], answer["summaries_missing"]) == (0, False, 2)
+
+
 def replace_by_fifo(path: Path) -> None:
     path.unlink()
     os.mkfifo(path)

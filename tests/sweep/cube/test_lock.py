@@ -49,3 +49,17 @@ def test_a_file_is_left_alone(tmp_path):
 def test_an_object_store_has_no_lock():
     with hold_store("memory://x"), hold_store("memory://x"):
         pass
+
+
+@pytest.mark.parametrize("place", ["file/cube.zarr", "gone/cube.zarr", "long"])
+def test_a_folder_that_cannot_be(place, tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    url = str(tmp_path / ("x" * 300 if place == "long" else place))
+    if place.startswith("gone"):
+        folder = tmp_path / "gone"
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        folder.rmdir()
+        url = "cube.zarr"
+    with pytest.raises(InputError, match="choose another path"), hold_store(url):
+        pass

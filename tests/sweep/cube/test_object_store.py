@@ -104,10 +104,12 @@ def options(monkeypatch) -> dict[str, object]:
 def cut_short(plan, done):
     """A run that is interrupted at its second block."""
 
+    count = 0
+
     def advance(block: int) -> None:
-        nonlocal done
-        done += 1
-        if done == 2:
+        nonlocal count
+        count += 1
+        if count == 2:
             raise KeyboardInterrupt
 
     yield advance

@@ -1,6 +1,7 @@
 import signal
 from contextlib import contextmanager
 
+import numpy as np
 import pytest
 
 from sweep.cube.plan import Plan
@@ -24,7 +25,7 @@ def test_what_was_dropped_is_raised_at_the_next_block():
     def recorded(plan, done):
         yield seen.append
 
-    with hear_interrupts(recorded) as progress, progress(PLAN, 0) as advance:
+    with hear_interrupts(recorded) as progress, progress(PLAN, np.arange(0)) as advance:
         advance(0)
         deaf = Deaf()
         del deaf
@@ -36,6 +37,16 @@ def test_what_was_dropped_is_raised_at_the_next_block():
 def test_what_is_heard_at_once_is_raised_at_once():
     with hear_interrupts(silent), pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
+
+
+def test_a_process_that_ignores_interrupts_still_does():
+    """As a shell's script starts its background jobs."""
+    usual = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with hear_interrupts(silent):
+            signal.raise_signal(signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, usual)
 
 
 def test_the_usual_handler_is_back():

@@ -8,23 +8,24 @@ from collections.abc import Callable
 from contextlib import contextmanager, suppress
 from threading import Thread
 
+import numpy as np
 import pytest
 from cubes import SMALL
 
 from sweep.cube.plan import make_plan
-from sweep.engine.progress import bar, count_cells, lines, repeat_lines, report_state, silent
+from sweep.engine.progress import bar, lines, repeat_lines, report_state, silent
 
 DIMS = ("model", "dataset", "system", "strategy", "pe", "batch")
 PLAN = make_plan(DIMS, (1, 1, 1, 2, 5, 3), 13, alone=2, shard_cells=7)
 
 
 def test_blocks_count_their_cells():
-    assert sum(count_cells(PLAN, block) for block in range(PLAN.blocks)) == PLAN.cells
+    assert sum(PLAN.count_cells(block) for block in range(PLAN.blocks)) == PLAN.cells
 
 
 @pytest.mark.parametrize("shown", [silent, bar, lines])
 def test_progress_takes_every_block(shown, capsys):
-    with shown(PLAN, 0) as advance:
+    with shown(PLAN, np.arange(0)) as advance:
         for block in range(PLAN.blocks):
             advance(block)
     assert capsys.readouterr().out == ""
@@ -66,6 +67,15 @@ def test_a_terminal_sees_a_bar(spec, tmp_path, on_terminal):
     assert "100%" in shown
     assert "cells/s" in shown
     assert "done: 32 cells" in shown
+
+
+def test_a_bar_counts_the_cells_of_an_extension(tmp_path, spec_file, on_terminal):
+    """Old blocks are full, and new ones small."""
+    for last, option in ((9, "--overwrite"), (10, "--extend")):
+        axes = SMALL["axes"] | {"strategy": "serial", "batch": {"range": [1, last]}}
+        spec = spec_file(SMALL | {"axes": axes})
+        shown = on_terminal("sweep", spec, tmp_path / "cube.zarr", option)
+        assert "100%" in shown
 
 
 def test_quiet_is_quiet(spec, tmp_path, on_terminal):

@@ -1,5 +1,8 @@
 """The time left, on recorded sweeps with nothing compiled before (two busy cores, 2026-11)."""
 
+from collections.abc import Sequence
+
+import numpy as np
 import pytest
 
 from sweep.cube.plan import Plan
@@ -44,7 +47,7 @@ def test_what_is_stated_is_near_what_was_left(name) -> None:
     shape, order, ends = SWEEPS[name]
     now, stated = [0.0], list[float]()
     plan = Plan(DIMS, shape, (1,) * len(shape), 4)
-    remaining = Remaining(plan, 0, lambda: now[0])
+    remaining = Remaining(plan, np.arange(0), lambda: now[0])
     for number, (block, now[0]) in enumerate(zip(order, ends, strict=True), 1):
         remaining.advance(block)
         left, truth = remaining.estimate(), ends[-1] - now[0]
@@ -59,29 +62,41 @@ def test_what_is_stated_is_near_what_was_left(name) -> None:
 def test_nothing_is_stated_while_programs_compile() -> None:
     plan = Plan(DIMS, (1, 1, 1, 4, 1, 2), (1,) * 6, 4)
     now = [0.0]
-    remaining = Remaining(plan, 0, lambda: now[0])
+    remaining = Remaining(plan, np.arange(0), lambda: now[0])
     for now[0], block in ((9.0, 0), (18.0, 2), (27.0, 4)):
         remaining.advance(block)
         assert remaining.estimate() is None
 
 
-def time_blocks(done: int, *ends: tuple[float, int]) -> tuple[Remaining, list[float]]:
+def time_blocks(done: Sequence[int], *ends: tuple[float, int]) -> tuple[Remaining, list[float]]:
     """Return what is left of ten blocks after those that ended, and the clock."""
     now = [0.0]
-    remaining = Remaining(Plan(DIMS, (1, 1, 1, 1, 1, 10), (1,) * 6, 4), done, lambda: now[0])
+    remaining = Remaining(
+        Plan(DIMS, (1, 1, 1, 1, 1, 10), (1,) * 6, 4), np.array(done, int), lambda: now[0]
+    )
     for now[0], block in ends:
         remaining.advance(block)
     return remaining, now
 
 
 def test_blocks_of_an_earlier_run_are_not_left() -> None:
-    remaining, _ = time_blocks(6, (5.0, 6), (6.0, 7), (7.0, 8))
+    remaining, _ = time_blocks(range(6), (5.0, 6), (6.0, 7), (7.0, 8))
     assert remaining.finished == 9
     assert remaining.estimate() == pytest.approx(1)
 
 
+def test_blocks_of_an_earlier_run_may_be_any() -> None:
+    """As where an axis has grown, and blocks in between are new: here the large ones are done."""
+    plan, now = Plan(DIMS, (3, 1, 1, 1, 5, 11), (1, 1, 1, 1, 1, 10), 4), [0.0]
+    remaining = Remaining(plan, np.arange(0, plan.blocks, 2), lambda: now[0])
+    for now[0], block in ((float(block), block) for block in range(1, plan.blocks - 2, 2)):
+        remaining.advance(block)
+    assert remaining.finished == plan.blocks - 1
+    assert remaining.estimate() == pytest.approx(2)
+
+
 def test_nothing_is_stated_once_a_block_takes_longer_than_all_that_were_left() -> None:
-    remaining, now = time_blocks(0, (5.0, 0), (6.0, 1), (7.0, 2))
+    remaining, now = time_blocks((), (5.0, 0), (6.0, 1), (7.0, 2))
     now[0] = 13.5
     assert remaining.estimate() == pytest.approx(0.5)
     now[0] = 14.5

@@ -158,6 +158,26 @@ def test_a_finished_sweep_is_left_alone(small_url, small):
     assert {path: path.stat().st_mtime_ns for path in Path(small_url).rglob("*")} == before
 
 
+def test_a_finished_sweep_needs_no_memory(small_url, small, monkeypatch):
+    monkeypatch.setattr("sweep.engine.resources.machine_memory", lambda: 10**6)
+    sweep.run(small, small_url)
+    small["axes"]["batch"] = [16, 32, 64]
+    with pytest.raises(InputError, match="memory"):
+        sweep.run(small, small_url, extend=True)
+
+
+@pytest.mark.parametrize("option", ["overwrite", "extend"])
+def test_partial_files_of_a_killed_run_go(option, small_url, small, tmp_path):
+    url = tmp_path / "cube.zarr"
+    shutil.copytree(small_url, url)
+    partial = [url / "zarr.0123.partial", url / "comp_time" / "c.0123.partial"]
+    for path in partial:
+        path.touch()
+    small["axes"]["batch"] = [16, 32, 64]
+    sweep.run(small, url, overwrite=option == "overwrite", extend=option == "extend")
+    assert not any(path.exists() for path in partial)
+
+
 def test_another_spec_is_refused_with_the_difference(small_url, small):
     before = arrays(small_url)
     small["axes"]["batch"] = [16]
@@ -185,6 +205,37 @@ def test_a_half_made_store_is_made_again(small_url, small, tmp_path):
     group.attrs.put({"paradl_incomplete": True})
     sweep.run(small, url)
     assert arrays(url) == arrays(small_url)
+
+
+@pytest.mark.parametrize("gone", ["progress", "comp_time"])
+def test_an_overwrite_cut_short_leaves_nothing_of_the_old_cube(gone, small_url, small, tmp_path):
+    url = tmp_path / "cube.zarr"
+    shutil.copytree(small_url, url)
+    zarr.open_group(url, mode="r+").attrs.put({"paradl_incomplete": True})
+    # Files of a folder are deleted in any order: here the metadata first.
+    for path in (url / gone).rglob("zarr.json"):
+        path.unlink()
+    # Other pairs fit now, and more blocks are there.
+    small["axes"] |= {"model": ["cosmoflow", "alexnet", "vgg16"]}
+    sweep.run(small, url)
+    assert arrays(url) == arrays(sweep_anew(small, tmp_path))
+
+
+def sweep_anew(spec: dict[str, Any], folder: Path) -> Path:
+    url = folder / "anew.zarr"
+    sweep.run(spec, url)
+    return url
+
+
+@pytest.mark.parametrize("damaged", ["comp_time", "summary"])
+def test_damaged_metadata_are_overwritten(damaged, small_url, small, tmp_path):
+    url = tmp_path / "cube.zarr"
+    shutil.copytree(small_url, url)
+    (url / damaged / "zarr.json").write_text("[")
+    (url / "notes").mkdir()
+    sweep.run(small, url, overwrite=True)
+    assert arrays(url) == arrays(small_url)
+    assert (url / "notes").is_dir()
 
 
 @pytest.mark.parametrize("overwrite", [False, True])

@@ -258,7 +258,7 @@ def test_the_command(url, paradl):
         f"memory/{BLOCK}: the file is missing; memory of model alexnet, dataset imagenet, "
         "system abci, strategy serial ... data+channel (3), pe 1 ... 8 (4), batch 16 ... 32 (2)",
     ]
-    assert err.startswith("paradl: 2 damaged files, 1 blocks; ")
+    assert err.startswith("paradl: 2 damaged files, 1 block; ")
     code, out, err = paradl("status", url, "--verify")
     assert (code, err) == (0, "")  # the block is not done, and will be computed
 

@@ -1,5 +1,7 @@
 from dataclasses import replace
 
+import numpy as np
+
 from sweep.cube.plan import plan_cube
 from sweep.engine.progress import silent
 from sweep.show.preview import announce, outline_plan
@@ -16,7 +18,7 @@ def test_the_outline_counts(mixed_grid):
 
 def test_progress_is_announce_once(mixed_grid, capsys):
     plan = plan_cube(mixed_grid)
-    with announce(mixed_grid, 1, silent)(plan, 3):
+    with announce(mixed_grid, 1, silent)(plan, np.arange(3)):
         pass
     shown = capsys.readouterr()
     assert shown.out == ""
