@@ -1,15 +1,13 @@
 """One swept cube that most tests read, and the ways to run the command line."""
 
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import xarray as xr
 import yaml
-from cubes import COMMAND, DATA, MIXED, SMALL
+from cubes import DATA, MIXED, SMALL
 from shared import copy_shared
 
 import sweep
@@ -89,16 +87,5 @@ def paradl(
             main()
         shown = capsys.readouterr()
         return int(ended.value.code or 0), shown.out, shown.err
-
-    return run
-
-
-@pytest.fixture
-def paradl_process() -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Runs a command in a process of its own."""
-
-    def run(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
-        command = [*COMMAND, *map(str, arguments)]
-        return subprocess.run(command, capture_output=True, text=True, timeout=60, **options)
 
     return run

@@ -1,6 +1,5 @@
 """The Rust codec pipeline writes the stores that Zarr's own does, and reads them."""
 
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,13 +39,13 @@ def test_the_same_store(small, small_url, tmp_path, rust):
     np.testing.assert_array_equal(result.comm_time.values, expected.comm_time.values)
 
 
-def test_codecs_that_are_not_there(small_url, paradl_process):
+def test_codecs_that_are_not_there(small_url, paradl):
     """As where zarrs is asked for, and was not installed."""
-    unknown = {"ZARR_CODEC_PIPELINE__PATH": "zarrs.Unknown"}
-    ran = paradl_process("limits", small_url, env=os.environ | unknown)
-    assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (2, "", 1)
-    assert ran.stderr.startswith("paradl: ZARR_CODEC_PIPELINE__PATH: ")
-    assert "zarrs" in ran.stderr
+    with zarr.config.set({"codec_pipeline.path": "zarrs.Unknown"}):
+        code, out, err = paradl("limits", small_url)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith("paradl: ZARR_CODEC_PIPELINE__PATH: ")
+    assert "zarrs" in err
 
 
 def test_nothing_is_begun_with_codecs_that_are_not_there(small, tmp_path):
