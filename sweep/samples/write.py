@@ -4,7 +4,7 @@ Rows arrive in chunks and leave in row groups, so memory does not grow with thei
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack, closing
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -74,49 +74,52 @@ def write_rows(
     path.mkdir()
     # Not pyarrow's `write_dataset`: its threads would iterate over the chunks, and with worker
     # processes they waited forever.
-    with ExitStack() as stack:
-        files: dict[str, RowGroups] = {}
+    files: dict[str, RowGroups] = {}
+    try:
         for rows in chunks:
             summary.add(rows)
-            for folder, table in _divide(rows, schema, splits).items():
+            for folder, batch in _divide(rows, schema, splits).items():
                 if folder not in files:
                     (path / folder).mkdir()
                     # Of numbers, dictionaries of 64 small files took 0.5 of 2.2 s to write, and
                     # made them 5 % larger.
                     file = path / folder / "part-0.parquet"
-                    groups = RowGroups(file, schema, GROUP_ROWS, use_dictionary=texts)
-                    files[folder] = stack.enter_context(closing(groups))
-                files[folder].add(table)
+                    files[folder] = RowGroups(file, schema, GROUP_ROWS, use_dictionary=texts)
+                files[folder].add(pa.Table.from_batches([batch]))
+    finally:
+        # 64 files take 1.2 s of CPU, most of it without Python's lock. Two at a time: memory.
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(RowGroups.close, files.values()))
     return summary
 
 
-def _divide(rows: Columns, schema: pa.Schema, splits: Sequence[str]) -> dict[str, pa.Table]:
+def _divide(rows: Columns, schema: pa.Schema, splits: Sequence[str]) -> dict[str, pa.RecordBatch]:
     """Divide rows by folder, such as `random-train,model-test`; NaN becomes null."""
     # One number for the sides of all splits, which sorts 20 times as fast as their names.
     tested = np.stack([rows[name_split(split)] == TEST for split in splits])
     numbers, places = np.unique(2 ** np.arange(len(splits)) @ tested, return_inverse=True)
     # Sorted once: taking the rows of each of 64 folders from a table takes thrice as long.
     order = np.argsort(places, kind="stable")
-    ends = np.cumsum(np.bincount(places))
-    # Copies: what is left of a chunk would keep it whole until its row groups are full.
-    parts = [
-        [part.copy() for part in np.split(rows[column.name][order], ends[:-1])] for column in schema
+    arrays = [
+        pa.array(rows[column.name][order], column.type, from_pandas=True) for column in schema
     ]
-    tables = {}
-    for number, columns in zip(numbers.tolist(), zip(*parts, strict=True), strict=True):
+    batch, first = pa.RecordBatch.from_arrays(arrays, schema=schema), 0
+    batches = {}
+    for number, count in zip(numbers.tolist(), np.bincount(places).tolist(), strict=True):
         sides = (TEST if number >> bit & 1 else TRAIN for bit in range(len(splits)))
         # No `=` in names: readers would add the sides as columns, which the files have already.
         folder = ",".join(f"{split}-{side}" for split, side in zip(splits, sides, strict=True))
-        arrays = [
-            pa.array(values, column.type, from_pandas=True)
-            for values, column in zip(columns, schema, strict=True)
-        ]
-        tables[folder] = pa.Table.from_arrays(arrays, schema=schema)
-    return tables
+        # A copy: what is left of a chunk would keep it whole until its row groups are full. Through
+        # a message: 64 folders of 12,000 rows take 0.13 s of CPU, by a copy of each column 0.25.
+        message = batch.slice(first, count).serialize()
+        batches[folder] = pa.ipc.read_record_batch(message, schema)
+        first += count
+    return batches
 
 
 def _find_ends(values: NDArray[Any]) -> tuple[Any, Any]:
     """Return the least and the largest of numbers or texts, as Python values."""
-    if values.dtype.kind == "U":  # numpy has no minimum of texts; sorting numbers would be slow
-        return tuple(np.unique(values)[[0, -1]].tolist())
+    if values.dtype.kind == "U":  # numpy has no minimum of texts, and sorting them is slow
+        texts = set(values.tolist())
+        return min(texts), max(texts)
     return values.min().item(), values.max().item()
