@@ -87,7 +87,8 @@ def write_rows(
                     files[folder] = RowGroups(file, schema, GROUP_ROWS, use_dictionary=texts)
                 files[folder].add(pa.Table.from_batches([batch]))
     finally:
-        # 64 files take 1.2 s of CPU, most of it without Python's lock. Two at a time: memory.
+        # 64 files take 1.2 s of CPU, most of it without Python's lock: 3.3 instead of 4.1 s on two
+        # busy cores (2026-11). Not more threads, since each takes memory.
         with ThreadPoolExecutor(2) as pool:
             list(pool.map(RowGroups.close, files.values()))
     return summary
