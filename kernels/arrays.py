@@ -34,7 +34,7 @@ else:
 
 __all__ = ["xp"]  # imported under that name
 
-# Integer type of flags, of which there are nine.
+# Integer type of flags, of which there are ten.
 LIMITS = np.uint16
 
 if TYPE_CHECKING:

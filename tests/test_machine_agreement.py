@@ -68,7 +68,7 @@ parameters = st.fixed_dictionaries(
     {},
     optional={
         "efficiency": st.floats(0.05, 1),
-        "efficiency_conv2d": st.floats(0.05, 1),
+        **{name: st.floats(0.05, 1) for name in KINDS_OF_PEAK.values()},
         "half_channels": st.floats(0, 64),
         "tile_filters": st.sampled_from((1, 3, 64, 128)),
         "kernel_overlap": st.floats(0, 1),
@@ -113,6 +113,8 @@ def machine_workloads(draw: st.DrawFn) -> Workload:
         level.model_copy(update={"oversubscription": draw(st.sampled_from((1.0, 2.0, 3.5)))})
         for level in workload.system.levels
     )
+    summing = {"switch_latency": draw(st.none() | st.floats(1e-7, 1e-3))}
+    levels = (levels[0].model_copy(update=summing), *levels[1:])
     software = draw(st.sampled_from(tuple(SOFTWARE)))
     system = workload.system.model_copy(
         update={"pe": pe, "precision": precision, "levels": levels, "software": software}
@@ -220,6 +222,7 @@ def make_machine(workload: Workload, settings: Settings) -> by_hand.Machine:
         reserved=value("reserved"),
         input_rate=fixed.get("input_rate", np.inf),
         links_per_node=system.links_per_node,
+        switch_latency=system.levels[0].switch_latency,
         staging=(system.staging.latency, system.staging.bandwidth) if system.staging else None,
         phi_halo=fixed.get("phi_halo", 1.0),
         phi_gather=fixed.get("phi_gather", 1.0),

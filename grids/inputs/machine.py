@@ -14,7 +14,7 @@ from grids.entries.precision import PRECISIONS
 from grids.entries.software import SOFTWARE
 from grids.entries.systems import Level, System
 from grids.inputs.values import Values
-from kernels.configuration.places import PLACES, Part
+from kernels.configuration.places import ENDLESS, PLACES, Part
 from kernels.machine.device import PE
 from kernels.machine.network import MeasuredLines, Network
 from kernels.machine.software import Software
@@ -23,9 +23,6 @@ from kernels.options import OracleName
 
 # Networks are padded to this many levels; few machines have more.
 LEVELS = 4
-# Bandwidth [B/s] of padded levels. Finite, since infinity times a parameter has no derivative, and
-# calibration needs one.
-ENDLESS = 1e30
 
 
 @dataclass(frozen=True)
@@ -159,9 +156,8 @@ def build_lines(
 ) -> dict[str, MeasuredLines] | None:
     """Lines of factors on latencies and bandwidths, by measured collective; None: none is.
 
-    Factors [depth], so that an axis of bandwidths moves measured collectives as well; 1 of levels
-    that the machine does not have. share: of bandwidths, what kernels take messages to reach; what
-    was measured is reached whole.
+    Factors [depth], so that an axis of bandwidths moves measured collectives as well. share: of
+    bandwidths, what kernels take messages to reach; what was measured is reached whole.
     """
     lines = {name: _find_factors(levels, name, depth, share) for name in Collectives.model_fields}
     return {name: factors for name, factors in lines.items() if factors} or None
@@ -186,12 +182,12 @@ def _find_factors(
     rows = [(inside, *others) for inside in node for others in outside]
     latency = np.array([level.latency for level in levels])
     bandwidth = np.array([level.bandwidth for level in levels]) * find_reached(levels, share)
-    more = np.ones(depth - len(levels))
+    stated, more = np.where(latency > 0, latency, np.inf), depth - len(levels)
     return tuple(
         (
-            # Where no latency is stated, none is scaled.
-            np.append([way.latency for way in ways] / np.where(latency > 0, latency, np.inf), more),
-            np.append([way.bandwidth for way in ways] / bandwidth, more),
+            # Where no latency is stated, none is scaled. Padded levels have the last one's.
+            np.pad([way.latency for way in ways] / stated, (0, more), mode="edge"),
+            np.append([way.bandwidth for way in ways] / bandwidth, np.ones(more)),
         )
         for ways in rows
     )

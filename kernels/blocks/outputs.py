@@ -21,6 +21,7 @@ from kernels.compiled import compiled
 from kernels.configuration.answers import Answer, AnyCase, LayoutCase
 from kernels.configuration.case import Case
 from kernels.configuration.places import PLACES, scale_parameters
+from kernels.derivatives.differences import RESOLUTION
 from kernels.derivatives.slopes import Factors, push_forward
 from kernels.names.layout_terms import EVERY_TERM
 from kernels.names.statistics import SUMMARISED
@@ -37,9 +38,6 @@ Fields = dict[str, dict[str, Array]]
 
 # Variables that need a law of epochs.
 TRAINED = ("epochs", "train_time")
-# Slopes are rounded to multiples of this, so that one that is 0 but for rounding is 0 however the
-# cells are cut into tiles. It is the resolution of single precision at 1.
-STEP = 2.0**-24
 
 
 def compute_outputs(case: AnyCase, *, names: tuple[str, ...]) -> Outputs:
@@ -225,6 +223,6 @@ def _find_direction(case: Case, parameter: str) -> Fields:
 def _divide(change: Array, value: Array) -> Array:
     defined = value > 0
     slope = jnp.where(defined, change / jnp.where(defined, value, 1.0), jnp.nan)
-    steps = jnp.round(slope / STEP)
+    steps = jnp.round(slope / RESOLUTION)
     # 0 and not -0, which is another bit.
-    return jnp.where(steps == 0, 0.0, steps * STEP)
+    return jnp.where(steps == 0, 0.0, steps * RESOLUTION)

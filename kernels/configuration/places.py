@@ -19,7 +19,8 @@ from kernels.machine.network import Network
 from kernels.machine.software import Software
 
 # [B/s] Levels with at least this bandwidth do not exist: they pad a machine to the number of levels
-# in the kernels (grids/inputs/machine.py).
+# in the kernels (grids/inputs/machine.py). Finite, since infinity times a parameter has no
+# derivative, and calibration needs one.
 ENDLESS = 1e30
 
 Change = Callable[[Array], Array]

@@ -90,11 +90,8 @@ def gather_costs(
 
 def reduce_costs(network: Network, ring: Ring, algorithm: Algorithm) -> Costs:
     """List costs of an all-reduce of m bytes: a reduce-scatter and a gather, or one by itself."""
-    lines = network.list_lines("all_reduce") if algorithm == "auto" else ()
-    if lines:
-        return tuple(_reduce_as_measured(line, ring) for line in lines)
     whole = whole_costs(network, ring, algorithm)
-    if algorithm == "tree":
+    if not joins_gathers(network, algorithm):
         return whole
     # Two gathers by switches never beat the sum that they make at once.
     rings = gather_costs(replace(network, measured=None, switch_latency=None), ring, algorithm)
@@ -148,8 +145,20 @@ def _send_to_all(
     return (h - 1) * inside + between
 
 
+def joins_gathers(network: Network, algorithm: Algorithm) -> bool:
+    """True if an all-reduce may be a reduce-scatter and a gather."""
+    return algorithm != "tree" and not _list_reductions(network, algorithm)
+
+
+def _list_reductions(network: Network, algorithm: Algorithm) -> tuple[Network, ...]:
+    """List the network as each measured line of all-reduces has it; none if an algorithm is set."""
+    return network.list_lines("all_reduce") if algorithm == "auto" else ()
+
+
 def whole_costs(network: Network, ring: Ring, algorithm: Algorithm) -> Costs:
     """List costs of all-reduces that are no two gathers, as far as the algorithm allows them."""
+    if lines := _list_reductions(network, algorithm):
+        return tuple(_reduce_as_measured(line, ring) for line in lines)
     if algorithm not in ("tree", "auto"):
         return ()
     switches = _use_switches(network, ring, gathers=2, traffic=1.0) if algorithm == "auto" else ()

@@ -13,7 +13,14 @@ import jax
 from kernels.arrays import Cells, PerLayer, PerMessage, xp
 from kernels.configuration.case import Case
 from kernels.configuration.hosts import count_staged, pack_gradients, reduce_staged, time_large
-from kernels.machine.library_collectives import Cost, Costs, gather_costs, time_fastest, whole_costs
+from kernels.machine.library_collectives import (
+    Cost,
+    Costs,
+    gather_costs,
+    joins_gathers,
+    time_fastest,
+    whole_costs,
+)
 from kernels.machine.network import Network, Ring
 from kernels.parallelism.parallelism import Add, Exchange, Parallelism, Reach, open_logs
 from kernels.work.division import Division
@@ -48,10 +55,10 @@ class Gathered:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class GatherPaths:
-    """Costs by class of sizes of a group's gathers, and of reductions by trees and switches."""
+    """Costs by class of sizes of a group's gathers, and of reductions that are no two gathers."""
 
     gathers: tuple[Costs, ...]
-    trees: tuple[Costs, ...]
+    reductions: tuple[Costs, ...]
 
 
 class Filter(Parallelism):
@@ -101,7 +108,7 @@ class Filter(Parallelism):
         inside, algorithm = case.find_ring(self.name), case.options.algorithm
         return GatherPaths(
             gathers=_add_messages(gather_costs(reach.layers, inside, algorithm), sent, case),
-            trees=_add_messages(whole_costs(reach.layers, inside, algorithm), sent, case),
+            reductions=_add_messages(whole_costs(reach.layers, inside, algorithm), sent, case),
         )
 
     def list_exchanges(
@@ -169,14 +176,12 @@ def _time_layers(sent: Gathered, case: Case, paths: GatherPaths, batch: Cells) -
 
     Each class of sizes uses its fastest algorithm.
     """
-    algorithm = case.options.algorithm
+    joined = joins_gathers(case.network, case.options.algorithm)
     seconds = xp.zeros(())
-    for of_class, by_tree in zip(paths.gathers, paths.trees, strict=True):
+    for of_class, whole in zip(paths.gathers, paths.reductions, strict=True):
         gather = time_fastest(of_class, batch, 1.0)
-        # An all-reduce is a reduce-scatter and a gather, or a tree.
-        rings = () if algorithm == "tree" else (2 * gather,)
-        trees = (cost.time(batch, 1.0) for cost in by_tree)
-        reduction = reduce(xp.minimum, (*rings, *trees))
+        both = (2 * gather,) if joined else ()
+        reduction = reduce(xp.minimum, (*both, *(cost.time(batch, 1.0) for cost in whole)))
         seconds = seconds + (2 - sent.reductions) * gather + sent.reductions * reduction
     return seconds
 

@@ -32,7 +32,7 @@ class Degrees:
             product *= degree
         return product
 
-    def write(self, dims: str, segments: int) -> str:
+    def write(self, dims: str, segments: int, zero: int = 0, schedule: str = "gpipe") -> str:
         """Write the layout as users do; without replicas one degree follows from the others."""
         names, settings = [*self.inside], dict[str, object](self.inside)
         if len(names) == 1:
@@ -40,9 +40,11 @@ class Degrees:
         elif not self.replicas:
             settings.popitem()
         if "pipeline" in names:
-            settings["segments"] = segments
+            settings |= {"segments": segments, "schedule": schedule}
         if "spatial" in names:
             settings["split"] = dims
+        if self.replicas:
+            settings["zero"] = zero
         base = "+".join((["data"] if self.replicas else []) + names)
         written = ",".join(f"{name}={value}" for name, value in settings.items())
         return f"{base or 'serial'}:{written}" if written else base or "serial"
@@ -61,10 +63,12 @@ class Case:
     dims: str
     segments: int
     batch: int
+    zero: int = 0
+    schedule: Literal["gpipe", "1f1b"] = "gpipe"
 
     @property
     def strategy(self) -> str:
-        return self.degrees.write(self.dims, self.segments)
+        return self.degrees.write(self.dims, self.segments, self.zero, self.schedule)
 
     @property
     def asked(self) -> dict[str, Any]:
@@ -166,6 +170,21 @@ def models(draw: st.DrawFn) -> tuple[dict[str, Any], dict[str, Any]]:
     return {"name": "toy", "rank": rank, "layers": steps}, samples
 
 
+line = st.fixed_dictionaries(
+    {
+        "latency": st.floats(1e-7, 1e-4).map("{!r} s".format),
+        "bandwidth": st.floats(1e9, 1e11).map("{!r} B/s".format),
+    }
+)
+# Of one level; lines of several levels would have to be told apart.
+collectives = st.fixed_dictionaries(
+    {},
+    optional={
+        name: st.lists(line, min_size=1, max_size=1) for name in ("all_reduce", "all_gather")
+    },
+)
+
+
 @st.composite
 def systems(draw: st.DrawFn) -> dict[str, Any]:
     """Draw a machine of one to three levels, with or without staging through hosts."""
@@ -177,10 +196,13 @@ def systems(draw: st.DrawFn) -> dict[str, Any]:
             "pes": span,
             "latency": f"{draw(st.floats(1e-7, 1e-4))!r} s",
             "bandwidth": f"{draw(st.floats(1e9, 1e11))!r} B/s",
-            "oversubscription": draw(st.sampled_from((1.0, 3.0))) if n else 1.0,
+            "oversubscription": draw(st.sampled_from((1.0, 3.0))),
         }
         for n, span in enumerate(spans)
     ]
+    if draw(st.booleans()):
+        for level in levels:
+            level["collectives"] = draw(collectives)
     if draw(st.booleans()):  # its node's switches sum
         levels[0]["switch_latency"] = f"{draw(st.floats(1e-7, 1e-4))!r} s"
     staging = {"latency": f"{draw(st.floats(1e-7, 1e-3))!r} s", "bandwidth": "8 GB/s"}
@@ -190,12 +212,14 @@ def systems(draw: st.DrawFn) -> dict[str, Any]:
             "name": "PE",
             "device": "none",
             "peak_flops": f"{draw(st.floats(1e12, 1e14))!r} FLOP/s",
-            "tensor_peaks": {"amp": f"{draw(st.floats(1e12, 1e14))!r} FLOP/s"},
+            "tensor_peaks": {
+                name: f"{draw(st.floats(1e12, 1e14))!r} FLOP/s" for name in ("amp", "tf32", "bf16")
+            },
             "efficiency": 0.5,
             "memory_capacity": f"{draw(st.sampled_from((1e8, 2e6)))!r} B",
             "memory_bandwidth": f"{draw(st.floats(1e10, 1e12))!r} B/s",
         },
-        "precision": draw(st.sampled_from(("fp32", "amp"))),
+        "precision": draw(st.sampled_from(("fp32", "amp", "tf32", "bf16"))),
         "software": draw(st.sampled_from(("plain", "ddp"))),
         "pes_per_node": node,
         "links_per_node": draw(st.integers(1, 4)),
@@ -230,4 +254,6 @@ def cases(draw: st.DrawFn, degrees: st.SearchStrategy[Degrees]) -> Case:
         dims=dims,
         segments=draw(st.sampled_from((4, 1, 2, 3, 8))),
         batch=draw(st.integers(1, 64)),
+        zero=draw(st.sampled_from((0, 0, 1, 2, 3))),
+        schedule=draw(st.sampled_from(("gpipe", "1f1b"))),
     )

@@ -14,7 +14,7 @@ from grids.models.architecture import Architecture
 from grids.models.kinds import KINDS
 from grids.models.layers import LayerTable
 
-ITEMS = {"fp32": 4.0, "amp": 2.0}  # bytes; a gradient's are as many
+ITEMS = {"fp32": 4.0, "tf32": 4.0, "amp": 2.0, "bf16": 2.0}  # bytes; a gradient's are as many
 
 
 def make_table(case: Case) -> LayerTable:
@@ -63,6 +63,19 @@ def read_number(text: str) -> float:
     return float(number) * (1e9 if unit.startswith("G") else 1)
 
 
+def list_levels(system: dict[str, Any], collective: str = "") -> list[tuple[float, ...]]:
+    """List the levels, as a collective was measured on some of them."""
+    measured = [level.get("collectives", {}).get(collective) for level in system["levels"]]
+    return [
+        (
+            level["pes"],
+            *(read_number((line or [level])[0][name]) for name in ("latency", "bandwidth")),
+            level["oversubscription"],
+        )
+        for level, line in zip(system["levels"], measured, strict=True)
+    ]
+
+
 def make_machine(case: Case) -> Machine:
     """Convert the system with all parameters; none has its prior."""
     system, pe = case.system, case.system["pe"]
@@ -74,22 +87,19 @@ def make_machine(case: Case) -> Machine:
     staging = system.get("staging")
     hosts = [read_number(staging[name]) for name in ("latency", "bandwidth")] if staging else []
     startup = system["levels"][0].get("switch_latency")
-    peak = pe["peak_flops"] if system["precision"] == "fp32" else pe["tensor_peaks"]["amp"]
+    peak = pe["tensor_peaks"].get(system["precision"], pe["peak_flops"])
     return Machine(
         peak=read_number(peak),
         memory_bandwidth=read_number(pe["memory_bandwidth"]),
         memory_capacity=read_number(pe["memory_capacity"]),
         pes_per_node=system["pes_per_node"],
         links_per_node=system["links_per_node"],
-        levels=[
-            (
-                level["pes"],
-                read_number(level["latency"]),
-                read_number(level["bandwidth"]),
-                level["oversubscription"],
-            )
-            for level in system["levels"]
-        ],
+        levels=list_levels(system),
+        measured={
+            name: [list_levels(system, name)]
+            for name in ("all_reduce", "all_gather")
+            if any(name in level.get("collectives", {}) for level in system["levels"])
+        },
         switch_latency=read_number(startup) if startup else None,
         a=item,
         g=item,
@@ -133,6 +143,8 @@ def make_product(case: Case) -> Product:
     divided = convolutions if degrees.kind == "filter" else convolutions[1:]
     settings, collectives = case.settings, case.settings["collectives"]
     alone = case.system["software"] == "plain" and collectives == "auto"
+    # With measured lines a ring is the one of most bandwidth: here there is one at each level.
+    alone = alone and not make_machine(case).measured.get("all_reduce")
     run = Run(
         group="pipeline",
         p1=max(1, degrees.replicas),
@@ -147,6 +159,9 @@ def make_product(case: Case) -> Product:
         algorithm=collectives,
         gradients="ring" if alone else None,
         phi=case.parameters["phi"],
+        zero=case.zero if degrees.replicas else 0,
+        schedule=case.schedule if degrees.pipeline else "gpipe",
+        alike=max(1, degrees.spatial),
     )
     product = Product(
         run=run,

@@ -7,9 +7,9 @@ sent has of it: it depends on who sends.
 """
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, NamedTuple, TypeVar
 
 Algorithm = Literal["auto", "ring", "tree", "two-level"]
 Seconds = dict[str, float]  # by algorithm
@@ -36,6 +36,7 @@ class Path(NamedTuple):
 
 
 FREE = Path(0.0, 0.0)
+Some = TypeVar("Some", bound="Network")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +50,8 @@ class Network:
     flow: float = math.inf  # r_1, of a node's links: what one of them alone reaches
     startup: float = 1.0  # what start-ups beyond a node take of the levels' latencies
     switch_latency: float | None = None  # of a collective by a node's switches, if they can
+    # Levels as each measured line has them, by collective: all_reduce, all_gather.
+    measured: Mapping[str, Sequence[Sequence[tuple[float, ...]]]] = field(default_factory=dict)
 
     def level(self, j: int) -> Level:
         """The j-th, of which the last field may be left out."""
@@ -124,6 +127,8 @@ class Ring:
     inside: Path  # of a node
     rail: Path  # between PEs of the same place in their nodes
     switches: float | None = None  # L, a node's switches' start-up
+    # As each measured line has it, by collective.
+    lines: Mapping[str, Sequence["Ring"]] = field(default_factory=dict)
 
     def bound(self, other: Path, phi: float = 1.0) -> "Ring":
         """With no way faster than another one, and phi flows on each."""
@@ -132,6 +137,10 @@ class Ring:
             way=self.way.bound(other, phi),
             inside=self.inside.bound(other, phi),
             rail=self.rail.bound(other, phi),
+            lines={
+                name: [line.bound(other, phi) for line in lines]
+                for name, lines in self.lines.items()
+            },
         )
 
 
@@ -145,7 +154,16 @@ def ring(network: Network, p: int, q: int, s: int, reached: float = 1.0) -> Ring
     chains = math.ceil(q / chain) + straddles(node.pes, min(q * s, p), p)
     way, rail = path(network, p, q, s, reached), path(network, p, n, s * h, reached)
     inside, switches = network.inside(reached), network.switch_latency
-    return Ring(q, h, n, way, chain, chains, inside, rail, switches)
+    lines = as_measured(network, lambda line: ring(line, p, q, s, reached))
+    return Ring(q, h, n, way, chain, chains, inside, rail, switches, lines)
+
+
+def as_measured(network: Some, make: Callable[[Some], Ring]) -> dict[str, list[Ring]]:
+    """What is made of the network as each measured line has it, by collective."""
+    return {
+        name: [make(replace(network, levels=levels, measured={})) for levels in lines]
+        for name, lines in network.measured.items()
+    }
 
 
 def all_gather_seconds(over: Ring, m: float, messages: float = 1.0) -> Seconds:
@@ -191,10 +209,26 @@ def choose(algorithm: Algorithm, seconds: Seconds) -> float:
 
 
 def all_gather(algorithm: Algorithm, over: Ring, m: float, messages: float = 1.0) -> float:
-    """AG(q, m) = RS(q, m)."""
+    """AG(q, m) = RS(q, m); of measured lines the bytes of a ring, with start-ups by levels."""
+    if algorithm == "auto" and (lines := over.lines.get("all_gather")):
+        return min(
+            messages * ((one.h - 1) * one.inside.alpha + (one.n - 1) * one.rail.alpha)
+            + (one.q - 1) / one.q * m * one.way.beta
+            for one in lines
+        )
     return choose(algorithm, all_gather_seconds(over, m, messages))
 
 
 def all_reduce(algorithm: Algorithm, over: Ring, m: float, messages: float = 1.0) -> float:
-    """AR(q, m)."""
+    """AR(q, m); of measured lines twice the bytes of a ring, with start-ups of a tree."""
+    if algorithm == "auto" and (lines := over.lines.get("all_reduce")):
+        return min(measured_reduction(one, m, messages) for one in lines)
     return choose(algorithm, all_reduce_seconds(over, m, messages))
+
+
+def measured_reduction(over: Ring, m: float, messages: float) -> float:
+    """An all-reduce by one measured line."""
+    start = (over.chain - 1) * over.inside.alpha
+    start += math.ceil(math.log2(over.chains)) * over.way.alpha
+    several = 2 if over.q > 1 else 0
+    return several * messages * start + 2 * (over.q - 1) / over.q * m * over.way.beta

@@ -134,6 +134,7 @@ class Run:
     phi: float | None = None  # of the gradient exchange, beside the flows that are counted
     zero: int = 0  # Rajbhandari's stage: who shares optimizer states, gradients, weights
     schedule: Literal["gpipe", "1f1b", "zb1p", "zbv"] = "gpipe"
+    alike: int = 1  # PEs of a stage with the same weights, of products
 
     @property
     def p(self) -> int:
@@ -143,7 +144,7 @@ class Run:
     @property
     def sharers(self) -> int:
         """PEs with the same weights, which ZeRO divides among them; of a spatial group all."""
-        return self.p if self.group == "spatial" else self.p1
+        return self.p if self.group == "spatial" else self.p1 * self.alike
 
     @property
     def global_batch(self) -> float:

@@ -16,6 +16,7 @@ from reference_network import (
     Ring,
     all_gather,
     all_reduce,
+    as_measured,
     crowded_path,
     path,
     ring,
@@ -165,7 +166,8 @@ def gradient_ring(machine: Machine, product: Product) -> Ring:
     n = math.ceil(q / h)
     rail = way(h) if n > 1 else FREE
     inside, switches = machine.inside(reached), machine.switch_latency
-    return Ring(q, h, n, way(1), chain, math.ceil(q / chain), inside, rail, switches)
+    lines = as_measured(machine, lambda line: gradient_ring(line, product))
+    return Ring(q, h, n, way(1), chain, math.ceil(q / chain), inside, rail, switches, lines)
 
 
 class Hosted(NamedTuple):
@@ -255,16 +257,18 @@ def stage_transfers(layers: Sequence[Layer], machine: Machine, product: Product)
 
 def gradient_exchange(layers: Sequence[Layer], machine: Machine, product: Product) -> Exchange:
     """An iteration's: buckets but the last one hide behind the last segment's backward part."""
-    hosted = hosted_gradients(layers, machine, product)
+    hosted, run = hosted_gradients(layers, machine, product), product.run
+    # ZeRO's third stage: 2 A gathers and a reduce-scatter, each half of an all-reduce.
+    often = run.accumulate + 0.5 if run.zero == 3 else 1.0
     if hosted is not None:
-        return Exchange(hosted.seconds)
-    weights, run = [part.w for part in computed_parts(layers, product)], product.run
+        return Exchange(often * hosted.seconds)
+    weights = [part.w for part in computed_parts(layers, product)]
     m = machine.g * fullest(weights, layers, product)
     count = min(fullest((w > 0 for w in weights), layers, product), max(1.0, m / machine.bucket))
     if count == 0:
         return Exchange(0.0)
     over = gradient_ring(machine, product).bound(FREE, 1.0 if run.phi is None else run.phi)
-    seconds = all_reduce(run.gradients or run.algorithm, over, m, count)
+    seconds = often * all_reduce(run.gradients or run.algorithm, over, m, count)
     backward = 3 / 4 if run.recompute else 2 / 3
     window = (1 - 1 / count) * backward * free_window(layers, machine, product)
     early = expose(seconds - seconds / count, window)
