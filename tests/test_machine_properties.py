@@ -53,6 +53,8 @@ def machines(draw: st.DrawFn, node: int | None = None) -> Definition:
         }
         for n, (count, latency, bandwidth) in enumerate(rows)
     ]
+    if draw(st.booleans()):  # its node's switches sum
+        levels[0]["switch_latency"] = draw(st.floats(1e-7, 1e-4))
     whole = read_catalogue("dgx1-v100")
     machine = {key: value for key, value in whole.items() if key not in ("size", "mesh")}
     return machine | {

@@ -108,8 +108,8 @@ class Terms:
             kind="bottleneck",
             why="hosts launch layers more slowly than PEs compute them; larger batches would keep "
             "PEs busy",
-            symbols="n ((X^4 + (G_o o)^4)^(1/4) - X), X = b/S sum s_l + sum f_l; S = 1 but of a "
-            "pipeline",
+            symbols="n ((X^4 + (G_o o)^4)^(1/4) - X), X = b/S sum s_l + sum f_l; S = 1 outside "
+            "pipelines",
             numbers="{launches:g} x {layer_overhead:.4g} s to launch, {seconds:.6g} s",
         ),
     ]
