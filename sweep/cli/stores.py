@@ -54,6 +54,7 @@ def sweep(
     from sweep.engine.run import sweep as run
     from sweep.show.preview import announce, preview_sweep
 
+    where = Where(workers, scheduler)
     # The number of a scheduler's workers is unknown: the plan is for one.
     processes = workers or int(scheduler is not None)
     if dry_run:
@@ -63,7 +64,7 @@ def sweep(
     announcement = silent if quiet else announce(grid, processes, progress_bar)
     try:
         with hear_interrupts(announcement) as progress:
-            run(grid, store, overwrite, Where(workers, scheduler), progress, extend)
+            run(grid, store, overwrite, where, progress, extend)
     except KeyboardInterrupt:
         end("interrupted; finished blocks are kept: rerun the same command to resume", INTERRUPTED)
     if not quiet:

@@ -21,6 +21,8 @@ from typing import TypeAlias
 
 import dask
 from distributed import Client, Future, KilledWorker, LocalCluster
+from distributed.comm.addressing import parse_address, parse_host_port
+from distributed.comm.registry import get_backend
 from distributed.security import Security
 
 from grids.reading.errors import InputError
@@ -167,6 +169,7 @@ def open_client(workers: int, scheduler: str | None) -> Iterator[Client]:
 
 def _connect(scheduler: str) -> Client:
     try:
+        _check_address(scheduler)
         # No default: a client that never connected would be asked for all of this process' Dask
         # work, such as reading a cube, and never answer.
         return Client(scheduler, timeout=CONNECT_SECONDS, set_as_default=False)
@@ -176,6 +179,24 @@ def _connect(scheduler: str) -> Client:
             where=f"scheduler {scheduler}",
             advice="start one with 'dask scheduler', and give its address, tcp://HOST:8786",
         ) from None
+
+
+def _check_address(scheduler: str) -> None:
+    """ValueError: no client can ever connect to this address.
+
+    A client whose making ends in another error than OSError is never closed: as it goes, Dask
+    waits 10 s for it, and prints a traceback (distributed 2026.7).
+    """
+    # Without a protocol it is Dask's default, tcp.
+    protocol, place = parse_address(scheduler)
+    get_backend(protocol)
+    if protocol in ("tcp", "tls", "ws", "wss"):
+        parse_host_port(place)
+    # Certificates come from Dask's configuration, or from a function that it names.
+    loader = dask.config.get("distributed.client.security-loader", None)
+    known = loader or Security().get_connection_args("client").get("ssl_context")
+    if protocol in ("tls", "wss") and not known:
+        raise ValueError(f"{protocol} takes certificates, and Dask's configuration has none")
 
 
 @contextmanager

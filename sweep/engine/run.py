@@ -44,6 +44,13 @@ class Where:
     def __post_init__(self) -> None:
         if not isinstance(self.workers, int) or self.workers < 0:
             raise InputError(f"workers: expected 0 or more, got {self.workers!r}")
+        # Empty as of a shell's variable that is not set: without this, all would run here.
+        if self.scheduler is not None and not self.scheduler.strip():
+            raise InputError(
+                "expected an address, got an empty text",
+                where="scheduler",
+                advice="such as tcp://HOST:8786",
+            )
         if self.workers and self.scheduler:
             raise InputError(
                 "expected local workers or a scheduler, got both",

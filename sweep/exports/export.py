@@ -1,7 +1,7 @@
 """Export: the cells of a cube as a file, or a folder of files, that others read without paradl."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -117,11 +117,7 @@ def _write_table(
     from sweep.exports.columns import make_schema, name_axis
 
     names = reader.variables
-    if set(names) <= {SERIAL}:
-        raise InputError(
-            "the cube keeps no cells, only their summaries",
-            advice="sweep without reduce_only=True into another store",
-        )
+    _expect_cells(names)
     # Columns of the whole cube: a zipped axis' values are row numbers in it.
     dims, columns = reader.list_values(selection), list_columns(reader.grid)
     named = [*dims, *(name for name in columns if name not in dims)]
@@ -143,6 +139,15 @@ def _write_table(
     return tables.write_partitions(path, read, schema, labels)
 
 
+def _expect_cells(names: Collection[str]) -> None:
+    """Refuse a cube without variables of cells."""
+    if set(names) <= {SERIAL}:
+        raise InputError(
+            "the cube keeps no cells, only their summaries",
+            advice="sweep into another store, without reduce_only",
+        )
+
+
 def write_texts(facts: Mapping[str, object]) -> dict[str, str]:
     """Return facts as texts for a table's metadata, in JSON unless they are texts."""
     return {
@@ -151,7 +156,9 @@ def write_texts(facts: Mapping[str, object]) -> dict[str, str]:
 
 
 def _write_netcdf(reader: Reader, path: Path, selection: Selection) -> None:
-    """Write the cube's arrays. RunError: the sweep is unfinished."""
+    """Write the cube's arrays. InputError: it has no cells. RunError: the sweep is unfinished."""
+    if reader.keeps_summary:  # a Dataset may have variables of its owner's
+        _expect_cells(reader.variables)
     done, blocks = reader.count_blocks()
     if done < blocks:
         raise RunError(

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -148,7 +148,9 @@ def write_partitions(
         written = write_parquet(folder / PART, batches, visible)
         if not written:  # the data set does not fit the model
             (folder / PART).unlink()
-            folder.rmdir()
+            with suppress(OSError):  # a folder above may have other parts
+                for empty in (folder, *folder.parents[: len(chosen) - 1]):
+                    empty.rmdir()
         rows += written
     return rows
 

@@ -209,6 +209,8 @@ def test_too_many_workers(spec_file, tmp_path, paradl):
 def test_no_scheduler(spec_file, tmp_path, paradl):
     ended = paradl("sweep", spec_file(SMALL), tmp_path / "c", "--scheduler", "nonsense")
     refused(ended, "--scheduler nonsense: ")
+    both = ("--scheduler", "tcp://127.0.0.1:9", "--workers", 2)
+    refused(paradl("sweep", spec_file(SMALL), tmp_path / "c", *both, "--dry-run"), "got both")
     assert not (tmp_path / "c").exists()
 
 

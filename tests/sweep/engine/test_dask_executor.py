@@ -227,9 +227,14 @@ def test_no_scheduler_answers(data_spec, tmp_path, monkeypatch):
     assert not (tmp_path / "cube.zarr").exists()
 
 
-def test_an_address_that_is_none(data_spec, tmp_path):
-    with pytest.raises(InputError, match="no Dask scheduler answers"):
-        sweep.run(data_spec, tmp_path / "cube.zarr", scheduler="nonsense")
+@pytest.mark.parametrize("address", ["", " ", "nonsense", "http://host:8786", "tls://127.0.0.1:9"])
+def test_an_address_that_is_none(address, data_spec, tmp_path, monkeypatch):
+    """No client is made: as it goes, Dask waits 10 s for it and prints a traceback."""
+    made = []
+    monkeypatch.setattr("sweep.engine.dask_executor.Client", lambda *_, **__: made.append(1))
+    with pytest.raises(InputError, match="scheduler"):
+        sweep.run(data_spec, tmp_path / "cube.zarr", scheduler=address)
+    assert not made
     assert get_scheduler() is None  # what Dask does next in this process is not sent there
 
 

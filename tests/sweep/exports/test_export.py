@@ -151,6 +151,12 @@ def test_partitions(mixed_url, table, tmp_path):
         assert counts.to_dict() == pytest.approx(expected.to_dict(), rel=1e-5)
 
 
+def test_partitions_without_rows_have_no_folder(mixed_url, tmp_path):
+    path = tmp_path / "parts.parquet"
+    sweep.export(mixed_url, path, {"model": "alexnet"}, partition_by=["dataset", "model"])
+    assert [folder.name for folder in path.iterdir()] == ["dataset=imagenet-226"]
+
+
 def test_csv(mixed_url, table, tmp_path):
     sweep.export(mixed_url, tmp_path / "cells.csv")
     whole = pd.read_parquet(table)
@@ -315,8 +321,10 @@ def test_bad_input(arguments, options, message, mixed_url, tmp_path):
 
 def test_summaries_alone_have_no_cells(small, tmp_path):
     sweep.run(small, tmp_path / "cube.zarr", reduce_only=True)
-    with pytest.raises(InputError, match="reduce_only"):
-        sweep.export(tmp_path / "cube.zarr", tmp_path / "cells.csv")
+    for name in ("cells.csv", "cells.parquet", "cells.nc"):
+        with pytest.raises(InputError, match="only their summaries"):
+            sweep.export(tmp_path / "cube.zarr", tmp_path / name)
+        assert not (tmp_path / name).exists()
 
 
 def test_a_library_that_is_missing(mixed_url, tmp_path, monkeypatch):
