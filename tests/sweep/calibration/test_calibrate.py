@@ -164,16 +164,16 @@ def test_other_machines_can_be_calibrated_from_seven_runs(measured, tmp_path) ->
     expect_for_its_machine(written, system)
 
 
-@pytest.mark.parametrize("factor", [1 / 3, 3.0])
-def test_runs_far_from_their_prediction_are_met(factor, measured, seven) -> None:
+def test_runs_far_from_their_prediction_are_met(measured, seven) -> None:
     """By the factor of their network: all of its runs are no outliers."""
     rows = [
-        row | {"total_s": repr(factor * float(row["total_s"])), "comp_s": "", "comm_s": ""}
-        for row in seven[:3]
+        row | {"total_s": repr(6 * float(row["total_s"])), "comp_s": "", "comm_s": ""}
+        if row["model"] == "vgg16"
+        else row
+        for row in seven
     ]
-    for ran in (rows, rows[2:]):
-        file = sweep.calibrate(measured(ran), cross_validation=False)
-        assert file.accuracy["fit"]["total"] > 0.9
+    file = sweep.calibrate(measured(rows), cross_validation=False)
+    assert file.accuracy["fit"]["total"] > 0.9
 
 
 # Slow enough for work, and not for starting kernels, to take the time.
