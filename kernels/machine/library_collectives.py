@@ -147,17 +147,14 @@ def _send_to_all(
 
 def joins_gathers(network: Network, algorithm: Algorithm) -> bool:
     """True if an all-reduce may be a reduce-scatter and a gather."""
-    return algorithm != "tree" and not _list_reductions(network, algorithm)
-
-
-def _list_reductions(network: Network, algorithm: Algorithm) -> tuple[Network, ...]:
-    """List the network as each measured line of all-reduces has it; none if an algorithm is set."""
-    return network.list_lines("all_reduce") if algorithm == "auto" else ()
+    measured = algorithm == "auto" and (network.measured or {}).get("all_reduce")
+    return algorithm != "tree" and not measured
 
 
 def whole_costs(network: Network, ring: Ring, algorithm: Algorithm) -> Costs:
     """List costs of all-reduces that are no two gathers, as far as the algorithm allows them."""
-    if lines := _list_reductions(network, algorithm):
+    lines = network.list_lines("all_reduce") if algorithm == "auto" else ()
+    if lines:
         return tuple(_reduce_as_measured(line, ring) for line in lines)
     if algorithm not in ("tree", "auto"):
         return ()
