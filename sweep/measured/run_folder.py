@@ -31,12 +31,12 @@ from sweep.measured.run_logs import Row, read_log, read_trace
 NAME = "mapping.yaml"
 IDENTITY = ("model", "dataset", "system", "strategy", "p", "samples_per_replica")
 MEASURED = {"total_s": "s", "comp_s": "s", "comm_s": "s", "memory": "B"}
-# What to do about a file without steps, by the end of its name.
+TRACES = (".json", ".json.gz")
+# What to do about a file without steps, by the ends of its name.
 REMEDIES = {
-    ".csv": "name the column of seconds per step under 'columns', such as {total_s: step_time}",
-    ".json": "record ProfilerStep spans, by a profiler with a schedule",
-    ".json.gz": "record ProfilerStep spans, by a profiler with a schedule",
-    "": "leave it out by 'files', such as '*.log'",
+    (".csv",): "name the column of seconds per step under 'columns', such as {total_s: step_time}",
+    TRACES: "record ProfilerStep spans, by a profiler with a schedule",
+    ("",): "leave it out by 'files', such as '*.log'",
 }
 COLUMNS = (*IDENTITY, *MEASURED, "global_batch", "replicas", "source", "note")
 MOST_FILES = 1000
@@ -136,7 +136,7 @@ def _read_file(path: Path, mapping: RunMapping) -> Iterator[tuple[str, Row]]:
         key = tuple(row.get(name, "") for name in IDENTITY)
         runs.setdefault(key, []).append((number, row))
     if not runs:
-        advice = next((text for end, text in REMEDIES.items() if path.name.endswith(end)))
+        advice = next(text for ends, text in REMEDIES.items() if path.name.endswith(ends))
         raise InputError("expected steps of a run, got none", where=str(path), advice=advice)
     # A batch that ramps up has short-lived configurations, which end before they are warm.
     long = [steps for steps in runs.values() if len(steps) > mapping.skip]
@@ -181,7 +181,7 @@ def _read_measured(text: str, name: str, where: str) -> float:
 
 def _read_steps(path: Path, mapping: RunMapping) -> Iterator[tuple[int, Row]]:
     """Yield the steps of a file in our columns, each with its line number."""
-    if path.name.endswith((".json", ".json.gz")):
+    if path.name.endswith(TRACES):
         yield from read_trace(path)
     elif path.suffix == ".csv":
         yield from _read_table(path, mapping)
