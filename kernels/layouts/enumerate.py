@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isqrt, prod
-from typing import Self
 
 import numpy as np
 
@@ -39,7 +38,7 @@ class LayoutProduct:
     stated: frozenset[str] = frozenset()
 
     @classmethod
-    def from_list(cls, layouts: Layouts) -> Self:
+    def from_list(cls, layouts: Layouts) -> "LayoutProduct":
         """Wrap a list of layouts."""
         return cls(layouts, (len(layouts), 1, 1, 1, 1))
 

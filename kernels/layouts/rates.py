@@ -1,7 +1,6 @@
 """Rates that kernels, links and overlaps reach in transformer training."""
 
 from dataclasses import dataclass, replace
-from typing import Self
 
 import numpy as np
 
@@ -46,7 +45,7 @@ class Rates:
     slowdown: float = 1.0
     sends_once: bool = False
 
-    def select(self, machine: Column | None) -> Self:
+    def select(self, machine: Column | None) -> "Rates":
         """Rates of each layout's machine [layouts].
 
         machine: index of the machine [layouts]; None if there is only one.

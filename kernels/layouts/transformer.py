@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 
@@ -137,7 +137,7 @@ class Layouts:
         return len(self.tensor)
 
     @classmethod
-    def from_rows(cls, rows: Column) -> Self:
+    def from_rows(cls, rows: Column) -> "Layouts":
         """Layouts from rows [layouts, columns]; the last three columns may be left out."""
         more = np.zeros((len(rows), len(COLUMNS) - rows.shape[1]), int)
         return cls(*np.ascontiguousarray(np.hstack([rows, more]).T))
@@ -146,23 +146,23 @@ class Layouts:
         """The columns as rows [layouts, columns]."""
         return np.stack([getattr(self, name) for name in COLUMNS], axis=1)
 
-    def select(self, rows: Column) -> Self:
+    def select(self, rows: Column) -> "Layouts":
         """Select layouts of a list, by mask or by row number."""
         return self.map_columns(lambda column: column[rows])
 
-    def take(self, rows: Column | slice, axis: int) -> Self:
+    def take(self, rows: Column | slice, axis: int) -> "Layouts":
         """Select positions along one axis of a product."""
         # A column of length 1 along the axis has that value at every position.
         at = (*([slice(None)] * axis), rows)
         return self.map_columns(lambda column: column if column.shape[axis] == 1 else column[at])
 
-    def list_rows(self, numbers: Column) -> Self:
+    def list_rows(self, numbers: Column) -> "Layouts":
         """List the layouts at these flat positions of a product (C order)."""
         shape = self.shape
         at = np.unravel_index(numbers, shape)
         return self.map_columns(lambda column: np.broadcast_to(column, shape)[at])
 
-    def map_columns(self, change: Callable[[Column], Column]) -> Self:
+    def map_columns(self, change: Callable[[Column], Column]) -> "Layouts":
         """Apply a function to every column."""
         names = (*COLUMNS, "batch", "machine")
         columns = ((name, getattr(self, name)) for name in names)

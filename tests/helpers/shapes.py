@@ -10,13 +10,13 @@ from functools import partial, wraps
 from typing import Any
 
 import jaxtyping
-from beartype import beartype
+from beartype import BeartypeConf, beartype
 from jax.stages import ArgInfo
 
 ARE_CHECKED = bool(os.environ.get("PARADL_CHECK_SHAPES"))
 
-# The hook decorates each function with this, looked up as its module is loaded.
-check = partial(jaxtyping.jaxtyped, typechecker=beartype)
+# The hook decorates each function with this, looked up as its module is loaded. An int is a float.
+check = partial(jaxtyping.jaxtyped, typechecker=beartype(conf=BeartypeConf(is_pep484_tower=True)))
 
 
 def install_checks() -> None:
