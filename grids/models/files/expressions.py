@@ -23,11 +23,18 @@ EXPRESSION = re.compile(_EXPRESSION)
 
 Names = Mapping[str, object]
 
+
+def _divide(left: Any, right: Any) -> Any:
+    """The quotient, a whole number where there is no remainder."""
+    is_whole = isinstance(left, int) and isinstance(right, int) and left % right == 0
+    return left // right if is_whole else left / right
+
+
 _OPERATORS: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
+    ast.Div: _divide,
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
     ast.Pow: operator.pow,

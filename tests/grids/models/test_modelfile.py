@@ -53,6 +53,14 @@ def test_repetitions_count_from_0() -> None:
     ]
 
 
+def test_a_quotient_without_a_remainder_is_a_whole_number() -> None:
+    assert write([{"relu": "relu$(12 / 4)"}]) == [{"relu": "relu3"}]
+    layers = read(layers=[{"fc": "$(12 / 4)"}]).layers_for((3, 8, 8), 10)
+    assert layers.filters.tolist() == [3]
+    with pytest.raises(InputError, match=r"layers\.0"):
+        read(layers=[{"fc": "$(12 / 8)"}])
+
+
 def test_a_repetition_without_an_index_stays_one_step() -> None:
     """The repetition names its layers itself."""
     steps = [{"repeat": {"times": "$n", "layers": ["relu"]}}]
