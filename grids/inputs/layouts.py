@@ -365,7 +365,10 @@ def add_slopes(space: LayoutSpace, case: LayoutCase) -> LayoutCase:
             defined = np.where(before > 0, before, np.nan)
             slope = find_elasticity(near / defined, far / defined)
             slopes[name_elasticity(time, name)] = slope
-    shaped = {name: round_elasticity(slope.reshape(space.shape)) for name, slope in slopes.items()}
+    with use_numpy():
+        shaped = {
+            name: round_elasticity(slope.reshape(space.shape)) for name, slope in slopes.items()
+        }
     return replace(case, slopes=shaped)
 
 

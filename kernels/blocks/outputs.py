@@ -21,7 +21,7 @@ from kernels.compiled import compiled
 from kernels.configuration.answers import Answer, AnyCase, LayoutCase
 from kernels.configuration.case import Case
 from kernels.configuration.places import PLACES, scale_parameters
-from kernels.derivatives.differences import RESOLUTION
+from kernels.derivatives.differences import round_elasticity
 from kernels.derivatives.slopes import Factors, push_forward
 from kernels.names.layout_terms import EVERY_TERM
 from kernels.names.statistics import SUMMARISED
@@ -223,6 +223,4 @@ def _find_direction(case: Case, parameter: str) -> Fields:
 def _divide(change: Array, value: Array) -> Array:
     defined = value > 0
     slope = jnp.where(defined, change / jnp.where(defined, value, 1.0), jnp.nan)
-    steps = jnp.round(slope / RESOLUTION)
-    # 0 and not -0, which is another bit.
-    return jnp.where(steps == 0, 0.0, steps * RESOLUTION)
+    return jnp.asarray(round_elasticity(slope))

@@ -6,6 +6,7 @@ digits, which leaves nine for slopes.
 
 import numpy as np
 
+from kernels.arrays import Cells, xp
 from kernels.names.arrays import Floats
 
 # Step of a parameter: curvature and rounding each add an error of about 3e-11 to a slope.
@@ -23,7 +24,7 @@ def find_elasticity(near: Floats, far: Floats) -> Floats:
     return slopes
 
 
-def round_elasticity(slope: Floats) -> Floats:
+def round_elasticity(slope: Cells) -> Cells:
     """Round slopes to multiples of RESOLUTION; 0 and not -0, which is another bit."""
-    steps = np.round(slope / RESOLUTION)
-    return np.where(steps == 0, 0.0, steps * RESOLUTION)
+    steps = xp.round(slope / RESOLUTION)
+    return xp.where(steps == 0, 0.0, steps * RESOLUTION)

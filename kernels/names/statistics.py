@@ -9,6 +9,9 @@ from kernels.names.flags import Limit
 
 Objective = Literal["epoch_time", "train_time"]
 
+# Least parallel efficiency that counts as efficient: below, more than half of the machine idles.
+EFFICIENCY = 0.5
+
 COUNT = "count_"
 # Numbers of PE counts with each limit or mark, in the order of `Limit`.
 COUNTS = tuple(f"{COUNT}{str(limit.name).lower()}" for limit in Limit)

@@ -74,6 +74,15 @@ def _list_layout(grid: Grid, row: Row) -> dict[str, Any]:
     }
 
 
+def read_layout_words(row: Row) -> str | None:
+    """Return the layout of a row in words; None if it has none.
+
+    An axis of rows may have that name, too: its values are row numbers, and no words.
+    """
+    words = row.get("layout")
+    return words if isinstance(words, str) else None
+
+
 def _find_group(grid: Grid, strategy: Strategy, row: Row, index: Index) -> int:
     """Number of PEs that share a replica."""
     pe = int(row["pe"])

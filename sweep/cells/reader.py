@@ -14,13 +14,12 @@ from numpy.typing import NDArray
 from grids.grid import LABELS, Grid
 from grids.reading.errors import InputError
 from kernels.names.flags import Limit
-from kernels.names.statistics import SUMMARISED, Objective
+from kernels.names.statistics import EFFICIENCY, SUMMARISED, Objective
 from sweep.cells.parts import Lines, Part
 from sweep.cells.selection import Selection, locate_values, select
 from sweep.cube.coordinates import list_columns
 from sweep.cube.dimensions import CELLS, restore_axes
 from sweep.cube.layout import SERIAL
-from sweep.cube.statistics import EFFICIENCY
 from sweep.cube.variables import VARIABLES, Arrays, Columns, Positions
 
 if TYPE_CHECKING:

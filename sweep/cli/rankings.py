@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 from typer import Context, Option, Typer
 
 from grids.reading.errors import InputError
+from kernels.names.statistics import EFFICIENCY
 from sweep.cli import options
 from sweep.cli.commands import NOTHING_FEASIBLE, end
 from sweep.cli.fit import asks_about_layouts, rank_layouts, scale_layouts
@@ -14,15 +15,13 @@ from sweep.cli.spaces import Rows, SpaceCommand, Subject
 
 app = Typer()
 
-LEAST = 0.5  # efficiency
-
 
 @app.command(cls=SpaceCommand)
 def limits(
     context: Context,
     efficiency: Annotated[
         float, Option(help="Least parallel efficiency that counts as efficient.")
-    ] = LEAST,
+    ] = EFFICIENCY,
     objective: Annotated[
         Literal["epoch-time", "train-time", "pe-hours", "cost"],
         Option(help="Time to minimise; with --crossovers also pe-hours or cost."),
@@ -65,7 +64,7 @@ def limits(
     if along is not None:
         options.refuse_given({"intervals": intervals or None}, "crossovers have theirs")
         # The default is not refused, stated or not.
-        other = efficiency if efficiency != LEAST else None
+        other = efficiency if efficiency != EFFICIENCY else None
         options.refuse_given({"efficiency": other}, "cannot be combined with --crossovers")
     if page is None and (along is None or objective != "cost"):
         options.refuse_given({"price": price}, "belongs to --crossovers by cost, and to --report")

@@ -19,7 +19,6 @@ from kernels.names.statistics import BEST, COUNTS, STATISTICS
 from sweep.cube.variables import SUMS, Arrays
 
 VERSION = 1
-EFFICIENCY = 0.5  # below, more than half of the machine is wasted: a customary place to stop
 
 
 @dataclass(frozen=True)

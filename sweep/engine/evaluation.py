@@ -16,10 +16,10 @@ from kernels.blocks.fill import Buffers, fill_buffers
 from kernels.blocks.outputs import compute_outputs
 from kernels.configuration.answers import AnyCase
 from kernels.names.arrays import Floats
+from kernels.names.statistics import EFFICIENCY
 from kernels.names.stored import split_elasticity
 from sweep.cube.layout import NOT_SERIAL
 from sweep.cube.plan import Plan, Region
-from sweep.cube.statistics import EFFICIENCY
 from sweep.cube.variables import Arrays
 
 # A cube of so few places (models, data sets, systems and strategies) and cells is answered in

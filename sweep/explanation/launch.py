@@ -22,6 +22,34 @@ MOST_LISTED = 3
 
 
 @dataclass(frozen=True)
+class Processes:
+    """Processes of a run on nodes that have room for `most` each: one per PE."""
+
+    pes: int
+    most: int
+
+    @property
+    def per_node(self) -> int:
+        """Processes of each node but the last; torchrun takes one number for all nodes."""
+        return min(self.pes, self.most)
+
+    @property
+    def nodes(self) -> int:
+        """Nodes that the processes fill, the last one perhaps in part."""
+        return math.ceil(self.pes / self.per_node)
+
+    @property
+    def last(self) -> int:
+        """Processes of the last node."""
+        return self.pes - (self.nodes - 1) * self.per_node
+
+    @property
+    def command(self) -> str:
+        """The start of a line that starts them, before the script."""
+        return f"torchrun --nnodes={self.nodes} --nproc-per-node={self.per_node}"
+
+
+@dataclass(frozen=True)
 class Ranks:
     """`count` groups of `size` ranks that are `stride` apart.
 
@@ -66,19 +94,17 @@ def describe_launch(grid: Grid, case: Case, groups: Groups, predicted: Row) -> R
     samples per replica and pass; micro_batch: samples per segment of a pass.
     """
     p, p2, degrees = predicted["pe"], predicted["group"], predicted["degrees"]
-    # torchrun takes one number for all nodes; the last node may need a smaller one.
-    per_node = min(p, grid.systems[0].pes_per_node)
-    nodes = math.ceil(p / per_node)
+    processes = Processes(p, grid.systems[0].pes_per_node)
     # A single stage does not cut its passes into segments.
     is_cut = any(KINDS[name].segmented and degrees[name] > 1 for name in groups.strategy.parts)
     segments = predicted["segments"] if is_cut else 1
     accumulate = int(predicted["parameters"]["accumulate"])
     return {
-        "command": f"torchrun --nnodes={nodes} --nproc-per-node={per_node} train.py",
+        "command": f"{processes.command} train.py",
         "world_size": p,
-        "nnodes": nodes,
-        "nproc_per_node": per_node,
-        "last_node": p - (nodes - 1) * per_node,
+        "nnodes": processes.nodes,
+        "nproc_per_node": processes.per_node,
+        "last_node": processes.last,
         # In a device mesh, ranks increase fastest along the last dimension.
         "mesh": degrees,
         "groups": [*_list_model_groups(groups, predicted), *_list_rings(case, predicted)],

@@ -6,6 +6,7 @@ from grids.entries.systems import System
 from grids.reading.errors import InputError
 from kernels.layouts.transformer import Training, Transformer
 from sweep.answers.types.fitting import LaunchFile, LayoutRow
+from sweep.explanation.launch import Processes
 
 SCRIPT = "launch.sh"
 
@@ -71,13 +72,11 @@ class LayoutRun:
 
 def write_torchrun(run: LayoutRun, *arguments: str) -> LaunchFile:
     """Write the script of each node, with one flag per line."""
-    per_node = min(run.pes, run.machine.pes_per_node)
-    nodes = -(-run.pes // per_node)
-    # torchrun takes one number for all nodes.
-    last = run.pes - (nodes - 1) * per_node
-    notes = [f"# on the last node --nproc-per-node={last}"] if last < per_node else []
-    torchrun = f"torchrun --nnodes={nodes} --nproc-per-node={per_node}"
-    return {"file": SCRIPT, "text": "\n".join([*notes, " \\\n  ".join([torchrun, *arguments])])}
+    processes = Processes(run.pes, run.machine.pes_per_node)
+    is_short = processes.last < processes.per_node
+    notes = [f"# on the last node --nproc-per-node={processes.last}"] if is_short else []
+    line = " \\\n  ".join([processes.command, *arguments])
+    return {"file": SCRIPT, "text": "\n".join([*notes, line])}
 
 
 def write_flags(flags: dict[str, object]) -> list[str]:

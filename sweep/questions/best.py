@@ -10,7 +10,7 @@ from grids.grid import Grid
 from sweep.answers.frames import tabulate
 from sweep.answers.objectives import Aim, Goal, Price, count_hours, look_up_price
 from sweep.answers.system_settings import complete_rows
-from sweep.cases.degrees import NO_DEGREES, list_degrees, mark_batch
+from sweep.cases.degrees import NO_DEGREES, list_degrees, mark_batch, read_layout_words
 from sweep.cases.picks import PLACE, pick_strategies
 from sweep.cells.selection import Selection, locate_row
 from sweep.cells.source import Source, open_source, open_space
@@ -122,10 +122,9 @@ def _rank_rows(rows: Iterable[Row], goal: Goal) -> Iterator[Row]:
     in_order = sorted(rows, key=lambda row: float("inf") if row[goal] is None else row[goal])
     ranks: dict[object, int] = {}
     for rank, row in enumerate(in_order, 1):
-        # Strategies of transformers may choose the same layout, and then share a rank. An axis of
-        # that name has row numbers, and no layout in words.
-        words = row.get("layout")
-        layout = (words, row["pe"], row["batch"]) if isinstance(words, str) else rank
+        # Strategies of transformers may choose the same layout, and then share a rank.
+        words = read_layout_words(row)
+        layout = (words, row["pe"], row["batch"]) if words is not None else rank
         yield {"rank": ranks.setdefault(layout, rank) if row["feasible"] else None} | row
 
 

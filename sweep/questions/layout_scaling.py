@@ -14,6 +14,7 @@ import numpy as np
 from grids.library import find
 from grids.reading.errors import InputError
 from grids.reading.units import parse_quantity
+from kernels.names.statistics import EFFICIENCY
 from kernels.names.stored import PERCENTILES
 from sweep.answers.types.fitting import (
     FastestLayout,
@@ -33,7 +34,7 @@ WORK = ("products", "attention", "elementwise", "logits")
 
 def list_layout_limits(
     model: str,
-    efficiency: float = 0.5,
+    efficiency: float = EFFICIENCY,
     *,
     system: str = "dgx-h100",
     global_batch: int | None = None,

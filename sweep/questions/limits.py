@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from grids.grid import Grid
 from grids.reading.errors import InputError
-from kernels.names.statistics import BEST
+from kernels.names.statistics import BEST, EFFICIENCY
 from sweep.answers.frames import tabulate
 from sweep.answers.objectives import Aim, Goal
 from sweep.answers.reasons import write_each
@@ -23,7 +23,6 @@ from sweep.cells.parts import Table
 from sweep.cells.reader import Reader
 from sweep.cells.selection import Selection
 from sweep.cells.source import Source, open_source, open_space
-from sweep.cube.statistics import EFFICIENCY
 
 Row = dict[str, Any]
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from grids.grid import LABELS
 from grids.reading.errors import InputError, shorten, suggest_name
 from kernels.names.flags import Limit
-from kernels.names.statistics import BEST, Objective
+from kernels.names.statistics import BEST, EFFICIENCY, Objective
 from sweep.answers.objectives import expect_objective
 from sweep.answers.system_settings import complete_rows
 from sweep.cases.picks import PLACE
@@ -18,7 +18,6 @@ from sweep.cells.reader import Reader
 from sweep.cells.selection import Selection
 from sweep.cells.source import Source, open_source, open_space
 from sweep.cells.space import list_given
-from sweep.cube.statistics import EFFICIENCY
 from sweep.questions.best import rank_strategies, split_places
 
 if TYPE_CHECKING:

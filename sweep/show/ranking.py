@@ -8,6 +8,7 @@ from grids.entries.parameters import GIVEN, PARAMETERS
 from grids.grid import LABELS
 from grids.reading.units import format_quantity
 from sweep.answers.system_settings import PLACES
+from sweep.cases.degrees import read_layout_words
 from sweep.cells.selection import write_value
 from sweep.show.columns import (
     INTERVAL,
@@ -84,9 +85,9 @@ def _describe_winner(row: Row, goal: str) -> Row:
     return {
         **{HEADS.get(key, key): row.get(key) for key in order},
         "strategy": shorten_label(row["strategy"]),
-        # A layout's words say its degrees, too; the row number of an axis does not.
+        # A layout's words say its degrees, too.
         "degrees": None
-        if isinstance(row.get("layout"), str)
+        if read_layout_words(row) is not None
         else " x ".join(f"{name} {n}" for name, n in row.get("degrees", {}).items()) or None,
         INTERVAL: next(filter(None, ends), None),
         "marks": row["limit"] or None,

@@ -10,12 +10,12 @@ from cubes import SMALL
 import sweep
 from grids.grid import LABELS
 from grids.reading.errors import InputError
+from kernels.names.statistics import EFFICIENCY
 from sweep.cells.parts import Lines
 from sweep.cells.selection import select
 from sweep.cells.source import open_source
 from sweep.cube.creation import create_cube
 from sweep.cube.plan import make_plan
-from sweep.cube.statistics import EFFICIENCY
 from sweep.cube.store import open_cube
 from sweep.engine.block import run_block
 from sweep.engine.run import read_grid

@@ -13,7 +13,7 @@ from kernels.arrays import on_gpu
 from kernels.blocks.fill import fill_buffers
 from kernels.blocks.summary import Line, tabulate_line
 from kernels.blocks.tiles import Tiles, count_tile_cells, tiles
-from sweep.cube.statistics import EFFICIENCY
+from kernels.names.statistics import EFFICIENCY
 from sweep.engine.block import Spare
 from sweep.engine.evaluation import evaluate, fill
 from sweep.engine.run import read_grid
