@@ -7,7 +7,7 @@ weights were first drawn change no prediction, and are passed over.
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -192,7 +192,9 @@ def _load(path: Path) -> Config:
     """The file's keys."""
     text = read_text(path)
     try:
-        config = json.loads(text)
+        config = json.loads(text, object_pairs_hook=_expect_unique_keys)
+    except InputError as error:
+        raise InputError(str(error), where=str(path)) from None
     except json.JSONDecodeError as error:
         raise InputError(f"JSON syntax: {error.msg}", where=f"{path}:{error.lineno}") from None
     except (RecursionError, ValueError):
@@ -200,6 +202,16 @@ def _load(path: Path) -> Config:
     if not isinstance(config, dict):
         raise InputError(f"expected a mapping of keys, got {shorten(config)}", where=str(path))
     return config
+
+
+def _expect_unique_keys(pairs: Sequence[tuple[str, Any]]) -> Config:
+    """Return a mapping of JSON's. InputError: a key is repeated, as in YAML."""
+    mapping: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in mapping:
+            raise InputError(f"the key {shorten(key)} is repeated", advice="keep one")
+        mapping[key] = value
+    return mapping
 
 
 def _find_type(config: Config, where: str) -> ModelType:
