@@ -53,6 +53,7 @@ def list_warnings(grid: Grid) -> list[str]:
         *_list_unsplit(grid),
         *_list_unused(grid),
         *_list_unused_choices(grid.resolved, grid.spec),
+        *_list_silent_calibrations(grid),
         *_list_misfits(grid),
         *_list_mixed(map(grid.resolve_all, range(len(grid.models)))),
     ]
@@ -117,6 +118,19 @@ def _list_unused_choices(strategies: Sequence[Strategy], spec: Spec) -> Iterator
         for name, (suitable, reason) in LAYOUT_CHOICES.items():
             if name in spec.model_fields_set and getattr(spec, name) != suitable:
                 yield f"{name} is not used by layouts: {reason}"
+
+
+def _list_silent_calibrations(grid: Grid) -> Iterator[str]:
+    """Notes on calibrations that the spec names and that say nothing about its layouts."""
+    # `auto` promises no more than what the catalogue has.
+    if grid.spec.calibration == ("auto",) or not any(strategy.laid for strategy in grid.resolved):
+        return
+    given = grid.calibrations.values()
+    for name in dict.fromkeys(file.name for file in given if file.layouts is None):
+        yield (
+            f"calibration {shorten(name)} was fitted to no run of a layout: times of layouts are "
+            "uncalibrated"
+        )
 
 
 def _list_mixed(by_model: Iterable[Sequence[Strategy]]) -> list[str]:

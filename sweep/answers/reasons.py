@@ -1,6 +1,6 @@
 """Count and name the limits that forbid cells."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,12 @@ Flags = NDArray[Any]
 def list_reasons(flags: int) -> list[str]:
     """Names of the limits that forbid a cell; empty if it is allowed."""
     return name_limits(int(flags) & FORBIDS)
+
+
+def keep_reasons(limits: Iterable[str]) -> list[str]:
+    """Names among an answer's limits that forbid it; marks forbid nothing."""
+    forbidding = list_reasons(FORBIDS)
+    return [name for name in limits if name in forbidding]
 
 
 def count_reasons(limit: Flags) -> NDArray[np.int64]:

@@ -71,6 +71,7 @@ def _make_row(run: PredictedRun, anomaly: Row | None) -> Row:
         **_locate_in_interval(run, "total", ""),
         **_locate_in_interval(run, "comp", "_comp"),
         **_locate_in_interval(run, "comm", "_comm"),
+        "feasible": run.answer["feasible"],
         "limit": run.answer["limit"],
         "reason": reason,
         "anomaly": anomaly,

@@ -7,6 +7,7 @@ from typing import Any
 from grids.entries.calibration import DETERMINED, CalibrationFile, LayoutTime, list_priors
 from grids.entries.transformer_rates import UNKNOWN, find_factor_spread, find_prior_spread
 from grids.reading.units import format_quantity
+from sweep.answers.reasons import keep_reasons
 from sweep.measured.runs import PARTS
 from sweep.show.columns import INTERVAL, format_interval, format_percent
 from sweep.show.data import Format, Row
@@ -56,6 +57,10 @@ def _describe_run(row: Row) -> dict[str, Any]:
     """Make the table line of a run: measured, predicted, accuracy, remarks."""
     # The words alone: anomalies have a table of their own.
     remarks = [name for name in ("anomaly", "extrapolation") if row[name]]
+    if row["reason"]:
+        remarks.append(row["reason"])
+    elif not row["feasible"]:
+        remarks.append(f"not feasible: {', '.join(keep_reasons(row['limit']))}")
     return {
         **{key: row[key] for key in ("model", "dataset", "strategy", "p")},
         "b": row["samples_per_replica"],
@@ -65,7 +70,7 @@ def _describe_run(row: Row) -> dict[str, Any]:
         **{PART_NAMES[part]: format_percent(row[f"accuracy_{part}"]) for part in PARTS},
         "memory": _format_memory(row["measured_memory"], row["predicted_memory"]),
         "authors": format_percent(row["authors_accuracy_total"]),
-        "remarks": "; ".join([*remarks, *filter(None, [row["reason"]])]),
+        "remarks": "; ".join(remarks),
     }
 
 

@@ -6,8 +6,7 @@ from typing import Any
 from grids.entries.strategies import parse_strategy
 from grids.entries.strategy_names import LIMIT
 from grids.inputs.factors import divisors
-from kernels.names.flags import FORBIDS
-from sweep.cube.variables import name_limits
+from sweep.answers.reasons import keep_reasons
 from sweep.show.columns import format_cell
 from sweep.show.data import Format, Row
 from sweep.show.rows import show, show_sections
@@ -161,8 +160,7 @@ MOST_GROUPS = 12  # group sizes that fit on a line
 
 def describe_obstacle(answer: dict[str, Any]) -> str:
     """Name the limits that forbid a configuration, and ways out."""
-    # `limit` also names marks, which forbid nothing.
-    forbidding = [name for name in answer["limit"] if name in name_limits(FORBIDS)]
+    forbidding = keep_reasons(answer["limit"])
     advice = [text for name in forbidding if name in ADVICE for text in ADVICE[name](answer)]
     return "; ".join([f"this configuration is not feasible: {', '.join(forbidding)}", *advice])
 

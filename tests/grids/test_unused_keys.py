@@ -154,6 +154,14 @@ def test_choices_that_no_strategy_takes(
     assert said in "".join(own)
 
 
+def test_a_calibration_without_layouts_is_named_only_if_it_was_asked_for() -> None:
+    layout: dict[str, Any] = {"model": "llama2_7b", "dataset": "pile", "system": "abci"}
+    assert read_warnings(**layout) == []
+    (text,) = read_warnings(**layout, calibration="abci")
+    assert "'abci'" in text
+    assert read_warnings(system="abci", calibration="abci") == []
+
+
 def test_a_model_that_no_data_set_fits() -> None:
     (text,) = read_warnings("inception_v3", dataset="imagenet")
     assert "inception_v3 does not take the samples of imagenet" in text

@@ -15,6 +15,7 @@ class RunRow(words.PlaceLabels):
     samples_per_replica: Annotated[float, "samples per replica"]
     source: Annotated[str, "where the run was measured"] | None
     note: Annotated[str, "the note in the file"] | None
+    feasible: words.Feasible
     limit: words.Limits
     reason: words.Reason | None
     anomaly: Annotated[dict[str, Any], "how the run deviates, and why"] | None

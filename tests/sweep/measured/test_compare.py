@@ -281,6 +281,19 @@ def test_csv_and_tables(paradl, runs):
     assert rows[2]["reason"] in out
 
 
+def test_a_run_that_does_not_fit_is_rated_with_a_remark(paradl, runs):
+    """A measured run had room: the prediction says otherwise, and has a time nevertheless."""
+    path = runs({}, {"samples_per_replica": 2**16})
+    fits, too_large = sweep.compare(path, calibration="none")["rows"]
+    assert (fits["feasible"], fits["limit"]) == (True, [])
+    assert not too_large["feasible"]
+    assert "memory" in too_large["limit"]
+    assert too_large["predicted_total"] > 0
+    _, out, _ = paradl("compare", path, *NONE)
+    lines = [line for line in out.splitlines() if "memory" in line]
+    assert [line for line in lines if "65,536" in line] == lines != []
+
+
 def test_required_accuracy(paradl, runs):
     path = runs({"total_s": predicted()["total"] / 1.25})  # 75 %
     assert paradl("compare", path, *NONE, "--require-accuracy", 0.74)[0] == 0
