@@ -1,6 +1,6 @@
 """Pareto: the configurations that no other one beats in two quantities, such as time and memory."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -10,6 +10,7 @@ from grids.reading.errors import InputError
 from sweep.answers.objectives import HOUR, Price, check_price, expect_objective, look_up_prices
 from sweep.answers.system_settings import complete_rows
 from sweep.cells.parts import Part
+from sweep.cells.reader import Reader
 from sweep.cells.selection import Selection
 from sweep.cells.source import Source, open_source, open_space
 from sweep.cells.space import list_given
@@ -40,7 +41,8 @@ def pareto(
     of the front has less of one and no more of the other. PE-hours stand for samples a second of a
     PE: the fewer of one, the more of the other. Of equal cells the first is listed. Each value of a
     machine parameter that is an axis, such as a bandwidth, has its own front. price: of a PE-hour,
-    for all systems or by name. All cells are read, a block at a time.
+    for all systems or by name. All cells are read, a block at a time; a strategy at a time where
+    train_time is not stored.
 
     InputError: an unknown name, a missing price, a cube without its cells.
     """
@@ -48,14 +50,10 @@ def pareto(
     reader, chosen = open_source(cube), selection or {}
     if objective == "train_time":
         expect_laws(reader.grid, "objective")
-    names = ["comp_time", "comm_time", "limit"]
-    names += ["memory"] if against == "memory" else []
-    names += ["train_time"] if objective == "train_time" else []
     given = list_given(reader.grid, reader.coordinates)
     # A running front of each place, so that memory grows with the fronts and not with the cells.
     fronts: dict[tuple[Any, ...], Arrays] = {}
-    for part in reader.read_parts(names, reader.locate(chosen)):
-        times = part.arrays["train_time"] if objective == "train_time" else part.epoch_time
+    for part, times in _read_times(reader, chosen, objective, against):
         costs = _count_costs(part, times, against, price)
         if objective == "pe_hours":
             times = _count_costs(part, times, "pe-hours", None)
@@ -75,6 +73,22 @@ def pareto(
         for row in zip(*(front[name].tolist() for name in columns), strict=True)
     ]
     return complete_rows(open_space(reader, chosen), rows)
+
+
+def _read_times(
+    reader: Reader, chosen: Selection, objective: str, against: str
+) -> Iterator[tuple[Part, NDArray[Any]]]:
+    """Yield the parts of a slice, with the time to the target or per epoch of their cells [s]."""
+    trains = objective == "train_time"
+    if trains and "train_time" not in reader.held:
+        for part in reader.read_strategies(chosen, None, lambda model, dataset: True):
+            yield part, part.epoch_time * part.arrays["epochs"]
+        return
+    names = ["comp_time", "comm_time", "limit"]
+    names += ["memory"] if against == "memory" else []
+    names += ["train_time"] if trains else []
+    for part in reader.read_parts(names, reader.locate(chosen)):
+        yield part, part.arrays["train_time"] if trains else part.epoch_time
 
 
 def merge_fronts(front: Arrays | None, cells: Arrays) -> Arrays:

@@ -1,5 +1,6 @@
 """Fronts, against a comparison of each cell with all others."""
 
+import json
 from typing import Any
 
 import numpy as np
@@ -110,6 +111,26 @@ def test_the_time_to_the_target(mixed_url: str) -> None:
     rows = sweep.pareto(mixed_url, {"model": "alexnet"}, objective="train_time")
     assert rows[0]["train_time"] < rows[-1]["train_time"]
     assert rows[0]["pe_hours"] == pytest.approx(rows[0]["train_time"] * rows[0]["pe"] / 3600)
+
+
+def test_the_time_to_the_target_need_not_be_stored(mixed: xr.Dataset, paradl: Any) -> None:
+    options: dict[str, Any] = {"objective": "train_time", "against": "memory"}
+    stored = sweep.pareto(mixed, **options)
+    assert stored
+    bare = sweep.pareto(mixed.drop_vars(["train_time", "epochs"]), **options)
+    for row, expected in zip(bare, stored, strict=True):
+        assert row["train_time"] == pytest.approx(expected["train_time"], rel=1e-6)
+        assert row | {"train_time": 0} == expected | {"train_time": 0}
+    space = ("--model", "resnet50", "--dataset", "imagenet", "--strategy", "data", "--pe", "8,64")
+    asked = ("--batch", "32", "--convergence", "auto", "--objective", "train-time")
+    code, out, _ = paradl("pareto", *space, *asked, "--format", "json")
+    assert code == 0
+    times = {row["pe"]: row["train_time"] for row in json.loads(out)}
+    settings = {"convergence": "auto"}
+    for pe, time in times.items():
+        answer = sweep.predict("resnet50", "data", pe, 32, dataset="imagenet", settings=settings)
+        assert time == pytest.approx(answer["train_time"], rel=1e-6)
+    assert times.keys() == {8, 64}
 
 
 BAD: list[tuple[dict[str, Any], str]] = [
