@@ -5,6 +5,7 @@ where another algorithm becomes faster or a message is just hidden, the side tak
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import chain, product
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 TIME = "epoch_time"
 DERIVATIVE = f"d_{TIME}_d_"
+# In place of 0: added to any other number it is lost, but slopes keep all their digits.
+TINY = 1e-60
 
 
 def grad(
@@ -48,7 +51,8 @@ def grad(
     "inter_bandwidth" or "peak_flops". Variables over the axes: epoch_time [s], and for each
     parameter x `d_epoch_time_d_x` [s per SI unit of x] and `elasticity_epoch_time_x`, d log T / d
     log x; NaN where the configuration cannot exist. All network levels beyond the node vary
-    together; d_..._d_x is with respect to x at the first of them.
+    together; d_..._d_x is with respect to x at the first of them. Where x is 0, the elasticity is 0
+    and d_..._d_x is towards more of x.
 
     InputError: an unknown parameter; `group=best` or `segments=best`, which have no derivative; a
     layout of transformers.
@@ -106,9 +110,26 @@ def _fill(
         )
     case = grid.case(index)
     assert isinstance(case, Case)  # its samples fit
+    is_zero = {name: read_parameter(case, name) == 0 for name in names}
+    case = _leave_zero(grid, index, case, [name for name in names if is_zero[name].any()])
     # Slopes are d time / d log x, from which both variables follow.
     time, slopes = fetch(differentiate_epoch(case, parameters=tuple(names)))
     arrays[TIME][index] = time
     for name, slope in zip(names, slopes, strict=True):
-        arrays[name_elasticity(TIME, name)][index] = slope / time
+        arrays[name_elasticity(TIME, name)][index] = np.where(is_zero[name], 0.0, slope) / time
         arrays[DERIVATIVE + name][index] = slope / read_parameter(case, name)
+
+
+def _leave_zero(grid: Grid, index: Index, case: Case, names: Sequence[str]) -> Case:
+    """Return the case with TINY in place of 0 of these parameters, whose logarithm has no slope."""
+    if not names:
+        return case
+    axes = {
+        dim: np.where(values == 0, TINY, values) if dim in names else values
+        for dim, values in grid.axes.items()
+    }
+    given = {**grid.spec.parameters, **{name: TINY for name in names if name not in axes}}
+    spec = grid.spec.model_copy(update={"parameters": given})
+    near = replace(grid, spec=spec).case(index, axes)
+    assert isinstance(near, Case)
+    return near

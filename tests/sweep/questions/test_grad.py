@@ -63,6 +63,46 @@ def test_an_axis_is_differentiated_where_it_stands(slopes: Any) -> None:
     np.testing.assert_allclose(product, slopes.elasticity_epoch_time_inter_bandwidth)
 
 
+ZEROS = {"inter_latency": 1e-7, "layout_passes": 1e-4, "jitter": 1e-4, "kernel_overlap": 1e-4}
+
+
+def test_derivatives_at_zero_are_those_towards_more() -> None:
+    """No share of 0 is a change: elasticities are 0, as those that a cube stores."""
+    names = [*ZEROS]
+
+    def ask(changes: dict[str, Any]) -> Any:
+        place: dict[str, Any] = PLACE | {"parameters": dict.fromkeys(ZEROS, 0.0) | changes}
+        return sweep.grad("resnet50", STRATEGIES, [4, 16], 32, names, **place)
+
+    none = ask({})
+    exists = np.isfinite(none.epoch_time.values)
+    for name, step in ZEROS.items():
+        once, twice = (ask({name: step * n}).epoch_time.values for n in (1, 2))
+        expected = (4 * once - twice - 3 * none.epoch_time.values) / (2 * step)
+        derivative = none[f"d_epoch_time_d_{name}"].values
+        np.testing.assert_allclose(derivative[exists], expected[exists], rtol=1e-4)
+        assert (none[f"elasticity_epoch_time_{name}"].values[exists] == 0).all()
+        assert derivative[exists].any()
+    stored = [f"elasticity_{time}_{name}" for time in ("epoch_time", "memory") for name in names]
+    cells = sweep.predict(
+        *("resnet50", STRATEGIES, [4, 16], 32),
+        **PLACE,
+        parameters=dict.fromkeys(ZEROS, 0.0),
+        settings={"outputs": ["comp_time", "comm_time", "memory", "limit", *stored]},
+    )
+    for name in stored:
+        assert (cells[name].values[exists] == 0).all()
+
+
+def test_a_derivative_along_an_axis_that_begins_with_zero() -> None:
+    latencies: dict[str, Any] = {"inter_latency": [0.0, 2e-6]}
+    both = sweep.grad("resnet50", "data", 16, 32, "inter_latency", parameters=latencies, **PLACE)
+    zero, other = both.d_epoch_time_d_inter_latency.values.reshape(-1)
+    assert zero == pytest.approx(other, rel=1e-3)  # start-ups count in proportion
+    assert both.inter_latency.values.tolist() == [0.0, 2e-6]
+    assert both.elasticity_epoch_time_inter_latency.values.reshape(-1)[0] == 0
+
+
 def test_what_has_no_derivative() -> None:
     with pytest.raises(InputError, match=r"^wrt: .*'inter_bandwith'.*'inter_bandwidth'"):
         sweep.grad("resnet50", "data", 4, 32, "inter_bandwith", **PLACE)

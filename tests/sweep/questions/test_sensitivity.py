@@ -1,5 +1,6 @@
 """Elasticities against central differences of predictions, parameter by parameter."""
 
+import json
 import math
 
 import pytest
@@ -80,6 +81,21 @@ def test_only_the_paper_s_parameters_of_the_paper_s_oracle():
         PARAMETERS[row["parameter"]].oracle != "machine"
         for row in ask("paper", "data+filter:group=4")
     )
+
+
+def test_what_is_zero_has_no_row(paradl):
+    place = ("--model", "alexnet", "--dataset", "imagenet", "--strategy", "data", "--pe", "8")
+    named = {}
+    for value in ("0", "1e-6"):
+        code, out, err = paradl(
+            *("sensitivity", *place, "--batch", "8", "--set", f"inter_latency={value}"),
+            *("--calibration", "none", "--format", "json"),
+        )
+        assert (code, err) == (0, "")
+        named[value] = {row["parameter"] for row in json.loads(out)}
+    # `startup` is a factor on the latency.
+    assert named["1e-6"] - named["0"] == {"inter_latency", "startup"}
+    assert "inter_bandwidth" in named["0"]
 
 
 def test_too_many_cells():
