@@ -31,7 +31,7 @@ from grids.axes import GENERATORS, SCALAR, check_count, expand_axis
 from grids.entries.parameters import FREE, PARAMETERS, expect_free, read_parameters
 from grids.entries.quantity import Parameter
 from grids.reading.csvfile import read_records
-from grids.reading.errors import InputError, add_place, shorten
+from grids.reading.errors import InputError, add_place, format_count, shorten
 from kernels.names.arrays import Floats
 
 Condition = Literal["divides"]
@@ -228,7 +228,8 @@ def _read_columns(columns: Mapping[str, object]) -> dict[str, Floats]:
             first, size = next((name, len(values)) for name, values in lists.items())
             if len(listed) != size:
                 raise InputError(
-                    f"expected {size} values, as many as {first!r} has, got {len(listed)}",
+                    f"expected {format_count(size, 'value')}, as many as {first!r} has, "
+                    f"got {len(listed)}",
                     advice="a row takes one value of each column",
                 )
     rows = enumerate(zip(*lists.values(), strict=True))

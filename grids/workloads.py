@@ -18,7 +18,7 @@ from grids.library import Model
 from grids.models.layers import LayerTable
 from grids.models.profiles import Profile
 from grids.placing.group import PlacedGroup, Placements
-from grids.reading.errors import InputError
+from grids.reading.errors import InputError, format_count
 from grids.spec import Spec
 from kernels.names.arrays import Floats
 
@@ -115,7 +115,7 @@ def _expect_layers(groups: Iterable[PlacedGroup], layers: int, model: str) -> No
     for group in groups:
         if len(group.device) != layers:
             raise InputError(
-                f"expected devices of {layers} layers, got {len(group.device)}",
+                f"expected devices of {format_count(layers, 'layer')}, got {len(group.device)}",
                 where=f"placements: {model}",
                 advice="leave the placements out: a search finds them",
             )

@@ -14,6 +14,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from grids.entries.entry import Record, refuse_bool
 from grids.entries.quantity import BANDWIDTH, CAPACITY, LATENCY, SPEED, Scale
+from grids.reading.errors import format_count
 from grids.reading.units import parse_quantity
 
 # More than the protocols of any library; each one multiplies the lines of the node.
@@ -90,7 +91,9 @@ class Mesh(Record):
         count = len(self.links)
         for pe, row in enumerate(self.links):
             if len(row) != count:
-                raise ValueError(f"links.{pe}: expected {count} numbers, got {len(row)}")
+                raise ValueError(
+                    f"links.{pe}: expected {format_count(count, 'number')}, got {len(row)}"
+                )
             if row[pe]:
                 raise ValueError(f"links.{pe}: expected no link of a PE to itself, got {row[pe]}")
             for peer in range(pe):

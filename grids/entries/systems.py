@@ -25,7 +25,7 @@ from grids.entries.connections import (
 from grids.entries.entry import Count, Entry, Name, Record, Sources
 from grids.entries.precision import PRECISIONS, AnyPrecision, PrecisionName
 from grids.entries.software import AnySoftware
-from grids.reading.errors import format_text, shorten
+from grids.reading.errors import format_count, format_text, shorten
 
 MOST_LEVELS = 16
 
@@ -246,12 +246,12 @@ class System(Entry):
         if self.levels[0].pes != self.pes_per_node:
             raise ValueError(
                 f"levels: expected {shorten(self.levels[0].name)}, the first, to be the node and "
-                f"have pes_per_node = {self.pes_per_node} PEs, got {self.levels[0].pes}"
+                f"have pes_per_node = {self.pes_per_node}, got {self.levels[0].pes}"
             )
         if self.mesh is not None and len(self.mesh.links) != self.pes_per_node:
             raise ValueError(
-                f"mesh.links: expected {self.pes_per_node} rows, one for each PE of a node, "
-                f"got {len(self.mesh.links)}"
+                f"mesh.links: expected {format_count(self.pes_per_node, 'row')}, one for each PE "
+                f"of a node, got {len(self.mesh.links)}"
             )
         if any(level.switch_latency is not None for level in self.levels[self.mesh is None :]):
             raise ValueError("levels: expected switch_latency at a node with switches, the first")

@@ -13,7 +13,7 @@ from grids.entries.calibration import LayoutTime
 from grids.entries.precision import NARROW, RECIPES
 from grids.entries.software import SOFTWARE, LayoutFacts
 from grids.entries.systems import System
-from grids.reading.errors import InputError
+from grids.reading.errors import InputError, format_count
 from kernels.layouts.columns import Column
 from kernels.layouts.rates import Rates
 
@@ -124,7 +124,7 @@ def list_causes(
         return applying
     # What the runs scatter by is beside their factor, which few runs leave unsure.
     scattered = {cause: spread * calibrated.scatter for cause, spread in applying.items()}
-    runs = "1 run" if calibrated.runs == 1 else f"{calibrated.runs} runs"
+    runs = format_count(calibrated.runs, "run")
     return scattered | {f"a factor fitted to {runs}": find_factor_spread(calibrated, is_known)}
 
 

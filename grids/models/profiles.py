@@ -13,6 +13,7 @@ from pydantic import BeforeValidator
 from grids.entries.entry import Count, Name, Record, Sources
 from grids.entries.precision import AnyPrecision, PrecisionName
 from grids.entries.quantity import SECONDS
+from grids.reading.errors import format_count
 
 # Assumed samples per pass if a profile does not state them; usual in ParaDL's experiments.
 USUAL_BATCH = 32
@@ -76,7 +77,9 @@ def find_nearest_profile(
 def describe_profile(profile: Profile) -> str:
     """Describe a profile by device, shape, batch, precision and source."""
     shape = " x ".join(map(str, profile.shape))
-    batch = f"{profile.pass_batch} samples" + (" (assumed)" if profile.batch is None else "")
+    batch = format_count(profile.pass_batch, "sample") + (
+        " (assumed)" if profile.batch is None else ""
+    )
     precision = profile.precision or "precision not stated"
     source = f"; {', '.join(profile.source)}" if profile.source else ""
     return f"{profile.device}, {shape}, {batch}, {precision}{source}"

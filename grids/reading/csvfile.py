@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from grids.reading.errors import InputError, find_meant, shorten
+from grids.reading.errors import InputError, find_meant, format_count, shorten
 from grids.reading.textfile import read_text
 
 Record = dict[str, str]
@@ -26,7 +26,8 @@ def read_records(
     for where, fields in rows:
         if len(fields) != len(names):
             raise InputError(
-                f"expected {len(names)} fields, as many as columns, got {len(fields)}",
+                f"expected {format_count(len(names), 'field')}, as many as columns, "
+                f"got {len(fields)}",
                 where=where,
                 advice="quote a field that has a comma in it",
             )

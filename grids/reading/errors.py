@@ -142,6 +142,15 @@ def format_text(text: object) -> str:
     return str(text) if usual else shorten(text)
 
 
+def format_count(count: int, noun: str, plural: str = "") -> str:
+    """Return a number with its noun, such as `1 row` and `2,000 rows`.
+
+    plural: other than the noun with an s, or es after a ch.
+    """
+    several = plural or noun + ("es" if noun.endswith("ch") else "s")
+    return f"{count:,} {noun if count == 1 else several}"
+
+
 def suggest_name(name: str, names: Iterable[str]) -> str:
     """Advise on an unknown name: the probable one, and the known ones."""
     listed = sorted(islice(names, NAMES_COMPARED))

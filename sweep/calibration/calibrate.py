@@ -12,6 +12,7 @@ import numpy as np
 
 from grids.entries.calibration import ASSUMED, CalibrationFile, list_priors
 from grids.entries.yamltext import format_entry
+from grids.reading.errors import format_count
 from grids.reading.textfile import write_text
 from sweep.calibration.cross_validation import FITTED, leave_out, predict_fitted
 from sweep.calibration.layouts import is_layout, observe_layouts
@@ -52,7 +53,7 @@ def calibrate(
             file = observed.add_to(file, cross_validation)
     counts = Counter(run.source for run in runs if run.source)
     counted = (f"{count} of {name}" for name, count in counts.items())
-    measured = "1 measured run" if len(runs) == 1 else f"{len(runs)} measured runs"
+    measured = format_count(len(runs), "measured run")
     return file.model_copy(
         update={
             "title": f"{file.name}, calibrated from {measured}",

@@ -17,7 +17,7 @@ from grids.entries.calibration import LogPrior, list_priors
 from grids.entries.strategies import Strategy, parse_strategy
 from grids.entries.systems import System
 from grids.library import Model
-from grids.reading.errors import InputError, format_text, shorten
+from grids.reading.errors import InputError, format_count, format_text, shorten
 from kernels.arrays import Cells
 from kernels.configuration.case import Case
 from kernels.derivatives.density import LayerWork
@@ -250,7 +250,7 @@ def _expect_possible(run: MeasuredRun, case: Case) -> None:
     replicas, group = float(np.max(case.run.replicas)), float(np.max(case.run.group))
     if replicas * group != run.p:
         raise InputError(
-            f"impossible run: {format_text(run.strategy)} on {run.p} PEs",
+            f"impossible run: {format_text(run.strategy)} on {format_count(run.p, 'PE')}",
             where=run.where,
             advice="serial runs on 1 PE, a hybrid on a multiple of its group",
         )

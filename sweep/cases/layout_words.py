@@ -6,7 +6,7 @@ from math import prod
 
 import numpy as np
 
-from grids.reading.errors import InputError, shorten
+from grids.reading.errors import InputError, format_count, shorten
 from kernels.layouts.transformer import COLUMNS, RECOMPUTE, Layouts, Training, Transformer
 
 # The word of each column, in the order in which a layout is written.
@@ -116,7 +116,7 @@ def _expect_product(given: Mapping[str, int], pes: int) -> None:
     advice = f"with dp{pes // rest} it is" if pes % rest == 0 else "change a degree"
     written = " x ".join(f"{word}{degree}" for word, degree in degrees.items() if degree > 1)
     raise InputError(
-        f"{written or 'all degrees 1'} is {product:,} PEs, not the {pes:,} of --pe",
+        f"{written or 'all degrees 1'} is {format_count(product, 'PE')}, not the {pes:,} of --pe",
         where="layout",
         advice=advice,
     )
@@ -150,7 +150,8 @@ def describe_reason(
         "experts": f"ep{e} does not divide {_join(net.experts) or 'no'} experts",
         "folding": f"etp x ep{e} does not divide tp{t} x cp{c} x dp{d}",
         "experts_need_sequence": f"ep{e} with tp{t} needs sp",
-        "more_stages_than_blocks": f"pp{p} x v{layout['chunks']} is more than {net.blocks} blocks",
+        "more_stages_than_blocks": f"pp{p} x v{layout['chunks']} is more than "
+        f"{format_count(net.blocks, 'block')}",
         "shard": f"shard{layout['shard']} does not divide cp{c} x dp{d}"
         + (", or the replicas of experts" if net.experts else ""),
     }[reason]
@@ -171,7 +172,7 @@ def find_remedy(reason: str, net: Transformer, training: Training) -> str:
         "experts": f"an expert degree that divides {_join(net.experts) or 'no'} experts",
         "folding": "tensor x context x data that the parts of experts divide",
         "experts_need_sequence": "sequence parallelism",
-        "more_stages_than_blocks": f"at most {net.blocks} chunks of all stages",
+        "more_stages_than_blocks": f"at most {format_count(net.blocks, 'chunk')} of all stages",
         "shard": "ranks of ZeRO that divide context x data"
         + (", and the replicas of experts" if net.experts else ""),
     }[reason]

@@ -10,7 +10,7 @@ from grids.entries.names import split_labels
 from grids.entries.parameters import PARAMETERS
 from grids.entries.quantity import Parameter
 from grids.grid import LABELS, Grid, Index
-from grids.reading.errors import InputError, suggest_name
+from grids.reading.errors import InputError, format_count, suggest_name
 from grids.reading.units import format_quantity
 from sweep.cube.variables import Columns, Positions
 
@@ -167,7 +167,7 @@ def write_value(axis: str, value: float) -> str:
 def write_place(axis: str, value: float) -> str:
     """Format a value for a sentence: `8 PEs`, `batch 32`, `inter_bandwidth 12.5 GB/s`."""
     if axis == "pe":
-        return f"{value:,.0f} PE{'' if value == 1 else 's'}"
+        return format_count(round(value), "PE")
     parameter = look_up_parameter(axis)
     written = f"{value:,.0f}" if parameter.whole else format_quantity(value, parameter.unit)
     return f"{axis} {written}"

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from typer import Argument, Context, Option, Typer
 
-from grids.reading.errors import InputError, shorten
+from grids.reading.errors import InputError, format_count, shorten
 from sweep.cli import options
 from sweep.cli.commands import INTERRUPTED, NOTHING_FEASIBLE, end, take_options
 from sweep.engine.progress import report_state
@@ -184,7 +184,9 @@ def place(
     show_placement(answer, form)
     if not answer["feasible"]:
         count = answer["smallest_devices"]
-        enough = "unknown how many would" if count is None else f"{count} devices would"
+        enough = (
+            "unknown how many would" if count is None else f"{format_count(count, 'device')} would"
+        )
         end(f"nothing feasible: the devices lack memory; {enough} be enough", NOTHING_FEASIBLE)
     if answer["interrupted"]:
         end("interrupted: this is the best so far", INTERRUPTED)

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from typer import Argument, Option, Typer
 
 from grids.entries.names import check_name
-from grids.reading.errors import add_place
+from grids.reading.errors import add_place, format_count
 from grids.reading.textfile import expect_output, write_text
 from sweep.cli import options
 from sweep.cli.commands import MISSED, PatientCommand, end
@@ -124,7 +124,10 @@ def check_model(
     counted = row["parameters"]
     show_one({"model": row["model"], "parameters": counted, "checkpoint": stored}, form)
     if counted != stored:
-        end(f"{stored:,} parameters in the checkpoint, {counted:,} in the model", MISSED)
+        end(
+            f"{format_count(stored, 'parameter')} in the checkpoint, {counted:,} in the model",
+            MISSED,
+        )
 
 
 @system_app.command("import", cls=PatientCommand)

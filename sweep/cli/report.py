@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Context, Option, Typer
 
+from grids.reading.errors import format_count
 from grids.reading.textfile import expect_folder
 from sweep.cli import options
 from sweep.cli.commands import take_options
@@ -55,9 +56,10 @@ def write_page_of_layouts(
     ties = sum(len(row["same"]) for row in answer["layouts"])
     slower = answer["ranked"] - len(answer["layouts"]) - ties
     notes = [
-        f"an epoch is {data.samples:,} sequences of {answer['length']:,} tokens ({data.name})",
-        *([f"{ties:,} layouts are left out that tie with others"] if ties else []),
-        *([f"{slower:,} slower layouts are left out"] if slower else []),
+        f"an epoch is {format_count(data.samples, 'sequence')} of "
+        f"{format_count(answer['length'], 'token')} ({data.name})",
+        *([f"left out: {format_count(ties, 'layout')} as fast as others"] if ties else []),
+        *([f"left out: {format_count(slower, 'slower layout')}"] if slower else []),
     ]
     subject = Subject(open_source(grid), {}, None, None, quiet=True, notes=notes)
     write_page_of(subject, path)

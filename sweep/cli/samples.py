@@ -6,6 +6,7 @@ from typing import Annotated
 
 from typer import Argument, Context, Option, Typer
 
+from grids.reading.errors import format_count
 from sweep.cli import options
 from sweep.cli.commands import MISSED, PatientCommand, end, take_options
 from sweep.engine.progress import report_state
@@ -60,7 +61,7 @@ def sample(
         def advance(made: int) -> None:
             nonlocal done
             done += made
-            report(f"{done:,} of {given.rows:,} rows")
+            report(f"{done:,} of {format_count(given.rows, 'row')}")
 
         # None: no gradients; an empty tuple: only those in ranges and the batch.
         gradients = None if no_gradients else gradient or ()
@@ -76,7 +77,7 @@ def sample(
         tell(f"paradl: no split {name!r}: {why}")
     if written.constants:
         tell(f"paradl: constant in all rows: {', '.join(written.constants)}")
-    tell(f"done: {written.rows:,} rows in {given.out}")
+    tell(f"done: {format_count(written.rows, 'row')} in {given.out}")
 
 
 @app.command(cls=PatientCommand)

@@ -10,7 +10,7 @@ from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from grids.reading.errors import InputError
+from grids.reading.errors import InputError, format_count
 from sweep.cli import options
 from sweep.cli.commands import NOTHING_FEASIBLE, end, take_options
 from sweep.show.visible import tell
@@ -156,7 +156,8 @@ def advise_options() -> Iterator[None]:
 
 def describe_missing(done: int, blocks: int) -> str:
     """Describe an unfinished sweep."""
-    return f"only {done} of {blocks} blocks are done; rerun the same paradl sweep to finish"
+    counts = f"{done:,} of {format_count(blocks, 'block')}"
+    return f"only {counts} done; rerun the same paradl sweep to finish"
 
 
 def tell_missing(done: int, blocks: int) -> None:

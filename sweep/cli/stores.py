@@ -9,7 +9,7 @@ from typing import Annotated
 
 from typer import Argument, Option, Typer
 
-from grids.reading.errors import InputError
+from grids.reading.errors import InputError, format_count
 from grids.reading.units import format_quantity
 from sweep.cli import options
 from sweep.cli.commands import FAILED, INTERRUPTED, MISSED, PatientCommand, end
@@ -68,7 +68,7 @@ def sweep(
     except KeyboardInterrupt:
         end("interrupted; finished blocks are kept: rerun the same command to resume", INTERRUPTED)
     if not quiet:
-        tell(f"done: {prod(grid.shape):,} cells in {store}")
+        tell(f"done: {format_count(prod(grid.shape), 'cell')} in {store}")
 
 
 @app.command()
@@ -158,10 +158,10 @@ def export(
             )
     except KeyboardInterrupt:  # OUTPUT appears only when it is complete
         end("interrupted; nothing was written", INTERRUPTED)
-    rows = "" if output.suffix == ".nc" else f"{written.rows:,} rows of "
-    files = "" if written.files == 1 else f" in {written.files:,} files"
+    rows = "" if output.suffix == ".nc" else f"{format_count(written.rows, 'row')} of "
+    files = "" if written.files == 1 else f" in {format_count(written.files, 'file')}"
     tell(
-        f"paradl: {rows}{written.cells:,} cells in {output} "
+        f"paradl: {rows}{format_count(written.cells, 'cell')} in {output} "
         f"({format_quantity(written.bytes, 'B')}{files})"
     )
     tell_missing(done, blocks)

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from typer import Argument, Context, Option, Typer
 
+from grids.reading.errors import format_count
 from sweep.cli import options
 from sweep.cli.commands import PatientCommand, take_options
 from sweep.engine.progress import report_state
@@ -65,7 +66,8 @@ def train(context: Context, quiet: options.Quiet = False) -> None:
         return
     if trained.dropped:
         tell(f"paradl: constant features left out: {', '.join(trained.dropped)}")
-    tell(f"done: trained on {trained.rows:,} rows, {trained.bytes / 1e6:.2g} MB in {trained.path}")
+    size = f"{trained.bytes / 1e6:.2g} MB"
+    tell(f"done: trained on {format_count(trained.rows, 'row')}, {size} in {trained.path}")
 
 
 @app.command()
@@ -120,8 +122,10 @@ def predict(
         counts = answers["outside"].str.split(", ").explode().value_counts()
         # Rows inside have no names; long lists end in words such as `3 more`.
         named = counts[~counts.index.str.contains(" ") & (counts.index != "")].head(5)
-        features = ", ".join(f"{name} ({count:,} rows)" for name, count in named.items())
+        features = ", ".join(
+            f"{name} ({format_count(count, 'row')})" for name, count in named.items()
+        )
         tell(
-            f"paradl: {outside:,} of {len(answers):,} rows lie outside the training range, "
-            f"most often in {features}"
+            f"paradl: outside the training range: {outside:,} of "
+            f"{format_count(len(answers), 'row')}, most often in {features}"
         )

@@ -25,7 +25,7 @@ from distributed.comm.addressing import parse_address, parse_host_port
 from distributed.comm.registry import get_backend
 from distributed.security import Security
 
-from grids.reading.errors import InputError
+from grids.reading.errors import InputError, format_count
 from sweep.cube.store import Cube
 from sweep.engine.block import Execute, run_block
 from sweep.engine.tracker import start_tracker
@@ -136,8 +136,8 @@ def _check(future: Block) -> None:
     except KilledWorker as error:
         raise RunError(
             # Four by default (distributed.scheduler.allowed-failures: 3, and the first).
-            f"{error.allowed_failures + 1} workers died at the same block; finished blocks "
-            "are kept: give workers more memory, and rerun the same command"
+            f"{format_count(error.allowed_failures + 1, 'worker')} died at the same block; "
+            "finished blocks are kept: give workers more memory, and rerun the same command"
         ) from error
     except CancelledError as error:
         raise RunError(AWAY) from error

@@ -10,6 +10,8 @@ from threading import Event, Thread
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from grids.reading.errors import format_count
+
 if TYPE_CHECKING:  # numpy comes with it, which waiting needs none of
     import numpy as np
     from numpy.typing import NDArray
@@ -175,7 +177,7 @@ def lines(plan: "Plan", done: "Blocks", what: str = "sweep") -> Iterator[Advance
     def describe(passed: float) -> str:
         left = remaining.estimate()
         rest = "" if left is None else f", about {left:.0f} s left"
-        count = f"{remaining.finished:,} of {plan.blocks:,} blocks"
+        count = f"{remaining.finished:,} of {format_count(plan.blocks, 'block')}"
         return f"paradl: {what}: {count} in {passed:.0f} s{rest}"
 
     with repeat_lines(describe, PERIOD, PERIOD):

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
 from grids.grid import Grid
-from grids.reading.errors import InputError
+from grids.reading.errors import InputError, format_count
 from sweep.cube.plan import Plan
 from sweep.engine.memory import DRIVER_BYTES, estimate_memory
 
@@ -47,9 +47,10 @@ def check_memory(grid: Grid, plan: Plan, workers: int) -> None:
     """Refuse a run that this machine's memory cannot hold."""
     needed, there = needed_memory(grid, plan, workers), machine_memory()
     if needed > there:
-        what = f"{workers} workers need" if workers else "a block needs"
+        what = f"{format_count(workers, 'worker')} with a block each" if workers else "a block"
         raise InputError(
-            f"{what} {needed / 1e9:.1f} GB of memory, this machine has {there / 1e9:.1f} GB",
+            f"{needed / 1e9:.1f} GB of memory needed for {what}, this machine has "
+            f"{there / 1e9:.1f} GB",
             advice="use fewer workers" if workers else "use a machine with more memory",
         )
 

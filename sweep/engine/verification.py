@@ -17,7 +17,7 @@ import zarr
 from numpy.typing import NDArray
 from zarr.core.sync import sync
 
-from grids.reading.errors import InputError
+from grids.reading.errors import InputError, format_count
 from sweep.cube.coordinates import list_coordinates
 from sweep.cube.guarded_store import IrregularFileError
 from sweep.cube.layout import DONE, NOT_SERIAL, SERIAL
@@ -165,7 +165,7 @@ def _read_marks(cube: Cube) -> tuple[NDArray[np.bool_], list[Damage]]:
     for place in _list_chunks(marks):
         what = _find_decoding_fault(marks, place)
         if what:
-            what += f"; whether {done[place].size:,} blocks are done is unknown"
+            what += f"; unknown whether done: {format_count(done[place].size, 'block')}"
             unread.append(Damage(DONE, name_file(marks, place), what, {}))
         else:
             done[place] = np.asarray(marks[place], bool)

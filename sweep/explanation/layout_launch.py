@@ -7,7 +7,7 @@ The TOML is that of torchtitan up to 0.2.
 import json
 from collections.abc import Callable, Iterator
 
-from grids.reading.errors import InputError
+from grids.reading.errors import InputError, format_count
 from sweep.answers.types.fitting import LaunchFile
 from sweep.explanation.layout_megatron import write_deepspeed, write_megatron
 from sweep.explanation.layout_run import SCRIPT, LayoutRun, refuse, refuse_loss, write_torchrun
@@ -50,8 +50,9 @@ def write_plain(run: LayoutRun) -> list[LaunchFile]:
     lines = [
         "# train.py is yours. In it:",
         f"# {wrap}",
-        f"# {row['micro']} sequences of {run.training.length} tokens a pass, "
-        f"{run.passes} passes an iteration; {run.precision}; recompute {row['recompute']}",
+        f"# {format_count(row['micro'], 'sequence')} of {run.training.length} tokens per pass, "
+        f"{format_count(run.passes, 'pass', 'passes')} per iteration; {run.precision}; "
+        f"recompute {row['recompute']}",
         script["text"],
     ]
     return [{"file": SCRIPT, "text": "\n".join(lines)}]

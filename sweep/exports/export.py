@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grids.grid import LABELS
-from grids.reading.errors import InputError, shorten
+from grids.reading.errors import InputError, format_count, shorten
 from sweep.cells.reader import Reader
 from sweep.cells.selection import Selection, select
 from sweep.cells.source import Source, open_source
@@ -162,8 +162,8 @@ def _write_netcdf(reader: Reader, path: Path, selection: Selection) -> None:
     done, blocks = reader.count_blocks()
     if done < blocks:
         raise RunError(
-            f"{reader.place}: {blocks - done} of {blocks} blocks are not done, and netCDF "
-            "would show them as configurations that cannot exist; "
+            f"{reader.place}: {blocks - done:,} of {format_count(blocks, 'block')} not done, which "
+            "netCDF would show as configurations that cannot exist; "
             "rerun the same paradl sweep to finish"
         )
     write_netcdf(path, select(reader.open_chunks(), selection))

@@ -280,7 +280,7 @@ def _divide_batch(row: Row, where: str) -> str:
     )
     if replicas < 1 or batch % replicas:
         raise InputError(
-            f"{batch:g} samples are not divisible by {replicas:g} replicas",
+            f"a global batch of {batch:g} is not divisible by {replicas:g} replicas",
             where=where,
             advice="replicas are the copies of the model: the PEs, over those of a group",
         )

@@ -14,6 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, NullLocator
 
+from grids.reading.errors import format_count
 from sweep.plots.figures import (
     MOST_TICKS,
     add_legend,
@@ -42,9 +43,13 @@ def draw_accuracy(rows: Sequence[Row]) -> Figure:
     columns = min(len(places), MOST_COLUMNS)
     lines = -(-len(places) // columns)
     rest = len(rows) - len(runs)
-    note = f"not drawn: {rest} runs without a prediction" if rest else ""
+    note = f"not drawn: {format_count(rest, 'run')} without a prediction" if rest else ""
     shares = [row["accuracy_total"] for row in runs if row["accuracy_total"] is not None]
-    mean = f": {np.mean(shares):.0%} on average of {len(shares)} runs" if shares else ""
+    mean = (
+        f": {np.mean(shares):.0%} on average of {format_count(len(shares), 'run')}"
+        if shares
+        else ""
+    )
     figure = make_figure(f"accuracy of predicted times{mean}", note, ROWS * lines)
     grid = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
     # Panels beside each other have room for fewer ticks.

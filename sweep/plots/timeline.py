@@ -15,7 +15,7 @@ from matplotlib.patches import Patch
 
 from grids.entries.strategies import Strategy
 from grids.grid import Grid
-from grids.reading.errors import InputError
+from grids.reading.errors import InputError, format_count
 from grids.reading.units import format_quantity
 from kernels.layouts.rates import BACKWARD as BACKWARD_SHARE
 from kernels.layouts.schedules import SCHEDULES
@@ -112,7 +112,7 @@ def describe_timeline(source: Source, selection: Selection | None = None) -> Tim
         [f"stage {stage}" for stage in range(pipeline.stages)],
         [*spans, *rest],
         until,
-        f"{pipeline.schedule}, {pipeline.micro_batches} micro-batches: stages wait "
+        f"{pipeline.schedule}, {format_count(pipeline.micro_batches, 'micro-batch')}: stages wait "
         f"{format_percent(idle)} of the passes"
         + "; pale: later chunks" * (pipeline.chunks > 1)
         + cut,

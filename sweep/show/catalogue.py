@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from grids.reading.errors import format_count
 from grids.reading.units import format_quantity
 from sweep.show.columns import format_percent
 from sweep.show.data import Format, Row
@@ -41,7 +42,7 @@ def _describe_level(level: Row) -> Iterator[str]:
     ratio = level["oversubscription"]
     # An oversubscription of 1 is what readers expect; it goes without saying.
     narrower = "" if ratio == 1 else f", {ratio:g}:1"
-    yield f"{level['name']}, {level['pes']} PEs: {latency}, {bandwidth}{narrower}"
+    yield f"{level['name']}, {format_count(level['pes'], 'PE')}: {latency}, {bandwidth}{narrower}"
     for name, measured in (level.get("collectives") or {}).items():
         bandwidth = format_quantity(max(line["bandwidth"] for line in measured), "B/s")
         yield f"  {name} {bandwidth}, measured"

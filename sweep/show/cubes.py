@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from grids.reading.errors import format_count
 from sweep.cube.layout import DONE
 from sweep.show.columns import format_cell, format_coordinate
 from sweep.show.data import Format, Row
@@ -36,7 +37,7 @@ def advise_on_damage(verified: dict[str, Any]) -> str:
     # A damaged done-mark or index belongs to no block.
     blocks = len({row["block"] for row in verified["damaged"] if row["block"] is not None})
     counts = (len(verified["damaged"]), "damaged file"), (blocks, "block")
-    what = ", ".join(f"{count:,} {noun}{'' if count == 1 else 's'}" for count, noun in counts)
+    what = ", ".join(format_count(count, noun) for count, noun in counts)
     if verified["left"]:
         return f"{what}; done-marks left unchanged: {verified['left']}"
     advice = "rerun the same paradl sweep to recompute these blocks"
@@ -80,14 +81,18 @@ def _write_axis_row(row: Row) -> Row:
 def _summarise(difference: Mapping[str, Any], changed: int) -> str:
     """Sum up the differences in a sentence. changed: how many variables differ."""
     compared, cells = difference["compared"], difference["cells"]
-    where = f"{compared:,} of {cells:,} shared cells" if compared < cells else f"{cells:,} cells"
+    where = (
+        f"{compared:,} of {format_count(cells, 'shared cell')}"
+        if compared < cells
+        else format_count(cells, "cell")
+    )
     if difference["same"]:
         return f"the same answers in {where}"
     flips = difference["feasibility"] or {"became_feasible": 0, "became_infeasible": 0}
     only = [*difference["variables"]["only_first"], *difference["variables"]["only_second"]]
     return (
         f"{changed} of {len(difference['answers'])} variables changed in {where}; "
-        f"{flips['became_feasible']:,} cells became feasible, "
+        f"{format_count(flips['became_feasible'], 'cell')} became feasible, "
         f"{flips['became_infeasible']:,} infeasible"
         + (f"; only one cube has {escape_invisible(', '.join(only))}" if only else "")
     )

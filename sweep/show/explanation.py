@@ -6,6 +6,7 @@ from typing import Any
 from grids.entries.strategies import parse_strategy
 from grids.entries.strategy_names import LIMIT
 from grids.inputs.factors import divisors
+from grids.reading.errors import format_count
 from sweep.answers.reasons import keep_reasons
 from sweep.show.columns import format_cell
 from sweep.show.data import Format, Row
@@ -58,7 +59,7 @@ def _print(explanation: dict[str, Any]) -> None:
         return
     launch = list_launch_lines(explanation["launch"])
     print_table([{"": key, "value": text} for key, text in launch], "Launch")
-    print(f"{len(explanation['layers'])} layers: --layers-table")
+    print(f"{format_count(len(explanation['layers']), 'layer')}: --layers-table")
 
 
 def show_layers(explanation: dict[str, Any], form: Format) -> None:
@@ -115,7 +116,7 @@ def _describe_sampler(launch: Row) -> tuple[str, ...]:
 
 def _describe_groups(row: Row) -> tuple[str, ...]:
     """Describe process groups: their ranks, and what each rank does."""
-    count = f"{row['count']} groups of {row['size']}" if row["count"] > 1 else f"of {row['size']}"
+    count = f"{row['count']:,} groups of {row['size']}" if row["count"] > 1 else f"of {row['size']}"
     return (
         f"ranks {row['ranks']} ({count})",
         f"each rank: {row['each']}",
@@ -169,17 +170,21 @@ def _fit_memory(answer: dict[str, Any]) -> list[str]:
     batch, group = answer["largest_batch"], answer["smallest_group"]
     advice = []
     if batch is not None:
-        most = f"a replica holds at most {batch} samples"
+        most = f"a replica holds at most {format_count(batch, 'sample')}"
         advice.append(most if batch else "not one sample fits")
     if group is not None:
-        advice.append(f"the smallest group that fits has {group} PEs" if group else "no group fits")
+        advice.append(
+            f"the smallest group that fits has {format_count(group, 'PE')}"
+            if group
+            else "no group fits"
+        )
     return advice
 
 
 def _list_group_sizes(answer: dict[str, Any]) -> list[str]:
     pe, group = answer["pe"], answer["group"]
     problem = (
-        f"a group of {group} PEs is larger than all {pe:,}"
+        f"a group of {format_count(group, 'PE')} is larger than all {pe:,}"
         if group > pe
         else f"{group} does not divide {pe:,} PEs"
     )

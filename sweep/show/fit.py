@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+from grids.reading.errors import format_count
 from grids.reading.units import format_quantity
 from sweep.answers.types.fitting import FitAnswer, LayoutRow, TimeParts
 from sweep.show.columns import format_digits, format_duration, format_percent
@@ -42,11 +43,12 @@ def _describe(answer: FitAnswer) -> Iterator[str]:
     """Yield lines about the question, and about what fits."""
     yield (
         f"{answer['model']}, {answer['parameters'] / 1e9:,.4g} billion parameters, on "
-        f"{answer['pe']:,} PEs of {answer['system']}, "
+        f"{format_count(answer['pe'], 'PE')} of {answer['system']}, "
         f"{format_quantity(answer['capacity'], 'B')} each"
     )
     yield (
-        f"{answer['global_batch']:,} sequences of {answer['length']:,} tokens per iteration, "
+        f"{format_count(answer['global_batch'], 'sequence')} of "
+        f"{format_count(answer['length'], 'token')} per iteration, "
         f"{answer['precision']}, {answer['attention']} attention, {answer['loss']} loss, Adam, "
         f"pipelines by {answer['schedule']}, context by {answer['context_by']}"
     )
@@ -62,7 +64,7 @@ def _describe(answer: FitAnswer) -> Iterator[str]:
             yield _describe_time(smallest["time"])
             yield _describe_exchanges(smallest["time"])
         return
-    yield f"{answer['fitting']:,} of {answer['candidates']:,} candidates fit"
+    yield f"candidates that fit: {answer['fitting']:,} of {answer['candidates']:,}"
     if answer["faster_than_next"] is not None:
         chance = format_percent(answer["faster_than_next"])
         yield f"the first is faster than the second with a probability of {chance}"
@@ -132,7 +134,7 @@ def _describe_layout(row: LayoutRow) -> dict[str, Any]:
         **(_describe_rates(time) if time else {}),
         **{f"{name} GB": f"{size / 1e9:.1f}" for name, size in columns.items()},
         "used": format_percent(row["capacity_used"]),
-        "remarks": ", ".join([*row["remarks"], *([f"{ties} ties"] if ties else [])]),
+        "remarks": ", ".join([*row["remarks"], *([format_count(ties, "tie")] if ties else [])]),
     }
 
 

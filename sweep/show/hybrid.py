@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
+from grids.reading.errors import format_count
 from sweep.show.columns import INTERVAL, format_cell, format_interval, format_percent
 from sweep.show.data import Format, Row
 from sweep.show.rows import show_sections
@@ -33,8 +34,8 @@ def _describe(answer: Mapping[str, Any]) -> Iterator[str]:
     """Yield lines about the question, and the epochs and splits that its answer rests on."""
     where = f" on {answer['system']}" if answer["system"] else ""
     yield (
-        f"{answer['model']}, {answer['dataset']}{where}, {answer['batch']:,} samples per replica, "
-        f"until {answer['target']}"
+        f"{answer['model']}, {answer['dataset']}{where}, "
+        f"{format_count(answer['batch'], 'sample')} per replica, until {answer['target']}"
     )
     source = "; ".join(answer["epochs"]["source"])
     yield f"epochs: {_describe_law(answer['epochs'])}" + (f" ({source})" if source else "")

@@ -5,6 +5,7 @@ from functools import partial
 from itertools import groupby
 from typing import Any
 
+from grids.reading.errors import format_count
 from grids.reading.units import format_quantity
 from sweep.show.columns import format_percent
 from sweep.show.data import Format, Row
@@ -31,7 +32,7 @@ def _print(answer: Mapping[str, Any]) -> None:
 def _describe(answer: Mapping[str, Any]) -> list[str]:
     """List lines about the question, the time of a step, and how near it is to the best."""
     pes = ", ".join(map(str, answer["pes"]))
-    batch = "" if answer["batch"] is None else f", {answer['batch']:,} samples"
+    batch = "" if answer["batch"] is None else f", {format_count(answer['batch'], 'sample')}"
     batch += _describe_division(answer)
     head = f"{answer['graph']} on {answer['system']}, PEs {pes}{batch}; times: {answer['times']}"
     if not answer["feasible"]:
@@ -75,7 +76,7 @@ def _describe_division(answer: Mapping[str, Any]) -> str:
         return ""
     if samples is None or len({*samples}) == 1:
         size = "" if samples is None else f" of {samples[0]:,}"
-        return f" in {count:,} micro-batches{size}"
+        return f" in {format_count(count, 'micro-batch')}{size}"
     return f" in micro-batches of {', '.join(map(str, samples))}"
 
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from grids.grid import Grid
 from grids.notes import list_warnings
 from grids.outputs import INTERVALS
+from grids.reading.errors import format_count
 from grids.reading.units import format_quantity
 from sweep.cube.extension import find_missing_blocks
 from sweep.cube.plan import Plan
@@ -39,7 +40,7 @@ def outline_plan(grid: Grid, plan: Plan, workers: int, cells: int | None = None)
     cells: of the blocks to compute; None: of all blocks.
     """
     sizes = " x ".join(
-        f"{size:,} rows of {dim}" if dim in grid.rows else _count(size, dim)
+        f"{format_count(size, 'row')} of {dim}" if dim in grid.rows else _count(size, dim)
         for size, dim in zip(plan.shape, plan.dims, strict=True)
     )
     pairs = len(grid.models) * len(grid.datasets)
@@ -60,8 +61,7 @@ def outline_plan(grid: Grid, plan: Plan, workers: int, cells: int | None = None)
 
 def _count(size: int, dim: str) -> str:
     """Count the values of an axis, such as `3 data sets`."""
-    singular, plural = NOUNS.get(dim, (dim, dim))
-    return f"{size:,} {singular if size == 1 else plural}"
+    return format_count(size, *NOUNS.get(dim, (dim, dim)))
 
 
 def _describe_time(grid: Grid, plan: Plan, workers: int, cells: int | None) -> str:
@@ -70,7 +70,7 @@ def _describe_time(grid: Grid, plan: Plan, workers: int, cells: int | None) -> s
     cores = max(workers, CORES)
     times = estimate_duration(grid, plan, cores, cells)
     ends = (format_duration(time, digits=2) for time in times)
-    remarks = [f"roughly {' to '.join(ends)} on {cores} cores"]
+    remarks = [f"roughly {' to '.join(ends)} on {format_count(cores, 'core')}"]
     if any(name in INTERVALS for name in grid.spec.outputs):
         remarks.append("percentiles take draws")
     if any(strategy.placed for strategy in grid.strategies):
@@ -81,11 +81,8 @@ def _describe_time(grid: Grid, plan: Plan, workers: int, cells: int | None) -> s
 def _describe_workers(grid: Grid, plan: Plan, workers: int) -> str:
     """Say how many blocks are in memory at once, and in which processes."""
     if workers:
-        return (
-            f"for {workers} worker{'s' if workers > 1 else ''} with a block each, and this process"
-        )
-    count = blocks_at_once(grid, plan)
-    return f"with {count} block{'s' if count > 1 else ''} at a time"
+        return f"for {format_count(workers, 'worker')} with a block each, and this process"
+    return f"with {format_count(blocks_at_once(grid, plan), 'block')} at a time"
 
 
 def preview_sweep(url: str, grid: Grid, workers: int, overwrite: bool, extend: bool) -> str:
@@ -104,9 +101,9 @@ def preview_sweep(url: str, grid: Grid, workers: int, overwrite: bool, extend: b
         missing = np.flatnonzero(find_missing_blocks(cube, extension))
         grid, added = extension.grid, plan.cells - cube.plan.cells
         gained = "; ".join(_describe_gain(*gain) for gain in extension.added.items())
-        gains = [f"  new     {gained}: {added:,} cells"]
+        gains = [f"  new     {gained}: {format_count(added, 'cell')}"]
     computed = int(plan.count_cells(missing).sum())
-    todo = f"  to do   {missing.size:,} blocks, {computed:,} cells"
+    todo = f"  to do   {format_count(missing.size, 'block')}, {format_count(computed, 'cell')}"
     return "\n".join([outline_plan(grid, plan, workers, computed), *gains, todo])
 
 
@@ -128,7 +125,7 @@ def announce(grid: Grid, workers: int, inner: Progress) -> Progress:
         for warning in list_warnings(grid):
             tell(f"paradl: warning: {warning}")
         if done.size:
-            tell(f"resumed: {done.size:,} of {plan.blocks:,} blocks were done")
+            tell(f"resumed: {done.size:,} of {format_count(plan.blocks, 'block')} done before")
         with inner(plan, done) as advance:
             yield advance
 

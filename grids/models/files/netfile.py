@@ -34,6 +34,7 @@ from grids.reading.errors import (
     InputError,
     ShapeError,
     add_place,
+    format_count,
     format_text,
     shorten,
     suggest_name,
@@ -109,7 +110,8 @@ class NetModel:
         model = parse_net(form.net, form.name, form.name)
         if form.mask is not None and len(form.mask) != len(model.layers):
             raise InputError(
-                f"mask: expected {len(model.layers)} flags, one per layer, got {len(form.mask)}",
+                f"mask: expected {format_count(len(model.layers), 'flag')}, one per layer, "
+                f"got {len(form.mask)}",
                 where=where,
             )
         return replace(model, mask=form.mask)
@@ -133,7 +135,8 @@ def read_layers(path: Path, names: Sequence[str]) -> tuple[bool, ...]:
     lines = [*_list_lines(read_text(path), str(path))]
     if len(lines) != len(names):
         raise InputError(
-            f"expected {len(names)} layers, one per layer of the model, got {len(lines)}",
+            f"expected {format_count(len(names), 'layer')}, as many as the model has, "
+            f"got {len(lines)}",
             where=str(path),
             advice="write one line per layer of the model",
         )
@@ -273,7 +276,7 @@ def _read_sizes(where: str, what: str, text: str, *, least: int, count: int | No
     """Parse sizes such as `3x226x226`: `count` numbers, none below `least`."""
     sizes = tuple(int(part) for part in text.split("x")) if SIZES.fullmatch(text) else ()
     if not sizes or min(sizes) < least or count not in (None, len(sizes)):
-        numbers = "whole numbers" if count is None else f"{count} whole numbers"
+        numbers = "whole numbers" if count is None else format_count(count, "whole number")
         raise InputError(
             f"{what}: expected {numbers} joined by 'x', got {shorten(text)}", where=where
         )
@@ -298,9 +301,9 @@ def _list_oddities(line: _LayerLine) -> Iterator[str]:
     # batch normalisation. Poolings have 0x0xK; their C and F are ignored.
     pools = kind.windowed and not kind.multiplies
     if not pools and line.w[0] != line.x[0]:
-        yield f"weights for {line.w[0]} channels, input of {line.x[0]}"
+        yield f"weights for {format_count(line.w[0], 'channel')}, input of {line.x[0]}"
     if not pools and line.w[1] != line.y[0]:
-        yield f"weights for {line.w[1]} filters, output of {line.y[0]}"
+        yield f"weights for {format_count(line.w[1], 'filter')}, output of {line.y[0]}"
     if kind.flattens and line.w[2:] != line.x[1:]:
         weights, inputs = format_sizes(line.w[2:]), format_sizes(line.x[1:])
         yield f"weights for extents {weights}, input of {inputs}"

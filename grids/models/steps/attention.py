@@ -34,6 +34,7 @@ from grids.models.steps.settings import (
     weigh,
 )
 from grids.models.tensors import Counts, LayerOutput, Passage, Role
+from grids.reading.errors import format_count
 
 
 class MatMul(BuildingSettings):
@@ -95,7 +96,7 @@ class Attention(BuildingSettings):
         if self.score == "additive" and self.heads is not None:
             raise ValueError("heads: not allowed with 'score: additive', which has one head")
         if self.heads is not None and self.heads % (self.kv_heads or 1):
-            raise ValueError(f"kv_heads: expected a divisor of {self.heads} heads")
+            raise ValueError(f"kv_heads: expected a divisor of {format_count(self.heads, 'head')}")
         if self.features is not None and self.head_features is not None:
             raise ValueError("expected either features or head_features, got both")
         return self

@@ -18,7 +18,7 @@ from pydantic_core import CoreSchema
 
 from grids.entries.entry import Count, Name, Record, refuse_bool
 from grids.models.tensors import NO_ROLE, Counts, LayerOutput, Passage, Role, Shape
-from grids.reading.errors import InputError, ShapeError
+from grids.reading.errors import InputError, ShapeError, format_count
 
 
 def _list_one(value: object) -> object:
@@ -218,7 +218,7 @@ def split_heads(name: str, features: int, heads: int) -> int:
     """Return features per head; InputError if heads do not divide them."""
     if features % heads:
         raise InputError(
-            f"heads: expected a divisor of {features} features, got {heads}",
+            f"heads: expected a divisor of {format_count(features, 'feature')}, got {heads}",
             where=f"layer {name.rpartition('.')[0] or name}",
             advice="let heads divide the features",
         )

@@ -21,7 +21,7 @@ from grids.models.steps.settings import (
     count_outputs,
 )
 from grids.models.tensors import Passage, Shape, size_dimensions, slide, spread
-from grids.reading.errors import InputError
+from grids.reading.errors import InputError, format_count
 
 EachChannel = Annotated[Literal["channels"], Tag(WORD)]  # one group per channel
 
@@ -59,8 +59,8 @@ class _ConvolutionSettings(LayerSettings):
         groups = channels if self.groups == "channels" else self.groups
         if channels % groups or filters % groups:
             raise InputError(
-                f"expected groups that divide {channels} channels in and {filters} filters, "
-                f"got {groups}",
+                f"expected groups that divide {format_count(channels, 'channel')} in and "
+                f"{format_count(filters, 'filter')}, got {groups}",
                 where=f"layer {layer}",
                 advice=_advise_on_groups(math.gcd(channels, filters)),
             )

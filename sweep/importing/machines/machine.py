@@ -12,7 +12,7 @@ from typing import Any
 from grids.entries.connections import Connection
 from grids.entries.systems import Level, ProcessingElement, System
 from grids.entries.yamltext import format_entry
-from grids.reading.errors import InputError
+from grids.reading.errors import InputError, format_count
 from grids.reading.textfile import write_text
 from sweep.importing.machines.devices import Device, find_machine, with_memory
 from sweep.importing.machines.fit import fit_lines, rate_run, with_lines
@@ -229,9 +229,8 @@ class _Builder:
             if run.cut:
                 self.notes.append(f"{run.where}: the log lacks its last line: is it cut off?")
             if run.wrong:
-                self.notes.append(
-                    f"{run.where}: {run.wrong} figures of runs with wrong results (#wrong)"
-                )
+                figures = format_count(run.wrong, "figure")
+                self.notes.append(f"{run.where}: {figures} of runs with wrong results (#wrong)")
             if run not in self.fitted and not _is_lone(run, pes):
                 self.notes.append(f"{run.where}: not used: {run.described}")
         return system

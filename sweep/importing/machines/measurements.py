@@ -8,7 +8,7 @@ m / time x `find_bus_factor`: on a ring, what each link carries.
 import math
 from dataclasses import dataclass
 
-from grids.reading.errors import InputError, shorten
+from grids.reading.errors import InputError, format_count, shorten
 
 # A ring's steps, as a multiple of q - 1; each moves m / q bytes.
 STEPS = {"all_reduce": 2, "all_gather": 1, "reduce_scatter": 1, "all_to_all": 1}
@@ -56,7 +56,8 @@ class Measurement:
     def described(self) -> str:
         """The run in words."""
         nodes = "" if self.nodes < 2 else f" in {self.nodes} nodes"
-        return f"{self.collective} of {self.pes} PEs{nodes}, {len(self.samples)} rows"
+        rows = format_count(len(self.samples), "row")
+        return f"{self.collective} of {self.pes} PEs{nodes}, {rows}"
 
 
 def find_collective(text: str) -> str | None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 from xml.parsers import expat
 
-from grids.reading.errors import InputError
+from grids.reading.errors import InputError, format_count
 from grids.reading.textfile import read_text
 from grids.reading.units import format_quantity
 
@@ -48,11 +48,12 @@ class Topology:
         """The node in words."""
         links = format_quantity(self.nvlink_bandwidth, "B/s", 3)
         adapters = [format_quantity(speed, "B/s", 3) for speed in self.links]
-        slower = len(self.adapters) - len(adapters)
+        slower = format_count(len(self.adapters) - len(adapters), "slower one")
         return (
-            f"{self.path}: {self.gpus} GPUs, {self.nvlinks} NVLinks each, which carry {links} one "
-            f"way; {len(adapters)} adapters{f' of {adapters[0]}' if adapters else ''}"
-            f"{f'; {slower} slower ones, not counted' if slower else ''}"
+            f"{self.path}: {format_count(self.gpus, 'GPU')}, with "
+            f"{format_count(self.nvlinks, 'NVLink')} each, {links} one way; "
+            f"{format_count(len(adapters), 'adapter')}{f' of {adapters[0]}' if adapters else ''}"
+            f"{f'; {slower}, not counted' if len(self.adapters) > len(adapters) else ''}"
         )
 
 

@@ -17,7 +17,7 @@ from grids.entries.names import list_names
 from grids.library import find
 from grids.models.architecture import Architecture
 from grids.models.layers import LayerTable
-from grids.reading.errors import InputError, shorten
+from grids.reading.errors import InputError, format_count, shorten
 from grids.reading.plainyaml import write_flow
 
 Sizes = tuple[int, ...]
@@ -236,13 +236,14 @@ def finish(
     for layer, items in zip(table.names, table.y.tolist(), strict=True):
         if items != graph.made.get(layer, items):
             raise InputError(
-                f"{layer}: {graph.made[layer]:,} items per sample in the source, but {items:,.0f} "
-                "in its layer",
+                f"{layer}: {format_count(graph.made[layer], 'item')} per sample in the source, but "
+                f"{items:,.0f} in its layer",
                 advice="report it with the network's code",
             )
     if parameters is not None and table.parameters != parameters:
         raise InputError(
-            f"{parameters:,} parameters in the source, but {table.parameters:,} in its layers",
+            f"{format_count(parameters, 'parameter')} in the source, but {table.parameters:,} in "
+            "its layers",
             advice="report it with the network's code",
         )
     listed = (
@@ -257,7 +258,7 @@ def _write(data: Mapping[str, Any], graph: TracedGraph, table: LayerTable) -> st
     """Write the file as text, with a line for each step."""
     shape = ", ".join(map(str, graph.sample))
     lines = [
-        f"# Imported for samples of [{shape}]: {table.parameters:,} parameters, "
+        f"# Imported for samples of [{shape}]: {format_count(table.parameters, 'parameter')}, "
         f"{table.macs:,.0f} multiply-accumulates.",
         "# It takes other sizes as far as no step is 'free': those have counts of their own.",
         *(f"{key}: {write_flow(value)}" for key, value in data.items() if value != ""),

@@ -13,7 +13,7 @@ from typing import Any
 import jax
 from jax.extend.core import Literal
 
-from grids.reading.errors import InputError
+from grids.reading.errors import InputError, format_count
 from sweep.importing.networks.graph import (
     BATCH,
     ImportedNetwork,
@@ -83,7 +83,11 @@ def trace_model(
     tracer.walk(closed.jaxpr, parameters, [entered])
     used = sum(tracer.graph.counted.values())
     left = sum(size for tensor in parameters for _, size in tensor.weights) - used
-    notes = (f"{left:,} parameters, or constants, have no step: not imported",) if left else ()
+    notes = (
+        (f"not imported, for lack of a step: {format_count(left, 'parameter')}, or constants",)
+        if left
+        else ()
+    )
     # A lambda is called <lambda>, and a partial function has no name.
     label = name or getattr(function, "__name__", "network").strip("<>")
     title = f"{label}, imported from JAX"

@@ -14,7 +14,7 @@ from io import StringIO
 from typing import Any
 
 from grids.models.kinds import KIND_OF_STEP
-from grids.reading.errors import InputError
+from grids.reading.errors import InputError, format_count
 from sweep.importing.networks.graph import (
     BATCH,
     ImportedNetwork,
@@ -108,7 +108,11 @@ def trace_torch(
     tracer.run()
     used = sum(size for name, size in sizes_of.items() if name in tracer.graph.counted)
     left = sum(sizes_of.values()) - used
-    notes = (f"{left:,} parameters are not used in inference: not imported",) if left else ()
+    notes = (
+        (f"not imported, as inference does not use them: {format_count(left, 'parameter')}",)
+        if left
+        else ()
+    )
     kind = type(module)
     label, title = name or kind.__name__.lower(), f"{kind.__name__}, imported from PyTorch"
     source = f"torch.export of {kind.__module__}.{kind.__qualname__}"

@@ -176,7 +176,7 @@ def _divide_equally(count: int, batch: int | None) -> SampleDivision:
     if batch % count:
         sizes = [batch // count + (number < batch % count) for number in range(count)]
         raise InputError(
-            f"{batch:,} samples are not divisible by {count:,} micro-batches",
+            f"a batch of {batch:,} is not divisible by {count:,} micro-batches",
             where=OPTION,
             advice=f"write the samples of each, {','.join(map(str, sizes))}"
             if 1 < count <= min(batch, 16)

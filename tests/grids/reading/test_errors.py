@@ -13,6 +13,7 @@ from grids.reading.errors import (
     InputError,
     ShapeError,
     find_meant,
+    format_count,
     format_text,
     shorten,
     suggest_name,
@@ -30,6 +31,14 @@ from grids.reading.errors import (
 )
 def test_message(where: str, advice: str, text: str) -> None:
     assert str(InputError("no such file", where=where, advice=advice)) == text
+
+
+def test_counts_have_their_noun() -> None:
+    assert format_count(1, "row") == "1 row"
+    assert format_count(0, "row") == "0 rows"
+    assert format_count(2_000, "micro-batch") == "2,000 micro-batches"
+    assert format_count(2, "strategy", "strategies") == "2 strategies"
+    assert format_count(1, "strategy", "strategies") == "1 strategy"
 
 
 def test_an_error_travels_between_processes() -> None:

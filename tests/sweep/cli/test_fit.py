@@ -96,7 +96,7 @@ def test_as_a_table(config, paradl):
     code, out, err = paradl("fit", "--model", config, "--pe", 8)
     assert code == 0
     assert "8.03 billion parameters, on 8 PEs of dgx-h100, 80 GB each" in out
-    assert "candidates fit" in out
+    assert "candidates" in out
     assert "tp2 pp1 dp4 mb" in out
     assert "more: --all" in err
 

@@ -289,10 +289,10 @@ def test_an_unfinished_cube_says_so(small_url, tmp_path, paradl):
     ("options", "limit"),
     [
         (("--strategy", "serial"), "too_many_pes"),
-        (("--batch", "100000", "--strategy", "data"), "memory; .* [0-9]+ samples"),
+        (("--batch", "100000", "--strategy", "data"), "memory; .* [0-9,]+ samples"),
         (("--dataset", "cosmoflow-128"), "incompatible"),
         # It is marked uneven, too, which forbids nothing.
-        (("--strategy", "filter", "--pe", "7", "--batch", "100000"), "memory; .* [0-9]+ samples"),
+        (("--strategy", "filter", "--pe", "7", "--batch", "100000"), "memory; .* [0-9,]+ samples"),
     ],
 )
 def test_a_configuration_that_is_not_feasible(command, options, limit, paradl):

@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -23,6 +24,22 @@ def test_progress_is_announce_once(mixed_grid, capsys):
     shown = capsys.readouterr()
     assert shown.out == ""
     assert "3 of 4 blocks" in shown.err
+
+
+def test_a_single_cell_is_one(tmp_path, paradl):
+    spec, store = tmp_path / "spec.yaml", tmp_path / "out.zarr"
+    axes = "model: [alexnet], dataset: [imagenet], system: [abci], strategy: data, pe: 8, batch: 8"
+    spec.write_text(f"axes: {{{axes}}}\n")
+    said = [
+        paradl("sweep", spec, store, "--dry-run"),
+        paradl("sweep", spec, store),
+        paradl("export", store, tmp_path / "cells.csv"),
+    ]
+    assert {code for code, _, _ in said} == {0}
+    text = "\n".join(out + err for _, out, err in said)
+    assert "1 cell" in text
+    # A shape is of several numbers: `1 x 1 cells`.
+    assert re.findall(r"(?<!x )(?<![\d.,])1 \w+s\b", text) == []
 
 
 def test_the_outline_estimates_time(mixed_grid):
