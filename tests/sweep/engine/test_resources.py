@@ -44,7 +44,7 @@ def test_more_workers_than_memory_are_refused():
 
 def test_a_machine_too_small_for_one_block_is_refused(monkeypatch):
     monkeypatch.setattr(resources, "machine_memory", lambda: MEMORY.with_blocks(1) - 1)
-    with pytest.raises(InputError, match="a block.* GB"):
+    with pytest.raises(InputError, match=r"a block.* GB"):
         check_memory(GRID, PLAN, 0)
 
 
