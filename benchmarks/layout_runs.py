@@ -23,8 +23,9 @@ from grids.models.architecture import Architecture
 from grids.models.transformers import read_transformer
 from kernels.layouts.memory import measure_memory
 from kernels.layouts.time import time_iteration
-from kernels.layouts.transformer import RECOMPUTE, Layouts, Training, Transformer
+from kernels.layouts.transformer import Layouts, Training, Transformer
 from kernels.machine.network import Network
+from kernels.names.parallelisms import RECOMPUTE
 
 RUNS = CATALOGUE / "measured" / "layouts.csv"
 DEGREES = ("tensor", "context", "pipeline", "data", "expert", "chunks", "micro")

@@ -19,7 +19,8 @@ from kernels.layouts.dimensions import find_marks, find_reasons, find_repeated
 from kernels.layouts.enumerate import LayoutProduct, list_product, make_space, multiply
 from kernels.layouts.memory import measure_memory
 from kernels.layouts.search import Search
-from kernels.layouts.transformer import COLUMNS, RECOMPUTE, Training
+from kernels.layouts.transformer import COLUMNS, Training
+from kernels.names.parallelisms import RECOMPUTE
 
 MACHINE = find("system", "dgx-h100", Path())
 BATCH = 96

@@ -11,7 +11,7 @@ from grids.grid import ALONE, Grid
 from grids.reading.errors import InputError
 from grids.spec import validate_spec
 from kernels.configuration.answers import LayoutCase
-from kernels.layouts.transformer import RECOMPUTE
+from kernels.names.parallelisms import RECOMPUTE
 from sweep.cells.design_space import Configuration, SpaceValues, make_grid
 from sweep.cells.memory_cube import compute_cells
 from sweep.engine.run import run

@@ -21,7 +21,8 @@ from grids.models.transformers import read_transformer
 from kernels.layouts.dimensions import find_marks, find_reasons, find_repeated
 from kernels.layouts.enumerate import list_product, multiply
 from kernels.layouts.memory import measure_blocks, measure_memory
-from kernels.layouts.transformer import RECOMPUTE, Layouts, Training
+from kernels.layouts.transformer import Layouts, Training
+from kernels.names.parallelisms import RECOMPUTE
 
 LLAMA_70B = read_transformer(find("model", "llama2_70b", Path()))
 GPT3 = read_transformer(find("model", "gpt3_175b", Path()))

@@ -41,10 +41,10 @@ from kernels.derivatives.differences import STEPS, find_elasticity, round_elasti
 from kernels.layouts.answers import MOST, LayoutAnswers, add_seconds, answer_layouts
 from kernels.layouts.enumerate import list_candidates
 from kernels.layouts.rates import Rates
-from kernels.layouts.transformer import COLUMNS, RECOMPUTE, Layouts, Transformer
+from kernels.layouts.transformer import COLUMNS, Layouts, Transformer
 from kernels.names.arrays import Floats
 from kernels.names.flags import FORBIDS, Limit
-from kernels.names.parallelisms import TRANSFORMERS
+from kernels.names.parallelisms import RECOMPUTE, TRANSFORMERS
 from kernels.names.stored import name_elasticity
 
 Numbers = NDArray[np.int64]

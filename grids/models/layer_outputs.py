@@ -14,7 +14,7 @@ from grids.models.kinds import (
     Product,
 )
 from grids.models.layers import LayerTable
-from kernels.layouts.transformer import RECOMPUTE
+from kernels.names.parallelisms import RECOMPUTE
 
 
 @dataclass(frozen=True)

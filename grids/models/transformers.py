@@ -20,7 +20,8 @@ from grids.models.layer_outputs import LayerOutputs
 from grids.models.layers import LayerTable
 from grids.models.tensors import Role
 from grids.reading.errors import InputError, ShapeError
-from kernels.layouts.transformer import RECOMPUTE, Block, Tensor, Transformer, Weights
+from kernels.layouts.transformer import Block, Tensor, Transformer, Weights
+from kernels.names.parallelisms import RECOMPUTE
 
 # Modules whose recomputation computes all of a block again, except for its input.
 BLOCKS = RECOMPUTE["blocks"] | RECOMPUTE["full"]

@@ -8,7 +8,8 @@ import numpy as np
 
 from kernels.layouts.columns import Column
 from kernels.layouts.dimensions import DIMENSIONS, find_repeated
-from kernels.layouts.transformer import RECOMPUTE, Layouts, Transformer
+from kernels.layouts.transformer import Layouts, Transformer
+from kernels.names.parallelisms import RECOMPUTE
 
 DEGREES = ("tensor", "context", "pipeline")
 # Values of settings that the caller leaves out.

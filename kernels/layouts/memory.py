@@ -21,7 +21,8 @@ from kernels.layouts.columns import (
 )
 from kernels.layouts.parameters import Parameters, count_block, count_tables
 from kernels.layouts.schedules import SCHEDULES, Stage, count_in_flight, list_stages
-from kernels.layouts.transformer import RECOMPUTE, Layouts, Tensor, Training, Transformer
+from kernels.layouts.transformer import Layouts, Tensor, Training, Transformer
+from kernels.names.parallelisms import RECOMPUTE
 
 PARTS = (
     *("weights", "gradients", "states", "gathered"),

@@ -11,7 +11,8 @@ import numpy as np
 
 from kernels.layouts.columns import Column, find_any
 from kernels.layouts.dimension import Dimension, Exchanged, Marks, Repeats, Rules, leave_rest
-from kernels.layouts.transformer import RECOMPUTE, Block
+from kernels.layouts.transformer import Block
+from kernels.names.parallelisms import RECOMPUTE
 
 
 class TensorParallel(Dimension):

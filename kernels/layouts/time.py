@@ -20,7 +20,6 @@ from kernels.layouts.rates import BACKWARD, Rates
 from kernels.layouts.schedules import Stage, count_bubbles, list_stages
 from kernels.layouts.transfers import Transfers
 from kernels.layouts.transformer import (
-    RECOMPUTE,
     Block,
     Layouts,
     Tensor,
@@ -30,6 +29,7 @@ from kernels.layouts.transformer import (
 )
 from kernels.machine.network import Network
 from kernels.names.layout_terms import LAYOUT_TERMS
+from kernels.names.parallelisms import RECOMPUTE
 
 COMPUTING = ("products", "attention", "elementwise", "logits", "recomputation")
 TERMS = tuple(LAYOUT_TERMS)

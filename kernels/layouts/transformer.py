@@ -7,10 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kernels.layouts.columns import Column
-from kernels.names import recomputation
 from kernels.names.recipes import Recipe
-
-RECOMPUTE = recomputation.RECOMPUTE
 
 
 class Weights(NamedTuple):

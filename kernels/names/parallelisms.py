@@ -3,7 +3,7 @@
 Needs no JAX; the formulas are in `kernels.parallelism`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -135,6 +135,13 @@ LAYOUT_DEGREES = ("tensor", "context", "pipeline")
 LAYOUT_SETTINGS = ("chunks", "micro", "recompute", "sequence", "zero", "shard", "expert_tensor")
 # Those whose words say that layouts answer: ZeRO alone does not, which other networks have, too.
 LAYOUT_WORDS = tuple(name for name in LAYOUT_SETTINGS if name not in ("zero",))
+# What a layout computes again, as bits of a column: Megatron's modules; whole blocks; all of a
+# stage in square-root parts (Chen et al. 2016).
+_RECOMPUTED = (
+    *("core_attn", "mlp", "moe", "shared_experts", "layernorm", "moe_act", "mla_up_proj"),
+    *("blocks", "full"),
+)
+RECOMPUTE: Mapping[str, int] = {name: 1 << bit for bit, name in enumerate(_RECOMPUTED)}
 # Common strategies of transformers, with what they leave open.
 NAMED = {
     "megatron": "data+tensor+pipeline:tensor=best,pipeline=best,micro=best,sequence=on,zero=1",

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import jax
 
-from kernels.arrays import LIMITS, AnyArray, Cells, Flags, xp
+from kernels.arrays import LIMITS, AnyArray, Cells, Flags, Limits, xp
 from kernels.compiled import compiled, fetch
 from kernels.configuration.answers import Answer, AnyCase, LayoutCase, Spread
 from kernels.configuration.case import Case
@@ -82,6 +82,23 @@ def choose_answer(choices: Answer) -> Answer:
 def answer_case(case: AnyCase) -> Answer:
     """Compute the answer, as numpy arrays."""
     return fetch(_evaluate(case))
+
+
+@compiled(numpy=True)
+def find_limits(case: AnyCase) -> Limits:
+    """Return the flags of every cell, even of configurations that cannot exist."""
+    return find_fit(case)[0]
+
+
+@compiled(numpy=True)
+def find_fit(case: AnyCase) -> tuple[Limits, Cells]:
+    """Return the flags of every cell and the memory that it needs [B], by choice."""
+    if isinstance(case, LayoutCase):
+        return case.answer.limit, case.answer.memory
+    memory = find_memory(case)
+    flags = find_invariant_flags(case.bounds, case.run, case.network, count_segments(case))
+    flagged = limits(mark_segmented(case), flags, case.run, memory, case.pe.memory_capacity)
+    return flagged, memory
 
 
 def settle_choices(case: Any) -> Any:

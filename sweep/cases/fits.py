@@ -11,8 +11,8 @@ from grids.entries.strategies import Strategy
 from grids.grid import Grid, Index
 from grids.inputs.case import build_nearest_case
 from grids.inputs.factors import divisors
-from kernels.blocks.fit import find_fit, find_limits
 from kernels.names.arrays import Floats
+from kernels.oracle.answer import find_fit, find_limits
 from sweep.answers.reasons import count_reasons
 from sweep.cube.variables import find_allowed
 

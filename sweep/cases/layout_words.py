@@ -7,7 +7,8 @@ from math import prod
 import numpy as np
 
 from grids.reading.errors import InputError, format_count, shorten
-from kernels.layouts.transformer import COLUMNS, RECOMPUTE, Layouts, Training, Transformer
+from kernels.layouts.transformer import COLUMNS, Layouts, Training, Transformer
+from kernels.names.parallelisms import RECOMPUTE
 
 # The word of each column, in the order in which a layout is written.
 WORDS = {

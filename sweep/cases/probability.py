@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from jax import Array
 from numpy.typing import NDArray
-from scipy.special import ndtr
+from scipy.special import ndtr, stdtr, stdtrit
 
 from grids.entries.parameters import PARAMETERS
 from grids.grid import Grid
@@ -23,6 +23,7 @@ from kernels.configuration.case import Case, Uncertainty
 from kernels.configuration.convergence import spread_ratio
 from kernels.machine.software import Software
 from kernels.names.statistics import Objective
+from kernels.names.stored import FREEDOM
 from kernels.oracle.uncertainty import draw_times
 from sweep.answers.numbers import finite, name_percentiles, number
 from sweep.answers.objectives import Aim
@@ -173,3 +174,13 @@ def _write_parameter(case: Case, at: int, draw: int) -> str:
 def _write(name: str, value: float) -> str:
     unit = PARAMETERS[name].unit
     return f"{value:.2g}" if unit == "1" else format_quantity(value, unit, digits=3)
+
+
+def find_odds(spreads: float) -> float:
+    """Return the probability of a logarithm at most so many spreads above its expected value."""
+    return float(stdtr(FREEDOM, spreads))
+
+
+def find_spreads(odds: float) -> float:
+    """Return the number of spreads that is not exceeded with this probability."""
+    return float(stdtrit(FREEDOM, odds))

@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
+from multiprocessing import resource_tracker
 from queue import Empty, SimpleQueue
 from typing import TypeAlias
 
@@ -28,7 +29,6 @@ from distributed.security import Security
 from grids.reading.errors import InputError, format_count
 from sweep.cube.store import Cube
 from sweep.engine.block import Execute, run_block
-from sweep.engine.tracker import start_tracker
 from sweep.errors import RunError
 
 Task: TypeAlias = Callable[[int], object]
@@ -211,6 +211,23 @@ def local_cluster(workers: int, environment: Mapping[str, str]) -> Iterator[Loca
             cluster = _start_cluster(workers, environment)
         with cluster:
             yield cluster
+
+
+def start_tracker() -> None:
+    """Start Python's tracker of semaphores, which workers share, silent.
+
+    It removes what a worker that was killed has left, and would warn of it: of no use to anyone.
+    """
+    usual = os.environ.get("PYTHONWARNINGS")
+    # By the environment, as the tracker is a process of its own: filters of this one do not reach
+    # it.
+    os.environ["PYTHONWARNINGS"] = ",".join(filter(None, (usual, "ignore:resource_tracker")))
+    try:
+        resource_tracker.ensure_running()
+    finally:
+        del os.environ["PYTHONWARNINGS"]
+        if usual is not None:
+            os.environ["PYTHONWARNINGS"] = usual
 
 
 def _start_cluster(workers: int, environment: Mapping[str, str]) -> LocalCluster:

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from grids.entries.strategies import Strategy
 from grids.grid import LABELS, Grid, Index
-from kernels.blocks.few import answer_few
-from kernels.blocks.fill import Buffers, fill_buffers
+from kernels.blocks.fill import Buffers, answer_few, fill_buffers
 from kernels.blocks.outputs import compute_outputs
 from kernels.configuration.answers import AnyCase
 from kernels.names.arrays import Floats

@@ -3,7 +3,8 @@
 import json
 from collections.abc import Iterator
 
-from kernels.layouts.transformer import RECOMPUTE, Transformer
+from kernels.layouts.transformer import Transformer
+from kernels.names.parallelisms import RECOMPUTE
 from sweep.answers.types.fitting import LaunchFile
 from sweep.explanation.layout_run import LayoutRun, refuse, refuse_loss, write_flags, write_torchrun
 

@@ -10,7 +10,8 @@ from kernels.layouts.memory import (
     sum_tensors,
 )
 from kernels.layouts.schedules import Stage, count_in_flight, make_stage
-from kernels.layouts.transformer import RECOMPUTE, Layouts, Training, Transformer
+from kernels.layouts.transformer import Layouts, Training, Transformer
+from kernels.names.parallelisms import RECOMPUTE
 from sweep.answers.types.fitting import PartRow
 
 SHARDED = {"weights": 3, "gradients": 2, "states": 1}  # first ZeRO stage that shards them

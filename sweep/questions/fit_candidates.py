@@ -23,7 +23,8 @@ from kernels.layouts.enumerate import LayoutProduct
 from kernels.layouts.memory import measure_memory
 from kernels.layouts.search import FITS, LARGE, BlockResult, Ranked, Search
 from kernels.layouts.time import TERMS, count_model_flops, count_recomputed_flops
-from kernels.layouts.transformer import COLUMNS, RECOMPUTE, Layouts, Training, Transformer
+from kernels.layouts.transformer import COLUMNS, Layouts, Training, Transformer
+from kernels.names.parallelisms import RECOMPUTE
 from kernels.names.stored import PERCENTILES
 from sweep.answers.objectives import count_hours
 from sweep.answers.types.fitting import LayoutRow, LoserRow, TimeParts

@@ -24,7 +24,7 @@ from sweep.answers.types.fitting import (
     LayoutRow,
     TimeParts,
 )
-from sweep.cases.odds import find_odds
+from sweep.cases.probability import find_odds
 from sweep.questions.fit import fit
 from sweep.questions.pareto import Against, FrontGoal, merge_fronts
 

@@ -20,7 +20,7 @@ from sweep.answers.objectives import Aim, Price, count_hours, look_up_price
 from sweep.answers.reasons import write_commonest
 from sweep.answers.system_settings import complete_rows
 from sweep.cases.degrees import NO_DEGREES, list_degrees
-from sweep.cases.odds import find_odds, find_spreads
+from sweep.cases.probability import find_odds, find_spreads
 from sweep.cases.row_cases import build_row_case
 from sweep.cells.selection import Selection, write_place
 from sweep.cells.source import Source, open_space

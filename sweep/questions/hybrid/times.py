@@ -12,11 +12,10 @@ from grids.grid import Grid
 from grids.reading.errors import InputError
 from grids.spec import validate_spec
 from kernels.arrays import xp
-from kernels.blocks.fit import find_limits
 from kernels.compiled import compiled, fetch
 from kernels.configuration.case import Case
 from kernels.names.arrays import Floats
-from kernels.oracle.answer import settle_choices
+from kernels.oracle.answer import find_limits, settle_choices
 from kernels.oracle.formulas import time_iteration
 from kernels.oracle.uncertainty import draw_times
 from sweep.answers.numbers import number

@@ -27,7 +27,7 @@ PAGES = ("health", "status", "metrics", "json/identity.json", "info/main/workers
 def test_what_killed_workers_leave_is_removed_in_silence(given):
     code = (
         "import os; from multiprocessing import resource_tracker as tracker;"
-        "from sweep.engine.tracker import start_tracker; start_tracker();"
+        "from sweep.engine.dask_executor import start_tracker; start_tracker();"
         "tracker.register('/paradl-left', 'semaphore'); print(os.environ.get('PYTHONWARNINGS'))"
     )
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONWARNINGS"}
