@@ -221,7 +221,7 @@ def test_as_the_scalar_reference(net, case):
     ]
     if not kept:
         return
-    parts, stages = measure_memory(mine, layouts.select(kept), training)
+    parts, stages = measure_memory(mine, layouts.select(np.array(kept)), training)
     for number, row in enumerate(kept):
         hand = memory(net, scalars[row], reserved=1e9)
         total, stage = hand.pop("total"), hand.pop("stage")
