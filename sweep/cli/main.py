@@ -1,5 +1,6 @@
 """The command line. Commands import heavy modules themselves, so that `--help` answers at once."""
 
+import atexit
 import errno
 import gc
 import io
@@ -67,9 +68,10 @@ def main() -> None:
     # Read when a command first imports numpy. Its matrices are small: a fit to ABCI's 56 runs takes
     # 1.2 s of CPU with one thread and 3.0 to 5.2 s with two, of which one waits (2026-11).
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    # Imported modules are no garbage: to search them took 0.3 of a small sweep's 2.7 s, and since
-    # then takes 0.1 (2026-11).
-    gc.set_threshold(100_000, 20, 100)
+    # Imported modules are no garbage: to search them for it took 0.1 of the 1.7 s of CPU of a
+    # `predict` every 100,000 objects, and 0.4 s as Python exits, three times (2026-11).
+    gc.set_threshold(500_000, 20, 100)
+    atexit.register(gc.freeze)
     # Where the caller closed them, they are None, which nothing can be printed on.
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
