@@ -2,13 +2,13 @@
 
 from typing import Any
 
-# Two networks, machines of one and of two levels, and strategies that share a compiled program.
+# Two networks, machines of four and of two levels, and strategies that share a compiled program.
 SPACE: dict[str, Any] = {
     "name": "drawn",
     "axes": {
         "model": ["alexnet", "resnet50"],
         "dataset": "imagenet-226",
-        "system": ["dgx1-v100", "dgx-a100"],
+        "system": ["abci", "dgx-a100"],
         "strategy": ["serial", "data", "data+spatial"],
         "pe": {"pow2": [1, 256]},
         "batch": {"loguniform": [8, 256]},

@@ -1,5 +1,6 @@
 """Cells may be any numbers that broadcast; where shapes are checked, others are refused."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -7,6 +8,7 @@ from jaxtyping import TypeCheckError
 from shapes import ARE_CHECKED
 from toys import LAYERS
 
+from kernels.arrays import xp
 from kernels.machine.collectives import point_to_point
 from kernels.machine.network import Link
 from kernels.work.group import share
@@ -22,6 +24,13 @@ def test_a_cell_may_be_any_number(m) -> None:
 def test_cells_broadcast() -> None:
     sent = point_to_point(np.ones((3, 1)), Link(np.ones((1, 2)), 1.0))
     assert np.shape(sent) == (3, 2)
+
+
+@pytest.mark.parametrize(("extreme", "sides"), [(xp.maximum, (0, 1)), (xp.minimum, (1, 0))])
+def test_an_extreme_has_the_slope_of_its_side(extreme, sides) -> None:
+    """Of equal arguments, which neither side exceeds, half of both."""
+    slopes = jax.vmap(jax.grad(extreme), in_axes=(0, None))(jnp.array([1.0, 3.0, 2.0]), 2.0)
+    assert slopes.tolist() == [*sides, 0.5]
 
 
 @where_checked

@@ -8,10 +8,11 @@ from itertools import product
 
 import numpy as np
 import pytest
+from jax import Array
 from measured_runs import predict_rows, set_parameters
 
 from grids.entries.calibration import ASSUMED, CALIBRATED, CalibrationFile, SerialTime, list_priors
-from kernels.derivatives.density import apply_parameters, log_times
+from kernels.derivatives.density import FitData, apply_parameters, find_surprise, log_times
 from sweep.calibration.fit import PROFILE, fit
 from sweep.calibration.observations import Observations
 from sweep.calibration.posterior import calibrate_machine
@@ -209,9 +210,9 @@ def test_a_fit_that_fails_says_so(observations) -> None:
         fit(wrong, ALL)
 
 
-def test_spreads_at_a_kink_do_not_depend_on_where_the_search_stopped(observed, shipped) -> None:
-    """The flows of a node reach a share of its link: `rail` all together, or `flow` each."""
-    spreads = []
+def test_a_calibration_does_not_depend_on_where_the_search_stopped(observed, shipped) -> None:
+    """Times that differ by a millionth give the same parameters and spreads."""
+    found = []
     for factor in (1 - 1e-6, 1 + 1e-6):
 
         def move_parts(run: MeasuredRun, factor: float = factor) -> RunTimes:
@@ -219,6 +220,32 @@ def test_spreads_at_a_kink_do_not_depend_on_where_the_search_stopped(observed, s
             return replace(run.measured, comp=comp, comm=comm)
 
         posterior = fit(replace_times(observed(shipped), move_parts), ALL, starts=0)
-        variances = dict(zip(PRIORS, np.diag(posterior.covariance).tolist(), strict=True))
-        spreads.append([variances["rail"] ** 0.5, variances["flow"] ** 0.5])
-    assert np.ptp(np.log(spreads), axis=0).max() < 0.15
+        found.append([posterior.values, np.diag(posterior.covariance) ** 0.5])
+    assert np.ptp(np.log(found), axis=0).max() < 1e-3
+
+
+def test_slopes_of_the_density_are_its_differences(observed, shipped, monkeypatch) -> None:
+    """At every point where the search asks for one."""
+    asked: list[tuple[Callable[..., tuple[Array, Array]], np.ndarray, FitData]] = []
+
+    class Heard:
+        """The density, which remembers where it was asked for."""
+
+        @staticmethod
+        def bind(at: np.ndarray, data: FitData) -> Callable[..., tuple[Array, Array]]:
+            program = find_surprise.bind(at, data)
+
+            def ask(at: np.ndarray, data: FitData) -> tuple[Array, Array]:
+                asked.append((program, at.copy(), data))
+                return program(at, data)
+
+            return ask
+
+    monkeypatch.setattr("sweep.calibration.fit.find_surprise", Heard)
+    fit(observed(shipped), ALL, starts=0)
+    step = 1e-6
+    for program, at, data in asked[20::20]:
+        along = np.full(at.size, at.size**-0.5)
+        ahead, behind = (float(program(at + sign * along, data)[0]) for sign in (step, -step))
+        slope = along @ np.asarray(program(at, data)[1])
+        assert slope == pytest.approx((ahead - behind) / (2 * step), rel=1e-4, abs=1e-3)

@@ -60,6 +60,19 @@ def test_slopes_are_central_differences_away_from_kinks(rows, name) -> None:
             np.testing.assert_allclose(row[f"elasticity_{target}_{name}"], slope, atol=2e-6)
 
 
+def test_every_slope_lies_between_those_of_both_sides(rows) -> None:
+    """Beside kinks, too, and where a program rounds the same number in two ways."""
+    marked = rows[rows.defined & rows.near_kink & (rows.strategy != "serial")]
+    step, name = 1e-5, "inter_bandwidth"
+    for _, row in marked.iterrows():
+        points = (row[name] * np.exp(sign * step) for sign in (-1, 0, 1))
+        answers = [predict_row(row, **{name: point}) for point in points]
+        for target in TARGETS:
+            sides = np.diff(np.log([answer[target] for answer in answers])) / step
+            slope = row[f"elasticity_{target}_{name}"]
+            assert sides.min() - 1e-5 <= slope <= sides.max() + 1e-5, target
+
+
 def test_every_requested_row_is_there_once(rows) -> None:
     assert len(rows) == ROWS
     assert not rows.duplicated(["slice", "strategy"]).any()
