@@ -203,17 +203,9 @@ def _make_here(
 ) -> Iterator[Columns]:
     """Yield rows while programs compile beside: a few batches are drawn ahead."""
     drawn = deque[DrawnBatch]()
-    together = len(batches[0])
-    # A thread more than cores: of three programs on two cores, the last would compile alone. With
-    # that and an early start, nothing compiled yet, 50,000 rows of 75 networks take 17 instead of
-    # 22 s on two shared cores (medians of four runs, 2026-11).
-    with ThreadPoolExecutor(cores() + 1, "paradl-labels") as pool:
-        if together > 1:
-            # One chunk, padded to a batch, has the shapes of all, long before all are drawn.
-            for batch in draw_batch(space, batches[0][:1], together, request):
-                compile_labels(pool, space, batch, request)
+    with ThreadPoolExecutor(cores(), "paradl-labels") as pool:
         for chunks in batches:
-            for batch in draw_batch(space, chunks, together, request):
+            for batch in draw_batch(space, chunks, len(batches[0]), request):
                 compile_labels(pool, space, batch, request)
                 drawn.append(batch)
             while len(drawn) > AHEAD:
