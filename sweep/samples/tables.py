@@ -34,7 +34,6 @@ from kernels.configuration.case import Case, Points
 from kernels.names.arrays import Floats
 from kernels.oracle.formulas import Work
 from kernels.parallelism.layout import find_layout
-from kernels.work.division import Placement
 from kernels.work.group import Bounds
 
 Tree = TypeVar("Tree")
@@ -186,12 +185,14 @@ def _take_machine(leaf: Floats, number: int) -> Floats:
 
 def _add_layers(case: Case, divided: Divided, shape: tuple[int, ...]) -> Points:
     """Return the points of a flat case with its layers in their groups."""
-    choices = len(case.choices)
-    placement: Placement = jax.tree.map(
-        lambda leaf: take_at_cells(leaf, divided.position, choices), divided.groups.place()[0]
+    choices, groups = len(case.choices), divided.groups
+    # These lie along the distinct divisions; a case has the degrees of all cells.
+    by_division = groups.place()[0], groups.segments
+    placement, segments = jax.tree.map(
+        lambda leaf: take_at_cells(leaf, divided.position, choices), by_division
     )
-    division = _flatten(divided.groups.divide(placement), shape, choices)
-    return Points(case, replace(division, degrees=case.run.degrees))
+    division = replace(groups.divide(placement), degrees={}, segments=segments)
+    return Points(case, replace(_flatten(division, shape, choices), degrees=case.run.degrees))
 
 
 def join_tables(tables: Sequence[Points], cells: int) -> Points:
@@ -204,8 +205,8 @@ def join_tables(tables: Sequence[Points], cells: int) -> Points:
         whole = (np.broadcast_to(leaf, (*leaf.shape[:-1], cells)) for leaf in leaves)
         return np.concatenate(tuple(whole), axis=-1)
 
-    # The work is reduced again for each point, so any table's will do.
-    work = tables[0].case.work
+    # The work is reduced again for each point, so any cell's will do.
+    work = jax.tree.map(lambda leaf: np.asarray(leaf)[..., :1], tables[0].case.work)
     same = [replace(table, case=replace(table.case, work=work)) for table in tables]
     joined: Points = jax.tree.map(join, *same)
     return replace(joined, case=replace(joined.case, work=work))

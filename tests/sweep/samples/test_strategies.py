@@ -1,6 +1,7 @@
 """Rows of strategies whose degrees the oracle chooses equal its answers."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from sweep.questions.predict import predict
@@ -11,27 +12,39 @@ from sweep.samples.stream import batches
 
 @pytest.mark.parametrize(
     "strategy",
-    ["data+filter:group=best", "data+pipeline:group=best,segments=best"],
+    [
+        *("data+spatial:group=best", "data+filter:group=best"),
+        *("data+pipeline:group=4,segments=best", "data+pipeline:group=best,segments=best"),
+    ],
 )
-def test_rows_of_the_best_equal_predictions(strategy) -> None:
+@pytest.mark.parametrize("drawn", [{}, {"peak_flops": {"loguniform": [1e13, 2e13]}}])
+def test_rows_of_the_best_equal_predictions(strategy, drawn) -> None:
+    """Also where the devices' speed is drawn, on which layers and stages depend."""
     axes = {
         "model": "alexnet",
         "dataset": "imagenet",
         "system": "abci",
         "strategy": [strategy],
-        "pe": [4],
+        "pe": [4, 8],
         "batch": {"loguniform": [8, 64]},
     }
-    space = read_space({"axes": axes})
-    request = Request(2, gradients=False)
-    (chunks,) = list_batches(space, 2)
+    space = read_space({"axes": axes | drawn})
+    request = Request(4, gradients=False)
+    (chunks,) = list_batches(space, 4)
     (batch,) = draw_batch(space, chunks, 1, request)
-    rows = make_rows(space, batch, request)
-    for pe, batch, seconds in zip(rows["pe"], rows["batch"], rows["epoch_time"], strict=True):
+    rows = pd.DataFrame(make_rows(space, batch, request))
+    for _, row in rows.iterrows():
         answer = predict(
-            "alexnet", strategy, int(pe), int(batch), system="abci", dataset="imagenet"
+            "alexnet",
+            strategy,
+            int(row.pe),
+            int(row.batch),
+            system="abci",
+            dataset="imagenet",
+            parameters={name: float(row[name]) for name in drawn},
         )
-        np.testing.assert_allclose(seconds, answer["epoch_time"], rtol=1e-6)
+        for name in ("epoch_time", "memory"):
+            np.testing.assert_allclose(row[name], answer[name] or np.nan, rtol=1e-6)
 
 
 def test_slopes_of_the_best_are_finite() -> None:
