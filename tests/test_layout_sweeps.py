@@ -229,3 +229,33 @@ def test_rows_that_nothing_divides_are_refused():
     }
     with pytest.raises(InputError, match="no row is left"):
         make_grid({"axes": axes})
+
+
+@pytest.mark.parametrize(
+    ("strategy", "parameters", "settings"),
+    [
+        ("data+tensor:tensor=2,zero=0", {"zero": 3}, {}),
+        ("data:zero=0", {"zero": 3}, {}),
+        ("data:recompute=none", {}, {"recompute": "full"}),
+        ("data+pipeline:pipeline=2,recompute=none", {}, {}),
+        ("data+pipeline:chunks=1", {"pipeline": 2}, {}),
+    ],
+)
+def test_a_stated_default_counts_in_a_sweep(tmp_path, strategy, parameters, settings):
+    space: dict[str, Any] = {"model": "llama2_7b", "dataset": "pile", "system": "dgx-h100", "pe": 8}
+    spec = {
+        "axes": {**space, "batch": 4, "strategy": strategy},
+        "parameters": parameters,
+        **settings,
+    }
+    swept = run(spec, tmp_path / "cube.zarr").squeeze()
+    one = predict(**space, batch=4, strategy=strategy, parameters=parameters, settings=settings)
+    assert float(swept.memory) == np.float32(one["memory"])
+    assert float(swept.comp_time) == np.float32(one["comp_time"])
+
+
+def test_a_stated_stage_of_zero_is_no_parameter():
+    space: dict[str, Any] = {"model": "llama2_7b", "dataset": "pile", "system": "dgx-h100", "pe": 8}
+    whole = predict(**space, batch=4, strategy="data")
+    stated = predict(**space, batch=4, strategy="data:zero=0", parameters={"zero": 3})
+    assert stated["memory"] == whole["memory"]

@@ -286,7 +286,7 @@ def make_run(
         algorithm=name_algorithm(settings.options.algorithm),
         gradients="ring" if alone else None,
         phi=fixed.get("phi"),
-        zero=strategy.zero,
+        zero=strategy.zero or 0,
         schedule=strategy.schedule,
     )
 

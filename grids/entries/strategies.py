@@ -55,8 +55,9 @@ class Strategy:
     dims: spatial dimensions to split, None for those with the least halo. layers: which layers are
     split, those of the oracle's conventions ("default") or "all" (s_l = 1 throughout).
     degrees: of several parallelisms those that are fixed, by name, in the order of writing. zero:
-    the stage of ZeRO, among replicas. schedule: of a pipeline. laid: whether it is a layout of a
-    transformer, whose settings are all in `degrees`, as numbers.
+    the stage of ZeRO, among replicas; None is stage 0, or in a layout that of the parameter.
+    schedule: of a pipeline. laid: whether it is a layout of a transformer, whose settings are all
+    in `degrees`, as numbers.
     """
 
     base: str
@@ -65,7 +66,7 @@ class Strategy:
     dims: str | None = None
     layers: Which = "default"
     degrees: tuple[tuple[str, Size], ...] = ()
-    zero: Zero = 0
+    zero: Zero | None = None
     schedule: Schedule = "gpipe"
     laid: bool = False
 
@@ -168,14 +169,15 @@ class Strategy:
         """The layout that a transformer takes it for: of `data` and `serial`, all degrees 1."""
         if self.laid or self.parts:
             return self
-        zero = (("zero", self.zero),) if self.zero else ()
+        zero = () if self.zero is None else (("zero", self.zero),)
         return Strategy(self.base, degrees=zero, schedule="1f1b", laid=True)
 
     @property
     def label(self) -> str:
         """As the user writes it, settings in a fixed order: labels are coordinates of the cube."""
-        # Defaults are left out, so that two ways to write one strategy are known for twins. All
-        # layers are `split=all`, and `layers=all` only where `split` names dimensions.
+        # Defaults that no parameter changes are left out, so that two ways to write one strategy
+        # are known for twins. All layers are `split=all`, and `layers=all` only where `split` names
+        # dimensions.
         layers = None if self.layers == "default" else self.layers
         if self.laid:
             return self._write_layout()
@@ -183,18 +185,17 @@ class Strategy:
             **self._sizes,
             "split": self.dims or layers,
             "layers": layers if self.dims else None,
-            "zero": self.zero or None,
+            "zero": self.zero,
             "schedule": None if self.schedule == "gpipe" else self.schedule,
         }
         written = ",".join(f"{key}={value}" for key, value in settings.items() if value is not None)
         return f"{self.base}:{written}" if written else self.base
 
     def _write_layout(self) -> str:
-        """The label of a layout; settings of their default are left out, but micro-batches."""
+        """The label of a layout, with all that it states: what it leaves out, an axis may say."""
         written = [
             f"{name}={size if isinstance(size, str) else PARAMETERS[name].write(size or 0)}"
             for name, size in self.degrees
-            if name in ("micro", *self.parts) or size != PARAMETERS[name].default
         ]
         more = [] if self.schedule == "1f1b" else [f"schedule={self.schedule}"]
         settings = ",".join([*written, *more])
@@ -273,7 +274,7 @@ def _make_strategy(base: str, settings: dict[str, str], where: str) -> Strategy:
         degrees=tuple((name, sizes[name]) for name in bare.parts if sizes[name] is not None)
         if bare.several
         else (),
-        zero=read_one("zero", settings.get("zero"), ZERO, where),
+        zero=read_one("zero", settings["zero"], ZERO, where) if "zero" in settings else None,
         schedule=read_one("schedule", settings.get("schedule"), SCHEDULES, where),
     )
     _expect_segments(strategy, where)

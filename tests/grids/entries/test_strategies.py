@@ -64,6 +64,11 @@ def test_a_strategy_is_parallelisms_in_replicas(strategy, parts, replicated, hyb
         "spatial:split=hw,layers=all",
         "data+spatial+filter+pipeline:spatial=2,filter=4,pipeline=8,segments=16,split=hw",
         "spatial+pipeline",
+        "data:zero=0",
+        "data+pipeline:pipeline=2,chunks=1",
+        "data+pipeline:pipeline=2,recompute=none",
+        "data+tensor:tensor=2,zero=0",
+        "data:sequence=off",
     ],
 )
 def test_the_label_is_what_the_user_writes(text) -> None:
