@@ -101,9 +101,9 @@ class Shared:
 
     def find_same(self, part: Part) -> Places:
         """Positions in the second cube of the cells of a part of the first."""
-        # Shared values are in the same order in both: the n-th of one is the n-th of the other.
+        # `places` has shared values in the order of the first cube; readers take ascending ones.
         return {
-            dim: at[find_positions(self.axes[dim], part.coordinates[dim])]
+            dim: np.sort(at[find_positions(self.axes[dim], part.coordinates[dim])])
             if dim in part.coordinates
             else at
             for dim, at in self.places[1].items()

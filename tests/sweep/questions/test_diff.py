@@ -48,6 +48,17 @@ def test_a_cube_is_itself(urls: dict[str, str]) -> None:
         assert not difference["inputs"] + difference["axes"] + difference["winners"]
 
 
+def test_the_order_of_labels_changes_no_answer(tmp_path) -> None:
+    axes = {**AXES, "system": ["abci", "dgx1-v100"]}
+    turned = {name: values[::-1] for name, values in axes.items() if isinstance(values, list)}
+    sweep.run({"axes": axes}, tmp_path / "one.zarr")
+    sweep.run({"axes": {**axes, **turned}}, tmp_path / "other.zarr")
+    difference = sweep.diff(tmp_path / "one.zarr", tmp_path / "other.zarr")
+    assert difference["same"]
+    assert difference["compared"] == 80
+    assert not difference["inputs"] + difference["axes"] + difference["winners"]
+
+
 def test_what_changed_is_what_xarray_says(urls: dict[str, str]) -> None:
     difference = sweep.diff(urls["first"], urls["slow"])
     first, second = (sweep.open_dataset(urls[value]).load() for value in ("first", "slow"))
