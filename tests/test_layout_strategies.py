@@ -45,6 +45,15 @@ LAYOUTS = [
 ]
 
 
+def test_a_layout_whose_only_change_does_not_divide():
+    """Of micro-batches of 4 one is left, which two stages with chunks cannot share."""
+    answer: Any = fit(
+        "llama2_70b", 32, system="mi300x", global_batch=32, layout="tp2 pp2 v4 dp8 mb2 zero2 sp"
+    )
+    assert answer["feasible"]
+    assert answer["changes"] == []
+
+
 def predict_strong(strategy, network="llama2_7b", pe=16, batch=256, **more):
     return predict(
         network,

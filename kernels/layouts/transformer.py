@@ -149,9 +149,11 @@ class Layouts:
 
     def take(self, rows: Column | slice, axis: int) -> "Layouts":
         """Select positions along one axis of a product."""
-        # A column of length 1 along the axis has that value at every position.
-        at = (*([slice(None)] * axis), rows)
-        return self.map_columns(lambda column: column if column.shape[axis] == 1 else column[at])
+        # A column of length 1 along a longer axis has that value at every position.
+        at, length = (*([slice(None)] * axis), rows), self.shape[axis]
+        return self.map_columns(
+            lambda column: column[at] if column.shape[axis] == length else column
+        )
 
     def list_rows(self, numbers: Column) -> "Layouts":
         """List the layouts at these flat positions of a product (C order)."""
