@@ -47,18 +47,19 @@ def test_replicas_divide_states():
     answer = [
         sweep.predict(
             "vgg16",
-            f"data:zero={stage}",
+            strategy,
             64,
             32,
             dataset="imagenet",
             system="dgx-h100:precision=amp",
             settings={"optimizer": "adam"},
         )
-        for stage in range(4)
+        for strategy in (*(f"data:zero={stage}" for stage in range(4)), "data")
     ]
+    plain = answer.pop()
     names = ("weights", "gradients", "optimizer")
     states = [sum(cell["memory_parts"][name] for name in names) for cell in answer]
-    assert answer[0]["strategy"] == "data"
+    assert answer[0]["memory_parts"] == plain["memory_parts"]
     weights = 138_357_544
     per_weight = [16, 4 + 12 / 64, 2 + 14 / 64, 16 / 64]
     assert states == pytest.approx([cell * weights for cell in per_weight])
