@@ -26,8 +26,9 @@ Names = Mapping[str, object]
 
 def _divide(left: Any, right: Any) -> Any:
     """The quotient, a whole number where there is no remainder."""
-    is_whole = isinstance(left, int) and isinstance(right, int) and left % right == 0
-    return left // right if is_whole else left / right
+    # By 0, the division below says so; a remainder would blame a modulo that nobody wrote.
+    are_whole = isinstance(left, int) and isinstance(right, int) and right != 0
+    return left // right if are_whole and left % right == 0 else left / right
 
 
 _OPERATORS: dict[type[ast.AST], Callable[[Any, Any], Any]] = {

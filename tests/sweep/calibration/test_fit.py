@@ -225,7 +225,7 @@ def test_a_calibration_does_not_depend_on_where_the_search_stopped(observed, shi
 
 
 def test_slopes_of_the_density_are_its_differences(observed, shipped, monkeypatch) -> None:
-    """At every point where the search asks for one."""
+    """At every twentieth point of the searches."""
     asked: list[tuple[Callable[..., tuple[Array, Array]], np.ndarray, FitData]] = []
 
     class Heard:
