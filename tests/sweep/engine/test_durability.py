@@ -164,10 +164,13 @@ def test_a_full_disk(marked_at_once, spec, whole_url, tmp_path, paradl, monkeypa
 
 
 def test_a_full_disk_of_a_worker(spec, tmp_path, paradl, monkeypatch):
-    """Its error comes over the network, from a thread that the patch reaches."""
+    """Its error comes over the network, from a thread that the patch reaches.
+
+    Refused after the first array of a block, so that not all blocks can be done before.
+    """
     url = tmp_path / "cube.zarr"
     with LocalCluster(1, processes=False, dashboard_address=":0", protocol="tcp") as cluster:
-        refuse_writes(monkeypatch, errno.ENOSPC, DONE)
+        refuse_writes(monkeypatch, errno.ENOSPC, "limit/c.")
         there = ("--scheduler", cluster.scheduler_address)
         code, _, err = paradl("sweep", spec, url, "--quiet", *there)
     assert code == 1
