@@ -23,6 +23,7 @@ from grids.reading.errors import InputError
 from kernels import batches
 from kernels.names.flags import FORBIDS
 from kernels.names.layout_terms import EVERY_TERM, LAYOUT_TERMS
+from kernels.names.parallelisms import LAYOUT_DEGREES
 from kernels.names.stored import name_elasticity
 from kernels.names.terms import TERMS
 from sweep.cube.dimensions import expect_flags, expect_laws, read_design
@@ -234,15 +235,17 @@ class Paradl:
 
     def _look_up_group(self, strategy: Strategy) -> xr.DataArray | float:
         """Return the PEs in a group of a hybrid. InputError: chosen by the sweep and not stored."""
-        if {*strategy.choices} - {"segments"}:
+        stated = dict(strategy.degrees)
+        # Experts of a layout divide the PEs of its other degrees again.
+        parts = [name for name in strategy.parts if not strategy.laid or name in LAYOUT_DEGREES]
+        if "best" in (strategy.group, *map(stated.get, parts)):
             raise InputError(
                 f"this cube does not store the groups that {strategy.label!r} chose",
                 advice="add 'replicas' to the spec's outputs",
             )
-        if strategy.several:
-            stated = dict(strategy.degrees)
-            sizes: Any = (stated.get(name) or self._look_up_given(name) for name in strategy.parts)
-            group: xr.DataArray | float = reduce(mul, sizes)
+        if strategy.laid or strategy.several:
+            sizes: Any = (stated.get(name) or self._look_up_given(name) for name in parts)
+            group: xr.DataArray | float = reduce(mul, sizes, 1.0)
             return group
         if strategy.group is not None:
             return float(strategy.group)

@@ -100,6 +100,24 @@ def test_the_group_of_hybrids_may_come_from_anywhere(how, tmp_path):
     np.testing.assert_array_equal(cube.paradl.replicas.transpose("pe", ...).isel(pe=1), 4)
 
 
+def test_replicas_of_layouts_follow_their_degrees(tmp_path):
+    """Those that a strategy states, an axis, and none of the experts, who divide the same PEs."""
+    axes: dict[str, Any] = {
+        "model": "mixtral_8x7b",
+        "dataset": "pile",
+        "system": "dgx-h100",
+        "strategy": ["data", "data+tensor:tensor=4", "data+tensor+expert:expert=8"],
+        "pe": 16,
+        "batch": 4,
+        "tensor": 2,
+    }
+    cube = sweep.run({"axes": axes}, tmp_path / "cube.zarr")
+    np.testing.assert_array_equal(cube.paradl.replicas.squeeze(), [16, 4, 8])
+    chosen = {"axes": axes | {"strategy": "data+tensor:tensor=best"}}
+    with pytest.raises(InputError, match="add 'replicas' to the spec's outputs"):
+        _ = sweep.run(chosen, tmp_path / "chosen.zarr").paradl.iterations
+
+
 def test_strong_scaling_and_whole_iterations(tmp_path):
     axes: dict[str, Any] = {
         "model": "alexnet",
