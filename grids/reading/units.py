@@ -161,6 +161,8 @@ def _load_registry() -> "pint.UnitRegistry[Decimal]":
 
 
 def format_quantity(value: float, unit: str, digits: int = 4) -> str:
-    """Format a quantity for people: 16e9, "B" as "16 GB"; 9e-6, "s" as "9 us"."""
+    """Format a quantity for people: 16e9, "B" as "16 GB"; 9e-6, "s" as "9 us"; 0.8, "1" as 0.8."""
+    if unit == "1":  # a share has no prefix
+        return f"{value:,.{digits}g}"
     size, prefix = next((step for step in PREFIXES if abs(value) >= step[0]), (1.0, ""))
     return f"{value / size:.{digits}g} {prefix}{unit}"

@@ -10,9 +10,13 @@ from typing import Any
 import numpy as np
 
 from grids.grid import Grid, Index
+from grids.inputs.case import build_nearest_case
 from grids.inputs.factors import divisors
+from grids.inputs.layouts import read_layouts
+from kernels.configuration.answers import LayoutCase
 from kernels.names.arrays import Floats
 from kernels.names.flags import FORBIDS, Limit
+from sweep.answers.numbers import number
 from sweep.answers.reasons import list_reasons
 from sweep.cases.fits import WINDOWS, Cell, Fit, find_fits, is_allowed, list_allowed
 from sweep.cells.space import Space, list_row_values, take_cell, thin_values, write_cell
@@ -56,31 +60,54 @@ def explain_rejection(space: Space, index: Index) -> Row:
 
 def find_batch(grid: Grid, index: Index, cell: Cell) -> int | None:
     """Largest allowed batch below that of the cell, else the smallest above it; None: none."""
-    batch = cell["batch"]
-    halves = np.array([max(1.0, float(batch // 2**n)) for n in range(41)])
-    below = list_allowed(grid, index, cell, "batch", halves)
+    step = _find_batch_step(grid, index, cell)
+    count = cell["batch"] // step
+    halves = step * np.array([max(1.0, float(count // 2**n)) for n in range(41)])
+    below = list_allowed(grid, index, cell, "batch", halves[halves <= cell["batch"]])
     if below.size:
         # The half above n is 2 n or 2 n + 1, and was forbidden.
-        return _bisect_batch(grid, index, cell, below[-1], min(2 * below[-1] + 1, batch))
+        most = below[-1] / step
+        return _bisect_batch(grid, index, cell, (most, min(2 * most + 1, count)), step)
     # Micro-batches of layouts keep any batch in memory, and replicas are few.
     most = 10 if grid.strategy(index).laid else 20
-    doubles = np.array([batch * 2.0**n for n in range(1, most + 1)])
-    above = list_allowed(grid, index, cell, "batch", doubles)
-    return int(_bisect_batch(grid, index, cell, above[0], above[0] / 2)) if above.size else None
+    # Below one step is half of one.
+    doubles = np.array([max(count, 0.5) * 2.0**n for n in range(1, most + 1)])
+    above = list_allowed(grid, index, cell, "batch", step * doubles)
+    if not above.size:
+        return None
+    least = above[0] / step
+    return _bisect_batch(grid, index, cell, (least, least / 2), step)
 
 
-def _bisect_batch(grid: Grid, index: Index, cell: Cell, allowed: float, forbidden: float) -> int:
-    """Allowed batch nearest to a forbidden one, found between an allowed and a forbidden one."""
+def _find_batch_step(grid: Grid, index: Index, cell: Cell) -> float:
+    """Number of which allowed batches are multiples: of a layout's micro-batches, else 1."""
+    if not grid.strategy(index).laid:
+        return 1.0
+    axes = {name: np.array([value], float) for name, value in cell.items()}
+    case = grid.build(build_nearest_case, index, axes, None)
+    assert isinstance(case, LayoutCase)
+    layout = read_layouts(case)
+    replicas = layout.data if grid.spec.scaling == "strong" else 1
+    # Chunks take turns by as many micro-batches as there are stages.
+    passes = np.where(layout.chunks > 1, layout.passes, 1)
+    return number(layout.micro * replicas * passes)
+
+
+def _bisect_batch(
+    grid: Grid, index: Index, cell: Cell, ends: tuple[float, float], step: float
+) -> int:
+    """Allowed batch nearest to a forbidden one. ends: one allowed, one forbidden, in steps."""
+    allowed, forbidden = ends
     # Allowed batches are contiguous: too few samples forbid from below, memory from above.
     while abs(forbidden - allowed) > 1:
         tried = np.unique(np.linspace(allowed, forbidden, WINDOWS["batch"]).round())
-        row = list_allowed(grid, index, cell, "batch", tried)
+        row = list_allowed(grid, index, cell, "batch", step * tried) / step
         allowed = row[-1] if forbidden > allowed else row[0]
         beyond = tried[tried > allowed] if forbidden > allowed else tried[tried < allowed]
         if not beyond.size:
             break
         forbidden = beyond[0] if forbidden > allowed else beyond[-1]
-    return int(allowed)
+    return int(step * allowed)
 
 
 def find_pe(grid: Grid, index: Index, cell: Cell) -> int | None:

@@ -43,6 +43,7 @@ MOST_CELLS = 256
 RANGES = (*name_percentiles("needed"), "met_probability", *name_percentiles("efficiency"))
 # The roots of all draws are refined together by this many steps and rounds, then interpolated.
 DRAWN_STEPS, DRAWN_ROUNDS = 120, 2
+ANY = "any value will do"  # the reason where nothing is needed
 LATENCIES = ("intra_latency", "inter_latency", "staging_latency")
 
 
@@ -62,9 +63,9 @@ def list_needs(
     Keys: labels and axes, `own`: the present value, `needed`, and `reason` if no value suffices:
     the best reachable efficiency and the bottleneck there. A continuous parameter and the machine
     oracle add, over draws of uncertain parameters, `needed_p10` and `needed_p90`, None if the goal
-    is out of reach, `met_probability`: the fraction of draws in which some value suffices, and
-    `efficiency_p10` and `efficiency_p90` of the best reachable efficiency. InputError: an unknown
-    parameter, an efficiency not above 0 and at most 1.
+    is out of reach or met by any value, `met_probability`: the fraction of draws in which some
+    value suffices, and `efficiency_p10` and `efficiency_p90` of the best reachable efficiency.
+    InputError: an unknown parameter, an efficiency not above 0 and at most 1.
     """
     known = ("memory_capacity", "batch", *UPGRADABLE)
     if parameter not in known:
@@ -119,6 +120,9 @@ def _need_batch(space: Space, index: Index, cell: Cell) -> Row:
     largest = {**cell, "batch": float(MOST_BATCH)}
     batch = find_batch(space.grid, index, {name: largest[name] for name in space.grid.axes})
     present = int(cell["batch"]) if "batch" in cell else None
+    if batch and space.grid.strategy(index).laid and 2 * batch > MOST_BATCH:
+        # Most pipelines keep no more micro-batches in memory than they have stages.
+        return _write_need(present, None, "any: more samples take no more memory")
     return _write_need(present, batch, None if batch else "never: no batch fits")
 
 
@@ -182,7 +186,7 @@ def _need_value(scaling: Scaling, goal: float) -> Row:
         return _write_need(present, None, _explain_never(scaling, values, reached[-1])) | ranges
     below = np.flatnonzero(reached < goal)
     if not below.size:
-        return _write_need(present, None, "any value will do") | ranges
+        return _write_need(present, None, ANY) | ranges
     # From here on the goal is met by every better value.
     low, high = values[below[-1]], values[below[-1] + 1]
     needed = close_in(lambda tried: scaling.find_efficiencies(tried) >= goal, low, high, ROUNDS - 1)
@@ -224,7 +228,8 @@ def find_need_ranges(build: Callable[..., AnyCase], values: Floats, goal: float,
         reached = _draw_efficiencies(build, values, pe)
     needed = np.array([_find_root(values, column, goal) for column in reached.T])
     # A draw whose goal no value meets needs more than any value; for a latency, less than 0.
-    beyond = np.inf if values[-1] > values[0] else 0.0
+    beyond, anything = (np.inf, 0.0) if values[-1] > values[0] else (0.0, np.inf)
+    needed = np.where((reached >= goal).all(axis=0), anything, needed)
     return {
         **pick_range(
             "needed",

@@ -108,9 +108,13 @@ def _describe_ends(row: Row) -> str | None:
     # No value reaches the goal: the interval is that of the best efficiency.
     if row["needed"] is None and row["reason"] != "any value will do":
         return " to ".join(f"{row[f'efficiency_p{percent}']:.0%}" for percent in (10, 90))
-    needs = [row[f"needed_p{percent}"] for percent in (10, 90)]
+    met, ends = row["met_probability"], [row[f"needed_p{percent}"] for percent in (10, 90)]
+    # An end is missing if no value is enough in a tenth of the draws, or if any value is.
+    if ends == [None, None] and met >= 0.1:
+        return None if met >= 0.9 else "any to never"
+    missing = "any" if met >= 0.9 else "never"
     return " to ".join(
-        "never" if need is None else format_value(row["parameter"], need) for need in needs
+        missing if end is None else format_value(row["parameter"], end) for end in ends
     )
 
 

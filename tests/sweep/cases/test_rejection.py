@@ -84,3 +84,10 @@ def test_the_nearest_cell_has_the_fewest_reasons():
     (row,) = rank(strategy="filter", pe="100,200", batch="8,1000000")
     assert (row["rejection"]["pe"], row["rejection"]["batch"]) == (200, 8)
     assert row["limit"][0] == "too_many_pes"
+
+
+@pytest.mark.parametrize(("batch", "nearest"), [(64, 63), (2, 3)])
+def test_the_nearest_batch_that_micro_batches_divide(batch, nearest):
+    space = SpaceValues("llama2_7b", 64, batch, "pile", "dgx-h100", strategy="data:micro=3,zero=3")
+    (row,) = rank_strategies(make_grid(space))
+    assert row["rejection"]["changes"]["batch"] == nearest

@@ -66,7 +66,8 @@ def test_memory_and_table_iii_have_none():
         assert "met_probability" not in row
 
 
-@pytest.mark.parametrize("goal", [1e-9])
-def test_any_value_will_do(goal):
-    row = list_needs(read_grid(), "inter_latency", efficiency=goal)[0]
+@pytest.mark.parametrize("parameter", ["inter_latency", "inter_bandwidth"])
+def test_any_value_will_do(parameter):
+    row = list_needs(read_grid(), parameter, efficiency=1e-9)[0]
     assert (row["reason"], row["met_probability"]) == ("any value will do", 1)
+    assert row["needed_p10"] is row["needed_p90"] is None

@@ -188,3 +188,37 @@ def test_probabilities_that_cannot_be_met(settings, holds):
     grid = read_grid(pe=4, batch=8, strategy="data", settings=settings)
     with pytest.raises(InputError, match="holds"):
         list_provisions(grid, 60, epochs=1, holds=holds)
+
+
+@pytest.mark.parametrize(
+    ("pe", "scaling", "step"), [(64, "weak", 3), (48, "strong", 36), (48, "weak", 3)]
+)
+def test_the_largest_batch_of_a_layout_divides_into_its_micro_batches(pe, scaling, step):
+    """All of GPipe's micro-batches are in memory at once, of 1F1B's as many as there are stages."""
+    gpipe = "data+pipeline:pipeline=4,micro=3,schedule=gpipe"
+    options = SpaceValues(
+        "llama2_7b",
+        pe,
+        step,
+        "pile",
+        "dgx-h100",
+        strategy=f"{gpipe},{gpipe.replace('gpipe', '1f1b')}",
+        settings={"scaling": scaling},
+    )
+    largest, any_batch = list_needs(make_grid(options), "batch")
+    assert largest["needed"] % step == 0
+    fits = [
+        sweep.predict(
+            "llama2_7b",
+            gpipe,
+            pe,
+            batch,
+            dataset="pile",
+            system="dgx-h100",
+            settings={"scaling": scaling},
+        )["feasible"]
+        for batch in (largest["needed"], largest["needed"] + step)
+    ]
+    assert fits == [True, False]
+    assert any_batch["needed"] is None
+    assert not any_batch["reason"].startswith("never")

@@ -28,6 +28,8 @@ ROWS: list[dict[str, Any]] = [
         (1, "B", "1 B"),
         (15.7e12, "FLOP/s", "15.7 TFLOP/s"),
         (-2e3, "B", "-2 kB"),
+        (0.8, "1", "0.8"),
+        (1.5e-8, "1", "1.5e-08"),
     ],
 )
 def test_prefixes(value, unit, text):
