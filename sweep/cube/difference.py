@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from grids.grid import LABELS, Grid
+from grids.placing.group import PlacedGroup
 
 # A message names this many differences, and only the ends of longer lists, to stay under 1 kB.
 SHOWN = 3
@@ -19,13 +20,14 @@ def describe_difference(stored: Grid, wanted: Grid) -> str:
     Only the meaning counts: not how an axis is written, whether a default is spelled out, or the
     name of the sweep.
     """
-    given = bool(wanted.spec.placements)
-    return _join_differences(_spell_out(stored, given), _spell_out(wanted, given))
+    differ = _differ_in_groups(stored, wanted)
+    return _join_differences(_spell_out(stored, differ), _spell_out(wanted, differ))
 
 
 def list_differences(stored: Grid, wanted: Grid) -> list[tuple[str, str, str]]:
     """List all differences except those of axes: key, and both values in words."""
-    first, second = _spell_out(stored, True), _spell_out(wanted, True)
+    differ = _differ_in_groups(stored, wanted)
+    first, second = _spell_out(stored, differ), _spell_out(wanted, differ)
     return list(_walk_differences("", first | {"axes": {}}, second | {"axes": {}}))
 
 
@@ -43,8 +45,8 @@ def list_added_values(stored: Grid, wanted: Grid) -> Axes:
 def describe_other_changes(stored: Grid, wanted: Grid) -> str:
     """Describe the first differences besides values that `wanted` adds and the order of labels."""
     present = _list_axes(stored)
-    given = bool(wanted.spec.placements)
-    shared = _spell_out(wanted, given)
+    differ = _differ_in_groups(stored, wanted)
+    shared = _spell_out(wanted, differ)
     # The calibration of a new system changes no stored cell.
     shared["calibration"] = {
         label: calibration
@@ -58,7 +60,7 @@ def describe_other_changes(stored: Grid, wanted: Grid) -> str:
         # Models, data sets and systems have entries; a strategy is only its label.
         if dim in LABELS[:3]:
             shared[dim] = {name: entry for name, entry in shared[dim].items() if name in order}
-    return _join_differences(_spell_out(stored, given), shared)
+    return _join_differences(_spell_out(stored, differ), shared)
 
 
 def _join_differences(stored: Plain, wanted: Plain) -> str:
@@ -74,7 +76,7 @@ def _join_differences(stored: Plain, wanted: Plain) -> str:
 def _spell_out(grid: Grid, placements: bool) -> Plain:
     """Return a design space as plain data, names replaced by their entries, without its own name.
 
-    placements: whether to include placed groups, which a sweep computes itself by default.
+    placements: whether to include placed groups.
     """
     # Axes are listed by value instead, since a `range` and a list may be the same.
     apart = {"name", "axes"} | (set() if placements else {"placements"})
@@ -89,6 +91,24 @@ def _spell_out(grid: Grid, placements: bool) -> Plain:
     }
     columns = {name: [*rows.columns] for name, rows in grid.rows.items()}
     return plain | {"axes": _list_axes(grid), "calibration": calibrations, "rows": columns} | named
+
+
+def _differ_in_groups(stored: Grid, wanted: Grid) -> bool:
+    """Return whether both have a placed group that differs.
+
+    A sweep searches those of its own strategies, so only one may have the others.
+    """
+    mine, other = _list_groups(stored), _list_groups(wanted)
+    return any(mine[at] != other[at] for at in mine.keys() & other.keys())
+
+
+def _list_groups(grid: Grid) -> dict[tuple[object, ...], PlacedGroup]:
+    """Return placed groups by model, data set, system, devices and segments."""
+    return {
+        (entry.model, entry.dataset, entry.system, *size): group
+        for entry in grid.spec.placements
+        for size, group in entry.list_groups().items()
+    }
 
 
 def _list_axes(grid: Grid) -> Axes:

@@ -105,6 +105,12 @@ def test_a_store_has_groups_of_all_segments_that_are_asked_for() -> None:
     assert known.placed.groups == {at: ask_group(grid, *at) for at in known.placed.groups}
 
 
+def test_a_store_has_no_groups_of_other_sizes() -> None:
+    grid = make_segments("data+placement:group=2", "data+placement:group=4,segments=2")
+    known: Any = Grid.from_definition(grid.definition()).workload(0, 0, 0)
+    assert known.placed.groups.keys() == {(2, 1), (4, 1), (4, 2)}
+
+
 def make_segments(*strategies: str, model: dict[str, Any] = CHAIN, batch: Any = BATCH) -> Grid:
     """Build a chain's placements in segments, on one PE and on two."""
     axes = {

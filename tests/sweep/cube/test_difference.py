@@ -65,6 +65,19 @@ def test_an_entry_that_changed_is_told_by_its_part(small):
     assert text == "system.abci.pe.efficiency: 0.5 in the store, 0.25 now"
 
 
+@pytest.mark.parametrize(
+    ("messages", "text"), [(2.0, ""), (3.0, "placements: [{...}] in the store, [{...}] now")]
+)
+def test_only_placed_groups_of_both_may_differ(small, messages, text):
+    group = {"device": [0, 1], "forward": [1, 0], "backward": [1, 1], "messages": 2.0, "items": 5.0}
+    names = {"model": "m", "dataset": "d", "system": "s"}
+    pairs = {**names, "groups": {2: group}}
+    more = {**names, "groups": {2: group | {"messages": messages}, 4: group}}
+    stored, wanted = (read_grid(small | {"placements": [entry]}) for entry in (pairs, more))
+    assert describe_difference(stored, wanted) == text
+    assert describe_other_changes(stored, wanted) == text
+
+
 def test_many_are_counted(small):
     other = changed(small, pe=3, batch=5, strategy="data", system="dgx-h100") | {
         "scaling": "strong"

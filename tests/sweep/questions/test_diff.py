@@ -59,6 +59,15 @@ def test_the_order_of_labels_changes_no_answer(tmp_path) -> None:
     assert not difference["inputs"] + difference["axes"] + difference["winners"]
 
 
+def test_groups_that_only_one_has_are_no_difference(tmp_path) -> None:
+    for size in (2, 4):
+        strategies = ["data", f"data+placement:group={size}"]
+        sweep.run({"axes": {**AXES, "strategy": strategies}}, tmp_path / f"{size}.zarr")
+    difference = sweep.diff(tmp_path / "2.zarr", tmp_path / "4.zarr")
+    assert [axis["axis"] for axis in difference["axes"]] == ["strategy"]
+    assert not difference["inputs"]
+
+
 def test_what_changed_is_what_xarray_says(urls: dict[str, str]) -> None:
     difference = sweep.diff(urls["first"], urls["slow"])
     first, second = (sweep.open_dataset(urls[value]).load() for value in ("first", "slow"))
