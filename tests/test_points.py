@@ -17,7 +17,7 @@ from kernels.arrays import use_numpy, xp
 from kernels.compiled import compiled, fetch
 from kernels.configuration.case import Points
 from kernels.configuration.places import PLACES, read_parameters, scale_parameters, set_parameters
-from kernels.derivatives.points import evaluate_points, find_elasticities, find_kinks, take_points
+from kernels.derivatives.points import evaluate_points, find_slopes, take_points
 from kernels.oracle.answer import answer_case
 from sweep.samples.tables import SharedTables
 
@@ -138,9 +138,9 @@ COUNT = 4001
 @compiled()
 def look(points: Points) -> Any:
     """Elasticities of all inputs, and the kinks of communication in one, by a single program."""
-    slopes = find_elasticities(points, TARGETS[1:], INPUTS)
-    of_links = {"inter_bandwidth": slopes["communication"]["inter_bandwidth"]}
-    return slopes, find_kinks(points, {"communication": of_links})
+    slopes, _ = find_slopes(points, TARGETS[1:], INPUTS)
+    _, kinks = find_slopes(points, ("communication",), ("inter_bandwidth",), marked=True)
+    return slopes, kinks
 
 
 @compiled(numpy=True)

@@ -17,15 +17,13 @@ from kernels.configuration.answers import Answer
 from kernels.configuration.case import Points
 from kernels.derivatives.points import (
     evaluate_points,
-    find_elasticities,
-    find_kinks,
+    find_slopes,
     settle_points,
     take_points,
 )
-from kernels.derivatives.slopes import Slopes
 from kernels.names.stored import ANSWERS, EPOCH, TARGETS
 
-Labels = tuple[dict[str, Array], dict[str, Slopes], Array]
+Labels = tuple[dict[str, Array], dict[str, dict[str, Array]], Array]
 
 
 def label_points(
@@ -74,11 +72,7 @@ def compile_ahead(
 
 
 def _has_slopes(*_: object, parameters: tuple[str, ...], **__: object) -> bool:
-    """True if programs take long to compile, and so are compiled with less optimisation.
-
-    50,000 rows of 75 networks, nothing compiled yet: 65.6 -> 53.0 s of CPU (one run each, 2026-11).
-    Programs run a quarter slower (`kernels.compiled`), which offsets that after 20 million rows.
-    """
+    """True if programs take long to compile: the older emitters then make them in half the time."""
     return bool(parameters)
 
 
@@ -115,11 +109,8 @@ def _find_labels(
         return answers, {}, xp.zeros(shape, bool)
     # Percentiles have no slopes, and differentiating their draws would be wasted.
     plain = replace(points, case=replace(points.case, uncertainty=None))
-    elasticities = find_elasticities(plain, tuple(TARGETS.values()), parameters)
-    slopes = {name: elasticities[field] for name, field in TARGETS.items()}
-    kinks = jnp.zeros(shape, bool)
-    if marked:
-        kinks = jnp.asarray(find_kinks(plain, elasticities))
+    found, kinks = find_slopes(plain, tuple(TARGETS.values()), parameters, marked=marked)
+    slopes = {name: found[field] for name, field in TARGETS.items()}
     return answers, {EPOCH: _add_slopes(answers, slopes), **slopes}, kinks
 
 
@@ -131,7 +122,7 @@ def _list_answers(answer: Answer, outputs: tuple[str, ...]) -> dict[str, Cells]:
     return named | {name: read_output(answer, name) for name in outputs}
 
 
-def _add_slopes(answers: dict[str, Array], slopes: dict[str, Slopes]) -> Slopes:
+def _add_slopes(answers: dict[str, Array], slopes: dict[str, dict[str, Array]]) -> dict[str, Array]:
     """Return the elasticities of the epoch's time: those of its parts, weighted by their shares."""
     total = answers[EPOCH]
     parts = ("comp_time", "comm_time")

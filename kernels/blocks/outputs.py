@@ -5,7 +5,7 @@ is cut into blocks, and whatever order of operations the compiler then finds bes
 
 Elasticities, d log y / d log x, are exact. Forward, one parameter at a time with all its outputs,
 so that parts of an answer keep their few dimensions. (Points have their own values of every
-parameter: `kernels.derivatives.points` goes backward, one output at a time.)
+parameter: `kernels.derivatives.points`.)
 """
 
 from collections.abc import Mapping

@@ -4,10 +4,9 @@ Cells have one dimension, points, or two: rows of a table and the points of each
 parameters are looked up in the table, whose cells are all PE counts (and groups, segments) of one
 model, data set, system and strategy; continuous parameters get each point's values.
 
-Elasticities, d log y / d log x, are exact. Backward, one field at a time: a point depends only on
-its own parameters, so one pass gives the slopes in all of them. At a kink, where a maximum or
-minimum changes sides, a slope is that of one side or lies between both; `find_kinks` marks points
-near one.
+Elasticities, d log y / d log x, are exact: forward, one parameter at a time. At a kink, where a
+maximum or minimum changes sides, a slope is that of one side or lies between both; differences to
+both sides mark points near one.
 """
 
 from collections.abc import Mapping
@@ -18,11 +17,10 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from kernels.arrays import AnyArray, Cells, Flags, PerStage, xp
+from kernels.arrays import AnyArray, Cells, PerStage, xp
 from kernels.configuration.answers import Answer
 from kernels.configuration.case import Case, Points
 from kernels.configuration.places import PLACES, scale_parameters, set_parameters
-from kernels.derivatives.slopes import Factors, Slopes, pull_back, push_forward
 from kernels.oracle.answer import evaluate, take_best
 from kernels.oracle.formulas import Work, find_share, reduce_work
 from kernels.work.group import GroupWork
@@ -109,112 +107,78 @@ def _keep_fullest(work: Work, case: Case) -> Work:
     return kept if rows is None else replace(kept, row_states=jax.tree.map(take, rows))
 
 
-def find_elasticities(
-    points: Points, fields: tuple[str, ...], parameters: tuple[str, ...]
-) -> dict[str, Slopes]:
-    """Compute d log field / d log parameter [point], by field and parameter.
+def find_slopes(
+    points: Points, fields: tuple[str, ...], parameters: tuple[str, ...], *, marked: bool = False
+) -> tuple[dict[str, dict[str, Array]], Array]:
+    """Return d log field / d log parameter [point], by field and parameter, and kinks [point].
 
     fields: attributes of an answer, such as `epoch_time` or `terms.halo_exchange`. parameters: of
     `PLACES`; for those that layers depend on, points need a division. NaN where the field is 0 or
-    undefined.
+    undefined. marked: whether to mark points where a field has a kink within 1 % of a parameter;
+    otherwise none is.
     """
-    layered = any(PLACES[name].layered for name in parameters)
-    assert points.division is not None or not layered, "layers would be constant"
     # Only the best choice: others may not exist, and their NaN would spread.
     points = settle_points(points)
-    shape = points.shape
-    reduced, changes = reduce_points(points), _change_work(points, parameters)
-
-    def answer(factors: dict[str, Array]) -> dict[str, Array]:
-        work = reduced.case.work
-        for name, change in changes.items():
-            # The layers' work is linear for small changes of the factors, which are 1.
-            work = jax.tree.map(lambda old, by, f=factors[name]: old + (f - 1.0) * by, work, change)
-        changed = replace(reduced, case=replace(reduced.case, work=work))
-        return dict(zip(fields, _read(_scale(changed, factors), fields), strict=True))
-
-    values, slopes = pull_back(answer, parameters, shape)
-
-    def divide(field: str) -> Slopes:
-        defined = values[field] > 0
-        value = jnp.where(defined, values[field], 1.0)
-        return {
-            name: jnp.where(defined, slope / value, jnp.nan)
-            for name, slope in slopes[field].items()
-        }
-
-    return {field: divide(field) for field in fields}
-
-
-def _change_work(points: Points, parameters: tuple[str, ...]) -> dict[str, Work]:
-    """Compute d work / d log parameter, for parameters that layers depend on."""
-
-    # Forward, since these are one or two and change a few sums over layers. A backward pass through
-    # all layers takes 40 times as long as the answers (4096 points of ResNet-50, 2026-11).
-    def reduce_scaled(factors: Factors) -> Work:
-        return reduce_points(_scale(points, factors)).case.work
-
-    return {
-        name: push_forward(reduce_scaled, name)
-        for name in parameters
-        if PLACES[name].layered and points.division is not None
-    }
-
-
-def find_kinks(points: Points, slopes: Mapping[str, Slopes]) -> Flags:
-    """Return whether a field has a kink within 1 % of a parameter [point].
-
-    Compares one-sided differences with the slope. slopes: elasticities by field and parameter, with
-    the same parameters for all fields.
-    """
-    fields = tuple(slopes)
-    names = tuple(next(iter(slopes.values())))
-    layered = tuple(name for name in names if PLACES[name].layered)
-    reduced = reduce_points(points)
-    values = jnp.log(jnp.stack(_read(reduced, fields)))
-    near = jnp.zeros(values.shape[1:], bool)
+    layered = tuple(name for name in parameters if PLACES[name].layered)
+    assert points.division is not None or not layered, "layers would be constant"
+    others = tuple(name for name in parameters if name not in layered)
+    slopes: dict[str, dict[str, Array]] = {field: {} for field in fields}
+    near = jnp.zeros(points.shape, bool)
     # Parameters that no layer depends on are varied with layers summed once.
-    for chosen, varied in ((set(names) - set(layered), reduced), (set(layered), points)):
-        if chosen:
-            ordered = tuple(sorted(chosen))
-            stacked = jnp.stack([jnp.stack([slopes[y][x] for y in fields]) for x in ordered])
-            near |= _find_bends(varied, fields, ordered, values, stacked)
-    return near
+    for names, varied in ((others, reduce_points(points)), (layered, points)):
+        if names:
+            found, bends = _vary(varied, fields, names, marked)
+            near |= bends
+            for number, field in enumerate(fields):
+                slopes[field] |= dict(zip(names, found[:, number], strict=True))
+    return slopes, near
 
 
-def _find_bends(
-    points: Points, fields: tuple[str, ...], names: tuple[str, ...], values: Array, slopes: Array
-) -> Flags:
+def _vary(
+    points: Points, fields: tuple[str, ...], names: tuple[str, ...], marked: bool
+) -> tuple[Array, Array]:
+    """Compute elasticities [parameter, field, point] and mark kinks [point]."""
+    towards, step = jnp.eye(len(names)), jnp.log(NEAR)
+    sides = jnp.array([0.0, 1.0, -1.0] if marked else [0.0])
+    # [side, parameter, factor]
+    factors = jnp.exp(step * sides[:, None, None] * towards)
+
+    def read(scales: Array) -> Array:
+        scaled = scale_parameters(points.case, dict(zip(names, scales, strict=True)))
+        answer = evaluate_points(replace(points, case=scaled))
+        return jnp.stack(
+            [jnp.broadcast_to(attrgetter(field)(answer), points.shape) for field in fields]
+        )
+
+    def look(at: tuple[Array, Array]) -> tuple[Array, Array]:
+        place, change = at
+        return jax.jvp(read, (place,), (change,))
+
+    # In a loop, a program holds the formulas and their derivatives once. Backward, and with the
+    # differences apart, the three programs of examples/surrogate.yaml took 18.6 instead of 8.0 s of
+    # CPU to trace and compile, and 40 instead of 30 ms to run for 4096 rows each. With 12 inputs,
+    # it is 25.3 and 12.6 s, and 77 and 87 ms for 1024 rows (2026-11).
+    places = (factors.reshape(-1, len(names)), jnp.tile(towards, (len(sides), 1)))
+    values, changes = (
+        found.reshape(len(sides), len(names), *found.shape[1:])
+        for found in jax.lax.map(look, places)
+    )
+    here = values[0]
+    slopes = jnp.where(here > 0, changes[0] / jnp.where(here > 0, here, 1.0), jnp.nan)
+    # On either side, of these parameters: [side, parameter, field, point].
+    aside = jnp.log(values[1:] / here) / (step * sides[1:]).reshape(-1, *[1] * here.ndim)
+    return slopes, _find_bends(aside, slopes)
+
+
+def _find_bends(aside: Array, slopes: Array) -> Array:
     """Return whether the one-sided differences disagree with the slope in any parameter [point].
 
-    values: logarithms [field, point]. slopes [parameter, field, point].
+    aside: differences [side, parameter, field, point], of no side or two. slopes [parameter,
+    field, point].
     """
-    step = jnp.log(NEAR)
-
-    def step_aside(which: tuple[Array, Array]) -> Array:
-        number, sign = which
-        factors = jnp.where(jnp.arange(len(names)) == number, jnp.exp(sign * step), 1.0)
-        moved = _read(_scale(points, dict(zip(names, factors, strict=True))), fields)
-        return (jnp.log(jnp.stack(moved)) - values) / (sign * step)
-
-    # One parameter and side at a time: one small program instead of twenty-four.
-    numbers = jnp.repeat(jnp.arange(len(names)), 2)
-    signs = jnp.tile(jnp.array([1.0, -1.0]), len(names))
-    aside: Array = jax.lax.map(step_aside, (numbers, signs))
-    both = aside.reshape(len(names), 2, *slopes.shape[1:])
     # Comparisons with NaN, for values of 0, are false.
-    bends = jnp.abs(both.sum(axis=1) - 2 * slopes) > BEND
+    bends = jnp.abs(aside.mean(axis=0) - slopes) > BEND / 2
     # Exactly at a kink, as of two parameters with equal defaults, the slope is the mean of both.
-    curved = jnp.abs(step) * (0.25 + jnp.abs(slopes) * (1 + jnp.abs(slopes)))
-    bends |= (jnp.abs(both - slopes[:, None]) > curved[:, None]).any(axis=1)
+    curved = jnp.log(NEAR) * (0.25 + jnp.abs(slopes) * (1 + jnp.abs(slopes)))
+    bends |= (jnp.abs(aside - slopes) > curved).any(axis=0)
     return bends.any(axis=(0, 1))
-
-
-def _read(points: Points, fields: tuple[str, ...]) -> list[Array]:
-    """Read fields of the answer, each [point]."""
-    answer, shape = evaluate_points(points), points.shape
-    return [jnp.broadcast_to(attrgetter(field)(answer), shape) for field in fields]
-
-
-def _scale(points: Points, factors: Factors) -> Points:
-    return replace(points, case=scale_parameters(points.case, factors))

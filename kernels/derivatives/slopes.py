@@ -1,10 +1,10 @@
 """Derivatives of functions of parameters' factors, by name, where all factors are 1.
 
-d y / d log x is d y / d factor there. Forward, one parameter at a time, the cost does not depend on
-the number of results; backward, one result at a time, not on the number of parameters.
+d y / d log x is d y / d factor there. Forward, one parameter at a time: the cost does not depend on
+the number of results.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
@@ -19,7 +19,6 @@ from kernels.work.division import Division
 
 Tree = TypeVar("Tree")
 Factors = dict[str, Array]
-Slopes = Mapping[str, Array]
 
 
 def push_forward(function: Callable[[Factors], Tree], name: str) -> Tree:
@@ -28,26 +27,6 @@ def push_forward(function: Callable[[Factors], Tree], name: str) -> Tree:
     slopes: Tree
     _, slopes = jax.jvp(lambda factor: function({name: factor}), (one,), (one,))
     return slopes
-
-
-def pull_back(
-    function: Callable[[Factors], dict[str, Array]],
-    names: Sequence[str],
-    shape: tuple[int, ...] = (),
-) -> tuple[dict[str, Array], dict[str, Slopes]]:
-    """Return the results [shape], and d result / d log parameter by both names.
-
-    function: of factors [shape]; results at an index depend only on factors at that index.
-    """
-    ones = {name: jnp.ones(shape) for name in names}
-    values, push = jax.linearize(function, ones)
-
-    def walk_back(result: str) -> Slopes:
-        # One result at a time: all at once would mostly propagate zeros.
-        (slopes,) = jax.linear_transpose(lambda moved: push(moved)[result], ones)(jnp.ones(shape))
-        return dict(slopes)
-
-    return values, {result: walk_back(result) for result in values}
 
 
 # Fields of a group's work that depend on a PE; Table III has no `fixed`.
