@@ -15,6 +15,7 @@ from grids.grid import Grid
 from grids.spec import Spec
 from kernels.arrays import use_numpy, xp
 from kernels.compiled import compiled, fetch
+from kernels.configuration.answers import Answer
 from kernels.configuration.case import Points
 from kernels.configuration.places import PLACES, read_parameters, scale_parameters, set_parameters
 from kernels.derivatives.points import evaluate_points, find_slopes, take_points
@@ -135,11 +136,16 @@ STEP, TOLERANCE = 1e-5, 1e-5
 COUNT = 4001
 
 
+def read(answer: Answer) -> dict[str, Any]:
+    return {name: getattr(answer, name) for name in TARGETS[1:]}
+
+
 @compiled()
 def look(points: Points) -> Any:
     """Elasticities of all inputs, and the kinks of communication in one, by a single program."""
-    slopes, _ = find_slopes(points, TARGETS[1:], INPUTS)
-    _, kinks = find_slopes(points, ("communication",), ("inter_bandwidth",), marked=True)
+    _, slopes, _ = find_slopes(points, read, TARGETS[1:], INPUTS)
+    inputs = ("inter_bandwidth",)
+    _, _, kinks = find_slopes(points, read, ("communication",), inputs, marked=True)
     return slopes, kinks
 
 

@@ -6,6 +6,7 @@ Times [s per epoch], memory [B]; slopes are elasticities, d log y / d log x.
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from dataclasses import replace
+from functools import partial
 
 import jax.numpy as jnp
 from jax import Array
@@ -100,18 +101,27 @@ def _find_labels(
     points: Points, parameters: tuple[str, ...], outputs: tuple[str, ...], marked: bool
 ) -> Labels:
     """Compute the labels of points without choices."""
-    shape = points.shape
-    answers = {
-        name: xp.broadcast_to(answer, shape)
-        for name, answer in _list_answers(evaluate_points(points), outputs).items()
-    }
     if not parameters:
-        return answers, {}, xp.zeros(shape, bool)
+        return _answer(points, outputs), {}, xp.zeros(points.shape, bool)
     # Percentiles have no slopes, and differentiating their draws would be wasted.
     plain = replace(points, case=replace(points.case, uncertainty=None))
-    found, kinks = find_slopes(plain, tuple(TARGETS.values()), parameters, marked=marked)
-    slopes = {name: found[field] for name, field in TARGETS.items()}
+    unsure = points.case.uncertainty is not None
+    answers, slopes, kinks = find_slopes(
+        plain,
+        partial(_list_answers, outputs=() if unsure else outputs),
+        tuple(TARGETS),
+        parameters,
+        marked=marked,
+    )
+    if unsure:
+        answers = _answer(points, outputs)
     return answers, {EPOCH: _add_slopes(answers, slopes), **slopes}, kinks
+
+
+def _answer(points: Points, outputs: tuple[str, ...]) -> dict[str, Array]:
+    """Compute the answers [point], by column."""
+    answers = _list_answers(evaluate_points(points), outputs)
+    return {name: xp.broadcast_to(answer, points.shape) for name, answer in answers.items()}
 
 
 def _list_answers(answer: Answer, outputs: tuple[str, ...]) -> dict[str, Cells]:

@@ -9,9 +9,8 @@ maximum or minimum changes sides, a slope is that of one side or lies between bo
 both sides mark points near one.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from operator import attrgetter
 
 import jax
 import jax.numpy as jnp
@@ -108,73 +107,83 @@ def _keep_fullest(work: Work, case: Case) -> Work:
 
 
 def find_slopes(
-    points: Points, fields: tuple[str, ...], parameters: tuple[str, ...], *, marked: bool = False
-) -> tuple[dict[str, dict[str, Array]], Array]:
-    """Return d log field / d log parameter [point], by field and parameter, and kinks [point].
+    points: Points,
+    read: Callable[[Answer], dict[str, Cells]],
+    targets: tuple[str, ...],
+    parameters: tuple[str, ...],
+    *,
+    marked: bool = False,
+) -> tuple[dict[str, Array], dict[str, dict[str, Array]], Array]:
+    """Return answers [point] by name, elasticities [point] by target and parameter, and kinks.
 
-    fields: attributes of an answer, such as `epoch_time` or `terms.halo_exchange`. parameters: of
-    `PLACES`; for those that layers depend on, points need a division. NaN where the field is 0 or
-    undefined. marked: whether to mark points where a field has a kink within 1 % of a parameter;
-    otherwise none is.
+    read: reads answers by name. targets: those of them with elasticities d log y / d log x, NaN
+    where they are 0 or undefined. parameters: of `PLACES`, at least one; for those that layers
+    depend on, points need a division. marked: whether to mark points where a target has a kink
+    within 1 % of a parameter; otherwise none is.
     """
     # Only the best choice: others may not exist, and their NaN would spread.
     points = settle_points(points)
     layered = tuple(name for name in parameters if PLACES[name].layered)
     assert points.division is not None or not layered, "layers would be constant"
     others = tuple(name for name in parameters if name not in layered)
-    slopes: dict[str, dict[str, Array]] = {field: {} for field in fields}
+    answers: dict[str, Array] = {}
+    slopes: dict[str, dict[str, Array]] = {name: {} for name in targets}
     near = jnp.zeros(points.shape, bool)
     # Parameters that no layer depends on are varied with layers summed once.
     for names, varied in ((others, reduce_points(points)), (layered, points)):
         if names:
-            found, bends = _vary(varied, fields, names, marked)
-            near |= bends
-            for number, field in enumerate(fields):
-                slopes[field] |= dict(zip(names, found[:, number], strict=True))
-    return slopes, near
+            found, of_these, bends = _vary(varied, read, targets, names, marked)
+            answers, near = answers or found, near | bends
+            for number, target in enumerate(targets):
+                slopes[target] |= dict(zip(names, of_these[:, number], strict=True))
+    return answers, slopes, near
 
 
 def _vary(
-    points: Points, fields: tuple[str, ...], names: tuple[str, ...], marked: bool
-) -> tuple[Array, Array]:
-    """Compute elasticities [parameter, field, point] and mark kinks [point]."""
+    points: Points,
+    read: Callable[[Answer], dict[str, Cells]],
+    targets: tuple[str, ...],
+    names: tuple[str, ...],
+    marked: bool,
+) -> tuple[dict[str, Array], Array, Array]:
+    """Compute answers [point], elasticities [parameter, target, point], and kinks [point]."""
     towards, step = jnp.eye(len(names)), jnp.log(NEAR)
     sides = jnp.array([0.0, 1.0, -1.0] if marked else [0.0])
     # [side, parameter, factor]
     factors = jnp.exp(step * sides[:, None, None] * towards)
 
-    def read(scales: Array) -> Array:
-        scaled = scale_parameters(points.case, dict(zip(names, scales, strict=True)))
-        answer = evaluate_points(replace(points, case=scaled))
-        return jnp.stack(
-            [jnp.broadcast_to(attrgetter(field)(answer), points.shape) for field in fields]
-        )
+    def answer(scales: Array) -> tuple[Array, dict[str, Array]]:
+        case = scale_parameters(points.case, dict(zip(names, scales, strict=True)))
+        answers = {
+            name: jnp.broadcast_to(values, points.shape)
+            for name, values in read(evaluate_points(replace(points, case=case))).items()
+        }
+        return jnp.stack([answers[name] for name in targets]), answers
 
-    def look(at: tuple[Array, Array]) -> tuple[Array, Array]:
+    def look(at: tuple[Array, Array]) -> tuple[Array, Array, dict[str, Array]]:
         place, change = at
-        return jax.jvp(read, (place,), (change,))
+        return jax.jvp(answer, (place,), (change,), has_aux=True)
 
-    # In a loop, a program holds the formulas and their derivatives once. Backward, and with the
-    # differences apart, the three programs of examples/surrogate.yaml took 18.6 instead of 8.0 s of
-    # CPU to trace and compile, and 40 instead of 30 ms to run for 4096 rows each. With 12 inputs,
-    # it is 25.3 and 12.6 s, and 77 and 87 ms for 1024 rows (2026-11).
+    # In a loop, a program holds the formulas and their derivatives once. Backward, and with answers
+    # and differences apart, the three programs of examples/surrogate.yaml took 18.6 instead of
+    # 7.8 s of CPU to trace and compile, and 40 instead of 37 ms to run for 4096 rows each (2026-11).
     places = (factors.reshape(-1, len(names)), jnp.tile(towards, (len(sides), 1)))
+    values, changes, answers = jax.lax.map(look, places)
     values, changes = (
-        found.reshape(len(sides), len(names), *found.shape[1:])
-        for found in jax.lax.map(look, places)
+        found.reshape(len(sides), len(names), *found.shape[1:]) for found in (values, changes)
     )
     here = values[0]
     slopes = jnp.where(here > 0, changes[0] / jnp.where(here > 0, here, 1.0), jnp.nan)
-    # On either side, of these parameters: [side, parameter, field, point].
+    # On either side, of these parameters: [side, parameter, target, point].
     aside = jnp.log(values[1:] / here) / (step * sides[1:]).reshape(-1, *[1] * here.ndim)
-    return slopes, _find_bends(aside, slopes)
+    return {name: of[0] for name, of in answers.items()}, slopes, _find_bends(aside, slopes)
 
 
 def _find_bends(aside: Array, slopes: Array) -> Array:
     """Return whether the one-sided differences disagree with the slope in any parameter [point].
 
-    aside: differences [side, parameter, field, point], of no side or two. slopes [parameter,
-    field, point].
+    aside: differences [side, parameter, target, point], of no side or two. slopes [parameter,
+    target, point].
     """
     # Comparisons with NaN, for values of 0, are false.
     bends = jnp.abs(aside.mean(axis=0) - slopes) > BEND / 2
