@@ -166,7 +166,7 @@ def _vary(
 
     # In a loop, a program holds the formulas and their derivatives once. Backward, and with answers
     # and differences apart, the three programs of examples/surrogate.yaml took 18.6 instead of
-    # 7.8 s of CPU to trace and compile, and 40 instead of 37 ms to run for 4096 rows each (2026-11).
+    # 7.8 s of CPU to trace and compile, and 40 instead of 37 ms to run for 4096 rows each.
     places = (factors.reshape(-1, len(names)), jnp.tile(towards, (len(sides), 1)))
     values, changes, answers = jax.lax.map(look, places)
     values, changes = (
