@@ -8,17 +8,20 @@ problem's position: rows are the same for any number of workers.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import jax
 import numpy as np
-from scipy.stats import qmc
 
 from grids.axes import Range
 from kernels.configuration.case import Points
 from kernels.configuration.places import PLACES
 from kernels.names.arrays import Floats, Integers
 from sweep.samples.space import Problem, SampleSpace
-from sweep.samples.tables import build_table, join_tables, stack_tables
+from sweep.samples.tables import build_table, join_points, stack_points
+
+if TYPE_CHECKING:
+    from scipy.stats import qmc
 
 # Machines shared by the rows of a problem (`SampleSpace.shares_machines`): cutting ResNet-50 into
 # pipeline stages takes 30 ms per machine.
@@ -71,7 +74,7 @@ def _tabulate(
         assert table is not None  # the data set of a problem fits its model
         tables.append(table)
     cells = math.prod(values.size for values in space.tabled.values())
-    return join_tables(tables * (MACHINES // distinct), cells)
+    return join_points(tables * (MACHINES // distinct), cells)
 
 
 def _draw_machines(space: SampleSpace, rng: np.random.Generator) -> dict[str, Floats]:
@@ -79,11 +82,17 @@ def _draw_machines(space: SampleSpace, rng: np.random.Generator) -> dict[str, Fl
     laws = {name: law for name, law in space.drawn.items() if PLACES[name].layered}
     if not laws:
         return {}
-    fractions = qmc.Sobol(len(laws), rng=rng).random(MACHINES).T
+    fractions = _start_sequence(len(laws), rng).random(MACHINES).T
     return {
         name: read_quantiles(law, column)
         for (name, law), column in zip(laws.items(), fractions, strict=True)
     }
+
+
+def _start_sequence(dimensions: int, rng: np.random.Generator) -> "qmc.Sobol":
+    from scipy.stats import qmc  # late: takes 0.5 s, in which programs may compile already
+
+    return qmc.Sobol(dimensions, rng=rng)
 
 
 def read_quantiles(law: Range | Floats, fractions: Floats) -> Floats:
@@ -125,23 +134,30 @@ def identify_tables(tables: Tables) -> tuple[object, ...]:
     return structure, *(leaf.shape[:-1] for leaf in leaves)
 
 
-def join_draws(draws: Sequence[Draw], count: int) -> Draw:
-    """Join draws of problems, padded with the last one to `count`, so that one program serves all.
+def join_tables(tables: Sequence[Tables], count: int) -> Tables:
+    """Join tables of problems, padded with the last one to `count`, so that one program serves all.
 
     Only without shared machines, whose tables have layers.
     """
     if count == 1:
+        return tables[0]
+    padded = [*tables, *[tables[-1]] * (count - len(tables))]
+    cells = math.prod(tables[0].shape)
+    by_strategy = zip(*(table.points for table in padded), strict=True)
+    points = tuple(stack_points(of_one, cells) for of_one in by_strategy)
+    return replace(tables[0], points=points, joined=count)
+
+
+def join_draws(draws: Sequence[Draw], count: int) -> Draw:
+    """Join draws of problems as `join_tables` joins their tables."""
+    if count == 1:
         return draws[0]
     draws = [*draws, *[draws[-1]] * (count - len(draws))]
-    tables = [draw.tables for draw in draws]
-    cells = math.prod(tables[0].shape)
-    by_strategy = zip(*(table.points for table in tables), strict=True)
-    points = tuple(stack_tables(of_one, cells) for of_one in by_strategy)
     numbered = [draw.positions.copy() for draw in draws]
     for number, positions in enumerate(numbered):
         positions[0] = number
     return Draw(
-        replace(tables[0], points=points, joined=count),
+        join_tables([draw.tables for draw in draws], count),
         np.concatenate(numbered, axis=1),
         {name: np.concatenate([draw.values[name] for draw in draws]) for name in draws[0].values},
     )
@@ -154,7 +170,7 @@ def draw_slices(
     rng = np.random.default_rng([seed, *problem, 1])
     shape, drawn = tables.shape, space.drawn
     # Dimensions of the sequence: the tables' machines and axes first, then the drawn parameters.
-    sequence = qmc.Sobol(len(shape) + len(drawn), rng=rng)
+    sequence = _start_sequence(len(shape) + len(drawn), rng)
     if first:
         sequence.fast_forward(first)
     # scipy warns unless the first points of a sequence are a power of two.

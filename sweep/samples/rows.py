@@ -17,7 +17,15 @@ from kernels.configuration.case import Points
 from kernels.names.stored import EPOCH
 from sweep.cube.variables import find_allowed, join_limits
 from sweep.samples.columns import Columns, name_slope
-from sweep.samples.draw import Draw, draw_slices, identify_tables, join_draws, make_tables
+from sweep.samples.draw import (
+    Draw,
+    Tables,
+    draw_slices,
+    identify_tables,
+    join_draws,
+    join_tables,
+    make_tables,
+)
 from sweep.samples.edges import Shares, move_to_edges
 from sweep.samples.features import describe_problem, describe_slices
 from sweep.samples.space import Problem, SampleSpace
@@ -102,11 +110,30 @@ def _draw_chunk(
     return move_to_edges(space, drawn, problem, (seed, chunk.first), request.shares)
 
 
+def compile_first(
+    pool: Executor, space: SampleSpace, chunks: Sequence[Chunk], request: Request
+) -> None:
+    """Compile the programs of a full batch in the pool, before any of its slices is drawn.
+
+    The tables of its first problem have the shapes of all, as a rule.
+    """
+    tables = join_tables([_keep_tables(space, chunks[0].problem, request.seed)], len(chunks))
+    _compile(pool, space, tables, sum(chunk.size for chunk in chunks), request)
+
+
 def compile_labels(pool: Executor, space: SampleSpace, batch: DrawnBatch, request: Request) -> None:
     """Compile the programs of a batch in the pool, before the first call of `make_rows`."""
-    for points in batch.draw.tables.points:
+    _compile(pool, space, batch.draw.tables, len(batch.draw), request)
+
+
+def _compile(
+    pool: Executor, space: SampleSpace, tables: Tables, slices: int, request: Request
+) -> None:
+    # Only shapes and types matter.
+    values = {name: np.empty(slices) for name in (*space.drawn, *tables.machines)}
+    for points in tables.points:
         compile_ahead(
-            pool, points, batch.draw.rows, dict(batch.draw.values), **_choose_labels(space, request)
+            pool, points, np.empty(slices, np.int64), values, **_choose_labels(space, request)
         )
 
 

@@ -24,6 +24,7 @@ from sweep.samples.rows import (
     Chunk,
     DrawnBatch,
     Request,
+    compile_first,
     compile_labels,
     draw_batch,
     list_batches,
@@ -203,7 +204,9 @@ def _make_here(
 ) -> Iterator[Columns]:
     """Yield rows while programs compile beside: a few batches are drawn ahead."""
     drawn = deque[DrawnBatch]()
-    with ThreadPoolExecutor(cores(), "paradl-labels") as pool:
+    # One thread more than cores: of three programs on two cores, the last would compile alone.
+    with ThreadPoolExecutor(cores() + 1, "paradl-labels") as pool:
+        compile_first(pool, space, batches[0], request)
         for chunks in batches:
             for batch in draw_batch(space, chunks, len(batches[0]), request):
                 compile_labels(pool, space, batch, request)

@@ -195,7 +195,7 @@ def _add_layers(case: Case, divided: Divided, shape: tuple[int, ...]) -> Points:
     return Points(case, replace(_flatten(division, shape, choices), degrees=case.run.degrees))
 
 
-def join_tables(tables: Sequence[Points], cells: int) -> Points:
+def join_points(tables: Sequence[Points], cells: int) -> Points:
     """Concatenate tables of `cells` each, with divisions, one table after another."""
 
     def join(*leaves: Floats) -> Floats:
@@ -212,7 +212,7 @@ def join_tables(tables: Sequence[Points], cells: int) -> Points:
     return replace(joined, case=replace(joined.case, work=work))
 
 
-def stack_tables(tables: Sequence[Points], cells: int) -> Points:
+def stack_points(tables: Sequence[Points], cells: int) -> Points:
     """Concatenate tables of `cells` each, of different problems, in all of their numbers."""
 
     def stack(*leaves: Floats) -> Floats:
