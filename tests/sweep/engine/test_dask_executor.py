@@ -88,11 +88,15 @@ def all_of(cube: Cube) -> list[int]:
 
 
 def noting_workers(folder: Path) -> Callable[[int], None]:
-    """A task that leaves a file, named after its process, and takes a moment."""
+    """A task that leaves a file, named after its process. All but the first wait for a second one,
+    whose start may take seconds.
+    """
 
     def task(block: int) -> None:
         (folder / str(os.getpid())).touch()
-        time.sleep(0.05)
+        deadline = time.monotonic() + 30
+        while block > 0 and len(list(folder.iterdir())) < 2 and time.monotonic() < deadline:
+            time.sleep(0.05)
 
     return task
 
