@@ -50,6 +50,7 @@ PLAINER = {
     "number, such as 32",
     "Input should be a valid number, unable to parse string as a number": "expected a number, "
     "such as 0.5",
+    "Value error, ": "",
 }
 
 

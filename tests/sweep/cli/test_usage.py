@@ -35,6 +35,11 @@ def test_a_count_is_a_whole_number(value, paradl):
     assert "whole number" in fail(paradl, "predict", *ASK, "--pe", 8, "--batch", value)
 
 
+def test_a_choice_that_is_none_is_named_with_those_there_are(paradl):
+    err = fail(paradl, "best", *ASK, "--objective", "profit")
+    assert "'--objective': 'profit' is not one of 'epoch-time', " in err
+
+
 def test_a_share_is_a_number(paradl):
     assert "expected a number" in fail(paradl, "limits", *ASK, "--efficiency", "half")
 
