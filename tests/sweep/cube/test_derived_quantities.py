@@ -118,6 +118,22 @@ def test_replicas_of_layouts_follow_their_degrees(tmp_path):
         _ = sweep.run(chosen, tmp_path / "chosen.zarr").paradl.iterations
 
 
+def test_layouts_accumulate_no_passes(tmp_path):
+    """Of a transformer `data` is a layout, whose micro-batches take the place of passes."""
+    axes: dict[str, Any] = {
+        "model": "llama2_7b",
+        "dataset": "pile",
+        "system": "dgx-h100",
+        "strategy": ["data", "data+filter:group=2"],
+        "pe": 8,
+        "batch": 4,
+        "accumulate": [1, 3],
+    }
+    cube = sweep.run({"axes": axes}, tmp_path / "cube.zarr")
+    counted = cube.paradl.global_batch.squeeze().transpose("strategy", "accumulate")
+    np.testing.assert_array_equal(counted, [[32, 32], [16, 48]])
+
+
 def test_strong_scaling_and_whole_iterations(tmp_path):
     axes: dict[str, Any] = {
         "model": "alexnet",
