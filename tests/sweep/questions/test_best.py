@@ -104,6 +104,20 @@ def test_the_largest_global_batch_bounds_a_store(mixed):
     assert data["pe"] * data["batch"] <= 64
 
 
+def test_the_largest_global_batch_bounds_a_store_of_layouts(tmp_path):
+    axes = {
+        "model": "llama2_7b",
+        "dataset": "pile",
+        "system": "dgx-h100",
+        "strategy": "data+tensor:tensor=4,zero=1",
+        "pe": 8,
+        "batch": [2, 4, 8],
+    }
+    sweep.run({"axes": axes}, tmp_path / "cube.zarr")
+    (row,) = sweep.best(tmp_path / "cube.zarr", max_global_batch=8).to_dict("records")
+    assert (row["batch"], row["global_batch"]) == (4, 8)
+
+
 def test_a_store_answers_as_its_cells_do_for_each_bandwidth(mixed, mixed_url):
     rows = sweep.best(mixed_url).to_dict("records")
     cells = sweep.best(mixed).to_dict("records")
