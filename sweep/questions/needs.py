@@ -38,6 +38,8 @@ Row = dict[str, Any]
 
 # Values are tried up to this factor from the machine's; beyond it, times no longer change.
 FAR = 1e6
+# The largest batch that is tried of strategies other than layouts, whose memory grows with it.
+MOST_SAMPLES = 2**40
 # Most cells of a strategy, which are evaluated one by one.
 MOST_CELLS = 256
 RANGES = (*name_percentiles("needed"), "met_probability", *name_percentiles("efficiency"))
@@ -116,11 +118,13 @@ def _need_memory(space: Space, index: Index, cell: Cell) -> Row:
 
 def _need_batch(space: Space, index: Index, cell: Cell) -> Row:
     """Largest batch that fits, whatever that of the cell."""
+    laid = space.grid.strategy(index).laid
     # The search begins at the batch of a cell, and first looks below it.
-    largest = {**cell, "batch": float(MOST_BATCH)}
+    most = MOST_BATCH if laid else MOST_SAMPLES
+    largest = {**cell, "batch": float(most)}
     batch = find_batch(space.grid, index, {name: largest[name] for name in space.grid.axes})
     present = int(cell["batch"]) if "batch" in cell else None
-    if batch and space.grid.strategy(index).laid and 2 * batch > MOST_BATCH:
+    if batch and 2 * batch > most:
         # Most pipelines keep no more micro-batches in memory than they have stages.
         return _write_need(present, None, "any: more samples take no more memory")
     return _write_need(present, batch, None if batch else "never: no batch fits")

@@ -87,6 +87,12 @@ def test_memory_and_batch():
     assert batch["needed"] == predicted["largest_batch"]
 
 
+def test_the_largest_batch_has_no_bound_but_memory():
+    room = {"memory_capacity": "20 TB"}
+    (batch,) = list_needs(read_grid(pe=8, batch=32, strategy="data", parameters=room), "batch")
+    assert batch["needed"] == predict("data", 8, 32, None, **room)["largest_batch"] > 2**20
+
+
 @pytest.mark.parametrize(
     ("parameter", "swept", "own"),
     [
