@@ -55,6 +55,22 @@ def test_serial_is_data_on_one_pe(network: str) -> None:
     assert beyond["epoch_time"] == ask("serial", network, 1)["epoch_time"]
 
 
+@pytest.mark.parametrize("zero", [1, 2, 3])
+@pytest.mark.parametrize("network", NETWORKS)
+def test_one_rank_has_nobody_to_share_with(network: str, zero: int) -> None:
+    alone, plain = (ask(label, network, 1) for label in (f"data:zero={zero}", "data"))
+    assert {name for name in plain if plain[name] != alone[name]} == {"layout"}
+
+
+@pytest.mark.parametrize("zero", [1, 2, 3])
+def test_one_replica_of_another_network_has_nobody_to_share_with(zero: int) -> None:
+    place: dict[str, Any] = {"dataset": "imagenet", "system": "abci"}
+    alone, plain = (
+        sweep.predict("resnet50", label, 1, 32, **place) for label in (f"data:zero={zero}", "data")
+    )
+    assert {name for name in plain if plain[name] != alone[name]} == {"strategy"}
+
+
 def test_cubes_hold_networks_of_both_kinds() -> None:
     values = {
         "model": ["resnet50", "llama2_7b"],

@@ -187,9 +187,12 @@ def measure_gathered(
     counts: Column, layouts: Layouts, training: Training, blocks: Sequence[Parameters]
 ) -> Column:
     """Compute bytes of weights that ZeRO 3 gathers: two of the largest blocks."""
-    # While one block computes, the next one is gathered.
-    largest = find_largest(counts, (held.dense + held.experts for held in blocks))
-    return np.where(layouts.zero >= 3, 2 * largest * training.recipe.weights, 0)
+    # While one block computes, the next one is gathered. What one rank holds alone is not.
+    dense, experts = (
+        (n > 1) & (layouts.zero >= 3) for n in (layouts.shards, layouts.expert_shards)
+    )
+    largest = find_largest(counts, (dense * held.dense + experts * held.experts for held in blocks))
+    return 2 * largest * training.recipe.weights
 
 
 def find_blocks(counts: Column, kinds: Sequence[bool]) -> Column:

@@ -124,8 +124,14 @@ def shard_states(case: Case, work: GroupWork) -> GroupWork:
     share = find_share(case)
     if share is None:
         return work
-    gathered = 0.0 if work.gathered_weights is None else work.gathered_weights
-    return replace(work, parameters=share * work.parameters + gathered)
+    return replace(work, parameters=share * work.parameters + find_gathered(case, work))
+
+
+def find_gathered(case: Case, work: GroupWork) -> Cells:
+    """Return bytes of weights that a PE gathers; none where it has all of them."""
+    if work.gathered_weights is None:
+        return 0.0
+    return xp.where(xp.greater(case.find_replicas().degree, 1), work.gathered_weights, 0.0)
 
 
 def find_unit(case: Case) -> tuple[Cells, Cells]:

@@ -10,7 +10,7 @@ from grids.entries.precision import OPTIMIZER_BYTES, PRECISIONS
 from grids.grid import Grid
 from kernels.configuration.case import Case
 from kernels.names.arrays import Floats
-from kernels.oracle.formulas import find_share, find_unit
+from kernels.oracle.formulas import find_gathered, find_share, find_unit
 from kernels.work.group import GroupWork, Touched
 from sweep.answers.numbers import number
 
@@ -26,8 +26,7 @@ def list_memory_parts(grid: Grid, case: Case, system: int = 0) -> dict[str, Any]
     )
     gathered, sharing = 0.0, find_sharing(case)
     if sharing is not None and isinstance(case.work, GroupWork):
-        weights = case.work.gathered_weights
-        gathered = 0.0 if weights is None else number(weights)
+        gathered = number(find_gathered(case, case.work))
         parameters = number(find_share(case)) * parameters
     batch = number(case.run.batch)
     # States [B, by stage] of the rows of sparse tables that a sample looks up, and of all rows.

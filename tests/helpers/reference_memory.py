@@ -104,7 +104,7 @@ def stage_memory(
         held_weights = sum(layer.w + layer.bias for layer in parts)
         everywhere = [own_part(layer, run) for layer in layers]
         largest = sorted(machine.a * (layer.w + layer.bias) for layer in everywhere)[-2:]
-        gathered = sum(largest) if run.zero == 3 else 0.0
+        gathered = sum(largest) if run.zero == 3 and run.sharers > 1 else 0.0
         return sampled | {"states": sharded_bytes(machine, run) * held_weights + gathered}
     return sampled | {"states": sum(layer_states(layer, machine, states) for layer in parts)}
 

@@ -268,12 +268,17 @@ def model_states(net: Network, layout: Layout, stage: int) -> dict[str, float]:
 
 
 def gathered(net: Network, layout: Layout, stage: int) -> float:
-    """Two of the largest blocks' weights, as they compute, with ZeRO's third stage."""
+    """Two of the largest blocks' weights, as they compute, with ZeRO's third stage: of those that
+    other ranks hold a part of.
+    """
     if layout.zero < 3:
         return 0.0
-    blocks = stage_blocks(net, layout, stage)
-    held = (divide(block_parameters(net, n, layout.tensor), layout).total for n in blocks)
-    return 2 * max(held) * (4 if layout.precision == "fp32" else 2)
+    largest = 0.0
+    for n in stage_blocks(net, layout, stage):
+        held = divide(block_parameters(net, n, layout.tensor), layout)
+        dense = held.tensor + held.replicated if layout.shards > 1 else 0.0
+        largest = max(largest, dense + (held.experts if layout.expert_shards > 1 else 0.0))
+    return 2 * largest * (4 if layout.precision == "fp32" else 2)
 
 
 @dataclass(frozen=True)
