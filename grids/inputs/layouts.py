@@ -1,11 +1,10 @@
 """Cases of layouts: all cells of a transformer's strategy, answered in numpy at once.
 
 Settings that a strategy leaves open (`best`) are chosen for each cell: the fastest of all allowed
-candidates, as `kernels.oracle.answer` chooses groups. Elasticities are differences of times, with a
-parameter of the machine changed.
+candidates, as `kernels.oracle.answer` chooses groups.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
@@ -37,18 +36,16 @@ from kernels.arrays import LIMITS, use_numpy
 from kernels.batches import global_batch, iterations
 from kernels.configuration.answers import Answer, LayoutCase, LayoutErrors, LayoutTerms, Spread
 from kernels.configuration.run import Run
-from kernels.derivatives.differences import STEPS, find_elasticity, round_elasticity
-from kernels.layouts.answers import MOST, LayoutAnswers, add_seconds, answer_layouts
-from kernels.layouts.enumerate import list_candidates
+from kernels.derivatives.differences import STEPS
+from kernels.layouts.answers import LayoutAnswers, add_seconds, answer_layouts
+from kernels.layouts.enumerate import count_candidates, list_candidates
 from kernels.layouts.rates import Rates
 from kernels.layouts.transformer import COLUMNS, Layouts, Transformer
 from kernels.names.arrays import Floats
 from kernels.names.flags import FORBIDS, Limit
 from kernels.names.parallelisms import RECOMPUTE, TRANSFORMERS
-from kernels.names.stored import name_elasticity
 
 Numbers = NDArray[np.int64]
-Step = tuple[str, float]  # a parameter of MACHINE, and a factor on it
 DEGREES = (*TRANSFORMERS, "pipeline")
 MACHINE = tuple(name for name in KNOWN if name != "reserved")
 # Values of columns that a strategy does not name; data takes the PEs that are left.
@@ -139,11 +136,32 @@ class LayoutSpace:
         rows = [columns.get(name, np.ones_like(pe)) for name in COLUMNS]
         return np.stack([row[: pe.size] for row in rows], axis=1)
 
-    def _expand(self, pe: Numbers) -> tuple[Numbers, Numbers]:
-        """List candidates as rows, and the cell of each.
+    def count_candidates(self) -> int:
+        """Count the candidates of all cells."""
+        pe = self.flatten("pe").astype(int)
+        if not self.open:
+            return pe.size
+        return sum(
+            cells_of.size * max(count_candidates(self.net, pes, most, lists), 1)
+            for pes, most, lists, cells_of in self._list_sets(pe)
+        )
 
-        Candidates depend on few numbers, which many cells share: they are listed once for each
-        distinct set of numbers, and repeated for its cells.
+    def _expand(self, pe: Numbers) -> tuple[Numbers, Numbers]:
+        """List candidates as rows, and the cell of each."""
+        rows, cells = [], []
+        for pes, most, lists, cells_of in self._list_sets(pe):
+            some = list_candidates(self.net, pes, most, lists).to_rows()
+            if not len(some):  # the stated layout alone, so that its flags say what forbids it
+                some = self._make_rows(np.ones(1, int), {n: np.array(v) for n, v in lists.items()})
+            rows.append(np.tile(some, (cells_of.size, 1)))
+            cells.append(np.repeat(cells_of, len(some)))
+        return np.concatenate(rows), np.concatenate(cells)
+
+    def _list_sets(
+        self, pe: Numbers
+    ) -> Iterator[tuple[int, int, dict[str, Sequence[int]], Numbers]]:
+        """Yield the PEs, the largest global batch and the values of columns that candidates depend
+        on, with the cells that share them, so that these candidates are listed or counted once.
         """
         batch, weak = self.flatten("batch").astype(int), self.settings.scaling == "weak"
         # Micro-batches are powers of two: batches of as many bits have the same.
@@ -152,20 +170,14 @@ class LayoutSpace:
         distinct, place = np.unique(known, axis=0, return_inverse=True)
         order = np.argsort(place.reshape(-1), kind="stable")
         counts = np.bincount(place.reshape(-1), minlength=len(distinct))
-        rows, cells = [], []
         for values, cells_of in zip(distinct, np.split(order, np.cumsum(counts)[:-1]), strict=True):
             length, pes, *columns = values.tolist()
-            lists = {"micro": [1 << bit for bit in range(length)]} | {
+            lists: dict[str, Sequence[int]] = {"micro": [1 << bit for bit in range(length)]} | {
                 name: (n,) for name, n in zip(self.fixed, columns, strict=True)
             }
             # Under weak scaling a batch is that of a replica, of which there are at most `pes`.
             most = int(batch[cells_of].max())
-            some = list_candidates(self.net, pes, pes * most if weak else most, lists).to_rows()
-            if not len(some):  # the stated layout alone, so that its flags say what forbids it
-                some = self._make_rows(np.ones(1, int), {n: np.array(v) for n, v in lists.items()})
-            rows.append(np.tile(some, (cells_of.size, 1)))
-            cells.append(np.repeat(cells_of, len(some)))
-        return np.concatenate(rows), np.concatenate(cells)
+            yield pes, pes * most if weak else most, lists, cells_of
 
     def _count_ranks(self, layouts: Layouts) -> Numbers:
         """Count ranks that ZeRO divides over, 0 for all; in a node, tensor takes its PEs first."""
@@ -228,6 +240,18 @@ def lay_out(
     net, system, (_, data) = workload.transformer, workload.system, workload.origin
     values = cells.Values(axes, settings, leading=len(strategy.choices))
     return LayoutSpace(net, data, system, strategy, values, settings, workload.layout_time)
+
+
+def count_layouts(
+    workload: Workload, strategy: Strategy, axes: Mapping[str, Floats], settings: cells.Settings
+) -> int:
+    """Count the layouts that the case of a strategy is answered from; 0 where none answers it."""
+    if not strategy.laid:
+        return 0
+    candidates = lay_out(workload, strategy, axes, settings).count_candidates()
+    # Each parameter with slopes takes the chosen layouts again at its steps.
+    moved = 1 + len(STEPS) * len(settings.slopes) if settings.slopes else 0
+    return candidates + moved * prod(values.size for values in axes.values())
 
 
 def build_layout_case(
@@ -335,61 +359,6 @@ def _pick(cell: Numbers, values: Floats, forbidden: NDArray[Any]) -> Numbers:
     order = np.lexsort((np.where(np.isnan(values), np.inf, values), forbidden, cell))
     _, first = np.unique(cell[order], return_index=True)
     return order[first]
-
-
-def add_slopes(space: LayoutSpace, case: LayoutCase) -> LayoutCase:
-    """Return a case with the elasticities of its times and memory, by output [cells].
-
-    NaN where a layout cannot exist, and of a time of 0. Elasticities of the time to the target are
-    those of an epoch's: epochs do not depend on the machine.
-    """
-    layouts = read_layouts(case)
-    memory = np.ravel(case.answer.memory)
-    names = [name for name in space.settings.slopes if name in MACHINE]
-    steps = [(name, step) for step in STEPS for name in names]
-    computing, communicating = time_steps(space, layouts, np.arange(memory.size), steps)
-    times = {
-        "comp_time": computing,
-        "comm_time": communicating,
-        "epoch_time": computing + communicating,
-        "train_time": computing + communicating,
-    }
-    reserved = space.flatten("reserved", find_reserved(space.system))
-    slopes = {}
-    for name in space.settings.slopes:
-        of_memory = reserved / memory if name == "reserved" else 0 * memory
-        slopes[name_elasticity("memory", name)] = of_memory
-        for time, (before, *after) in times.items():
-            # Two steps of each parameter; of others, on which times do not depend, none.
-            near, far = after[names.index(name) :: len(names)] if name in names else [before] * 2
-            defined = np.where(before > 0, before, np.nan)
-            slope = find_elasticity(near / defined, far / defined)
-            slopes[name_elasticity(time, name)] = slope
-    with use_numpy():
-        shaped = {
-            name: round_elasticity(slope.reshape(space.shape)) for name, slope in slopes.items()
-        }
-    return replace(case, slopes=shaped)
-
-
-def time_steps(
-    space: LayoutSpace, layouts: Layouts, cell: Numbers, steps: Sequence[Step]
-) -> tuple[Floats, Floats]:
-    """Return seconds computing and communicating, before and after each step [step, layouts]."""
-    number = len(steps) + 1
-    parts = [np.empty((2, number, 0))]
-    some = max(MOST // number, 1)
-    for start in range(0, cell.size, some):
-        rows = np.arange(start, min(start + some, cell.size))
-        factors = {name: np.ones((number, rows.size)) for name, _ in steps}
-        for at, (name, factor) in enumerate(steps, 1):
-            factors[name][at] = factor
-        alike = np.tile(rows, number)
-        columns = {name: column.ravel() for name, column in factors.items()}
-        answers = space.answer(layouts.select(alike), cell[alike], columns)
-        parts.append(np.reshape(add_seconds(answers.seconds), (2, number, rows.size)))
-    computing, communicating = np.concatenate(parts, axis=2)
-    return computing, communicating
 
 
 def read_layouts(case: LayoutCase) -> Layouts:

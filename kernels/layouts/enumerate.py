@@ -69,6 +69,14 @@ def list_candidates(
     return list_product(space.layouts, space.find_candidates(space.layouts))
 
 
+def count_candidates(
+    net: Transformer, pes: int, most: int, lists: Mapping[str, Sequence[int]]
+) -> int:
+    """Count the candidates of `make_space`, without a list of them."""
+    space = make_space(net, pes, most, lists)
+    return int(np.count_nonzero(space.find_candidates(space.layouts)))
+
+
 def list_product(layouts: Layouts, mask: Column | None = None) -> Layouts:
     """List the (masked) layouts of a product, sorted by their columns."""
     numbers = np.arange(prod(layouts.shape)) if mask is None else np.flatnonzero(mask)

@@ -9,7 +9,8 @@ import numpy as np
 from grids.entries.layout_parameters import KNOWN
 from grids.grid import Grid, Index
 from grids.inputs.layout_machine import make_training, read_network
-from grids.inputs.layouts import LayoutSpace, Step, lay_out, read_layouts, time_steps
+from grids.inputs.layout_slopes import Step, time_steps
+from grids.inputs.layouts import LayoutSpace, lay_out, read_layouts
 from kernels.configuration.answers import LayoutCase
 from kernels.layouts.answers import add_seconds, answer_layouts, total_exchanges
 from kernels.layouts.dimensions import find_reasons
