@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 
 from grids.inputs.layout_machine import find_reserved
-from grids.inputs.layouts import MACHINE, LayoutSpace, Numbers, read_layouts
+from grids.inputs.layout_space import MACHINE, LayoutSpace, Numbers
+from grids.inputs.layouts import read_layouts
 from kernels.arrays import use_numpy
 from kernels.configuration.answers import LayoutCase
 from kernels.derivatives.differences import STEPS, find_elasticity, round_elasticity

@@ -10,7 +10,8 @@ from grids.entries.layout_parameters import KNOWN
 from grids.grid import Grid, Index
 from grids.inputs.layout_machine import make_training, read_network
 from grids.inputs.layout_slopes import Step, time_steps
-from grids.inputs.layouts import LayoutSpace, lay_out, read_layouts
+from grids.inputs.layout_space import LayoutSpace, lay_out
+from grids.inputs.layouts import read_layouts
 from kernels.configuration.answers import LayoutCase
 from kernels.layouts.answers import add_seconds, answer_layouts, total_exchanges
 from kernels.layouts.dimensions import find_reasons
