@@ -19,9 +19,7 @@ from grids.entries.strategies import Strategy
 from grids.inputs.divisions import Positions, find_divisions, repeat_rows, take_at_cells, thin_rows
 from grids.inputs.groups import KEPT, STAGES, Groups, reduce_groups, reduce_in_parts
 from grids.inputs.layers import spread_layers
-from grids.inputs.layout_slopes import add_slopes
-from grids.inputs.layout_space import lay_out
-from grids.inputs.layouts import build_layout_case
+from grids.inputs.layouts import add_slopes, build_layout_case, lay_out
 from grids.inputs.machine import build_network, build_pe, build_software, look_up_bytes
 from grids.inputs.runs import build_run, build_training, find_contention, find_largest_batch
 from grids.inputs.uncertainty import build_uncertainty

@@ -19,19 +19,14 @@ from grids.inputs import values as cells
 from grids.inputs.layout_machine import (
     NOTHING,
     Values,
-    find_reserved,
-    make_training,
     read_machines,
-    read_network,
 )
-from grids.inputs.workload import Workload
 from kernels.batches import global_batch
-from kernels.layouts.answers import MOST, LayoutAnswers, answer_layouts
+from kernels.configuration.answers import LayoutCase
 from kernels.layouts.enumerate import count_candidates, list_candidates
 from kernels.layouts.rates import Rates
 from kernels.layouts.transformer import COLUMNS, Layouts, Transformer
 from kernels.names.arrays import Floats
-from kernels.names.flags import Limit
 from kernels.names.parallelisms import RECOMPUTE, TRANSFORMERS
 
 Numbers = NDArray[np.int64]
@@ -105,12 +100,12 @@ class LayoutSpace:
         batch = self.flatten("batch").astype(int)[cell]
         return np.asarray(global_batch(batch, data, self.settings.scaling))
 
-    def list_candidates(self) -> Iterator[tuple[Layouts, Numbers, NDArray[np.bool_]]]:
-        """Yield all candidates, in parts of at most MOST: layouts, the cell of each, and whether
+    def list_candidates(self, most: int) -> Iterator[tuple[Layouts, Numbers, NDArray[np.bool_]]]:
+        """Yield all candidates, in parts of at most `most`: layouts, the cell of each, and whether
         its degrees divide its PEs.
         """
         pe = self.flatten("pe").astype(int)
-        for rows, cell in _join_lists(self._expand(pe)):
+        for rows, cell in _join_lists(self._expand(pe, most), most):
             layouts = Layouts.from_rows(rows)
             group = layouts.tensor * layouts.context * layouts.pipeline
             ranks = pe[cell] if self.strategy.replicated else group  # one PE, whatever p is
@@ -134,10 +129,10 @@ class LayoutSpace:
             for pes, most, lists, cells_of in self._list_sets(pe)
         )
 
-    def _expand(self, pe: Numbers) -> Iterator[tuple[Numbers, Numbers]]:
-        """Yield lists of at most MOST candidates as rows, and the cell of each."""
+    def _expand(self, pe: Numbers, size: int) -> Iterator[tuple[Numbers, Numbers]]:
+        """Yield lists of at most `size` candidates as rows, and the cell of each."""
         if not self.open:
-            for cells in _cut(np.arange(pe.size), MOST):
+            for cells in _cut(np.arange(pe.size), size):
                 yield (
                     self._make_rows(pe[cells], {n: c[cells] for n, c in self.fixed.items()}),
                     cells,
@@ -147,8 +142,8 @@ class LayoutSpace:
             rows = list_candidates(self.net, pes, most, lists).to_rows()
             if not len(rows):  # the stated layout alone, so that its flags say what forbids it
                 rows = self._make_rows(np.ones(1, int), {n: np.array(v) for n, v in lists.items()})
-            for some in _cut(rows, MOST):
-                for part in _cut(cells_of, MOST // len(some)):
+            for some in _cut(rows, size):
+                for part in _cut(cells_of, size // len(some)):
                     yield np.tile(some, (part.size, 1)), np.repeat(part, len(some))
 
     def _list_sets(
@@ -180,67 +175,26 @@ class LayoutSpace:
         ranks = np.where(layouts.shard == NODE, in_node, layouts.shard)
         return np.where((layouts.zero > 0) & (ranks != whole), ranks, 0)
 
-    def answer(
-        self, layouts: Layouts, cell: Numbers, factors: Mapping[str, Floats] | None = None
-    ) -> LayoutAnswers:
-        """Answer layouts at their cells: axes of parameters make several machines.
-
-        factors: on parameters of MACHINE [layouts].
-        """
-        given = {name: self.flatten(name)[cell] for name in MACHINE if name in self.values}
-        scaled = factors or {}
-        table = np.stack([*given.values(), *scaled.values()] or [np.zeros(cell.size)])
-        distinct, machine = np.unique(table, axis=1, return_inverse=True)
-        if distinct.shape[1] > 1:
-            layouts = replace(layouts, machine=machine.reshape(-1))
-        else:  # scalars: all have one machine
-            distinct = distinct.sum(axis=1)
-        machines = dict(zip(given, distinct, strict=False))
-        changes = dict(zip(scaled, distinct[len(given) :], strict=False))
-        # What is reserved may differ between cells, so it is added at the end.
-        training = make_training(self.system, self.net, self.length, self.strategy.schedule, 0.0)
-        rates = self.read_rates(machines, changes)
-        network = read_network(self.system, machines, changes)
-        answers = answer_layouts(self.net, layouts, training, rates, network)
-        reserved = self.flatten("reserved", find_reserved(self.system))[cell]
-        return answers._replace(memory=answers.memory + reserved)
-
     def read_rates(self, given: Values, factors: Values = NOTHING) -> Rates:
         """Return the calibrated rates of PEs; arguments as in `read_machines`."""
         rates = read_machines(self.system, find_recipe(self.system), given, factors)
         return replace(rates, slowdown=self.calibrated.factor if self.calibrated else 1.0)
 
-    def flag(
-        self, answers: LayoutAnswers, layouts: Layouts, cell: Numbers, exists: NDArray[np.bool_]
-    ) -> Numbers:
-        """Return all flags [layouts]; none but its own where degrees do not divide the PEs."""
-        capacity = self.flatten("memory_capacity", self.system.pe.memory_capacity)[cell]
-        assert layouts.batch is not None
-        flags = (
-            (answers.memory > capacity, Limit.MEMORY),
-            (self.flatten("pe")[cell] > self.system.most_pes, Limit.MACHINE_TOO_SMALL),
-            (self.flatten("pe")[cell] > layouts.pes, Limit.TOO_MANY_PES),
-            (layouts.batch > self.samples, Limit.BATCH_EXCEEDS_DATASET),
-        )
-        limit = answers.limit + sum(mask * int(flag) for mask, flag in flags)
-        return np.where(exists, limit, int(Limit.GROUP_DOES_NOT_DIVIDE))
+
+def read_layouts(case: LayoutCase) -> Layouts:
+    """Return the layout of each cell of a case [cells]."""
+    columns = {name: np.ravel(case.columns[name]) for name in COLUMNS}
+    batch = np.broadcast_to(case.run.global_batch, np.shape(case.columns["micro"]))
+    return Layouts(**columns, batch=np.ravel(batch).astype(int))
 
 
-def lay_out(
-    workload: Workload, strategy: Strategy, axes: Mapping[str, Floats], settings: cells.Settings
-) -> LayoutSpace:
-    """The cells of a strategy that layouts answer for. InputError: a network without blocks."""
-    assert workload.origin
-    net, system, (_, data) = workload.transformer, workload.system, workload.origin
-    values = cells.Values(axes, settings, leading=len(strategy.choices))
-    return LayoutSpace(net, data, system, strategy, values, settings, workload.layout_time)
-
-
-def _join_lists(lists: Iterator[tuple[Numbers, Numbers]]) -> Iterator[tuple[Numbers, Numbers]]:
-    """Join lists of rows and their cells as long as these are at most MOST."""
+def _join_lists(
+    lists: Iterator[tuple[Numbers, Numbers]], most: int
+) -> Iterator[tuple[Numbers, Numbers]]:
+    """Join lists of rows and their cells as long as these are at most `most`."""
     held: list[tuple[Numbers, Numbers]] = []
     for rows, cell in lists:
-        if held and sum(len(some) for some, _ in held) + len(rows) > MOST:
+        if held and sum(len(some) for some, _ in held) + len(rows) > most:
             yield _stack(held)
             held = []
         held.append((rows, cell))

@@ -1,4 +1,4 @@
-"""Cases of layouts: all cells of a transformer's strategy, answered in numpy at once.
+"""Cases of layouts: all cells of a transformer's strategy, answered in numpy at once; and slopes.
 
 Settings that a strategy leaves open (`best`) are chosen for each cell: the fastest of all allowed
 candidates, as `kernels.oracle.answer` chooses groups.
@@ -16,18 +16,36 @@ from grids.convergence.entry import Convergence
 from grids.entries.strategies import Strategy
 from grids.entries.transformer_rates import RIVAL_SPREAD, find_recipe, find_system_spread
 from grids.inputs import values as cells
-from grids.inputs.layout_space import LayoutSpace, Numbers, lay_out
+from grids.inputs.layout_machine import (
+    find_reserved,
+    make_training,
+    read_network,
+)
+from grids.inputs.layout_space import MACHINE, LayoutSpace, Numbers, read_layouts
 from grids.inputs.runs import build_training, find_largest_batch
 from grids.inputs.workload import Workload
 from kernels.arrays import LIMITS, use_numpy
 from kernels.batches import iterations
 from kernels.configuration.answers import Answer, LayoutCase, LayoutErrors, LayoutTerms, Spread
 from kernels.configuration.run import Run
-from kernels.derivatives.differences import STEPS
-from kernels.layouts.answers import add_seconds
+from kernels.derivatives.differences import STEPS, find_elasticity, round_elasticity
+from kernels.layouts.answers import MOST, LayoutAnswers, add_seconds, answer_layouts
 from kernels.layouts.transformer import COLUMNS, Layouts
 from kernels.names.arrays import Floats
 from kernels.names.flags import FORBIDS, Limit
+from kernels.names.stored import name_elasticity
+
+Step = tuple[str, float]  # a parameter of MACHINE, and a factor on it
+
+
+def lay_out(
+    workload: Workload, strategy: Strategy, axes: Mapping[str, Floats], settings: cells.Settings
+) -> LayoutSpace:
+    """The cells of a strategy that layouts answer for. InputError: a network without blocks."""
+    assert workload.origin
+    net, system, (_, data) = workload.transformer, workload.system, workload.origin
+    values = cells.Values(axes, settings, leading=len(strategy.choices))
+    return LayoutSpace(net, data, system, strategy, values, settings, workload.layout_time)
 
 
 def count_layouts(
@@ -52,7 +70,8 @@ def build_layout_case(
     # In parts: 4.5 million candidates at once took 2.1 instead of 0.3 GB, and 15.4 instead of 8.0 s
     # of CPU (2026-11).
     parts = [
-        _choose(space, _answer(space, *part), nearest=nearest) for part in space.list_candidates()
+        _choose(space, _answer(space, *part), nearest=nearest)
+        for part in space.list_candidates(MOST)
     ]
     # Candidates of one cell may be in several parts.
     chosen = parts[0] if len(parts) == 1 else _choose(space, _join_parts(parts), nearest=nearest)
@@ -74,10 +93,56 @@ class Answered(NamedTuple):
     epochs: Floats
 
 
+def answer_at(
+    space: LayoutSpace, layouts: Layouts, cell: Numbers, factors: Mapping[str, Floats] | None = None
+) -> LayoutAnswers:
+    """Answer layouts at their cells: axes of parameters make several machines.
+
+    factors: on parameters of MACHINE [layouts].
+    """
+    given = {name: space.flatten(name)[cell] for name in MACHINE if name in space.values}
+    scaled = factors or {}
+    table = np.stack([*given.values(), *scaled.values()] or [np.zeros(cell.size)])
+    distinct, machine = np.unique(table, axis=1, return_inverse=True)
+    if distinct.shape[1] > 1:
+        layouts = replace(layouts, machine=machine.reshape(-1))
+    else:  # scalars: all have one machine
+        distinct = distinct.sum(axis=1)
+    machines = dict(zip(given, distinct, strict=False))
+    changes = dict(zip(scaled, distinct[len(given) :], strict=False))
+    # What is reserved may differ between cells, so it is added at the end.
+    training = make_training(space.system, space.net, space.length, space.strategy.schedule, 0.0)
+    rates = space.read_rates(machines, changes)
+    network = read_network(space.system, machines, changes)
+    answers = answer_layouts(space.net, layouts, training, rates, network)
+    reserved = space.flatten("reserved", find_reserved(space.system))[cell]
+    return answers._replace(memory=answers.memory + reserved)
+
+
+def _flag(
+    space: LayoutSpace,
+    answers: LayoutAnswers,
+    layouts: Layouts,
+    cell: Numbers,
+    exists: NDArray[np.bool_],
+) -> Numbers:
+    """Return all flags [layouts]; none but its own where degrees do not divide the PEs."""
+    capacity = space.flatten("memory_capacity", space.system.pe.memory_capacity)[cell]
+    assert layouts.batch is not None
+    flags = (
+        (answers.memory > capacity, Limit.MEMORY),
+        (space.flatten("pe")[cell] > space.system.most_pes, Limit.MACHINE_TOO_SMALL),
+        (space.flatten("pe")[cell] > layouts.pes, Limit.TOO_MANY_PES),
+        (layouts.batch > space.samples, Limit.BATCH_EXCEEDS_DATASET),
+    )
+    limit = answers.limit + sum(mask * int(flag) for mask, flag in flags)
+    return np.where(exists, limit, int(Limit.GROUP_DOES_NOT_DIVIDE))
+
+
 def _answer(
     space: LayoutSpace, layouts: Layouts, cell: Numbers, exists: NDArray[np.bool_]
 ) -> Answered:
-    answers = space.answer(layouts, cell)
+    answers = answer_at(space, layouts, cell)
     rounding = space.settings.options.iterations
     assert layouts.batch is not None
     epochs = np.maximum(iterations(np.asarray(float(space.samples)), layouts.batch, rounding), 1.0)
@@ -87,7 +152,7 @@ def _answer(
         exists=exists,
         seconds=np.where(exists, answers.seconds, np.nan),
         memory=answers.memory,
-        limit=space.flag(answers, layouts, cell, exists),
+        limit=_flag(space, answers, layouts, cell, exists),
         epochs=epochs,
     )
 
@@ -192,8 +257,56 @@ def _pick(cell: Numbers, values: Floats, forbidden: NDArray[Any]) -> Numbers:
     return order[first]
 
 
-def read_layouts(case: LayoutCase) -> Layouts:
-    """Return the layout of each cell of a case [cells]."""
-    columns = {name: np.ravel(case.columns[name]) for name in COLUMNS}
-    batch = np.broadcast_to(case.run.global_batch, np.shape(case.columns["micro"]))
-    return Layouts(**columns, batch=np.ravel(batch).astype(int))
+def add_slopes(space: LayoutSpace, case: LayoutCase) -> LayoutCase:
+    """Return a case with the elasticities of its times and memory, by output [cells].
+
+    NaN where a layout cannot exist, and of a time of 0. Elasticities of the time to the target are
+    those of an epoch's: epochs do not depend on the machine.
+    """
+    layouts = read_layouts(case)
+    memory = np.ravel(case.answer.memory)
+    names = [name for name in space.settings.slopes if name in MACHINE]
+    steps = [(name, step) for step in STEPS for name in names]
+    computing, communicating = time_steps(space, layouts, np.arange(memory.size), steps)
+    times = {
+        "comp_time": computing,
+        "comm_time": communicating,
+        "epoch_time": computing + communicating,
+        "train_time": computing + communicating,
+    }
+    reserved = space.flatten("reserved", find_reserved(space.system))
+    slopes = {}
+    for name in space.settings.slopes:
+        of_memory = reserved / memory if name == "reserved" else 0 * memory
+        slopes[name_elasticity("memory", name)] = of_memory
+        for time, (before, *after) in times.items():
+            # Two steps of each parameter; of others, on which times do not depend, none.
+            near, far = after[names.index(name) :: len(names)] if name in names else [before] * 2
+            defined = np.where(before > 0, before, np.nan)
+            slope = find_elasticity(near / defined, far / defined)
+            slopes[name_elasticity(time, name)] = slope
+    with use_numpy():
+        shaped = {
+            name: round_elasticity(slope.reshape(space.shape)) for name, slope in slopes.items()
+        }
+    return replace(case, slopes=shaped)
+
+
+def time_steps(
+    space: LayoutSpace, layouts: Layouts, cell: Numbers, steps: Sequence[Step]
+) -> tuple[Floats, Floats]:
+    """Return seconds computing and communicating, before and after each step [step, layouts]."""
+    number = len(steps) + 1
+    parts = [np.empty((2, number, 0))]
+    some = max(MOST // number, 1)
+    for start in range(0, cell.size, some):
+        rows = np.arange(start, min(start + some, cell.size))
+        factors = {name: np.ones((number, rows.size)) for name, _ in steps}
+        for at, (name, factor) in enumerate(steps, 1):
+            factors[name][at] = factor
+        alike = np.tile(rows, number)
+        columns = {name: column.ravel() for name, column in factors.items()}
+        answers = answer_at(space, layouts.select(alike), cell[alike], columns)
+        parts.append(np.reshape(add_seconds(answers.seconds), (2, number, rows.size)))
+    computing, communicating = np.concatenate(parts, axis=2)
+    return computing, communicating

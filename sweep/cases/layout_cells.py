@@ -9,9 +9,8 @@ import numpy as np
 from grids.entries.layout_parameters import KNOWN
 from grids.grid import Grid, Index
 from grids.inputs.layout_machine import make_training, read_network
-from grids.inputs.layout_slopes import Step, time_steps
-from grids.inputs.layout_space import LayoutSpace, lay_out
-from grids.inputs.layouts import read_layouts
+from grids.inputs.layout_space import LayoutSpace, read_layouts
+from grids.inputs.layouts import Step, lay_out, time_steps
 from kernels.configuration.answers import LayoutCase
 from kernels.layouts.answers import add_seconds, answer_layouts, total_exchanges
 from kernels.layouts.dimensions import find_reasons

@@ -12,7 +12,7 @@ import numpy as np
 from grids.grid import Grid, Index
 from grids.inputs.case import build_nearest_case
 from grids.inputs.factors import divisors
-from grids.inputs.layouts import read_layouts
+from grids.inputs.layout_space import read_layouts
 from kernels.configuration.answers import LayoutCase
 from kernels.names.arrays import Floats
 from kernels.names.flags import FORBIDS, Limit
