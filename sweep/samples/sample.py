@@ -204,8 +204,7 @@ def _make_here(
 ) -> Iterator[Columns]:
     """Yield rows while programs compile beside: a few batches are drawn ahead."""
     drawn = deque[DrawnBatch]()
-    # One thread more than cores: of three programs on two cores, the last would compile alone.
-    with ThreadPoolExecutor(cores() + 1, "paradl-labels") as pool:
+    with ThreadPoolExecutor(cores(), "paradl-labels") as pool:
         compile_first(pool, space, batches[0], request)
         for chunks in batches:
             for batch in draw_batch(space, chunks, len(batches[0]), request):
