@@ -12,6 +12,8 @@ from grids.reading.errors import InputError
 from grids.spec import validate_spec
 from kernels.names.layout_terms import LAYOUT_TERMS
 from kernels.names.stored import name_elasticity
+from sweep.cells.design_space import make_product
+from sweep.cells.memory_cube import compute_cells
 from sweep.engine import evaluation
 from sweep.engine.run import open_dataset, run
 from sweep.questions.best import rank_strategies
@@ -259,3 +261,23 @@ def test_a_stated_stage_of_zero_is_no_parameter():
     whole = predict(**space, batch=4, strategy="data")
     stated = predict(**space, batch=4, strategy="data:zero=0", parameters={"zero": 3})
     assert stated["memory"] == whole["memory"]
+
+
+@pytest.mark.parametrize("most", [1, 50])
+def test_parts_of_any_size_choose_the_same(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of several cells in a part, and of several parts of a cell's candidates."""
+    chosen = {
+        "model": "llama2_7b",
+        "dataset": "pile:length=1024",
+        "system": SYSTEM,
+        "strategy": [
+            "data+tensor+pipeline:tensor=best,pipeline=best,micro=best,recompute=best",
+            "data+tensor:tensor=2",
+        ],
+        "pe": [2, 8, 12],
+        "batch": [4, 5, 64],
+    }
+    spec = make_product(chosen, {}, {})
+    whole = compute_cells(spec)
+    monkeypatch.setattr("grids.inputs.layouts.MOST", most)
+    xr.testing.assert_identical(compute_cells(spec).load(), whole.load())

@@ -132,11 +132,9 @@ class LayoutSpace:
     def _expand(self, pe: Numbers, size: int) -> Iterator[tuple[Numbers, Numbers]]:
         """Yield lists of at most `size` candidates as rows, and the cell of each."""
         if not self.open:
-            for cells in _cut(np.arange(pe.size), size):
-                yield (
-                    self._make_rows(pe[cells], {n: c[cells] for n, c in self.fixed.items()}),
-                    cells,
-                )
+            for part in _cut(np.arange(pe.size), size):
+                fixed = {name: column[part] for name, column in self.fixed.items()}
+                yield self._make_rows(pe[part], fixed), part
             return
         for pes, most, lists, cells_of in self._list_sets(pe):
             rows = list_candidates(self.net, pes, most, lists).to_rows()
@@ -192,12 +190,13 @@ def _join_lists(
     lists: Iterator[tuple[Numbers, Numbers]], most: int
 ) -> Iterator[tuple[Numbers, Numbers]]:
     """Join lists of rows and their cells as long as these are at most `most`."""
-    held: list[tuple[Numbers, Numbers]] = []
+    held, count = list[tuple[Numbers, Numbers]](), 0
     for rows, cell in lists:
-        if held and sum(len(some) for some, _ in held) + len(rows) > most:
+        if count and count + len(rows) > most:
             yield _stack(held)
-            held = []
+            held, count = [], 0
         held.append((rows, cell))
+        count += len(rows)
     yield _stack(held)
 
 

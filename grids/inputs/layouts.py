@@ -16,11 +16,7 @@ from grids.convergence.entry import Convergence
 from grids.entries.strategies import Strategy
 from grids.entries.transformer_rates import RIVAL_SPREAD, find_recipe, find_system_spread
 from grids.inputs import values as cells
-from grids.inputs.layout_machine import (
-    find_reserved,
-    make_training,
-    read_network,
-)
+from grids.inputs.layout_machine import find_reserved, make_training, read_network
 from grids.inputs.layout_space import MACHINE, LayoutSpace, Numbers, read_layouts
 from grids.inputs.runs import build_training, find_largest_batch
 from grids.inputs.workload import Workload
