@@ -28,10 +28,10 @@ Tree = TypeVar("Tree")
 # program after 1 to 7 s of compiling (ResNet-50, both oracles, 2026-11).
 MOST_IN_NUMPY = 2**22
 # XLA's newer way of writing fused operations takes 16.6 s of CPU to compile the slopes of 12 inputs
-# in three programs, the older one 9.3 s, and what it makes takes 230 and 87 ms to run for 1024 rows
-# in each (jaxlib 0.10.2). Percentiles of blocks
-# take 9.9 instead of 17.2 s to compile for eight strategies on two machines, and run as fast; the
-# cells of a search take 5.5 instead of 5.2 ns of CPU (2026-11).
+# in three programs, the older one 9.3 s; to run them for 1024 rows each takes 230 and 87 ms (jaxlib
+# 0.10.2). By the older one percentiles of blocks take 9.9 instead of 17.2 s to compile for eight
+# strategies on two machines, and run as fast; the cells of a search take 5.5 instead of 5.2 ns of
+# CPU (2026-11).
 OLDER_EMITTERS = {"xla_cpu_use_fusion_emitters": False}
 
 

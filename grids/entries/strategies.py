@@ -173,6 +173,11 @@ class Strategy:
         return Strategy(self.base, degrees=zero, schedule="1f1b", laid=True)
 
     @property
+    def zero_stage(self) -> Zero:
+        """The stage of ZeRO, 0 if none is stated."""
+        return self.zero or 0
+
+    @property
     def label(self) -> str:
         """As the user writes it, settings in a fixed order: labels are coordinates of the cube."""
         # Defaults that no parameter changes are left out, so that two ways to write one strategy

@@ -212,7 +212,7 @@ def choose_formulas(strategy: Strategy, workload: Workload, settings: Settings) 
             where=strategy.label,
             advice="leave 'zero' out",
         )
-    chosen = replace(settings.options, zero=strategy.zero or 0, schedule=strategy.schedule)
+    chosen = replace(settings.options, zero=strategy.zero_stage, schedule=strategy.schedule)
     return replace(settings, options=chosen)
 
 

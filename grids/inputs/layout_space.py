@@ -16,11 +16,7 @@ from grids.entries.strategies import Strategy
 from grids.entries.systems import System
 from grids.entries.transformer_rates import find_recipe
 from grids.inputs import values as cells
-from grids.inputs.layout_machine import (
-    NOTHING,
-    Values,
-    read_machines,
-)
+from grids.inputs.layout_machine import NOTHING, Values, read_machines
 from kernels.batches import global_batch
 from kernels.configuration.answers import LayoutCase
 from kernels.layouts.enumerate import count_candidates, list_candidates
@@ -132,7 +128,7 @@ class LayoutSpace:
     def _expand(self, pe: Numbers, size: int) -> Iterator[tuple[Numbers, Numbers]]:
         """Yield lists of at most `size` candidates as rows, and the cell of each."""
         if not self.open:
-            for part in _cut(np.arange(pe.size), size):
+            for part in cut(np.arange(pe.size), size):
                 fixed = {name: column[part] for name, column in self.fixed.items()}
                 yield self._make_rows(pe[part], fixed), part
             return
@@ -140,8 +136,8 @@ class LayoutSpace:
             rows = list_candidates(self.net, pes, most, lists).to_rows()
             if not len(rows):  # the stated layout alone, so that its flags say what forbids it
                 rows = self._make_rows(np.ones(1, int), {n: np.array(v) for n, v in lists.items()})
-            for some in _cut(rows, size):
-                for part in _cut(cells_of, size // len(some)):
+            for some in cut(rows, size):
+                for part in cut(cells_of, size // len(some)):
                     yield np.tile(some, (part.size, 1)), np.repeat(part, len(some))
 
     def _list_sets(
@@ -205,6 +201,6 @@ def _stack(lists: list[tuple[Numbers, Numbers]]) -> tuple[Numbers, Numbers]:
     return np.concatenate(rows), np.concatenate(cells)
 
 
-def _cut(values: Numbers, size: int) -> Iterator[Numbers]:
+def cut(values: Numbers, size: int) -> Iterator[Numbers]:
     """Cut an array into parts of at most this size."""
     return (values[start : start + size] for start in range(0, len(values), size))

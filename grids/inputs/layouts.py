@@ -17,7 +17,7 @@ from grids.entries.strategies import Strategy
 from grids.entries.transformer_rates import RIVAL_SPREAD, find_recipe, find_system_spread
 from grids.inputs import values as cells
 from grids.inputs.layout_machine import find_reserved, make_training, read_network
-from grids.inputs.layout_space import MACHINE, LayoutSpace, Numbers, read_layouts
+from grids.inputs.layout_space import MACHINE, LayoutSpace, Numbers, cut, read_layouts
 from grids.inputs.runs import build_training, find_largest_batch
 from grids.inputs.workload import Workload
 from kernels.arrays import LIMITS, use_numpy
@@ -295,8 +295,7 @@ def time_steps(
     number = len(steps) + 1
     parts = [np.empty((2, number, 0))]
     some = max(MOST // number, 1)
-    for start in range(0, cell.size, some):
-        rows = np.arange(start, min(start + some, cell.size))
+    for rows in cut(np.arange(cell.size), some):
         factors = {name: np.ones((number, rows.size)) for name, _ in steps}
         for at, (name, factor) in enumerate(steps, 1):
             factors[name][at] = factor

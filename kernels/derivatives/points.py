@@ -116,13 +116,12 @@ def find_slopes(
 ) -> tuple[dict[str, Array], dict[str, dict[str, Array]], Array]:
     """Return answers [point] by name, elasticities [point] by target and parameter, and kinks.
 
+    points: without choices (`settle_points`): others may not exist, and their NaN would spread.
     read: reads answers by name. targets: those of them with elasticities d log y / d log x, NaN
     where they are 0 or undefined. parameters: of `PLACES`, at least one; for those that layers
     depend on, points need a division. marked: whether to mark points where a target has a kink
     within 1 % of a parameter; otherwise none is.
     """
-    # Only the best choice: others may not exist, and their NaN would spread.
-    points = settle_points(points)
     layered = tuple(name for name in parameters if PLACES[name].layered)
     assert points.division is not None or not layered, "layers would be constant"
     others = tuple(name for name in parameters if name not in layered)

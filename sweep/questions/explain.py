@@ -102,7 +102,7 @@ def explain_grid(grid: Grid) -> Row:
 def _list_formulas(grid: Grid, values: Mapping[str, float], predicted: Row) -> list[Row]:
     """One row for each term that takes time."""
     strategy = grid.strategy(ONLY)
-    formulas = select_formulas(strategy.parts, strategy.zero or 0, oracle=grid.spec.oracle)
+    formulas = select_formulas(strategy.parts, strategy.zero_stage, oracle=grid.spec.oracle)
     return [
         _describe_term(name, formula, values, predicted, grid.options.algorithm)
         for name, formula in formulas.items()

@@ -45,7 +45,6 @@ MOST_CELLS = 256
 RANGES = (*name_percentiles("needed"), "met_probability", *name_percentiles("efficiency"))
 # The roots of all draws are refined together by this many steps and rounds, then interpolated.
 DRAWN_STEPS, DRAWN_ROUNDS = 120, 2
-ANY = "any value will do"  # the reason where nothing is needed
 LATENCIES = ("intra_latency", "inter_latency", "staging_latency")
 
 
@@ -190,7 +189,7 @@ def _need_value(scaling: Scaling, goal: float) -> Row:
         return _write_need(present, None, _explain_never(scaling, values, reached[-1])) | ranges
     below = np.flatnonzero(reached < goal)
     if not below.size:
-        return _write_need(present, None, ANY) | ranges
+        return _write_need(present, None, "any value will do") | ranges
     # From here on the goal is met by every better value.
     low, high = values[below[-1]], values[below[-1] + 1]
     needed = close_in(lambda tried: scaling.find_efficiencies(tried) >= goal, low, high, ROUNDS - 1)

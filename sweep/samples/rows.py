@@ -130,11 +130,10 @@ def _compile(
     pool: Executor, space: SampleSpace, tables: Tables, slices: int, request: Request
 ) -> None:
     # Only shapes and types matter.
+    rows, labels = np.empty(slices, np.int64), _choose_labels(space, request)
     values = {name: np.empty(slices) for name in (*space.drawn, *tables.machines)}
     for points in tables.points:
-        compile_ahead(
-            pool, points, np.empty(slices, np.int64), values, **_choose_labels(space, request)
-        )
+        compile_ahead(pool, points, rows, values, **labels)
 
 
 def make_rows(space: SampleSpace, batch: DrawnBatch, request: Request) -> Columns:

@@ -106,7 +106,7 @@ def _describe_ends(row: Row) -> str | None:
     if row.get("met_probability") is None:
         return None
     # No value reaches the goal: the interval is that of the best efficiency.
-    if row["needed"] is None and row["reason"] != "any value will do":
+    if str(row["reason"]).startswith("never"):
         return " to ".join(f"{row[f'efficiency_p{percent}']:.0%}" for percent in (10, 90))
     met, ends = row["met_probability"], [row[f"needed_p{percent}"] for percent in (10, 90)]
     # An end is missing if no value is enough in a tenth of the draws, or if any value is.
