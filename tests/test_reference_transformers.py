@@ -10,7 +10,9 @@ from reference_transformers import (
     Network,
     active_parameters,
     block_tensors,
+    kept_by_module,
     parameters,
+    stage_blocks,
 )
 from reference_transformers_layouts import MARKS, Place, limits
 from reference_transformers_stage import hardware_flops, memory, model_flops
@@ -110,6 +112,9 @@ def test_megatrons_first_stage():
         ({"tensor": 16}, "kv_replicated"),
         ({"context": 3}, "sequence"),
         ({"pipeline": 3, "batch": 8}, "uneven_stages"),
+        ({"pipeline": 3, "schedule": "zbv", "batch": 8}, "uneven_stages"),
+        ({"pipeline": 81, "batch": 81}, "more_stages_than_blocks"),
+        ({"pipeline": 42, "schedule": "zbv", "batch": 42}, "more_stages_than_blocks"),
         ({"pipeline": 4}, "starved"),
         ({"tensor": 16, "context": 8, "context_by": "all_to_all"}, "context_heads"),
         ({"chunks": 2, "pipeline": 4, "batch": 3}, "interleaving"),
@@ -125,3 +130,73 @@ def test_limits(changes, reason):
     assert reason in limits(LLAMA_70B, layout, Place(layout.pes, capacity=80e9))
     fine = replace(LLAMA_70B, layers=4)
     assert not limits(fine, Layout(), Place(1, capacity=180e9)) - MARKS
+
+
+@pytest.mark.parametrize(
+    "degrees",
+    [
+        {"pipeline": 41},
+        {"pipeline": 82},
+        {"pipeline": 41, "chunks": 2},
+        {"pipeline": 41, "schedule": "zbv"},
+        {"pipeline": 8},
+        {"tensor": 2, "sequence_parallel": True},
+        {"zero": 1, "node_shards": 1},
+        {"pipeline": 4, "chunks": 2, "group": 4},
+    ],
+)
+def test_no_limits(degrees):
+    """Llama-70B has 80 blocks, and 82 with embedding and loss."""
+    layout = Layout(batch=82 * 8, **degrees)
+    assert not limits(LLAMA_70B, layout, Place(layout.pes))
+
+
+def count_blocks(layers, **degrees):
+    net, layout = replace(GPT3, layers=layers), Layout(**degrees)
+    stages = [stage_blocks(net, layout, stage) for stage in range(layout.pipeline)]
+    assert sorted(block for blocks in stages for block in blocks) == list(range(layers))
+    return [len(blocks) for blocks in stages]
+
+
+def test_embedding_and_loss_are_blocks_of_stages():
+    """Llama-3.1-405B has 16 stages of 8 chunks: 126 blocks and two more."""
+    assert count_blocks(126, pipeline=16, chunks=8) == [7, *[8] * 14, 7]
+    assert count_blocks(126, pipeline=16) == [7, *[8] * 14, 7]
+    assert count_blocks(2, pipeline=4) == [0, 1, 1, 0]
+    assert count_blocks(6, pipeline=2, schedule="zbv") == [2, 4]  # both ends are on the first one
+    assert count_blocks(6, pipeline=4) == [1, 2, 2, 1]
+    # Blocks alone are even, or neither is.
+    assert count_blocks(6, pipeline=2) == [3, 3]
+    assert count_blocks(8, pipeline=3) == [3, 3, 2]
+    assert count_blocks(8, pipeline=3, chunks=2) == [3, 3, 2]
+
+
+def test_memory_of_a_stage_without_blocks():
+    net = replace(LLAMA_70B, layers=2, vocabulary=2**20)
+    for again in ("core_attn", "blocks", "full"):
+        layout = Layout(pipeline=4, batch=4, recompute=frozenset({again}))
+        parts = memory(net, layout)
+        assert parts["stage"] == 3
+        assert parts["weights"] == 2 * 8192 * (2**20 + 1)
+        assert parts["recomputed"] == 0
+
+
+@pytest.mark.parametrize("schedule", ["gpipe", "1f1b", "zb1p", "zbv"])
+def test_without_stages_there_is_no_schedule(schedule):
+    one, many = (memory(LLAMA_70B, Layout(schedule=schedule, batch=batch)) for batch in (1, 16))
+    assert many == one == memory(LLAMA_70B, Layout())
+
+
+def test_windows():
+    """Blocks that alternate; a window of the whole sequence is none."""
+    layout, s = Layout(fused_attention=False), LLAMA_70B.sequence
+    some = replace(LLAMA_70B, window=1024, full_every=2)
+    scores = [kept_by_module(some, layout, block)["core_attention"] for block in range(4)]
+    assert scores == [2 * 64 * s * 1024, 2 * 64 * s * s] * 2
+    assert memory(replace(LLAMA_70B, window=s + 1), layout) == memory(LLAMA_70B, layout)
+    assert memory(replace(some, causal=False), layout) == memory(some, layout)
+    # Scores and values: 4 FLOPs per pair and feature, three times with the backward pass.
+    whole, less = model_flops(LLAMA_70B, 1), model_flops(some, 1)
+    assert whole - less == pytest.approx(3 * 4 * 8192 * s * 40 * (s - 1024))
+    assert model_flops(replace(some, window=s), 1) == whole
+    assert model_flops(replace(some, causal=False), 1) == less

@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 from grids.entries.entry import expect_one_of
 
 SoftwareName = Literal["plain", "ddp", "megatron", "fsdp", "deepspeed", "jax"]
+Loss = Literal["whole", "plain", "chunked", "fused"]
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,9 @@ class LayoutFacts:
     hides_gradients, hides_weights: whether passes run beside the exchange of gradients, and beside
     ZeRO's gathers. native_attention: whether fused attention uses the instructions of GPUs newer
     than A100. has_pause: whether each iteration waits for the host. sends_once: whether a token
-    crosses once to a node, however many of its experts are there (DeepEP).
+    crosses once to a node, however many of its experts are there (DeepEP). groups_experts: whether
+    one grouped product serves all experts of a PE. stack: the one whose
+    rules say which layouts it runs; None: all. loss: what it keeps of logits, unless stated.
     """
 
     hides_gradients: bool = True
@@ -30,6 +33,9 @@ class LayoutFacts:
     native_attention: bool = True
     has_pause: bool = True
     sends_once: bool = False
+    groups_experts: bool = True
+    stack: str | None = None
+    loss: Loss = "whole"
 
 
 @dataclass(frozen=True)
@@ -71,19 +77,26 @@ SOFTWARE: dict[SoftwareName, SoftwareFacts] = {
         "as ddp; transformers by Megatron-LM, overlaps switched on, with cuDNN's attention",
         _BUCKETS,
         settled=("log_open",),
-        layouts=LayoutFacts(sends_once=True),
+        layouts=LayoutFacts(sends_once=True, stack="megatron"),
     ),
     "fsdp": SoftwareFacts(
         "as ddp; transformers by PyTorch's FSDP, with flash attention of A100's time",
         _BUCKETS,
         settled=("log_open",),
-        layouts=LayoutFacts(native_attention=False),
+        layouts=LayoutFacts(native_attention=False, stack="torchtitan", loss="plain"),
     ),
     "deepspeed": SoftwareFacts(
         "as ddp; transformers by DeepSpeed's ZeRO, whose exchanges follow the passes",
         _BUCKETS,
         settled=("log_open",),
-        layouts=LayoutFacts(hides_gradients=False, hides_weights=False, native_attention=False),
+        layouts=LayoutFacts(
+            hides_gradients=False,
+            hides_weights=False,
+            native_attention=False,
+            groups_experts=False,
+            stack="deepspeed",
+            loss="plain",
+        ),
     ),
     "jax": SoftwareFacts(
         "as ddp; transformers by JAX (XLA), an iteration as one program",

@@ -19,8 +19,8 @@ from kernels.layouts.rates import Rates
 
 # reach, systolic: share of the peak that large products reach on GPUs, and on TPUs. decline: the
 # share of GPUs falls as this power of the peak (above A100's): newer ones run at lower clocks.
-# ridges: half width of products in ridge points of the roofline, peak / bandwidth: slim matrices
-# wait for the memory. dated: slowdown of attention whose kernels do without the instructions of
+# ridges: width at which products wait for memory as long as they compute, in ridge points of the
+# roofline, peak / bandwidth. dated: slowdown of attention whose kernels do without the instructions of
 # newer GPUs. score_passes: the scores of unfused attention.
 FITTED = MappingProxyType(
     {
@@ -35,7 +35,7 @@ FITTED = MappingProxyType(
         "rail": 0.776,
         "pause": 0.0274,
         "straggling": 0.00631,
-        "expert_launch": 5.25e-4,
+        "expert_launch": 7e-3,
     }
 )
 LAUNCH = 1e-5  # [s] assumption: the host's time to launch a layer
@@ -212,19 +212,21 @@ def make_rates(
     peak, wide, vector, bandwidth = speeds
     value: Mapping[str, Any] = fitted
     newer = max(wide / A100_PEAK, 1.0)
-    reach = (
-        value["systolic"] if is_systolic(device) else value["reach"] * newer ** -value["decline"]
-    )
+    reach, decline = value["reach"], newer ** -value["decline"]
+    if is_systolic(device):
+        reach, decline = value["systolic"], 1.0
     slowdown = 1.0 if facts.native_attention or newer < NEWER else value["dated"]
     return Rates(
         *(peak, wide, vector, bandwidth),
-        *(reach, value["ridges"] * wide / bandwidth),
+        *(reach * decline, value["ridges"] / reach * wide / bandwidth),
         *(value["attention"] / slowdown, value["passes"]),
         *(value["score_passes"], value["rail"]),
         hidden_gradients=HIDDEN * facts.hides_gradients,
         hidden_weights=HIDDEN * facts.hides_weights,
         launch=LAUNCH,
-        expert_launch=value["expert_launch"],
+        # A program of a whole iteration launches nothing by itself.
+        expert_launch=value["expert_launch"] * facts.has_pause,
+        groups_experts=facts.groups_experts,
         pause=value["pause"] * facts.has_pause,
         straggling=value["straggling"],
         sends_once=facts.sends_once,

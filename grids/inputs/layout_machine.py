@@ -1,16 +1,18 @@
 """A machine in the form that layouts take: rates of a PE, links, bytes per item."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
 
 from grids.entries.parameters import PARAMETERS
 from grids.entries.precision import RECIPES
-from grids.entries.software import SOFTWARE
+from grids.entries.software import SOFTWARE, Loss
 from grids.entries.systems import Level, System
 from grids.entries.transformer_rates import FITTED, find_recipe, make_rates, read_rates
 from grids.inputs.machine import build_lines, find_reached
+from kernels.layouts.alignment import Domains
 from kernels.layouts.rates import Rates
 from kernels.layouts.transformer import Training, Transformer
 from kernels.machine.network import MeasuredLines, Network
@@ -19,6 +21,10 @@ from kernels.names.arrays import Floats
 # Of one machine, or of several [machines].
 Values = Mapping[str, float] | Mapping[str, Floats]
 NOTHING: Mapping[str, float] = MappingProxyType({})
+LOSS_PARTS = 8  # of a chunked loss, as torchtune has it
+# Bytes per logit of PyTorch's log_softmax: the output, which it keeps, and its gradient. The item
+# of the recipe and, if that has fewer than 4 bytes, its copy in fp32 come on top.
+PLAIN_LOSS = 4 + 4
 
 
 def read_machines(
@@ -33,14 +39,16 @@ def read_machines(
     if own.keys().isdisjoint([*given, *factors]):
         return usual
     values = (given.get(name, value) * factors.get(name, 1.0) for name, value in own.items())
-    # A peak that is moved moves those of attention, logits and plain cores in proportion.
+    # A peak that is moved moves those of attention, logits and plain cores in proportion; kernels
+    # stay those of the device.
     facts, rates = SOFTWARE[system.software].layouts, []
     for peak, bandwidth in zip(*map(np.ravel, np.broadcast_arrays(*values)), strict=True):
         wide, vector = (
             rate * float(peak) / usual.peak for rate in (usual.wide_peak, usual.vector_peak)
         )
         speeds = float(peak), wide, vector, float(bandwidth)
-        rates.append(vars(make_rates(speeds, FITTED, facts, system.pe.device)))
+        moved = make_rates(speeds, FITTED, facts, system.pe.device)
+        rates.append(vars(moved) | {"attention": usual.attention})
     columns = {name: np.array([each[name] for each in rates]) for name in rates[0]}
     several = {name: column for name, column in columns.items() if np.any(column != column[0])}
     return Rates(**{**rates[0], **several})
@@ -79,6 +87,11 @@ def read_network(system: System, given: Values = NOTHING, factors: Values = NOTH
     )
 
 
+def read_domains(system: System) -> Domains:
+    """Read the levels of a machine, inside which groups lie aligned."""
+    return Domains(tuple(level.pes for level in system.levels), system.most_pes)
+
+
 def _build_measured(levels: Sequence[Level]) -> dict[str, MeasuredLines] | None:
     """Lines of factors by measured collective, and of messages (`send`); None: none is.
 
@@ -102,10 +115,22 @@ def make_training(
     system: System, net: Transformer, length: int, schedule: str, reserved: float | None
 ) -> Training:
     """Describe how a strategy's layouts train; their global batch is a column of theirs."""
-    return Training(
+    training = Training(
         batch=0,
         length=net.length or length,
         recipe=RECIPES[find_recipe(system)],
         schedule=schedule,
         reserved=find_reserved(system) if reserved is None else reserved,
+    )
+    return keep_logits(training, SOFTWARE[system.software].layouts.loss)
+
+
+def keep_logits(training: Training, loss: Loss) -> Training:
+    """Return the training with what a loss keeps of logits."""
+    item = training.recipe.item
+    plain = item + 4 * (item < 4) + PLAIN_LOSS
+    return replace(
+        training,
+        logit_bytes={"fused": 0, "plain": plain}.get(loss, 4),
+        loss_parts=LOSS_PARTS if loss == "chunked" else 1,
     )

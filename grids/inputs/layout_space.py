@@ -19,6 +19,7 @@ from grids.inputs import values as cells
 from grids.inputs.layout_machine import NOTHING, Values, read_machines
 from kernels.batches import global_batch
 from kernels.configuration.answers import LayoutCase
+from kernels.layouts.alignment import count_ranks_in_node
 from kernels.layouts.enumerate import count_candidates, list_candidates
 from kernels.layouts.rates import Rates
 from kernels.layouts.transformer import COLUMNS, Layouts, Transformer
@@ -163,9 +164,9 @@ class LayoutSpace:
             yield pes, pes * most if weak else most, lists, cells_of
 
     def _count_ranks(self, layouts: Layouts) -> Numbers:
-        """Count ranks that ZeRO divides over, 0 for all; in a node, tensor takes its PEs first."""
+        """Count ranks that ZeRO divides over, 0 for all."""
         whole = layouts.data * layouts.context
-        in_node = np.gcd(whole, np.maximum(self.system.pes_per_node // layouts.tensor, 1))
+        in_node = count_ranks_in_node(layouts, self.system.pes_per_node)
         ranks = np.where(layouts.shard == NODE, in_node, layouts.shard)
         return np.where((layouts.zero > 0) & (ranks != whole), ranks, 0)
 

@@ -57,13 +57,32 @@ class Shape:
 
 
 @dataclass(frozen=True)
+class Reading:
+    """How the queries of an attention read keys.
+
+    kv_heads: heads of keys and values. causal: a query reads its own and earlier positions. window:
+    most positions that a query reads; 0: all.
+    """
+
+    heads: int
+    kv_heads: int
+    causal: bool = False
+    window: int = 0
+
+    def count_keys(self, positions: int) -> int:
+        """Count the positions that a query reads of a sequence, before causality."""
+        return min(positions, self.window or positions)
+
+
+@dataclass(frozen=True)
 class Role:
     """A layer's role in a transformer: how tensor parallelism divides it, what recomputes it.
 
     divided: matrix split by columns or rows, in pairs as in Megatron-LM (Shoeybi et al. 2019); of:
     the units of which a PE gets whole ones; parts: number of these units. module: Megatron's name
     of the module whose recomputation covers its output. kept: share of its output that later layers
-    read unchanged. experts: number of expert networks, if it is a layer of one.
+    read unchanged. experts: number of expert networks, if it is a layer of one. reading: of an
+    attention's scores.
     """
 
     divided: Literal["", "columns", "rows"] = ""
@@ -72,6 +91,7 @@ class Role:
     module: str = ""
     kept: float = 1.0
     experts: int = 0
+    reading: Reading | None = None
 
 
 NO_ROLE = Role()

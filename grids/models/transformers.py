@@ -9,7 +9,7 @@ between two blocks belong to the second one.
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cached_property, lru_cache
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from grids.entries.datasets import Dataset
 from grids.models.architecture import Architecture
@@ -18,13 +18,15 @@ from grids.models.flow import SAMPLE
 from grids.models.kinds import KINDS, LayerKind
 from grids.models.layer_outputs import LayerOutputs
 from grids.models.layers import LayerTable
-from grids.models.tensors import Role
+from grids.models.tensors import Reading, Role
 from grids.reading.errors import InputError, ShapeError
-from kernels.layouts.transformer import Block, Tensor, Transformer, Weights
+from kernels.layouts.transformer import Attention, Block, Tensor, Transformer, Weights
 from kernels.names.parallelisms import RECOMPUTE
 
 # Modules whose recomputation computes all of a block again, except for its input.
 BLOCKS = RECOMPUTE["blocks"] | RECOMPUTE["full"]
+# Of additive attention, whose scores are no product of queries and keys.
+ONE_HEAD = Reading(1, 1)
 
 
 def is_transformer(model: Architecture | NetModel) -> bool:
@@ -178,15 +180,10 @@ class _Network:
             for maker in sorted(kept)
             if maker not in self._memory
         ]
-        heads = self.list_parts("heads", rows=slice(rows.start, rows.stop))
-        kv_heads = self.list_parts("kv_heads", rows=slice(rows.start, rows.stop))
         return Block(
             weights=tuple(self._list_weights(rows)),
             tensors=(*tensors, *self._list_masks(rows, behind is not None)),
-            scores=self._sum_scores(rows),
-            heads=max(heads, default=1),
-            # Without a number of their own, keys and values have a head for each of the queries.
-            kv_heads=max(kv_heads or heads, default=1),
+            attentions=tuple(self._list_attentions(rows)),
             looks_up=any(self.roles[row].of == "vocabulary" for row in rows),
             reads_memory=any(maker in self._memory for maker in kept),
         )
@@ -207,10 +204,18 @@ class _Network:
                     *(float(used), again),
                 )
 
-    def _sum_scores(self, rows: range) -> float:
-        """Sum the FLOPs of attention's products, per token and position that it reads."""
-        products = (self.table.flops[row] for row in rows if self.kinds[row].name == "matmul")
-        return float(sum(products)) / self.positions**2
+    def _list_attentions(self, rows: range) -> Iterator[Attention]:
+        """Yield the attentions of some rows: products from one of queries and keys to the next."""
+        products = [row for row in rows if self.kinds[row].name == "matmul"]
+        starts = [n for n, row in enumerate(products) if n == 0 or self.roles[row].reading]
+        for start, end in pairwise([*starts, len(products)]):
+            reading = self.roles[products[start]].reading or ONE_HEAD
+            flops = sum(self.table.flops[row] for row in products[start:end])
+            pairs = self.positions * reading.count_keys(self.positions)
+            yield Attention(
+                *(float(flops) / pairs, reading.heads, reading.kv_heads),
+                *(reading.causal, reading.window),
+            )
 
     def _list_masks(self, rows: range, is_end: bool) -> Iterator[Tensor]:
         """Yield the masks of dropout: behind embeddings, and behind the sum of a residual step."""
@@ -243,7 +248,9 @@ class _Network:
         role, share = self.roles[maker], self.outputs.shares[maker]
         items = self.table.y[maker] / self.positions * role.kept
         size = self.outputs.find_size(maker, readers)
+        window = 0
         if size == "scores":  # one for each pair of positions
-            items /= self.positions
+            reading = role.reading or ONE_HEAD
+            items, window = items / reading.count_keys(self.positions), reading.window
         modules = 0 if stays else self.outputs.modules[maker] | BLOCKS
-        return Tensor(float(items), size, share.divided, share.parts, modules)
+        return Tensor(float(items), size, share.divided, share.parts, modules, window)

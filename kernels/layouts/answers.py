@@ -8,6 +8,7 @@ from kernels.layouts.columns import Column, add, find_any
 from kernels.layouts.dimensions import find_reasons
 from kernels.layouts.memory import measure_memory
 from kernels.layouts.rates import Rates
+from kernels.layouts.schedules import is_uneven
 from kernels.layouts.time import TERMS, time_exchanges, time_iteration
 from kernels.layouts.transformer import Layouts, Training, Transformer
 from kernels.machine.network import Network
@@ -84,7 +85,7 @@ def find_limits(net: Transformer, layouts: Layouts, training: Training) -> Colum
     too_small = training.find_batch(layouts) < layouts.data * layouts.micro
     # A batch that is too small is not divisible either: one reason is enough.
     indivisible = find_any(reasons.values()) & ~too_small
-    uneven = net.blocks % (layouts.pipeline * layouts.chunks) > 0
+    uneven = is_uneven(net, layouts, training)
     flags = (
         (too_many, Limit.TOO_MANY_PES),
         (too_small, Limit.BATCH_TOO_SMALL),

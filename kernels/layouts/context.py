@@ -4,13 +4,14 @@ Ring: Liu et al. 2023, section 3. All-to-all over heads: Jacobs et al. 2023. All
 Megatron-LM, transformer_config.py.
 """
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 
-from kernels.layouts.columns import Column
+from kernels.layouts.columns import Column, add
 from kernels.layouts.dimension import Dimension, Exchanged, Rules, leave_rest
-from kernels.layouts.transformer import Block, Layouts, Training
+from kernels.layouts.transformer import Attention, Block, Layouts, Training
 
 
 class ContextParallel(Dimension):
@@ -27,21 +28,26 @@ class ContextParallel(Dimension):
         ),
     }
 
-    def exchange_block(self, block: Block, attention: Column | None) -> Exchanged:
+    def exchange_block(self, block: Block, hiding: Sequence[Column] | None) -> Exchanged:
         """Compute exposed seconds of keys and values; only a ring hides behind attention."""
-        return {"context_exchange": self._exchange_keys(block, attention)}
+        hidden = hiding or [np.zeros(1)] * len(block.attentions)
+        exchanges = map(self._exchange_keys, block.attentions, hidden)
+        return {"context_exchange": add([np.zeros(1), *exchanges])}
 
-    def _exchange_keys(self, block: Block, attention: Column | None) -> Column:
+    def _exchange_keys(self, attention: Attention, hidden: Column) -> Column:
         c, t, transfers = self.layouts.context, self.layouts.tensor, self.transfers
         # All heads together may be wider than the features between blocks, or narrower.
-        queries = 2 * self.activations * (block.scores / (4 * self.net.hidden))
+        tokens, item = self.training.count_tokens(self.layouts), self.training.recipe.item
+        queries = tokens * item * attention.flops / 2
         # With more PEs than KV heads, each PE has a whole one.
-        keys = block.kv_heads / block.heads * queries / np.minimum(t, block.kv_heads)
+        held = attention.kv_heads / np.minimum(t, attention.kv_heads)
+        keys = queries / attention.heads * held
         if self.training.context_by == "ring":
-            # Each of the c - 1 steps hides behind the attention of the part received before.
-            hidden = 0 if attention is None else attention / c
-            # Keys and values forward and backward, and their gradients.
-            return (c - 1) * np.maximum(3 * transfers.send(c, t, keys) - hidden, 0)
+            # The bytes of each of the c - 1 steps hide behind the attention to the part received
+            # before, start-ups behind nothing. Keys and values go forward and backward, and their
+            # gradients.
+            startups, sent = transfers.split_send(c, t, keys)
+            return (c - 1) * (3 * startups + np.maximum(3 * sent - hidden / c, 0))
         if self.training.context_by == "all_gather":
             return 2 * transfers.gather(c, t, c * keys) + transfers.scatter(c, t, c * keys)
         # Queries, keys and values go from positions to heads, outputs back; likewise their

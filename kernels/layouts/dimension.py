@@ -4,7 +4,7 @@ A dimension says which degrees it may have and what its PEs send each other. Its
 `kernels.names`, since `paradl strategies` and a spec's messages need them without numpy or JAX.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -43,10 +43,10 @@ class Dimension:
     reasons: ClassVar[Rules] = {}
     marks: ClassVar[Marks] = {}
 
-    def exchange_block(self, block: Block, attention: Column | None) -> Exchanged:
+    def exchange_block(self, block: Block, hiding: Sequence[Column] | None) -> Exchanged:
         """Compute exposed communication of a block [s per micro-batch], forward and backward.
 
-        attention: seconds of attention that can hide it; None to hide nothing.
+        hiding: seconds of each of its attentions, which can hide it; None to hide nothing.
         """
         return {}
 

@@ -2,19 +2,22 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import isqrt, prod
+from math import prod
 
 import numpy as np
 
 from kernels.layouts.columns import Column
 from kernels.layouts.dimensions import DIMENSIONS, find_repeated
+from kernels.layouts.divisors import factorise
+from kernels.layouts.schedules import list_chunks
 from kernels.layouts.transformer import Layouts, Transformer
 from kernels.names.parallelisms import RECOMPUTE
 
-DEGREES = ("tensor", "context", "pipeline")
+# Chunks depend on the stages, and so are enumerated with them; data is what is left.
+DEGREES = ("tensor", "context", "pipeline", "chunks")
 # Values of settings that the caller leaves out.
 DEFAULTS: Mapping[str, Sequence[int]] = {
-    **{"chunks": (1,), "micro": (1,), "recompute": (0,), "zero": (0,), "sequence": (0, 1)},
+    **{"micro": (1,), "recompute": (0,), "zero": (0,), "sequence": (0, 1)},
     **{"expert": (1,), "expert_tensor": (0,), "group": (0,), "shard": (0,)},
 }
 
@@ -22,7 +25,7 @@ DEFAULTS: Mapping[str, Sequence[int]] = {
 # are flattened into the last axis: rules that relate them remove much of it, and numpy's inner loop
 # runs over the longest axis.
 SETTINGS = ("zero", "recompute", "expert_tensor", "group", "shard")
-SHARED = ("degrees", "chunks", "sequence", "expert", "micro")
+SHARED = ("degrees", "sequence", "expert", "micro")
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,7 @@ class LayoutProduct:
     @classmethod
     def from_list(cls, layouts: Layouts) -> "LayoutProduct":
         """Wrap a list of layouts."""
-        return cls(layouts, (len(layouts), 1, 1, 1, 1))
+        return cls(layouts, (len(layouts), 1, 1, 1))
 
     @property
     def is_product(self) -> bool:
@@ -97,7 +100,7 @@ def make_space(
     }
     values = {name: find for kind in DIMENSIONS for name, find in kind.values.items()}
     usual |= {name: [*find(net, pes)] for name, find in values.items()}
-    space = multiply(pes, {**usual, **lists})
+    space = multiply(net, pes, {**usual, **lists})
     # Groups exist only with several chunks per stage.
     group = np.where(space.layouts.chunks > 1, space.layouts.group, 0)
     stated = frozenset(name for name, values in lists.items() if len(values) == 1)
@@ -105,15 +108,10 @@ def make_space(
     return replace(space, layouts=layouts, most=most, stated=stated)
 
 
-def multiply(pes: int, lists: Mapping[str, Iterable[int]]) -> LayoutProduct:
+def multiply(net: Transformer, pes: int, lists: Mapping[str, Iterable[int]]) -> LayoutProduct:
     """Product of all degrees and settings on this many PEs, with DEFAULTS for the rest."""
     values = {name: [*lists.get(name, default)] for name, default in DEFAULTS.items()}
-    degrees = np.array([*factorise(pes, 4)])
-    for column, name in enumerate(DEGREES):
-        if name in lists:
-            degrees = degrees[np.isin(degrees[:, column], [*lists[name]])]
-    # Sorted by stages, so that a block of the product has few different pipelines.
-    degrees = degrees[np.argsort(degrees[:, DEGREES.index("pipeline")], kind="stable")]
+    degrees = np.array([*_list_degrees(net, pes, lists)], int).reshape(-1, len(DEGREES) + 1)
     sizes = (len(degrees), *(len(values[name]) for name in SHARED[1:]))
     *settings, number = np.ix_(
         *(np.array(values[name]) for name in SETTINGS), np.arange(prod(sizes))
@@ -124,17 +122,11 @@ def multiply(pes: int, lists: Mapping[str, Iterable[int]]) -> LayoutProduct:
     return LayoutProduct(Layouts(**columns, **dict(zip(SETTINGS, settings, strict=True))), sizes)
 
 
-def factorise(number: int, parts: int) -> Iterator[tuple[int, ...]]:
-    """All ordered factorisations into this many degrees."""
-    if parts == 1:
-        yield (number,)
-        return
-    for degree in list_divisors(number):
-        for rest in factorise(number // degree, parts - 1):
-            yield (degree, *rest)
-
-
-def list_divisors(number: int) -> list[int]:
-    """All divisors, ascending."""
-    small = [divisor for divisor in range(1, isqrt(number) + 1) if number % divisor == 0]
-    return sorted({*small, *(number // divisor for divisor in small)})
+def _list_degrees(
+    net: Transformer, pes: int, lists: Mapping[str, Iterable[int]]
+) -> Iterator[tuple[int, ...]]:
+    """Yield all DEGREES and data, by stages: a block of the product then has few pipelines."""
+    kept = [{*lists[name]} if name in lists else None for name in DEGREES[:3]]
+    for t, c, p, d in sorted(factorise(pes, 4), key=lambda degrees: degrees[2]):
+        if all(some is None or n in some for n, some in zip((t, c, p), kept, strict=True)):
+            yield from ((t, c, p, v, d) for v in lists.get("chunks") or list_chunks(net, p))

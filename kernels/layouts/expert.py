@@ -4,6 +4,7 @@ Lepikhin et al. 2020 (GShard). Experts divide the tensor x context x data PEs in
 etp x e x replicas: Megatron-LM, parallel_state.py; arXiv 2504.14960 (parallel folding).
 """
 
+from collections.abc import Sequence
 from math import gcd
 from typing import ClassVar
 
@@ -40,7 +41,7 @@ class ExpertParallel(Dimension):
         ),
     }
 
-    def exchange_block(self, block: Block, attention: Column | None) -> Exchanged:
+    def exchange_block(self, block: Block, hiding: Sequence[Column] | None) -> Exchanged:
         """Compute seconds of dispatch and combine, forward and backward."""
         routed = next((weights for weights in block.weights if weights.is_routed), None)
         if routed is None:

@@ -21,7 +21,7 @@ from kernels.layouts.columns import (
 )
 from kernels.layouts.parameters import Parameters, count_block, count_tables
 from kernels.layouts.schedules import SCHEDULES, Stage, count_in_flight, list_stages
-from kernels.layouts.transformer import Layouts, Tensor, Training, Transformer
+from kernels.layouts.transformer import Layouts, Tensor, Training, Transformer, count_keys
 from kernels.names.parallelisms import RECOMPUTE
 
 PARTS = (
@@ -98,6 +98,8 @@ def measure_tensor(tensor: Tensor, layouts: Layouts, training: Training) -> Colu
     if tensor.size == "logits":  # padded; one part of the tokens at a time
         padding = 128 * layouts.tensor
         items = padding * np.ceil(tensor.items / padding) / training.loss_parts
+    if tensor.size == "scores":
+        items = tensor.items * count_keys(training.length, tensor.window)
     size: Column = SIZES[tensor.size](training) * items * training.count_tokens(layouts)
     return size / DIVISORS[tensor.divided](layouts, tensor.parts)
 
@@ -112,10 +114,9 @@ SIZES: Mapping[str, Callable[[Training], float]] = {
         + training.recipe.item
         * (training.fused_attention and training.recipe.read < training.recipe.item)
     ),
-    # Softmax and its dropout's mask and output: 5 a s / h of Korthikanti's equation 1.
+    # Per score, softmax and its dropout's mask and output: 5 a s / h of Korthikanti's equation 1.
     "scores": lambda training: (
-        training.length
-        * (not training.fused_attention)
+        (not training.fused_attention)
         * (2 * training.recipe.item + 1 if training.dropout else training.recipe.item)
     ),
     "single": lambda training: 4,  # single precision, such as a router's
@@ -145,8 +146,8 @@ def measure_stage(
     """Bytes by PARTS on a PE of a stage. ends: bytes kept by front and back."""
     flying = count_in_flight(layouts, training, stage.number)
     # Logits are freed after each micro-batch, unless all forward passes come first.
-    late = SCHEDULES[training.schedule].is_late
-    scored = training.count_micro_batches(layouts) if late else 1
+    late = SCHEDULES[training.schedule].is_late & (layouts.pipeline > 1)
+    scored = np.where(late, training.count_micro_batches(layouts), 1)
     front, back = ends
     kept, again = measure_activations(stage.counts, layouts, blocks, flying)
     if net.memory:  # one copy for all blocks that read it

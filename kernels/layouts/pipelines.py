@@ -11,14 +11,13 @@ import numpy as np
 from kernels.layouts.columns import Column
 from kernels.layouts.dimension import Dimension, Exchanged, Marks, Repeats, Rules, Values
 from kernels.layouts.parameters import Parameters
-from kernels.layouts.schedules import CHUNKS, INTERLEAVES, SCHEDULES
+from kernels.layouts.schedules import INTERLEAVES, SCHEDULES, count_parts, is_uneven
 from kernels.layouts.transformer import Layouts, Training
 
 
 class PipelineParallel(Dimension):
     """Divides blocks into stages of one or more chunks."""
 
-    values: ClassVar[Values] = {"chunks": lambda net, pes: CHUNKS}
     repeats: ClassVar[Repeats] = {
         "chunks": lambda layouts: (layouts.chunks > 1) & (layouts.pipeline == 1),
         "group": lambda layouts: (
@@ -29,15 +28,14 @@ class PipelineParallel(Dimension):
         "interleaving": lambda net, layouts, training: (
             (layouts.chunks > 1) & _cannot_interleave(layouts, training)
         ),
-        "more_stages_than_blocks": lambda net, layouts, _: (
-            layouts.pipeline * layouts.chunks > net.blocks
+        "more_stages_than_blocks": lambda net, layouts, training: (
+            (count_parts(layouts.pipeline, layouts.chunks, training) > net.blocks)
+            & is_uneven(net, layouts, training)
         ),
     }
     marks: ClassVar[Marks] = {
         # A stage with one block more than others then decides memory and time.
-        "uneven_stages": lambda net, layouts, _, __: (
-            net.blocks % (layouts.pipeline * layouts.chunks) > 0
-        ),
+        "uneven_stages": lambda net, layouts, training, _: is_uneven(net, layouts, training),
         # With m < p the bubble (p - 1)/m is about as long as the work, or longer (SC21, 2.2).
         "starved": lambda net, layouts, training, _: (
             training.count_micro_batches(layouts) < layouts.pipeline
@@ -45,13 +43,19 @@ class PipelineParallel(Dimension):
     }
 
     def exchange_iteration(self, held: Parameters, passes: Column | None) -> Exchanged:
-        """Compute seconds of messages that fill and drain a pipeline; the others are hidden."""
-        hops = self.layouts.pipeline - 1
+        """Compute seconds of messages that fill and drain a pipeline.
+
+        Of the others only the start-ups of further chunks are exposed.
+        """
+        layouts, hops = self.layouts, self.layouts.pipeline - 1
+        micro_batches = self.training.count_micro_batches(layouts)
+        startups, sent = self._message
         if passes is None:
             # One message per pass of a chunk, the first of which fills: Table III's 2 (p + S - 2).
-            more = self.training.count_micro_batches(self.layouts) * self._chunks - 1
-            hops = np.where(hops > 0, hops + more, 0)
-        return {"stage_exchange": 2 * hops * self._message}
+            hops = np.where(hops > 0, hops + micro_batches * self._chunks - 1, 0)
+            return {"stage_exchange": 2 * hops * (startups + sent)}
+        further = micro_batches * (layouts.chunks - 1) * startups
+        return {"stage_exchange": 2 * (hops * (startups + sent) + further)}
 
     @property
     def _chunks(self) -> Column | int:
@@ -60,11 +64,12 @@ class PipelineParallel(Dimension):
         return 2 if folded else self.layouts.chunks
 
     @cached_property
-    def _message(self) -> Column:
+    def _message(self) -> tuple[Column, Column]:
         layouts = self.layouts
         stride = layouts.tensor * layouts.context * layouts.data
         # Without sequence parallelism each tensor rank sends all of it (Megatron-LM, schedules.py).
-        return self.transfers.send(layouts.pipeline, stride, self.activations / layouts.sigma)
+        message = self.activations / layouts.sigma
+        return self.transfers.split_send(layouts.pipeline, stride, message)
 
 
 def _cannot_interleave(layouts: Layouts, training: Training) -> Column:

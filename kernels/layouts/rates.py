@@ -16,13 +16,13 @@ class Rates:
 
     peak: of matrix products in blocks [FLOP/s], possibly in 8 bits; wide_peak: of attention and
     logits, in 16 bits; vector_peak: without tensor cores. bandwidth: of memory [B/s]. reach:
-    fraction of a peak that large products reach. half_width: smallest dimension at which 16-bit
-    products reach half of that. attention: fraction of the peak that fused attention reaches with
-    many features per head. passes, score_passes: times that a kept tensor, and a score of unfused
+    fraction of a peak that large products reach. slim_width: smallest dimension at which 16-bit
+    products wait for memory as long as they compute at the whole peak. attention: fraction of the
+    peak that fused attention reaches with many features per head. passes, score_passes: times that a kept tensor, and a score of unfused
     attention, is moved to or from memory. rail: fraction of a link's bandwidth. hidden_gradients,
     hidden_weights: fraction of the passes that can hide their exchange. launch, expert_launch [s]:
-    host time to launch a layer, and the kernels of one expert, forward and backward. pause [s]: per
-    iteration. straggling: fraction by which each doubling of the PEs slows an iteration. slowdown:
+    host time to launch a layer, and to route the tokens of a block with experts, forward and
+    backward. groups_experts: one product serves all experts of a PE. pause [s]: per iteration. straggling: fraction by which each doubling of the PEs slows an iteration. slowdown:
     calibration factor on all times. sends_once: a token is sent once to a node of its experts.
     """
 
@@ -31,7 +31,7 @@ class Rates:
     vector_peak: float
     bandwidth: float
     reach: float
-    half_width: float
+    slim_width: float
     attention: float
     passes: float
     score_passes: float
@@ -40,6 +40,7 @@ class Rates:
     hidden_weights: float = 0.0
     launch: float = 0.0
     expert_launch: float = 0.0
+    groups_experts: bool = True
     pause: float = 0.0
     straggling: float = 0.0
     slowdown: float = 1.0

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kernels.layouts.columns import Column, find_distinct
+from kernels.layouts.divisors import list_divisors
 from kernels.layouts.transformer import Layouts, Training, Transformer
 
 
@@ -39,8 +40,6 @@ SCHEDULES: Mapping[str, Schedule] = {
 }
 # The schedule that becomes interleaved with several chunks per stage.
 INTERLEAVES = "1f1b"
-# Chunks per stage that a search tries.
-CHUNKS = (1, 2, 4)
 # Schedules that a user can name.
 PLAIN = tuple(name for name in SCHEDULES if name != "interleaved")
 
@@ -91,7 +90,8 @@ def count_in_flight(layouts: Layouts, training: Training, stage: Column | int) -
         SCHEDULES[name].in_flight(p, stage, m, v, layouts.passes)
         for name in (training.schedule, "interleaved")
     )
-    return np.where(v > 1, interleaved, plain)
+    # Without stages there is nothing to schedule: a backward pass follows its forward pass.
+    return np.where(p == 1, 1, np.where(v > 1, interleaved, plain))
 
 
 def count_stage_blocks(
@@ -100,20 +100,55 @@ def count_stage_blocks(
     """Number of blocks of each kind in a stage [kinds, ...].
 
     Chunk c of stage i is part c p + i of the network; in a V, parts i and 2 p - 1 - i. Parts have
-    equal numbers of blocks; the remainder goes to the first parts, one block each.
+    equal numbers of blocks, with the ends as blocks where `counts_ends`; else the remainder goes to
+    the first parts, one block each.
     """
     folded = SCHEDULES[training.schedule].is_folded
-    parts = pipeline * (2 if folded else chunks)
-    least, more = np.divmod(net.blocks, parts)
+    parts = count_parts(pipeline, chunks, training)
+    ends = counts_ends(net, parts)
+    least, more = np.divmod(net.blocks + 2 * ends, parts)
     kinds = np.arange(len(net.kinds))[:, None] == np.array(net.order)
     before = np.pad(np.cumsum(kinds, axis=1), ((0, 0), (1, 0)))  # each block [kinds, blocks + 1]
     counts = np.zeros((len(kinds), *number.shape), int)
     for part, is_there in _list_parts(pipeline, chunks, folded, number):
-        # Empty for layouts with fewer chunks or stages.
-        first = np.clip(part * least + np.minimum(part, more), 0, net.blocks)
-        last = np.where(is_there, np.minimum(first + least + (part < more), net.blocks), first)
+        # Empty for layouts with fewer chunks or stages. The embedding is the first unit, if it counts.
+        first, last = (
+            np.clip(n * least + np.minimum(n, more) - ends, 0, net.blocks) for n in (part, part + 1)
+        )
+        last = np.where(is_there, last, first)
         counts += before[:, last] - before[:, first]
     return counts
+
+
+def count_parts(pipeline: Column, chunks: Column, training: Training) -> Column:
+    """Count the parts that stages divide the blocks into; a V has two chunks per stage."""
+    folded = SCHEDULES[training.schedule].is_folded & (pipeline > 1)
+    parts: Column = pipeline * np.where(folded, 2, chunks)
+    return parts
+
+
+def counts_ends(net: Transformer, parts: Column) -> Column:
+    """Whether embedding and loss count as a block each: where only so all parts are equal.
+
+    Megatron-LM, account_for_embedding_in_pipeline_split and account_for_loss_in_pipeline_split.
+    """
+    equal: Column = (net.blocks % parts > 0) & ((net.blocks + 2) % parts == 0)
+    return equal
+
+
+def is_uneven(net: Transformer, layouts: Layouts, training: Training) -> Column:
+    """Whether some parts have more blocks than others."""
+    parts = count_parts(layouts.pipeline, layouts.chunks, training)
+    uneven: Column = (net.blocks % parts > 0) & ~counts_ends(net, parts)
+    return uneven
+
+
+def list_chunks(net: Transformer, pipeline: int) -> list[int]:
+    """Numbers of chunks that divide the blocks of a stage evenly, with or without the ends."""
+    if pipeline == 1:
+        return [1]
+    units = [n // pipeline for n in (net.blocks, net.blocks + 2) if n % pipeline == 0]
+    return sorted({1, *(divisor for n in units for divisor in list_divisors(n))})
 
 
 def _list_parts(

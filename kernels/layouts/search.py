@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kernels.arrays import use_numpy
+from kernels.layouts.alignment import Domains
 from kernels.layouts.columns import Column, add, find_distinct, find_most
 from kernels.layouts.dimensions import find_marks, find_reasons
 from kernels.layouts.enumerate import (
@@ -26,6 +27,7 @@ from kernels.layouts.enumerate import (
 from kernels.layouts.memory import measure_stages
 from kernels.layouts.rates import Rates
 from kernels.layouts.schedules import list_stages
+from kernels.layouts.stacks import find_unsupported
 from kernels.layouts.time import IterationTimes
 from kernels.layouts.transformer import COLUMNS, Layouts, Training, Transformer
 from kernels.machine.network import Network
@@ -37,6 +39,9 @@ BLOCK = 2**20
 FORBIDDEN, LARGE, FITS = 1, 2, 3
 # Without times, layouts are scored by their remarks first, then by their number of parts.
 REMARK = 2.0**32
+# Factor on the scores of layouts that the software does not run: above the ratio of any others, and
+# a power of two, so that these keep their order and ties.
+LAST = 2.0**100
 
 
 class Ranked(NamedTuple):
@@ -73,18 +78,19 @@ class Search:
     capacity: memory of a PE [B]. speeds: rates of a PE, and the network, to rank layouts by time;
     None to rank by fewest remarks, then fewest parts. most: number of layouts to return, each at
     its best micro-batch; None for all. front: return the Pareto front of score and memory instead,
-    over all micro-batches.
+    over all micro-batches. stack: a row of STACKS; layouts that it does not run rank last.
     """
 
     net: Transformer
     space: LayoutProduct
     training: Training
     capacity: float
-    pes_per_node: int
+    domains: Domains
     speeds: tuple[Rates, Network] | None = None
     most: int | None = None
     threads: int = 2
     front: bool = False
+    stack: str | None = None
     # Upper bound on the score of the best layouts, lowered as the search goes on.
     bar: list[float] = field(default_factory=lambda: [inf])
 
@@ -123,7 +129,7 @@ class Search:
             axis = len(self.space.layouts.shape) - 1
             layouts = self.space.layouts.take(block, axis)
             candidates = self.space.find_candidates(layouts)
-            masks = find_reasons(self.net, layouts, self.training)
+            masks = find_reasons(self.net, layouts, self.training, self.domains)
             # Rules are cheap and forbid most layouts; memory is next, and time last.
             number = add(mask.astype(np.uint8) for mask in masks.values())
             divides, alone = candidates & (number == 0), candidates & (number == 1)
@@ -146,17 +152,17 @@ class Search:
             )
 
     def count_helped(self, *columns: str) -> int:
-        """Count layouts that are too large, but would fit with another value of one column, or with
-        another degree in exchange for data parallelism."""
+        """Count layouts that are too large, but would fit with another value of one setting, or
+        with other degrees in exchange for data parallelism."""
         product = self.outcomes.reshape(*self.outcomes.shape[:-1], *self.space.sizes)
         fits, axis = product == FITS, len(SETTINGS)
-        if len(columns) == 1:
+        if columns[0] not in DEGREES:
             axis = (*SETTINGS, *SHARED).index(columns[0])
             return count(fits.any(axis=axis, keepdims=True) & (product == LARGE))
         # Group the factorisations by their other degrees: one that fits helps its whole group.
         others = [name for name in DEGREES if name not in columns]
         degrees = (getattr(self.space.layouts, name).reshape(self.space.sizes) for name in others)
-        _, place = find_distinct(*(column[:, 0, 0, 0, 0] for column in degrees))
+        _, place = find_distinct(*(column[:, 0, 0, 0] for column in degrees))
         order = np.argsort(place, kind="stable")
         starts = np.flatnonzero(np.diff(place[order], prepend=-1))
         helped = np.logical_or.reduceat(fits.take(order, axis), starts, axis=axis)
@@ -183,7 +189,8 @@ class Search:
         return np.broadcast_to(find_most(size for _, size in measured), layouts.shape)
 
     def score(self, layouts: Layouts) -> Column:
-        """Score of layouts: seconds per iteration, or remarks and parts."""
+        """Score of layouts: seconds per iteration, or remarks and parts; times LAST if the stack
+        does not run them."""
         if self.speeds is None:
             divided = layouts.tensor * layouts.context * layouts.pipeline
             score = REMARK * self._count_marks(layouts) + divided
@@ -191,11 +198,12 @@ class Search:
             rates, network = self.speeds
             iteration = IterationTimes(self.net, layouts, self.training, rates, network)
             score = find_most(seconds for _, seconds in iteration.time_stages()) * rates.slowdown
-        return np.broadcast_to(score, layouts.shape)
+        unsupported = find_unsupported(self.stack, self.net, layouts, self.training)
+        return np.where(unsupported, LAST * score, score)
 
     def _count_marks(self, layouts: Layouts) -> Column:
         """Number of remarks on each layout."""
-        marks = find_marks(self.net, layouts, self.training, self.pes_per_node)
+        marks = find_marks(self.net, layouts, self.training, self.domains)
         return add(mask.astype(int) for mask in marks.values())
 
     def _find_best(self, layouts: Layouts, fits: Column, memory: Column) -> Ranked:
@@ -245,8 +253,8 @@ class Search:
         divided = layouts.tensor * layouts.context * layouts.pipeline
         simple = (marks, divided, layouts.expert, layouts.recompute, layouts.zero)
         if self.speeds is None:
-            ordered = np.lexsort((-layouts.micro, marks))
-            keys = (*simple, found.memory, *rows.T)
+            ordered = np.lexsort((-layouts.micro, found.score))
+            keys = (found.score, *simple, found.memory, *rows.T)
         else:
             keys = (found.score, *simple, *rows.T)
             ordered = np.lexsort(keys[::-1])
@@ -262,7 +270,11 @@ class Search:
 
 
 def is_front(score: Column, memory: Column) -> Column:
-    """Mask of the Pareto front: no other layout is better in one and no worse in the other."""
+    """Mask of the Pareto front: no other layout is better in one and no worse in the other.
+
+    A layout that the stack does not run is worse in both than all that it runs.
+    """
+    memory = np.where(score < LAST, memory, LAST * memory)
     # Sorted by score, each must have less memory than all before it.
     scores, place = np.unique(score, return_inverse=True)
     least = np.full(len(scores), inf)

@@ -4,6 +4,7 @@ Narayanan et al. 2021 (SC21), section 3.2; with sequence parallelism Korthikanti
 section 4.2.2. Rules of Megatron-LM, arguments.py.
 """
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import ClassVar
 
@@ -41,7 +42,7 @@ class TensorParallel(Dimension):
         "beyond_node": lambda net, layouts, _, pes_per_node: layouts.tensor > pes_per_node,
     }
 
-    def exchange_block(self, block: Block, attention: Column | None) -> Exchanged:
+    def exchange_block(self, block: Block, hiding: Sequence[Column] | None) -> Exchanged:
         """Compute seconds of all-reduces, which nothing hides."""
         return {"tensor_exchange": self.count_reductions(block) * self._reduction}
 

@@ -6,7 +6,7 @@ tokens per micro-batch and PE, m micro-batches; degrees t, c, e, p, d; v chunks 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -20,6 +20,7 @@ from kernels.layouts.rates import BACKWARD, Rates
 from kernels.layouts.schedules import Stage, count_bubbles, list_stages
 from kernels.layouts.transfers import Transfers
 from kernels.layouts.transformer import (
+    Attention,
     Block,
     Layouts,
     Tensor,
@@ -34,11 +35,14 @@ from kernels.names.parallelisms import RECOMPUTE
 COMPUTING = ("products", "attention", "elementwise", "logits", "recomputation")
 TERMS = tuple(LAYOUT_TERMS)
 FUSED_BACKWARD = 2.5  # as BACKWARD: fused attention recomputes its scores
-CAUSAL = 0.5  # fraction of pairs of positions that fused kernels compute
+# Positions of a tile of fused attention: a sequence in pieces has more tiles that are not full, or
+# lie across the diagonal (assumption: the 128 queries of FlashAttention-2, Dao 2023).
+TILE = 128
 # Features per head at which the products of a score take as long as its exponential: an A100's SM
 # does 1,024 multiply-adds and 16 exponentials per clock; a score needs 4 FLOPs per feature
 # (NVIDIA A100 white paper; CUDA C++ Programming Guide, arithmetic instructions).
 EXPONENTIALS = 32
+TINY = np.finfo(float).tiny
 # Share of the forward pass in the memory traffic of a kept tensor: two of five accesses.
 FORWARD = 0.4
 # Tensor cores need rows of a multiple of 16 bytes; other matrices run without them.
@@ -82,7 +86,7 @@ class IterationTimes:
     ) -> None:
         rates = rates.select(layouts.machine)
         self.net, self.layouts, self.training, self.rates = net, layouts, training, rates
-        transfers = Transfers(network, layouts.pes, rates.rail, layouts.machine)
+        transfers = Transfers.of_layouts(network, layouts, rates.rail)
         self.dimensions = [kind(net, layouts, training, rates, transfers) for kind in DIMENSIONS]
         self.tokens = training.count_tokens(layouts)
         recipe = training.recipe
@@ -125,21 +129,27 @@ class IterationTimes:
 
     def time_block(self, block: Block) -> Terms:
         """Seconds of a block per micro-batch, forward and backward, by term."""
-        products, attention = self.time_products(block.weights), self.time_attention(block)
-        backward = FUSED_BACKWARD if self.training.fused_attention else BACKWARD
+        products = self.time_products(block.weights)
+        attentions = [self.time_attention(attention) for attention in block.attentions]
+        both = 1 + (FUSED_BACKWARD if self.training.fused_attention else BACKWARD)
+        again = [*products, *((ATTENTION, seconds) for seconds in attentions)]
+        hiding = [both * seconds for seconds in attentions]
         return {
             "products": (1 + BACKWARD) * add(seconds for _, seconds in products),
-            "attention": (1 + backward) * attention,
+            "attention": add([np.zeros(1), *hiding]),
             "elementwise": self.move_tensors(block.tensors),
-            "recomputation": self.compute_again([*products, (ATTENTION, attention)]),
-            **self.exchange_block(block, (1 + backward) * attention),
+            "recomputation": self.compute_again(again),
+            **self.exchange_block(block, hiding),
         }
 
-    def exchange_block(self, block: Block, attention: Column | None) -> Terms:
-        """Exposed seconds of a block's exchanges per micro-batch."""
+    def exchange_block(self, block: Block, hiding: Sequence[Column] | None) -> Terms:
+        """Exposed seconds of a block's exchanges per micro-batch.
+
+        hiding: seconds of each attention, which hide some; None: nothing hides.
+        """
         exchanged: Terms = {}
         for dimension in self.dimensions:
-            exchanged |= dimension.exchange_block(block, attention)
+            exchanged |= dimension.exchange_block(block, hiding)
         return exchanged
 
     def exchange_iteration(self, held: Parameters, passes: Column | None) -> Terms:
@@ -191,29 +201,46 @@ class IterationTimes:
             of_expert = width / weights.experts / layouts.etp
             products = self.tokens * weights.matrix * weights.used / t
             return self.multiply(products, tokens, of_expert, self.rates.peak)
-        parts = np.minimum(t, weights.parts) if weights.parts else np.ones_like(t)
-        products = self.tokens * weights.matrix * weights.used
+        if not weights.parts:  # a whole matrix: sequence parallelism divides the tokens instead
+            tokens = tokens / layouts.sigma
+            products = tokens * weights.matrix * weights.used
+            return self.multiply(products, tokens, width, self.rates.peak)
+        parts = np.minimum(t, weights.parts)
+        products = tokens * weights.matrix * weights.used
         return self.multiply(products / parts, tokens, width / parts, self.rates.peak)
 
-    def multiply(self, products: Column, tokens: Column, width: Column, peak: float) -> Column:
-        """Seconds of n multiply-accumulates: 2 n (1 + x0/x) / (P R), x the least dimension."""
+    def multiply(
+        self, products: Column, tokens: Column, width: Column | float, peak: float
+    ) -> Column:
+        """Seconds of n multiply-accumulates: 2 n (1/R + x0/x) / P, x the least dimension.
+
+        R reduces arithmetic alone: with it on both, a higher peak slowed slim products by 9 %.
+        """
         smallest = np.minimum(np.minimum(tokens, width), self.net.hidden)
-        # At twice the peak a product is memory-bound up to twice the width.
-        half_width = self.rates.half_width * peak / self.rates.wide_peak
-        seconds: Column = 2 * products * (1 + half_width / smallest) / (peak * self.rates.reach)
+        # At twice the peak a product waits for memory up to twice the width.
+        slim_width = self.rates.slim_width * peak / self.rates.wide_peak
+        seconds: Column = 2 * products * (1 / self.rates.reach + slim_width / smallest) / peak
         return seconds
 
-    def time_attention(self, block: Block) -> Column:
-        """Forward seconds of the attention products."""
-        pairs, rates, heads = self.tokens * self.training.length, self.rates, block.heads
-        flops, head = (
-            block.scores * pairs / np.minimum(self.layouts.tensor, heads),
-            block.scores / (4 * heads),
-        )
-        if self.training.fused_attention:
-            return CAUSAL * flops * (1 + EXPONENTIALS / head) / (rates.wide_peak * rates.attention)
-        aligned = head % ALIGNED == 0
+    def time_attention(self, attention: Attention) -> Column:
+        """Forward seconds of the products of an attention."""
+        rates, fused, width = self.rates, self.training.fused_attention, attention.width
+        keys = attention.count_keys(self.training.length, skips_later=fused)
+        parts = np.minimum(self.layouts.tensor, attention.heads)
+        flops = attention.flops * self.tokens * keys / parts
+        if fused:
+            slower = (1 + EXPONENTIALS / width) * self._slow_pieces()
+            return flops * slower / (rates.wide_peak * rates.attention)
+        aligned = width % ALIGNED == 0
         return flops / (rates.wide_peak * rates.reach if aligned else rates.vector_peak)
+
+    def _slow_pieces(self) -> Column:
+        """How much slower attention gets by a context's pieces, two for each rank; 1 without."""
+        pieces = np.where(self.layouts.context > 1, 2 * self.layouts.context, 1)
+        if self.training.context_by == "all_to_all":  # divides heads instead
+            pieces = np.ones_like(pieces)
+        slower: Column = 1 + TILE * (pieces - 1) / self.training.length
+        return slower
 
     def compute_again(self, forward: Iterable[tuple[int, Column]]) -> Column:
         """Seconds of recomputed products."""
@@ -232,16 +259,23 @@ class IterationTimes:
     def wait_for_launches(self, counts: Column, device: Column) -> Column:
         """Seconds that launches add to a micro-batch, as in docs/machine.md, Launches."""
         host = sum_kinds(counts, (self.launch(block) for block in self.net.kinds))
-        seconds: Column = (device**4 + host**4) ** 0.25 - device
+        # Each further chunk of a stage receives a message.
+        host = host + self.rates.launch * (self.layouts.chunks - 1)
+        # (D^4 + H^4)^(1/4) - D, as a quotient: the difference loses the digits of a small H.
+        longest = (device**4 + host**4) ** 0.25
+        sums = (longest + device) * (longest**2 + device**2)
+        seconds: Column = host**4 / np.maximum(sums, TINY)  # 0 of a stage without a layer
         return seconds
 
     def launch(self, block: Block) -> Column:
-        """Host seconds to launch a block, including the kernels of the PE's experts."""
-        routed = max((weights.experts for weights in block.weights), default=0)
-        experts = routed / self.layouts.expert
-        seconds: Column = (
-            self.rates.launch * len(block.tensors) + self.rates.expert_launch * experts
-        )
+        """Host seconds to launch a block, and to route its tokens to experts."""
+        layers: Column = np.array(len(block.tensors))
+        if self.training.context_by == "ring":  # each step launches a kernel and a message
+            layers = layers + 2 * (self.layouts.context - 1) * len(block.attentions)
+        routed = [weights for weights in block.weights if weights.is_routed]
+        if routed and not self.rates.groups_experts:
+            layers = layers + len(routed) * (routed[0].experts / self.layouts.expert - 1)
+        seconds: Column = self.rates.launch * layers + self.rates.expert_launch * bool(routed)
         return seconds
 
     def update(self, held: Parameters) -> Column:
@@ -264,19 +298,28 @@ def count_recomputed_flops(net: Transformer, layouts: Layouts, training: Trainin
         for weights in block.weights:
             again = (bits & weights.modules) > 0
             of_token += count * 2 * weights.matrix * weights.used * again
-        of_token += count * block.scores * training.length * ((bits & ATTENTION) > 0)
+        of_token += count * _count_scores(block, training) * ((bits & ATTENTION) > 0)
     return training.batch * training.length * of_token
 
 
 def count_model_flops(net: Transformer, training: Training) -> float:
     """FLOPs per iteration without recomputation: Korthikanti et al. 2022, equation 7.
 
-    Includes all pairs of positions, logits, and the experts that each token uses.
+    Includes all pairs of positions inside windows, later ones too, logits, and the experts that
+    each token uses.
     """
     of_kinds = [
         2 * sum(weights.matrix * weights.used for weights in block.weights)
-        + block.scores * training.length
+        + _count_scores(block, training)
         for block in net.kinds
     ]
     of_token = sum(of_kinds[kind] for kind in net.order) + 2 * net.hidden * net.vocabulary
     return (1 + BACKWARD) * training.batch * training.length * of_token
+
+
+def _count_scores(block: Block, training: Training) -> float:
+    """Forward FLOPs of a block's attention per token, of positions inside windows."""
+    return sum(
+        attention.flops * attention.count_keys(training.length, skips_later=False)
+        for attention in block.attentions
+    )

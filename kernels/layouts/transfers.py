@@ -4,13 +4,15 @@ Ranks are numbered tensor first, then context, data and pipeline: the stride of 
 product of the degrees before it. m: bytes, of an all-gather the gathered size.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
+from kernels.layouts.alignment import Domains
 from kernels.layouts.columns import Column, find_distinct
+from kernels.layouts.transformer import Layouts
 from kernels.machine.library_collectives import (
     Cost,
     Costs,
@@ -26,14 +28,22 @@ from kernels.machine.network import Network, Ring, find_path
 class Transfers:
     """Times of transfers [layouts]. pes: of the whole run; rail: fraction of a link's bandwidth.
 
-    machine: index of each layout's network, whose latency and bandwidth are [level, machines]; None
-    if there is only one.
+    used: PEs of each level that layouts use [level][layouts]; None: all. machine: index of each
+    layout's network, whose latency and bandwidth are [level, machines]; None if there is only one.
     """
 
     network: Network
     pes: Column
     rail: float
+    used: Sequence[Column] | None = None
     machine: Column | None = None
+
+    @classmethod
+    def of_layouts(cls, network: Network, layouts: Layouts, rail: float) -> "Transfers":
+        """Transfers of layouts whose groups lie aligned inside the network's levels."""
+        used = Domains(tuple(map(int, network.span))).count_used(layouts)
+        partly = any(column.ndim for column in used)
+        return cls(network, layouts.pes, rail, used if partly else None, layouts.machine)
 
     def gather(self, degree: Column, stride: Column | int, m: Column) -> Column:
         """Compute seconds of an all-gather."""
@@ -47,17 +57,18 @@ class Transfers:
         """Compute seconds of an all-reduce."""
         return self.time(self.cost_reduce(degree, stride), m)
 
-    def send(self, degree: Column, stride: Column, m: Column) -> Column:
-        """Compute seconds of a message to the next PE of a ring."""
+    def split_send(self, degree: Column, stride: Column, m: Column) -> tuple[Column, Column]:
+        """Compute seconds of a message to the next PE of a ring: start-up, and bytes."""
         network = self._find_network()
         (path,) = self._cost(_cost_path, network, degree, stride)
-        return np.asarray(path.startup + m * path.beta / self.rail)
+        return np.asarray(path.startup), np.asarray(m * path.beta / self.rail)
 
     def send_to_all(
         self, degree: Column, stride: Column, m: Column, messages: int, alike: float = 1.0
     ) -> Column:
         """Compute seconds of all-to-alls of m bytes per PE: within nodes, then between them."""
         network = _select_machines(self._find_network("all_to_all"), self.machine)
+        network = _use_partly(network, self.used)
         ring = Ring(*(np.asarray(number, float) for number in (degree, stride, self.pes)))
         return np.asarray(time_all_to_all(network, ring, m, messages, self.rail, alike))
 
@@ -101,14 +112,25 @@ class Transfers:
     ) -> Costs:
         # Once per distinct ring: nearly all layouts of a product share theirs.
         degrees, strides = np.asarray(degree, int), np.asarray(stride, int)
+        used = self.used or []
         machines = [] if self.machine is None else [self.machine]
-        sizes, place = find_distinct(degrees, strides, self.pes, *machines)
+        sizes, place = find_distinct(degrees, strides, self.pes, *used, *machines)
         ring = Ring(*(size.astype(float) for size in sizes[:3]))
-        found = find(_select_machines(network, *sizes[3:]), ring)
+        network = _use_partly(network, sizes[3 : 3 + len(used)])
+        found = find(_select_machines(network, *sizes[3 + len(used) :]), ring)
         costs = ((cost.startup, cost.beta) for cost in found)
         return tuple(
             Cost(*(np.broadcast_to(part, sizes[0].shape)[place] for part in cost)) for cost in costs
         )
+
+
+def _use_partly(network: Network, used: Sequence[Column] | None) -> Network:
+    """Return the network of the PEs that are used, and of the adapters that these have."""
+    if not used:
+        return network
+    span = np.stack(np.broadcast_arrays(*used)).astype(float)
+    links = np.ceil(network.links_per_node * span[0] / network.pes_per_node)
+    return replace(network, span=span, pes_per_node=span[0], links_per_node=links)
 
 
 def _cost_path(network: Network, ring: Ring) -> Costs:

@@ -40,7 +40,8 @@ class Tensor(NamedTuple):
     items: per token; for attention scores, per token and position. size: bytes per item, a key of
     `kernels.layouts.memory.SIZES`. divided: which PEs share it, a key of
     `kernels.layouts.memory.DIVISORS`; parts: most parts over tensor. modules: RECOMPUTE bits, any
-    of which recomputes it instead of keeping it.
+    of which recomputes it instead of keeping it. window: of scores, the positions of a query; 0:
+    all.
     """
 
     items: float
@@ -48,21 +49,49 @@ class Tensor(NamedTuple):
     divided: str
     parts: int = 0
     modules: int = 0
+    window: int = 0
+
+
+def count_keys(length: int, window: int) -> int:
+    """Count the positions of a sequence that a query may read; window 0: all."""
+    return min(length, window or length)
+
+
+class Attention(NamedTuple):
+    """Queries that read keys and values.
+
+    flops: of both products, forward, per token and position read. heads, kv_heads: of queries, and
+    of keys and values. causal: no query reads a later position. window: most positions that a query
+    reads; 0: all.
+    """
+
+    flops: float
+    heads: int
+    kv_heads: int
+    causal: bool = False
+    window: int = 0
+
+    @property
+    def width(self) -> float:
+        """Features of a head; the mean of keys' and values' where these differ."""
+        return self.flops / (4 * self.heads)
+
+    def count_keys(self, length: int, skips_later: bool) -> float:
+        """Positions that a query of a sequence reads on average; all, or none that are later."""
+        keys = count_keys(length, self.window)
+        # The first `keys` queries read fewer: half of them on average.
+        return keys * (1 - keys / (2 * length)) if skips_later and self.causal else keys
 
 
 class Block(NamedTuple):
     """Layers between two possible pipeline cuts.
 
-    scores: forward FLOPs of the two attention products, per token and position attended to, with
-    this many heads, and kv_heads of keys and values. looks_up: has an embedding table;
-    reads_memory: attends to the encoder's output.
+    looks_up: has an embedding table; reads_memory: attends to the encoder's output.
     """
 
     weights: tuple[Weights, ...]
     tensors: tuple[Tensor, ...]
-    scores: float = 0.0
-    heads: int = 1
-    kv_heads: int = 1
+    attentions: tuple[Attention, ...] = ()
     looks_up: bool = False
     reads_memory: bool = False
 

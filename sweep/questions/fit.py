@@ -11,14 +11,17 @@ import numpy as np
 from grids.entries.calibration import LayoutTime
 from grids.entries.datasets import LENGTH
 from grids.entries.precision import NARROW, RECIPES
+from grids.entries.software import SOFTWARE, Loss
 from grids.entries.systems import System
-from grids.inputs.layout_machine import find_reserved
+from grids.inputs.layout_machine import find_reserved, keep_logits
 from grids.library import find, look_up_calibrations
 from grids.models.transformers import read_transformer
 from grids.reading.errors import InputError, add_place, shorten
+from grids.reading.units import parse_quantity
+from kernels.layouts.alignment import count_ranks_in_node
 from kernels.layouts.dimensions import find_reasons
 from kernels.layouts.enumerate import LayoutProduct, make_space
-from kernels.layouts.schedules import CHUNKS, INTERLEAVES, PLAIN
+from kernels.layouts.schedules import INTERLEAVES, PLAIN
 from kernels.layouts.transformer import Layouts, Training, Transformer
 from kernels.names.recipes import Recipe
 from sweep.answers.types.fitting import FitAnswer
@@ -37,11 +40,6 @@ from sweep.questions.fit_candidates import Candidates, LayoutTimes, Target
 LEAST_BATCH = 1024  # sequences: about what GPT-3 and Llama 2 were trained with
 MOST_LISTED = 1000  # layouts of an answer: a search keeps no more
 MOST_BATCH, MOST_LENGTH = 2**20, 2**24
-LOSS_PARTS = 8  # of a chunked loss, as torchtune has it
-Loss = Literal["whole", "plain", "chunked", "fused"]
-# Bytes per logit of PyTorch's log_softmax: the output, which it keeps, and its gradient. The item
-# of the recipe and, if that has fewer than 4 bytes, its copy in fp32 come on top.
-PLAIN_LOSS = 4 + 4
 
 
 def fit(
@@ -53,7 +51,7 @@ def fit(
     length: int | None = None,
     precision: str | None = None,
     attention: Literal["fused", "unfused"] = "fused",
-    loss: Loss = "whole",
+    loss: Loss | None = None,
     schedule: str = INTERLEAVES,
     context: Literal["ring", "all_gather", "all_to_all"] = "ring",
     recompute: Sequence[str] | None = None,
@@ -67,6 +65,7 @@ def fit(
     most: int | None = MOST_LISTED,
     calibration: str | None = None,
     front: bool = False,
+    headroom: float | str | None = None,
 ) -> FitAnswer:
     """Layouts of a transformer on `pe` PEs that fit in memory, at their largest micro-batch.
 
@@ -75,16 +74,18 @@ def fit(
     precision: name of a recipe of bytes per parameter; None: the system's precision if it is
     narrow, else bf16. attention: unfused keeps scores in memory. loss: plain is PyTorch's
     cross_entropy, with 14 bytes per logit; chunked has an eighth of the logits at a time, fused
-    none; whole keeps them in fp32 alone, as Megatron-LM does. schedule: of pipelines; 1f1b may have
-    several interleaved chunks per stage. group: consecutive micro-batches per chunk; None: the
-    number of stages. context: how the PEs that share a sequence exchange keys and values.
+    none; whole keeps them in fp32 alone, as Megatron-LM does; None: as the software does. schedule:
+    of pipelines; 1f1b may have several interleaved chunks per stage. group: consecutive
+    micro-batches per chunk; None: the number of stages. context: how the PEs that share a sequence
+    exchange keys and values.
     recompute: sets of modules, each joined by commas; None: none, blocks, and core_attn where
     scores are kept. shard: ranks that ZeRO divides over; None: all. layout: the only candidate; its
     memory is explained. by: the quantity that ranks layouts; time: predicted seconds per iteration,
     with each layout at its fastest micro-batch. tokens, price, calibration: need times; tokens to
     train on, the price of a PE-hour, and a fit to runs of layouts. launch: a framework to write
     launch lines for, of the first layout that fits. most: layouts to list; None: all. front: list
-    only layouts that no other beats in both time and memory. InputError: bad input, or a network
+    only layouts that no other beats in both time and memory. headroom: share of each PE's memory to
+    keep free, as a number or a text such as 10%; None: 0. InputError: bad input, or a network
     without blocks.
     """
     machine, network = find("system", system, Path()), find("model", model, Path())
@@ -96,7 +97,7 @@ def fit(
     batch = pe * -(-LEAST_BATCH // pe) if global_batch is None else global_batch
     precision = precision or (machine.precision if machine.precision in NARROW else "bf16")
     recipe = _find_recipe(machine, precision)
-    plain = recipe.item + 4 * (recipe.item < 4) + PLAIN_LOSS
+    loss = loss or SOFTWARE[machine.software].layouts.loss
     training = Training(
         _expect_count("global_batch", batch, MOST_BATCH),
         _find_length(net, length),
@@ -104,10 +105,9 @@ def fit(
         _expect_one("schedule", schedule, PLAIN),
         context,
         fused_attention=attention == "fused",
-        logit_bytes={"fused": 0, "plain": plain}.get(loss, 4),
-        loss_parts=LOSS_PARTS if loss == "chunked" else 1,
         reserved=find_reserved(machine),
     )
+    training = keep_logits(training, loss)
     if layout is None:
         space = _make_space(net, pe, training, recompute, group or 0)
         space = _shard(space, shard, machine)
@@ -122,7 +122,8 @@ def fit(
     times = None
     if by == "time":
         times = LayoutTimes(net, training, machine, precision, target, measured)
-    answer = Candidates(net, space, training, machine, times, most, front=front)
+    free = 0.0 if headroom is None else _read_headroom(headroom)
+    answer = Candidates(net, space, training, machine, times, most, front=front, headroom=free)
     found: FitAnswer = {
         "model": network.name,
         "system": machine.name,
@@ -136,6 +137,7 @@ def fit(
         "context_by": context,
         "parameters": net.parameters,
         "capacity": machine.pe.memory_capacity,
+        "headroom": free,
         "times": times.describe_basis() if times else None,
         **answer.describe(),  # type: ignore[typeddict-item]
         "parts": explain_memory(net, space.layouts, training) if layout else [],
@@ -187,6 +189,20 @@ def _read_target(by: str, tokens: float | None, price: float | None) -> Target:
     return Target(tokens, price)
 
 
+def _read_headroom(value: float | str) -> float:
+    """Read a share of the memory. InputError: it is below 0, or all of it."""
+    text = str(value).strip()
+    number = parse_quantity(text.removesuffix("%"), "1", "headroom", example="10%")
+    share = number / 100 if text.endswith("%") else number
+    if not 0 <= share < 1:
+        raise InputError(
+            f"expected 0 to below 1, got {shorten(value)}",
+            where="headroom",
+            advice="write it like 0.1 or 10%",
+        )
+    return share
+
+
 def _expect_count(name: str, value: int, most: int) -> int:
     """Return the count. InputError: it is out of bounds."""
     if not 1 <= value <= most:
@@ -230,7 +246,7 @@ def _make_space(
     # Fused attention keeps no scores that it would help to compute again.
     usual = ("none", *(() if training.fused_attention else ("core_attn",)), "blocks")
     lists = {
-        "chunks": CHUNKS if training.schedule == INTERLEAVES else (1,),
+        **({} if training.schedule == INTERLEAVES else {"chunks": (1,)}),
         "recompute": sorted({parse_recompute(text) for text in recompute or usual}),
         "group": (group,),
     }
@@ -256,8 +272,7 @@ def _shard(
     layouts = space.layouts
     whole = layouts.data * layouts.context
     if ranks == "node":
-        # ZeRO shares a node with tensor parallelism; its ranks must divide all of them.
-        apart = np.gcd(whole, np.maximum(machine.pes_per_node // layouts.tensor, 1))
+        apart = count_ranks_in_node(layouts, machine.pes_per_node)
     else:
         apart = np.full_like(whole, _expect_count("shard", ranks, MOST_BATCH))
     # All ranks are written as 0, so that a layout is written in one way.

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from grids.entries.calibration import LayoutTime
+from grids.entries.software import SOFTWARE
 from grids.entries.systems import System
 from grids.entries.transformer_rates import (
     RIVAL_SPREAD,
@@ -15,19 +16,20 @@ from grids.entries.transformer_rates import (
     find_system_spread,
     read_rates,
 )
-from grids.inputs.layout_machine import read_network
+from grids.inputs.layout_machine import read_domains, read_network
 from kernels.layouts.answers import add_seconds, time_layouts, total_exchanges
 from kernels.layouts.columns import Column
 from kernels.layouts.dimensions import find_marks
 from kernels.layouts.enumerate import LayoutProduct
 from kernels.layouts.memory import measure_memory
 from kernels.layouts.search import FITS, LARGE, BlockResult, Ranked, Search
+from kernels.layouts.stacks import STACKS, find_unsupported
 from kernels.layouts.time import TERMS, count_model_flops, count_recomputed_flops
 from kernels.layouts.transformer import COLUMNS, Layouts, Training, Transformer
 from kernels.names.parallelisms import RECOMPUTE
 from kernels.names.stored import PERCENTILES
 from sweep.answers.objectives import count_hours
-from sweep.answers.types.fitting import LayoutRow, LoserRow, TimeParts
+from sweep.answers.types.fitting import TIGHT, UNSUPPORTED, LayoutRow, LoserRow, TimeParts
 from sweep.cases.layout_words import find_remedy, list_layouts, name_recompute, write_layout
 from sweep.engine.resources import cores
 
@@ -42,10 +44,13 @@ CHANGES: dict[str, tuple[str, ...]] = {
     "fewer chunks": ("chunks",),
     "other expert tensor": ("expert_tensor",),
     "more tensor": ("tensor", "data"),
-    "more pipeline": ("pipeline", "data"),
+    "more pipeline": ("pipeline", "chunks", "data"),  # stages have chunks of their own
     "more context": ("context", "data"),
 }
 SHOWN_CHANGES = 2  # a terminal has no room for more
+# Share of the capacity from which what is not counted may be too much: of a 70B recipe at 97 %, 30
+# to 60 % of the runs ran out of memory (Megatron-Bridge, pull request 3107).
+FULL = 0.9
 
 
 @dataclass(frozen=True)
@@ -134,6 +139,7 @@ class Candidates:
     """The layouts of a space that fit, the best first, and what stops the others.
 
     most: how many to list; None: all. front: those that none beats in both time and memory.
+    headroom: share of each PE's memory to keep free.
     """
 
     def __init__(
@@ -146,14 +152,19 @@ class Candidates:
         most: int | None = None,
         *,
         front: bool = False,
+        headroom: float = 0.0,
     ) -> None:
         self._net, self._training, self._machine, self._times = net, training, machine, times
+        self._headroom = headroom
+        self._stack = SOFTWARE[machine.software].layouts.stack
+        capacity = (1 - headroom) * machine.pe.memory_capacity
         self._search = Search(
-            *(net, space, training, machine.pe.memory_capacity, machine.pes_per_node),
+            *(net, space, training, capacity, read_domains(machine)),
             speeds=times.speeds if times else None,
             most=most,
             threads=cores(),
             front=front,
+            stack=self._stack,
         )
 
     @cached_property
@@ -163,10 +174,11 @@ class Candidates:
     @cached_property
     def rows(self) -> list[LayoutRow]:
         """The layouts that fit, the best first; of ties in time and memory the simplest."""
-        rows: dict[tuple[float, ...], LayoutRow] = {}
+        rows: dict[tuple[float | bool, ...], LayoutRow] = {}
         for number, row in enumerate(self._describe(self._found.best)):
             # Only times tell that two layouts do the same.
             key = (row["time"]["iteration_time"], row["memory"]) if row["time"] else (number,)
+            key = (*key, UNSUPPORTED in row["remarks"])
             if key in rows:
                 rows[key]["same"].append(row["layout"])
             else:
@@ -194,7 +206,10 @@ class Candidates:
         """Layouts that fit after one or two changes; larger micro-batches for one that fits."""
         for layouts in _change(self._search.space.layouts, self._training, bool(self.rows)):
             space = LayoutProduct.from_list(layouts)
-            changed = Candidates(self._net, space, self._training, self._machine, self._times)
+            changed = Candidates(
+                *(self._net, space, self._training, self._machine, self._times),
+                headroom=self._headroom,
+            )
             if changed.rows:
                 return changed.rows
         return []
@@ -203,29 +218,32 @@ class Candidates:
         """Rows of layouts, in their order."""
         layouts = found.layouts
         parts, stages = measure_memory(self._net, layouts, self._training)
-        marks = find_marks(self._net, layouts, self._training, self._machine.pes_per_node)
+        marks = find_marks(self._net, layouts, self._training, read_domains(self._machine))
+        asked = self._net, layouts, self._training
+        marks[UNSUPPORTED] = find_unsupported(self._stack, *asked)
+        fits = found.memory <= self._search.capacity
+        used = found.memory / self._machine.pe.memory_capacity
+        marks[TIGHT] = fits & (used >= FULL)
+        refused = {stack: find_unsupported(stack, *asked) for stack in STACKS}
         # Columns have 0 for the usual numbers; rows state them.
         resolved = {"expert_tensor": layouts.etp, "group": layouts.passes, "shard": layouts.shards}
-        times: dict[int, TimeParts] = {}
-        if self._times is not None:
-            fitting = np.flatnonzero(found.memory <= self._machine.pe.memory_capacity)
-            described = self._times.describe(layouts.select(fitting))
-            times = dict(zip(fitting.tolist(), described, strict=True))
+        times = self._times.describe(layouts) if self._times else [None] * len(layouts)
         for row, columns in enumerate(list_layouts(layouts)):
             degrees = columns | {name: int(column[row]) for name, column in resolved.items()}
-            memory = float(found.memory[row])
             yield {
                 "layout": write_layout(columns),
                 **degrees,  # type: ignore[typeddict-item]
                 "recompute": name_recompute(columns["recompute"]),
                 "sequence": columns["sequence"] > 0,
-                "memory": memory,
-                "capacity_used": memory / self._machine.pe.memory_capacity,
+                "memory": float(found.memory[row]),
+                "capacity_used": float(used[row]),
+                "fits": bool(fits[row]),
                 "memory_parts": {name: float(part[row]) for name, part in parts.items()},
                 "stage": int(stages[row]),
                 "remarks": [name for name, mask in marks.items() if mask[row]],
+                "runs_with": [name for name, mask in refused.items() if not mask[row]],
                 "same": [],
-                "time": times.get(row),
+                "time": times[row],
             }
 
     def _list_losers(self, large: int) -> list[LoserRow]:
@@ -257,7 +275,8 @@ class Candidates:
         changes = [f"{change} ({helped:,})" for change, helped in ordered if helped]
         if changes:
             return ", ".join(changes[:SHOWN_CHANGES])
-        return f"more PEs, or PEs of at least {self._found.least_large / 1e9:,.1f} GB"
+        needed = self._found.least_large / (1 - self._headroom)
+        return f"more PEs, or PEs of at least {needed / 1e9:,.1f} GB"
 
 
 def _change(layout: Layouts, training: Training, fits: bool) -> Iterator[Layouts]:

@@ -13,7 +13,7 @@ parameter), schedules.py (micro-batches in flight). Where these leave room:
 - Recomputed tensors exist once, for one block, whatever is in flight.
 - Experts see the average of tokens: u k etp/t of them on a PE.
 - Embedding's token numbers and dropout mask are kept of each micro-batch in flight; logits of one,
-  of all only where no backward pass begins before the last forward pass.
+  of all only where no backward pass begins before the last forward pass (gpipe's stages).
 """
 
 import math
@@ -72,6 +72,9 @@ class Network:
     every: int = 1  # each n-th block is of experts
     dense_first: int = 0  # but not these
     latent: Latent | None = None
+    causal: bool = True
+    window: int = 0  # keys that a query reads at most; 0: all
+    full_every: int = 0  # each n-th block reads all; 0: none of them does
 
     @property
     def a_kv(self) -> int:
@@ -89,6 +92,11 @@ class Network:
     def has_experts(self, block: int) -> bool:
         late = block >= self.dense_first
         return self.experts > 0 and late and (block + 1) % self.every == 0
+
+    def pairs(self, block: int) -> int:
+        """min(s, w): keys per query of a block, whether or not a mask hides some of them."""
+        full = self.full_every > 0 and (block + 1) % self.full_every == 0
+        return min(self.sequence, self.window) if self.window and not full else self.sequence
 
 
 @dataclass(frozen=True)
@@ -117,6 +125,12 @@ class Layout:
     @property
     def pes(self) -> int:
         return self.tensor * self.context * self.pipeline * self.data
+
+    @property
+    def parts(self) -> int:
+        """Of the network: chunks of all stages; a network without stages has no V."""
+        folded = self.schedule == "zbv" and self.pipeline > 1
+        return self.pipeline * (2 if folded else self.chunks)
 
     @property
     def micro_batches(self) -> int:
@@ -221,18 +235,21 @@ def padded_vocabulary(net: Network, layout: Layout) -> int:
 
 
 def stage_blocks(net: Network, layout: Layout, stage: int) -> list[int]:
-    """The numbers of its blocks: chunks are even, the first ones have one more if they cannot be.
+    """The numbers of its blocks: chunks are even, if need be with embedding (-1) and loss (l) as a
+    block each; where they cannot be, the first ones have one more.
 
     Chunk c of stage i is the (c p + i)-th; of zbv, in the form of a V, i-th and last but i.
     """
-    chunks = 2 if layout.schedule == "zbv" else layout.chunks
-    parts = layout.pipeline * chunks
-    least, more = divmod(net.layers, parts)
+    layers, parts = net.layers, layout.parts
+    units = range(layers)
+    if layers % parts > 0 and (layers + 2) % parts == 0:
+        units = range(-1, layers + 1)
+    least, more = divmod(len(units), parts)
     starts = [part * least + min(part, more) for part in range(parts + 1)]
-    mine = [c * layout.pipeline + stage for c in range(chunks)]
-    if layout.schedule == "zbv":
-        mine = [stage, parts - 1 - stage]
-    return [block for part in mine for block in range(starts[part], starts[part + 1])]
+    by_chunk = range(stage, parts, layout.pipeline)
+    mine = {stage, parts - 1 - stage} if layout.schedule == "zbv" else by_chunk
+    own = [unit for part in mine for unit in units[starts[part] : starts[part + 1]]]
+    return [unit for unit in own if 0 <= unit < layers]
 
 
 def has_ends(layout: Layout, stage: int) -> tuple[bool, bool]:
@@ -290,7 +307,7 @@ class Tensor:
     dropped_by: frozenset[str] = frozenset()
 
 
-def attention_tensors(net: Network, layout: Layout, tokens: float) -> list[Tensor]:
+def attention_tensors(net: Network, layout: Layout, tokens: float, block: int) -> list[Tensor]:
     t, sigma, h, a = layout.tensor, layout.sigma, net.hidden, net.heads
     item = 4 if layout.precision == "fp32" else 2
     read = READ.get(layout.precision, item)  # a GEMM's input
@@ -315,7 +332,7 @@ def attention_tensors(net: Network, layout: Layout, tokens: float) -> list[Tenso
         if read < item:  # the kernel's backward pass reads its output, the GEMM another copy
             result.append(Tensor("core_attention", tokens * item * out / t))
     else:
-        scores = tokens * a * net.sequence / t
+        scores = tokens * a * net.pairs(block) / t
         of_each = 2 * item + 1 if net.dropout else item  # softmax, its dropout's mask and output
         result.append(Tensor("core_attention", of_each * scores, frozenset({"core_attn"})))
     mask = tokens * h / sigma if net.dropout else 0
@@ -361,7 +378,7 @@ def mlp_tensors(net: Network, layout: Layout, tokens: float, block: int) -> list
 def block_tensors(net: Network, layout: Layout, block: int) -> list[Tensor]:
     """What a block keeps of a micro-batch: Korthikanti's list."""
     tokens = layout.micro * net.sequence / layout.context
-    kept = attention_tensors(net, layout, tokens) + mlp_tensors(net, layout, tokens, block)
+    kept = attention_tensors(net, layout, tokens, block) + mlp_tensors(net, layout, tokens, block)
     if layout.recompute & {"blocks", "full"}:
         kept[1:] = [replace(row, dropped_by=layout.recompute) for row in kept[1:]]
     return kept

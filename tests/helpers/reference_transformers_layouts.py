@@ -36,6 +36,7 @@ def divisions(net: Network, layout: Layout) -> dict[str, bool]:
     ffn = [] if all(routed) else [(net.ffn, t)]
     if any(routed):
         ffn += [(net.shared_ffn, t), (net.expert_ffn, layout.etp)]
+    with_ends = net.layers + 2  # embedding and loss may count as a block each
     shared = [(c * layout.data, layout.shards)]
     if any(routed) and not folded:  # groups of an expert's replicas, too
         replicas = t * c * layout.data // (layout.etp * layout.expert)
@@ -54,7 +55,7 @@ def divisions(net: Network, layout: Layout) -> dict[str, bool]:
         "folding": folded > 0,
         "experts_need_sequence": t > 1 and layout.expert > 1 and not layout.sequence_parallel,
         "shard": any(ranks % shards for ranks, shards in shared),
-        "more_stages_than_blocks": p * layout.chunks > net.layers,
+        "more_stages_than_blocks": layout.parts > net.layers and with_ends % layout.parts > 0,
     }
 
 
@@ -74,7 +75,7 @@ def limits(net: Network, layout: Layout, place: Place) -> set[str]:
         reasons["memory"] = total > place.capacity
     reasons |= {
         "kv_replicated": t > net.a_kv,
-        "uneven_stages": net.layers % (p * layout.chunks) > 0,
+        "uneven_stages": net.layers % layout.parts > 0 and (net.layers + 2) % layout.parts > 0,
         "starved": m < p,
         "zero_with_pipeline": p > 1 and layout.zero > 1,
         "beyond_node": t > place.per_node,

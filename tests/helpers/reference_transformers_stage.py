@@ -22,6 +22,8 @@ from reference_transformers import (
 def in_flight(layout: Layout, stage: int) -> float:
     """Micro-batches of a whole stage that are kept at most; a chunk's pass counts 1/v."""
     p, m, v = layout.pipeline, layout.micro_batches, layout.chunks
+    if p == 1:  # without stages there is no schedule
+        return 1
     if layout.schedule == "gpipe":
         return m
     if layout.schedule == "interleaved":
@@ -36,9 +38,10 @@ def activations(net: Network, layout: Layout, stage: int) -> dict[str, float]:
     """Bytes by module, of all micro-batches in flight, and what is computed again."""
     blocks = stage_blocks(net, layout, stage)
     of_blocks = [kept_by_module(net, layout, block) for block in blocks]
-    again = max(dropped_bytes(net, layout, block) for block in blocks)
+    again = max((dropped_bytes(net, layout, block) for block in blocks), default=0.0)
     fewer = 1.0
-    if "full" in layout.recompute:  # Chen 2016: every r-th block's input, and r blocks again
+    if "full" in layout.recompute and blocks:
+        # Chen 2016: every r-th block's input, and r blocks again.
         r = math.ceil(math.sqrt(len(blocks)))
         inputs = math.ceil(len(blocks) / r)
         fewer = inputs / len(blocks)
@@ -68,7 +71,7 @@ def logits(net: Network, layout: Layout) -> float:
 def stage_memory(net: Network, layout: Layout, stage: int, reserved: float = 0) -> dict[str, float]:
     """Bytes a PE by part."""
     first, last = has_ends(layout, stage)
-    flying = layout.micro_batches if layout.schedule == "gpipe" else 1
+    flying = layout.micro_batches if layout.schedule == "gpipe" and layout.pipeline > 1 else 1
     return (
         model_states(net, layout, stage)
         | activations(net, layout, stage)
@@ -89,8 +92,11 @@ def memory(net: Network, layout: Layout, reserved: float = 0) -> dict[str, float
     return stages[fullest] | {"stage": fullest, "total": totals[fullest]}
 
 
-def forward_flops(net: Network, tokens: float, causal_half: bool = False) -> dict[str, float]:
-    """FLOPs of a forward pass: matrices of blocks, scores and values, logits."""
+def forward_flops(net: Network, tokens: float) -> dict[str, float]:
+    """FLOPs of a forward pass: matrices of blocks, scores and values, logits.
+
+    Scores are of all pairs that a window has, whether or not a mask hides some of them.
+    """
     g, h, linear = net.matrices, net.hidden, 0.0
     if net.latent:
         ranks = net.latent
@@ -109,22 +115,22 @@ def forward_flops(net: Network, tokens: float, causal_half: bool = False) -> dic
             linear += g * h * (net.top_k * net.expert_ffn + net.shared_ffn) + net.experts * h
         else:
             linear += g * h * net.ffn
-    seen = net.sequence / (2 if causal_half else 1)
+    keys = sum(net.pairs(block) for block in range(net.layers))
     return {
         "linear": 2 * tokens * linear,
-        "attention": 2 * tokens * seen * widths * net.layers,
+        "attention": 2 * tokens * keys * widths,
         "logits": 2 * tokens * h * net.vocabulary,
     }
 
 
-def model_flops(net: Network, batch: float, causal_half: bool = False) -> float:
+def model_flops(net: Network, batch: float) -> float:
     """Those of an iteration, nothing counted twice: what MFU counts."""
-    return 3 * sum(forward_flops(net, batch * net.sequence, causal_half).values())
+    return 3 * sum(forward_flops(net, batch * net.sequence).values())
 
 
-def hardware_flops(net: Network, batch: float, recompute: str, causal_half: bool = False) -> float:
+def hardware_flops(net: Network, batch: float, recompute: str) -> float:
     """With what is computed again ("core_attn", "blocks"): what HFU counts."""
-    flops = forward_flops(net, batch * net.sequence, causal_half)
+    flops = forward_flops(net, batch * net.sequence)
     again = {
         "none": 0.0,
         "core_attn": flops["attention"],

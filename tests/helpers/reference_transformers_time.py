@@ -13,13 +13,26 @@ an iteration. Where the formulas leave room:
 - A tensor crosses the memory with the 16-bit items that its layer writes; a cast reads each input
   of a product and writes it, and its transpose, narrow; so of its gradient.
 - Experts' replicas share states among `shards`, or all of them if these are fewer.
+- v of launches and of start-ups between stages is `chunks`: 1 of zbv.
+- Pieces of sequences slow fused attention down whatever computes it: both passes, and again.
 """
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 
+from reference_alignment import aligned
 from reference_network import Network as Machine
-from reference_network import Ring, all_gather, all_reduce, crowded_path, path, ring, top_level
+from reference_network import (
+    Path,
+    Ring,
+    all_gather,
+    all_reduce,
+    crowded_path,
+    path,
+    ring,
+    top_level,
+)
 from reference_transformers import (
     READ,
     RECIPES,
@@ -31,8 +44,10 @@ from reference_transformers import (
     padded_vocabulary,
     stage_blocks,
 )
+from reference_transformers_blocks import Attention, Matrix, attentions, matrices, tensors_read
 
 WHOLE = frozenset({"blocks", "full"})
+TILE = 128  # positions that a fused kernel computes at a time
 BUBBLES = {"zb1p": 1 / 3, "zbv": 0.0}  # of p - 1 micro-batches; 1/v of all others
 
 
@@ -45,7 +60,7 @@ class Rates:
     vector_peak: float
     bandwidth: float
     reach: float
-    half_width: float
+    slim_width: float  # x0 of products in 16 bits
     attention: float
     passes: float
     score_passes: float
@@ -53,21 +68,11 @@ class Rates:
     hidden_gradients: float = 0.0
     hidden_weights: float = 0.0
     launch: float = 0.0
-    expert_launch: float = 0.0
+    expert_launch: float = 0.0  # of a block with experts
     pause: float = 0.0
     straggling: float = 0.0
     sends_once: bool = False
-
-
-@dataclass(frozen=True)
-class Matrix:
-    """Weights of a block; in how many parts it may be, by columns or by rows, of which modules."""
-
-    weights: float
-    parts: float = 1
-    rows: bool = False
-    modules: frozenset[str] = frozenset()
-    routed: bool = False
+    groups_experts: bool = True  # a product of all experts is one kernel
 
 
 @dataclass(frozen=True)
@@ -76,6 +81,11 @@ class Case:
     layout: Layout
     rates: Rates
     machine: Machine
+
+    @cached_property
+    def network(self) -> Machine:
+        """That of the PEs that the layout occupies."""
+        return aligned(self.machine, self.layout)
 
     @property
     def tokens(self) -> float:
@@ -87,7 +97,7 @@ class Case:
         return 4 if self.layout.precision == "fp32" else 2
 
     def ring(self, q: float, stride: float) -> Ring:
-        return ring(self.machine, self.layout.pes, round(q), round(stride))
+        return ring(self.network, self.layout.pes, round(q), round(stride))
 
     def reduce(self, q: float, stride: float, size: float) -> float:
         return all_reduce("auto", self.ring(q, stride), size / self.rates.rail)
@@ -95,16 +105,16 @@ class Case:
     def gather(self, q: float, stride: float, size: float) -> float:
         return all_gather("auto", self.ring(q, stride), size / self.rates.rail)
 
-    def send(self, q: int, stride: int, size: float) -> float:
-        """P2P."""
-        way = path(self.machine, self.layout.pes, q, stride)
-        return way.alpha + size * way.beta / self.rates.rail
+    def way(self, q: int, stride: int) -> Path:
+        """Between neighbours of a ring, with the share of its bandwidth that is reached."""
+        way = path(self.network, self.layout.pes, q, stride)
+        return Path(way.alpha, way.beta / self.rates.rail)
 
     def exchange(
         self, q: int, stride: int, size: float, messages: int = 1, copies: float = 1
     ) -> float:
         """A2A of what a PE has for all of a ring: inside the nodes first, then between them."""
-        over, machine, size = self.ring(q, stride), self.machine, size / self.rates.rail
+        over, machine, size = self.ring(q, stride), self.network, size / self.rates.rail
         top = top_level(machine, min(q * stride, self.layout.pes), self.layout.pes)
         inside = (over.h - 1) * (messages * over.inside.alpha + size / q * over.inside.beta)
         beta = crowded_path(machine, top, lambda pes: pes).beta
@@ -114,48 +124,11 @@ class Case:
         return inside + (over.n - 1) * messages * over.way.alpha + (q - over.h) / q * size * beta
 
 
-def attention_matrices(net: Network) -> list[Matrix]:
-    h, a = net.hidden, net.heads
-    if not net.latent:
-        keys = Matrix(h * net.a_kv * net.head_size, net.a_kv)
-        wide = h * a * net.head_size
-        return [Matrix(wide, a), keys, keys, Matrix(wide, a, rows=True)]
-    ranks, again = net.latent, frozenset({"mla_up_proj"})
-    return [
-        *([Matrix(h * ranks.q_rank)] if ranks.q_rank else []),
-        Matrix((ranks.q_rank or h) * a * (ranks.nope + ranks.rope), a, modules=again),
-        Matrix(h * (ranks.kv_rank + ranks.rope)),
-        Matrix(ranks.kv_rank * a * (ranks.nope + ranks.value), a, modules=again),
-        Matrix(a * ranks.value * h, a, rows=True),
-    ]
-
-
-def mlp_matrices(net: Network, block: int) -> list[Matrix]:
-    def mlp(width: int, *modules: str, count: int = 1, routed: bool = False) -> list[Matrix]:
-        size, parts, again = count * net.hidden * width, width, frozenset(modules)
-        columns = [Matrix(size, parts, False, again, routed)] * (net.matrices - 1)
-        return [*columns, Matrix(size, parts, True, again, routed)] if width else []
-
-    if not net.has_experts(block):
-        return mlp(net.ffn, "mlp")
-    moe = frozenset({"moe"})
-    return [
-        Matrix(net.experts * net.hidden, modules=moe),
-        *([Matrix(net.hidden, modules=moe | {"shared_experts"})] if net.shared_gate else []),
-        *mlp(net.expert_ffn, "moe", count=net.experts, routed=True),
-        *mlp(net.shared_ffn, "moe", "shared_experts"),
-    ]
-
-
-def matrices(net: Network, block: int) -> list[Matrix]:
-    return attention_matrices(net) + mlp_matrices(net, block)
-
-
 def product_seconds(case: Case, flops: float, least: float, peak: float) -> float:
     """Of FLOPs whose smallest dimension is `least`."""
     rates = case.rates
-    half = rates.half_width * peak / rates.wide_peak
-    return flops * (1 + half / least) / (peak * rates.reach)
+    slim = rates.slim_width * peak / rates.wide_peak
+    return flops * (1 / rates.reach + slim / least) / peak
 
 
 def matrix_seconds(case: Case, matrix: Matrix) -> float:
@@ -163,8 +136,9 @@ def matrix_seconds(case: Case, matrix: Matrix) -> float:
     net, layout, h, peak = case.net, case.layout, case.net.hidden, case.rates.peak
     if not matrix.routed:
         q = min(layout.tensor, matrix.parts)
-        least = min(case.tokens, h, matrix.weights / h / q)
-        return product_seconds(case, 2 * case.tokens * matrix.weights / q, least, peak)
+        tokens = case.tokens / (layout.sigma if matrix.undivided else 1)
+        least = min(tokens, h, matrix.weights / h / q)
+        return product_seconds(case, 2 * tokens * matrix.weights / q, least, peak)
     active = net.top_k / net.experts
     tokens = case.tokens * active * layout.etp * layout.expert / layout.tensor
     least = min(tokens, h, net.expert_ffn / layout.etp)
@@ -172,22 +146,28 @@ def matrix_seconds(case: Case, matrix: Matrix) -> float:
     return product_seconds(case, flops, least, peak)
 
 
-def attention_seconds(case: Case) -> float:
-    """Forward, of a block and micro-batch."""
-    net, layout, rates = case.net, case.layout, case.rates
-    widths = 2 * net.heads * net.head_size
-    if net.latent:
-        widths = net.heads * (net.latent.nope + net.latent.rope + net.latent.value)
-    flops = 2 * widths * case.tokens * net.sequence / min(layout.tensor, net.heads)
+def attention_seconds(case: Case, attention: Attention) -> float:
+    """Forward, of a micro-batch."""
+    layout, rates = case.layout, case.rates
+    of_each_key = attention.flops * case.tokens / min(layout.tensor, attention.heads)
     if layout.fused_attention:
-        width = widths / 2 / net.heads  # of a head, whose exponentials take as long as 32 features
-        return flops / 2 * (1 + 32 / width) / (rates.wide_peak * rates.attention)
-    odd = widths % (2 * net.heads * 8) > 0
+        # The exponentials of a head take as long as 32 features.
+        slower = (1 + 32 / attention.features) * in_pieces(case)
+        return of_each_key * attention.keys * slower / (rates.wide_peak * rates.attention)
+    flops, odd = of_each_key * attention.pairs, attention.features % 8 > 0
     return flops / (rates.vector_peak if odd else rates.wide_peak * rates.reach)
 
 
-def attention_both(case: Case) -> float:
-    return (3.5 if case.layout.fused_attention else 3) * attention_seconds(case)
+def in_pieces(case: Case) -> float:
+    """How many times as long fused attention takes on 2 c pieces of a sequence."""
+    c = case.layout.context
+    if c == 1 or case.layout.context_by == "all_to_all":
+        return 1.0
+    return 1 + TILE * (2 * c - 1) / case.net.sequence
+
+
+def attention_both(case: Case, attention: Attention) -> float:
+    return (3.5 if case.layout.fused_attention else 3) * attention_seconds(case, attention)
 
 
 def again_seconds(case: Case, block: int) -> float:
@@ -198,7 +178,9 @@ def again_seconds(case: Case, block: int) -> float:
         for matrix in matrices(case.net, block)
         if again & (matrix.modules | WHOLE)
     )
-    return result + (attention_seconds(case) if again & (WHOLE | {"core_attn"}) else 0)
+    if again & (WHOLE | {"core_attn"}):
+        result += sum(attention_seconds(case, one) for one in attentions(case.net, block))
+    return result
 
 
 def logits_seconds(case: Case) -> float:
@@ -234,20 +216,23 @@ def cast_items(case: Case, block: int) -> float:
     return case.tokens * items
 
 
-def launches(case: Case, block: int) -> int:
-    """Tensors that a block reads."""
-    net = case.net
-    attention = 5 + 2 * net.head_norms  # norm's input and output; queries, keys, values
-    if net.latent:  # the latents and their norms; queries, keys with values
-        attention = 2 + 2 * bool(net.latent.q_rank) + 5
-    attention += 1 + 1  # scores, the projection's input
-    mlp = 2 + 2 + 1
-    if net.has_experts(block):
-        wide = net.matrices
-        mlp = 2 + 3 + wide + (wide if net.shared_ffn else 0)
-    else:
-        mlp = 2 + net.matrices
-    return attention + mlp + 2  # masks
+def launches(case: Case, block: int) -> float:
+    """Of a block: its tensors, steps of its rings, and the experts that are computed in turn."""
+    net, layout = case.net, case.layout
+    result: float = tensors_read(net, block)
+    if layout.context_by == "ring":  # a kernel and a message of each step
+        result += 2 * (layout.context - 1) * len(attentions(net, block))
+    if net.has_experts(block) and not case.rates.groups_experts:
+        result += (net.experts / layout.expert - 1) * net.matrices
+    return result
+
+
+def launch_wait(device: float, host: float) -> float:
+    """(D^4 + H^4)^(1/4) - D, as a quotient: the difference would lose digits."""
+    if host == 0:
+        return 0.0
+    both = math.sqrt(math.hypot(device**2, host**2))
+    return host**4 / (both + device) / (both**2 + device**2)
 
 
 def compute_terms(case: Case, stage: int) -> dict[str, float]:
@@ -255,16 +240,16 @@ def compute_terms(case: Case, stage: int) -> dict[str, float]:
     blocks = stage_blocks(net, layout, stage)
     result = {
         "products": 3 * sum(matrix_seconds(case, m) for n in blocks for m in matrices(net, n)),
-        "attention": len(blocks) * attention_both(case),
+        "attention": sum(attention_both(case, one) for n in blocks for one in attentions(net, n)),
         "elementwise": sum(moved_bytes(case, block) for block in blocks) / rates.bandwidth,
         "logits": logits_seconds(case) * has_ends(layout, stage)[1],
         "recomputation": sum(again_seconds(case, block) for block in blocks),
     }
     device = sum(result.values())
-    host = rates.launch * sum(launches(case, block) for block in blocks)
+    launched = sum(launches(case, block) for block in blocks) + layout.chunks - 1
     routed = sum(net.has_experts(block) for block in blocks)
-    host += routed * rates.expert_launch * net.experts / layout.expert
-    return result | {"launch_wait": math.hypot(device**2, host**2) ** 0.5 - device}
+    host = rates.launch * launched + rates.expert_launch * routed
+    return result | {"launch_wait": launch_wait(device, host)}
 
 
 def tensor_seconds(case: Case, block: int) -> float:
@@ -275,23 +260,24 @@ def tensor_seconds(case: Case, block: int) -> float:
     return rows * (3 if layout.recompute & WHOLE else 2) * one
 
 
-def context_seconds(case: Case, hides: bool = True) -> float:
-    """Of a block; attention hides a ring's steps, unless all of them are wanted."""
-    net, layout = case.net, case.layout
-    c, t = layout.context, layout.tensor
-    if c == 1:
+def context_seconds(case: Case, block: int, hides: bool = True) -> float:
+    """Of a block; attention hides a ring's bytes, unless all of its messages are wanted."""
+    if case.layout.context == 1:
         return 0.0
-    wide = 2 * net.heads * net.head_size
-    if net.latent:
-        wide = net.heads * (net.latent.nope + net.latent.rope + net.latent.value)
-    rest = case.tokens * wide * case.item / t
-    shared = case.tokens * wide * net.a_kv / net.heads * case.item / min(t, net.a_kv)
-    if layout.context_by == "ring":
-        step = attention_both(case) / c if hides else 0.0
-        return (c - 1) * max(0.0, 3 * case.send(c, t, shared) - step)
-    if layout.context_by == "all_gather":
-        return 3 * case.gather(c, t, c * shared)
-    return 2 * case.exchange(c, t, rest + shared, messages=2)
+    return sum(attention_exchange(case, one, hides) for one in attentions(case.net, block))
+
+
+def attention_exchange(case: Case, attention: Attention, hides: bool) -> float:
+    c, t, kv_heads = case.layout.context, case.layout.tensor, attention.kv_heads
+    head = 2 * case.tokens * attention.features * case.item
+    keys = head * kv_heads / min(t, kv_heads)
+    if case.layout.context_by == "ring":
+        way = case.way(c, t)
+        step = attention_both(case, attention) / c if hides else 0.0
+        return (c - 1) * (3 * way.alpha + max(0.0, 3 * keys * way.beta - step))
+    if case.layout.context_by == "all_gather":
+        return 3 * case.gather(c, t, c * keys)
+    return 2 * case.exchange(c, t, head * attention.heads / t + keys, messages=2)
 
 
 def expert_seconds(case: Case, block: int) -> float:
@@ -308,7 +294,7 @@ def micro_batch(case: Case, stage: int) -> dict[str, float]:
     blocks = stage_blocks(case.net, case.layout, stage)
     return compute_terms(case, stage) | {
         "tensor_exchange": sum(tensor_seconds(case, block) for block in blocks),
-        "context_exchange": len(blocks) * context_seconds(case),
+        "context_exchange": sum(context_seconds(case, block) for block in blocks),
         "expert_exchange": sum(expert_seconds(case, block) for block in blocks),
     }
 
@@ -336,11 +322,21 @@ def shared_exchange(case: Case, stage: int) -> tuple[float, float]:
     return (m * gradients, 2 * m * weights) if layout.zero == 3 else (gradients, weights)
 
 
-def stage_message(case: Case) -> float:
-    """Seconds of a micro-batch from a stage to the next."""
+def stage_message(case: Case) -> Path:
+    """Start-up and bytes' seconds of a micro-batch from a stage to the next."""
     layout = case.layout
     size = case.tokens * case.net.hidden * case.item / layout.sigma
-    return case.send(layout.pipeline, layout.tensor * layout.context * layout.data, size)
+    way = case.way(layout.pipeline, layout.tensor * layout.context * layout.data)
+    return Path(way.alpha, size * way.beta)
+
+
+def stage_exchange(case: Case) -> float:
+    """Exposed: p - 1 messages each way, and the start-ups of further chunks."""
+    p, m, v = case.layout.pipeline, case.layout.micro_batches, case.layout.chunks
+    if p == 1:
+        return 0.0
+    message = stage_message(case)
+    return 2 * (p - 1) * sum(message) + 2 * m * (v - 1) * message.alpha
 
 
 def iteration_of_stage(case: Case, stage: int) -> dict[str, float]:
@@ -359,7 +355,7 @@ def iteration_of_stage(case: Case, stage: int) -> dict[str, float]:
     moved = (dense + experts) * (gradient + 2 * states + weight)
     result = {name: m * seconds for name, seconds in all_micro.items()} | {
         "pipeline_bubble": (p - 1) * BUBBLES.get(layout.schedule, 1 / layout.chunks) * one,
-        "stage_exchange": 2 * (p - 1) * stage_message(case) if p > 1 else 0.0,
+        "stage_exchange": stage_exchange(case),
         "gradient_exchange": max(0.0, gradients - rates.hidden_gradients * window),
         "weight_gather": carried,
         "optimizer": moved / rates.bandwidth,
@@ -376,14 +372,14 @@ def communication_of_stage(case: Case, stage: int) -> dict[str, float]:
     are on the way of the first one there, and as many on the way back.
     """
     layout, blocks = case.layout, stage_blocks(case.net, case.layout, stage)
-    m, chunks = layout.micro_batches, 2 if layout.schedule == "zbv" else layout.chunks
+    m, chunks = layout.micro_batches, layout.parts // layout.pipeline
     gradients, weights = shared_exchange(case, stage)
     sent = 2 * (m * chunks + layout.pipeline - 2) if layout.pipeline > 1 else 0
     return {
         "tensor_exchange": m * sum(tensor_seconds(case, block) for block in blocks),
-        "context_exchange": m * len(blocks) * context_seconds(case, hides=False),
+        "context_exchange": m * sum(context_seconds(case, block, False) for block in blocks),
         "expert_exchange": m * sum(expert_seconds(case, block) for block in blocks),
-        "stage_exchange": sent * stage_message(case) if sent else 0.0,
+        "stage_exchange": sent * sum(stage_message(case)) if sent else 0.0,
         "gradient_exchange": gradients,
         "weight_gather": weights,
     }

@@ -2,21 +2,37 @@
 
 TYPES has a row for each `model_type` that is known: the family of the catalogue, and the keys that
 its settings stand under. What changes a network and is not modelled is refused: a key with another
-value than those of the row, a type that has none. Keys of tokenizers, of generation and of how
-weights were first drawn change no prediction, and are passed over.
+value than those of the row, keys of experts that the type does not have, a type without a row. Keys
+of tokenizers, of generation and of how weights were first drawn change no prediction, and are
+passed over.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from grids.reading.errors import InputError, add_place, shorten, suggest_name
+from grids.models.files.config_keys import (
+    EXPERTS,
+    Config,
+    find_key,
+    list_windows,
+    read_count,
+    read_flag,
+    read_size,
+)
+from grids.reading.errors import InputError, add_place, shorten
 from grids.reading.textfile import read_text
 
-Config = Mapping[str, Any]
-MOST_SIZE = 2**31
+# Activations of Transformers whose backward pass reads their input. With a product in one kernel
+# any other costs as much: its inputs are what is kept.
+SMOOTH = (
+    *("silu", "swish", "mish", "hardswish", "quick_gelu", "gelu", "gelu_new", "gelu_fast"),
+    *("gelu_10", "gelu_accurate", "gelu_python", "gelu_python_tanh", "gelu_pytorch_tanh"),
+)
+GATES = (*SMOOTH, "relu", "relu2", "relu6", "leaky_relu", "sigmoid", "tanh")
 
 
 @dataclass(frozen=True)
@@ -25,7 +41,8 @@ class ModelType:
 
     sizes: the keys of settings that are whole numbers, each required. optional: those that may be
     left out or null; the family then has a default. derive: settings that follow from several keys.
-    values: what keys may say, if they are there; no other value is modelled.
+    values: what keys may say, if they are there; no other value is modelled. derived: keys of
+    experts that only `derive` reads.
     """
 
     family: str
@@ -33,10 +50,11 @@ class ModelType:
     optional: Mapping[str, str] = field(default_factory=dict)
     derive: Callable[[Config], dict[str, Any]] = lambda config: {}
     values: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
+    derived: Collection[str] = ()
 
 
 def _read_llama(config: Config) -> dict[str, Any]:
-    bias = _read_flag(config, "attention_bias", False)
+    bias = read_flag(config, "attention_bias", False)
     return {"bias": bias, "output_bias": bias, **_read_attention(config)}
 
 
@@ -50,12 +68,12 @@ def _read_qwen3(config: Config) -> dict[str, Any]:
 
 
 def _read_attention(config: Config) -> dict[str, Any]:
-    """The window, where it is in use, and whether the table of words is the last matrix, too."""
-    # Mistral's files state the window alone, Qwen's also whether it is in use; by default not.
-    is_qwen = str(config.get("model_type")).startswith("qwen")
-    in_use = _read_flag(config, "use_sliding_window", not is_qwen)
-    window = config.get("sliding_window") if in_use else None
-    return {"window": window, "tied": _read_flag(config, "tie_word_embeddings", False)}
+    """The windows of blocks, and whether the table of words is the last matrix, too."""
+    tied = read_flag(config, "tie_word_embeddings", False)
+    windows = list_windows(config)
+    # Most networks have one for all blocks.
+    alike = {"window": windows[0]} if len({*windows}) == 1 else {"windows": windows}
+    return {**alike, "tied": tied}
 
 
 def _read_qwen3_moe(config: Config) -> dict[str, Any]:
@@ -69,27 +87,23 @@ def _read_deepseek(config: Config) -> dict[str, Any]:
         "rotary": "qk_rope_head_dim",
         "value": "v_head_dim",
     }
-    latent = {setting: _read_size(config, key) for setting, key in ranks.items()}
-    query = None if config.get("q_lora_rank") is None else _read_size(config, "q_lora_rank")
-
-    def read_count(key: str) -> int:
-        return _read_size(config, key) if config.get(key) else 0
-
-    shared = read_count("n_shared_experts")
+    latent = {setting: read_size(config, key) for setting, key in ranks.items()}
+    query = None if config.get("q_lora_rank") is None else read_size(config, "q_lora_rank")
+    shared = read_count(config, "n_shared_experts")
     return {
+        **_read_attention(config),
         "latent": {**latent, "query_rank": query},
-        "shared_hidden": shared * _read_size(config, "moe_intermediate_size"),
+        "shared_hidden": shared * read_size(config, "moe_intermediate_size"),
         # Without an auxiliary loss, a bias per expert balances their loads.
         "corrects": config.get("topk_method") == "noaux_tc",
-        "dense_blocks": read_count("first_k_dense_replace"),
-        "tied": _read_flag(config, "tie_word_embeddings", False),
+        "dense_blocks": read_count(config, "first_k_dense_replace"),
     }
 
 
 def _read_t5(config: Config) -> dict[str, Any]:
     # A file leaves out what its class has by default: tied tables here and in gpt2, not in llama.
     activation = str(config.get("feed_forward_proj", "relu"))
-    tied = _read_flag(config, "tie_word_embeddings", True)
+    tied = read_flag(config, "tie_word_embeddings", True)
     return {"gated": activation.startswith("gated"), "tied": tied}
 
 
@@ -101,6 +115,7 @@ DECODER = {
 }
 KEYS_AND_VALUES = {"kv_heads": "num_key_value_heads", "head_features": "head_dim"}
 DENSE = {"hidden": "intermediate_size"}
+GATED: dict[str, tuple[object, ...]] = {"hidden_act": GATES}
 
 
 def _with_experts(count: str, hidden: str) -> dict[str, str]:
@@ -120,33 +135,35 @@ TYPES = {
             "positions": "n_positions",
         },
         optional={"hidden": "n_inner"},
-        derive=lambda config: {"tied": _read_flag(config, "tie_word_embeddings", True)},
-        values={"add_cross_attention": (False,)},
+        derive=lambda config: {"tied": read_flag(config, "tie_word_embeddings", True)},
+        values={"activation_function": SMOOTH, "add_cross_attention": (False,)},
     ),
     "llama": ModelType(
-        "llama", DECODER | DENSE, KEYS_AND_VALUES, _read_llama, {"mlp_bias": (False,)}
+        "llama", DECODER | DENSE, KEYS_AND_VALUES, _read_llama, GATED | {"mlp_bias": (False,)}
     ),
-    "mistral": ModelType("llama", DECODER | DENSE, KEYS_AND_VALUES, _read_llama),
-    "qwen2": ModelType("llama", DECODER | DENSE, KEYS_AND_VALUES, _read_qwen2),
-    "qwen3": ModelType("llama", DECODER | DENSE, KEYS_AND_VALUES, _read_qwen3),
+    "mistral": ModelType("llama", DECODER | DENSE, KEYS_AND_VALUES, _read_llama, GATED),
+    "qwen2": ModelType("llama", DECODER | DENSE, KEYS_AND_VALUES, _read_qwen2, GATED),
+    "qwen3": ModelType("llama", DECODER | DENSE, KEYS_AND_VALUES, _read_qwen3, GATED),
     "mixtral": ModelType(
         "moe",
         _with_experts("num_local_experts", "intermediate_size"),
         KEYS_AND_VALUES,
         _read_attention,
+        GATED,
     ),
     "qwen3_moe": ModelType(
         "moe",
         DENSE | _with_experts("num_experts", "moe_intermediate_size"),
         KEYS_AND_VALUES | {"every": "decoder_sparse_step"},
         _read_qwen3_moe,
-        {"mlp_only_layers": ([],), "attention_bias": (False,)},
+        GATED | {"mlp_only_layers": ([], None), "attention_bias": (False,)},
     ),
     "deepseek_v3": ModelType(
         "moe",
         DENSE | _with_experts("n_routed_experts", "moe_intermediate_size"),
         derive=_read_deepseek,
-        values={"moe_layer_freq": (1,), "attention_bias": (False,)},
+        values=GATED | {"moe_layer_freq": (1,), "attention_bias": (False,)},
+        derived=("n_shared_experts",),
     ),
     "t5": ModelType(
         "t5",
@@ -160,6 +177,7 @@ TYPES = {
         },
         optional={"distances": "relative_attention_num_buckets"},
         derive=_read_t5,
+        values={"feed_forward_proj": ("relu", *(f"gated-{name}" for name in GATES))},
     ),
 }
 
@@ -175,17 +193,25 @@ def read_config(path: Path) -> dict[str, Any]:
         settings, longest = _read_settings(config, form), _read_longest(config)
     # All checkpoints have a config.json: the folder says of which model it is.
     name = (path.resolve().parent.name if path.name == "config.json" else path.stem) or "config"
-    left_out = config.get("num_nextn_predict_layers")
-    heads = f"; without {left_out} layer(s) that predict further tokens" if left_out else ""
     return {
         "name": name,
         "title": name,
-        "source": [f"config.json of Hugging Face, model_type {config['model_type']}{heads}"],
+        "source": [_describe_source(config)],
         "rank": 1,
         "customary": "pile",
         "longest": longest,
         "family": {"name": form.family, **settings},
     }
+
+
+def _describe_source(config: Config) -> str:
+    """Say where the network is from, and what of the file it leaves out."""
+    text = f"config.json of Hugging Face, model_type {config['model_type']}"
+    if left_out := config.get("num_nextn_predict_layers"):
+        text += f"; without {left_out} layer(s) that predict further tokens"
+    if config.get("quantization_config"):
+        text += "; trained in fp8, its parameters are counted in the precision of the question"
+    return text
 
 
 def _load(path: Path) -> Config:
@@ -223,26 +249,42 @@ def _find_type(config: Config, where: str) -> ModelType:
             advice="expected a config.json of Hugging Face",
         )
     if not isinstance(name, str) or name not in TYPES:
+        # Close names are other networks: llama4 is no llama.
+        alike = [known for known in TYPES if _fold(known) == _fold(str(name))]
+        hint = f"did you mean {shorten(alike[0])}? " if alike else ""
         raise InputError(
             f"unknown model_type {shorten(name)}",
             where=where,
-            advice=f"{suggest_name(str(name), TYPES)}; or write the network as YAML "
+            advice=f"{hint}known: {', '.join(sorted(TYPES))}; write other networks as YAML "
             "(docs/your-model.md)",
         )
     return TYPES[name]
 
 
+def _fold(name: str) -> str:
+    """A name without case and punctuation."""
+    return re.sub(r"[\W_]", "", name.casefold())
+
+
 def _read_settings(config: Config, form: ModelType) -> dict[str, Any]:
+    """The settings of the family. InputError: a key that is missing, wrong or not modelled."""
     for key, values in form.values.items():
-        if config.get(key, values[0]) not in values:
-            raise InputError(f"{key}: {shorten(config[key])} is not modelled")
-    settings = {setting: _read_size(config, key) for setting, key in form.sizes.items()}
+        if key in config and config[key] not in values:
+            known = ", ".join(map(json.dumps, values))
+            raise InputError(
+                f"{key}: {shorten(config[key])} is not modelled", advice=f"known: {known}"
+            )
+    _refuse_experts(config, form)
+    _refuse_quantised(config)
+    settings = {setting: read_size(config, key) for setting, key in form.sizes.items()}
     for setting, key in form.optional.items():
         if config.get(key) is not None:
-            settings[setting] = _read_size(config, key)
+            settings[setting] = read_size(config, key)
     settings |= form.derive(config)
     if settings["heads"] % settings.get("kv_heads", 1):
         raise InputError(f"{form.optional['kv_heads']}: expected a divisor of {settings['heads']}")
+    if "experts" in settings:
+        _expect_experts(settings)
     stacks = config.get("num_decoder_layers")
     if stacks not in (None, settings["blocks"]):
         raise InputError(
@@ -252,29 +294,49 @@ def _read_settings(config: Config, form: ModelType) -> dict[str, Any]:
     return settings
 
 
+def _refuse_experts(config: Config, form: ModelType) -> None:
+    """InputError: a key says something of experts that the type does not have."""
+    read = {*form.sizes.values(), *form.optional.values(), *form.values, *form.derived}
+    # The number may be there twice.
+    count = config.get(find_key(config, form.sizes.get("experts", "")))
+    known = {find_key(config, key) for key in read} | {
+        key for key in EXPERTS if count is not None and config.get(key) == count
+    }
+    for key, value in config.items():
+        # Texts and fractions are of how they are trained. A single expert is none, if not shared.
+        harmless = isinstance(value, str | float) or value in (None, 0, [])
+        harmless |= value == 1 and value is not True and "shared" not in key
+        if key not in known and re.search("expert|moe", key) and not harmless:
+            raise InputError(
+                f"{key}: {shorten(value)} is not modelled for model_type {config['model_type']}",
+                advice="write the network as YAML (docs/your-model.md)",
+            )
+
+
+def _expect_experts(settings: Mapping[str, Any]) -> None:
+    """InputError: no block has experts."""
+    dense, every = settings.get("dense_blocks", 0), settings.get("every", 1)
+    if dense + every > settings["blocks"]:
+        key = "first_k_dense_replace" if dense else "decoder_sparse_step"
+        raise InputError(
+            f"{key}: expected fewer than the {settings['blocks']} blocks, of which some have "
+            f"experts, got {dense or every}"
+        )
+
+
+def _refuse_quantised(config: Config) -> None:
+    """InputError: weights that no training starts from; fp8 may be what it was trained in."""
+    stated = config.get("quantization_config")
+    method = stated.get("quant_method") if isinstance(stated, dict) else stated
+    if stated and method != "fp8":
+        raise InputError(
+            f"quantization_config: training of weights quantised by {shorten(method)} is not "
+            "modelled",
+            advice="remove this key to train all weights in the precision of the question",
+        )
+
+
 def _read_longest(config: Config) -> int | None:
     """Tokens of the longest sequence that it was trained for, where the file says so."""
     key = "max_position_embeddings"
-    return None if config.get(key) is None else _read_size(config, key)
-
-
-def _read_size(config: Config, key: str) -> int:
-    """A whole number above 0."""
-    if key not in config:
-        raise InputError(f"{key}: this key is missing")
-    size = config[key]
-    # The exact type: JSON's true is an int to Python.
-    if type(size) is not int or not 0 < size < MOST_SIZE:
-        raise InputError(
-            f"{key}: expected a whole number from 1 to {MOST_SIZE - 1:,}, got {shorten(size)}"
-        )
-    return size
-
-
-def _read_flag(config: Config, key: str, default: bool) -> bool:
-    """True or false; the default where the file leaves it out."""
-    flag = config.get(key, default)
-    # A text such as "false" is true to Python; null is false.
-    if flag is not None and not isinstance(flag, bool):
-        raise InputError(f"{key}: expected true or false, got {shorten(flag)}")
-    return bool(flag)
+    return None if config.get(key) is None else read_size(config, key)

@@ -26,14 +26,13 @@ from grids.models.steps.settings import (
     collect,
     compare,
     expect_sequence,
-    expect_window,
     keep_sizes,
     make_sequence,
     project,
     split_heads,
     weigh,
 )
-from grids.models.tensors import Counts, LayerOutput, Passage, Role
+from grids.models.tensors import Counts, LayerOutput, Passage, Reading, Role
 from grids.reading.errors import format_count
 
 
@@ -52,9 +51,11 @@ class MatMul(BuildingSettings):
 
     def build(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
         other = site.look_up(name, self.by)
-        if self.transpose:
-            return compare(site, name, x, other, self.heads)
-        return collect(site, name, x, other, self.heads)
+        if not self.transpose:
+            return collect(site, name, x, other, self.heads)
+        # Keys with a fraction of the queries' features have as many fewer heads.
+        shared = max(x.tensor.channels // other.tensor.channels, 1)
+        return compare(site, name, x, other, Reading(self.heads, max(self.heads // shared, 1)))
 
 
 class Attention(BuildingSettings):
@@ -65,8 +66,8 @@ class Attention(BuildingSettings):
     each shared by several queries (Ainslie et al. 2023). rotary: rotate queries and keys by
     position. normalise_heads: divide each head's queries and keys by their root mean square.
     distances: number of learned biases, by distance of two positions (Raffel et al. 2020);
-    learns_distances: whether they are this layer's or an earlier one's. window: positions that a
-    query reads, if not all.
+    learns_distances: whether they are this layer's or an earlier one's. causal: a query reads no
+    later position. window: positions that a query reads, if not all.
     """
 
     bare: ClassVar[str] = "heads"
@@ -84,6 +85,7 @@ class Attention(BuildingSettings):
     normalise_heads: bool = False
     distances: Count | None = None
     learns_distances: bool = True
+    causal: bool = False
     window: Count | None = None
 
     @model_validator(mode="after")
@@ -93,6 +95,8 @@ class Attention(BuildingSettings):
             raise ValueError("heads: expected the number of heads; 1 for a single one")
         if self.score == "dot" and self.normalise:
             raise ValueError("normalise: only allowed with 'score: additive'")
+        if self.score == "additive" and (self.causal or self.window):
+            raise ValueError("causal, window: not allowed with 'score: additive'")
         if self.score == "additive" and self.heads is not None:
             raise ValueError("heads: not allowed with 'score: additive', which has one head")
         if self.heads is not None and self.heads % (self.kv_heads or 1):
@@ -110,12 +114,12 @@ class Attention(BuildingSettings):
         if self.score == "additive":
             return self._build_additive(name, x, memory, width, site)
         assert self.heads is not None
-        expect_window(name, memory.tensor, self.window)
         depth = self.head_features or split_heads(f"{name}.query", width, self.heads)
-        width, shared = depth * self.heads, depth * (self.kv_heads or self.heads)
+        reading = Reading(self.heads, self.kv_heads or self.heads, self.causal, self.window or 0)
+        width, shared = depth * self.heads, depth * reading.kv_heads
         # Columns, then rows: tensor parallelism exchanges once per attention (Megatron-LM).
         role = Role("columns", "heads", self.heads)
-        shared_role = Role("columns", "kv_heads", self.kv_heads or self.heads)
+        shared_role = Role("columns", "kv_heads", reading.kv_heads)
         query = project(site, f"{name}.query", x, width, role, bias=self.bias)
         key = project(site, f"{name}.key", memory, shared, shared_role, bias=self.bias)
         value = project(site, f"{name}.value", memory, shared, shared_role, bias=self.bias)
@@ -124,10 +128,10 @@ class Attention(BuildingSettings):
             for stream_name, stream in ((f"{name}.query", query), (f"{name}.key", key))
         )
         # Queries that share a key save its weights and bytes, but no product.
-        scores = compare(site, f"{name}.scores", query, key, self.heads)
+        scores = compare(site, f"{name}.scores", query, key, reading)
         if self.distances is not None:
             scores = self._add_distances(site, name, scores)
-        weights = weigh(site, name, scores)
+        weights = weigh(site, name, scores, reading)
         context = collect(site, f"{name}.context", weights, value, self.heads, depth)
         bias = self.bias if self.output_bias is None else self.output_bias
         role = replace(role, divided="rows")

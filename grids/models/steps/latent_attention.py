@@ -19,20 +19,22 @@ from grids.models.steps.settings import (
     collect,
     compare,
     expect_sequence,
-    expect_window,
     keep_sizes,
     make_sequence,
     project,
     weigh,
 )
-from grids.models.tensors import LayerOutput, Passage, Role
+from grids.models.tensors import LayerOutput, Passage, Reading, Role
 
 # Recomputed from latent features when Megatron recomputes this module.
 UP = Role(module="mla_up_proj")
 
 
 class LatentAttention(BuildingSettings):
-    """Attention with latent keys and values; query_rank: rank of latent queries, if any."""
+    """Attention with latent keys and values; query_rank: rank of latent queries, if any.
+
+    causal, window: as of `attention`.
+    """
 
     bare: ClassVar[str] = "heads"
 
@@ -42,11 +44,11 @@ class LatentAttention(BuildingSettings):
     rotary: Count
     value: Count
     query_rank: Count | None = None
+    causal: bool = False
     window: Count | None = None
 
     def build(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
         positions, features = expect_sequence(name, x.tensor)
-        expect_window(name, x.tensor, self.window)
         depth = self.content + self.rotary
         query = self._build_queries(name, x, depth, site)
         latent = project(site, f"{name}.latent", x, self.rank + self.rotary, bias=False)
@@ -61,8 +63,10 @@ class LatentAttention(BuildingSettings):
         keys = make_sequence(positions, self.heads * depth)
         key = site.add(f"{name}.key_rotary", "rotary", Passage(keys, keys), written, latent)
         values = LayerOutput(make_sequence(positions, self.heads * self.value), written.maker)
-        scores = compare(site, f"{name}.scores", query, key, self.heads)
-        context = collect(site, f"{name}.context", weigh(site, name, scores), values, self.heads)
+        reading = Reading(self.heads, self.heads, self.causal, self.window or 0)
+        scores = compare(site, f"{name}.scores", query, key, reading)
+        weights = weigh(site, name, scores, reading)
+        context = collect(site, f"{name}.context", weights, values, self.heads)
         role = Role("rows", "heads", self.heads)
         return project(site, f"{name}.output", context, features, role, bias=False)
 

@@ -17,7 +17,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from grids.entries.entry import Count, Name, Record, refuse_bool
-from grids.models.tensors import NO_ROLE, Counts, LayerOutput, Passage, Role, Shape
+from grids.models.tensors import NO_ROLE, Counts, LayerOutput, Passage, Reading, Role, Shape
 from grids.reading.errors import InputError, ShapeError, format_count
 
 
@@ -158,9 +158,11 @@ def project(
     return site.add(name, "linear", Passage(x.tensor, y, bias=bias, role=role), x)
 
 
-def weigh(site: Site, name: str, scores: LayerOutput) -> LayerOutput:
+def weigh(
+    site: Site, name: str, scores: LayerOutput, reading: Reading | None = None
+) -> LayerOutput:
     """Add the softmax of scores; with queries, keys and values it is Megatron's core attention."""
-    passage = replace(keep_sizes(scores), role=Role(module="core_attn"))
+    passage = replace(keep_sizes(scores), role=Role(module="core_attn", reading=reading))
     return site.add(f"{name}.softmax", "softmax", passage, scores)
 
 
@@ -169,21 +171,23 @@ def keep_sizes(x: LayerOutput) -> Passage:
     return Passage(x.tensor, x.tensor)
 
 
-def compare(site: Site, name: str, x: LayerOutput, other: LayerOutput, heads: int) -> LayerOutput:
-    """Add T x S scores per head: features of each position with those of each of `other`.
+def compare(
+    site: Site, name: str, x: LayerOutput, other: LayerOutput, reading: Reading
+) -> LayerOutput:
+    """Add T x S scores per head: features of each position with those that it reads of `other`.
 
     If `other` has fewer heads, each serves several.
     """
     queries, features = expect_sequence(name, x.tensor)
-    keys, others = expect_sequence(name, other.tensor)
-    if features % others or heads % (features // others):
+    positions, others = expect_sequence(name, other.tensor)
+    if features * reading.kv_heads != others * reading.heads:
         raise ShapeError(f"{name}: {x.tensor} do not match {other.tensor}: features differ")
-    depth = split_heads(name, features, heads)
+    depth, keys = split_heads(name, features, reading.heads), reading.count_keys(positions)
     counts = Counts(
         flops=2 * queries * keys * features, width=(depth, keys), besides=other.tensor.items
     )
-    passage = Passage(x.tensor, make_sequence(queries, heads * keys), counts=counts)
-    return site.add(name, "matmul", passage, x, other)
+    y, role = make_sequence(queries, reading.heads * keys), Role(reading=reading)
+    return site.add(name, "matmul", Passage(x.tensor, y, counts=counts, role=role), x, other)
 
 
 def collect(
@@ -191,11 +195,13 @@ def collect(
 ) -> LayerOutput:
     """Add T x d sums per head: features of the positions of `other`, weighted by T x S.
 
-    depth: features per head, if several heads share those of `other`.
+    depth: features per head, if several heads share those of `other`. With a window, S is smaller
+    than the number of positions.
     """
     queries, scores = expect_sequence(name, x.tensor)
-    keys, features = expect_sequence(name, other.tensor)
-    if scores != heads * keys:
+    positions, features = expect_sequence(name, other.tensor)
+    keys = scores // heads
+    if scores != heads * keys or keys > positions:
         raise ShapeError(f"{name}: {x.tensor} do not match {other.tensor} in {heads} heads")
     depth = depth or split_heads(name, features, heads)
     counts = Counts(
@@ -203,15 +209,6 @@ def collect(
     )
     passage = Passage(x.tensor, make_sequence(queries, heads * depth), counts=counts)
     return site.add(name, "matmul", passage, x, other)
-
-
-def expect_window(name: str, memory: Shape, window: int | None) -> None:
-    """Raise ShapeError for a sequence that is longer than the window."""
-    if window is not None and memory.extents[0] > window:
-        raise ShapeError(
-            f"{name}: reads a sliding window of {window:,} positions, which is not modelled for "
-            f"longer sequences, got {memory.extents[0]:,}"
-        )
 
 
 def split_heads(name: str, features: int, heads: int) -> int:

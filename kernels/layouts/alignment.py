@@ -1,0 +1,110 @@
+"""Groups of PEs that lie aligned inside a domain of the network, such as a node or a rack.
+
+A scheduler hands out whole groups: of a rack of 72 PEs, 64 where groups of 16, 32 or 64 matter. One
+number of used PEs for each level and layout serves all of its rings (docs/transformers.md, Aligned
+groups). Symbols: P_j, the PEs of level j; k_j, those of them that inner levels leave to use.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import reduce
+from math import gcd, inf
+
+import numpy as np
+
+from kernels.layouts.columns import Column, find_any, find_distinct
+from kernels.layouts.divisors import find_largest_divisor
+from kernels.layouts.transformer import Layouts
+
+
+@dataclass(frozen=True)
+class Domains:
+    """Levels of a machine: their PEs in ascending order, and those of the whole machine."""
+
+    spans: tuple[int, ...]
+    size: float = inf
+
+    @property
+    def pes_per_node(self) -> int:
+        """PEs of the innermost level."""
+        return self.spans[0]
+
+    def count_used(self, layouts: Layouts) -> list[Column]:
+        """PEs of each level that layouts use [level][layouts]; a scalar: the same for all."""
+        used: list[Column] = []
+        for span in self.spans:
+            room: Column = np.array(span)
+            if used:  # a level of partly used domains
+                room = used[-1] * span // self.spans[len(used) - 1]
+            aligned = _align(room, layouts)
+            used.append(np.maximum(aligned, used[-1]) if used else aligned)
+        return used
+
+    def lack(self, layouts: Layouts) -> Column:
+        """Whether the machine has fewer domains than layouts need [layouts]."""
+        levels = zip(self.spans, self.count_used(layouts), strict=True)
+        return (layouts.pes > self.size) | find_any(
+            (layouts.pes > used) & (-(-layouts.pes // used) > self.size // span)
+            for span, used in levels
+        )
+
+
+def count_ranks_in_node(layouts: Layouts, pes_per_node: int) -> Column:
+    """The most ranks with the same weights that a node holds, as a divisor of all of them.
+
+    Tensor ranks take a node's PEs first.
+    """
+    whole, room = layouts.data * layouts.context, np.maximum(pes_per_node // layouts.tensor, 1)
+    distinct, place = find_distinct(whole, room)
+    ranks = [find_largest_divisor(*row) for row in np.stack(distinct, axis=1).tolist()]
+    most: Column = np.array(ranks, int)[place]
+    return most
+
+
+def _align(room: Column, layouts: Layouts) -> Column:
+    """PEs that layouts use of a level with `room` PEs: whole groups, where any would be cut."""
+    is_cut = find_any(_is_cut(span, room, layouts.pes) for span in _list_spans(layouts))
+    if not is_cut.any():
+        return room
+    degrees = layouts.tensor, layouts.context, layouts.data, layouts.pipeline
+    distinct, place = find_distinct(room, *degrees, reduce(np.lcm, _list_spans_inside(layouts)))
+    unit = np.array([_find_unit(*row) for row in np.stack(distinct, axis=1).tolist()])
+    whole = unit * (distinct[0] // unit)
+    return np.where(is_cut, whole[place], room)
+
+
+def _list_spans(layouts: Layouts) -> Iterator[Column]:
+    """Yield the PEs that each kind of group spans."""
+    yield layouts.tensor
+    yield layouts.tensor * layouts.context * layouts.data
+    yield from _list_spans_inside(layouts)
+
+
+def _list_spans_inside(layouts: Layouts) -> Iterator[Column]:
+    """Yield the PEs of groups of which a level should have whole ones."""
+    yield layouts.tensor * layouts.context
+    yield layouts.etp * layouts.expert
+    if layouts.shard.any():
+        yield layouts.tensor * np.where((layouts.zero > 0) & (layouts.shard > 0), layouts.shard, 1)
+
+
+def _is_cut(span: Column, room: Column, pes: Column) -> Column:
+    """Whether groups lie across the border of a level."""
+    small, large = np.minimum(span, room), np.maximum(span, room)
+    cut: Column = (pes > room) & (pes > span) & (large % small > 0)
+    return cut
+
+
+def _find_unit(room: int, t: int, c: int, d: int, p: int, multiple: int) -> int:
+    """The largest group of whole inner groups in a level, a multiple of `multiple` if one fits.
+
+    It has all PEs of the inner degrees, and of the next one as many as divide it.
+    """
+    inside, rest = 1, (t, c, d, p)
+    while rest and inside * rest[0] <= room:
+        inside, rest = inside * rest[0], rest[1:]
+    degree = rest[0] if rest else 1
+    step = multiple // gcd(multiple, inside)
+    if degree % step == 0 and inside * step <= room:
+        inside, degree = inside * step, degree // step
+    return inside * find_largest_divisor(degree, room // inside)

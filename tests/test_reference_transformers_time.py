@@ -1,0 +1,184 @@
+"""The scalar reference of layouts' times, by hand; more: tests/test_layout_times.py."""
+
+from dataclasses import replace
+
+import pytest
+from reference_network import Network as Machine
+from reference_network import path
+from reference_transformers import Latent, Layout, Network
+from reference_transformers_blocks import attentions, matrices, tensors_read
+from reference_transformers_time import (
+    Case,
+    Rates,
+    communication_of_stage,
+    iteration_of_stage,
+    iterations,
+    launch_wait,
+)
+
+PLAIN = Rates(1e14, 1e14, 1e13, 1e12, 1.0, 0.0, 0.5, 1.0, 1.0)
+GPT = Network(4, 1024, 16, 4096, 12800, 512)
+EXPERTS = replace(GPT, experts=16, top_k=2, expert_ffn=1024, every=2)
+MACHINE = Machine(pes_per_node=8, links_per_node=8, levels=[(8, 2e-6, 2e11), (4096, 5e-6, 2e10)])
+
+
+def term(name, layout, net=GPT, rates=PLAIN, stage=0):
+    return iteration_of_stage(Case(net, layout, rates, MACHINE), stage)[name]
+
+
+def communication(name, layout, net=GPT, rates=PLAIN):
+    return communication_of_stage(Case(net, layout, rates, MACHINE), 0)[name]
+
+
+def test_a_rack_is_as_wide_as_the_groups_in_it():
+    """Of 72 PEs groups of 16 use 64, and those PEs' links."""
+    rack = Machine(
+        pes_per_node=72, links_per_node=72, levels=[(72, 2e-6, 9e11), (4608, 5e-6, 5e10)]
+    )
+    node = replace(
+        rack,
+        pes_per_node=64,
+        links_per_node=64,
+        levels=[(64, *rack.levels[0][1:]), (4096, *rack.levels[1][1:])],
+    )
+    layout = Layout(data=64, pipeline=4, expert=16, zero=1, batch=256)
+    seconds = iterations(EXPERTS, layout, PLAIN, rack)
+    assert seconds == iterations(EXPERTS, layout, PLAIN, node)
+    assert seconds[1]["expert_exchange"] > 0
+
+
+def test_keys_of_a_query():
+    """On average over positions, where position i reads the keys up to its own."""
+    s = 512
+    for w in (1, 100, 511, 512, 600):
+        some = replace(GPT, window=w)
+        (one,), (both,) = attentions(some, 0), attentions(replace(some, causal=False), 0)
+        assert one.keys == sum(min(i + 0.5, w) for i in range(s)) / s
+        assert both.keys == min(s, w)
+        assert one.pairs == both.pairs == min(s, w)
+    assert attentions(GPT, 0) == attentions(replace(GPT, window=s), 0)
+
+
+def test_seconds_of_attention():
+    """4 FLOPs per pair and feature; a head of 64 takes 1 + 32/64 times as long."""
+    fused, layout = 3.5 * 4 * 512 * 1024 * 1.5 / (1e14 * 0.5), Layout()
+    assert term("attention", layout) == pytest.approx(4 * 256 * fused)
+    assert term("attention", layout, replace(GPT, causal=False)) == pytest.approx(4 * 512 * fused)
+    some = replace(GPT, window=128, full_every=4)
+    assert term("attention", layout, some) == pytest.approx((3 * 112 + 256) * fused)
+    plain, unfused = 3 * 4 * 512 * 1024 / 1e14, replace(layout, fused_attention=False)
+    assert term("attention", unfused, some) == pytest.approx((3 * 128 + 512) * plain)
+    latent = replace(GPT, latent=Latent(64, nope=96, rope=32, value=64))  # 96 features on average
+    wide = 3.5 * 4 * 512 * 16 * 96 * (1 + 32 / 96) / (1e14 * 0.5)
+    assert term("attention", layout, latent) == pytest.approx(4 * 256 * wide)
+
+
+@pytest.mark.parametrize("slim", [0.0, 300.0])
+@pytest.mark.parametrize("sequence", [False, True])
+def test_products_of_undivided_matrices(slim, sequence):
+    """A router of 16 columns, latents of 96 and 64 + 64 ones, each whole on two PEs."""
+    net = replace(GPT, latent=Latent(64, 96), experts=16, top_k=2, expert_ffn=1024, shared_ffn=512)
+    net = replace(net, shared_gate=True)
+    rates, layout = replace(PLAIN, slim_width=slim), Layout(tensor=2, sequence_parallel=sequence)
+    u = 256 if sequence else 512
+    widths = [96, 64 + 64, 16, 1]
+    assert [one.weights / 1024 for one in matrices(net, 0) if one.undivided] == widths
+    expected = sum(2 * u * 1024 * width * (1 + slim / min(u, width)) / 1e14 for width in widths)
+    divided = [(96, 16 * 192), (64, 16 * 256), (16 * 128, 1024), *[(1024, 512)] * 2]
+    for rows, columns in divided:
+        size = rows * columns / 2
+        expected += 2 * 512 * size * (1 + slim / min(512, size / 1024)) / 1e14
+    expected += 2 * 2 * 512 * 1024 * 1024 * (1 + slim / 64) / 1e14  # 2 of 16 experts: 64 tokens
+    assert term("products", layout, net, rates) == pytest.approx(3 * 4 * expected)
+
+
+def test_slim_products_wait_for_the_memory_whatever_is_reached():
+    """Twice the peak of narrow items: no time less of a product that waits for the memory."""
+    rates = replace(PLAIN, slim_width=300.0, reach=0.5)
+    flops, bf16 = 4 * 3 * 2 * 512 * 1024, Layout()
+    expected = 4 * 1024 * (2 + 300 / 512) + 2 * 4096 * (2 + 300 / 512)
+    assert term("products", bf16, rates=rates) == pytest.approx(flops * expected / 1e14)
+    narrow = replace(rates, peak=2e14)
+    expected = 12 * 1024 * (2 + 600 / 512)
+    assert term("products", replace(bf16, precision="fp8"), rates=narrow) == pytest.approx(
+        flops * expected / 2e14
+    )
+    logits = 3 * 2 * 512 * 1024 * 12800 * (2 + 300 / 512) / 1e14
+    assert term("logits", bf16, rates=rates) == pytest.approx(logits)
+    assert term("logits", bf16, rates=narrow) == pytest.approx(logits)
+
+
+@pytest.mark.parametrize("rates", [PLAIN, replace(PLAIN, attention=1e-9)])
+def test_attention_hides_bytes_of_a_ring_alone(rates):
+    """Start-ups are paid in each step, even where attention takes seconds."""
+    layout = Layout(context=4)
+    way = path(MACHINE, 4, 4, 1)
+    size = 2 * 128 * 1024 * 2
+    hides = term("attention", layout, rates=rates) / 4 / 4
+    step = 3 * way.alpha + max(0.0, 3 * size * way.beta - hides)
+    assert term("context_exchange", layout, rates=rates) == pytest.approx(4 * 3 * step)
+    everything = 4 * 3 * 3 * (way.alpha + size * way.beta)
+    assert communication("context_exchange", layout, rates=rates) == pytest.approx(everything)
+    assert term("context_exchange", replace(layout, context=1), rates=rates) == 0
+
+
+@pytest.mark.parametrize("c", [1, 2, 4])
+@pytest.mark.parametrize("by", ["ring", "all_gather", "all_to_all"])
+def test_attention_of_pieces(c, by):
+    """2 c pieces have 2 c - 1 borders; all PEs of a context together compute one attention."""
+    slower = 1 + 128 * (2 * c - 1) / 512 if c > 1 and by != "all_to_all" else 1
+    layout, again = Layout(context=c, context_by=by), frozenset({"core_attn"})
+    whole = term("attention", Layout())
+    assert c * term("attention", layout) == pytest.approx(slower * whole)
+    repeated = replace(layout, recompute=again)
+    assert c * term("recomputation", repeated) == pytest.approx(slower * whole / 3.5)
+    unfused = replace(layout, fused_attention=False)
+    plain = term("attention", Layout(fused_attention=False))
+    assert c * term("attention", unfused) == pytest.approx(plain)
+
+
+def launched(layout, net=GPT, **speeds):
+    """Seconds of launches, beside which a device's count for nothing."""
+    rates = replace(PLAIN, peak=1e30, wide_peak=1e30, bandwidth=1e30, **speeds)
+    return term("launch_wait", layout, net, rates)
+
+
+def test_launches():
+    one, routed = tensors_read(EXPERTS, 0), tensors_read(EXPERTS, 1)
+    assert launched(Layout(), launch=1.0) == pytest.approx(4 * one)
+    assert launched(Layout(context=4), launch=1.0) == pytest.approx(4 * (one + 6))
+    others = Layout(context=4, context_by="all_gather")
+    assert launched(others, launch=1.0) == pytest.approx(4 * one)
+    chunks = Layout(pipeline=2, chunks=2, schedule="interleaved", batch=2)
+    assert launched(chunks, launch=1.0) == pytest.approx(2 * (2 * one + 1))
+    # Two of four blocks have experts.
+    blocks = 2 * (one + routed)
+    for e in (1, 4, 16):
+        layout = Layout(data=16, expert=e, batch=16)
+        assert launched(layout, EXPERTS, launch=1.0) == pytest.approx(blocks)
+        assert launched(layout, EXPERTS, expert_launch=1.0) == pytest.approx(2)
+        in_turn = launched(layout, EXPERTS, launch=1.0, groups_experts=False)
+        assert in_turn == pytest.approx(blocks + 2 * (16 / e - 1) * 2)
+        gated = replace(EXPERTS, gated=True)
+        more = launched(layout, gated, launch=1.0, groups_experts=False)
+        more -= launched(layout, gated, launch=1.0)
+        assert more == pytest.approx(2 * (16 / e - 1) * 3)
+
+
+def test_short_launches_have_all_digits():
+    assert launch_wait(1.0, 1e-5) == pytest.approx(1e-20 / 4, rel=1e-12, abs=0)
+    assert launch_wait(3.0, 3.0) == pytest.approx(3 * (2**0.25 - 1))
+    assert launch_wait(1e-5, 1.0) == pytest.approx(1 - 1e-5)
+    assert launch_wait(1.0, 0.0) == launch_wait(0.0, 0.0) == 0
+    assert launch_wait(0.0, 2.0) == 2
+
+
+@pytest.mark.parametrize("v", [1, 2])
+def test_chunks_start_messages(v):
+    """m v messages each way, of which a pass of the pipeline is waited for; of others starts."""
+    m, layout = 6, Layout(pipeline=2, chunks=v, schedule="interleaved", batch=6)
+    way = path(MACHINE, 2, 2, 1)
+    one = way.alpha + 512 * 1024 * 2 * way.beta
+    assert term("stage_exchange", layout) == pytest.approx(2 * one + 2 * m * (v - 1) * way.alpha)
+    assert communication("stage_exchange", layout) == pytest.approx(2 * m * v * one)
+    assert term("stage_exchange", replace(layout, pipeline=1, chunks=1)) == 0
