@@ -2,7 +2,7 @@
 
 A reference with a slash or a file's ending (.yaml, .yml, .net...) is a path; a mapping is an entry
 written out, as `definition()` returns it. A system may be followed by settings,
-`dgx-h100:precision=tf32` or `./mine.yaml:precision=amp`, and a text by a length,
+`dgx-h100:precision=tf32` or `./mine.yaml:memory=32 GB`, and a text by a length,
 `pile:length=8192`. A model in JSON is a config.json of Hugging Face.
 """
 
@@ -21,7 +21,7 @@ from grids.convergence.entry import Convergence, Pair
 from grids.convergence.fit import fit
 from grids.convergence.points import is_same_data, pick_series, read_points
 from grids.entries.calibration import CalibrationFile
-from grids.entries.datasets import Dataset
+from grids.entries.datasets import FROM_TOKENS, Dataset
 from grids.entries.entry import Entry, read_settings
 from grids.entries.names import (
     CATALOGUE,
@@ -128,7 +128,8 @@ def _load(kind: Kind, path: Path) -> Entry:
 def _has_required(kind: Kind, keys: Collection[str]) -> bool:
     """True if the keys include all that an entry of this kind requires."""
     fields = ENTRIES[kind].model_fields
-    return all(name in keys for name, field in fields.items() if field.is_required())
+    given = {*keys, *(FROM_TOKENS if "tokens" in keys else ())}
+    return all(name in given for name, field in fields.items() if field.is_required())
 
 
 def _read_definition(kind: Kind, definition: dict[str, object], base: Path) -> Entry | NetModel:
@@ -177,9 +178,10 @@ def _set_up(kind: Kind, name: str, settings: str, reference: str, base: Path) ->
     where = format_text(reference)
     entry = find(kind, name, base)
     assert isinstance(entry, System | Dataset)  # SET_UP
+    read = read_settings(settings, where, SETTINGS_EXAMPLES[kind], entry.SETTINGS)
     try:
-        example = SETTINGS_EXAMPLES[kind]
-        return entry.with_settings(read_settings(settings, where, example, entry.SETTINGS))
+        with add_place(where):
+            return entry.with_settings(read)
     except ValidationError as error:
         raise explain_error(error, where, ENTRIES[kind]) from None
 

@@ -13,7 +13,7 @@ from typing import Annotated, Self
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from grids.entries.entry import Record, refuse_bool
-from grids.entries.quantity import BANDWIDTH, CAPACITY, LATENCY, SPEED, Scale
+from grids.entries.quantity import BANDWIDTH, CAPACITY, LATENCY, POWER, SPEED, Scale
 from grids.reading.errors import format_count
 from grids.reading.units import parse_quantity
 
@@ -42,6 +42,7 @@ BytesPerSecond = Annotated[
 FlopPerSecond = Annotated[
     float, SPEED, BeforeValidator(SPEED.read), _serialise_with(SPEED), Positive
 ]
+Watts = Annotated[float, POWER, BeforeValidator(POWER.read), _serialise_with(POWER), Positive]
 
 
 class Connection(Record):

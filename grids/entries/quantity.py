@@ -15,7 +15,7 @@ from grids.reading.errors import InputError, shorten
 from grids.reading.units import EXAMPLES, has_unit, parse_quantity
 from kernels.options import OracleName
 
-Unit = Literal["B/s", "s", "B", "FLOP/s", "1"]
+Unit = Literal["B/s", "s", "B", "FLOP/s", "W", "1"]
 
 # The smallest positive value, far below anything physical.
 ABOVE_ZERO = 1e-30
@@ -60,6 +60,7 @@ LATENCY = Scale("latency", "s", 0, 1, "us")  # [9 us to 3 ms]; only the high end
 BANDWIDTH = Scale("bandwidth", "B/s", 1e6, 1e18, "GB/s")  # [12.5 GB/s to 3.35 TB/s]
 SPEED = Scale("speed", "FLOP/s", 1e9, 1e21, "TFLOP/s")  # [15.7 to 67 TFLOP/s]
 CAPACITY = Scale("memory", "B", 1e6, 1e18, "GB")  # [16 to 80 GB]
+POWER = Scale("power", "W", 1, 1e5, "W")  # [150 to 1,400 W]
 
 
 @dataclass(frozen=True)

@@ -21,11 +21,15 @@ from grids.entries.connections import (
     Number,
     Positive,
     Seconds,
+    Watts,
 )
 from grids.entries.entry import Count, Entry, Name, Record, Sources
 from grids.entries.precision import PRECISIONS, AnyPrecision, PrecisionName
+from grids.entries.quantity import CAPACITY
 from grids.entries.software import AnySoftware
-from grids.reading.errors import format_count, format_text, shorten
+from grids.entries.yamltext import write_exactly
+from grids.reading.errors import InputError, format_count, format_text, shorten
+from grids.reading.units import has_unit
 
 MOST_LEVELS = 16
 
@@ -68,9 +72,17 @@ class ProcessingElement(Record):
         description="Share of the peak that layers reach, above 0 and at most 1, for oracle: "
         "paper. From: training on one PE, FLOPs divided by time."
     )
-    memory_capacity: Bytes = Field(description="Memory [B]. From: nvidia-smi.")
+    memory_capacity: Bytes = Field(
+        description="Usable memory: what the driver leaves to programs, not the label [B]. From: "
+        "nvidia-smi, memory.total - memory.reserved."
+    )
     memory_bandwidth: BytesPerSecond = Field(
         description="Memory bandwidth [B/s]. From: nvbandwidth (device_local_copy), the data sheet."
+    )
+    watts: Watts | None = Field(
+        default=None,
+        description="Power limit of the board [W]; no formula reads it. From: the data sheet.",
+        examples=["700 W"],
     )
 
     def list_tensor_peaks(self) -> dict[str, float]:
@@ -117,8 +129,10 @@ class Contention(Record):
 class System(Entry):
     """A machine."""
 
+    # Times of systems compare only if these are equal.
+    COMPARED: ClassVar = ("precision", "software")
     # Keys that `NAME:key=value` may set, in the order of names.
-    SETTINGS: ClassVar = ("precision", "software")
+    SETTINGS: ClassVar = (*COMPARED, "memory")
 
     name: Name = Field(description="The label in tables and cubes, unique to your machine.")
     title: str = Field(default="", description="The machine in words.")
@@ -184,6 +198,11 @@ class System(Entry):
         return peak
 
     @property
+    def memory(self) -> str:
+        """Memory of a PE as names state it, with all its digits."""
+        return write_exactly(self.pe.memory_capacity, "B")
+
+    @property
     def most_pes(self) -> int:
         """Number of PEs of the whole machine."""
         return self.size or self.levels[-1].pes
@@ -211,26 +230,30 @@ class System(Entry):
 
     def definition(self) -> dict[str, object]:
         """Return the entry as plain data, with settings only where they are stated."""
-        unstated = [key for key in self.SETTINGS if key not in self.model_fields_set]
+        unstated = [key for key in self.COMPARED if key not in self.model_fields_set]
         return {key: value for key, value in super().definition().items() if key not in unstated}
 
     def with_settings(self, settings: Mapping[str, str]) -> Self:
         """Return the machine with these settings, which its new name states.
 
         Settings it already has change nothing, so that a machine has one label. ValidationError:
-        the machine cannot have them.
+        the machine cannot have them. InputError: `memory` is no quantity with a unit.
         """
         others = {
-            key: setting for key, setting in settings.items() if setting != getattr(self, key)
+            key: setting
+            for key, setting in _read_settings(settings).items()
+            if setting != getattr(self, key)
         }
         if not others:
             return self
         machine, stated = self._split_name()
         stated |= others
         label = ",".join(f"{key}={stated[key]}" for key in self.SETTINGS if key in stated)
-        return self.from_definition(
-            self.definition() | {"name": f"{machine}:{label}"} | dict(others)
-        )
+        changes: dict[str, object] = {"name": f"{machine}:{label}", **others}
+        if "memory" in changes:
+            pe = self.pe.model_dump(mode="json", exclude_none=True)
+            changes["pe"] = pe | {"memory_capacity": changes.pop("memory")}
+        return self.from_definition(self.definition() | changes)
 
     def _split_name(self) -> tuple[str, dict[str, str]]:
         """Split the name into machine and stated settings."""
@@ -293,6 +316,22 @@ class System(Entry):
                     f"got {shorten(self.name)}"
                 )
         return self
+
+
+def _read_settings(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return settings with memory as `System.memory` writes it. InputError: it lacks its unit."""
+    memory = settings.get("memory")
+    if memory is None:
+        return dict(settings)
+    number = CAPACITY.read(memory, "memory")
+    if not has_unit(memory):
+        raise InputError(
+            f"expected a unit, got {shorten(memory)}",
+            where="memory",
+            advice="write it like '32 GB'",
+            page="wrong-value",
+        )
+    return {**settings, "memory": write_exactly(number, "B")}
 
 
 def _find_peak(pe: ProcessingElement, precision: PrecisionName) -> float | None:

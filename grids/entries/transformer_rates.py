@@ -35,7 +35,7 @@ FITTED = MappingProxyType(
         "rail": 0.776,
         "pause": 0.0274,
         "straggling": 0.00631,
-        "expert_launch": 7e-3,
+        "expert_launch": 7.7e-3,
     }
 )
 LAUNCH = 1e-5  # [s] assumption: the host's time to launch a layer
@@ -188,14 +188,19 @@ def is_systolic(device: str) -> bool:
 
 def find_peak(system: System, name: str, precision: str) -> float:
     """A peak of the system's PEs [FLOP/s]; InputError: it is not stated."""
-    peak = system.pe.peak_flops if name == "fp32" else getattr(system.pe.tensor_peaks, name, None)
-    if peak is None:
-        raise InputError(
-            f"no peak in {precision} is known of {system.name}, so times are not predicted",
-            where="precision",
-            advice="take bf16 or fp16, or leave out --by time",
+    peaks = {"fp32": system.pe.peak_flops, **system.pe.list_tensor_peaks()}
+    if name not in peaks:
+        known = (
+            recipe
+            for recipe in OF_PRECISION.values()
+            if {PEAKS.get(recipe, "bf16"), RECIPES[recipe].peak or "fp32"} <= peaks.keys()
         )
-    return float(peak)
+        raise InputError(
+            f"{system.pe.name} has no peak in {precision}",
+            where="precision",
+            advice=f"take {' or '.join(known)}",
+        )
+    return peaks[name]
 
 
 def make_rates(

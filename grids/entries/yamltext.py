@@ -101,10 +101,10 @@ def _make_readable(field: FieldInfo, value: Any) -> Any:
     if isinstance(value, Mapping):
         known = [key for key in _list_keys(form) if key in value]
         return {key: _make_readable(form.model_fields[key], value[key]) for key in known}
-    return _write_exactly(value, scale.unit) if scale and isinstance(value, float) else value
+    return write_exactly(value, scale.unit) if scale and isinstance(value, float) else value
 
 
-def _write_exactly(number: float, unit: str) -> str:
+def write_exactly(number: float, unit: str) -> str:
     """Format a quantity like `format_quantity`, but with all its digits."""
     size, prefix = next((step for step in PREFIXES if number >= step[0]), (1.0, ""))
     scaled = (Decimal(repr(number)) / Decimal(repr(size))).normalize()

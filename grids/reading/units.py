@@ -42,6 +42,7 @@ DEFINITIONS = (
     # Network adapters are sold in bits: 400 Gbit/s is 50 GB/s.
     "bit = 0.125 * byte = b",
     "flop = [operation] = FLOP",
+    "watt = [power] = W",
     "bytes_per_second = byte / second = Bps",
     "bits_per_second = bit / second = bps",
     "flop_per_second = flop / second = FLOPS = flops",
@@ -53,6 +54,7 @@ EXAMPLES = {
     "s": "40.31 us",
     "B": "16 GiB",
     "FLOP/s": "15.7 TFLOP/s",
+    "W": "700 W",
     "1": "1",
 }
 
@@ -72,7 +74,7 @@ MOST_TEXT = 400
 
 
 def parse_quantity(value: object, unit: str, where: str, example: str | None = None) -> float:
-    """Parse a value in `unit` ("B/s", "s", "B", "FLOP/s" or "1"), the unit of bare numbers.
+    """Parse a value in `unit` ("B/s", "s", "B", "FLOP/s", "W" or "1"), the unit of bare numbers.
 
     example: a value of the usual size, for the message.
     """

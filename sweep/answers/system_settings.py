@@ -14,7 +14,7 @@ Row = dict[str, Any]
 
 # Keys whose value may be a system, with the keys to add for its precision and software.
 PLACES = {
-    "system": System.SETTINGS,
+    "system": System.COMPARED,
     "worst_at": ("worst_precision", "worst_software"),
 }
 

@@ -76,7 +76,7 @@ def compute_cells(grid: Grid) -> "xr.Dataset":
     if len(grid.systems) < 2:
         return cells
     settings = {
-        name: [getattr(system, name) for system in grid.systems] for name in System.SETTINGS
+        name: [getattr(system, name) for system in grid.systems] for name in System.COMPARED
     }
     return cells.assign_coords({name: ("system", values) for name, values in settings.items()})
 

@@ -13,6 +13,7 @@ from grids.entries.strategy_names import LIMIT, MEANING
 from grids.entries.systems import System
 from grids.library import EXAMPLES, Model, find
 from grids.models.architecture import Architecture
+from grids.models.transformers import cut_text
 from grids.reading.errors import InputError, ShapeError
 from kernels.names.parallelisms import NAMED, WRITTEN, explain_conflict
 
@@ -59,7 +60,7 @@ def _find_customary(model: Model, reference: str) -> Dataset:
             where=reference,
             advice=f"add one to the file, such as 'customary: {example}'",
         )
-    return find("dataset", customary, HERE)
+    return cut_text(model, find("dataset", customary, HERE))
 
 
 def list_datasets(reference: str | None = None) -> list[Row]:
@@ -94,6 +95,7 @@ def list_systems(reference: str | None = None) -> list[Row]:
             "tensor_peaks": system.pe.list_tensor_peaks(),
             "memory": system.pe.memory_capacity,
             "memory_bandwidth": system.pe.memory_bandwidth,
+            "watts": system.pe.watts,
             "pes_per_node": system.pes_per_node,
             "links_per_node": system.links_per_node,
             "levels": [level.model_dump() for level in system.levels],

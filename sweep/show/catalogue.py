@@ -22,8 +22,8 @@ def show_entries(rows: Sequence[Row], form: Format) -> None:
     if form == "json":
         show(rows, form)
         return
-    # A terminal has no room for sources, nor for the peaks of several systems.
-    wide = {"source", "tensor_peaks"} if len(rows) > 1 else {"source"}
+    # A terminal has no room for sources, nor for the peaks and power of several systems.
+    wide = {"source", "tensor_peaks", "watts"} if len(rows) > 1 else {"source"}
     hidden = wide if form == "table" else set()
     show([{key: _format(key, row[key]) for key in row if key not in hidden} for row in rows], form)
 

@@ -128,13 +128,74 @@ PEAKS = [
     ("mi300x", (163.4, 653.7, 1307.4, 1307.4), "amp"),
     ("tpu-v4", (275 / 6, None, None, 275), "bf16"),
     ("tpu-v5p", (459 / 6, None, None, 459), "bf16"),
+    ("tpu-v5e", (197 / 6, None, None, 197), "bf16"),
+    ("tpu-v6e", (918 / 6, None, None, 918), "bf16"),
+    ("dgx1-v100-32gb", (15.7, None, 125, None), "fp32"),
+    ("dgx2-v100", (15.7, None, 125, None), "amp"),
+    ("h100-pcie", (51, 378, 756, 756), "amp"),
+    ("h100-nvl", (60, 417.5, 835.5, 835.5), "amp"),
+    ("h200-nvl", (60, 417.5, 835.5, 835.5), "amp"),
+    ("gh200", (67, 494.5, 989, 989), "amp"),
+    ("dgx-b300", (75, 1125, 2250, 2250), "amp"),
+    ("gb300-nvl72", (80, 1250, 2500, 2500), "amp"),
+    # With FP32 accumulation: GeForce cards have twice these peaks without.
+    ("rtx4090", (82.6, 82.6, 165.2, 165.2), "amp"),
+    ("a10", (31.2, 62.5, 125, 125), "amp"),
+    ("l40s", (91.6, 183, 362, 362), "amp"),
+    ("mi350x", (144.2, None, 2306.9, 2306.9), "amp"),
+    ("mi355x", (157.3, None, 2516.6, 2516.6), "amp"),
+    ("gaudi2", (5.5, None, None, 432), "bf16"),
+    ("gaudi3", (14.35, None, None, 1835), "bf16"),
 ]
 # Peaks for transformers in fp8, mxfp8, nvfp4; machines not listed have none.
 LOW_PEAKS = {
-    **dict.fromkeys(("dgx-h100", "dgx-h200", "grand-teton"), (1979, None, None)),
+    **dict.fromkeys(("dgx-h100", "dgx-h200", "grand-teton", "gh200"), (1979, None, None)),
+    "h100-pcie": (1513, None, None),
+    **dict.fromkeys(("h100-nvl", "h200-nvl"), (1670.5, None, None)),
+    "rtx4090": (330.3, None, None),
+    "l40s": (733, None, None),
+    "gaudi2": (865, None, None),
+    "gaudi3": (1835, None, None),
     "mi300x": (2614.9, None, None),
+    "mi350x": (4613.7, 4613.7, None),
+    "mi355x": (5033.2, 5033.2, None),
     "dgx-b200": (4500, 4500, 9000),
+    "dgx-b300": (4500, 4500, 13500),
     "gb200-nvl72": (5000, 5000, 10000),
+    "gb300-nvl72": (5000, 5000, 15000),
+}
+# Memory as sold [10^9 B], and power [W; None: not published].
+SOLD = {
+    "abci": (16, 300),
+    "dgx1-v100": (16, 300),
+    "dgx1-v100-32gb": (32, 300),
+    "dgx2-v100": (32, 350),
+    "dgx1-p100": (16, 300),
+    "a10": (24, 150),
+    "l40s": (48, 350),
+    "rtx4090": (24, 450),
+    **dict.fromkeys(("dgx-a100", "xe8545"), (40, 400)),
+    "dgx-a100-80gb": (80, 400),
+    **dict.fromkeys(("dgx-h100", "grand-teton"), (80, 700)),
+    "h100-pcie": (80, 350),
+    "h100-nvl": (94, 400),
+    "gh200": (96, None),
+    "dgx-h200": (141, 700),
+    "h200-nvl": (141, 600),
+    "dgx-b200": (180, 1000),
+    "dgx-b300": (270, 1100),
+    "gb200-nvl72": (186, 1200),
+    "gb300-nvl72": (288, 1400),
+    "frontier": (64, 280),
+    "mi300x": (192, 750),
+    "mi350x": (288, 1000),
+    "mi355x": (288, 1400),
+    "gaudi2": (96, 600),
+    "gaudi3": (128, 900),
+    "tpu-v4": (32, 192),
+    "tpu-v5e": (16, None),
+    "tpu-v5p": (95, None),
+    "tpu-v6e": (32, None),
 }
 
 
@@ -159,14 +220,47 @@ def test_low_peaks_of_machines(name: str) -> None:
     assert low == [None if peak is None else pytest.approx(peak * 1e12) for peak in stated]
 
 
+@pytest.mark.parametrize("name", list_names("system"))
+def test_memory_and_power_of_machines(name: str) -> None:
+    """Labels round what programs can use, and mean 2^30 bytes by GB, or 10^9."""
+    pe = find("system", name, Path()).pe
+    label, watts = SOLD[name]
+    assert pe.watts == watts
+    assert 0.92 * label * 2**30 < pe.memory_capacity < 1.01 * label * 2**30
+
+
+def test_usable_memory_is_no_label() -> None:
+    """As PyTorch counts it; the two with V100 of 16 GB keep the figure of earlier answers."""
+    known = {"dgx-h100": 79.1, "dgx-a100": 39.6, "dgx1-v100-32gb": 31.75, "dgx-b200": 178.4}
+    for name, gib in known.items():
+        capacity = find("system", name, Path()).pe.memory_capacity
+        assert capacity == pytest.approx(gib * 2**30, rel=1e-3)
+    systems = [find("system", name, Path()) for name in list_names("system")]
+    of_label = [system.name for system in systems if system.pe.memory_capacity % 1e9 == 0]
+    assert of_label == ["abci", "dgx1-v100"]
+
+
+@pytest.mark.parametrize("name", list_names("system"))
+def test_links_are_those_of_known_networks(name: str) -> None:
+    """In one direction, in a node those of a PE: NVLink 5 is the fastest, PCIe 3 the slowest."""
+    node, *others = find("system", name, Path()).levels
+    assert 3e-6 <= node.latency <= 1e-5
+    assert 30e9 <= node.bandwidth <= 900e9
+    for level in others:
+        assert node.latency <= level.latency <= 5e-5
+        assert 1e9 <= level.bandwidth <= 100e9
+
+
 # Numbers that a source states.
 NUMBERS = {
+    "usable memory": "usable",
+    "power": "power",
     "peaks and memory": r"peaks?\b.*memory|memory.*peaks?\b",
     "efficiency": "assumption: efficiency",
     "latencies": r"latencies.*NCCL|NCCL.*latencies",
     "network": r"adapters|Gbit/s|units|pods|cubes",
 }
-# The paper states all numbers of ABCI.
+# The paper states the other numbers of ABCI.
 OTHERS = [name for name in list_names("system") if name != "abci"]
 
 

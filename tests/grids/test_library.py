@@ -20,9 +20,19 @@ def test_names() -> None:
     assert {"alexnet", "gnmt_v2", "llama3_8b", "vit_l_16"} <= set(list_names("model"))
     assert "imagenet-226" in list_names("dataset")
     assert list_names("system") == (
-        *("abci", "dgx-a100", "dgx-a100-80gb", "dgx-b200", "dgx-h100", "dgx-h200", "dgx1-p100"),
-        *("dgx1-v100", "frontier", "gb200-nvl72", "grand-teton", "mi300x", "tpu-v4", "tpu-v5p"),
-        "xe8545",
+        *("a10", "abci", "dgx-a100", "dgx-a100-80gb", "dgx-b200", "dgx-b300", "dgx-h100"),
+        *(
+            "dgx-h200",
+            "dgx1-p100",
+            "dgx1-v100",
+            "dgx1-v100-32gb",
+            "dgx2-v100",
+            "frontier",
+            "gaudi2",
+        ),
+        *("gaudi3", "gb200-nvl72", "gb300-nvl72", "gh200", "grand-teton", "h100-nvl", "h100-pcie"),
+        *("h200-nvl", "l40s", "mi300x", "mi350x", "mi355x", "rtx4090", "tpu-v4", "tpu-v5e"),
+        *("tpu-v5p", "tpu-v6e", "xe8545"),
     )
 
 
@@ -91,6 +101,34 @@ def test_software_of_a_system(reference: str, label: str, software: str, precisi
     assert find("system", definition, Path("elsewhere")) == system
 
 
+@pytest.mark.parametrize(
+    ("reference", "label", "memory"),
+    [
+        ("dgx-h100:memory=32 GB", "dgx-h100:memory=32 GB", 32e9),
+        ("dgx-h100:memory=32GB", "dgx-h100:memory=32 GB", 32e9),
+        ("dgx-h100:memory=0.032 TB", "dgx-h100:memory=32 GB", 32e9),
+        ("dgx-h100:memory=32 GiB", "dgx-h100:memory=34.359738368 GB", 2**35),
+        ("dgx-h100:memory=79.1 GiB", "dgx-h100", 79.1 * 2**30),  # its own
+        ("abci:memory=16 GB,software=ddp", "abci:software=ddp", 16e9),
+        (
+            "dgx-h100:memory=32 GB,precision=fp8,software=fsdp",
+            "dgx-h100:precision=fp8,software=fsdp,memory=32 GB",
+            32e9,
+        ),
+    ],
+)
+def test_memory_of_a_system(reference: str, label: str, memory: float) -> None:
+    system = find("system", reference, Path())
+    assert system.name == label
+    assert system.pe.memory_capacity == pytest.approx(memory)
+    assert system == find("system", label, Path())
+    definition = json.loads(json.dumps(system.definition()))
+    assert find("system", definition, Path("elsewhere")) == system
+    usual = find("system", system.machine, Path())
+    changes = {"memory_capacity": system.pe.memory_capacity}
+    assert system.pe == usual.pe.model_copy(update=changes)
+
+
 @pytest.mark.parametrize("name", ["mine.yaml", "a:b.yaml", "a:b=c/mine.yml"])
 def test_settings_behind_a_path(name: str, tmp_path: Path) -> None:
     """A path may contain colons."""
@@ -102,6 +140,7 @@ def test_settings_behind_a_path(name: str, tmp_path: Path) -> None:
         assert find("system", start, tmp_path).name == "mine"
         other = find("system", f"{start}:precision=bf16", tmp_path)
         assert (other.name, other.precision) == ("mine:precision=bf16", "bf16")
+        assert find("system", f"{start}:memory=32.5 GB", tmp_path).pe.memory_capacity == 32.5e9
 
 
 @pytest.mark.parametrize(
@@ -114,6 +153,16 @@ def test_settings_behind_a_path(name: str, tmp_path: Path) -> None:
         ("abci:precision=amp,precision=amp", "expected key=value once each"),
         ("abci:precision=bf16", "V100 SXM2 16 GB has no peak for bf16, only for fp32, amp; "),
         ("abcy:precision=amp", "unknown system 'abcy'; did you mean 'abci'?"),
+        ("abci:memory=32", "abci:memory=32: memory: "),
+        ("abci:memory=32000000000", "expected a unit"),
+        ("abci:memory=32 Gb", "did you mean '32 GB'?"),
+        ("abci:memory=32 TFLOP", "abci:memory=32 TFLOP: memory: "),
+        ("abci:memory=", "abci:memory=: memory: "),
+        ("abci:memory=0 GB", "abci:memory=0 GB: pe.memory_capacity: "),
+        ("abci:memory=-1 GB", "abci:memory=-1 GB: pe.memory_capacity: "),
+        ("abci:memory=1e999 GB", "abci:memory=1e999 GB: memory: "),
+        ("abci:memory=1 GB,memory=2 GB", "expected key=value once each"),
+        ("abci:vram=1 GB", "unknown setting 'vram'"),
         ("nowhere.yaml:precision=amp", "nowhere.yaml:"),
         (f"abci:{'x' * 10**5}=1", "unknown setting 'xxx"),
     ],

@@ -38,8 +38,9 @@ class SystemRow(TypedDict):
     pe: Annotated[str, "name of the processing element"]
     peak_flops: PeakFlops
     tensor_peaks: Annotated[dict[str, float], Fact("dense peaks in lower precisions", "FLOP/s")]
-    memory: Annotated[Bytes, "memory of a PE"]
+    memory: Annotated[Bytes, "usable memory of a PE"]
     memory_bandwidth: MemoryBandwidth
+    watts: Annotated[float, Fact("power limit of a PE's board", "W")] | None
     pes_per_node: Annotated[int, "PEs per node"]
     links_per_node: Annotated[int, "network links per node"] | None
     levels: Annotated[list[dict[str, Any]], "levels of the network, the innermost first"]

@@ -10,18 +10,32 @@ from grids.library import find
 from grids.reading.errors import InputError, shorten
 from grids.reading.textfile import read_text
 
-# Words of a name, and the catalogue's machine with this PE; the first that fits counts. A PCIe card
-# is another device than the module of the same name.
-MACHINES: tuple[tuple[tuple[str, ...], str], ...] = (
+# Patterns in a name, and the catalogue's machine with this PE; the first that fits counts. None:
+# peaks, memory or links differ from those of the modules below.
+MACHINES: tuple[tuple[tuple[str, ...], str | None], ...] = (
+    (("gh200", "480gb"), "gh200"),
+    (("h100", "pcie"), "h100-pcie"),
+    (("gh200|pcie",), None),
+    (("gb300",), "gb300-nvl72"),
+    (("b300",), "dgx-b300"),
     (("gb200",), "gb200-nvl72"),
     (("b200",), "dgx-b200"),
+    (("h200", "nvl"), "h200-nvl"),
     (("h200",), "dgx-h200"),
+    (("h100", "nvl"), "h100-nvl"),
     (("h100", "hbm3"), "dgx-h100"),
     (("h100", "sxm"), "dgx-h100"),
     (("a100", "sxm", "80gb"), "dgx-a100-80gb"),
     (("a100", "sxm"), "dgx-a100"),
+    (("v100", "sxm3"), "dgx2-v100"),
+    (("v100", "sxm", "32gb"), "dgx1-v100-32gb"),
     (("v100", "sxm"), "dgx1-v100"),
     (("p100", "sxm"), "dgx1-p100"),
+    (("l40s",), "l40s"),
+    (("nvidiaa10$",), "a10"),
+    (("rtx4090$",), "rtx4090"),
+    (("mi355x",), "mi355x"),
+    (("mi350x",), "mi350x"),
     (("mi300x",), "mi300x"),
     (("mi250x",), "frontier"),
 )
@@ -78,17 +92,18 @@ def _read_memory(text: str, head: str, path: Path) -> float:
 def find_machine(name: str) -> System | None:
     """Return the catalogue's machine with PEs of this name; None: it has none."""
     folded = re.sub(r"[\s_-]", "", name.lower())
-    # Their peaks, memory or links differ from the modules' below.
-    if "gh200" in folded or "pcie" in folded:
-        return None
-    machine = next((m for words, m in MACHINES if all(w in folded for w in words)), None)
+    fitting = (m for patterns, m in MACHINES if all(re.search(p, folded) for p in patterns))
+    machine = next(fitting, None)
     return None if machine is None else find("system", machine, Path())
 
 
 def with_memory(pe: ProcessingElement, name: str, memory: float | None) -> ProcessingElement:
     """Return the PE with the memory that was measured, or that its name states."""
-    stated = re.search(r"(\d+)\s*GB", name)
-    # Names round a capacity; one that is a tenth off is of another variant of the GPU.
-    if memory is None and stated and abs(float(stated[1]) * 1e9 / pe.memory_capacity - 1) > 0.1:
-        memory = float(stated[1]) * 1e9
-    return pe if memory is None else pe.model_copy(update={"memory_capacity": memory})
+    # A GH200's name states the memory of its CPU.
+    stated = None if "GH200" in name else re.search(r"(\d+)\s*GB", name)
+    memory = memory or (float(stated[1]) * 1e9 if stated else None)
+    # Names round a capacity, and nvidia-smi's total includes what the driver keeps: one card has
+    # one figure. A tenth off is another variant of the GPU.
+    if memory is None or abs(memory / pe.memory_capacity - 1) <= 0.1:
+        return pe
+    return pe.model_copy(update={"memory_capacity": memory})

@@ -139,9 +139,10 @@ class _Builder:
         name = next((device.name for device in self.evidence.devices), "")
         memory = next((d.memory for d in self.evidence.devices if d.memory), None)
         name = name or next((run.device for run in self.evidence.runs if run.device), "")
-        if memory:
+        pe = with_memory(like.pe, name, memory)
+        if pe.memory_capacity == memory:
             self.tags["memory_capacity"] = "measured: nvidia-smi"
-        return with_memory(like.pe, name, memory)
+        return pe
 
     def choose(self, key: str, counted: tuple[int, str] | None, like: System | None) -> int | None:
         """Return a count: the user's, else the logs', else that of the machine they name."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from grids.entries.names import check_name
+from grids.entries.names import check_name, split_labels
 from grids.reading.errors import InputError
 
 
@@ -14,6 +14,7 @@ from grids.reading.errors import InputError
         ("model", "VGG.net_sc"),
         ("system", "abci:precision=amp"),
         ("system", "./mine.yaml:precision=amp"),
+        ("system", "abci:memory=32.5 GB,software=ddp"),
     ],
 )
 def test_names_and_paths_pass(kind, reference):
@@ -33,3 +34,9 @@ def test_slips_are_refused(kind, reference, message):
     with pytest.raises(InputError) as error:
         check_name(kind, reference)
     assert message in str(error.value)
+
+
+def test_settings_stay_with_their_name():
+    text = "abci,dgx-h100:precision=bf16, memory=32 GB, ./mine.yaml:memory=1.5 TB,dgx2-v100"
+    labels = ["abci", "dgx-h100:precision=bf16,memory=32 GB", "./mine.yaml:memory=1.5 TB", "dgx2-v100"]
+    assert split_labels(text) == labels

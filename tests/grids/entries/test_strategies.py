@@ -154,6 +154,19 @@ def test_bad_strategies(text, message) -> None:
     assert len(str(error.value)) < 250
 
 
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("megatron:tensor=1", "tensor=1,pipeline=best,micro=best,zero=1"),
+        ("megatron:tensor=8", "tensor=8,pipeline=best,micro=best,sequence=on,zero=1"),
+        ("hsdp:zero=0", "micro=best,zero=0"),
+        ("hsdp:zero=0,shard=4", "micro=best,zero=0,shard=4"),
+    ],
+)
+def test_names_bring_no_setting_that_divides_nothing(text, label) -> None:
+    assert parse_strategy(text).label.partition(":")[2] == label
+
+
 def test_a_place_leads_the_message() -> None:
     with pytest.raises(InputError, match=r"^axes\.strategy: unknown strategy"):
         parse_strategy("dta", "axes.strategy")

@@ -76,6 +76,9 @@ def changed(**changes: object) -> dict[str, Any]:
         ({"levels__1__pes": 4}, "", "levels:"),
         ({"levels__0__pes": 8}, "", "levels:"),
         ({"pe__memory_capacity": 32}, "pe.memory_capacity", "32 B is not a plausible memory"),
+        ({"pe__watts": "700 kg"}, "pe.watts", "expected a value in W, got '700 kg'"),
+        ({"pe__watts": 0}, "pe.watts", "expected greater than 0"),
+        ({"pe__watts": 1e9}, "pe.watts", "write its unit"),
         ({"levels__1__latency": 40}, "levels.1.latency", "write its unit, such as '40 us'"),
         ({"name": "two\nlines"}, "name", "expected a name on one line, got 'two\\nlines'"),
         ({"name": "a" * 201}, "name", "string should have at most 200 characters, got 'aaaa"),
@@ -90,6 +93,7 @@ def changed(**changes: object) -> dict[str, Any]:
         ({"pe__tensor_peaks": {"amp": 125}}, "pe.tensor_peaks.amp", "is not a plausible speed"),
         ({"name": "small:precision=amp"}, "", "name:"),
         ({"name": "small:software=plain"}, "", "name:"),
+        ({"name": "small:memory=32 GB"}, "", "name: expected one that says memory=16 GB"),
         ({"software": "dpp"}, "software", "unknown software 'dpp'; did you mean 'ddp'?"),
         (
             {"levels__1__oversubscription": 0.5},
@@ -173,6 +177,23 @@ def test_settings_are_told_in_one_order() -> None:
     assert both == system.with_settings({"software": "plain", "precision": "amp"})
     assert both.machine == "small"
     assert System.from_definition(both.definition()) == both
+
+
+def test_memory_is_set_like_the_precision() -> None:
+    system = System.model_validate(changed(pe__tensor_peaks=PEAKS))
+    other = system.with_settings({"memory": "24 GB"}).with_settings({"precision": "amp"})
+    assert other.name == "small:precision=amp,memory=24 GB"
+    assert other == system.with_settings({"memory": "24000 MB", "precision": "amp"})
+    assert (other.machine, other.pe.memory_capacity) == ("small", 24e9)
+    assert system.with_settings({"memory": "16 GB"}) == system
+
+
+def test_power_has_a_unit() -> None:
+    assert System.model_validate(SYSTEM).pe.watts is None
+    for text, watts in (("700 W", 700), ("1.4 kW", 1400), (300, 300)):
+        system = System.model_validate(changed(pe__watts=text))
+        assert system.pe.watts == watts
+        assert System.from_definition(system.definition()) == system
 
 
 def test_levels_are_not_oversubscribed_unless_they_say_so() -> None:

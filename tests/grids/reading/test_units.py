@@ -29,6 +29,8 @@ from grids.reading.units import parse_quantity
         ("15.7 TFLOP/s", "FLOP/s", 15.7e12),
         ("15.7 TFLOPS", "FLOP/s", 15.7e12),
         ("7.8E12 FLOPS", "FLOP/s", 7.8e12),
+        ("1200 W", "W", 1200.0),
+        ("1.2 kW", "W", 1200.0),
         ("1e9", "B/s", 1e9),
         (" 0.5 ", "1", 0.5),
     ],

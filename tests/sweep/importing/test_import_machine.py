@@ -12,6 +12,7 @@ import pytest
 
 from grids.entries.connections import Collectives
 from grids.library import find
+from sweep.importing.machines.devices import find_machine, with_memory
 from sweep.importing.machines.fit import predict
 from sweep.importing.machines.messages import read_messages
 from sweep.importing.machines.nccl import read_nccl
@@ -93,6 +94,67 @@ def test_devices_with_other_heads_or_none(head, tmp_path):
     (device,) = read_evidence([tmp_path / "smi.csv"], None).devices
     assert (device.name, device.count) == ("NVIDIA H100 80GB HBM3", 8)
     assert device.memory == 81559 * 2**20
+
+
+# Names and totals as nvidia-smi and rocm-smi print them (some differ by driver), and the machine.
+CARDS = [
+    ("NVIDIA H100 80GB HBM3", 81559, "dgx-h100"),
+    ("NVIDIA H100 PCIe", 81559, "h100-pcie"),
+    ("NVIDIA H100 NVL", 95830, "h100-nvl"),
+    ("NVIDIA GH200 480GB", 97871, "gh200"),
+    ("NVIDIA H200", 143771, "dgx-h200"),
+    ("NVIDIA H200 NVL", 143771, "h200-nvl"),
+    ("NVIDIA B200", 183359, "dgx-b200"),
+    ("NVIDIA GB200", 189471, "gb200-nvl72"),
+    ("NVIDIA B300 SXM6 AC", 275040, "dgx-b300"),
+    ("NVIDIA GB300", 284208, "gb300-nvl72"),
+    ("A100-SXM4-40GB", 40536, "dgx-a100"),
+    ("NVIDIA A100-SXM4-40GB", 40960, "dgx-a100"),
+    ("NVIDIA A100-SXM4-80GB", 81920, "dgx-a100-80gb"),
+    ("Tesla V100-SXM2-16GB", 16160, "dgx1-v100"),
+    ("Tesla V100-SXM2-32GB", 32510, "dgx1-v100-32gb"),
+    ("Tesla V100-SXM3-32GB", 32768, "dgx2-v100"),
+    ("Tesla P100-SXM2-16GB", 16280, "dgx1-p100"),
+    ("NVIDIA L40S", 46068, "l40s"),
+    ("NVIDIA A10", 23028, "a10"),
+    ("NVIDIA GeForce RTX 4090", 24564, "rtx4090"),
+    ("AMD Instinct MI300X", 196592, "mi300x"),
+    ("AMD Instinct MI355X", 294896, "mi355x"),
+]
+
+
+@pytest.mark.parametrize(("name", "mebibytes", "machine"), CARDS)
+def test_a_card_has_one_capacity_by_either_door(name, mebibytes, machine):
+    system = find("system", machine, HERE)
+    found = find_machine(name)
+    assert found == system
+    for memory in (mebibytes * 2.0**20, None):
+        assert with_memory(found.pe, name, memory) == system.pe
+
+
+def test_another_variant_of_a_card_has_the_memory_that_was_measured(paradl, tmp_path):
+    """As the A100 and H100 of 64 and 96 GB that some sites have."""
+    capacities = []
+    for mebibytes in (81559, 97871):
+        (tmp_path / "smi.csv").write_text(f"name, memory.total [MiB]\nH100 SXM, {mebibytes} MiB\n")
+        output = tmp_path / "mine.yaml"
+        code, _, err = import_system(paradl, output, tmp_path / "smi.csv", "all_reduce_8.txt")
+        assert code == 0, err
+        capacities.append(find("system", str(output), tmp_path).pe.memory_capacity)
+        assert ("measured: nvidia-smi" in output.read_text()) == (mebibytes == 97871)
+    usual = find("system", "dgx-h100", tmp_path).pe.memory_capacity
+    assert capacities == [usual, 97871 * 2**20]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("NVIDIA A10G", "NVIDIA A100-PCIE-40GB", "NVIDIA GH200 144G HBM3e", "NVIDIA L40"),
+        *("NVIDIA GeForce RTX 4090 D", "Tesla V100-PCIE-16GB", "NVIDIA H20"),
+    ],
+)
+def test_a_card_of_other_peaks_is_no_catalogued_one(name):
+    assert find_machine(name) is None
 
 
 def test_a_machine_predicts_the_collectives_of_its_logs(paradl, tmp_path):

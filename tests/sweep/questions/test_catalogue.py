@@ -30,6 +30,11 @@ def test_systems_tell_their_levels():
     assert [level["pes"] for level in rows["abci"]["levels"]][:3] == [4, 68, 136]
 
 
+def test_systems_tell_their_power():
+    rows = {row["system"]: row["watts"] for row in catalogue.list_systems()}
+    assert (rows["gb300-nvl72"], rows["tpu-v5e"]) == (1400, None)
+
+
 def test_one_system_is_listed_as_among_all():
     rows = catalogue.list_systems()
     assert [row["system"] for row in rows] == sorted(row["system"] for row in rows)

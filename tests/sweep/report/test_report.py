@@ -64,7 +64,7 @@ def test_parts_add_up(report):
         for kind, total in (("time", row["epoch_time"]), ("memory", row["memory"])):
             amounts = [part["amount"] for part in same if part["kind"] == kind]
             assert sum(amounts) == pytest.approx(total, rel=1e-5)
-        assert row["capacity"] in (16e9, 80e9)
+        assert row["capacity"] in (16e9, 79.1 * 2**30)
 
 
 def test_charts_are_of_vegas_schema(report, layouts):
@@ -145,6 +145,17 @@ def test_page_of_layouts(tmp_path, paradl):
     plain, paged = paradl(*options), paradl(*options, "--report", tmp_path / "page.html")
     assert paged[:2] == plain[:2]
     assert "pile:length=4096" in (tmp_path / "page.html").read_text()
+
+
+def test_pages_show_what_the_software_runs(tmp_path, paradl):
+    options = ("--model", "llama3_8b", "--pe", "16", "--sequence", "4096")
+    page = ("--system", "dgx-h100:software=megatron", "--report", tmp_path / "page.html")
+    _, out, _ = paradl("best", *options, *page, "--format", "json")
+    rows, text = json.loads(out)["layouts"], (tmp_path / "page.html").read_text()
+    lacking = [row["layout"] for row in rows if "unsupported" in row["remarks"]]
+    assert lacking
+    assert rows[0]["layout"] in text
+    assert not any(layout in text for layout in lacking)
 
 
 def test_too_many_layouts(layouts, monkeypatch):
