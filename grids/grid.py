@@ -45,6 +45,7 @@ from grids.spec_checks import (
     expect_rates,
     expect_slopes,
     read_strategies,
+    refuse_idle,
     refuse_ranges,
     refuse_twins,
 )
@@ -85,10 +86,13 @@ class Grid:
     draws: int = DRAWS
 
     @classmethod
-    def from_spec(cls, spec: Spec, base: Path = Path(), where: Where = join_keys) -> "Grid":
+    def from_spec(
+        cls, spec: Spec, base: Path = Path(), where: Where = join_keys, *, is_stored: bool = False
+    ) -> "Grid":
         """Look up what a spec names; files are relative to `base`.
 
-        InputError: the place of a key that names nothing, as `where` returns it.
+        is_stored: it is a store's. InputError: the place of a key that names nothing, as `where`
+        returns it.
         """
         refuse_ranges(spec, where)
         spec = settle_rows(spec, base, where)
@@ -98,6 +102,8 @@ class Grid:
         datasets = look_up_datasets(spec.axes.dataset, models, base, where)
         with add_place(where(("axes", "strategy"))):
             chosen = read_strategies(spec)
+            if not is_stored:  # older versions swept such strategies
+                refuse_idle(chosen, spec)
             expect_blocks(chosen, models, datasets)
         with add_place(where(("calibration",))):
             calibrations = look_up_calibrations(spec.calibration, spec.oracle, systems, base)
@@ -120,7 +126,7 @@ class Grid:
         """Restore the grid of a `definition`. InputError: it refers to something outside."""
         spec = validate_spec(add_former_choices(definition), "the store's spec")
         check_self_contained(spec)
-        return cls.from_spec(spec)
+        return cls.from_spec(spec, is_stored=True)
 
     def definition(self) -> dict[str, object]:
         """Return the spec as plain data that refers to no file or catalogue."""

@@ -12,7 +12,7 @@ from grids.entries.datasets import Dataset
 from grids.entries.layout_parameters import SLOPED
 from grids.entries.names import is_path
 from grids.entries.precision import NARROW
-from grids.entries.strategies import Strategy, parse_strategy
+from grids.entries.strategies import NEEDS, Strategy, parse_strategy
 from grids.entries.systems import System
 from grids.entries.transformer_rates import find_recipe, read_rates
 from grids.models.architecture import Architecture
@@ -83,6 +83,20 @@ def read_strategies(spec: Spec) -> tuple[Strategy, ...]:
     for strategy in strategies:
         (_expect_layout if strategy.laid else _expect_degrees)(strategy, spec)
     return strategies
+
+
+def refuse_idle(strategies: Iterable[Strategy], spec: Spec) -> None:
+    """Raise InputError for a setting of a layout that divides nothing, whatever the axes say."""
+    for strategy, (name, (need, none)) in product(strategies, NEEDS.items()):
+        stated = dict(strategy.degrees)
+        number = stated.get(
+            need, None if need in spec.axes.swept else spec.parameters.get(need, none)
+        )
+        if strategy.laid and stated.get(name) and number == none:
+            raise InputError(
+                f"{shorten(strategy.label)}: {name} divides nothing with {need} {none}",
+                advice=f"write '{need}={none + 1}', or leave {name} out",
+            )
 
 
 def expect_slopes(strategies: Iterable[Strategy], outputs: Sequence[str]) -> None:

@@ -102,9 +102,7 @@ def test_predict_is_fit_to_the_last_bit(strategy, network, layout):
     assert answer["memory"] == row["memory"]
     assert answer["layout"] == row["layout"]
     assert sum(answer["memory_parts"].values()) == pytest.approx(row["memory"], rel=1e-15)
-    if row["time"] is None:  # it does not fit
-        assert answer["limit"] == ["memory"]
-        return
+    assert answer["limit"] == ([] if row["fits"] else ["memory"])
     time = row["time"]
     assert answer["iteration_time"] == time["iteration_time"]
     intervals = answer["intervals"]["iteration_time"]
@@ -317,6 +315,48 @@ def test_what_no_layout_can_be_is_refused(network, dataset, strategy, more, mess
     wanted = Configuration(network, strategy, 8, 8, SYSTEM, dataset, settings=more)
     with pytest.raises(InputError, match=message):
         wanted.grid().case((0, 0, 0, 0))
+
+
+IDLE = [
+    ("data:micro=1,sequence=on", {}, False),
+    ("data+pipeline:pipeline=2,micro=1,sequence=on", {}, False),
+    ("data+tensor:tensor=1,micro=1,sequence=on", {}, False),
+    ("data+tensor:tensor=2,micro=1,sequence=on", {}, True),
+    ("data+tensor:micro=1,sequence=on", {"tensor": 1}, False),
+    ("data+tensor:micro=1,sequence=on", {"tensor": [1, 2]}, True),
+    ("data+tensor:tensor=best,micro=1,sequence=on", {}, True),
+    ("megatron:tensor=1,pipeline=1", {}, True),
+    ("data:micro=1,shard=4", {}, False),
+    ("data:micro=1,shard=node,zero=0", {}, False),
+    ("data:micro=1,shard=4", {"zero": 0}, False),
+    ("data:micro=1,shard=4", {"zero": 1}, True),
+    ("data:micro=1,shard=4", {"zero": [0, 1]}, True),
+    ("data:micro=1,shard=4,zero=best", {}, True),
+    ("hsdp:zero=0", {}, True),
+]
+
+
+@pytest.mark.parametrize(("strategy", "parameters", "runs"), IDLE)
+def test_settings_that_divide_nothing_are_refused(strategy, parameters, runs):
+    """Unless an axis, or a search, has values with which they do."""
+    swept = {name: values for name, values in parameters.items() if isinstance(values, list)}
+    fixed = {name: value for name, value in parameters.items() if name not in swept}
+    axes: dict[str, Any] = {"model": "llama2_7b", "dataset": "pile", "system": "dgx-h100"}
+    axes |= {"strategy": strategy, "pe": 8, "batch": 8, **swept}
+    spec = validate_spec({"axes": axes, "parameters": fixed}, "")
+    if runs:
+        assert Grid.from_spec(spec).strategies
+        return
+    with pytest.raises(InputError, match="divides nothing"):
+        Grid.from_spec(spec)
+
+
+def test_older_stores_of_such_settings_are_read():
+    definition = make_pair().definition()
+    label = "data+tensor:tensor=1,micro=1,sequence=on"
+    axes: Any = definition["axes"]
+    again = Grid.from_definition(definition | {"axes": axes | {"strategy": [label]}})
+    assert again.labels["strategy"] == (label,)
 
 
 def test_a_degree_of_another_parallelism_is_refused():

@@ -41,6 +41,8 @@ LAYOUT_SCHEDULES: dict[str, Schedule] = {
 Chosen = TypeVar("Chosen")
 Size = int | Literal["best"] | None  # None: left open
 
+# Settings of a layout that divide nothing without another one, and that one's value without it.
+NEEDS: Mapping[str, tuple[str, int]] = {"sequence": ("tensor", 1), "shard": ("zero", 0)}
 # What may be left to each cell, in the order of choosing.
 CHOICES = ("group", *WRITTEN, "segments")
 
@@ -219,7 +221,9 @@ def parse_strategy(text: object, where: str = "") -> Strategy:
     settings = split_settings(rest, whole, "data+filter:group=8")
     if base in NAMED:
         base, _, usual = NAMED[base].partition(":")
-        settings = split_settings(usual, whole, "") | settings
+        idle = {name for name, (need, none) in NEEDS.items() if settings.get(need) == str(none)}
+        shared = split_settings(usual, whole, "")
+        settings = {name: shared[name] for name in shared if name not in idle} | settings
     base = order_parts(base, where)
     make = _make_layout if _is_layout(base, settings) else _make_strategy
     return make(base, settings, where)

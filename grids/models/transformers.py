@@ -20,7 +20,7 @@ from grids.models.layer_outputs import LayerOutputs
 from grids.models.layers import LayerTable
 from grids.models.tensors import Reading, Role
 from grids.reading.errors import InputError, ShapeError
-from kernels.layouts.transformer import Attention, Block, Tensor, Transformer, Weights
+from kernels.layouts.transformer import AttentionProducts, Block, Tensor, Transformer, Weights
 from kernels.names.parallelisms import RECOMPUTE
 
 # Modules whose recomputation computes all of a block again, except for its input.
@@ -34,6 +34,17 @@ def is_transformer(model: Architecture | NetModel) -> bool:
     with suppress(InputError):
         return bool(read_transformer(model))
     return False
+
+
+def cut_text(model: Architecture | NetModel, samples: Dataset) -> Dataset:
+    """Return a text cut into sequences no longer than a transformer takes; others as they are."""
+    if samples.tokens is None or not isinstance(model, Architecture):
+        return samples
+    longest = model.longest or (read_transformer(model).longest if is_transformer(model) else 0)
+    if not 0 < longest < samples.shape[1]:
+        return samples
+    name = samples.name.partition(":")[0]
+    return samples.model_copy(update={"name": name}).with_settings({"length": str(longest)})
 
 
 def read_transformer(model: Architecture | NetModel, samples: Dataset | None = None) -> Transformer:
@@ -204,7 +215,7 @@ class _Network:
                     *(float(used), again),
                 )
 
-    def _list_attentions(self, rows: range) -> Iterator[Attention]:
+    def _list_attentions(self, rows: range) -> Iterator[AttentionProducts]:
         """Yield the attentions of some rows: products from one of queries and keys to the next."""
         products = [row for row in rows if self.kinds[row].name == "matmul"]
         starts = [n for n, row in enumerate(products) if n == 0 or self.roles[row].reading]
@@ -212,7 +223,7 @@ class _Network:
             reading = self.roles[products[start]].reading or ONE_HEAD
             flops = sum(self.table.flops[row] for row in products[start:end])
             pairs = self.positions * reading.count_keys(self.positions)
-            yield Attention(
+            yield AttentionProducts(
                 *(float(flops) / pairs, reading.heads, reading.kv_heads),
                 *(reading.causal, reading.window),
             )

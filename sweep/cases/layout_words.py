@@ -52,7 +52,8 @@ def parse_recompute(text: str, where: str = "recompute") -> int:
 def parse_layout(text: str, pes: int) -> Layouts:
     """Parse one layout on `pes` PEs; `dp` defaults to the PEs that remain.
 
-    InputError: an unknown word, a word twice, or degrees whose product is not `pes`.
+    InputError: an unknown word, a word twice, one that divides nothing, or degrees whose product is
+    not `pes`.
     """
     columns = {"sequence": 0, "recompute": 0}
     given: dict[str, int] = {}
@@ -65,6 +66,7 @@ def parse_layout(text: str, pes: int) -> Layouts:
         given["dp"] = pes // rest
     _expect_product(given, pes)
     columns |= {name: given.get(word, LEAST.get(word, 1)) for word, name in WORDS.items()}
+    _refuse_idle(columns)
     return Layouts.from_rows(np.array([[columns[name] for name in COLUMNS]]))
 
 
@@ -123,6 +125,17 @@ def _expect_product(given: Mapping[str, int], pes: int) -> None:
     )
 
 
+def _refuse_idle(columns: Mapping[str, int]) -> None:
+    """Raise InputError for a word that has nothing to divide."""
+    for name, word, is_idle, need in (
+        ("sequence", "sp", columns["tensor"] == 1, "tensor parallelism, such as tp2"),
+        ("shard", f"shard{columns['shard']}", columns["zero"] == 0, "ZeRO, such as zero1"),
+        ("group", f"group{columns['group']}", columns["chunks"] == 1, "chunks, such as v2"),
+    ):
+        if columns[name] and is_idle:
+            raise InputError(f"{word} needs {need}", where="layout", advice="or leave it out")
+
+
 def list_layouts(layouts: Layouts) -> Iterable[dict[str, int]]:
     """The columns of each layout by name."""
     return (dict(zip(COLUMNS, row, strict=True)) for row in layouts.to_rows().tolist())
@@ -148,9 +161,13 @@ def describe_reason(
         "sequence": f"cp{c} does not divide {training.length:,} tokens",
         "context_heads": f"cp{c} x tp{t} does not divide the heads",
         "sequence_parallel": f"tp{t} with sp does not divide {training.length // c:,} tokens",
-        "experts": f"ep{e} does not divide {_join(net.experts) or 'no'} experts",
+        "experts": f"ep{e} does not divide {_join(net.experts)} experts"
+        if net.experts
+        else f"ep{e}: the network has no experts",
         "folding": f"etp x ep{e} does not divide tp{t} x cp{c} x dp{d}",
         "experts_need_sequence": f"ep{e} with tp{t} needs sp",
+        "domains": f"groups of tp{t} x cp{c} x dp{d} leave PEs idle on each node, and the machine "
+        "has too few nodes",
         "more_stages_than_blocks": f"pp{p} x v{layout['chunks']} is more than "
         f"{format_count(net.blocks, 'block')}",
         "shard": f"shard{layout['shard']} does not divide cp{c} x dp{d}"
@@ -170,9 +187,12 @@ def find_remedy(reason: str, net: Transformer, training: Training) -> str:
         "sequence": f"a context degree whose double divides {training.length:,} tokens",
         "context_heads": "tensor x context that divides the heads",
         "sequence_parallel": "a length over context that the tensor degree divides",
-        "experts": f"an expert degree that divides {_join(net.experts) or 'no'} experts",
+        "experts": f"an expert degree that divides {_join(net.experts)} experts"
+        if net.experts
+        else "leave ep out",
         "folding": "tensor x context x data that the parts of experts divide",
         "experts_need_sequence": "sequence parallelism",
+        "domains": "degrees that divide the PEs of a node, or fewer PEs",
         "more_stages_than_blocks": f"at most {format_count(net.blocks, 'chunk')} of all stages",
         "shard": "ranks of ZeRO that divide context x data"
         + (", and the replicas of experts" if net.experts else ""),

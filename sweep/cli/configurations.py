@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Context, Option, Typer
 
+from grids.reading.errors import InputError
 from sweep.cli import options
 from sweep.cli.commands import NOTHING_FEASIBLE, end, take_options
 from sweep.show.visible import tell
@@ -49,10 +50,27 @@ class ConfigurationOptions(options.SettingOptions):
             parameters=self.read_parameters(),
             settings=self.list_settings(),
         ).grid()
+        _expect_samples(grid)
         # Warnings concern model files, such as ignored layers; the answer does not repeat them.
         for warning in list_warnings(grid):
             tell(f"paradl: warning: {warning}")
         return grid
+
+
+def _expect_samples(grid: "Grid") -> None:
+    """InputError: the samples do not fit the model; of a text, a length that does is the advice."""
+    reason = grid.misfit(0, 0)
+    if reason is None:
+        return
+    from grids.models.transformers import cut_text
+
+    model, samples = grid.models[0], grid.datasets[0]
+    fitting = cut_text(model, samples).name
+    raise InputError(
+        f"{model.name} does not take the samples of {samples.name}: {reason}",
+        where="--dataset",
+        advice=f"such as {fitting}" if fitting != samples.name else "",
+    )
 
 
 ConfigurationCommand = take_options(ConfigurationOptions)

@@ -210,7 +210,7 @@ def _describe_source(config: Config) -> str:
     if left_out := config.get("num_nextn_predict_layers"):
         text += f"; without {left_out} layer(s) that predict further tokens"
     if config.get("quantization_config"):
-        text += "; trained in fp8, its parameters are counted in the precision of the question"
+        text += "; parameters stored in fp8, counted in the precision of the question"
     return text
 
 
@@ -314,14 +314,14 @@ def _refuse_experts(config: Config, form: ModelType) -> None:
 
 
 def _expect_experts(settings: Mapping[str, Any]) -> None:
-    """InputError: no block has experts."""
+    """InputError: no block has experts, or they are fewer than a token is sent to."""
+    blocks, experts, active = (settings[name] for name in ("blocks", "experts", "active"))
     dense, every = settings.get("dense_blocks", 0), settings.get("every", 1)
-    if dense + every > settings["blocks"]:
+    if dense + every > blocks:
         key = "first_k_dense_replace" if dense else "decoder_sparse_step"
-        raise InputError(
-            f"{key}: expected fewer than the {settings['blocks']} blocks, of which some have "
-            f"experts, got {dense or every}"
-        )
+        raise InputError(f"{key}: {dense or every} leaves none of {blocks} blocks with experts")
+    if active > experts:
+        raise InputError(f"num_experts_per_tok: expected at most {experts}, got {active}")
 
 
 def _refuse_quantised(config: Config) -> None:
@@ -330,8 +330,7 @@ def _refuse_quantised(config: Config) -> None:
     method = stated.get("quant_method") if isinstance(stated, dict) else stated
     if stated and method != "fp8":
         raise InputError(
-            f"quantization_config: training of weights quantised by {shorten(method)} is not "
-            "modelled",
+            f"quantization_config: {shorten(method or stated)} is not modelled",
             advice="remove this key to train all weights in the precision of the question",
         )
 

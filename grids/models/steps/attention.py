@@ -51,11 +51,10 @@ class MatMul(BuildingSettings):
 
     def build(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
         other = site.look_up(name, self.by)
-        if not self.transpose:
-            return collect(site, name, x, other, self.heads)
         # Keys with a fraction of the queries' features have as many fewer heads.
-        shared = max(x.tensor.channels // other.tensor.channels, 1)
-        return compare(site, name, x, other, Reading(self.heads, max(self.heads // shared, 1)))
+        shared = max(x.tensor.channels // other.tensor.channels, 1) if self.transpose else 1
+        reading = Reading(self.heads, max(self.heads // shared, 1))
+        return (compare if self.transpose else collect)(site, name, x, other, reading)
 
 
 class Attention(BuildingSettings):
@@ -132,7 +131,7 @@ class Attention(BuildingSettings):
         if self.distances is not None:
             scores = self._add_distances(site, name, scores)
         weights = weigh(site, name, scores, reading)
-        context = collect(site, f"{name}.context", weights, value, self.heads, depth)
+        context = collect(site, f"{name}.context", weights, value, reading, depth)
         bias = self.bias if self.output_bias is None else self.output_bias
         role = replace(role, divided="rows")
         return project(site, f"{name}.output", context, features, role, bias=bias)
@@ -175,4 +174,4 @@ class Attention(BuildingSettings):
         passage = Passage(pairs, make_sequence(queries, keys), counts=counts)
         scores = site.add(f"{name}.scores", "matmul", passage, hidden)
         weights = site.add(f"{name}.softmax", "softmax", keep_sizes(scores), scores)
-        return collect(site, f"{name}.context", weights, memory, heads=1)
+        return collect(site, f"{name}.context", weights, memory, Reading(1, 1))

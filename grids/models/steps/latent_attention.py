@@ -66,7 +66,7 @@ class LatentAttention(BuildingSettings):
         reading = Reading(self.heads, self.heads, self.causal, self.window or 0)
         scores = compare(site, f"{name}.scores", query, key, reading)
         weights = weigh(site, name, scores, reading)
-        context = collect(site, f"{name}.context", weights, values, self.heads)
+        context = collect(site, f"{name}.context", weights, values, reading)
         role = Role("rows", "heads", self.heads)
         return project(site, f"{name}.output", context, features, role, bias=False)
 

@@ -191,17 +191,21 @@ def compare(
 
 
 def collect(
-    site: Site, name: str, x: LayerOutput, other: LayerOutput, heads: int, depth: int | None = None
+    site: Site,
+    name: str,
+    x: LayerOutput,
+    other: LayerOutput,
+    reading: Reading,
+    depth: int | None = None,
 ) -> LayerOutput:
-    """Add T x d sums per head: features of the positions of `other`, weighted by T x S.
+    """Add T x d sums per head: features of the positions that it reads of `other`, weighted by x.
 
-    depth: features per head, if several heads share those of `other`. With a window, S is smaller
-    than the number of positions.
+    depth: features per head, if several heads share those of `other`.
     """
     queries, scores = expect_sequence(name, x.tensor)
     positions, features = expect_sequence(name, other.tensor)
-    keys = scores // heads
-    if scores != heads * keys or keys > positions:
+    heads, keys = reading.heads, reading.count_keys(positions)
+    if scores != heads * keys:
         raise ShapeError(f"{name}: {x.tensor} do not match {other.tensor} in {heads} heads")
     depth = depth or split_heads(name, features, heads)
     counts = Counts(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from grids.convergence.catalogue import EPOCHS, explain_missing, find_convergence
+from grids.convergence.catalogue import EPOCHS, explain_missing, find_convergence, list_known
 from grids.convergence.points import MEASURED_AS, read_points
 from grids.entries.names import list_names
 from grids.library import find
@@ -31,7 +31,6 @@ FOREIGN_MODELS = {
     "bert_large",
     "dimenet++",
     "dlrm",
-    "llama31_8b",
     "lstm (size of this run not stated)",
     "lstm_2048_256",
     "lstm_2048_512",
@@ -44,9 +43,58 @@ def test_each_row_has_names_of_the_catalogue_or_a_foreign_model():
     series = read_points(EPOCHS)
     assert FOREIGN_MODELS.isdisjoint(list_names("model"))
     assert {line.model for line in series} - {*list_names("model")} == FOREIGN_MODELS
-    # GPT-3's runs begin at a checkpoint of 4,000 steps on c4, so they give no law of its epochs.
-    known = {*list_names("dataset"), *MEASURED_AS.values(), "c4"}
-    assert {line.dataset for line in series if line.model not in FOREIGN_MODELS} <= known
+    ours = {line.dataset for line in series if line.model not in FOREIGN_MODELS}
+    for dataset in ours - {*MEASURED_AS.values()}:
+        assert find("dataset", dataset, Path()).name == dataset
+
+
+def test_all_rows_of_c4_are_reached_by_the_catalogue_s_names():
+    series = [line for line in read_points(EPOCHS) if line.dataset.partition(":")[0] == "c4"]
+    assert sum(len(line.points) for line in series) == 11
+    for line in series:
+        entry = find_convergence(line.model, line.dataset, line.target)
+        assert entry is not None
+        assert (entry.model, entry.dataset) == (line.model, line.dataset)
+
+
+@pytest.mark.parametrize(
+    ("model", "dataset", "tokens", "length"),
+    [
+        # rcps_gpt3.json: mean tokens to converge at 8,192; rcps_llama31_8b.json: samples at 128.
+        ("gpt3_175b", "c4", 1_627_389_952, 2048),
+        ("llama3_8b", "c4:length=8192", 345_907.2 * 8192, 8192),
+    ],
+)
+def test_epochs_of_a_text_are_its_published_tokens(model, dataset, tokens, length):
+    entry, data = find_convergence(model, dataset), find("dataset", dataset, Path())
+    assert entry is not None
+    assert data.shape == (1, length)
+    assert entry.points[-1].epochs * data.samples * length == pytest.approx(tokens, rel=1e-5)
+
+
+def test_a_batch_of_other_sequences_is_another_batch():
+    assert find_convergence("llama3_8b", "c4") is None
+    assert find_convergence("gpt3_175b", "c4:length=8192") is None
+
+
+@pytest.mark.parametrize(
+    ("model", "known"),
+    [
+        ("llama3_8b", "llama3_8b on c4:length=8192"),
+        ("cosmoflow", "cosmoflow on cosmoflow-128"),  # not as the rows call it
+    ],
+)
+def test_known_epochs_of_a_model(model, known):
+    assert list_known(model) == known
+
+
+def test_a_model_without_epochs_is_told_of_all_pairs_with_a_law():
+    known = list_known("llama2_7b").split(", ")
+    assert {"gpt3_175b on c4", "resnet50 on imagenet", "gnmt_v2 on wmt16-en-de"} <= {*known}
+    assert not any(pair.startswith("big_lstm") for pair in known)  # of one batch
+    for pair in known:
+        model, dataset = pair.split(" on ")
+        assert find_convergence(model, dataset) is not None
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,17 @@ def test_self_attention_by_hand() -> None:
     assert table.inputs == ((-1,), (-1,), (-1,), (0, 1), (3,), (4, 2), (5,))
 
 
+@pytest.mark.parametrize("window", [2, T, 99])
+def test_a_window_limits_the_positions_that_a_query_reads(window: int) -> None:
+    table, keys = infer_table({"attention": {"heads": 2, "window": window}}), min(window, T)
+    plain = infer_table({"attention": 2})
+    at = rows(table)
+    for name in ("scores", "softmax", "context"):
+        assert table.flops[at[name]] * T == plain.flops[at[name]] * keys
+    assert table.y[at["softmax"]] == 2 * T * keys
+    assert table.y[at["context"]] == plain.y[at["context"]]
+
+
 def test_what_is_kept_of_attention() -> None:
     table = infer_table({"attention": 2})
     # The sample with the first layer; everything but the scores, whose softmax is kept.

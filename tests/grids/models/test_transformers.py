@@ -1,12 +1,14 @@
-"""Transformers of the catalogue, against the papers' own numbers, and Hugging Face's files."""
+"""Transformers of the catalogue, against the papers' own numbers."""
 
-import json
 from pathlib import Path
 
 import pytest
 
 from grids.library import find
-from grids.reading.errors import InputError, ShapeError
+from grids.models.architecture import Architecture
+from grids.models.files.netfile import NetModel
+from grids.models.transformers import read_transformer
+from grids.reading.errors import ShapeError
 
 
 def count(model: str, length: int = 2048):
@@ -104,160 +106,50 @@ def test_targets_of_tokens_are_not_known():
         count("gnmt")
 
 
-LLAMA = {
-    "model_type": "llama",
-    "hidden_size": 4096,
-    "intermediate_size": 14336,
-    "num_hidden_layers": 32,
-    "num_attention_heads": 32,
-    "num_key_value_heads": 8,
-    "vocab_size": 128256,
-    "tie_word_embeddings": False,
-    "rope_theta": 500000.0,
-    "torch_dtype": "bfloat16",
-}
-QWEN = {
-    "model_type": "qwen3_moe",
-    "hidden_size": 2048,
-    "intermediate_size": 6144,
-    "moe_intermediate_size": 768,
-    "num_hidden_layers": 48,
-    "num_attention_heads": 32,
-    "num_key_value_heads": 4,
-    "head_dim": 128,
-    "num_experts": 128,
-    "num_experts_per_tok": 8,
-    "decoder_sparse_step": 1,
-    "mlp_only_layers": [],
-    "use_sliding_window": False,
-    "sliding_window": 4096,
-    "vocab_size": 151936,
-}
-DEEPSEEK = {
-    "model_type": "deepseek_v3",
-    "hidden_size": 7168,
-    "intermediate_size": 18432,
-    "moe_intermediate_size": 2048,
-    "num_hidden_layers": 61,
-    "first_k_dense_replace": 3,
-    "num_attention_heads": 128,
-    "q_lora_rank": 1536,
-    "kv_lora_rank": 512,
-    "qk_nope_head_dim": 128,
-    "qk_rope_head_dim": 64,
-    "v_head_dim": 128,
-    "n_routed_experts": 256,
-    "n_shared_experts": 1,
-    "num_experts_per_tok": 8,
-    "topk_method": "noaux_tc",
-    "vocab_size": 129280,
-    "num_nextn_predict_layers": 1,
-}
-T5 = {
-    "model_type": "t5",
-    "d_model": 1024,
-    "d_kv": 128,
-    "d_ff": 65536,
-    "num_layers": 24,
-    "num_heads": 128,
-    "vocab_size": 32128,
-    "relative_attention_num_buckets": 32,
-}
-GPT2 = {
-    "model_type": "gpt2",
-    "n_embd": 768,
-    "n_layer": 12,
-    "n_head": 12,
-    "n_positions": 1024,
-    "vocab_size": 50257,
-}
-
-
-def write(folder: Path, config: object) -> str:
-    """A config.json in a folder of its own; its path."""
-    folder.mkdir()
-    path = folder / "config.json"
-    path.write_text(config if isinstance(config, str) else json.dumps(config))
-    return str(path)
+def list_attentions(model: Architecture | NetModel, name: str) -> list[list[object]]:
+    """A fact of the attentions of each block."""
+    samples = find("dataset", "imagenet", Path()) if model.name.startswith("vit") else None
+    network = read_transformer(model, samples)
+    return [
+        [getattr(one, name) for one in network.kinds[kind].attentions] for kind in network.order
+    ]
 
 
 @pytest.mark.parametrize(
-    ("config", "parameters"),
+    ("model", "causal"),
     [
-        (LLAMA, PARAMETERS["llama3_8b"]),
-        (QWEN, PARAMETERS["qwen3_30b_a3b"]),
-        (DEEPSEEK, PARAMETERS["deepseek_v3"]),
-        (T5, PARAMETERS["t5_11b"]),
-        (GPT2, 124_439_808),  # GPT-2
+        ("gpt3_175b", [[True]] * 96),
+        ("llama3_8b", [[True]] * 32),
+        ("qwen3_30b_a3b", [[True]] * 48),
+        ("deepseek_v3", [[True]] * 61),
+        # Of an encoder, and of what a decoder reads of it, all positions.
+        ("t5_11b", [[False]] * 24 + [[True, False]] * 24),
+        ("vit_b_16", [[False]] * 12),
     ],
-    ids=lambda value: value["model_type"] if isinstance(value, dict) else "",
 )
-def test_a_file_of_hugging_face(tmp_path, config, parameters):
-    model = find("model", write(tmp_path / "mine", config), Path())
-    assert model.name == "mine"
-    assert model.table(find("dataset", "pile:length=1024", Path())).parameters == parameters
+def test_decoders_read_no_later_position(model, causal):
+    assert list_attentions(find("model", model, Path()), "causal") == causal
 
 
-def test_biases_of_qwen2(tmp_path):
-    """Of queries, keys and values, and not of the output: 4096 + 2 x 1024 a block."""
-    model = find("model", write(tmp_path / "mine", LLAMA | {"model_type": "qwen2"}), Path())
-    table = model.table(find("dataset", "pile", Path()))
-    assert table.parameters == PARAMETERS["llama3_8b"] + 32 * (4096 + 2 * 1024)
+LLAMA = {"name": "llama", "hidden": 512}
+MOE = {"name": "moe", "experts": 4, "active": 2, "expert_hidden": 128}
+LATENT = {"rank": 8, "query_rank": None, "content": 8, "rotary": 8, "value": 8}
 
 
-MISTAKES = [
-    ({**LLAMA, "model_type": "lama"}, "did you mean 'llama'"),
-    ({**LLAMA, "model_type": "mamba"}, "known: deepseek_v3, gpt2"),
-    ({**LLAMA, "model_type": ["llama"]}, "model_type"),
-    ({"hidden_size": 8}, "model_type: this key is missing"),
-    ({key: value for key, value in LLAMA.items() if key != "vocab_size"}, "vocab_size"),
-    ({**LLAMA, "hidden_size": "4k"}, "hidden_size: expected a whole number"),
-    ({**LLAMA, "hidden_size": -8}, "hidden_size"),
-    ({**LLAMA, "hidden_size": 1e400}, "hidden_size"),
-    ({**LLAMA, "num_key_value_heads": 5}, "num_key_value_heads"),
-    ({**LLAMA, "hidden_size": 4100}, "head_features: expected a whole number, got 128.125"),
-    ({**LLAMA, "mlp_bias": True}, "mlp_bias: True is not modelled"),
-    ({**LLAMA, "vocab_size": 10**10}, "vocab_size: expected a whole number from 1 to 2,147"),
-    ({**LLAMA, "tie_word_embeddings": "false"}, "tie_word_embeddings: expected true or false"),
-    ({**LLAMA, "attention_bias": 0}, "attention_bias: expected true or false"),
-    ({**QWEN, "mlp_only_layers": [0]}, "mlp_only_layers"),
-    ({**DEEPSEEK, "n_shared_experts": "x"}, "n_shared_experts"),
-    ({**DEEPSEEK, "moe_layer_freq": 2}, "moe_layer_freq"),
-    ({**T5, "num_decoder_layers": 12}, "num_decoder_layers"),
-    ("[1, 2]", "expected a mapping"),
-    ("{", "config.json:1"),
-    ("[" * 100_000, "config.json"),
-    ('{"model_type": "llama", "hidden_size": ' + "9" * 5000 + "}", "config.json"),
-    ("", "config.json:1"),
-    ('{"model_type": "gpt2", "n_layer": 12, "n_layer": 24}', "n_layer"),
-    ('{"model_type": "gpt2", "mine": {"rope": 1, "rope": 1}}', "rope"),
-]
-
-
-@pytest.mark.parametrize(("config", "message"), MISTAKES, ids=range(len(MISTAKES)))
-def test_a_mistake_in_a_file(tmp_path, config, message):
-    with pytest.raises(InputError) as error:
-        find("model", write(tmp_path / "mine", config), Path())
-    assert message in str(error.value)
-    assert "config.json" in str(error.value)
-
-
-def test_a_sliding_window_is_refused_where_it_slides(tmp_path):
-    config = {**LLAMA, "model_type": "mistral", "sliding_window": 4096}
-    model = find("model", write(tmp_path / "mine", config), Path())
-    assert model.table(find("dataset", "pile:length=4096", Path())).parameters > 8e9
-    with pytest.raises(ShapeError, match="sliding window"):
-        model.table(find("dataset", "pile:length=8192", Path()))
-
-
-def test_the_window_of_a_qwen_slides_only_where_it_says_so(tmp_path):
-    """Qwen2Config has use_sliding_window=False."""
-    config = {**LLAMA, "model_type": "qwen2", "sliding_window": 4096}
-    model = find("model", write(tmp_path / "mine", config), Path())
-    assert model.table(find("dataset", "pile:length=8192", Path())).parameters > 8e9
-
-
-def test_the_expressions_of_a_family_are_no_mistake_of_the_file(tmp_path):
-    with pytest.raises(InputError, match="from 0 to 1,000, got 2000") as error:
-        find("model", write(tmp_path / "mine", LLAMA | {"num_hidden_layers": 2000}), Path())
-    assert "settings" not in str(error.value)
+@pytest.mark.parametrize("family", [LLAMA, MOE, {**MOE, "latent": LATENT}])
+@pytest.mark.parametrize(
+    ("settings", "windows"),
+    [
+        ({}, [0] * 12),
+        ({"window": 64}, [64] * 12),
+        ({"windows": [64, None]}, [64, 0] * 6),  # Gemma 2
+        ({"windows": [*[64] * 5, None]}, [*[64] * 5, 0] * 2),  # Gemma 3
+        ({"windows": [None] * 3 + [64] * 9}, [0] * 3 + [64] * 9),
+        ({"window": 32, "windows": [64, None]}, [64, 0] * 6),
+    ],
+)
+def test_windows_of_families_in_turn(family, settings, windows):
+    sizes = {"blocks": 12, "features": 256, "heads": 8, "vocabulary": 1000}
+    definition = {"name": "mine", "title": "mine", "source": ["own"], "rank": 1}
+    model = find("model", {**definition, "family": family | sizes | settings}, Path())
+    assert list_attentions(model, "window") == [[window] for window in windows]

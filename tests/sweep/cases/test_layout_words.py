@@ -1,0 +1,59 @@
+"""Layouts as people write them: what they are read as, and words that divide nothing."""
+
+from pathlib import Path
+
+import pytest
+
+from grids.entries.precision import RECIPES
+from grids.library import find
+from grids.models.transformers import read_transformer
+from grids.reading.errors import InputError
+from kernels.layouts.transformer import COLUMNS, Training
+from sweep.cases.layout_words import (
+    describe_reason,
+    find_remedy,
+    list_layouts,
+    parse_layout,
+    write_layout,
+)
+
+# Words that need another one, without and with it, on 64 PEs.
+IDLE = [
+    ("tp1 sp", "tp2 sp"),
+    ("cp2 pp4 sp recompute=blocks", "tp2 pp4 sp recompute=blocks"),
+    ("dp64 shard4", "dp64 zero1 shard4"),
+    ("tp8 zero0 shard2", "tp8 zero3 shard2"),
+    ("pp4 group8", "pp4 v2 group8"),
+    ("pp4 v1 group4", "pp4 v4 group4"),
+]
+
+
+@pytest.mark.parametrize(("idle", "used"), IDLE)
+def test_words_that_divide_nothing_are_refused(idle, used):
+    (columns,) = list_layouts(parse_layout(used, 64))
+    for word in used.split():
+        assert word in write_layout(columns)
+    with pytest.raises(InputError, match="or leave it out"):
+        parse_layout(idle, 64)
+
+
+@pytest.mark.parametrize("zero", range(4))
+@pytest.mark.parametrize("tensor", [1, 2])
+def test_what_is_written_is_read_back(zero, tensor):
+    """As a search writes it: what divides nothing is left out."""
+    columns = dict.fromkeys(COLUMNS, 1) | {"recompute": 0, "expert_tensor": 0, "group": 0}
+    columns |= {"tensor": tensor, "data": 64 // tensor, "zero": zero, "shard": 4 if zero else 0}
+    text = write_layout(columns)
+    (again,) = list_layouts(parse_layout(text, 64))
+    assert again == columns | {"sequence": int(tensor > 1)}
+
+
+@pytest.mark.parametrize(
+    ("model", "words"), [("llama2_7b", "no experts"), ("mixtral_8x7b", "8 experts")]
+)
+def test_networks_without_experts_are_told_so(model, words):
+    network = read_transformer(find("model", model, Path()))
+    (columns,) = list_layouts(parse_layout("tp1 ep16 dp64", 64))
+    training = Training(64, 2048, RECIPES["bf16"])
+    assert words in describe_reason("experts", network, columns, training)
+    assert "no experts" not in find_remedy("experts", network, training)
