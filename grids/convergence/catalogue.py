@@ -5,7 +5,7 @@ from pathlib import Path
 
 from grids.convergence.entry import Convergence
 from grids.convergence.fit import fit
-from grids.convergence.points import Series, is_same_data, read_points
+from grids.convergence.points import MEASURED_AS, Series, is_same_data, read_points
 from grids.reading.errors import InputError, shorten, suggest_name
 
 EPOCHS = Path(__file__).parents[1] / "catalogue" / "measured" / "epochs.csv"
@@ -48,6 +48,20 @@ def explain_missing(model: str, dataset: str) -> str:
         f"no law follows from the epochs of {shorten(model)} on {shorten(dataset)}, known at one "
         f"global batch, {alone[0]:,}"
     )
+
+
+def list_known(model: str) -> str:
+    """List the data sets on which a model's epochs are known; if there are none, all models'."""
+    # A measured data set has the name of the first of the catalogue's with its samples.
+    names = {measured: name for name, measured in reversed(MEASURED_AS.items())}
+    pairs = {
+        (series.model, names.get(series.dataset, series.dataset))
+        for series in _read_catalogue()
+        # A law needs two points, and steps alone are no epochs.
+        if len(series.points) > 1 and any(point.epochs for point in series.points)
+    }
+    ours = {pair for pair in pairs if pair[0] == model}
+    return ", ".join(f"{name} on {dataset}" for name, dataset in sorted(ours or pairs))
 
 
 @cache

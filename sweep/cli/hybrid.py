@@ -1,7 +1,8 @@
 """Commands of Pal et al. (IEEE Micro 2019): hybrid or data parallelism, placement of operators."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from typer import Argument, Context, Option, Typer
 
@@ -95,12 +96,21 @@ def hybrid(
         save_figure(draw_hybrid(answer, size, dark), plot)
     show_hybrid(answer, form)
     if not trained:
-        limits = dict.fromkeys(limit for row in answer["rows"] for limit in row["limit"])
-        reason = ", ".join(limits) or "no batch converges"
         end(
-            f"no hybrid, or no data parallelism, can train on any of these PE counts: {reason}",
+            "no hybrid, or no data parallelism, can train on any of these PE counts: "
+            f"{_explain_gap(answer['rows'])}",
             NOTHING_FEASIBLE,
         )
+
+
+def _explain_gap(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return why some contenders can train on none of the PE counts."""
+    trained = {row["strategy"] for row in rows if row["speedup"] is not None}
+    stuck = [row for row in rows if row["strategy"] not in trained]
+    if not stuck:  # a hybrid without rows
+        return "group_does_not_divide"
+    limits = dict.fromkeys(limit for row in stuck for limit in row["limit"])
+    return ", ".join(limits) or "no batch converges"
 
 
 def _parse_speedups(items: list[str] | None) -> dict[int, float]:

@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 
-from grids.entries.strategies import parse_strategy
+from grids.entries.strategies import Strategy, parse_strategy
 from grids.library import find
 from grids.reading.errors import InputError, shorten
+from kernels.names.parallelisms import LAYOUT_DEGREES
 from sweep.questions.hybrid.epochs import MOST_CONTENDERS
 
 # Draws for this many PE counts take 67 MB per contender; the catalogue's largest machine has 4,480
@@ -40,13 +42,25 @@ PAIRS = (
     "data+filter:group=2",
     "data+channel:group=2",
 )
+# The same for transformers.
+LAYOUT_PAIRS = (
+    "data+tensor:tensor=2",
+    "data+context:context=2",
+    "data+pipeline:pipeline=2,micro=1",
+)
 
 
-def propose_pairs(system: str, settings: Mapping[str, object]) -> tuple[str, ...]:
-    """Return hybrids of pairs for a system and settings (keys of a spec other than its axes).
+def propose_pairs(model: str, system: str, settings: Mapping[str, object]) -> tuple[str, ...]:
+    """Return hybrids of pairs for a model, a system and settings (keys of a spec but its axes).
 
     Placements need the machine oracle, no recomputing, and an even number of PEs per node.
     """
+    from grids.models.transformers import is_transformer  # late: reads the network's layers
+
+    if settings.get("oracle", "machine") == "machine" and is_transformer(
+        find("model", model, Path())
+    ):
+        return LAYOUT_PAIRS
     even = find("system", system, Path()).pes_per_node % 2 == 0
     usual = {"oracle": "machine", "recompute": "none"}
     may_place = even and all(settings.get(key, value) == value for key, value in usual.items())
@@ -95,20 +109,32 @@ def _check_speedup(group: int, speedup: float) -> None:
 def _read_hybrid(text: str, speedups: Mapping[int, float]) -> Contender:
     """Return the contender of a strategy. InputError: its groups do not have one size above 1."""
     strategy = parse_strategy(text, "strategies")
-    if not strategy.hybrid:
+    # Experts divide the same PEs again, so they form no groups.
+    grouped = bool(strategy.parts) and {*strategy.parts} <= {*LAYOUT_DEGREES}
+    if not (strategy.hybrid or (strategy.laid and grouped)):
         raise InputError(
             f"expected a hybrid, got {shorten(text)}",
             where="strategies",
-            advice="such as data+spatial:group=2; data parallelism is always compared",
+            advice="such as data+spatial:group=2, or data+tensor:tensor=2 for a transformer; data "
+            "parallelism is always compared",
         )
-    group = strategy.group
-    if not isinstance(group, int) or group < 2:
+    group = _find_group(strategy)
+    if group is None or group < 2:
+        sizes = ",".join(f"{name}=2" for name in strategy.parts) if strategy.laid else "group=2"
         raise InputError(
             f"expected the size of its groups, 2 or more, got {shorten(text)}",
             where="strategies",
-            advice=f"write {strategy.base}:group=2",
+            advice=f"write {strategy.base}:{sizes}",
         )
     return Contender(strategy.label, group, speedups.get(group), strategy.label)
+
+
+def _find_group(strategy: Strategy) -> int | None:
+    """Return the PEs of a hybrid's groups; None if the strategy leaves them open."""
+    degrees = dict(strategy.degrees)
+    sizes = [degrees.get(name) for name in strategy.parts] if strategy.laid else [strategy.group]
+    known = [size for size in sizes if isinstance(size, int)]
+    return prod(known) if len(known) == len(sizes) else None
 
 
 def list_counts(pe: int | Sequence[int], contenders: Sequence[Contender]) -> tuple[int, ...]:

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.convergence.catalogue import explain_missing, find_convergence
+from grids.convergence.catalogue import explain_missing, find_convergence, list_known
 from grids.convergence.entry import Convergence
 from grids.convergence.fit import fit
 from grids.convergence.points import pick_series, read_points
 from grids.convergence.table import interpolate_epochs
-from grids.entries.names import list_names
+from grids.entries.names import is_path, list_names, split_reference
 from grids.inputs.draws import draw_normals
 from grids.library import find
 from grids.reading.errors import InputError, shorten
@@ -73,8 +73,8 @@ def choose_convergence(
             if dataset is None
             else explain_missing(model, dataset),
             where="model",
-            advice="give measured ones: convergence='FILE.csv' (columns model, dataset, target, "
-            "global_batch, epochs)",
+            advice=f"known: {list_known(model)}; give measured ones: convergence='FILE.csv' "
+            "(columns model, dataset, target, global_batch, epochs)",
         )
     return convergence
 
@@ -82,6 +82,12 @@ def choose_convergence(
 def _read_file(
     reference: str, model: str, dataset: str | None, target: str | None, samples: int | None
 ) -> Convergence:
+    if not (reference.endswith(".csv") or is_path(reference)):
+        raise InputError(
+            f"expected a file of epochs, got {shorten(reference)}",
+            where="convergence",
+            advice="write auto, FILE.csv or FILE.yaml",
+        )
     if not reference.endswith(".csv"):
         entry = find("convergence", reference, Path())
         if entry.model != model:
@@ -97,7 +103,8 @@ def _read_file(
 
 def count_samples(dataset: str) -> int | None:
     """Return samples per epoch of a data set; None if the catalogue does not have it."""
-    return find("dataset", dataset, Path()).samples if dataset in list_names("dataset") else None
+    name, _ = split_reference(dataset)
+    return find("dataset", dataset, Path()).samples if name in list_names("dataset") else None
 
 
 def draw_epochs(

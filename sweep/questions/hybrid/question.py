@@ -7,8 +7,15 @@ from typing import TYPE_CHECKING, Any
 from grids.convergence.entry import Convergence
 from grids.notes import list_warnings
 from grids.reading.errors import InputError, shorten
+from kernels.names.flags import Limit
+from sweep.answers.numbers import finite
 from sweep.cube.variables import name_limits
-from sweep.questions.hybrid.contenders import list_contenders, list_counts, propose_pairs
+from sweep.questions.hybrid.contenders import (
+    Contender,
+    list_contenders,
+    list_counts,
+    propose_pairs,
+)
 from sweep.questions.hybrid.epochs import choose_convergence, count_samples, make_draws
 from sweep.questions.hybrid.lines import (
     AGAINST,
@@ -53,7 +60,7 @@ def hybrid(
     """
     proposed = not strategies and not speedups
     if proposed:
-        strategies = propose_pairs(system, settings or {})
+        strategies = propose_pairs(model, system, settings or {})
     contenders = list_contenders(strategies, speedups or {})
     counts = list_counts(pe, contenders)
     _check_numbers(batch, scaling_efficiency)
@@ -67,6 +74,7 @@ def hybrid(
         # PE counts are set later.
         axes |= {"strategy": named, "pe": 1}
         grid = build_grid(axes, parameters or {}, settings or {})
+        _refuse_mixture(grid, [split for split in contenders if split.strategy])
         model, dataset = grid.labels["model"][0], grid.labels["dataset"][0]
     law = convergence
     if not isinstance(law, Convergence):
@@ -92,7 +100,12 @@ def hybrid(
         "crossovers": [find_crossover(line, data, way) for line in hybrids for way in AGAINST],
         "gain": find_gain(hybrids, data),
         **_name_basis(grid),
-        "warnings": [*(list_warnings(grid) if grid else []), *law.warnings, *left_out],
+        "warnings": [
+            *(list_warnings(grid) if grid else []),
+            *law.warnings,
+            *left_out,
+            *(_advise_memory(data, grid) if grid else []),
+        ],
     }
 
 
@@ -107,6 +120,23 @@ def _check_numbers(batch: int, efficiency: float | None) -> None:
         )
 
 
+def _refuse_mixture(grid: "Grid", timed: Sequence[Contender]) -> None:
+    """Raise InputError if only data parallelism, or only a hybrid, is a layout of a transformer.
+
+    Times of layouts rest on rates of their own, so SU^M would compare the rates.
+    """
+    data, *others = grid.resolve_all(0)
+    for contender, strategy in zip(timed[1:], others, strict=True):
+        if contender.split is None and strategy.laid != data.laid:
+            example = "data+tensor:tensor=2" if data.laid else "data+filter:group=2"
+            raise InputError(
+                f"times of {contender.label} and of data parallelism of "
+                f"{shorten(grid.labels['model'][0])} rest on different rates, and do not compare",
+                where="strategies",
+                advice=f"write a hybrid such as {example}, or give the speed-up of its groups",
+            )
+
+
 def _time_contenders(
     grid: "Grid | None", most: int, batch: int
 ) -> tuple[dict[str, "ContenderTimes"], float | None, float]:
@@ -116,7 +146,7 @@ def _time_contenders(
     from sweep.questions.hybrid.times import time_strategies  # late: imports JAX
 
     times = time_strategies(grid, most)
-    return times, float(times["data"].seconds[0, 0]), times["data"].samples
+    return times, finite(float(times["data"].seconds[0, 0])), times["data"].samples
 
 
 def _check_batch(samples: float, convergence: Convergence, grid: "Grid | None") -> None:
@@ -146,6 +176,14 @@ def _leave_out(lines: Sequence[SpeedupLine]) -> tuple[list[SpeedupLine], list[st
         if not line.expected.any()
     ]
     return [data, *feasible], notes
+
+
+def _advise_memory(data: SpeedupLine, grid: "Grid") -> list[str]:
+    """Return advice for a transformer whose data parallelism fits in memory on no PE count."""
+    lacking = grid.laid and not data.expected.any() and data.find_forbidding() & Limit.MEMORY
+    if not lacking or "zero" in grid.spec.parameters:
+        return []
+    return ["data does not fit in memory: set the parameter zero to 1, 2 or 3 to divide its states"]
 
 
 def _name_basis(grid: "Grid | None") -> dict[str, Any]:

@@ -175,6 +175,96 @@ def test_bad_input_is_one_message(options, message, paradl):
     assert len(err) < 1000
 
 
+TEXT = """model,dataset,target,global_batch,epochs
+llama3_8b,pile,loss<=2.2,1024,0.9
+llama3_8b,pile,loss<=2.2,4096,1.0
+llama3_8b,pile,loss<=2.2,16384,1.5
+"""
+LLAMA = ("--model", "llama3_8b", "--system", "dgx-h200", "--batch", 1, "--pe", 1024)
+
+
+def test_a_transformer_s_own_epochs(paradl, tmp_path):
+    path = tmp_path / "crit.csv"
+    path.write_text(TEXT)
+    case = (*LLAMA, "--dataset", "pile", "--convergence", path, "--speedup", "2=1.8")
+    code, out, err = paradl("hybrid", *case)
+    # Its states need more than a PE has, and the message says what divides them.
+    assert code == 4
+    assert "zero" in err
+    code, out, _ = paradl("hybrid", *case, "--set", "zero=1", "--format", "json")
+    answer = read_strictly(out)
+    assert code == 0
+    assert answer["gain"]["gain"] is not None
+    assert answer["epochs"]["measured"] == [1024, 16384]
+    # None of E(b) / E(B), SU^2 and SE is 1, but the published argument holds row by row.
+    [row] = [row for row in answer["rows"] if (row["pe"], row["strategy"]) == (64, "2-way")]
+    ratio = answer["epochs"]["alone"] / row["epochs"]
+    assert row["speedup"] == pytest.approx(1.8 * row["scaling_efficiency"] * 32 * ratio)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TEXT.replace(",target", ",goal"),
+        TEXT.replace("llama3_8b", "llama2_7b"),
+        TEXT.replace("0.9", "-0.9"),
+        TEXT.replace("16384", "16k"),
+        TEXT.replace("1.0", "one"),
+    ],
+)
+def test_a_transformer_s_bad_epochs_are_one_message(text, paradl, tmp_path):
+    path = tmp_path / "crit.csv"
+    path.write_text(text)
+    case = (*LLAMA, "--dataset", "pile", "--convergence", path, "--speedup", "2=1.8")
+    code, out, err = paradl("hybrid", *case)
+    assert (code, out) == (2, "")
+    assert "crit.csv" in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("model", "dataset"), [("gpt3_175b", "c4"), ("llama3_8b", "c4:length=8192")]
+)
+def test_epochs_on_c4(model, dataset, paradl):
+    given = ("--speedup", "2=1.7", "--scaling-efficiency", 1, "--format", "json")
+    case = ("--model", model, "--dataset", dataset, "--batch", 1, "--pe", 64)
+    code, out, _ = paradl("hybrid", *case, *given)
+    assert code == 0
+    assert read_strictly(out)["epochs"]["source"][0].startswith("mlcommons/logging")
+    # The samples of an epoch are known, also of a text cut into sequences of another length.
+    code, out, err = paradl("hybrid", *case, *given, "--batch", 10**9)
+    assert (code, out) == (2, "")
+    assert err.startswith("paradl: --batch: ")
+
+
+@pytest.mark.parametrize("dataset", ["pile", "c4"])
+def test_a_transformer_without_epochs_is_told_which_are_known(dataset, paradl):
+    case = ("--model", "llama2_7b", "--dataset", dataset, "--batch", 1, "--pe", 64)
+    code, out, err = paradl("hybrid", *case)
+    assert (code, out) == (2, "")
+    assert "gpt3_175b on c4" in err
+    assert len(err) < 1000
+
+
+def test_epochs_are_read_from_files_alone(paradl):
+    case = (*LLAMA, "--dataset", "pile", "--convergence", "crit.txt", "--speedup", "2=1.8")
+    code, out, err = paradl("hybrid", *case)
+    assert (code, out) == (2, "")
+    assert "crit.txt" in err
+    assert "none" not in err
+
+
+def test_what_forbids_is_that_of_who_cannot_train(paradl, tmp_path):
+    path = tmp_path / "crit.csv"
+    path.write_text(TEXT)
+    case = ("hybrid", *LLAMA, "--dataset", "pile", "--convergence", path, "--set", "zero=1")
+    # Data lacks memory on one PE alone; no group of 3 divides the heads.
+    code, _, err = paradl(*case, "--strategy", "data+tensor:tensor=3", "--pe", "1,2,3")
+    assert code == 4
+    assert "does_not_divide" in err
+    assert "memory" not in err
+
+
 def test_one_point_is_no_law(paradl, tmp_path):
     path = tmp_path / "epochs.csv"
     path.write_text("\n".join(MINE.splitlines()[:2]))

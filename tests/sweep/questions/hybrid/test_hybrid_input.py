@@ -41,12 +41,33 @@ def test_counts(pe, counts):
         ({"speedups": {2: 1.5}, "batch": 0}, "^batch: .*0"),
         ({"speedups": {2: 1.5}, "pe": MOST_PES + 1}, "^pe: .*16,384"),
         ({"speedups": {2: 1.5}, "pe": []}, "^pe: "),
+        ({"strategies": ["data:micro=2"]}, "^strategies: .*'data:micro=2'"),
+        ({"strategies": ["data+tensor:tensor=best"]}, "^strategies: .*data\\+tensor:tensor=2"),
+        ({"strategies": ["data+expert:expert=8"]}, "^strategies: .*'data\\+expert:expert=8'"),
     ],
 )
 def test_what_makes_no_sense_is_told(more, message):
     given: Any = {"batch": 64, "pe": 256, "convergence": CONSTANT, "scaling_efficiency": 1.0} | more
     with pytest.raises(InputError, match=message):
         sweep.hybrid("inception_v3", **given)
+
+
+@pytest.mark.parametrize(
+    ("model", "dataset", "strategy"),
+    [
+        ("llama3_8b", "pile", "data+filter:group=2"),
+        ("llama3_8b", "pile", "data+pipeline:group=2"),
+        # Data of images is no layout, though some of its strategies are.
+        ("vit_b_16", "imagenet", "data+tensor:tensor=2"),
+    ],
+)
+def test_times_by_different_rates_make_no_speed_up(model, dataset, strategy):
+    case: Any = {"dataset": dataset, "system": "dgx-h100", "convergence": CONSTANT}
+    with pytest.raises(InputError, match=r"^strategies: "):
+        sweep.hybrid(model, 8, 4, strategies=[strategy], **case)
+    # With the speed-up given, no time of one kind is divided by one of the other.
+    answer = sweep.hybrid(model, 8, 4, strategies=[strategy], speedups={2: 1.5}, **case)
+    assert answer["splits"][0]["speedup"] == 1.5
 
 
 def test_a_batch_is_no_larger_than_what_converges_or_the_data_set():

@@ -11,18 +11,33 @@ import sweep
 from sweep.cases.probability import find_chance
 from sweep.questions.hybrid.times import build_grid, time_strategies
 
+IMAGES = ("inception_v3", 64, MACHINE)
+TEXT: Any = (
+    "llama3_8b",
+    8,
+    {"dataset": "pile", "system": "dgx-h200", "parameters": {"zero": 1, "recompute": "blocks"}},
+)
+
 
 @pytest.mark.parametrize(
-    ("strategy", "group"), [("data+spatial:group=2", 2), ("data+pipeline:group=4", 4)]
+    ("case", "strategy", "group"),
+    [
+        (IMAGES, "data+spatial:group=2", 2),
+        (IMAGES, "data+pipeline:group=4", 4),
+        (TEXT, "data+tensor:tensor=2", 2),
+        (TEXT, "data+context:context=4", 4),
+        (TEXT, "data+tensor+pipeline:tensor=2,pipeline=2,micro=1", 4),
+    ],
 )
-def test_the_oracle_s_times_are_those_of_predict(strategy, group):
+def test_the_oracle_s_times_are_those_of_predict(case, strategy, group):
+    model, batch, given = case
     law = tabulate(INCEPTION)
     answer = sweep.hybrid(
-        "inception_v3", 64, [group, 32], strategies=[strategy], convergence=law, **MACHINE
+        model, batch, [group, 32], strategies=[strategy], convergence=law, **given
     )
 
     def time(label: str, pe: int) -> float:
-        answer = sweep.predict("inception_v3", label, pe, 64, **MACHINE)
+        answer = sweep.predict(model, label, pe, batch, **given)
         return float(answer["iteration_time"])
 
     alone, split, whole = time("data", 1), time(strategy, group), time(strategy, 32)
@@ -61,6 +76,17 @@ def test_without_a_strategy_pairs_are_compared(model, dataset, settings, splits)
     assert [split.partition(":")[0] for split in left_out] == ["data+spatial"] * (
         "spatial" not in splits
     )
+
+
+@pytest.mark.parametrize("model", ["llama3_8b", "t5_11b", "qwen3_30b_a3b"])
+def test_pairs_of_transformers_are_layouts(model):
+    law = CONSTANT.model_copy(update={"model": model})
+    case: Any = {"dataset": "pile", "system": "dgx-h200", "convergence": law}
+    answer = sweep.hybrid(model, 8, [4], parameters={"zero": 3}, **case)
+    strategies = [split["strategy"].partition(":")[0] for split in answer["splits"]]
+    assert strategies == ["data+tensor", "data+context", "data+pipeline"]
+    assert all(split["speedup"] > 1 for split in answer["splits"])
+    assert json.dumps(answer, allow_nan=False)
 
 
 def test_draws_between_those_that_are_timed_are_near_their_own():
@@ -190,15 +216,22 @@ def test_what_slows_all_alike_counts_for_no_ratio():
 
 
 @pytest.mark.parametrize(
-    ("strategy", "pe"),
-    [("data+spatial:group=2", 2), ("data+spatial:group=4", 64), ("data+pipeline:group=2", 2)],
+    ("case", "strategy", "pe"),
+    [
+        (IMAGES, "data+spatial:group=2", 2),
+        (IMAGES, "data+spatial:group=4", 64),
+        (IMAGES, "data+pipeline:group=2", 2),
+        (TEXT, "data+tensor:tensor=2", 2),
+        (TEXT, "data+tensor:tensor=2", 64),
+    ],
 )
-def test_the_chance_is_that_of_the_oracle_s_draws(strategy, pe):
-    answer = sweep.hybrid(
-        "inception_v3", 64, [pe], strategies=[strategy], convergence=CONSTANT, **MACHINE
-    )
-    labels = {"model": "inception_v3", "batch": 64, **MACHINE}
-    grid = build_grid({**labels, "strategy": ["data", strategy], "pe": pe}, {}, {})
+def test_the_chance_is_that_of_the_oracle_s_draws(case, strategy, pe):
+    model, batch, given = case
+    answer = sweep.hybrid(model, batch, [pe], strategies=[strategy], convergence=CONSTANT, **given)
+    parameters = {**given}.pop("parameters", {})
+    labels = {"model": model, "batch": batch, **given}
+    labels.pop("parameters", None)
+    grid = build_grid({**labels, "strategy": ["data", strategy], "pe": pe}, parameters, {})
     ours, data = ({**labels, "strategy": name, "pe": pe} for name in (strategy, "data"))
     # Of constant epochs only samples a second count, which rise with PEs.
     chance = find_chance(grid, ours, data)
