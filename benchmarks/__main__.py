@@ -20,6 +20,7 @@ from benchmarks import (
     priors,
     scoreboard,
     sweeps,
+    unseen,
     user,
     versions,
 )
@@ -42,6 +43,7 @@ MEASUREMENTS: dict[str, Callable[[Effort], Report]] = {
     "convergence": convergence.measure,
     "layouts": layouts.measure,
     "scoreboard": scoreboard.measure,
+    "unseen": unseen.measure,
     "house": house.measure,
 }
 # What users wait for, from the first answer to a billion cells.

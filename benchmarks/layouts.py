@@ -100,7 +100,7 @@ def fit_values(runs: Sequence[Run], prior: Prior, known: Mapping[str, float]) ->
 
     known: values that stay as they are.
     """
-    series = [(run.stack, run.device) for run in runs]
+    series = [*map(_find_series, runs)]
     weights = 1 / np.sqrt([series.count(key) for key in series]) / ROW_SPREAD
     centres, spreads = np.log([*prior.centres.values()]), np.array([*prior.spreads.values()])
 
@@ -165,12 +165,12 @@ def choose_rows(runs: Sequence[Run]) -> list[Run]:
 
 
 def _find_series(run: Run) -> tuple[str, str]:
-    return run.stack, run.device
+    return run.stack, run.system.name
 
 
 def measure_accuracy(logs: Logs) -> float:
-    """Mean of 1 - |predicted / measured - 1|."""
-    return float(1 - np.mean(np.abs(np.exp(logs) - 1)))
+    """Mean accuracy of runs, as docs/accuracy.md defines it; logs: ln(predicted / measured)."""
+    return float(np.mean(np.maximum(1 - np.abs(np.exp(logs) - 1), 0)))
 
 
 def measure(effort: Effort) -> Report:

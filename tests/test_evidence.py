@@ -5,6 +5,7 @@ out. Speed-ups, since absolute times depend on the library.
 """
 
 import csv
+import re
 from pathlib import Path
 from typing import Any
 
@@ -43,9 +44,13 @@ EIGHT_P40 = {
 }
 
 
-def facts(name: str) -> list[dict[str, str]]:
-    with (FACTS / name).open() as file:
+def read_rows(path: Path) -> list[dict[str, str]]:
+    with path.open() as file:
         return list(csv.DictReader(file))
+
+
+def facts(name: str) -> list[dict[str, str]]:
+    return read_rows(FACTS / name)
 
 
 def images_per_s(precision: str, gpus: int) -> float:
@@ -169,6 +174,66 @@ def test_published_runs_of_machines_that_nobody_calibrated():
     overall = sweep.compare(CLUSTERS)["summary"]["overall"]
     assert overall["total"]["mean"] > 0.85
     assert overall["coverage"]["total"] > 0.8
+
+
+PAGE = Path(__file__).parents[1] / "docs" / "accuracy.md"
+# Runs on ABCI that the shipped calibration has not seen, and those that it was fitted to.
+UNSEEN, FITTED = (CLUSTERS.with_name(name) for name in ("abci_unseen.csv", "abci.csv"))
+
+
+@pytest.fixture(scope="module")
+def unseen() -> dict[str, Any]:
+    """Averages over the runs that no fit has seen, by the shipped calibration."""
+    return dict(sweep.compare(UNSEEN)["summary"])
+
+
+def read_cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip("|").split("|")]
+
+
+def format_averages(name: str, average: dict[str, Any]) -> list[str]:
+    """The cells of a row of the page's table: runs, accuracy of each part, totals in intervals."""
+    parts = (average[part] for part in ("total", "comp", "comm"))
+    rates = [f"{p['mean']:.1%} / {p['median']:.1%}" if p["n"] else "-" for p in parts]
+    return [name, str(average["n"]), *rates, f"{average['coverage']['total']:.1%}"]
+
+
+def test_the_page_shows_the_runs_that_no_fit_has_seen(unseen):
+    """Each row of the table is computed anew."""
+    block = PAGE.read_text().split("measured/abci_unseen.csv -->\n```\n")[1].split("```")[0]
+    lines = [re.split(r"\s{2,}", line.strip()) for line in block.splitlines()[2:]]
+    printed = {name: [name, *cells[:4], cells[-1]] for name, *cells in lines}
+    averages = {"all": unseen["overall"], **unseen["by_strategy"], **unseen["by_model"]}
+    mean = unseen["strategies_mean"]
+    assert printed.pop("mean of strategies")[2] == f"{mean['total']:.1%}"
+    assert printed == {name: format_averages(name, rows) for name, rows in averages.items()}
+
+
+def test_the_page_beside_what_the_paper_claims(unseen):
+    """Accuracy of totals [%]: the paper's, and of runs that no fit has seen; means over all six."""
+    table = PAGE.read_text().split("claimed for their runs")
+    names, theirs = (
+        read_cells(part) for part in (table[0].splitlines()[-3], table[1].split("\n")[0])
+    )
+    claimed = dict(zip(names[1:], map(float, theirs[1:]), strict=True))
+    *strategies, _ = claimed
+    mean = sum(claimed[name] for name in strategies) / len(strategies)
+    assert claimed["mean"] == pytest.approx(mean, abs=0.005)
+    ours = read_cells(table[1].splitlines()[1])[1:]
+    totals = [unseen["by_strategy"][name]["total"]["mean"] for name in strategies]
+    assert ours == [f"{100 * value:.1f}" for value in (*totals, unseen["strategies_mean"]["total"])]
+
+
+def test_no_fit_has_seen_them():
+    """None is a run of the calibration's file, which has as many runs as the calibration says."""
+    keys = ("model", "dataset", "strategy", "p", "samples_per_replica")
+    fitted, others = (
+        [tuple(row[key] for key in keys) for row in read_rows(path)] for path in (FITTED, UNSEEN)
+    )
+    assert not {*fitted} & {*others}
+    assert len(others) == 74
+    title = (FITTED.parents[1] / "calibrations" / "abci.yaml").read_text().partition("source")[0]
+    assert f"from {len(fitted)} measured runs" in title
 
 
 # The default oracle on the same pipeline; the number of micro-batches was not published.

@@ -1,13 +1,19 @@
 """Published runs of transformers: every row is read, shipped rates meet them; the scoreboard."""
 
+import csv
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from benchmarks import layout_runs, layouts, scoreboard
-from grids.entries.transformer_rates import FITTED
+from benchmarks import clusters, forecasts, layout_runs, layouts, unseen
+from grids.entries.transformer_rates import FITTED, read_rates
+from grids.library import find
+from grids.reading.errors import InputError
+from sweep.measured.compare import rate_prediction
 
 PAGE = Path(__file__).parents[2] / "docs" / "scoreboard.md"
 
@@ -23,7 +29,7 @@ def test_allocated_memory_is_met_and_a_card_shows_more() -> None:
 
 
 def test_shipped_rates_meet_published_times() -> None:
-    runs = [run for run in layouts.select_timed() if scoreboard.is_dense(run)]
+    runs = [run for run in layouts.select_timed() if forecasts.is_dense(run)]
     logs = layouts.compare_times(runs, FITTED)
     assert len(runs) == 351
     assert layouts.measure_accuracy(logs) > 0.89
@@ -39,11 +45,139 @@ def test_a_fit_finds_the_rates_that_made_the_rows() -> None:
     assert layouts.fit_values(made, prior, {"expert_launch": 0.0}) == pytest.approx(rates, rel=0.01)
 
 
-def test_every_stack_and_device_of_the_rows_is_known() -> None:
-    runs = layout_runs.read_runs()
-    timed = [run for run in runs if run.seconds]
-    assert {run.stack for run in timed} <= set(layout_runs.STACKS)
-    assert {run.device for run in timed} <= set(layout_runs.DEVICES)
+def test_every_row_is_read_and_its_stack_is_known() -> None:
+    for path, rows in ((layout_runs.RUNS, 398), (layout_runs.UNSEEN, 202)):
+        runs = layout_runs.read_runs(path)
+        assert len(runs) == rows
+        assert {run.stack for run in runs if run.seconds} <= set(layout_runs.STACKS)
+
+
+def write_row(path: Path, **changes: str) -> Path:
+    """Write the rows that no fit has seen, with the fourth changed."""
+    with layout_runs.UNSEEN.open(newline="") as file:
+        rows = [*csv.DictReader(file)]
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows([*rows[:3], rows[3] | changes])
+    return path
+
+
+EXPERTS = (
+    "{name: moe, blocks: 96, features: 4096, heads: 64, experts: 64, active: 8, "
+    "expert_hidden: 1536, vocabulary: 1024}"
+)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        # Eight ranks of tensor for each of 32 experts' parts: more than 8 x 15 PEs.
+        {"network": EXPERTS, "expert": "32"},
+        {"micro": "7"},
+        {"tensor": "7"},
+        {"pipeline": "97", "chunks": "1"},
+        {"zero": "1", "shard": "7"},
+    ],
+)
+def test_a_row_of_an_impossible_layout_is_named(changes: dict[str, str], tmp_path: Path) -> None:
+    path = write_row(tmp_path / "runs.csv", **changes)
+    with pytest.raises(InputError, match=r"runs\.csv:5: gpt-310\.1b"):
+        layout_runs.read_runs(path)
+
+
+def test_experts_are_divided_as_a_row_says(tmp_path: Path) -> None:
+    changes = {"network": EXPERTS, "expert": "8", "data": "16", "global_batch": "2048"}
+    changes |= {"sequence_parallel": "1"}
+    stated, other = (
+        layout_runs.read_runs(write_row(tmp_path / f"{etp}.csv", expert_tensor=etp, **changes))
+        for etp in ("1", "0")
+    )
+    (one, of_tensor) = (layout_runs.predict_seconds(runs[3], FITTED) for runs in (stated, other))
+    assert [int(runs[3].layout.etp[0]) for runs in (stated, other)] == [1, 8]
+    assert np.isfinite([one, of_tensor]).all()
+    assert one != of_tensor
+
+
+def list_values(entry: Any, path: str = "") -> dict[str, Any]:
+    """The numbers and texts of an entry, by their place in it."""
+    if not isinstance(entry, dict | list):
+        return {path: entry}
+    items = entry.items() if isinstance(entry, dict) else enumerate(entry)
+    return {
+        key: value
+        for name, part in items
+        for key, value in list_values(part, f"{path}.{name}".strip(".")).items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "system", "changes"),
+    [
+        ("dgx-h100", "dgx-h100", {}),
+        ("v100-oneflow", "dgx1-v100", {"links_per_node": 1}),
+        (
+            "a100-jean-zay",
+            "dgx-a100-80gb",
+            {"links_per_node": 4, "levels.1.bandwidth": 12.5e9, "levels.2.bandwidth": 12.5e9},
+        ),
+        ("a800", "dgx-a100-80gb", {"levels.0.bandwidth": 200e9}),
+        ("h100-96gb", "grand-teton", {"pe.memory_bandwidth": 2.4e12}),
+        ("tpu-v5p-int8", "tpu-v5p", {"pe.tensor_peaks.fp8": 918e12}),
+    ],
+)
+def test_a_cluster_is_its_system_but_for_what_is_stated(
+    name: str, system: str, changes: dict[str, float]
+) -> None:
+    before = list_values(find("system", system, Path()).definition())
+    after = list_values(clusters.find_cluster(name).definition())
+    changed = {key: value for key, value in after.items() if before.get(key) != value}
+    roomy = {key for key in changed if key == "size" or key.endswith(".pes")}
+    assert {changed.pop(key) for key in roomy} == {clusters.MOST_PES}
+    changed.pop("name", None)
+    assert changed == changes
+    assert before.keys() <= after.keys()
+
+
+def test_systems_of_runs_are_those_of_the_catalogue() -> None:
+    """Racks have an adapter for each PE, nvfp4 its own peak, and every run has room."""
+    runs = [*layout_runs.read_runs(), *layout_runs.read_runs(layout_runs.UNSEEN)]
+    for run in runs:
+        assert run.layout.pes[0] <= run.system.most_pes
+        catalogue = clusters.CLUSTERS.get(run.system.name, clusters.Cluster(run.system.name))
+        assert run.device == find("system", catalogue.system, Path()).pe.device
+    racks = [run.system for run in runs if run.system.pes_per_node == 72]
+    assert {system.links_per_node for system in racks} == {72}
+    narrow = [run for run in runs if run.precision == "nvfp4"]
+    assert {run.device for run in narrow} == {"gb200", "gb300"}
+    for run in narrow:
+        assert run.system.pe.tensor_peaks
+        assert read_rates(run.system, "nvfp4").peak == run.system.pe.tensor_peaks.nvfp4
+
+
+def test_accuracy_is_that_of_compare() -> None:
+    ratios = [0.1, 0.5, 0.99, 1.0, 1.3, 2.0, 3.75]
+    rated = np.array([rate_prediction(ratio, 1.0) for ratio in ratios], float)
+    for ratio, accuracy in zip(ratios, rated, strict=True):
+        assert layouts.measure_accuracy(np.log([ratio])) == pytest.approx(accuracy)
+    assert layouts.measure_accuracy(np.log(ratios)) == pytest.approx(rated.mean())
+
+
+def test_parts_of_the_runs_that_no_fit_has_seen() -> None:
+    """Each has a finite prediction; labels divide a collection, each run once by each."""
+    predicted = unseen.forecast_runs()
+    assert np.isfinite([row.log for row in predicted]).all()
+    parts = dict(unseen.divide(predicted))
+    assert {name: len(parts[name]) for name in ("transformers", "mlperf")} == {
+        "transformers": 145,
+        "mlperf": 52,
+    }
+    for collection in ("transformers", "mlperf"):
+        for find_label in unseen.LABELS:
+            counts = Counter(find_label(row.run) for row in parts[collection])
+            assert {name: len(parts[f"{collection}, {name}"]) for name in counts} == counts
+    dense, experts = (parts[f"transformers, {name}"] for name in ("dense", "mixtures of experts"))
+    assert len(dense) + len(experts) == 145
 
 
 def read_tables() -> list[list[list[str]]]:
@@ -57,7 +191,7 @@ def read_tables() -> list[list[list[str]]]:
 
 
 def test_the_page_is_what_the_stated_fits_predict() -> None:
-    _, fits, rows = read_tables()
+    _, _, fits, rows = read_tables()
     values = {name: dict(zip(FITTED, map(float, numbers), strict=True)) for name, *numbers in fits}
     runs = layouts.select_timed()
     assert len(rows) == len(runs) == 387
@@ -67,8 +201,13 @@ def test_the_page_is_what_the_stated_fits_predict() -> None:
     assert [float(row[9]) for row in rows[::5]] == pytest.approx(predicted, rel=1e-3)
 
 
+def test_the_page_shows_the_runs_that_no_fit_has_seen() -> None:
+    _, table, *_ = read_tables()
+    assert table == unseen.summarise(unseen.forecast_runs())
+
+
 def test_the_sums_are_those_of_the_rows() -> None:
-    sums, _, rows = read_tables()
+    sums, _, _, rows = read_tables()
     number = int(sums[0][1])
     dense = [float(row[10]) for row in rows[:number]]
     accuracy = sum(1 - abs(ratio - 1) for ratio in dense) / number
