@@ -1,7 +1,7 @@
 """Warnings about a design space: keys that a run ignores, layers that no group can split."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice, product
+from itertools import product
 
 from grids.convergence.entry import Convergence
 from grids.entries.datasets import Dataset
@@ -19,6 +19,7 @@ from grids.models.layers import LayerTable
 from grids.models.profiles import USUAL_BATCH
 from grids.reading.errors import shorten
 from grids.spec import Spec
+from kernels.names.layout_terms import LAYOUT_FORMULAS
 from kernels.names.parallelisms import LAYOUT_SETTINGS, TRANSFORMERS
 from kernels.options import OracleName
 
@@ -54,8 +55,8 @@ def list_warnings(grid: Grid) -> list[str]:
         *_list_unused(grid),
         *_list_unused_choices(grid.resolved, grid.spec),
         *_list_silent_calibrations(grid),
+        *_list_old_calibrations(grid),
         *_list_misfits(grid),
-        *_list_mixed(map(grid.resolve_all, range(len(grid.models)))),
     ]
 
 
@@ -133,17 +134,27 @@ def _list_silent_calibrations(grid: Grid) -> Iterator[str]:
         )
 
 
-def _list_mixed(by_model: Iterable[Sequence[Strategy]]) -> list[str]:
-    """Notes on layouts that are compared with other strategies of the same network."""
-    mixed = (
-        f"times of {strategy.label} and of layouts rest on different rates, and do not compare "
-        "(docs/transformers.md)"
-        for strategies in by_model
-        for strategy in strategies
-        if not strategy.laid and any(other.laid for other in strategies)
-    )
-    # The others would say the same of further strategies.
-    return list(islice(mixed, 1))
+def _list_old_calibrations(grid: Grid) -> Iterator[str]:
+    """Notes on calibrations that were fitted with earlier formulas of layouts."""
+    if any(strategy.laid for strategy in grid.resolved):
+        for name in dict.fromkeys(
+            file.name
+            for file in grid.calibrations.values()
+            if file.layouts and file.layouts.formulas < LAYOUT_FORMULAS
+        ):
+            yield (
+                f"calibration {shorten(name)} was fitted with earlier formulas of layouts, whose "
+                "times have changed: calibrate again"
+            )
+
+
+def list_store_warnings(grid: Grid, versions: Mapping[str, object]) -> Iterator[str]:
+    """Yield warnings about a store; versions: those that it was written by."""
+    if versions.get("layouts") != str(LAYOUT_FORMULAS) and any(s.laid for s in grid.resolved):
+        yield (
+            "layouts of this store were computed by earlier formulas, and today's answers differ: "
+            "sweep it again to a new place"
+        )
 
 
 def _list_open(strategy: Strategy) -> list[str]:
@@ -242,7 +253,10 @@ def _is_catalogued(system: System) -> bool:
     """True if the machine is in the catalogue, in any precision and with any software."""
     known = find_catalogued("system", system.machine)
     # What settings behind a name change: `abci:precision=amp` is still the catalogue's.
-    settings = {"name", "precision", "software"}
+    settings: dict[str, bool | set[str]] = {
+        **dict.fromkeys(("name", *System.COMPARED), True),
+        "pe": {"memory_capacity"},
+    }
     return isinstance(known, System) and (
         known.model_dump(exclude=settings) == system.model_dump(exclude=settings)
     )

@@ -105,15 +105,6 @@ def test_losers_state_the_least_memory_that_lets_a_layout_in() -> None:
     assert row["rejection"]["changes"]["pe"] == 16
 
 
-@pytest.mark.parametrize(
-    ("strategies", "mixed"),
-    [("data,fsdp:micro=1", False), ("data,pipeline", True), ("filter,pipeline", False)],
-)
-def test_strategies_that_rest_on_different_rates_are_noted(strategies: str, mixed: bool) -> None:
-    warnings = list_warnings(make_grid(SpaceValues("llama2_7b", strategy=strategies, **PLACE)))
-    assert any("do not compare" in text for text in warnings) == mixed
-
-
 def test_efficiency_of_layouts_divides_by_a_layout_of_one_pe() -> None:
     values: dict[str, Any] = {
         "model": "llama2_7b",

@@ -9,7 +9,7 @@ import pytest
 
 from grids.entries.precision import RECIPES
 from grids.entries.transformer_rates import read_rates
-from grids.inputs.layout_machine import read_network
+from grids.inputs.layout_machine import read_domains, read_network
 from grids.library import find
 from grids.models.transformers import read_transformer
 from kernels.layouts import search
@@ -17,8 +17,9 @@ from kernels.layouts.answers import time_layouts
 from kernels.layouts.columns import add
 from kernels.layouts.dimensions import find_marks, find_reasons, find_repeated
 from kernels.layouts.enumerate import LayoutProduct, list_product, make_space, multiply
-from kernels.layouts.memory import measure_memory
+from kernels.layouts.memory import measure_bucket, measure_memory
 from kernels.layouts.search import Search
+from kernels.layouts.stacks import find_unsupported
 from kernels.layouts.transformer import COLUMNS, Training
 from kernels.names.parallelisms import RECOMPUTE
 
@@ -45,7 +46,7 @@ def make_search(case, speeds=True, most=None):
         make_space(net, pes, BATCH, lists),
         training,
         capacity,
-        MACHINE.pes_per_node,
+        read_domains(MACHINE),
         (read_rates(MACHINE, "bf16"), read_network(MACHINE)) if speeds else None,
         most,
     )
@@ -78,15 +79,16 @@ def list_directly(case):
         "micro": micro,
         "recompute": RECOMPUTED,
         "zero": range(4),
-        "chunks": np.unique(searched.space.layouts.chunks),
+        "chunks": np.unique(searched.space.layouts.chunks).tolist(),
         "expert": np.unique(searched.space.layouts.expert),
         "expert_tensor": (0, 1) if searched.net.experts else (0,),
     }
-    layouts = list_product(multiply(int(searched.space.layouts.pes.max()), values).layouts)
+    pes = int(searched.space.layouts.pes.max())
+    layouts = list_product(multiply(searched.net, pes, values).layouts)
     fits = layouts.micro * layouts.data <= BATCH
     fits &= layouts.tensor * layouts.shards % (layouts.etp * layouts.expert) == 0
     layouts = layouts.select(fits & ~find_repeated(layouts))
-    reasons = find_reasons(searched.net, layouts, searched.training)
+    reasons = find_reasons(searched.net, layouts, searched.training, searched.domains)
     divides = np.sum([*reasons.values()], axis=0) == 0
     memory = np.full(len(layouts), np.nan)
     parts, _ = measure_memory(searched.net, layouts.select(divides), searched.training)
@@ -140,11 +142,15 @@ def test_the_best_are_those_of_every_candidate(case):
     assert [sizes[row] for row in rows] == result.memory.tolist()
 
 
-def test_fronts_are_what_no_candidate_beats(case):
-    searched = replace(make_search(case), front=True)
+@pytest.mark.parametrize("stack", [None, "megatron", "torchtitan"])
+def test_fronts_are_what_no_candidate_beats(case, stack):
+    """Of those that the stack runs, if any."""
+    searched = replace(make_search(case), front=True, stack=stack)
     result = searched.run().best
     layouts, _, memory = list_directly(case)
-    seconds, _ = rank_directly(case)
+    refused = find_unsupported(stack, searched.net, layouts, searched.training)
+    runs = {*map(tuple, layouts.to_rows()[~refused].tolist())}
+    seconds = {row: time for row, time in rank_directly(case)[0].items() if row in runs}
     sizes = dict(zip(map(tuple, layouts.to_rows().tolist()), memory.tolist(), strict=True))
     points = {(time, sizes[row]) for row, time in seconds.items()}
     front = {
@@ -169,15 +175,27 @@ def test_few_are_the_first_of_all(case, speeds):
     np.testing.assert_array_equal(few.layouts.to_rows(), whole.layouts.to_rows()[:7])
 
 
+@pytest.mark.parametrize("speeds", [True, False])
+@pytest.mark.parametrize("stack", ["megatron", "torchtitan", "deepspeed"])
+def test_what_a_stack_does_not_run_is_last(case, stack, speeds):
+    """Otherwise the order is the same, also of few."""
+    searched, whole = run_search(case, speeds)
+    ranked = whole.best.layouts
+    refused = find_unsupported(stack, searched.net, ranked, searched.training)
+    assert 0 < refused.sum() < len(ranked)
+    rows = ranked.to_rows()[np.argsort(refused, kind="stable")]
+    for most in (None, 7):
+        result = replace(make_search(case, speeds, most), stack=stack).run().best
+        np.testing.assert_array_equal(result.layouts.to_rows(), rows[:most])
+
+
 def test_layouts_without_time_have_the_largest_micro_batch(case):
     """First those with few remarks, then the least divided."""
     searched, whole = run_search(case, speeds=False)
     result = whole.best.layouts
     marks = add(
         mask.astype(int)
-        for mask in find_marks(
-            searched.net, result, searched.training, searched.pes_per_node
-        ).values()
+        for mask in find_marks(searched.net, result, searched.training, searched.domains).values()
     )
     divided = result.tensor * result.context * result.pipeline
     keys = [*zip(marks.tolist(), divided.tolist(), strict=True)]
@@ -193,9 +211,22 @@ def test_changes_that_would_help(case, columns):
     layouts, _, memory = list_directly(case)
     kept = [name not in columns for name in COLUMNS]
     rows = layouts.to_rows()[:, kept]
-    fitting = {*map(tuple, rows[memory <= searched.capacity].tolist())}
+    # A higher stage of ZeRO has temporaries, too.
+    bucket = measure_bucket(searched.net, layouts, searched.training)
+    needed = memory + bucket * (columns == ("zero",))
+    fitting = {*map(tuple, rows[needed <= searched.capacity].tolist())}
     large = map(tuple, rows[memory > searched.capacity].tolist())
     assert searched.count_helped(*columns) == sum(row in fitting for row in large)
+
+
+def test_the_bucket_has_the_gradients_of_a_block():
+    """Of Llama 2 7B: 4 bytes each of its matrices, which tensor divides, and two norms."""
+    searched, _ = run_search(CASES[0])
+    layouts, _, _ = list_directly(CASES[0])
+    block = (4 * 4096**2 + 3 * 4096 * 11008) / layouts.tensor + 2 * 4096
+    held = (layouts.zero >= 2) & (layouts.data * layouts.context > 1)
+    bucket = measure_bucket(searched.net, layouts, searched.training)
+    np.testing.assert_array_equal(bucket, 4 * block * held)
 
 
 def test_a_list_is_a_space():

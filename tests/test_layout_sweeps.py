@@ -1,11 +1,15 @@
 """Sweeps of layouts: cells of a store are predictions, whatever computes them."""
 
+import json
+import shutil
+import subprocess
 from typing import Any
 
 import numpy as np
 import pytest
 import xarray as xr
 import zarr
+from cubes import COMMAND
 
 from grids.grid import Grid
 from grids.reading.errors import InputError
@@ -281,3 +285,22 @@ def test_parts_of_any_size_choose_the_same(most: int, monkeypatch: pytest.Monkey
     whole = compute_cells(spec)
     monkeypatch.setattr("grids.inputs.layouts.MOST", most)
     xr.testing.assert_identical(compute_cells(spec).load(), whole.load())
+
+
+@pytest.mark.parametrize(("layouts", "told"), [("2", 0), ("1", 1), (None, 1)])
+def test_stores_of_earlier_formulas_are_read_and_told(store, tmp_path, layouts, told):
+    copy = tmp_path / "earlier.zarr"
+    shutil.copytree(store, copy)
+    root = copy / "zarr.json"
+    document = json.loads(root.read_text())
+    versions = json.loads(document["attributes"]["paradl_versions"])
+    assert versions.pop("layouts") == "2"
+    versions |= {} if layouts is None else {"layouts": layouts}
+    document["attributes"]["paradl_versions"] = json.dumps(versions)
+    root.write_text(json.dumps(document))
+    # In a process of its own, as a user reads a store that was made before.
+    words = ["limits", str(copy), "--sel", "batch=64", "--format", "json"]
+    result = subprocess.run([*COMMAND, *words], capture_output=True, text=True)
+    assert json.loads(result.stdout)
+    assert result.returncode == 0
+    assert result.stderr.count("warning: layouts of this store") == told

@@ -123,12 +123,14 @@ ASSUMED = ModelError(serial=0.04, group=0.12, reduce=0.12, exchange=0.2, unseen=
 class LayoutTime(Record):
     """Times of transformers' layouts, as a factor on those by rates that hold for any machine.
 
-    scatter: of the runs beside that factor, over the spread that was expected.
+    scatter: of the runs beside that factor, over the spread that was expected. formulas: the
+    version of the formulas that they were fitted with.
     """
 
     factor: Above0
     runs: Count
     scatter: Above0 = 1.0
+    formulas: Count = 1
 
 
 class FittedSeries(Record):

@@ -20,8 +20,9 @@ from kernels.layouts.rates import Rates
 # reach, systolic: share of the peak that large products reach on GPUs, and on TPUs. decline: the
 # share of GPUs falls as this power of the peak (above A100's): newer ones run at lower clocks.
 # ridges: width at which products wait for memory as long as they compute, in ridge points of the
-# roofline, peak / bandwidth. dated: slowdown of attention whose kernels do without the instructions of
-# newer GPUs. score_passes: the scores of unfused attention.
+# roofline, peak / bandwidth. dated: slowdown of attention whose kernels do without the instructions
+# of newer GPUs. score_passes: the scores of unfused attention. expert_launch [s]: to route the
+# tokens of a block, forward and backward.
 FITTED = MappingProxyType(
     {
         "reach": 0.664,
@@ -61,7 +62,7 @@ DEVICES_OF_FEW = ("h200", "b200", "gb200", "b300", "gb300", "tpu-v5p", "tpu-v5e"
 # Others of NVIDIA and Google, whose devices err no more where a fit has not seen them.
 DEVICES_ALIKE = (
     *("p100", "a10", "a30", "a40", "a800", "l4", "l40", "l40s", "h20", "h800", "gh200"),
-    *("tpu-v4", "tpu-v6e"),
+    *("rtx4090", "tpu-v4", "tpu-v6e"),
 )
 # The same of one run beside others of the same network, stack and PEs: 243 degrees of freedom in 49
 # groups of dense networks. What errs for all layouts alike ranks none of them.
@@ -83,6 +84,14 @@ def find_recipe(system: System) -> str:
             advice="write ':precision=bf16' behind its name",
         )
     return OF_PRECISION[system.precision]
+
+
+def find_usual_recipe(system: System) -> str:
+    """Return the recipe that people train in: the system's if it is narrow, else of 16 bits."""
+    peaks = system.pe.list_tensor_peaks()
+    if system.precision in NARROW:
+        return system.precision
+    return next((name for peak, name in (("bf16", "bf16"), ("amp", "fp16")) if peak in peaks), "fp32")
 
 
 def read_rates(system: System, precision: str) -> Rates:

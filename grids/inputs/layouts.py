@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grids.convergence.entry import Convergence
+from grids.entries.software import SOFTWARE
 from grids.entries.strategies import Strategy
 from grids.entries.transformer_rates import RIVAL_SPREAD, find_recipe, find_system_spread
 from grids.inputs import values as cells
@@ -31,6 +32,7 @@ from kernels.configuration.answers import Answer, LayoutCase, LayoutErrors, Layo
 from kernels.configuration.run import Run
 from kernels.derivatives.differences import STEPS, find_elasticity, round_elasticity
 from kernels.layouts.answers import MOST, LayoutAnswers, add_seconds, answer_layouts
+from kernels.layouts.stacks import find_unsupported
 from kernels.layouts.transformer import COLUMNS, Layouts
 from kernels.names.arrays import Floats
 from kernels.names.flags import FORBIDS, Limit
@@ -163,14 +165,18 @@ def _answer(
 
 
 def _choose(space: LayoutSpace, found: Answered, *, nearest: bool) -> Answered:
-    """Return the best layout of each cell, if settings are open."""
+    """Return the best layout of each cell, if settings are open: one that the software runs."""
     if not space.open:
         return found
+    stack = SOFTWARE[space.system.software].layouts.stack
+    training = make_training(space.system, space.net, space.length, space.strategy.schedule, 0.0)
+    lacking = find_unsupported(stack, space.net, found.layouts, training)
     forbidden = np.bitwise_count(found.limit & int(FORBIDS))
     if nearest:
-        best = _pick(found.cell, found.memory, forbidden)
+        best = _pick(found.cell, found.memory, 2 * forbidden + lacking)
     else:
-        best = _pick(found.cell, found.seconds.sum(axis=0) * found.epochs, forbidden > 0)
+        seconds = found.seconds.sum(axis=0) * found.epochs
+        best = _pick(found.cell, seconds, 2 * (forbidden > 0) + lacking)
     return Answered(
         layouts=found.layouts.select(best),
         cell=found.cell[best],

@@ -100,10 +100,11 @@ def _find_unit(room: int, t: int, c: int, d: int, p: int, multiple: int) -> int:
 
     It has all PEs of the inner degrees, and of the next one as many as divide it.
     """
-    inside, rest = 1, (t, c, d, p)
-    while rest and inside * rest[0] <= room:
-        inside, rest = inside * rest[0], rest[1:]
-    degree = rest[0] if rest else 1
+    inside, degree = 1, 1
+    for degree in (t, c, d, p):
+        if inside * degree > room:
+            break
+        inside *= degree
     step = multiple // gcd(multiple, inside)
     if degree % step == 0 and inside * step <= room:
         inside, degree = inside * step, degree // step

@@ -11,7 +11,7 @@ import numpy as np
 
 from kernels.layouts.columns import Column, add
 from kernels.layouts.dimension import Dimension, Exchanged, Rules, leave_rest
-from kernels.layouts.transformer import Attention, Block, Layouts, Training
+from kernels.layouts.transformer import AttentionProducts, Block, Layouts, Training
 
 
 class ContextParallel(Dimension):
@@ -34,7 +34,7 @@ class ContextParallel(Dimension):
         exchanges = map(self._exchange_keys, block.attentions, hidden)
         return {"context_exchange": add([np.zeros(1), *exchanges])}
 
-    def _exchange_keys(self, attention: Attention, hidden: Column) -> Column:
+    def _exchange_keys(self, attention: AttentionProducts, hidden: Column) -> Column:
         c, t, transfers = self.layouts.context, self.layouts.tensor, self.transfers
         # All heads together may be wider than the features between blocks, or narrower.
         tokens, item = self.training.count_tokens(self.layouts), self.training.recipe.item
@@ -47,7 +47,8 @@ class ContextParallel(Dimension):
             # before, start-ups behind nothing. Keys and values go forward and backward, and their
             # gradients.
             startups, sent = transfers.split_send(c, t, keys)
-            return (c - 1) * (3 * startups + np.maximum(3 * sent - hidden / c, 0))
+            step: Column = 3 * startups + np.maximum(3 * sent - hidden / c, 0)
+            return (c - 1) * step
         if self.training.context_by == "all_gather":
             return 2 * transfers.gather(c, t, c * keys) + transfers.scatter(c, t, c * keys)
         # Queries, keys and values go from positions to heads, outputs back; likewise their

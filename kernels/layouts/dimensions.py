@@ -49,9 +49,9 @@ def find_marks(
     net: Transformer, layouts: Layouts, training: Training, domains: Domains
 ) -> dict[str, Column]:
     """Masks of layouts that run but are odd, by remark [layouts]."""
-    marks = {name: rule for kind in DIMENSIONS for name, rule in kind.marks.items()}
+    marks, node = {n: r for kind in DIMENSIONS for n, r in kind.marks.items()}, domains.pes_per_node
     return {
-        **{name: rule(net, layouts, training, domains.pes_per_node) for name, rule in marks.items()},
+        **{name: rule(net, layouts, training, node) for name, rule in marks.items()},
         # These two belong to no dimension.
         "idle_recompute": (layouts.recompute & find_idle_modules(net, training)) > 0,
         "longer": np.full(layouts.pipeline.shape, 0 < net.longest < training.length),

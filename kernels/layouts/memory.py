@@ -16,6 +16,7 @@ from kernels.layouts.columns import (
     add,
     find_any,
     find_largest,
+    find_most,
     keep_largest,
     sum_kinds,
 )
@@ -194,6 +195,16 @@ def measure_gathered(
     )
     largest = find_largest(counts, (dense * held.dense + experts * held.experts for held in blocks))
     return 2 * largest * training.recipe.weights
+
+
+def measure_bucket(net: Transformer, layouts: Layouts, training: Training) -> Column:
+    """Compute bytes of gradients that ZeRO 2 and 3 hold before they shard them: a block's."""
+    dense, experts = (
+        (n > 1) & (layouts.zero >= 2) for n in (layouts.shards, layouts.expert_shards)
+    )
+    blocks = (count_block(block, layouts) for block in net.kinds)
+    largest = find_most(dense * held.dense + experts * held.experts for held in blocks)
+    return largest * training.recipe.gradients
 
 
 def find_blocks(counts: Column, kinds: Sequence[bool]) -> Column:

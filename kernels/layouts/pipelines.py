@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from kernels.layouts.columns import Column
-from kernels.layouts.dimension import Dimension, Exchanged, Marks, Repeats, Rules, Values
+from kernels.layouts.dimension import Dimension, Exchanged, Marks, Repeats, Rules
 from kernels.layouts.parameters import Parameters
 from kernels.layouts.schedules import INTERLEAVES, SCHEDULES, count_parts, is_uneven
 from kernels.layouts.transformer import Layouts, Training

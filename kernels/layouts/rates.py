@@ -18,12 +18,14 @@ class Rates:
     logits, in 16 bits; vector_peak: without tensor cores. bandwidth: of memory [B/s]. reach:
     fraction of a peak that large products reach. slim_width: smallest dimension at which 16-bit
     products wait for memory as long as they compute at the whole peak. attention: fraction of the
-    peak that fused attention reaches with many features per head. passes, score_passes: times that a kept tensor, and a score of unfused
-    attention, is moved to or from memory. rail: fraction of a link's bandwidth. hidden_gradients,
-    hidden_weights: fraction of the passes that can hide their exchange. launch, expert_launch [s]:
-    host time to launch a layer, and to route the tokens of a block with experts, forward and
-    backward. groups_experts: one product serves all experts of a PE. pause [s]: per iteration. straggling: fraction by which each doubling of the PEs slows an iteration. slowdown:
-    calibration factor on all times. sends_once: a token is sent once to a node of its experts.
+    peak that fused attention reaches with many features per head. passes, score_passes: times that
+    a kept tensor, and a score of unfused attention, is moved to or from memory. rail: fraction of a
+    link's bandwidth. hidden_gradients, hidden_weights: fraction of the passes that can hide their
+    exchange. launch, expert_launch [s]: host time to launch a layer, and to route the tokens of a
+    block with experts, forward and backward. groups_experts: one product serves all experts of a
+    PE. pause [s]: per iteration. straggling: fraction by which each doubling of the PEs slows an
+    iteration. slowdown: calibration factor on all times. sends_once: a token is sent once to a node
+    of its experts.
     """
 
     peak: float

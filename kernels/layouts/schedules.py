@@ -111,7 +111,7 @@ def count_stage_blocks(
     before = np.pad(np.cumsum(kinds, axis=1), ((0, 0), (1, 0)))  # each block [kinds, blocks + 1]
     counts = np.zeros((len(kinds), *number.shape), int)
     for part, is_there in _list_parts(pipeline, chunks, folded, number):
-        # Empty for layouts with fewer chunks or stages. The embedding is the first unit, if it counts.
+        # Empty for layouts with fewer chunks or stages. An embedding that counts comes first.
         first, last = (
             np.clip(n * least + np.minimum(n, more) - ends, 0, net.blocks) for n in (part, part + 1)
         )

@@ -24,7 +24,7 @@ from kernels.layouts.enumerate import (
     SHARED,
     LayoutProduct,
 )
-from kernels.layouts.memory import measure_stages
+from kernels.layouts.memory import measure_bucket, measure_stages
 from kernels.layouts.rates import Rates
 from kernels.layouts.schedules import list_stages
 from kernels.layouts.stacks import find_unsupported
@@ -99,9 +99,16 @@ class Search:
         """Outcome of each layout, filled by `run` [product]."""
         return np.zeros(self.space.layouts.shape, np.uint8)
 
+    @cached_property
+    def roomy(self) -> Column:
+        """Whether layouts also fit with ZeRO's bucket of gradients, filled by `run` [product]."""
+        return np.zeros(self.space.layouts.shape, bool)
+
     def run(self) -> BlockResult:
         """Evaluate the whole space; the best layouts are sorted."""
-        self.outcomes.fill(0)  # creates it before threads write to it
+        # Creates them before threads write to them.
+        self.outcomes.fill(0)
+        self.roomy.fill(False)
         waiting: list[BlockResult] = []
         with ThreadPoolExecutor(self.threads) as pool:
             for part in pool.map(self.look_at, self._list_blocks()):
@@ -143,6 +150,8 @@ class Search:
             fits = divides & (memory <= self.capacity)
             large = divides & ~fits
             outcomes[..., rows] += large + 2 * fits.astype(np.uint8)
+            bucket = measure_bucket(self.net, layouts, self.training)
+            self.roomy[..., block][..., rows] = fits & (memory + bucket <= self.capacity)
             return BlockResult(
                 Counter({name: count(mask & candidates) for name, mask in masks.items()}),
                 Counter({name: count(mask & alone) for name, mask in masks.items()}),
@@ -156,6 +165,8 @@ class Search:
         with other degrees in exchange for data parallelism."""
         product = self.outcomes.reshape(*self.outcomes.shape[:-1], *self.space.sizes)
         fits, axis = product == FITS, len(SETTINGS)
+        if "zero" in columns:  # whose temporaries may eat what a higher stage shares
+            fits = self.roomy.reshape(product.shape)
         if columns[0] not in DEGREES:
             axis = (*SETTINGS, *SHARED).index(columns[0])
             return count(fits.any(axis=axis, keepdims=True) & (product == LARGE))
@@ -199,7 +210,8 @@ class Search:
             iteration = IterationTimes(self.net, layouts, self.training, rates, network)
             score = find_most(seconds for _, seconds in iteration.time_stages()) * rates.slowdown
         unsupported = find_unsupported(self.stack, self.net, layouts, self.training)
-        return np.where(unsupported, LAST * score, score)
+        scores: Column = np.where(unsupported, LAST * score, score)
+        return scores
 
     def _count_marks(self, layouts: Layouts) -> Column:
         """Number of remarks on each layout."""

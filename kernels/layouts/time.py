@@ -20,7 +20,7 @@ from kernels.layouts.rates import BACKWARD, Rates
 from kernels.layouts.schedules import Stage, count_bubbles, list_stages
 from kernels.layouts.transfers import Transfers
 from kernels.layouts.transformer import (
-    Attention,
+    AttentionProducts,
     Block,
     Layouts,
     Tensor,
@@ -222,7 +222,7 @@ class IterationTimes:
         seconds: Column = 2 * products * (1 / self.rates.reach + slim_width / smallest) / peak
         return seconds
 
-    def time_attention(self, attention: Attention) -> Column:
+    def time_attention(self, attention: AttentionProducts) -> Column:
         """Forward seconds of the products of an attention."""
         rates, fused, width = self.rates, self.training.fused_attention, attention.width
         keys = attention.count_keys(self.training.length, skips_later=fused)

@@ -57,7 +57,7 @@ def count_keys(length: int, window: int) -> int:
     return min(length, window or length)
 
 
-class Attention(NamedTuple):
+class AttentionProducts(NamedTuple):
     """Queries that read keys and values.
 
     flops: of both products, forward, per token and position read. heads, kv_heads: of queries, and
@@ -91,7 +91,7 @@ class Block(NamedTuple):
 
     weights: tuple[Weights, ...]
     tensors: tuple[Tensor, ...]
-    attentions: tuple[Attention, ...] = ()
+    attentions: tuple[AttentionProducts, ...] = ()
     looks_up: bool = False
     reads_memory: bool = False
 

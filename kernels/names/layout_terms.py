@@ -8,6 +8,10 @@ from dataclasses import replace
 
 from kernels.names.terms import SECONDS, TERMS, Kind, Part, Term
 
+# Version of these formulas, which stores and calibrations record: answers of others differ.
+# 2: groups aligned in domains, causality, windows, ends as blocks (2026-11).
+LAYOUT_FORMULAS = 2
+
 
 def _make(part: Part, kind: Kind, meaning: str, why: str, symbols: str) -> Term:
     return Term(part, "iteration", meaning, kind, why, symbols)
@@ -19,14 +23,14 @@ LAYOUT_TERMS: dict[str, Term] = {
         "work",
         "time of matrix products, forward and backward",
         "PEs spend most of their time on matrix products",
-        "3 m sum 2 u w/t (1 + x0/x) / (R peak)",
+        "3 m sum 2 u w/t (1/R + x0/x) / peak",
     ),
     "attention": _make(
         "compute",
         "work",
         "time of attention's products of positions with each other",
         "attention grows with the square of the sequence",
-        "3.5 m u s h/t x 2 (1 + 32/head) / (attention peak) of a fused kernel",
+        "3.5 m u k h/t x 4 (1 + 32/head) / (attention peak) of a fused kernel, k keys per query",
     ),
     "elementwise": _make(
         "compute",
@@ -40,7 +44,7 @@ LAYOUT_TERMS: dict[str, Term] = {
         "work",
         "time of the last matrix",
         "the last stage multiplies with the whole vocabulary",
-        "3 m 2 u h V/t (1 + x0/x) / (R peak)",
+        "3 m 2 u h V/t (1/R + x0/x) / peak",
     ),
     "recomputation": _make(
         "compute",
@@ -51,7 +55,7 @@ LAYOUT_TERMS: dict[str, Term] = {
     ),
     "launch_wait": replace(
         TERMS["launch_wait"],
-        symbols="m ((X^4 + (n o)^4)^(1/4) - X), X the device's time, n layers and o their launch",
+        symbols="m ((X^4 + H^4)^(1/4) - X), X the device's time, H the host's of n launches",
         numbers=SECONDS,
     ),
     "tensor_exchange": _make(
@@ -66,7 +70,8 @@ LAYOUT_TERMS: dict[str, Term] = {
         "limitation",
         "time of exchanges of keys and values, as far as attention does not hide it",
         "PEs that share a sequence pass keys and values on",
-        "m (c-1) max(0, 3 P2P(4 u a_kv d/t) - attention/c) a block, of heads of d features",
+        "m (c-1) (3 alpha + max(0, 3 beta 4 u a_kv d/t - attention/c)) per block, of heads of d "
+        "features",
     ),
     "expert_exchange": _make(
         "communication",
@@ -85,7 +90,7 @@ LAYOUT_TERMS: dict[str, Term] = {
         "limitation",
         "time of transfers between stages that fill and empty the pipeline",
         "activations go from stage to stage",
-        "2 (p-1) P2P(2 u h / sigma)",
+        "2 (p-1) P2P(2 u h / sigma) + 2 m (v-1) alpha",
     ),
     "gradient_exchange": replace(
         TERMS["gradient_exchange"],

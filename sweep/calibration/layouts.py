@@ -26,6 +26,7 @@ from grids.library import find
 from grids.models.transformers import is_transformer
 from grids.reading.errors import InputError
 from kernels.names.arrays import Floats
+from kernels.names.layout_terms import LAYOUT_FORMULAS
 from kernels.names.stored import PERCENTILES
 from sweep.calibration.observations import expect_one_system
 from sweep.cells.design_space import ONLY
@@ -48,7 +49,9 @@ def fit_times(off: Floats, spread: Floats) -> LayoutTime | None:
     factor = float(np.exp(off.sum() / (SPREAD**2 / STACK_SPREAD**2 + off.size)))
     squares = ((off - np.log(factor)) / spread) ** 2
     scatter = np.sqrt((EXPECTED + squares.sum()) / (EXPECTED + off.size))
-    return LayoutTime(factor=factor, runs=off.size, scatter=float(scatter))
+    return LayoutTime(
+        factor=factor, runs=off.size, scatter=float(scatter), formulas=LAYOUT_FORMULAS
+    )
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import numpy as np
 from grids.entries.strategies import Strategy
 from grids.entries.systems import System
 from grids.grid import LABELS, Grid, Index
-from grids.reading.errors import InputError
+from grids.reading.errors import InputError, shorten
 from kernels.names.arrays import Floats
 from sweep.cells.selection import look_up_parameter
 
@@ -80,6 +80,31 @@ class Space:
                 f"{count:,} cells are too many for this question, which evaluates them one by one",
                 advice=f"select at most {most:,}, such as one PE count and one batch",
             )
+
+    def describe_mix(self) -> tuple[str, str] | None:
+        """A sentence on a network with layouts and other strategies, and one of the others."""
+        labels, places = self.grid.labels, self.places
+        for model in places["model"]:
+            taken = self.grid.resolve_all(model)
+            kinds = [
+                [labels["strategy"][at] for at in places["strategy"] if taken[at].laid == laid]
+                for laid in (False, True)
+            ]
+            tables = (self.grid.table(model, dataset) for dataset in places["dataset"])
+            if all(kinds) and any(table is not None for table in tables):
+                others, layouts = (shorten(", ".join(some)) for some in kinds)
+                return (
+                    f"{labels['model'][model]}: times of {others} and of layouts {layouts} rest on "
+                    "different rates, and do not compare (docs/transformers.md)",
+                    kinds[0][0],
+                )
+        return None
+
+    def expect_one_kind(self) -> None:
+        """Raise InputError if layouts of a network would be ranked with other strategies."""
+        if mix := self.describe_mix():
+            advice = f"rank one kind at a time, such as strategy={mix[1]}"
+            raise InputError(mix[0], where="selection", advice=advice)
 
     @property
     def systems(self) -> list[System]:

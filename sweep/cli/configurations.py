@@ -50,15 +50,15 @@ class ConfigurationOptions(options.SettingOptions):
             parameters=self.read_parameters(),
             settings=self.list_settings(),
         ).grid()
-        _expect_samples(grid)
+        _expect_length(grid)
         # Warnings concern model files, such as ignored layers; the answer does not repeat them.
         for warning in list_warnings(grid):
             tell(f"paradl: warning: {warning}")
         return grid
 
 
-def _expect_samples(grid: "Grid") -> None:
-    """InputError: the samples do not fit the model; of a text, a length that does is the advice."""
+def _expect_length(grid: "Grid") -> None:
+    """InputError: the model takes the text in shorter sequences only, such as the advice has."""
     reason = grid.misfit(0, 0)
     if reason is None:
         return
@@ -66,11 +66,12 @@ def _expect_samples(grid: "Grid") -> None:
 
     model, samples = grid.models[0], grid.datasets[0]
     fitting = cut_text(model, samples).name
-    raise InputError(
-        f"{model.name} does not take the samples of {samples.name}: {reason}",
-        where="--dataset",
-        advice=f"such as {fitting}" if fitting != samples.name else "",
-    )
+    if fitting != samples.name:
+        raise InputError(
+            f"{model.name} does not take the samples of {samples.name}: {reason}",
+            where="--dataset",
+            advice=f"such as {fitting}",
+        )
 
 
 ConfigurationCommand = take_options(ConfigurationOptions)

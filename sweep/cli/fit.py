@@ -1,17 +1,20 @@
 """The command about layouts that fit, and other commands' answers about layouts (--sequence)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from math import gcd
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Context, Option, Typer
 
-from grids.reading.errors import InputError
+from grids.reading.errors import InputError, format_count
 from sweep.cli import options
 from sweep.cli.commands import NOTHING_FEASIBLE, end, take_options
 from sweep.cli.report import expect_page, write_page_of_layouts
 from sweep.cli.spaces import SpaceOptions
+from sweep.show.visible import tell
 
 if TYPE_CHECKING:
     from sweep.answers.types.fitting import FitAnswer
@@ -50,9 +53,12 @@ class FitOptions:
         Option(help="Pipeline schedule; 1f1b is interleaved where stages have chunks."),
     ] = "1f1b"
     loss: Annotated[
-        Literal["whole", "plain", "chunked", "fused"],
-        Option(help="Logits in memory: all, as in PyTorch (plain), an eighth at a time, or none."),
-    ] = "whole"
+        Literal["whole", "plain", "chunked", "fused"] | None,
+        Option(
+            help="Logits in memory: all, as in PyTorch (plain), an eighth at a time, or none; "
+            "default: as the system's software."
+        ),
+    ] = None
     context: Annotated[
         Literal["ring", "all_gather", "all_to_all"],
         Option(help="How the PEs that share a sequence exchange keys and values."),
@@ -85,6 +91,7 @@ class FitOptions:
     calibration: Annotated[
         str | None, Option(help="Calibration by runs of layouts, a name or a file, with --by time.")
     ] = None
+    headroom: options.Headroom = None
 
 
 @app.command(cls=take_options(FitOptions))
@@ -124,12 +131,32 @@ def _list_layouts(settings: dict[str, Any], every: bool, form: options.Form) -> 
     from sweep.show.fit import show_fit
 
     shard, most = read_shard(settings.get("shard")), None if every else MOST_LISTED
-    answer = ask(**{**settings, "shard": shard, "most": most})
+    settings = {**settings, "shard": shard, "most": most}
+    answer = ask(**settings)
+    if settings.get("global_batch") is not None:
+        _check_batch(answer, partial(ask, **{**settings, "global_batch": None, "most": 1}))
     show_fit(answer, form, every)
     if not answer["feasible"]:
         what = "it does not fit" if settings.get("layout") else "no layout fits"
         end(f"nothing feasible: {what}", NOTHING_FEASIBLE)
     return answer
+
+
+def _check_batch(answer: "FitAnswer", ask_usual: Callable[[], "FitAnswer"]) -> None:
+    """Warn of a global batch that allows no data parallelism. InputError: no layout divides it.
+
+    ask_usual: the answer for the default batch, which any number of replicas divides.
+    """
+    batch, pes = answer["global_batch"], answer["pe"]
+    what = f"{format_count(batch, 'sequence')} on {format_count(pes, 'PE')}"
+    if answer["smallest"] is None and (usual := ask_usual())["smallest"]:
+        raise InputError(
+            f"{what}: the replicas of no layout divide them",
+            where="--global-batch",
+            advice=f"such as {usual['global_batch']:,}",
+        )
+    if gcd(batch, pes) == 1 < min(batch, pes):
+        tell(f"paradl: warning: {what}: only layouts with one replica divide them")
 
 
 def scale_layouts(

@@ -214,6 +214,9 @@ GlobalBatch = Annotated[int | None, Option(help="Sequences per iteration, with -
 Tokens = Annotated[
     float | None, Option(help="Tokens to train on, such as 15e12: adds days and PE-hours.")
 ]
+Headroom = Annotated[
+    str | None, Option(help="Share of each PE's memory to keep free for layouts, such as 10%.")
+]
 
 # How an answer is printed, and how it is computed.
 Form = Annotated[

@@ -65,6 +65,7 @@ def provision(
     ] = None,
     sequence: options.Sequence = None,
     global_batch: options.GlobalBatch = None,
+    headroom: options.Headroom = None,
     tokens: options.Tokens = None,
     price: options.Prices = None,
     page: PageOption = None,
@@ -75,7 +76,7 @@ def provision(
 
     With --sequence and --tokens: the fewest, doubling, for a transformer at its fastest layout.
     """
-    of_layouts = {"global_batch": global_batch, "tokens": tokens}
+    of_layouts = {"global_batch": global_batch, "headroom": headroom, "tokens": tokens}
     of_strategies = {"epochs": epochs, "holds": holds, "need": need, "efficiency": efficiency}
     if asks_about_layouts(sequence, of_layouts, {**of_strategies, "report": page}):
         settings = {**of_layouts, "length": sequence, "deadline": deadline, "price": price}

@@ -40,6 +40,7 @@ def limits(
     ] = False,
     sequence: options.Sequence = None,
     global_batch: options.GlobalBatch = None,
+    headroom: options.Headroom = None,
     page: PageOption = None,
     every: options.All = False,
     form: options.Form = "table",
@@ -48,7 +49,7 @@ def limits(
 
     With --sequence: how far a transformer scales, at the fastest layout of 1, 2, 4 ... PEs.
     """
-    of_layouts = {"global_batch": global_batch}
+    of_layouts = {"global_batch": global_batch, "headroom": headroom}
     of_strategies = {
         "price": price,
         "crossovers": along,
@@ -154,6 +155,7 @@ def best(
     ] = False,
     sequence: options.Sequence = None,
     global_batch: options.GlobalBatch = None,
+    headroom: options.Headroom = None,
     tokens: options.Tokens = None,
     page: PageOption = None,
     every: options.All = False,
@@ -163,7 +165,7 @@ def best(
 
     With --sequence: the layouts of a transformer that fit, the fastest first, as fit --by time.
     """
-    of_layouts = {"global_batch": global_batch, "tokens": tokens}
+    of_layouts = {"global_batch": global_batch, "headroom": headroom, "tokens": tokens}
     if asks_about_layouts(sequence, of_layouts, {"across": across or None}):
         settings = {**of_layouts, "length": sequence, "price": price}
         rank_layouts(context.obj, settings, page, every, form)
@@ -198,6 +200,7 @@ def pareto(
     ] = "epoch-time",
     sequence: options.Sequence = None,
     global_batch: options.GlobalBatch = None,
+    headroom: options.Headroom = None,
     page: PageOption = None,
     every: options.All = False,
     form: options.Form = "table",
@@ -207,7 +210,7 @@ def pareto(
     With --sequence: layouts of a transformer, of all that fit on --pe PEs.
     """
     goals = {"against": against, "objective": options.OBJECTIVES[objective]}
-    of_layouts = {"global_batch": global_batch}
+    of_layouts = {"global_batch": global_batch, "headroom": headroom}
     if asks_about_layouts(sequence, of_layouts, {"report": page, "price": price}):
         settings = {**goals, **of_layouts, "length": sequence}
         scale_layouts("pareto", context.obj, settings, every, form)

@@ -48,10 +48,15 @@ def write_page_of_layouts(
     answer: "FitAnswer", path: Path, model: str, system: str, calibration: str | None
 ) -> None:
     """Write the page of the layouts that fit."""
+    from sweep.answers.types.fitting import UNSUPPORTED
     from sweep.cells.source import open_source
     from sweep.report.layouts import make_layout_grid
 
-    grid = make_layout_grid(answer, model, system, calibration)
+    # Pages rank by time alone, so that these would come first.
+    runs = [row for row in answer["layouts"] if UNSUPPORTED not in row["remarks"]]
+    lost = len(answer["layouts"]) - len(runs) if runs else 0
+    shown = answer if not runs else answer | {"layouts": runs}
+    grid = make_layout_grid(shown, model, system, calibration)
     data = grid.datasets[0]
     ties = sum(len(row["same"]) for row in answer["layouts"])
     slower = answer["ranked"] - len(answer["layouts"]) - ties
@@ -60,6 +65,7 @@ def write_page_of_layouts(
         f"{format_count(answer['length'], 'token')} ({data.name})",
         *([f"left out: {format_count(ties, 'layout')} as fast as others"] if ties else []),
         *([f"left out: {format_count(slower, 'slower layout')}"] if slower else []),
+        *([f"left out: {format_count(lost, 'layout')} that the software lacks"] if lost else []),
     ]
     subject = Subject(open_source(grid), {}, None, None, quiet=True, notes=notes)
     write_page_of(subject, path)

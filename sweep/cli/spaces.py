@@ -74,7 +74,11 @@ class Subject:
             rows = pose() if self.store is None else self._ask_store(self.store, pose)
             from sweep.cells.source import open_space
 
-            systems = open_space(self.source, self.selection).systems
+            space = open_space(self.source, self.selection)
+            systems = space.systems
+        # Where strategies are ranked, the question has refused this.
+        if mix := space.describe_mix():
+            self.note(f"warning: {mix[0]}", always=True)
         # The user may not have meant to compare them.
         if len({(system.precision, system.software) for system in systems}) > 1:
             settings_of = (
@@ -209,13 +213,17 @@ class SpaceOptions(options.SettingOptions):
         # With a store, --pe 64 means --sel pe=64.
         named = [f"{name}={value}" for name, value in options.list_given(self, *AXES).items()]
         selection: cells.Selection = options.parse_selection([*(self.selection or []), *named])
+        from grids.notes import list_store_warnings
         from sweep.cells.source import open_source
 
         # Opened once: of `paradl limits` on a small store, four further times took half the time.
         reader = open_source(store)
         if selection:
             selection = _locate_values(reader.grid, selection, self.nearest)
-        return Subject(reader, selection, store, self.max_global_batch, self.quiet)
+        subject = Subject(reader, selection, store, self.max_global_batch, self.quiet)
+        for warning in list_store_warnings(reader.grid, reader.versions):
+            subject.note(f"warning: {warning}", always=True)
+        return subject
 
     def _read_space(self, objective: str | None) -> Subject:
         options.check_names(options.list_given(self, *AXES, "calibration"), several=True)

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from kernels.names.layout_terms import LAYOUT_FORMULAS
+
 if TYPE_CHECKING:
     from grids.grid import Grid
     from sweep.cube.plan import Plan
@@ -72,8 +74,9 @@ def describe_origin(grid: "Grid", plan: "Plan") -> dict[str, Any]:
 
 
 def list_versions() -> dict[str, str]:
-    """Return the versions of this process' packages, and the digest of its code."""
-    return {name: look_up_version(name) for name in RECORDED} | {CODE: digest_code()}
+    """Return the versions of this process' packages and formulas, and the digest of its code."""
+    named = {name: look_up_version(name) for name in RECORDED}
+    return named | {CODE: digest_code(), "layouts": str(LAYOUT_FORMULAS)}
 
 
 @cache

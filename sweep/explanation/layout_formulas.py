@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
+from grids.inputs.layout_machine import read_domains
 from kernels.layouts.transformer import COLUMNS
 from kernels.names.layout_terms import LAYOUT_TERMS
 from sweep.cases.layout_cells import LayoutCell
@@ -23,8 +26,9 @@ SYMBOLS = {
     "h": ("features between blocks", "hidden"),
     "s": ("tokens of a sequence", "length"),
     "V": ("words of the vocabulary", "vocabulary"),
-    "x0": ("smallest dimension with which products reach half their peak", "half_width"),
+    "x0": ("width at which products wait for memory as long as they compute", "slim_width"),
     "R": ("share of the peak that large products reach", "reach"),
+    "k": ("PEs of a node, or NVLink domain, that whole groups use", "used"),
 }
 
 
@@ -101,6 +105,7 @@ def _list_symbols(cell: LayoutCell) -> list[Row]:
         "length": training.length,
         **{name: getattr(net, name) for name in ("hidden", "vocabulary")},
         **vars(cell.rates),
+        "used": float(np.ravel(read_domains(cell.space.system).count_used(layout)[0])[0]),
     }
     return [
         {"symbol": symbol, "meaning": meaning, "value": values[name], "unit": "1"}

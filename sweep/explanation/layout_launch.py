@@ -1,37 +1,36 @@
 """Launch lines of a layout: what to type for Megatron-LM, torchtitan, DeepSpeed and torchrun.
 
-A stack is a function and a row of STACKS. Settings that it cannot run are refused, never left out.
-The TOML is that of torchtitan up to 0.2.
+A stack is a row of WRITERS, and one of rules in `kernels.layouts.stacks`. Settings that it cannot
+run are refused, never left out. The TOML is that of torchtitan up to 0.2.
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from grids.reading.errors import InputError, format_count
 from sweep.answers.types.fitting import LaunchFile
 from sweep.explanation.layout_megatron import write_deepspeed, write_megatron
-from sweep.explanation.layout_run import SCRIPT, LayoutRun, refuse, refuse_loss, write_torchrun
+from sweep.explanation.layout_run import (
+    SCRIPT,
+    LayoutRun,
+    refuse,
+    refuse_layout,
+    refuse_loss,
+    write_torchrun,
+)
 
 
 def write_launch(stack: str, run: LayoutRun) -> list[LaunchFile]:
     """Write the files to start a run. InputError: an unknown stack, or one that cannot run it."""
-    if stack not in STACKS:
-        raise InputError.unknown("stack", stack, STACKS, where="launch")
-    return STACKS[stack](run)
+    if stack not in WRITERS:
+        raise InputError.unknown("stack", stack, WRITERS, where="launch")
+    return WRITERS[stack](run)
 
 
 def write_plain(run: LayoutRun) -> list[LaunchFile]:
     """Write a torchrun line for the user's own script, with its DDP or FSDP call as a comment."""
-    row, stack = run.row, "torchrun"
-    refuse(
-        stack,
-        (run.divides_model, "more than data", "take megatron, or dp alone"),
-        (
-            run.zero in (1, 2) and row["shard"] != row["data"],
-            f"zero{row['zero']} in shards",
-            "take zero3, or leave shard out",
-        ),
-    )
+    row = run.row
+    refuse_layout("torchrun", "torchrun", run)
     wraps = {
         0: "DistributedDataParallel(model)",
         1: "DistributedDataParallel(model), ZeroRedundancyOptimizer(model.parameters(), AdamW)",
@@ -62,7 +61,20 @@ def write_torchtitan(run: LayoutRun) -> list[LaunchFile]:
     """Write torchtitan's TOML tables, without [model], which names a network of its own list."""
     row, training = run.row, run.training
     refuse_loss("torchtitan", run)
-    refuse("torchtitan", *_list_torchtitan_rules(run))
+    refuse_layout("torchtitan", "torchtitan", run)
+    refuse(
+        "torchtitan",
+        (
+            run.precision not in ("bf16", "fp32"),
+            f"--precision {run.precision} here",
+            "take bf16 or fp32",
+        ),
+        (
+            not training.fused_attention,
+            "attention that keeps scores",
+            "take --attention fused",
+        ),
+    )
     # torchtitan multiplies its shard degree by the context degree itself.
     shard = row["shard"] // row["context"] if run.zero else 1
     staged = run.stages > 1
@@ -111,67 +123,14 @@ def _write_torchtitan_stages(run: LayoutRun) -> dict[str, object]:
     return {
         "pipeline_parallel_schedule": schedule,
         "pipeline_parallel_microbatch_size": row["micro"],
-        "pipeline_parallel_layers_per_stage": run.net.blocks // run.parts,
+        "pipeline_parallel_layers_per_stage": (run.net.blocks + 2 * run.ends) // run.parts,
         # By default the first and the last stage have one layer less.
-        "pipeline_parallel_first_stage_less_layers": 0,
-        "pipeline_parallel_last_stage_less_layers": 0,
+        "pipeline_parallel_first_stage_less_layers": run.ends,
+        "pipeline_parallel_last_stage_less_layers": run.ends,
     }
 
 
-def _list_torchtitan_rules(run: LayoutRun) -> Iterator[tuple[bool, str, str]]:
-    """List what torchtitan does not run, and what to change."""
-    row, training = run.row, run.training
-    t, c, p, e, etp = (
-        row["tensor"],
-        row["context"],
-        row["pipeline"],
-        row["expert"],
-        row["expert_tensor"],
-    )
-    again = ", ".join({*run.modules} - {"blocks"})
-    grouped = row["chunks"] > 1 and row["group"] != p
-    yield bool(again), f"recompute={again}", "take recompute=blocks, or none"
-    yield grouped, f"group{row['group']} of interleaved micro-batches", f"take group{p}"
-    yield run.zero == 1, "zero1: FSDP divides gradients, too", "take zero2 or zero3"
-    yield (
-        run.zero == 0 and run.divides_model and row["data"] * c > 1,
-        "zero0 beside other parallelism",
-        "take zero2 or zero3",
-    )
-    yield t > 1 and not row["sequence"], f"tp{t} without sp", "add sp"
-    yield (
-        run.zero > 0 and row["shard"] % c > 0,
-        f"shard{row['shard']} with cp{c}",
-        f"take a shard that cp{c} divides",
-    )
-    yield (
-        c > 1 and training.context_by == "all_to_all",
-        "--context all_to_all",
-        "take ring or all_gather",
-    )
-    yield p > 1 and training.schedule == "zb1p", "the schedule zb1p", "take zbv or 1f1b"
-    yield (
-        p > 1 and run.net.blocks % run.parts > 0,
-        f"{run.net.blocks} blocks in {run.parts} even parts",
-        f"take stages that divide {run.net.blocks}",
-    )
-    yield (
-        run.precision not in ("bf16", "fp32"),
-        f"--precision {run.precision} here",
-        "take bf16 or fp32",
-    )
-    yield not training.fused_attention, "attention that keeps scores", "take --attention fused"
-    yield e > 1 and etp not in (1, t), f"etp{etp} with tp{t}", f"take etp1 or etp{t}"
-    inside = c * (t if etp == 1 else 1)
-    whole = (row["shard"] if run.zero else c) * (t if etp == 1 else 1)
-    yield (
-        e > 1 and (e % inside > 0 or whole % e > 0),
-        f"ep{e} over cp{c} and tp{t}",
-        f"take a multiple of {inside} that divides {whole}",
-    )
-
-
-STACKS: dict[str, Callable[[LayoutRun], list[LaunchFile]]] = {
+WRITERS: dict[str, Callable[[LayoutRun], list[LaunchFile]]] = {
     "megatron": write_megatron,
     "torchtitan": write_torchtitan,
     "deepspeed": write_deepspeed,

@@ -1,12 +1,18 @@
 """Launch lines of Megatron-LM, core 0.16, and of DeepSpeed with Megatron-DeepSpeed."""
 
 import json
-from collections.abc import Iterator
 
 from kernels.layouts.transformer import Transformer
 from kernels.names.parallelisms import RECOMPUTE
 from sweep.answers.types.fitting import LaunchFile
-from sweep.explanation.layout_run import LayoutRun, refuse, refuse_loss, write_flags, write_torchrun
+from sweep.explanation.layout_run import (
+    LayoutRun,
+    refuse,
+    refuse_layout,
+    refuse_loss,
+    write_flags,
+    write_torchrun,
+)
 
 # FP8 is a format of matrix products in training that is otherwise bf16.
 MIXED = {"bf16": "bf16", "fp16": "fp16", "fp8": "bf16"}
@@ -132,29 +138,10 @@ class Sizes:
 
 def write_megatron(run: LayoutRun) -> list[LaunchFile]:
     """Write flags of Megatron-LM's pretrain_gpt.py."""
-    row, stack = run.row, "Megatron-LM"
-    names = {*run.modules}
+    stack, zero = "Megatron-LM", run.precision == "zero"
     refuse_loss(stack, run)
-    refuse(
-        stack,
-        (
-            run.zero > 1 and run.stages > 1,
-            f"zero{row['zero']} with pp{row['pipeline']}",
-            "take zero1, or pp1",
-        ),
-        (
-            run.training.schedule != "1f1b" and run.stages > 1,
-            f"the schedule {run.training.schedule}",
-            "take --schedule 1f1b",
-        ),
-        (run.precision == "zero", "the bytes of --precision zero", "take --precision bf16"),
-        ("full" in names, "recompute=full in square-root parts", "take recompute=blocks"),
-        (
-            "blocks" in names and len(names) > 1,
-            "blocks and modules together",
-            "take recompute=blocks",
-        ),
-    )
+    refuse_layout(stack, "megatron", run)
+    refuse(stack, (zero, "the bytes of --precision zero", "take --precision bf16"))
     flags = {
         **_write_degrees(run),
         **_write_zero(run),
@@ -167,9 +154,8 @@ def write_megatron(run: LayoutRun) -> list[LaunchFile]:
 
 def _write_degrees(run: LayoutRun) -> dict[str, object]:
     row, net = run.row, run.net
-    parts = row["pipeline"] * row["chunks"]
     # Uneven parts, chunks included, are written out block by block.
-    uneven = net.blocks % parts > 0
+    uneven = net.blocks % run.parts > 0 and not run.ends
     grouped = row["chunks"] > 1 and row["group"] != run.stages
     return {
         "tensor-model-parallel-size": row["tensor"],
@@ -177,7 +163,9 @@ def _write_degrees(run: LayoutRun) -> dict[str, object]:
         "num-virtual-stages-per-pipeline-rank": row["chunks"]
         if row["chunks"] > 1 and not uneven
         else None,
-        "pipeline-model-parallel-layout": _write_stages(net.blocks, parts) if uneven else None,
+        "pipeline-model-parallel-layout": _write_stages(net.blocks, run.parts) if uneven else None,
+        "account-for-embedding-in-pipeline-split": run.ends > 0,
+        "account-for-loss-in-pipeline-split": run.ends > 0,
         "microbatch-group-size-per-virtual-pipeline-stage": row["group"] if grouped else None,
         "context-parallel-size": row["context"],
         "cp-comm-type": CONTEXTS[run.training.context_by] if row["context"] > 1 else None,
@@ -254,7 +242,16 @@ def write_deepspeed(run: LayoutRun) -> list[LaunchFile]:
     """Write DeepSpeed's JSON, and Megatron-DeepSpeed's flags for all else."""
     row, training, stack = run.row, run.training, "DeepSpeed"
     refuse_loss(stack, run)
-    refuse(stack, *_list_deepspeed_rules(run))
+    refuse_layout(stack, "deepspeed", run)
+    refuse(
+        stack,
+        (bool(run.net.experts), "gated experts by flags known here", "take megatron"),
+        (
+            run.precision in ("fp16", "fp8"),
+            f"the bytes of --precision {run.precision}",
+            "take bf16, or zero for fp16",
+        ),
+    )
     # DeepSpeed checks that the batch is the product of the next two and the replicas.
     config = {
         "train_batch_size": training.batch,
@@ -298,31 +295,3 @@ def write_deepspeed(run: LayoutRun) -> list[LaunchFile]:
 
 
 _DEEPSPEED = {"bf16": "bf16", "zero": "fp16"}  # flags by precision; fp32 needs none
-
-
-def _list_deepspeed_rules(run: LayoutRun) -> Iterator[tuple[bool, str, str]]:
-    """List what DeepSpeed does not run, and what to change."""
-    row, training = run.row, run.training
-    c, p = row["context"], row["pipeline"]
-    again = ", ".join({*run.modules} - {"blocks"})
-    yield run.zero > 1 and p > 1, f"zero{row['zero']} with pp{p}", "take zero1, or pp1"
-    yield row["chunks"] > 1, f"v{row['chunks']}: interleaved chunks", "take v1"
-    yield p > 1 and training.schedule != "1f1b", f"the schedule {training.schedule}", "take 1f1b"
-    yield (
-        c > 1 and training.context_by != "all_to_all",
-        f"--context {training.context_by}",
-        "take all_to_all (Ulysses)",
-    )
-    yield c > 1 and p > 1, f"cp{c} with pp{p}", "take cp1, or pp1"
-    yield (
-        run.zero > 0 and row["shard"] != row["data"] * c,
-        f"shard{row['shard']} of {row['data'] * c} ranks here",
-        "leave shard out",
-    )
-    yield bool(again), f"recompute={again}", "take recompute=blocks, or none"
-    yield bool(run.net.experts), "gated experts by flags known here", "take megatron"
-    yield (
-        run.precision in ("fp16", "fp8"),
-        f"the bytes of --precision {run.precision}",
-        "take bf16, or zero for fp16",
-    )

@@ -1,11 +1,17 @@
 """A layout to run: its numbers as stacks need them, and the script that starts it."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+
+import numpy as np
 
 from grids.entries.systems import System
 from grids.reading.errors import InputError
-from kernels.layouts.transformer import Training, Transformer
+from kernels.layouts.schedules import counts_ends
+from kernels.layouts.stacks import STACKS
+from kernels.layouts.transformer import COLUMNS, Layouts, Training, Transformer
 from sweep.answers.types.fitting import LaunchFile, LayoutRow
+from sweep.cases.layout_words import parse_recompute
 from sweep.explanation.launch import Processes
 
 SCRIPT = "launch.sh"
@@ -32,6 +38,12 @@ class LayoutRun:
     machine: System
 
     @property
+    def layout(self) -> Layouts:
+        """The layout as a list of one."""
+        columns = {**self.row, "recompute": parse_recompute(self.row["recompute"])}
+        return Layouts.from_rows(np.array([[columns[name] for name in COLUMNS]], int))
+
+    @property
     def pes(self) -> int:
         """All PEs."""
         row = self.row
@@ -46,7 +58,8 @@ class LayoutRun:
     def parts(self) -> int:
         """Parts into which chunks of stages divide the blocks."""
         # Each PE of ZB-V has two chunks, on the way down the V and up again.
-        chunks = 2 if self.training.schedule == "zbv" else self.row["chunks"]
+        folded = self.training.schedule == "zbv" and self.stages > 1
+        chunks = 2 if folded else self.row["chunks"]
         return self.stages * chunks
 
     @property
@@ -55,19 +68,88 @@ class LayoutRun:
         return self.training.batch // (self.row["data"] * self.row["micro"])
 
     @property
+    def ends(self) -> int:
+        """Blocks that embedding and loss count as, each."""
+        return int(counts_ends(self.net, np.array(self.parts)))
+
+    @property
     def modules(self) -> list[str]:
         """Names of the recomputed modules."""
         return [name for name in self.row["recompute"].split(",") if name != "none"]
 
     @property
-    def divides_model(self) -> bool:
-        """True unless all PEs are replicas."""
-        return self.pes > self.row["data"]
-
-    @property
     def zero(self) -> int:
         """The ZeRO stage; 0 if there is a single rank, which divides nothing."""
         return self.row["zero"] if self.row["shard"] > 1 else 0
+
+
+def _describe_experts(run: LayoutRun) -> tuple[str, str]:
+    row = run.row
+    folded = row["tensor"] if row["expert_tensor"] == 1 else 1
+    whole = folded * (row["shard"] if run.zero else row["context"])
+    return (
+        f"ep{row['expert']} over cp{row['context']} and tp{row['tensor']}",
+        f"take a multiple of {folded * row['context']} that divides {whole}",
+    )
+
+
+# What a stack does not run, and what to change, by the reasons of STACKS.
+WORDS: Mapping[str, Callable[[LayoutRun], tuple[str, str]]] = {
+    "zero_with_stages": lambda run: (f"zero{run.zero} with pp{run.stages}", "take zero1, or pp1"),
+    "schedule": lambda run: (f"the schedule {run.training.schedule}", "take --schedule 1f1b"),
+    "full": lambda run: ("recompute=full in square-root parts", "take recompute=blocks"),
+    "blocks_and_modules": lambda run: ("blocks and modules together", "take recompute=blocks"),
+    "modules": lambda run: (
+        f"recompute={', '.join(name for name in run.modules if name != 'blocks')}",
+        "take recompute=blocks, or none",
+    ),
+    "group": lambda run: (
+        f"group{run.row['group']} of interleaved micro-batches",
+        f"take group{run.stages}",
+    ),
+    "zero1": lambda run: ("zero1: FSDP divides gradients, too", "take zero2 or zero3"),
+    "zero0": lambda run: ("zero0 beside other parallelism", "take zero2 or zero3"),
+    "no_sequence": lambda run: (f"tp{run.row['tensor']} without sp", "add sp"),
+    "shard_of_context": lambda run: (
+        f"shard{run.row['shard']} with cp{run.row['context']}",
+        f"take a shard that cp{run.row['context']} divides",
+    ),
+    "all_to_all": lambda run: ("--context all_to_all", "take ring or all_gather"),
+    "zb1p": lambda run: ("the schedule zb1p", "take zbv or 1f1b"),
+    "uneven": lambda run: (
+        f"{run.net.blocks} blocks in {run.parts} even parts",
+        f"take stages that divide {run.net.blocks}",
+    ),
+    "expert_tensor": lambda run: (
+        f"etp{run.row['expert_tensor']} with tp{run.row['tensor']}",
+        f"take etp1 or etp{run.row['tensor']}",
+    ),
+    "experts": _describe_experts,
+    "chunks": lambda run: (f"v{run.row['chunks']}: interleaved chunks", "take v1"),
+    "no_all_to_all": lambda run: (
+        f"--context {run.training.context_by}",
+        "take all_to_all (Ulysses)",
+    ),
+    "context_with_stages": lambda run: (
+        f"cp{run.row['context']} with pp{run.stages}",
+        "take cp1, or pp1",
+    ),
+    "some_ranks": lambda run: (
+        f"shard{run.row['shard']} of {run.row['data'] * run.row['context']} ranks here",
+        "leave shard out",
+    ),
+    "model": lambda run: ("more than data", "take megatron, or dp alone"),
+    "zero_in_shards": lambda run: (f"zero{run.zero} in shards", "take zero3, or leave shard out"),
+}
+
+
+def refuse_layout(name: str, stack: str, run: LayoutRun) -> None:
+    """Raise InputError for the first rule of a row of STACKS that the layout breaks.
+
+    name: of the stack, in messages.
+    """
+    rules = STACKS[stack](run.net, run.layout, run.training)
+    refuse(name, *((True, *WORDS[reason](run)) for reason, mask in rules.items() if mask.any()))
 
 
 def write_torchrun(run: LayoutRun, *arguments: str) -> LaunchFile:

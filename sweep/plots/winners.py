@@ -18,7 +18,7 @@ from grids.reading.errors import InputError, suggest_name
 from grids.reading.units import format_quantity
 from kernels.names.arrays import Floats
 from sweep.cells.selection import Selection, look_up_parameter
-from sweep.cells.source import Source
+from sweep.cells.source import Source, open_source, open_space
 from sweep.cells.space import list_given, thin_axis
 from sweep.cube.derived_quantities import Paradl
 from sweep.cube.variables import find_allowed
@@ -82,9 +82,12 @@ def describe_map(
 
     over: by default the next axis. Along other axes that a user may choose (batch, group, layout),
     each strategy takes its best value; a parameter of the machine must have a single one.
-    InputError: it has several, or there is only one axis. NothingFeasibleError: nothing feasible.
+    InputError: it has several, there is only one axis, or layouts stand beside other strategies.
+    NothingFeasibleError: nothing feasible.
     """
-    cells = open_slice(source, selection)
+    reader = open_source(source)
+    open_space(reader, selection).expect_one_kind()
+    cells = open_slice(reader, selection)
     x, y, others = _choose_axes(cells, over)
     grid = Paradl(cells).grid
     given = list_given(grid, [x, y, *others])

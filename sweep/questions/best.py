@@ -48,14 +48,15 @@ def rank_strategies(
     `limit` is empty, or marks a global batch that exceeds the data set. A strategy that is allowed
     nowhere has no rank; `limit` lists the reasons, the most frequent first, and `rejection` the
     changes that would allow its nearest cell (`sweep.cases.rejection`). why: find rejections; None:
-    unless a store's summary answers at once.
+    unless a store's summary answers at once. InputError: layouts of transformers beside others.
     """
     aim = Aim(objective, price)
     reader = open_source(cube)  # only once: opening reads and checks the root of the store
+    space = open_space(reader, selection, max_global_batch)
+    space.expect_one_kind()
     picks = list(pick_strategies(reader, selection, aim, max_global_batch))
     if not picks:
         return []
-    space = open_space(reader, selection, max_global_batch)
     rows = [_describe_pick(space.grid, pick, aim) for pick in picks]
     unsure = len(rows) <= MOST_RANGES
     place = (*(PLACE[:2] if across else PLACE), *list_given(space.grid, space.grid.axes))

@@ -68,6 +68,7 @@ def list_crossovers(
     aim = Aim(objective, price)
     space = open_space(cube, selection, max_global_batch).ask_intervals()
     space.expect_few(MOST_CELLS, along)
+    space.expect_one_kind()
     if objective == "train_time":
         expect_laws(space.grid, "objective")
     if not compares_systems(space, aim.goal) and len(space.places["strategy"]) < 2:

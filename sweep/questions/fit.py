@@ -10,13 +10,14 @@ import numpy as np
 
 from grids.entries.calibration import LayoutTime
 from grids.entries.datasets import LENGTH
-from grids.entries.precision import NARROW, RECIPES
+from grids.entries.precision import RECIPES
 from grids.entries.software import SOFTWARE, Loss
 from grids.entries.systems import System
+from grids.entries.transformer_rates import find_usual_recipe, read_rates
 from grids.inputs.layout_machine import find_reserved, keep_logits
 from grids.library import find, look_up_calibrations
 from grids.models.transformers import read_transformer
-from grids.reading.errors import InputError, add_place, shorten
+from grids.reading.errors import InputError, add_place, format_count, shorten
 from grids.reading.units import parse_quantity
 from kernels.layouts.alignment import count_ranks_in_node
 from kernels.layouts.dimensions import find_reasons
@@ -72,10 +73,10 @@ def fit(
     global_batch: sequences per iteration; None: the least multiple of `pe` from 1,024 on. length:
     tokens per sequence; None: 2,048, or the longest that the model was trained for, if shorter.
     precision: name of a recipe of bytes per parameter; None: the system's precision if it is
-    narrow, else bf16. attention: unfused keeps scores in memory. loss: plain is PyTorch's
-    cross_entropy, with 14 bytes per logit; chunked has an eighth of the logits at a time, fused
-    none; whole keeps them in fp32 alone, as Megatron-LM does; None: as the software does. schedule:
-    of pipelines; 1f1b may have several interleaved chunks per stage. group: consecutive
+    narrow, else bf16 where it has it. attention: unfused keeps scores in memory. loss: plain is
+    PyTorch's cross_entropy, with 14 bytes per logit; chunked has an eighth of the logits at a time,
+    fused none; whole keeps them in fp32 alone, as Megatron-LM does; None: as the software does.
+    schedule: of pipelines; 1f1b may have several interleaved chunks per stage. group: consecutive
     micro-batches per chunk; None: the number of stages. context: how the PEs that share a sequence
     exchange keys and values.
     recompute: sets of modules, each joined by commas; None: none, blocks, and core_attn where
@@ -95,7 +96,7 @@ def fit(
     _expect_count("pe", pe, machine.most_pes)
     # A multiple of the PEs, so that any number of replicas divides it.
     batch = pe * -(-LEAST_BATCH // pe) if global_batch is None else global_batch
-    precision = precision or (machine.precision if machine.precision in NARROW else "bf16")
+    precision = precision or find_usual_recipe(machine)
     recipe = _find_recipe(machine, precision)
     loss = loss or SOFTWARE[machine.software].layouts.loss
     training = Training(
@@ -109,7 +110,7 @@ def fit(
     )
     training = keep_logits(training, loss)
     if layout is None:
-        space = _make_space(net, pe, training, recompute, group or 0)
+        space = _make_space(net, pe, training, recompute, _read_group(group, schedule))
         space = _shard(space, shard, machine)
     else:
         if (recompute, shard, group) != (None, None, None):
@@ -220,12 +221,7 @@ def _expect_one(name: str, value: str, known: Iterable[str]) -> str:
 def _find_recipe(machine: System, precision: str) -> Recipe:
     """Bytes per parameter in a precision. InputError: unknown, or PEs have no peak for it."""
     recipe = RECIPES[_expect_one("precision", precision, RECIPES)]
-    peaks = machine.pe.list_tensor_peaks()
-    if recipe.peak and recipe.peak not in peaks:
-        known = ", ".join(["fp32", *peaks])
-        raise InputError(
-            f"{machine.pe.name} has no peak for {precision}, only for {known}", where="precision"
-        )
+    read_rates(machine, precision)
     return recipe
 
 
@@ -253,6 +249,17 @@ def _make_space(
     return make_space(net, pe, training.batch, lists)
 
 
+def _read_group(group: int | None, schedule: str) -> int:
+    """Read consecutive micro-batches per chunk; 0: as many as stages. InputError: no chunks."""
+    if group is not None and schedule != INTERLEAVES:
+        raise InputError(
+            f"{schedule} has no chunks",
+            where="group",
+            advice=f"take {INTERLEAVES}, or leave it out",
+        )
+    return 0 if group is None else _expect_count("group", group, MOST_BATCH)
+
+
 def read_shard(text: str | None) -> int | Literal["node"] | None:
     """Read ranks as users write them. InputError: neither a number nor node."""
     if text is None or text.isdecimal():
@@ -275,6 +282,13 @@ def _shard(
         apart = count_ranks_in_node(layouts, machine.pes_per_node)
     else:
         apart = np.full_like(whole, _expect_count("shard", ranks, MOST_BATCH))
+        pes = int(layouts.pes.max())
+        if pes % ranks:
+            raise InputError(
+                f"{ranks:,} ranks divide the replicas of no layout on {format_count(pes, 'PE')}",
+                where="shard",
+                advice="take a divisor, or node",
+            )
     # All ranks are written as 0, so that a layout is written in one way.
     shards = np.where((layouts.zero > 0) & (apart != whole), apart, 0)
     return replace(space, layouts=replace(layouts, shard=shards))

@@ -21,7 +21,7 @@ from kernels.layouts.answers import add_seconds, time_layouts, total_exchanges
 from kernels.layouts.columns import Column
 from kernels.layouts.dimensions import find_marks
 from kernels.layouts.enumerate import LayoutProduct
-from kernels.layouts.memory import measure_memory
+from kernels.layouts.memory import measure_bucket, measure_memory
 from kernels.layouts.search import FITS, LARGE, BlockResult, Ranked, Search
 from kernels.layouts.stacks import STACKS, find_unsupported
 from kernels.layouts.time import TERMS, count_model_flops, count_recomputed_flops
@@ -204,8 +204,14 @@ class Candidates:
 
     def list_changes(self) -> list[LayoutRow]:
         """Layouts that fit after one or two changes; larger micro-batches for one that fits."""
-        for layouts in _change(self._search.space.layouts, self._training, bool(self.rows)):
-            space = LayoutProduct.from_list(layouts)
+        asked = self._search.space.layouts
+        for layouts in _change(asked, self._training, bool(self.rows)):
+            # A higher stage of ZeRO helps only where its temporaries fit as well.
+            bucket = measure_bucket(self._net, layouts, self._training) * (
+                layouts.zero > asked.zero
+            )
+            helps = self._search.measure(layouts) + bucket <= self._search.capacity
+            space = LayoutProduct.from_list(layouts.select(helps))
             changed = Candidates(
                 *(self._net, space, self._training, self._machine, self._times),
                 headroom=self._headroom,

@@ -17,6 +17,7 @@ from grids.reading.units import parse_quantity
 from kernels.names.statistics import EFFICIENCY
 from kernels.names.stored import PERCENTILES
 from sweep.answers.types.fitting import (
+    UNSUPPORTED,
     FastestLayout,
     LayoutFrontRow,
     LayoutLimitRow,
@@ -37,21 +38,20 @@ def list_layout_limits(
     efficiency: float = EFFICIENCY,
     *,
     system: str = "dgx-h100",
-    global_batch: int | None = None,
-    length: int | None = None,
+    **options: Any,
 ) -> list[LayoutLimitRow]:
     """A row for 1, 2, 4 ... PEs of a system with the fastest layout of each.
 
     efficiency: the least that counts as efficient, of tokens per PE and second over the most that
-    any fewer PEs reach. Others as in `fit`. InputError: an efficiency beyond 0 to 1, and what `fit`
-    refuses.
+    any fewer PEs reach. options: as in `fit`. InputError: an efficiency beyond 0 to 1, and what
+    `fit` refuses.
     """
     if not 0 < efficiency <= 1:
         raise InputError(f"expected above 0 to 1, got {efficiency:g}", where="efficiency")
     rows: list[LayoutLimitRow] = []
     # Compared with the best of fewer PEs, since few transformers fit on a single one.
     most = 0.0  # tokens per PE and second that fewer PEs reach
-    for row, first in list_fastest(model, system, global_batch=global_batch, length=length):
+    for row, first in list_fastest(model, system, **options):
         time = first["time"] if first else None
         rate = row["tokens_per_pe_second"] or 0.0
         most = max(most, rate)
@@ -75,26 +75,18 @@ def list_layout_provisions(
     tokens: float,
     *,
     system: str = "dgx-h100",
-    global_batch: int | None = None,
-    length: int | None = None,
-    price: float | None = None,
+    **options: Any,
 ) -> list[LayoutProvisionRow]:
     """A row for 1, 2, 4 ... PEs with the fastest layout, until one meets the deadline.
 
-    deadline: seconds, or a text with a unit, such as "60 d". tokens: to train on. Others as in
+    deadline: seconds, or a text with a unit, such as "60 d". tokens: to train on. options: as in
     `fit`. InputError: a deadline not above 0, and what `fit` refuses.
     """
     seconds = parse_quantity(deadline, "s", "deadline", example="60 d")
     if not seconds > 0:
         raise InputError(f"expected more than 0 s, got {deadline}", where="deadline")
     rows: list[LayoutProvisionRow] = []
-    for row, first in list_fastest(
-        *(model, system),
-        global_batch=global_batch,
-        length=length,
-        tokens=tokens,
-        price=price,
-    ):
+    for row, first in list_fastest(model, system, tokens=tokens, **options):
         time = first["time"] if first else None
         train_time = time["train_time"] if time else None
         rows.append(
@@ -120,15 +112,13 @@ def list_layout_fronts(
     against: Against = "memory",
     objective: FrontGoal = "epoch_time",
     system: str = "dgx-h100",
-    global_batch: int | None = None,
-    length: int | None = None,
-    calibration: str | None = None,
+    **options: Any,
 ) -> list[LayoutFrontRow]:
     """Layouts that no other one beats in two quantities, the fastest first, as `pareto` lists them.
 
     pe: numbers of PEs; None: 1, 2, 4 ... and all of the system. objective: epoch_time is the time
-    of a token, pe_hours that of a PE. Others as in `pareto` and `fit`. InputError: train_time,
-    costs, which are PE-hours on one system, twice PE-hours, and what `fit` refuses.
+    of a token, pe_hours that of a PE. options: as in `fit`. InputError: train_time, costs, which
+    are PE-hours on one system, twice PE-hours, and what `fit` refuses.
     """
     if objective not in ("epoch_time", "pe_hours"):
         known = ("epoch_time", "pe_hours")
@@ -138,13 +128,7 @@ def list_layout_fronts(
         raise InputError.unknown("cost of layouts", against, costs, where="against")
     rows: list[LayoutFrontRow] = []
     points: list[tuple[float, float]] = []
-    for row, first in list_fastest(
-        *(model, system, pe),
-        front=against == "memory",
-        global_batch=global_batch,
-        length=length,
-        calibration=calibration,
-    ):
+    for row, first in list_fastest(model, system, pe, front=against == "memory", **options):
         if first is None or first["time"] is None:
             continue
         # Seconds of a token: those of one PE go as PE-hours do, those of all PEs as the time.
@@ -178,7 +162,10 @@ def list_fastest(
         # A front needs every layout, other questions the fastest one.
         number = None if front else 1
         answer = fit(model, pe, system=system, by="time", most=number, front=front, **options)
-        layouts: Sequence[LayoutRow | None] = answer["layouts"] or [None]
+        # What the software does not run is no answer, however much fits of it.
+        runs = [row for row in answer["layouts"] if UNSUPPORTED not in row["remarks"]]
+        reason = UNSUPPORTED if answer["layouts"] else answer["losers"][0]["reason"]
+        layouts: Sequence[LayoutRow | None] = runs or [None]
         for row in layouts:
             time = row["time"] if row else None
             yield (
@@ -188,10 +175,11 @@ def list_fastest(
                     "pe": answer["pe"],
                     "global_batch": answer["global_batch"],
                     "layout": row["layout"] if row else None,
+                    "remarks": row["remarks"] if row else [],
                     "iteration_time": time["iteration_time"] if time else None,
                     "tokens_per_pe_second": time["tokens_per_pe_second"] if time else None,
                     "mfu": time["mfu"] if time else None,
-                    "reason": None if row else answer["losers"][0]["reason"],
+                    "reason": None if row else reason,
                 },
                 row,
             )

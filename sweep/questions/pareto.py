@@ -44,10 +44,13 @@ def pareto(
     for all systems or by name. All cells are read, a block at a time; a strategy at a time where
     train_time is not stored.
 
-    InputError: an unknown name, a missing price, a cube without its cells.
+    InputError: an unknown name, a missing price, a cube without its cells, layouts of transformers
+    beside other strategies.
     """
     _check(against, objective, price)
     reader, chosen = open_source(cube), selection or {}
+    space = open_space(reader, chosen)
+    space.expect_one_kind()
     if objective == "train_time":
         expect_laws(reader.grid, "objective")
     given = list_given(reader.grid, reader.coordinates)
@@ -72,7 +75,7 @@ def pareto(
         for front in fronts.values()
         for row in zip(*(front[name].tolist() for name in columns), strict=True)
     ]
-    return complete_rows(open_space(reader, chosen), rows)
+    return complete_rows(space, rows)
 
 
 def _read_times(

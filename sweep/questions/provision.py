@@ -60,6 +60,7 @@ def list_provisions(
         if value is not None and not value > 0:
             raise InputError(f"expected more than 0, got {shorten(value)}", where=name)
     space = open_space(cube, selection, max_global_batch)
+    space.expect_one_kind()
     if epochs is None and not space.grid.convergences:
         raise InputError(
             "the number of epochs is not given",

@@ -50,6 +50,7 @@ def regret(
     expect_objective(objective)
     reader = open_source(cube)
     space = open_space(reader, selection)
+    space.expect_one_kind()
     if over == DRAWS:
         return complete_rows(space, _regret_draws(reader, selection, objective))
     lines = reader.summarise(selection or {}, EFFICIENCY, objective)

@@ -6,12 +6,14 @@ from typing import Any
 
 from grids.reading.errors import format_count
 from grids.reading.units import format_quantity
-from sweep.answers.types.fitting import FitAnswer, LayoutRow, TimeParts
+from sweep.answers.types.fitting import TIGHT, UNSUPPORTED, FitAnswer, LayoutRow, TimeParts
 from sweep.show.columns import format_digits, format_duration, format_percent
 from sweep.show.data import Format, Row
 from sweep.show.rows import SCREENFUL, show_sections, tell_more
 from sweep.show.tables import print_table
 from sweep.show.visible import escape_lines
+
+URGENT = (TIGHT, UNSUPPORTED)
 
 
 def show_fit(answer: FitAnswer, form: Format, every: bool = False) -> None:
@@ -45,6 +47,7 @@ def _describe(answer: FitAnswer) -> Iterator[str]:
         f"{answer['model']}, {answer['parameters'] / 1e9:,.4g} billion parameters, on "
         f"{format_count(answer['pe'], 'PE')} of {answer['system']}, "
         f"{format_quantity(answer['capacity'], 'B')} each"
+        + (f", {format_percent(answer['headroom'])} of it kept free" if answer["headroom"] else "")
     )
     yield (
         f"{format_count(answer['global_batch'], 'sequence')} of "
@@ -60,6 +63,7 @@ def _describe(answer: FitAnswer) -> Iterator[str]:
         used = f"{format_quantity(smallest['memory'], 'B')} on stage {smallest['stage']}"
         remarks = "".join(f", {remark}" for remark in smallest["remarks"])
         yield f"{smallest['layout']} {fits}: {used}{remarks}"
+        yield f"runs with: {', '.join(smallest['runs_with']) or 'no stack of --launch'}"
         if smallest["time"]:
             yield _describe_time(smallest["time"])
             yield _describe_exchanges(smallest["time"])
@@ -71,7 +75,10 @@ def _describe(answer: FitAnswer) -> Iterator[str]:
     if answer["layouts"] and (time := answer["layouts"][0]["time"]):
         yield f"first layout: {_describe_exchanges(time)}"
     if smallest:
-        yield f"least memory: {format_quantity(smallest['memory'], 'B')}, {smallest['layout']}"
+        least = f"{format_quantity(smallest['memory'], 'B')}, {smallest['layout']}"
+        yield f"least memory: {least}{'' if smallest['fits'] else ', which does not fit'}"
+        if smallest["time"] and not smallest["fits"]:
+            yield _describe_time(smallest["time"])
 
 
 def _write_interval(time: TimeParts) -> str:
@@ -118,9 +125,16 @@ def _describe_rates(time: TimeParts) -> dict[str, str]:
     return columns
 
 
+def _mark_layout(row: LayoutRow | Row) -> str | None:
+    """Return a layout with the remarks that matter most: their column is left out for width."""
+    urgent = [remark for remark in row["remarks"] if remark in URGENT]
+    return ", ".join([row["layout"], *urgent]) if row["layout"] else None
+
+
 def _describe_layout(row: LayoutRow) -> dict[str, Any]:
     """Make a line for a layout: its time if there is one, else its memory by part [GB]."""
     columns, time, ties = {"memory": row["memory"]}, row["time"], len(row["same"])
+    remarks = [remark for remark in row["remarks"] if remark not in URGENT]
     if time is None:  # else a terminal has no room for both
         parts = dict(row["memory_parts"])
         # What ZeRO 3 gathers is a copy of weights.
@@ -128,19 +142,22 @@ def _describe_layout(row: LayoutRow) -> dict[str, Any]:
         columns |= {name: parts.pop(name) for name in ("gradients", "states", "activations")}
         columns["others"] = sum(parts.values())
     return {
-        "layout": row["layout"],
+        "layout": _mark_layout(row),
         **({"iteration s": format_digits(time["iteration_time"])} if time else {}),
         **({"80 % interval": _write_interval(time)} if time else {}),
         **(_describe_rates(time) if time else {}),
         **{f"{name} GB": f"{size / 1e9:.1f}" for name, size in columns.items()},
         "used": format_percent(row["capacity_used"]),
-        "remarks": ", ".join([*row["remarks"], *([format_count(ties, "tie")] if ties else [])]),
+        "remarks": ", ".join([*remarks, *([format_count(ties, "tie")] if ties else [])]),
+        "runs with": ", ".join(row["runs_with"]),
     }
 
 
 def describe_fastest(row: Row) -> dict[str, Any]:
     """Make a line for the fastest layout of a PE count, with times in units that planners use."""
-    line = {name: value for name, value in row.items() if name not in ("meets", "holds")}
+    unseen = ("meets", "holds", "remarks")
+    line = {name: value for name, value in row.items() if name not in unseen}
+    line["layout"] = _mark_layout(row)
     for name in ("mfu", "efficiency", "share"):
         if row.get(name) is not None:
             line[name] = format_percent(row[name])

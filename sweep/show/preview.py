@@ -11,6 +11,7 @@ from grids.notes import list_warnings
 from grids.outputs import INTERVALS
 from grids.reading.errors import format_count
 from grids.reading.units import format_quantity
+from sweep.cells.source import open_space
 from sweep.cube.extension import find_missing_blocks
 from sweep.cube.plan import Plan
 from sweep.engine.duration import estimate_duration
@@ -122,7 +123,8 @@ def announce(grid: Grid, workers: int, inner: Progress) -> Progress:
         # Called only when there is work: a complete cube needs no announcement.
         left = plan.cells - int(plan.count_cells(done).sum())
         tell(outline_plan(grid, plan, workers, left))
-        for warning in list_warnings(grid):
+        mix = open_space(grid).describe_mix() or ()
+        for warning in (*list_warnings(grid), *mix[:1]):
             tell(f"paradl: warning: {warning}")
         if done.size:
             tell(f"resumed: {done.size:,} of {format_count(plan.blocks, 'block')} done before")

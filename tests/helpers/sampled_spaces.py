@@ -25,7 +25,7 @@ FEW: dict[str, Any] = {
     "axes": {
         "model": ["alexnet", "vgg16", "resnet50"],
         "dataset": "imagenet-226",
-        "system": ["dgx-h100", "dgx-a100"],
+        "system": ["dgx-h100:memory=80 GB", "dgx-a100:memory=40 GB"],
         "strategy": ["data+filter:group=2", "data+filter:group=4", "data+filter:group=8"],
         "pe": {"pow2": [8, 256]},
         "batch": {"loguniform": [8, 256]},

@@ -14,6 +14,8 @@ from sweep.answers.types.words import (
     TrainTime,
 )
 
+# Remarks: little memory is left for what is not counted; the named software does not run it.
+TIGHT, UNSUPPORTED = "tight", "unsupported"
 PARTS_MEANING = "memory of the fullest PE by part"
 
 
@@ -56,9 +58,11 @@ class LayoutRow(TypedDict):
     sequence: Annotated[bool, "whether it has sequence parallelism"]
     memory: Annotated[Bytes, "memory of the fullest PE"]
     capacity_used: Annotated[float, "memory over the capacity of a PE"]
+    fits: Annotated[bool, "whether it fits beside the headroom"]
     memory_parts: Annotated[dict[str, float], Fact(PARTS_MEANING, "B", scaled=True)]
     stage: Annotated[int, "the fullest stage, from 0"]
     remarks: Annotated[list[str], "oddities that forbid nothing"]
+    runs_with: Annotated[list[str], "values of --launch that run such a layout"]
     same: Annotated[list[str], "layouts of the same time and memory, which divide more"]
     time: Annotated[TimeParts, "how long it takes, where layouts are ranked by time"] | None
 
@@ -103,6 +107,7 @@ class FitAnswer(TypedDict):
     context_by: Annotated[str, "how PEs that share a sequence exchange keys and values"]
     parameters: Annotated[int, "parameters of the network"]
     capacity: Annotated[Bytes, "memory of a PE"]
+    headroom: Annotated[float, "share of it that is kept free"]
     candidates: Annotated[int, "layouts that were examined"]
     fitting: Annotated[int, "candidates that fit, at any micro-batch"]
     ranked: Annotated[int, "layouts that fit at some micro-batch: `layouts` has the first"]
@@ -125,6 +130,7 @@ class FastestLayout(TypedDict):
     pe: PE
     global_batch: GlobalBatch
     layout: Annotated[str, "the fastest layout that fits"] | None
+    remarks: Annotated[list[str], "its oddities, which forbid nothing"]
     iteration_time: Annotated[Seconds, "time of an iteration"] | None
     tokens_per_pe_second: Annotated[float, Fact("tokens per second of a PE", "1/s")] | None
     mfu: Annotated[float, "model FLOPs over the peak of all PEs"] | None

@@ -15,11 +15,13 @@ from measured_runs import list_runs
 import sweep
 from grids.entries.calibration import CalibrationFile
 from grids.entries.transformer_rates import find_spread
+from grids.notes import list_warnings
 from grids.reading.errors import InputError
 from kernels.names.stored import PERCENTILES
 from sweep.answers.types.schemas import build_schemas
 from sweep.calibration.calibrate import format_file
 from sweep.calibration.layouts import fit_times
+from sweep.cells.design_space import SpaceValues, make_grid
 
 SYSTEM = "dgx-a100:precision=bf16,software=megatron"
 HEAD = "model,dataset,system,strategy,p,samples_per_replica,total_s"
@@ -89,6 +91,22 @@ def test_a_file_moves_predictions_of_layouts_and_of_nothing_else(calibrated, tmp
         return sweep.predict(*place, dataset="imagenet", system=SYSTEM, settings=settings)
 
     assert ask_network(str(path)) == ask_network("none")
+
+
+@pytest.mark.parametrize("formulas", [1, None, 2])
+def test_files_by_earlier_formulas_still_count_and_are_told(calibrated, tmp_path, formulas) -> None:
+    path, written = tmp_path / "mine.yaml", format_file(calibrated)
+    assert "formulas: 2" in written
+    written = written.replace("formulas: 2", f"formulas: {formulas}")
+    path.write_text(written if formulas else written.replace(", formulas: None", ""))
+    assert ask(*RUNS[0], str(path))["calibration"] == SYSTEM
+    grid = make_grid(
+        SpaceValues(
+            *("llama2_7b", 64, 4, "pile", SYSTEM, "data"), settings={"calibration": str(path)}
+        )
+    )
+    told = [text for text in list_warnings(grid) if "earlier formulas" in text]
+    assert len(told) == (formulas != 2)
 
 
 def read_spread(answer) -> float:

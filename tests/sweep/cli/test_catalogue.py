@@ -57,6 +57,33 @@ def test_a_network_of_one_s_own_is_counted(tmp_path, paradl):
     assert row["macs"] == 9 * 9 * 30 * 30 + 9 * 30 * 30 * 10
 
 
+GPT = "{name: gpt, blocks: 12, features: 768, heads: 12, vocabulary: 50257, positions: 1024}"
+FILES = {
+    "config.json": json.dumps(
+        {"model_type": "gpt2", "n_embd": 768, "n_head": 12, "n_layer": 12}
+        | {"n_positions": 1024, "vocab_size": 50257}
+    ),
+    "mine.yaml": f"name: mine\nrank: 1\ncustomary: pile\nfamily: {GPT}\n",
+    "longer.yaml": f"name: mine\nrank: 1\ncustomary: pile:length=4096\nfamily: {GPT}\n",
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_text_is_cut_to_the_length_of_a_network(name, tmp_path, paradl):
+    """GPT-2 small: `fit` takes the same length."""
+    (tmp_path / name).write_text(FILES[name])
+    code, out, _ = paradl("models", tmp_path / name, "--format", "json")
+    (row,) = json.loads(out)
+    assert (code, row["parameters"], row["dataset"]) == (0, 124_439_808, "pile:length=1024")
+    one = ("--model", tmp_path / name, "--pe", 8, "--format", "json")
+    assert json.loads(paradl("fit", *one)[1])["length"] == 1024
+    for command in ("predict", "explain"):
+        options = ("--dataset", "pile", "--strategy", "data", "--batch", 8)
+        code, out, err = paradl(command, *one, *options)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert "pile:length=1024" in err
+
+
 @pytest.mark.parametrize(("rank", "example"), [(1, "pile"), (2, "imagenet"), (3, "cosmoflow-256")])
 def test_a_data_set_of_the_same_rank_is_advised(rank, example, tmp_path, paradl):
     path = tmp_path / "mine.yaml"

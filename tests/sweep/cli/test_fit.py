@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from typing import Any
 
 import pytest
@@ -57,7 +58,7 @@ def test_memory_is_that_of_the_reference(config, paradl):
         )
         assert row["memory"] == pytest.approx(memory(net, layout, reserved=1e9)["total"], rel=1e-9)
         assert row["memory"] == pytest.approx(sum(row["memory_parts"].values()))
-        assert row["memory"] <= answer["capacity"] == 80e9
+        assert row["memory"] <= answer["capacity"] == pytest.approx(79.1 * 2**30)
 
 
 def test_micro_batches_are_the_largest(config, paradl):
@@ -86,7 +87,7 @@ def test_losers_say_what_would_let_them_fit(config, paradl):
     assert answer["global_batch"] == 24 * 43
     assert losers["heads"]["remedy"] == "a tensor degree that divides 32 heads"
     assert losers["memory"]["alone"] == losers["memory"]["layouts"] > 0
-    assert "more pipeline (38)" in losers["memory"]["remedy"]
+    assert re.search(r"more pipeline \(\d+\)", losers["memory"]["remedy"])
     assert [row["layouts"] for row in answer["losers"]] == sorted(
         (row["layouts"] for row in answer["losers"]), reverse=True
     )
@@ -95,7 +96,7 @@ def test_losers_say_what_would_let_them_fit(config, paradl):
 def test_as_a_table(config, paradl):
     code, out, err = paradl("fit", "--model", config, "--pe", 8)
     assert code == 0
-    assert "8.03 billion parameters, on 8 PEs of dgx-h100, 80 GB each" in out
+    assert "8.03 billion parameters, on 8 PEs of dgx-h100, 84.93 GB each" in out
     assert "candidates" in out
     assert "tp2 pp1 dp4 mb" in out
     assert "more: --all" in err
@@ -114,6 +115,36 @@ def test_nothing_fits(paradl):
     assert "least memory: " in out
     assert "more PEs, or PEs of at least " in out
     assert "nothing feasible" in err
+
+
+@pytest.mark.parametrize("by", ["division", "time"])
+@pytest.mark.parametrize(
+    ("system", "precision", "known"),
+    [
+        ("dgx1-v100", "bf16", "fp16 or fp32"),
+        ("dgx2-v100:memory=1 TB", "bf16", "fp16 or fp32"),
+        ("dgx-a100", "fp8", "bf16 or fp16 or fp32"),
+        ("gaudi2", "fp16", "bf16 or fp32 or fp8"),
+        ("dgx-h100", "nvfp4", "bf16 or fp16 or fp32 or fp8"),
+    ],
+)
+def test_a_precision_without_a_peak_is_refused(paradl, by, system, precision, known):
+    code, out, err = paradl(
+        *("fit", "--model", "llama3_8b", "--system", system, "--pe", 8, "--by", by),
+        *("--precision", precision),
+    )
+    assert (code, out) == (2, "")
+    assert err.startswith("paradl: --precision: ")
+    assert f"take {known}\n" in err
+
+
+@pytest.mark.parametrize(
+    ("system", "usual"),
+    [("dgx1-v100", "fp16"), ("dgx-a100", "bf16"), ("gaudi2", "bf16"), ("dgx-h100", "bf16")],
+)
+def test_the_usual_precision_is_one_of_the_device(paradl, system, usual):
+    _, answer = ask(paradl, "--model", "gpt3_175b", "--system", system, "--pe", 8)
+    assert answer["precision"] == usual
 
 
 def test_experts_are_divided(paradl):
@@ -478,7 +509,16 @@ FRONTS = ("pareto", *PROVISIONED)
         (("fit", *SEVENTY, "tp1 dp64 zero1 shard24"), "shard24"),
         (("fit", *SEVENTY, "tp8 mb3"), "mb3"),
         (("fit", *SEVENTY, "pp64 mb32 v2"), "80 blocks"),
-        (("fit", *SEVENTY, "tp8 ep2"), "ep2"),
+        (("fit", *SEVENTY, "tp8 ep2"), "no experts"),
+        # What has nothing to divide.
+        (("fit", *SEVENTY, "pp4 sp"), "--layout"),
+        (("fit", *SEVENTY, "tp8 shard4"), "--layout"),
+        (("fit", *SEVENTY, "tp8 pp4 group4"), "--layout"),
+        (("fit", *SEVEN, "--shard", 3), "--shard"),
+        (("fit", *SEVEN, "--group", 4, "--schedule", "gpipe"), "--group"),
+        (("fit", *SEVEN, "--group", 0), "--group"),
+        (("fit", "--model", "llama2_7b", "--pe", 61, "--global-batch", 63), "--global-batch"),
+        (("fit", "--model", "llama2_7b", "--pe", 61, "--global-batch", 60), "--global-batch"),
         # Values, networks and precisions.
         (("fit", *SEVEN, "--shard", "x"), "--shard"),
         (("fit", *SEVEN, "--layout", "tp8", "--group", 2), "--layout"),
@@ -495,6 +535,9 @@ FRONTS = ("pareto", *PROVISIONED)
         (("fit", *TIMED, "--by", "time", "--tokens", "nan"), "tokens"),
         (("best", *TIMED, "--tokens", 1e12), "--tokens"),
         (("best", *TIMED, "--global-batch", 8), "--global-batch"),
+        (("best", *TIMED, "--headroom", "10%"), "--headroom"),
+        (("fit", *SEVEN, "--headroom", "10"), "--headroom"),
+        (("limits", *PROVISIONED, "--headroom", "100%"), "--headroom"),
         (("best", "--model", "llama2_7b", "--sequence", 64, "--pe", "8,16"), "--pe"),
         (("best", "--model", "llama2_7b", "--sequence", 64), "--pe"),
         (("best", "--pe", 8, "--sequence", 64), "--model"),
@@ -522,6 +565,15 @@ def test_refused(arguments, where, paradl):
     code, out, err = paradl(*arguments)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert where in err
+
+
+@pytest.mark.parametrize(("batch", "warns"), [(63, True), (64, False), (62, False), (1, False)])
+def test_a_batch_that_allows_no_replicas_is_remarked(paradl, batch, warns):
+    options = ("--model", "llama2_7b", "--pe", 64, "--global-batch", batch, "--format", "json")
+    code, out, err = paradl("fit", *options)
+    assert (code, "one replica" in err) == (0, warns)
+    most = max(row["data"] for row in json.loads(out)["layouts"])
+    assert (most == 1) == (warns or batch == 1)
 
 
 def test_rates_above_ten_thousand_have_no_exponent(paradl):

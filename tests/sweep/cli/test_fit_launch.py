@@ -11,6 +11,7 @@ MEGATRON = {  # core 0.16.1's configuration, and flags of pretrain_gpt.py (not c
     *("tensor-model-parallel-size", "pipeline-model-parallel-size", "context-parallel-size"),
     *("num-virtual-stages-per-pipeline-rank", "pipeline-model-parallel-layout", "cp-comm-type"),
     *("microbatch-group-size-per-virtual-pipeline-stage", "expert-model-parallel-size"),
+    *("account-for-embedding-in-pipeline-split", "account-for-loss-in-pipeline-split"),
     *("expert-tensor-parallel-size", "sequence-parallel", "use-distributed-optimizer"),
     *("num-distributed-optimizer-instances", "use-megatron-fsdp", "ckpt-format"),
     *("data-parallel-sharding-strategy", "no-gradient-accumulation-fusion"),

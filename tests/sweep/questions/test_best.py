@@ -1,3 +1,4 @@
+import json
 from unittest.mock import Mock, call
 
 import numpy as np
@@ -125,6 +126,24 @@ def test_a_store_answers_as_its_cells_do_for_each_bandwidth(mixed, mixed_url):
         names = ("rank", "model", "strategy", "inter_bandwidth", "pe", "batch", "limit")
         assert [row[name] for name in names] == [cell[name] for name in names]
         assert row["epoch_time"] == pytest.approx(cell["epoch_time"], rel=1e-6)
+
+
+def test_memory_behind_a_system_decides_what_fits(paradl):
+    systems = ["dgx-h100", "dgx-h100:memory=2GB,precision=bf16", "abci"]
+    cells = sweep.compute_space(
+        "alexnet", dataset="imagenet", system=systems, pe=8, batch=1024, strategy="data"
+    )
+    rows = sweep.best(cells).to_dict("records")
+    small = "dgx-h100:precision=bf16,memory=2 GB"
+    assert [row["system"] for row in rows] == ["dgx-h100", small, "abci"]
+    assert [row["batch"] for row in rows] == [1024, None, 1024]
+    assert rows[1]["rejection"]["memory"] > rows[1]["rejection"]["memory_capacity"] == 2e9
+    code, out, err = paradl(
+        *("best", "--model", "alexnet", "--dataset", "imagenet", "--system", ",".join(systems)),
+        *("--pe", 8, "--batch", 1024, "--strategy", "data", "--format", "json"),
+    )
+    assert code == 0, err
+    assert [row["system"] for row in json.loads(out)] == ["dgx-h100", small, "abci"]
 
 
 def test_each_memory_has_a_ranking_and_losers_of_its_own():

@@ -15,7 +15,7 @@ SLOPED = SPACE | {
     "axes": SPACE["axes"] | {"system": "dgx-a100", "strategy": "data"},
     "oracle": "paper",
 }
-SYSTEMS = {16: "abci", 40: "dgx-a100"}  # by their memory [GB]
+SYSTEMS = {16: "abci", 43: "dgx-a100"}  # by their memory [GB]
 
 
 @pytest.fixture(scope="module")

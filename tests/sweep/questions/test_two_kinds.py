@@ -1,0 +1,83 @@
+"""Layouts of transformers and other strategies of one network: never in one ranking."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import sweep
+from grids.reading.errors import InputError
+from sweep.cells.design_space import SpaceValues, make_grid
+from sweep.plots.winners import describe_map
+from sweep.questions.best import rank_strategies
+from sweep.questions.crossovers import list_crossovers
+from sweep.questions.pareto import pareto
+from sweep.questions.provision import list_provisions
+from sweep.questions.regret import regret
+
+RANKED: dict[str, Callable[..., Any]] = {
+    "best": rank_strategies,
+    "pareto": pareto,
+    "provision": lambda source, selection=None: list_provisions(source, "9 h", selection, epochs=1),
+    "crossovers": lambda source, selection=None: list_crossovers(source, "pe", selection),
+    "regret": lambda source, selection=None: regret(source, selection),
+    "winners": describe_map,
+}
+VIT: dict[str, Any] = {"model": "vit_b_16", "dataset": "imagenet", "batch": "32,64"}
+LLAMA: dict[str, Any] = {"model": "llama2_7b", "dataset": "pile", "batch": "2,4"}
+MIXED = [  # a network, and strategies of both kinds; of a text's network `data` is a layout
+    (VIT, "data,data:micro=best"),
+    (VIT, "filter,data+tensor:tensor=2,micro=1"),
+    (LLAMA, "data,pipeline"),
+]
+
+
+def make(place: dict[str, Any], strategy: str, **more: Any) -> Any:
+    return make_grid(SpaceValues(system="dgx-h100", pe="4,8", strategy=strategy, **(place | more)))
+
+
+@pytest.mark.parametrize("question", RANKED)
+@pytest.mark.parametrize(("place", "strategies"), MIXED)
+def test_both_kinds_are_not_ranked(question, place, strategies):
+    with pytest.raises(InputError, match=r"selection: .* strategy="):
+        RANKED[question](make(place, strategies))
+
+
+@pytest.mark.parametrize("question", RANKED)
+def test_a_store_is_ranked_a_kind_at_a_time(question, tmp_path):
+    axes = {"system": "dgx-h100", "pe": [4, 8], "batch": [32, 64]}
+    axes |= {"model": "vit_b_16", "dataset": "imagenet"}
+    strategies = ["data", "data+filter:group=2", "data:micro=1", "data:micro=2"]
+    store = str(tmp_path / "store")
+    sweep.run({"axes": {**axes, "strategy": strategies}}, store)
+    with pytest.raises(InputError, match=r"selection: .* strategy="):
+        RANKED[question](store)
+    for kind in (strategies[:2], strategies[2:]):
+        assert RANKED[question](store, {"strategy": kind})
+
+
+def test_networks_of_a_kind_each_are_ranked():
+    """A layout for one network and none for the other, of the same name."""
+    space = make(VIT, "data", model="resnet50,llama2_7b", dataset="imagenet,pile")
+    rows = rank_strategies(space)
+    assert {row["model"] for row in rows} == {"resnet50", "llama2_7b"}
+    assert {row["rank"] for row in rows if row["feasible"]} == {1}
+
+
+@pytest.mark.parametrize("verb", ["best", "pareto", "regret", "limits --crossovers pe"])
+def test_the_command_line_says_what_to_do(verb, paradl):
+    given = ("--model", "vit_b_16", "--dataset", "imagenet", "--pe", 8, "--batch", 64)
+    code, out, err = paradl(*verb.split(), *given, "--strategy", "data,data:micro=best")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "--strategy data" in err
+
+
+@pytest.mark.parametrize(
+    ("strategies", "mixed"),
+    [("data,fsdp:micro=1", False), ("data,pipeline", True), ("filter,pipeline", False)],
+)
+def test_rows_that_are_not_ranked_have_a_warning(strategies, mixed, paradl):
+    given = ("--model", "llama2_7b", "--dataset", "pile", "--pe", 8, "--batch", 2)
+    _, out, err = paradl("limits", *given, "--strategy", strategies)
+    assert out
+    assert ("do not compare" in err) == mixed

@@ -1,0 +1,276 @@
+"""Layouts in their limits: domains of 72 PEs, causality, windows, contexts, chunks, experts."""
+
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from budgets import limit_examples
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grids.entries.precision import RECIPES
+from grids.entries.transformer_rates import read_rates
+from grids.inputs.layout_machine import read_domains, read_machines, read_network
+from grids.library import find
+from grids.models.transformers import read_transformer
+from kernels.layouts.dimensions import find_marks, find_reasons
+from kernels.layouts.enumerate import list_candidates
+from kernels.layouts.memory import measure_memory
+from kernels.layouts.schedules import list_chunks
+from kernels.layouts.time import COMPUTING, time_iteration
+from kernels.layouts.transformer import Training
+from sweep.cases.layout_words import list_layouts, parse_layout, write_layout
+
+H100, A100 = (find("system", name, Path()) for name in ("dgx-h100", "dgx-a100-80gb"))
+RACKS = find("system", "gb200-nvl72", Path())
+
+
+def read(name):
+    return read_transformer(find("model", name, Path()))
+
+
+DEEPSEEK, LLAMA_8B, LLAMA_405B = map(read, ("deepseek_v3", "llama3_8b", "llama3_405b"))
+
+
+def predict(net, layout, pes, batch, length=4096, system=H100, precision="bf16", **changes):
+    """Seconds of an iteration by term. changes: of the rates."""
+    training = Training(batch, length, RECIPES[precision])
+    rates = replace(read_rates(system, precision), **changes)
+    terms = time_iteration(net, parse_layout(layout, pes), training, rates, read_network(system))
+    return {name: float(seconds[0]) for name, seconds in terms.items()}
+
+
+def add(terms):
+    return sum(terms.values())
+
+
+def resize_domain(pes):
+    """GB200 in domains of another size, 8 to a unit."""
+    spans = (pes, 8 * pes, 128 * pes)
+    levels = [
+        level.model_copy(update={"pes": span})
+        for level, span in zip(RACKS.levels, spans, strict=True)
+    ]
+    changes = {"levels": tuple(levels), "pes_per_node": pes, "links_per_node": pes}
+    return RACKS.model_copy(update=changes | {"size": 128 * pes})
+
+
+@pytest.mark.parametrize("experts", [16, 32, 64])
+def test_experts_of_a_rack_of_72_exchange_as_in_one_of_64(experts):
+    words = f"pp4 v4 ep{experts} dp64 mb1 zero1 recompute=blocks"
+    whole, racks = (
+        predict(DEEPSEEK, words, 256, 4096, system=system, precision="mxfp8")
+        for system in (resize_domain(64), RACKS)
+    )
+    assert racks == pytest.approx(whole, rel=1e-12)
+    assert racks["expert_exchange"] < 0.3 * add(racks)
+
+
+def test_more_experts_a_group_are_not_slower_on_a_rack():
+    """As NVIDIA's recipes have them: with 16 or 32 parts in place of 8."""
+    few, *more = (
+        add(predict(DEEPSEEK, f"pp8 ep{e} dp32 mb1 zero1", 256, 2048, 4096, RACKS, "mxfp8"))
+        for e in (8, 16, 32)
+    )
+    assert max(more) < few
+
+
+@given(
+    t=st.sampled_from([1, 2, 3, 8]),
+    c=st.sampled_from([1, 2, 4]),
+    d=st.sampled_from([1, 5, 16, 64, 72]),
+    p=st.sampled_from([1, 2, 6, 7]),
+)
+def test_used_pes_are_whole_groups_of_whole_domains(t, c, d, p):
+    layout = parse_layout(f"tp{t} cp{c} pp{p} dp{d} mb1", t * c * d * p)
+    domains = read_domains(RACKS)
+    used = [int(np.ravel(level)[0]) for level in domains.count_used(layout)]
+    assert all(1 <= u <= span for u, span in zip(used, domains.spans, strict=True))
+    if layout.pes[0] <= 72 or all(72 % n == 0 for n in (t, t * c, t * c * d)):
+        assert used == [*domains.spans]
+    # At most one level's worth of the innermost group that is cut stays idle.
+    assert used[0] > 36
+
+
+def test_a_machine_of_partly_used_racks_is_smaller():
+    """Of 128 racks with 64 PEs each used, 8,192 can train; whole racks are 9,216."""
+    training = Training(9216, 4096, RECIPES["bf16"])
+    for words, pes, lacks in (("ep64 pp16 dp512", 8192, False), ("ep64 pp9 dp1024", 9216, True)):
+        layout, domains = parse_layout(words, pes), read_domains(RACKS)
+        assert find_reasons(DEEPSEEK, layout, training, domains)["domains"][0] == lacks
+    layout = parse_layout("pp8 dp1152", 9216)
+    assert not find_reasons(DEEPSEEK, layout, training, domains)["domains"][0]
+
+
+def test_meta_ran_llama_405b_with_ends_as_blocks():
+    """16 stages of 8 chunks: 126 blocks, embedding and loss (Llama 3, section 3.3.2)."""
+    layout = parse_layout("tp8 pp16 v8 dp8 mb1 zero1 sp", 1024)
+    training = Training(512, 8192, RECIPES["bf16"])
+    assert not any(mask[0] for mask in find_reasons(LLAMA_405B, layout, training).values())
+    marks = find_marks(LLAMA_405B, layout, training, read_domains(H100))
+    assert not marks["uneven_stages"][0]
+    assert list_chunks(LLAMA_405B, 16) == [1, 2, 4, 8]
+    assert list_chunks(LLAMA_405B, 9) == [1, 2, 7, 14]
+    assert list_chunks(LLAMA_405B, 1) == list_chunks(LLAMA_405B, 5) == [1]
+
+
+def test_searches_try_all_chunks_that_divide():
+    gpt = read("gpt3_175b")  # 96 blocks
+    listed = list_candidates(gpt, 64, 64, {"pipeline": (8,), "micro": (1,)})
+    assert {*listed.chunks.tolist()} == {1, 2, 3, 4, 6, 12}
+
+
+def test_further_chunks_pay_for_their_messages():
+    """A bubble is smaller by chunks; each adds a start-up per micro-batch and direction."""
+    gpt, few = read("gpt3_175b"), "tp4 pp8 v{} dp32 mb1 zero1 sp"
+    times = {v: predict(gpt, few.format(v), 1024, 1536, 2048, A100) for v in (1, 4, 12)}
+    assert add(times[12]) < add(times[4]) < add(times[1])
+    startups = 2 * 48 * 14e-6  # 48 micro-batches
+    sent = {v: terms["stage_exchange"] for v, terms in times.items()}
+    assert sent[12] - sent[4] == pytest.approx(8 * startups)
+    assert sent[4] - sent[1] == pytest.approx(3 * startups)
+
+
+def count_seconds(net, layout, batch, length, pairs):
+    """Attention's term by hand: 3.5 (1 + 32/d) FLOPs over the reached peak."""
+    rates = read_rates(H100, "bf16")
+    flops = sum(4 * heads * width * n for heads, width, n in pairs) * batch * length
+    slower = 1 + 32 / pairs[0][1]
+    return 3.5 * flops * slower / (layout * rates.wide_peak * rates.attention)
+
+
+def test_only_causal_attention_is_halved():
+    """T5: encoder and cross-attention read all positions, a decoder's own attention half."""
+    t5, s = read("t5_11b"), 4096
+    terms = predict(t5, "tp4 dp2 mb1", 8, 1024, s)
+    pairs = [(128, 128, 24 * (s + s + s / 2))]
+    assert terms["attention"] == pytest.approx(count_seconds(t5, 8, 1024, s, pairs))
+    llama = predict(LLAMA_8B, "dp8 mb1", 8, 128, s)
+    pairs = [(32, 128, 32 * s / 2)]
+    assert llama["attention"] == pytest.approx(count_seconds(LLAMA_8B, 8, 128, s, pairs))
+
+
+def test_images_have_no_order():
+    data = find("dataset", "imagenet", Path())
+    vit = read_transformer(find("model", "vit_b_16", Path()), data)
+    terms = predict(vit, "dp8 mb32", 8, 256, vit.length)
+    pairs = [(12, 64, 12 * 197)]
+    assert terms["attention"] == pytest.approx(count_seconds(vit, 8, 256, 197, pairs))
+
+
+def narrow(net, window):
+    """The network with a window in all blocks."""
+    kinds = [
+        kind._replace(attentions=tuple(a._replace(window=window) for a in kind.attentions))
+        for kind in net.kinds
+    ]
+    return replace(net, kinds=tuple(kinds))
+
+
+def test_windows_limit_the_keys_of_a_query():
+    s = 16384
+    plain, wide, *windows = (
+        predict(narrow(LLAMA_8B, w), "dp8 mb1", 8, 128, s)["attention"] for w in (0, s, 8192, 1024)
+    )
+    assert wide == plain
+    # The first w queries read half as many: w - w^2 / 2s keys on average, of s/2.
+    expected = [(w - w * w / (2 * s)) / (s / 2) for w in (8192, 1024)]
+    assert [seconds / plain for seconds in windows] == pytest.approx(expected)
+
+
+def test_sequence_parallelism_divides_tokens_of_whole_matrices():
+    """A router and latent projections compute on the tokens that a PE keeps."""
+    whole, shared = (
+        predict(DEEPSEEK, f"tp4 dp2 mb1 {sp}", 8, 64, slim_width=0.0)["products"]
+        for sp in ("", "sp")
+    )
+    rates = read_rates(H100, "bf16")
+    blocks = [weights for kind in DEEPSEEK.order for weights in DEEPSEEK.kinds[kind].weights]
+    undivided = sum(weights.matrix for weights in blocks if not weights.parts and weights.used)
+    saved = 3 * 2 * undivided * 32 * 4096 * (1 - 1 / 4) / (rates.peak * rates.reach)
+    assert whole - shared == pytest.approx(saved)
+
+
+def test_a_context_costs_more_than_replicas():
+    """With as many tokens on each PE: start-ups, launches, and pieces where these are short."""
+    layouts = ("dp8 mb1 zero3", "cp2 dp4 mb2 zero3", "cp8 mb8 zero3")
+    ratios = []
+    for length in (4096, 131072):
+        data, *contexts = (add(predict(LLAMA_8B, words, 8, 128, length)) for words in layouts)
+        assert data < contexts[0] < contexts[1]
+        ratios.append(contexts[1] / data)
+    assert ratios[1] < ratios[0]
+    ring = predict(LLAMA_8B, "cp8 mb8 zero3", 8, 128)["context_exchange"]
+    assert ring == pytest.approx(32 * 16 * 7 * 3 * 3.4e-6)  # blocks, micro-batches, steps
+
+
+@pytest.mark.parametrize("schedule", ["gpipe", "1f1b", "zb1p", "zbv"])
+def test_a_network_without_stages_has_no_schedule(schedule):
+    layout = parse_layout("dp8 mb1 zero1", 8)
+    training = Training(1024, 2048, RECIPES["bf16"])
+    parts = [
+        measure_memory(LLAMA_8B, layout, replace(training, schedule=name))[0]
+        for name in ("1f1b", schedule)
+    ]
+    assert parts[0] == parts[1]
+
+
+def find_host(terms):
+    """Seconds of the host, from what it adds to the device's: (D^4 + H^4)^(1/4)."""
+    device = sum(terms[name] for name in COMPUTING)
+    return ((device + terms["launch_wait"]) ** 4 - device**4) ** 0.25
+
+
+@pytest.mark.parametrize(("grouped", "more"), [(True, 0.0), (False, 3 * (256 - 64) * 58 * 1e-2)])
+def test_grouped_experts_launch_as_one(grouped, more):
+    """Only without a grouped product each expert of a PE launches its three matrices."""
+    rates = {"expert_launch": 1.0, "launch": 1e-2, "groups_experts": grouped}
+    few, many = (
+        find_host(predict(DEEPSEEK, f"{ep}dp4 mb1", 4, 4, 16, **rates)) for ep in ("ep4 ", "")
+    )
+    assert many - few == pytest.approx(more, rel=1e-6, abs=1e-6)
+
+
+LAYOUTS = st.builds(
+    "tp{} cp{} pp{} dp{} mb{} zero{} sp".format,
+    *(st.sampled_from(values) for values in ([2, 4], [1, 2], [1, 2, 4], [2, 4], [1, 2], [0, 1, 3])),
+)
+
+
+@limit_examples(60)
+@given(
+    words=LAYOUTS,
+    batch=st.sampled_from([16, 64]),
+    length=st.sampled_from([64, 512, 8192]),
+    factor=st.sampled_from([1.3, 2.0, 4.0]),
+    software=st.sampled_from(["megatron", "fsdp", "deepspeed", "plain", "jax"]),
+    system=st.sampled_from([A100, H100]),
+)
+def test_a_higher_peak_never_slows(words, batch, length, factor, software, system):
+    system = system.with_settings({"software": software, "precision": "bf16"})
+    pes = np.prod([int(word[2:]) for word in words.split()[:4]])
+    layout, training = parse_layout(words, int(pes)), Training(batch, length, RECIPES["bf16"])
+    net, network = LLAMA_8B, read_network(system)
+    seconds = [
+        add(time_iteration(net, layout, training, read_machines(system, "bf16", **moved), network))
+        for moved in ({}, {"factors": {"peak_flops": factor}})
+    ]
+    assert seconds[1][0] <= seconds[0][0] * (1 + 1e-12)
+
+
+def test_short_launches_keep_their_digits():
+    """(D^4 + H^4)^(1/4) - D of a host that takes a millionth of the device's time."""
+    terms = predict(LLAMA_8B, "dp8 mb1", 8, 8, launch=1e-9)
+    device = Fraction(sum(terms[name] for name in COMPUTING))
+    tensors = sum(len(LLAMA_8B.kinds[kind].tensors) for kind in LLAMA_8B.order)
+    host = Fraction(tensors * 1e-9)
+    expected = host**4 / (4 * device**3)  # the first term of its series
+    assert terms["launch_wait"] == pytest.approx(float(expected), rel=1e-9)
+
+
+def test_layouts_are_written_as_they_are_read():
+    words = "tp2 cp2 pp4 v3 dp4 mb1 zero1"
+    (columns,) = list_layouts(parse_layout(words, 64))
+    assert write_layout(columns) == words
