@@ -28,11 +28,6 @@ class Forecast:
     constant: float
     rule: float
 
-    @property
-    def log(self) -> float:
-        """ln(predicted / measured)."""
-        return float(np.log(self.seconds / self.run.seconds))
-
 
 def forecast(run: Run, values: Mapping[str, float], references: Iterable[Run]) -> Forecast:
     """Predict a run by a fit; references: the runs that show which MFU is usual."""
@@ -58,7 +53,7 @@ def take_constant(run: Run, references: Iterable[Run]) -> float:
 
 
 def apply_rule(run: Run) -> float:
-    """Seconds of 6 FLOPs an active parameter and token at a fixed MFU (Hoffmann et al. 2022)."""
+    """Seconds of 6 FLOPs per active parameter and token at a fixed MFU (Hoffmann et al. 2022)."""
     idle = sum(
         weights.matrix * (1 - weights.used)
         for kind in run.net.order
@@ -70,8 +65,8 @@ def apply_rule(run: Run) -> float:
 
 
 def list_logs(forecasts: Iterable[Forecast], name: str = "seconds") -> Logs:
-    """ln(predicted / measured)."""
-    return np.log([getattr(each, name) / each.run.seconds for each in forecasts])
+    """ln(predicted / measured) [forecasts]; name: who predicts, a field of Forecast."""
+    return np.log([getattr(row, name) / row.run.seconds for row in forecasts])
 
 
 def is_dense(run: Run) -> bool:
@@ -81,8 +76,7 @@ def is_dense(run: Run) -> bool:
 
 def measure_coverage(forecasts: Sequence[Forecast]) -> float:
     """The share of runs whose time the 80 % interval holds."""
-    logs = np.array([each.log for each in forecasts])
-    return float(np.mean(find_inside([each.run for each in forecasts], logs)))
+    return float(np.mean(find_inside([row.run for row in forecasts], list_logs(forecasts))))
 
 
 SUMS = (
@@ -91,12 +85,12 @@ SUMS = (
 )
 
 
-def sum_up(what: str, some: Sequence[Forecast]) -> list[str]:
+def sum_up(title: str, rows: Sequence[Forecast]) -> list[str]:
     """A line of SUMS."""
-    logs = list_logs(some)
-    baselines = (measure_accuracy(list_logs(some, name)) for name in ("constant", "rule"))
+    logs = list_logs(rows)
+    baselines = (measure_accuracy(list_logs(rows, name)) for name in ("constant", "rule"))
     return [
-        *(what, str(len(some)), f"{measure_accuracy(logs):.1%}", f"{measure_coverage(some):.0%}"),
+        *(title, str(len(rows)), f"{measure_accuracy(logs):.1%}", f"{measure_coverage(rows):.0%}"),
         f"{np.exp(np.median(logs)):.2f}",
         *(f"{accuracy:.1%}" for accuracy in baselines),
     ]

@@ -1,8 +1,7 @@
 """Every published run against what a fit predicts that has not seen its stack, and two baselines.
 
 `python -m benchmarks scoreboard` sums up; `python -m benchmarks.scoreboard > docs/scoreboard.md`
-writes the page. Baselines that anyone can reproduce: the median MFU of the same device's runs by
-other stacks (of all devices, where there are none), and 6 FLOPs a parameter and token at 40 % MFU.
+writes the page.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,8 +37,8 @@ from sweep.cases.layout_words import list_layouts, write_layout
 def measure(effort: Effort) -> Report:
     """Accuracy and coverage with whole stacks left out, and of baselines."""
     runs = select_timed()
-    forecasts = forecast_unseen(runs, leave_out(runs, find_stack))
-    dense = [each for each in forecasts if is_dense(each.run)]
+    forecasts = forecast_stacks(runs, leave_out(runs, find_stack))
+    dense = [row for row in forecasts if is_dense(row.run)]
     accuracy, inside = measure_accuracy(list_logs(dense)), measure_coverage(dense)
     rows = [
         Row("stacks left out", accuracy, "", goals=(at_least(accuracy, 0.9),)),
@@ -53,7 +52,7 @@ def measure(effort: Effort) -> Report:
     return Report("scoreboard", "published runs of transformers, unseen", tuple(rows))
 
 
-def forecast_unseen(runs: Sequence[Run], fits: Mapping[str, Mapping[str, float]]) -> list[Forecast]:
+def forecast_stacks(runs: Sequence[Run], fits: Mapping[str, Mapping[str, float]]) -> list[Forecast]:
     """Each run by the fit without its stack, beside the MFU of other stacks' runs."""
     return [
         forecast(run, fits[run.stack], [other for other in runs if other.stack != run.stack])
@@ -94,7 +93,7 @@ def write_page() -> str:
     """docs/scoreboard.md."""
     runs = select_timed()
     fits = leave_out(runs, find_stack)
-    forecasts = forecast_unseen(runs, fits)
+    forecasts = forecast_stacks(runs, fits)
     kinds = (("a100", False), ("b200", False), ("a100", True), ("b200", True))
     spreads = [find_spread(device, "bf16", mixed) for device, mixed in kinds]
     intervals = [
@@ -124,35 +123,34 @@ COLUMNS = (
 
 def summarise(forecasts: Sequence[Forecast]) -> Iterator[list[str]]:
     """Lines of SUMS: dense runs on GPUs, by stack, device, size and precision; others."""
-    dense = [each for each in forecasts if is_dense(each.run)]
+    dense = [row for row in forecasts if is_dense(row.run)]
     yield sum_up("all dense, on GPUs", dense)
     for find in (find_stack, find_device):
-        for name in sorted({find(each.run) for each in dense}):
-            yield sum_up(name, [each for each in dense if find(each.run) == name])
+        for name in sorted({find(row.run) for row in dense}):
+            yield sum_up(name, [row for row in dense if find(row.run) == name])
     for low, high in ((0, 1e9), (1e9, 1e10), (1e10, 1e11), (1e11, 1e13)):
-        some = [each for each in dense if low <= each.run.net.parameters < high]
-        yield sum_up(f"{low / 1e9:g} to {high / 1e9:,g} billion parameters", some)
-    for eight, what in ((False, "16 bits"), (True, "fp8")):
-        some = [each for each in dense if bool(each.run.training.recipe.peak) == eight]
-        yield sum_up(what, some)
-    mixed = [each for each in forecasts if has_experts(each.run)]
-    for stack in sorted({each.run.stack for each in mixed}):
-        some = [each for each in mixed if each.run.stack == stack]
-        yield sum_up(f"mixtures of experts, {stack}", some)
+        rows = [row for row in dense if low <= row.run.net.parameters < high]
+        yield sum_up(f"{low / 1e9:g} to {high / 1e9:,g} billion parameters", rows)
+    for eight, title in ((False, "16 bits"), (True, "fp8")):
+        yield sum_up(title, [row for row in dense if bool(row.run.training.recipe.peak) == eight])
+    mixed = [row for row in forecasts if has_experts(row.run)]
+    for stack in sorted({row.run.stack for row in mixed}):
+        rows = [row for row in mixed if row.run.stack == stack]
+        yield sum_up(f"mixtures of experts, {stack}", rows)
     yield sum_up("mixtures of experts", mixed)
-    yield sum_up("TPUs", [each for each in forecasts if is_systolic(each.run.device)])
+    yield sum_up("TPUs", [row for row in forecasts if is_systolic(row.run.device)])
 
 
-def describe(each: Forecast) -> list[str]:
+def describe(row: Forecast) -> list[str]:
     """A line of COLUMNS."""
-    run = each.run
+    run = row.run
     (columns,) = list_layouts(run.layout)
-    ratios = (value / run.seconds for value in (each.seconds, each.constant, each.rule))
+    ratios = (value / run.seconds for value in (row.seconds, row.constant, row.rule))
     return [
         *(run.stack, run.model, run.system.name, str(int(run.layout.pes[0]))),
         *(run.training.recipe.peak or "16 bits", write_layout(columns)),
         *(str(run.training.batch), str(run.training.length)),
-        *(f"{run.seconds:.4g}", f"{each.seconds:.4g}", *(f"{ratio:.2f}" for ratio in ratios)),
+        *(f"{run.seconds:.4g}", f"{row.seconds:.4g}", *(f"{ratio:.2f}" for ratio in ratios)),
         run.source,
     ]
 

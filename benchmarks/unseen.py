@@ -1,8 +1,4 @@
-"""Published runs of transformers that no fit has seen, predicted by the rates as shipped.
-
-Beside two baselines: the median MFU of the fitted runs on the same device, and 6 FLOPs per
-parameter and token at 40 % MFU.
-"""
+"""Published runs of transformers that no fit has seen, predicted by the rates as shipped."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -37,7 +33,7 @@ def forecast_runs() -> list[Forecast]:
 
 def summarise(forecasts: Sequence[Forecast]) -> list[list[str]]:
     """Lines of SUMS, one per part."""
-    return [sum_up(name, some) for name, some in divide(forecasts)]
+    return [sum_up(name, rows) for name, rows in divide(forecasts)]
 
 
 def divide(forecasts: Sequence[Forecast]) -> Iterator[tuple[str, list[Forecast]]]:
@@ -46,23 +42,22 @@ def divide(forecasts: Sequence[Forecast]) -> Iterator[tuple[str, list[Forecast]]
         rows = [row for row in forecasts if row.run.collection == collection]
         yield collection, rows
         for name, is_part in PARTS.items():
-            some = [row for row in rows if is_part(row.run)]
-            if 0 < len(some) < len(rows):
-                yield f"{collection}, {name}", some
+            part = [row for row in rows if is_part(row.run)]
+            if 0 < len(part) < len(rows):
+                yield f"{collection}, {name}", part
         for find_label in LABELS:
             for label in sorted({find_label(row.run) for row in rows}):
-                some = [row for row in rows if find_label(row.run) == label]
-                yield f"{collection}, {label}", some
+                yield f"{collection}, {label}", [r for r in rows if find_label(r.run) == label]
 
 
 def measure(effort: Effort) -> Report:
     """Accuracy, coverage and baselines of each part of the runs that no fit has seen."""
-    rows = []
-    for name, some in divide(forecast_runs()):
-        _, runs, _, inside, middle, constant, rule = sum_up(name, some)
+    lines = []
+    for name, rows in divide(forecast_runs()):
+        _, runs, _, inside, middle, constant, rule = sum_up(name, rows)
         note = (
             f"{format_count(int(runs), 'run')}; median predicted/measured {middle}; "
             f"intervals hold {inside}; constant MFU {constant}, 6 P {rule}"
         )
-        rows.append(Row(name, measure_accuracy(list_logs(some)), "", note=note))
-    return Report("unseen", "published runs of transformers that no fit has seen", tuple(rows))
+        lines.append(Row(name, measure_accuracy(list_logs(rows)), "", note=note))
+    return Report("unseen", "published runs of transformers that no fit has seen", tuple(lines))

@@ -45,7 +45,7 @@ from grids.spec_checks import (
     expect_rates,
     expect_slopes,
     read_strategies,
-    refuse_idle,
+    refuse_idle_settings,
     refuse_ranges,
     refuse_twins,
 )
@@ -103,7 +103,7 @@ class Grid:
         with add_place(where(("axes", "strategy"))):
             chosen = read_strategies(spec)
             if not is_stored:  # older versions swept such strategies
-                refuse_idle(chosen, spec)
+                refuse_idle_settings(chosen, spec)
             expect_blocks(chosen, models, datasets)
         with add_place(where(("calibration",))):
             calibrations = look_up_calibrations(spec.calibration, spec.oracle, systems, base)

@@ -85,7 +85,7 @@ def read_strategies(spec: Spec) -> tuple[Strategy, ...]:
     return strategies
 
 
-def refuse_idle(strategies: Iterable[Strategy], spec: Spec) -> None:
+def refuse_idle_settings(strategies: Iterable[Strategy], spec: Spec) -> None:
     """Raise InputError for a setting of a layout that divides nothing, whatever the axes say."""
     for strategy, (name, (need, none)) in product(strategies, NEEDS.items()):
         stated = dict(strategy.degrees)

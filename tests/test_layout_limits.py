@@ -86,7 +86,7 @@ def test_more_experts_a_group_are_not_slower_on_a_rack():
 def test_used_pes_are_whole_groups_of_whole_domains(t, c, d, p):
     layout = parse_layout(f"tp{t} cp{c} pp{p} dp{d} mb1", t * c * d * p)
     domains = read_domains(RACKS)
-    used = [int(np.ravel(level)[0]) for level in domains.count_used(layout)]
+    used = [int(np.ravel(level)[0]) for level in domains.count_level_pes(layout)]
     assert all(1 <= u <= span for u, span in zip(used, domains.spans, strict=True))
     if layout.pes[0] <= 72 or all(72 % n == 0 for n in (t, t * c, t * c * d)):
         assert used == [*domains.spans]

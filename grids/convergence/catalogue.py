@@ -50,7 +50,7 @@ def explain_missing(model: str, dataset: str) -> str:
     )
 
 
-def list_known(model: str) -> str:
+def list_known_pairs(model: str) -> str:
     """List the data sets on which a model's epochs are known; if there are none, all models'."""
     # A measured data set has the name of the first of the catalogue's with its samples.
     names = {measured: name for name, measured in reversed(MEASURED_AS.items())}

@@ -24,7 +24,7 @@ class LayoutFacts:
     ZeRO's gathers. native_attention: whether fused attention uses the instructions of GPUs newer
     than A100. has_pause: whether each iteration waits for the host. sends_once: whether a token
     crosses once to a node, however many of its experts are there (DeepEP). groups_experts: whether
-    one grouped product serves all experts of a PE. stack: the one whose
+    one grouped product serves all experts of a PE. stack: a row of `kernels.layouts.stacks`, whose
     rules say which layouts it runs; None: all. loss: what it keeps of logits, unless stated.
     """
 

@@ -239,10 +239,10 @@ class System(Entry):
         Settings it already has change nothing, so that a machine has one label. ValidationError:
         the machine cannot have them. InputError: `memory` is no quantity with a unit.
         """
+        if "memory" in settings:
+            settings = {**settings, "memory": _rewrite_memory(settings["memory"])}
         others = {
-            key: setting
-            for key, setting in _read_settings(settings).items()
-            if setting != getattr(self, key)
+            key: setting for key, setting in settings.items() if setting != getattr(self, key)
         }
         if not others:
             return self
@@ -318,20 +318,17 @@ class System(Entry):
         return self
 
 
-def _read_settings(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return settings with memory as `System.memory` writes it. InputError: it lacks its unit."""
-    memory = settings.get("memory")
-    if memory is None:
-        return dict(settings)
-    number = CAPACITY.read(memory, "memory")
-    if not has_unit(memory):
+def _rewrite_memory(text: str) -> str:
+    """Write a capacity as `System.memory` does. InputError: it is none, or lacks its unit."""
+    number = CAPACITY.read(text, "memory")
+    if not has_unit(text):
         raise InputError(
-            f"expected a unit, got {shorten(memory)}",
+            f"expected a unit, got {shorten(text)}",
             where="memory",
             advice="write it like '32 GB'",
             page="wrong-value",
         )
-    return {**settings, "memory": write_exactly(number, "B")}
+    return write_exactly(number, "B")
 
 
 def _find_peak(pe: ProcessingElement, precision: PrecisionName) -> float | None:

@@ -88,10 +88,10 @@ def find_recipe(system: System) -> str:
 
 def find_usual_recipe(system: System) -> str:
     """Return the recipe that people train in: the system's if it is narrow, else of 16 bits."""
-    peaks = system.pe.list_tensor_peaks()
     if system.precision in NARROW:
         return system.precision
-    return next((name for peak, name in (("bf16", "bf16"), ("amp", "fp16")) if peak in peaks), "fp32")
+    peaks = system.pe.list_tensor_peaks()
+    return next((OF_PRECISION[name] for name in ("bf16", "amp") if name in peaks), "fp32")
 
 
 def read_rates(system: System, precision: str) -> Rates:

@@ -109,7 +109,9 @@ class LayoutSpace:
             exists = (ranks % group == 0) & (ranks >= group)
             data = np.where(exists, ranks // group, 1)
             layouts = replace(layouts, data=data, batch=self.find_batch(data, cell))
-            yield replace(layouts, shard=self._count_ranks(layouts)), cell, exists
+            in_node = count_ranks_in_node(layouts, self.system.pes_per_node)
+            ranks = np.where(layouts.shard == NODE, in_node, layouts.shard)
+            yield layouts.shard_over(ranks), cell, exists
 
     def _make_rows(self, pe: Numbers, columns: Mapping[str, Numbers]) -> Numbers:
         """Stack the columns in the order of layouts; data is filled in later."""
@@ -162,13 +164,6 @@ class LayoutSpace:
             # Under weak scaling a batch is that of a replica, of which there are at most `pes`.
             most = int(batch[cells_of].max())
             yield pes, pes * most if weak else most, lists, cells_of
-
-    def _count_ranks(self, layouts: Layouts) -> Numbers:
-        """Count ranks that ZeRO divides over, 0 for all."""
-        whole = layouts.data * layouts.context
-        in_node = count_ranks_in_node(layouts, self.system.pes_per_node)
-        ranks = np.where(layouts.shard == NODE, in_node, layouts.shard)
-        return np.where((layouts.zero > 0) & (ranks != whole), ranks, 0)
 
     def read_rates(self, given: Values, factors: Values = NOTHING) -> Rates:
         """Return the calibrated rates of PEs; arguments as in `read_machines`."""

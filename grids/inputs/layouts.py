@@ -136,7 +136,7 @@ def _flag(
         (answers.memory > capacity, Limit.MEMORY),
         (
             (space.flatten("pe")[cell] > space.system.most_pes)
-            | read_domains(space.system).lack(layouts),
+            | read_domains(space.system).is_too_small(layouts),
             Limit.MACHINE_TOO_SMALL,
         ),
         (space.flatten("pe")[cell] > layouts.pes, Limit.TOO_MANY_PES),

@@ -29,8 +29,8 @@ class Domains:
         """PEs of the innermost level."""
         return self.spans[0]
 
-    def count_used(self, layouts: Layouts) -> list[Column]:
-        """PEs of each level that layouts use [level][layouts]; a scalar: the same for all."""
+    def count_level_pes(self, layouts: Layouts) -> list[Column]:
+        """Count PEs of each level that layouts use [level][layouts]; a scalar serves all."""
         used: list[Column] = []
         for span in self.spans:
             room: Column = np.array(span)
@@ -40,9 +40,9 @@ class Domains:
             used.append(np.maximum(aligned, used[-1]) if used else aligned)
         return used
 
-    def lack(self, layouts: Layouts) -> Column:
+    def is_too_small(self, layouts: Layouts) -> Column:
         """Whether the machine has fewer domains than layouts need [layouts]."""
-        levels = zip(self.spans, self.count_used(layouts), strict=True)
+        levels = zip(self.spans, self.count_level_pes(layouts), strict=True)
         return (layouts.pes > self.size) | find_any(
             (layouts.pes > used) & (-(-layouts.pes // used) > self.size // span)
             for span, used in levels
@@ -50,7 +50,7 @@ class Domains:
 
 
 def count_ranks_in_node(layouts: Layouts, pes_per_node: int) -> Column:
-    """The most ranks with the same weights that a node holds, as a divisor of all of them.
+    """Count the most ranks with the same weights that a node holds, as a divisor of all of them.
 
     Tensor ranks take a node's PEs first.
     """
@@ -81,7 +81,7 @@ def _list_spans(layouts: Layouts) -> Iterator[Column]:
 
 
 def _list_spans_inside(layouts: Layouts) -> Iterator[Column]:
-    """Yield the PEs of groups of which a level should have whole ones."""
+    """Yield the PEs of the groups that a level should hold whole."""
     yield layouts.tensor * layouts.context
     yield layouts.etp * layouts.expert
     if layouts.shard.any():
@@ -96,9 +96,9 @@ def _is_cut(span: Column, room: Column, pes: Column) -> Column:
 
 
 def _find_unit(room: int, t: int, c: int, d: int, p: int, multiple: int) -> int:
-    """The largest group of whole inner groups in a level, a multiple of `multiple` if one fits.
+    """Find the largest group of whole inner groups in a level, of a multiple of `multiple` if any.
 
-    It has all PEs of the inner degrees, and of the next one as many as divide it.
+    It has all PEs of the inner degrees, and of the next degree a divisor.
     """
     inside, degree = 1, 1
     for degree in (t, c, d, p):

@@ -42,7 +42,7 @@ def find_reasons(
     """
     rules = {name: rule for kind in DIMENSIONS for name, rule in kind.reasons.items()}
     reasons = {name: rule(net, layouts, training) for name, rule in rules.items()}
-    return reasons | ({"domains": domains.lack(layouts)} if domains else {})
+    return reasons | ({"domains": domains.is_too_small(layouts)} if domains else {})
 
 
 def find_marks(

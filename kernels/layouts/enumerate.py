@@ -8,7 +8,7 @@ import numpy as np
 
 from kernels.layouts.columns import Column
 from kernels.layouts.dimensions import DIMENSIONS, find_repeated
-from kernels.layouts.divisors import factorise
+from kernels.layouts.divisors import factorise, list_divisors
 from kernels.layouts.schedules import list_chunks
 from kernels.layouts.transformer import Layouts, Transformer
 from kernels.names.parallelisms import RECOMPUTE
@@ -126,7 +126,7 @@ def _list_degrees(
     net: Transformer, pes: int, lists: Mapping[str, Iterable[int]]
 ) -> Iterator[tuple[int, ...]]:
     """Yield all DEGREES and data, by stages: a block of the product then has few pipelines."""
-    kept = [{*lists[name]} if name in lists else None for name in DEGREES[:3]]
+    values = [{*lists.get(name, list_divisors(pes))} for name in DEGREES[:3]]
     for t, c, p, d in sorted(factorise(pes, 4), key=lambda degrees: degrees[2]):
-        if all(some is None or n in some for n, some in zip((t, c, p), kept, strict=True)):
+        if all(n in allowed for n, allowed in zip((t, c, p), values, strict=True)):
             yield from ((t, c, p, v, d) for v in lists.get("chunks") or list_chunks(net, p))

@@ -11,7 +11,7 @@ import numpy as np
 from kernels.layouts.columns import Column
 from kernels.layouts.dimension import Dimension, Exchanged, Marks, Repeats, Rules
 from kernels.layouts.parameters import Parameters
-from kernels.layouts.schedules import INTERLEAVES, SCHEDULES, count_parts, is_uneven
+from kernels.layouts.schedules import INTERLEAVES, count_parts, is_uneven
 from kernels.layouts.transformer import Layouts, Training
 
 
@@ -52,16 +52,12 @@ class PipelineParallel(Dimension):
         startups, sent = self._message
         if passes is None:
             # One message per pass of a chunk, the first of which fills: Table III's 2 (p + S - 2).
-            hops = np.where(hops > 0, hops + micro_batches * self._chunks - 1, 0)
+            parts = count_parts(layouts.pipeline, layouts.chunks, self.training)
+            passed = micro_batches * (parts // layouts.pipeline)
+            hops = np.where(hops > 0, hops + passed - 1, 0)
             return {"stage_exchange": 2 * hops * (startups + sent)}
         further = micro_batches * (layouts.chunks - 1) * startups
         return {"stage_exchange": 2 * (hops * (startups + sent) + further)}
-
-    @property
-    def _chunks(self) -> Column | int:
-        """Chunks per stage; a V has two."""
-        folded = SCHEDULES[self.training.schedule].is_folded
-        return 2 if folded else self.layouts.chunks
 
     @cached_property
     def _message(self) -> tuple[Column, Column]:

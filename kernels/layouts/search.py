@@ -100,7 +100,7 @@ class Search:
         return np.zeros(self.space.layouts.shape, np.uint8)
 
     @cached_property
-    def roomy(self) -> Column:
+    def fits_bucket(self) -> Column:
         """Whether layouts also fit with ZeRO's bucket of gradients, filled by `run` [product]."""
         return np.zeros(self.space.layouts.shape, bool)
 
@@ -108,7 +108,7 @@ class Search:
         """Evaluate the whole space; the best layouts are sorted."""
         # Creates them before threads write to them.
         self.outcomes.fill(0)
-        self.roomy.fill(False)
+        self.fits_bucket.fill(False)
         waiting: list[BlockResult] = []
         with ThreadPoolExecutor(self.threads) as pool:
             for part in pool.map(self.look_at, self._list_blocks()):
@@ -151,7 +151,7 @@ class Search:
             large = divides & ~fits
             outcomes[..., rows] += large + 2 * fits.astype(np.uint8)
             bucket = measure_bucket(self.net, layouts, self.training)
-            self.roomy[..., block][..., rows] = fits & (memory + bucket <= self.capacity)
+            self.fits_bucket[..., block][..., rows] = fits & (memory + bucket <= self.capacity)
             return BlockResult(
                 Counter({name: count(mask & candidates) for name, mask in masks.items()}),
                 Counter({name: count(mask & alone) for name, mask in masks.items()}),
@@ -166,7 +166,7 @@ class Search:
         product = self.outcomes.reshape(*self.outcomes.shape[:-1], *self.space.sizes)
         fits, axis = product == FITS, len(SETTINGS)
         if "zero" in columns:  # whose temporaries may eat what a higher stage shares
-            fits = self.roomy.reshape(product.shape)
+            fits = self.fits_bucket.reshape(product.shape)
         if columns[0] not in DEGREES:
             axis = (*SETTINGS, *SHARED).index(columns[0])
             return count(fits.any(axis=axis, keepdims=True) & (product == LARGE))

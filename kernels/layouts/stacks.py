@@ -13,30 +13,29 @@ from kernels.layouts.schedules import INTERLEAVES, is_uneven
 from kernels.layouts.transformer import Layouts, Training, Transformer
 from kernels.names.parallelisms import RECOMPUTE
 
-Refused = dict[str, Column]  # masks by reason [layouts]
+Refusals = dict[str, Column]  # masks by reason [layouts]
 
 
-def find_stage(layouts: Layouts) -> Column:
+def find_zero_stage(layouts: Layouts) -> Column:
     """ZeRO stage [layouts]; 0 where a single rank has nothing to shard."""
     return np.where(layouts.shards > 1, layouts.zero, 0)
 
 
-def _refuse_megatron(net: Transformer, layouts: Layouts, training: Training) -> Refused:
+def _refuse_megatron(net: Transformer, layouts: Layouts, training: Training) -> Refusals:
     staged, again = layouts.pipeline > 1, layouts.recompute
     blocks = (again & RECOMPUTE["blocks"]) > 0
     return {
-        "zero_with_stages": staged & (find_stage(layouts) > 1),
+        "zero_with_stages": staged & (find_zero_stage(layouts) > 1),
         "schedule": staged & (training.schedule != INTERLEAVES),
         "full": (again & RECOMPUTE["full"]) > 0,
         "blocks_and_modules": blocks & _recomputes_modules(layouts),
     }
 
 
-def _refuse_torchtitan(net: Transformer, layouts: Layouts, training: Training) -> Refused:
-    t, c, p, e, etp = (
-        *(layouts.tensor, layouts.context, layouts.pipeline, layouts.expert, layouts.etp),
-    )
-    zero, shards = find_stage(layouts), layouts.shards
+def _refuse_torchtitan(net: Transformer, layouts: Layouts, training: Training) -> Refusals:
+    t, c, p = layouts.tensor, layouts.context, layouts.pipeline
+    e, etp = layouts.expert, layouts.etp
+    zero, shards = find_zero_stage(layouts), layouts.shards
     # Experts are divided among context and shard ranks, and whole ones among tensor ranks, too.
     folded = np.where(etp == 1, t, 1)
     inside, ranks = c * folded, np.where(zero > 0, shards, c) * folded
@@ -55,8 +54,8 @@ def _refuse_torchtitan(net: Transformer, layouts: Layouts, training: Training) -
     }
 
 
-def _refuse_deepspeed(net: Transformer, layouts: Layouts, training: Training) -> Refused:
-    c, zero, staged = layouts.context, find_stage(layouts), layouts.pipeline > 1
+def _refuse_deepspeed(net: Transformer, layouts: Layouts, training: Training) -> Refusals:
+    c, zero, staged = layouts.context, find_zero_stage(layouts), layouts.pipeline > 1
     return {
         "zero_with_stages": staged & (zero > 1),
         "chunks": layouts.chunks > 1,
@@ -68,8 +67,8 @@ def _refuse_deepspeed(net: Transformer, layouts: Layouts, training: Training) ->
     }
 
 
-def _refuse_torchrun(net: Transformer, layouts: Layouts, training: Training) -> Refused:
-    zero = find_stage(layouts)
+def _refuse_torchrun(net: Transformer, layouts: Layouts, training: Training) -> Refusals:
+    zero = find_zero_stage(layouts)
     return {
         "model": (layouts.pes > layouts.data) | (layouts.expert > 1),
         "zero_in_shards": (zero > 0) & (zero < 3) & (layouts.shards != layouts.data),
@@ -83,7 +82,7 @@ def _recomputes_modules(layouts: Layouts) -> Column:
 
 
 # Stacks for which launch lines are written.
-STACKS: Mapping[str, Callable[[Transformer, Layouts, Training], Refused]] = {
+STACKS: Mapping[str, Callable[[Transformer, Layouts, Training], Refusals]] = {
     "megatron": _refuse_megatron,
     "torchtitan": _refuse_torchtitan,
     "deepspeed": _refuse_deepspeed,
@@ -94,6 +93,6 @@ STACKS: Mapping[str, Callable[[Transformer, Layouts, Training], Refused]] = {
 def find_unsupported(
     stack: str | None, net: Transformer, layouts: Layouts, training: Training
 ) -> Column:
-    """Mask of layouts that a stack does not run [layouts]; None: software that is not known."""
+    """Mask of layouts that a stack does not run [layouts]; stack None: it runs all."""
     refused = STACKS[stack](net, layouts, training) if stack else {}
     return np.broadcast_to(find_any(refused.values()), layouts.shape)

@@ -86,7 +86,7 @@ class IterationTimes:
     ) -> None:
         rates = rates.select(layouts.machine)
         self.net, self.layouts, self.training, self.rates = net, layouts, training, rates
-        transfers = Transfers.of_layouts(network, layouts, rates.rail)
+        transfers = Transfers.from_layouts(network, layouts, rates.rail)
         self.dimensions = [kind(net, layouts, training, rates, transfers) for kind in DIMENSIONS]
         self.tokens = training.count_tokens(layouts)
         recipe = training.recipe
@@ -235,7 +235,7 @@ class IterationTimes:
         return flops / (rates.wide_peak * rates.reach if aligned else rates.vector_peak)
 
     def _slow_pieces(self) -> Column:
-        """How much slower attention gets by a context's pieces, two for each rank; 1 without."""
+        """Factor by which the pieces of a context, two per rank, slow attention; 1 without any."""
         pieces = np.where(self.layouts.context > 1, 2 * self.layouts.context, 1)
         if self.training.context_by == "all_to_all":  # divides heads instead
             pieces = np.ones_like(pieces)

@@ -28,22 +28,22 @@ from kernels.machine.network import Network, Ring, find_path
 class Transfers:
     """Times of transfers [layouts]. pes: of the whole run; rail: fraction of a link's bandwidth.
 
-    used: PEs of each level that layouts use [level][layouts]; None: all. machine: index of each
+    spans: PEs of each level that layouts use [level][layouts]; empty: all. machine: index of each
     layout's network, whose latency and bandwidth are [level, machines]; None if there is only one.
     """
 
     network: Network
     pes: Column
     rail: float
-    used: Sequence[Column] | None = None
+    spans: Sequence[Column] = ()
     machine: Column | None = None
 
     @classmethod
-    def of_layouts(cls, network: Network, layouts: Layouts, rail: float) -> "Transfers":
+    def from_layouts(cls, network: Network, layouts: Layouts, rail: float) -> "Transfers":
         """Transfers of layouts whose groups lie aligned inside the network's levels."""
-        used = Domains(tuple(map(int, network.span))).count_used(layouts)
-        partly = any(column.ndim for column in used)
-        return cls(network, layouts.pes, rail, used if partly else None, layouts.machine)
+        spans = Domains(tuple(map(int, network.span))).count_level_pes(layouts)
+        is_partial = any(span.ndim for span in spans)
+        return cls(network, layouts.pes, rail, spans if is_partial else (), layouts.machine)
 
     def gather(self, degree: Column, stride: Column | int, m: Column) -> Column:
         """Compute seconds of an all-gather."""
@@ -68,7 +68,7 @@ class Transfers:
     ) -> Column:
         """Compute seconds of all-to-alls of m bytes per PE: within nodes, then between them."""
         network = _select_machines(self._find_network("all_to_all"), self.machine)
-        network = _use_partly(network, self.used)
+        network = _resize_levels(network, self.spans)
         ring = Ring(*(np.asarray(number, float) for number in (degree, stride, self.pes)))
         return np.asarray(time_all_to_all(network, ring, m, messages, self.rail, alike))
 
@@ -112,23 +112,23 @@ class Transfers:
     ) -> Costs:
         # Once per distinct ring: nearly all layouts of a product share theirs.
         degrees, strides = np.asarray(degree, int), np.asarray(stride, int)
-        used = self.used or []
         machines = [] if self.machine is None else [self.machine]
-        sizes, place = find_distinct(degrees, strides, self.pes, *used, *machines)
+        sizes, place = find_distinct(degrees, strides, self.pes, *self.spans, *machines)
         ring = Ring(*(size.astype(float) for size in sizes[:3]))
-        network = _use_partly(network, sizes[3 : 3 + len(used)])
-        found = find(_select_machines(network, *sizes[3 + len(used) :]), ring)
+        end = 3 + len(self.spans)
+        network = _resize_levels(network, sizes[3:end])
+        found = find(_select_machines(network, *sizes[end:]), ring)
         costs = ((cost.startup, cost.beta) for cost in found)
         return tuple(
             Cost(*(np.broadcast_to(part, sizes[0].shape)[place] for part in cost)) for cost in costs
         )
 
 
-def _use_partly(network: Network, used: Sequence[Column] | None) -> Network:
-    """Return the network of the PEs that are used, and of the adapters that these have."""
-    if not used:
+def _resize_levels(network: Network, spans: Sequence[Column]) -> Network:
+    """Return the network of levels with these PEs, and of the adapters that these have."""
+    if not spans:
         return network
-    span = np.stack(np.broadcast_arrays(*used)).astype(float)
+    span = np.stack(np.broadcast_arrays(*spans)).astype(float)
     links = np.ceil(network.links_per_node * span[0] / network.pes_per_node)
     return replace(network, span=span, pes_per_node=span[0], links_per_node=links)
 

@@ -6,6 +6,7 @@ from math import prod
 
 import numpy as np
 
+from grids.entries.strategies import NEEDS
 from grids.reading.errors import InputError, format_count, shorten
 from kernels.layouts.transformer import COLUMNS, Layouts, Training, Transformer
 from kernels.names.parallelisms import RECOMPUTE
@@ -52,8 +53,8 @@ def parse_recompute(text: str, where: str = "recompute") -> int:
 def parse_layout(text: str, pes: int) -> Layouts:
     """Parse one layout on `pes` PEs; `dp` defaults to the PEs that remain.
 
-    InputError: an unknown word, a word twice, one that divides nothing, or degrees whose product is
-    not `pes`.
+    InputError: an unknown word, a word twice, one without effect, or degrees whose product is not
+    `pes`.
     """
     columns = {"sequence": 0, "recompute": 0}
     given: dict[str, int] = {}
@@ -66,7 +67,7 @@ def parse_layout(text: str, pes: int) -> Layouts:
         given["dp"] = pes // rest
     _expect_product(given, pes)
     columns |= {name: given.get(word, LEAST.get(word, 1)) for word, name in WORDS.items()}
-    _refuse_idle(columns)
+    _refuse_idle_words(columns)
     return Layouts.from_rows(np.array([[columns[name] for name in COLUMNS]]))
 
 
@@ -125,15 +126,16 @@ def _expect_product(given: Mapping[str, int], pes: int) -> None:
     )
 
 
-def _refuse_idle(columns: Mapping[str, int]) -> None:
-    """Raise InputError for a word that has nothing to divide."""
-    for name, word, is_idle, need in (
-        ("sequence", "sp", columns["tensor"] == 1, "tensor parallelism, such as tp2"),
-        ("shard", f"shard{columns['shard']}", columns["zero"] == 0, "ZeRO, such as zero1"),
-        ("group", f"group{columns['group']}", columns["chunks"] == 1, "chunks, such as v2"),
-    ):
-        if columns[name] and is_idle:
-            raise InputError(f"{word} needs {need}", where="layout", advice="or leave it out")
+def _refuse_idle_words(columns: Mapping[str, int]) -> None:
+    """Raise InputError for a word that has no effect with the others."""
+    words = {name: word for word, name in WORDS.items()} | {"sequence": "sp"}
+    for name, (need, none) in NEEDS.items():
+        if columns[name] and columns[need] == none:
+            raise InputError(
+                f"{words[name]} has no effect with {words[need]}{none}",
+                where="layout",
+                advice=f"take {words[need]}{none + 1}, or leave it out",
+            )
 
 
 def list_layouts(layouts: Layouts) -> Iterable[dict[str, int]]:

@@ -82,7 +82,10 @@ class Space:
             )
 
     def describe_mix(self) -> tuple[str, str] | None:
-        """A sentence on a network with layouts and other strategies, and one of the others."""
+        """Describe a network with both layouts and other strategies, and name one of the others.
+
+        None: no network of the space has both.
+        """
         labels, places = self.grid.labels, self.places
         for model in places["model"]:
             taken = self.grid.resolve_all(model)
@@ -92,7 +95,7 @@ class Space:
             ]
             tables = (self.grid.table(model, dataset) for dataset in places["dataset"])
             if all(kinds) and any(table is not None for table in tables):
-                others, layouts = (shorten(", ".join(some)) for some in kinds)
+                others, layouts = (shorten(", ".join(names)) for names in kinds)
                 return (
                     f"{labels['model'][model]}: times of {others} and of layouts {layouts} rest on "
                     "different rates, and do not compare (docs/transformers.md)",

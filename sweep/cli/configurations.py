@@ -58,7 +58,7 @@ class ConfigurationOptions(options.SettingOptions):
 
 
 def _expect_length(grid: "Grid") -> None:
-    """InputError: the model takes the text in shorter sequences only, such as the advice has."""
+    """Raise InputError if the model takes shorter sequences of the text; the advice names them."""
     reason = grid.misfit(0, 0)
     if reason is None:
         return

@@ -52,14 +52,13 @@ def write_page_of_layouts(
     from sweep.cells.source import open_source
     from sweep.report.layouts import make_layout_grid
 
-    # Pages rank by time alone, so that these would come first.
-    runs = [row for row in answer["layouts"] if UNSUPPORTED not in row["remarks"]]
-    lost = len(answer["layouts"]) - len(runs) if runs else 0
-    shown = answer if not runs else answer | {"layouts": runs}
-    grid = make_layout_grid(shown, model, system, calibration)
-    data = grid.datasets[0]
-    ties = sum(len(row["same"]) for row in answer["layouts"])
-    slower = answer["ranked"] - len(answer["layouts"]) - ties
+    layouts = answer["layouts"]
+    # Pages rank by time alone, so that unsupported layouts would come first.
+    rows = [row for row in layouts if UNSUPPORTED not in row["remarks"]] or layouts
+    grid = make_layout_grid(answer | {"layouts": rows}, model, system, calibration)
+    data, lost = grid.datasets[0], len(layouts) - len(rows)
+    ties = sum(len(row["same"]) for row in layouts)
+    slower = answer["ranked"] - len(layouts) - ties
     notes = [
         f"an epoch is {format_count(data.samples, 'sequence')} of "
         f"{format_count(answer['length'], 'token')} ({data.name})",

@@ -2,6 +2,7 @@
 
 import json
 
+from kernels.layouts.schedules import is_uneven
 from kernels.layouts.transformer import Transformer
 from kernels.names.parallelisms import RECOMPUTE
 from sweep.answers.types.fitting import LaunchFile
@@ -155,7 +156,7 @@ def write_megatron(run: LayoutRun) -> list[LaunchFile]:
 def _write_degrees(run: LayoutRun) -> dict[str, object]:
     row, net = run.row, run.net
     # Uneven parts, chunks included, are written out block by block.
-    uneven = net.blocks % run.parts > 0 and not run.ends
+    uneven = bool(is_uneven(net, run.layout, run.training)[0])
     grouped = row["chunks"] > 1 and row["group"] != run.stages
     return {
         "tensor-model-parallel-size": row["tensor"],

@@ -7,8 +7,8 @@ import numpy as np
 
 from grids.entries.systems import System
 from grids.reading.errors import InputError
-from kernels.layouts.schedules import counts_ends
-from kernels.layouts.stacks import STACKS
+from kernels.layouts.schedules import count_parts, counts_ends
+from kernels.layouts.stacks import STACKS, find_zero_stage
 from kernels.layouts.transformer import COLUMNS, Layouts, Training, Transformer
 from sweep.answers.types.fitting import LaunchFile, LayoutRow
 from sweep.cases.layout_words import parse_recompute
@@ -57,10 +57,7 @@ class LayoutRun:
     @property
     def parts(self) -> int:
         """Parts into which chunks of stages divide the blocks."""
-        # Each PE of ZB-V has two chunks, on the way down the V and up again.
-        folded = self.training.schedule == "zbv" and self.stages > 1
-        chunks = 2 if folded else self.row["chunks"]
-        return self.stages * chunks
+        return int(count_parts(self.layout.pipeline, self.layout.chunks, self.training)[0])
 
     @property
     def passes(self) -> int:
@@ -69,7 +66,7 @@ class LayoutRun:
 
     @property
     def ends(self) -> int:
-        """Blocks that embedding and loss count as, each."""
+        """Number of blocks that the embedding counts as, and the loss: 0 or 1."""
         return int(counts_ends(self.net, np.array(self.parts)))
 
     @property
@@ -80,7 +77,7 @@ class LayoutRun:
     @property
     def zero(self) -> int:
         """The ZeRO stage; 0 if there is a single rank, which divides nothing."""
-        return self.row["zero"] if self.row["shard"] > 1 else 0
+        return int(find_zero_stage(self.layout)[0])
 
 
 def _describe_experts(run: LayoutRun) -> tuple[str, str]:
@@ -144,9 +141,9 @@ WORDS: Mapping[str, Callable[[LayoutRun], tuple[str, str]]] = {
 
 
 def refuse_layout(name: str, stack: str, run: LayoutRun) -> None:
-    """Raise InputError for the first rule of a row of STACKS that the layout breaks.
+    """Raise InputError for the first rule of STACKS[stack] that the layout breaks.
 
-    name: of the stack, in messages.
+    name: the stack's in messages.
     """
     rules = STACKS[stack](run.net, run.layout, run.training)
     refuse(name, *((True, *WORDS[reason](run)) for reason, mask in rules.items() if mask.any()))

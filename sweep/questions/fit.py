@@ -78,16 +78,15 @@ def fit(
     fused none; whole keeps them in fp32 alone, as Megatron-LM does; None: as the software does.
     schedule: of pipelines; 1f1b may have several interleaved chunks per stage. group: consecutive
     micro-batches per chunk; None: the number of stages. context: how the PEs that share a sequence
-    exchange keys and values.
-    recompute: sets of modules, each joined by commas; None: none, blocks, and core_attn where
-    scores are kept. shard: ranks that ZeRO divides over; None: all. layout: the only candidate; its
-    memory is explained. by: the quantity that ranks layouts; time: predicted seconds per iteration,
-    with each layout at its fastest micro-batch. tokens, price, calibration: need times; tokens to
-    train on, the price of a PE-hour, and a fit to runs of layouts. launch: a framework to write
-    launch lines for, of the first layout that fits. most: layouts to list; None: all. front: list
-    only layouts that no other beats in both time and memory. headroom: share of each PE's memory to
-    keep free, as a number or a text such as 10%; None: 0. InputError: bad input, or a network
-    without blocks.
+    exchange keys and values. recompute: sets of modules, each joined by commas; None: none, blocks,
+    and core_attn where scores are kept. shard: ranks that ZeRO divides over; None: all. layout: the
+    only candidate; its memory is explained. by: the quantity that ranks layouts; time: predicted
+    seconds per iteration, with each layout at its fastest micro-batch. tokens, price, calibration:
+    need times; tokens to train on, the price of a PE-hour, and a fit to runs of layouts. launch: a
+    framework to write launch lines for, of the first layout that fits. most: layouts to list; None:
+    all. front: list only layouts that no other beats in both time and memory. headroom: share of
+    each PE's memory to keep free, as a number or a text such as 10%; None: 0. InputError: bad
+    input, or a network without blocks.
     """
     machine, network = find("system", system, Path()), find("model", model, Path())
     # The samples for which the network's size is usually quoted.
@@ -123,8 +122,8 @@ def fit(
     times = None
     if by == "time":
         times = LayoutTimes(net, training, machine, precision, target, measured)
-    free = 0.0 if headroom is None else _read_headroom(headroom)
-    answer = Candidates(net, space, training, machine, times, most, front=front, headroom=free)
+    share = 0.0 if headroom is None else _read_headroom(headroom)
+    answer = Candidates(net, space, training, machine, times, most, front=front, headroom=share)
     found: FitAnswer = {
         "model": network.name,
         "system": machine.name,
@@ -138,7 +137,7 @@ def fit(
         "context_by": context,
         "parameters": net.parameters,
         "capacity": machine.pe.memory_capacity,
-        "headroom": free,
+        "headroom": share,
         "times": times.describe_basis() if times else None,
         **answer.describe(),  # type: ignore[typeddict-item]
         "parts": explain_memory(net, space.layouts, training) if layout else [],
@@ -221,7 +220,7 @@ def _expect_one(name: str, value: str, known: Iterable[str]) -> str:
 def _find_recipe(machine: System, precision: str) -> Recipe:
     """Bytes per parameter in a precision. InputError: unknown, or PEs have no peak for it."""
     recipe = RECIPES[_expect_one("precision", precision, RECIPES)]
-    read_rates(machine, precision)
+    read_rates(machine, precision)  # refuses a missing peak
     return recipe
 
 
@@ -277,21 +276,17 @@ def _shard(
     if ranks is None:
         return space
     layouts = space.layouts
-    whole = layouts.data * layouts.context
     if ranks == "node":
-        apart = count_ranks_in_node(layouts, machine.pes_per_node)
-    else:
-        apart = np.full_like(whole, _expect_count("shard", ranks, MOST_BATCH))
-        pes = int(layouts.pes.max())
-        if pes % ranks:
-            raise InputError(
-                f"{ranks:,} ranks divide the replicas of no layout on {format_count(pes, 'PE')}",
-                where="shard",
-                advice="take a divisor, or node",
-            )
-    # All ranks are written as 0, so that a layout is written in one way.
-    shards = np.where((layouts.zero > 0) & (apart != whole), apart, 0)
-    return replace(space, layouts=replace(layouts, shard=shards))
+        in_node = count_ranks_in_node(layouts, machine.pes_per_node)
+        return replace(space, layouts=layouts.shard_over(in_node))
+    pes = int(layouts.pes.max())
+    if pes % _expect_count("shard", ranks, MOST_BATCH):
+        raise InputError(
+            f"{ranks:,} ranks divide the replicas of no layout on {format_count(pes, 'PE')}",
+            where="shard",
+            advice="take a divisor, or node",
+        )
+    return replace(space, layouts=layouts.shard_over(np.array(ranks)))
 
 
 def _expect_divisible(net: Transformer, layouts: Layouts, training: Training) -> None:

@@ -166,7 +166,7 @@ def test_accuracy_is_that_of_compare() -> None:
 def test_parts_of_the_runs_that_no_fit_has_seen() -> None:
     """Each has a finite prediction; labels divide a collection, each run once by each."""
     predicted = unseen.forecast_runs()
-    assert np.isfinite([row.log for row in predicted]).all()
+    assert np.isfinite(forecasts.list_logs(predicted)).all()
     parts = dict(unseen.divide(predicted))
     assert {name: len(parts[name]) for name in ("transformers", "mlperf")} == {
         "transformers": 145,

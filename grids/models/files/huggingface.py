@@ -295,7 +295,7 @@ def _read_settings(config: Config, form: ModelType) -> dict[str, Any]:
 
 
 def _refuse_experts(config: Config, form: ModelType) -> None:
-    """InputError: a key says something of experts that the type does not have."""
+    """Raise InputError for a key of experts that the type does not have."""
     read = {*form.sizes.values(), *form.optional.values(), *form.values, *form.derived}
     # The number may be there twice.
     count = config.get(find_key(config, form.sizes.get("experts", "")))
@@ -314,7 +314,7 @@ def _refuse_experts(config: Config, form: ModelType) -> None:
 
 
 def _expect_experts(settings: Mapping[str, Any]) -> None:
-    """InputError: no block has experts, or they are fewer than a token is sent to."""
+    """Raise InputError if no block has experts, or a token is sent to more than there are."""
     blocks, experts, active = (settings[name] for name in ("blocks", "experts", "active"))
     dense, every = settings.get("dense_blocks", 0), settings.get("every", 1)
     if dense + every > blocks:
@@ -325,7 +325,7 @@ def _expect_experts(settings: Mapping[str, Any]) -> None:
 
 
 def _refuse_quantised(config: Config) -> None:
-    """InputError: weights that no training starts from; fp8 may be what it was trained in."""
+    """Raise InputError for weights that no training starts from; fp8 may be what it trained in."""
     stated = config.get("quantization_config")
     method = stated.get("quant_method") if isinstance(stated, dict) else stated
     if stated and method != "fp8":

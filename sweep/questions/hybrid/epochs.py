@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.convergence.catalogue import explain_missing, find_convergence, list_known
+from grids.convergence.catalogue import explain_missing, find_convergence, list_known_pairs
 from grids.convergence.entry import Convergence
 from grids.convergence.fit import fit
 from grids.convergence.points import pick_series, read_points
@@ -73,7 +73,7 @@ def choose_convergence(
             if dataset is None
             else explain_missing(model, dataset),
             where="model",
-            advice=f"known: {list_known(model)}; give measured ones: convergence='FILE.csv' "
+            advice=f"known: {list_known_pairs(model)}; give measured ones: convergence='FILE.csv' "
             "(columns model, dataset, target, global_batch, epochs)",
         )
     return convergence

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from grids.convergence.catalogue import EPOCHS, explain_missing, find_convergence, list_known
+from grids.convergence.catalogue import EPOCHS, explain_missing, find_convergence, list_known_pairs
 from grids.convergence.points import MEASURED_AS, read_points
 from grids.entries.names import list_names
 from grids.library import find
@@ -85,11 +85,11 @@ def test_a_batch_of_other_sequences_is_another_batch():
     ],
 )
 def test_known_epochs_of_a_model(model, known):
-    assert list_known(model) == known
+    assert list_known_pairs(model) == known
 
 
 def test_a_model_without_epochs_is_told_of_all_pairs_with_a_law():
-    known = list_known("llama2_7b").split(", ")
+    known = list_known_pairs("llama2_7b").split(", ")
     assert {"gpt3_175b on c4", "resnet50 on imagenet", "gnmt_v2 on wmt16-en-de"} <= {*known}
     assert not any(pair.startswith("big_lstm") for pair in known)  # of one batch
     for pair in known:

@@ -228,9 +228,8 @@ def test_what_slows_all_alike_counts_for_no_ratio():
 def test_the_chance_is_that_of_the_oracle_s_draws(case, strategy, pe):
     model, batch, given = case
     answer = sweep.hybrid(model, batch, [pe], strategies=[strategy], convergence=CONSTANT, **given)
-    parameters = {**given}.pop("parameters", {})
     labels = {"model": model, "batch": batch, **given}
-    labels.pop("parameters", None)
+    parameters = labels.pop("parameters", {})
     grid = build_grid({**labels, "strategy": ["data", strategy], "pe": pe}, parameters, {})
     ours, data = ({**labels, "strategy": name, "pe": pe} for name in (strategy, "data"))
     # Of constant epochs only samples a second count, which rise with PEs.
