@@ -41,15 +41,17 @@ Logs = NDArray[np.float64]
 # Software of the table that stacks are, or how theirs differs.
 MEGATRON, FSDP, DEEPSPEED = (SOFTWARE[name].layouts for name in ("megatron", "fsdp", "deepspeed"))
 EXPOSED = LayoutFacts(hides_gradients=False, hides_weights=False)
+# Assumption, by these rows' times: experts one by one (TransformerEngine's GroupedLinear).
+UNGROUPED = replace(MEGATRON, groups_experts=False)
 OTHER = LayoutFacts(hides_weights=False, native_attention=False)
 STACKS: Mapping[str, LayoutFacts] = {
     "Megatron-LM 2021": EXPOSED,
     "Megatron-LM 2022": EXPOSED,
     "Megatron-LM on V100": EXPOSED,
-    "Megatron-LM on B200": EXPOSED,
+    "Megatron-LM on B200": replace(EXPOSED, groups_experts=False),
     "NeMo": MEGATRON,
-    "Megatron-Bridge 25": MEGATRON,
-    "Megatron-Bridge 26.02": MEGATRON,
+    "Megatron-Bridge 25": UNGROUPED,
+    "Megatron-Bridge 26.02": UNGROUPED,
     "Megatron-Bridge 26.04": MEGATRON,
     "Megatron-Bridge 26.06": MEGATRON,
     "llm-foundry": FSDP,

@@ -18,7 +18,7 @@ from benchmarks.memory import read_peak
 from benchmarks.report import Effort, Row, at_least, at_most
 from grids.entries.precision import RECIPES
 from grids.entries.transformer_rates import read_rates
-from grids.inputs.layout_machine import find_reserved, read_domains, read_network
+from grids.inputs.layout_machine import find_reserved, read_network
 from grids.library import find
 from grids.models.transformers import read_transformer
 from kernels.layouts.answers import answer_layouts
@@ -42,7 +42,7 @@ def make_search(model: str, sets: int, capacity: float | None = None) -> Search:
     training = Training(BATCH, LENGTH, RECIPES["bf16"], reserved=find_reserved(machine))
     space = make_space(net, PES, BATCH, {"recompute": range(sets), "group": (0,)})
     return Search(
-        *(net, space, training, capacity or machine.pe.memory_capacity, read_domains(machine)),
+        *(net, space, training, capacity or machine.pe.memory_capacity, machine.pes_per_node),
         speeds=(read_rates(machine, "bf16"), read_network(machine)),
         most=1000,
     )

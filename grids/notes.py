@@ -148,9 +148,15 @@ def _list_old_calibrations(grid: Grid) -> Iterator[str]:
             )
 
 
+def has_old_layouts(grid: Grid, versions: Mapping[str, object]) -> bool:
+    """True for a store of layouts by earlier formulas; versions: that wrote it, empty of none."""
+    is_old = versions and versions.get("layouts") != str(LAYOUT_FORMULAS)
+    return bool(is_old) and any(strategy.laid for strategy in grid.resolved)
+
+
 def list_store_warnings(grid: Grid, versions: Mapping[str, object]) -> Iterator[str]:
     """Yield warnings about a store; versions: those that it was written by."""
-    if versions.get("layouts") != str(LAYOUT_FORMULAS) and any(s.laid for s in grid.resolved):
+    if has_old_layouts(grid, versions):
         yield (
             "layouts of this store were computed by earlier formulas, and today's answers differ: "
             "sweep it again to a new place"

@@ -9,7 +9,7 @@ import pytest
 
 from grids.entries.precision import RECIPES
 from grids.entries.transformer_rates import read_rates
-from grids.inputs.layout_machine import read_domains, read_network
+from grids.inputs.layout_machine import read_network
 from grids.library import find
 from grids.models.transformers import read_transformer
 from kernels.layouts import search
@@ -46,7 +46,7 @@ def make_search(case, speeds=True, most=None):
         make_space(net, pes, BATCH, lists),
         training,
         capacity,
-        read_domains(MACHINE),
+        MACHINE.pes_per_node,
         (read_rates(MACHINE, "bf16"), read_network(MACHINE)) if speeds else None,
         most,
     )
@@ -88,7 +88,7 @@ def list_directly(case):
     fits = layouts.micro * layouts.data <= BATCH
     fits &= layouts.tensor * layouts.shards % (layouts.etp * layouts.expert) == 0
     layouts = layouts.select(fits & ~find_repeated(layouts))
-    reasons = find_reasons(searched.net, layouts, searched.training, searched.domains)
+    reasons = find_reasons(searched.net, layouts, searched.training)
     divides = np.sum([*reasons.values()], axis=0) == 0
     memory = np.full(len(layouts), np.nan)
     parts, _ = measure_memory(searched.net, layouts.select(divides), searched.training)
@@ -195,7 +195,9 @@ def test_layouts_without_time_have_the_largest_micro_batch(case):
     result = whole.best.layouts
     marks = add(
         mask.astype(int)
-        for mask in find_marks(searched.net, result, searched.training, searched.domains).values()
+        for mask in find_marks(
+            searched.net, result, searched.training, searched.pes_per_node
+        ).values()
     )
     divided = result.tensor * result.context * result.pipeline
     keys = [*zip(marks.tolist(), divided.tolist(), strict=True)]

@@ -70,7 +70,6 @@ def rates(draw):
         pause=draw(st.sampled_from([0.0, 0.1])),
         straggling=draw(st.sampled_from([0.0, 0.01])),
         sends_once=draw(st.booleans()),
-        groups_experts=draw(st.booleans()),
     )
 
 

@@ -18,7 +18,6 @@ from grids.entries.precision import RECIPES
 from grids.library import find
 from grids.models.architecture import Architecture
 from grids.models.transformers import read_transformer
-from kernels.layouts.alignment import Domains
 from kernels.layouts.dimensions import find_marks, find_reasons, find_repeated
 from kernels.layouts.enumerate import list_product, multiply
 from kernels.layouts.memory import measure_blocks, measure_memory
@@ -214,7 +213,7 @@ def test_as_the_scalar_reference(net, case):
     base, scalars = case
     mine, training, layouts = build_network(net), build_training(net, base), build_layouts(scalars)
     reasons = find_reasons(mine, layouts, training)
-    marks = find_marks(mine, layouts, training, Domains((2,)))
+    marks = find_marks(mine, layouts, training, pes_per_node=2)
     for row, layout in enumerate(scalars):
         result = {name for name, mask in (reasons | marks).items() if mask[row]}
         place = Place(layout.pes, per_node=2)
@@ -256,7 +255,7 @@ def test_all_layouts_of_llama_70b():
     # As published: even stages and batches, tensor up to 16, ZeRO-2 and 3 without pipelines.
     training = Training(1024, 4096, RECIPES["bf16"])
     reasons = find_reasons(LLAMA_70B, layouts, training)
-    marks = find_marks(LLAMA_70B, layouts, training, Domains((16,)))
+    marks = find_marks(LLAMA_70B, layouts, training, pes_per_node=16)
     odd = marks["uneven_stages"] | marks["zero_with_pipeline"] | marks["beyond_node"]
     nothing = (layouts.sequence > 0) & (layouts.tensor == 1)
     nothing |= (layouts.chunks > 1) & (layouts.pipeline == 1)

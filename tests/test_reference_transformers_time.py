@@ -156,13 +156,7 @@ def test_launches():
     for e in (1, 4, 16):
         layout = Layout(data=16, expert=e, batch=16)
         assert launched(layout, EXPERTS, launch=1.0) == pytest.approx(blocks)
-        assert launched(layout, EXPERTS, expert_launch=1.0) == pytest.approx(2)
-        in_turn = launched(layout, EXPERTS, launch=1.0, groups_experts=False)
-        assert in_turn == pytest.approx(blocks + 2 * (16 / e - 1) * 2)
-        gated = replace(EXPERTS, gated=True)
-        more = launched(layout, gated, launch=1.0, groups_experts=False)
-        more -= launched(layout, gated, launch=1.0)
-        assert more == pytest.approx(2 * (16 / e - 1) * 3)
+        assert launched(layout, EXPERTS, expert_launch=1.0) == pytest.approx(2 * 16 / e)
 
 
 def test_short_launches_have_all_digits():

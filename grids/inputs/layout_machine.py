@@ -12,7 +12,6 @@ from grids.entries.software import SOFTWARE, Loss
 from grids.entries.systems import Level, System
 from grids.entries.transformer_rates import FITTED, find_recipe, make_rates, read_rates
 from grids.inputs.machine import build_lines, find_reached
-from kernels.layouts.alignment import Domains
 from kernels.layouts.rates import Rates
 from kernels.layouts.transformer import Training, Transformer
 from kernels.machine.network import MeasuredLines, Network
@@ -39,16 +38,14 @@ def read_machines(
     if own.keys().isdisjoint([*given, *factors]):
         return usual
     values = (given.get(name, value) * factors.get(name, 1.0) for name, value in own.items())
-    # A peak that is moved moves those of attention, logits and plain cores in proportion; kernels
-    # stay those of the device.
+    # A peak that is moved moves those of attention, logits and plain cores in proportion.
     facts, rates = SOFTWARE[system.software].layouts, []
     for peak, bandwidth in zip(*map(np.ravel, np.broadcast_arrays(*values)), strict=True):
         wide, vector = (
             rate * float(peak) / usual.peak for rate in (usual.wide_peak, usual.vector_peak)
         )
         speeds = float(peak), wide, vector, float(bandwidth)
-        moved = make_rates(speeds, FITTED, facts, system.pe.device)
-        rates.append(vars(moved) | {"attention": usual.attention})
+        rates.append(vars(make_rates(speeds, FITTED, facts, system.pe.device, usual.wide_peak)))
     columns = {name: np.array([each[name] for each in rates]) for name in rates[0]}
     several = {name: column for name, column in columns.items() if np.any(column != column[0])}
     return Rates(**{**rates[0], **several})
@@ -84,12 +81,8 @@ def read_network(system: System, given: Values = NOTHING, factors: Values = NOTH
         phi_halo=1.0,
         phi_gather=1.0,
         oversubscription=np.array([level.oversubscription for level in system.levels]),
+        size=float(system.most_pes),
     )
-
-
-def read_domains(system: System) -> Domains:
-    """Read the levels of a machine, inside which groups lie aligned."""
-    return Domains(tuple(level.pes for level in system.levels), system.most_pes)
 
 
 def _build_measured(levels: Sequence[Level]) -> dict[str, MeasuredLines] | None:

@@ -17,12 +17,7 @@ from grids.entries.software import SOFTWARE
 from grids.entries.strategies import Strategy
 from grids.entries.transformer_rates import RIVAL_SPREAD, find_recipe, find_system_spread
 from grids.inputs import values as cells
-from grids.inputs.layout_machine import (
-    find_reserved,
-    make_training,
-    read_domains,
-    read_network,
-)
+from grids.inputs.layout_machine import find_reserved, make_training, read_network
 from grids.inputs.layout_space import MACHINE, LayoutSpace, Numbers, cut, read_layouts
 from grids.inputs.runs import build_training, find_largest_batch
 from grids.inputs.workload import Workload
@@ -134,11 +129,7 @@ def _flag(
     assert layouts.batch is not None
     flags = (
         (answers.memory > capacity, Limit.MEMORY),
-        (
-            (space.flatten("pe")[cell] > space.system.most_pes)
-            | read_domains(space.system).is_too_small(layouts),
-            Limit.MACHINE_TOO_SMALL,
-        ),
+        (space.flatten("pe")[cell] > space.system.most_pes, Limit.MACHINE_TOO_SMALL),
         (space.flatten("pe")[cell] > layouts.pes, Limit.TOO_MANY_PES),
         (layouts.batch > space.samples, Limit.BATCH_EXCEEDS_DATASET),
     )

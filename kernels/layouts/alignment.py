@@ -1,52 +1,35 @@
 """Groups of PEs that lie aligned inside a domain of the network, such as a node or a rack.
 
-A scheduler hands out whole groups: of a rack of 72 PEs, 64 where groups of 16, 32 or 64 matter. One
-number of used PEs for each level and layout serves all of its rings (docs/transformers.md, Aligned
-groups). Symbols: P_j, the PEs of level j; k_j, those of them that inner levels leave to use.
+A scheduler hands out whole groups: of a rack of 72 PEs, 64 where groups of 16, 32 or 64 matter and
+the machine has racks enough. One number of used PEs for each level and layout serves all of its
+rings (docs/transformers.md, Aligned groups).
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import reduce
-from math import gcd, inf
+from math import gcd
 
 import numpy as np
 
 from kernels.layouts.columns import Column, find_any, find_distinct
 from kernels.layouts.divisors import find_largest_divisor
 from kernels.layouts.transformer import Layouts
+from kernels.machine.network import Network
 
 
-@dataclass(frozen=True)
-class Domains:
-    """Levels of a machine: their PEs in ascending order, and those of the whole machine."""
-
-    spans: tuple[int, ...]
-    size: float = inf
-
-    @property
-    def pes_per_node(self) -> int:
-        """PEs of the innermost level."""
-        return self.spans[0]
-
-    def count_level_pes(self, layouts: Layouts) -> list[Column]:
-        """Count PEs of each level that layouts use [level][layouts]; a scalar serves all."""
-        used: list[Column] = []
-        for span in self.spans:
-            room: Column = np.array(span)
-            if used:  # a level of partly used domains
-                room = used[-1] * span // self.spans[len(used) - 1]
-            aligned = _align(room, layouts)
-            used.append(np.maximum(aligned, used[-1]) if used else aligned)
-        return used
-
-    def is_too_small(self, layouts: Layouts) -> Column:
-        """Whether the machine has fewer domains than layouts need [layouts]."""
-        levels = zip(self.spans, self.count_level_pes(layouts), strict=True)
-        return (layouts.pes > self.size) | find_any(
-            (layouts.pes > used) & (-(-layouts.pes // used) > self.size // span)
-            for span, used in levels
-        )
+def count_level_pes(network: Network, layouts: Layouts) -> list[Column]:
+    """Count PEs of each level that layouts use [level][layouts]; a scalar serves all."""
+    counts: list[Column] = []
+    inside, inner = np.array(1), 1
+    for span in np.asarray(network.span, int).tolist():
+        room = inside * span // inner  # what partly used domains inside this level leave
+        aligned = _align(room, layouts)
+        # Idle PEs take further domains; a machine without these is filled, and groups are cut.
+        has_domains = -(-layouts.pes // aligned) <= np.floor(network.size / span)
+        inside = room if aligned is room else np.where(has_domains, aligned, room)
+        inner = span
+        counts.append(inside)
+    return counts
 
 
 def count_ranks_in_node(layouts: Layouts, pes_per_node: int) -> Column:

@@ -7,7 +7,6 @@ from collections.abc import Collection
 
 import numpy as np
 
-from kernels.layouts.alignment import Domains
 from kernels.layouts.columns import Column, find_any
 from kernels.layouts.context import ContextParallel
 from kernels.layouts.dimension import Dimension
@@ -33,25 +32,19 @@ def find_repeated(layouts: Layouts, stated: Collection[str] = ()) -> Column:
     return find_any(rule(layouts) for name, rule in repeats.items() if name not in stated)
 
 
-def find_reasons(
-    net: Transformer, layouts: Layouts, training: Training, domains: Domains | None = None
-) -> dict[str, Column]:
-    """Masks of impossible layouts by reason [layouts], whatever their memory.
-
-    domains: of the machine, which may be too small.
-    """
-    rules = {name: rule for kind in DIMENSIONS for name, rule in kind.reasons.items()}
-    reasons = {name: rule(net, layouts, training) for name, rule in rules.items()}
-    return reasons | ({"domains": domains.is_too_small(layouts)} if domains else {})
+def find_reasons(net: Transformer, layouts: Layouts, training: Training) -> dict[str, Column]:
+    """Masks of impossible layouts by reason [layouts], whatever their memory."""
+    reasons = {name: rule for kind in DIMENSIONS for name, rule in kind.reasons.items()}
+    return {name: rule(net, layouts, training) for name, rule in reasons.items()}
 
 
 def find_marks(
-    net: Transformer, layouts: Layouts, training: Training, domains: Domains
+    net: Transformer, layouts: Layouts, training: Training, pes_per_node: int
 ) -> dict[str, Column]:
     """Masks of layouts that run but are odd, by remark [layouts]."""
-    marks, node = {n: r for kind in DIMENSIONS for n, r in kind.marks.items()}, domains.pes_per_node
+    marks = {name: rule for kind in DIMENSIONS for name, rule in kind.marks.items()}
     return {
-        **{name: rule(net, layouts, training, node) for name, rule in marks.items()},
+        **{name: rule(net, layouts, training, pes_per_node) for name, rule in marks.items()},
         # These two belong to no dimension.
         "idle_recompute": (layouts.recompute & find_idle_modules(net, training)) > 0,
         "longer": np.full(layouts.pipeline.shape, 0 < net.longest < training.length),

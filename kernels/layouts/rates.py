@@ -21,11 +21,10 @@ class Rates:
     peak that fused attention reaches with many features per head. passes, score_passes: times that
     a kept tensor, and a score of unfused attention, is moved to or from memory. rail: fraction of a
     link's bandwidth. hidden_gradients, hidden_weights: fraction of the passes that can hide their
-    exchange. launch, expert_launch [s]: host time to launch a layer, and to route the tokens of a
-    block with experts, forward and backward. groups_experts: one product serves all experts of a
-    PE. pause [s]: per iteration. straggling: fraction by which each doubling of the PEs slows an
-    iteration. slowdown: calibration factor on all times. sends_once: a token is sent once to a node
-    of its experts.
+    exchange. launch, expert_launch [s]: host time to launch a layer, and the kernels of one expert
+    (0: a grouped product serves all of a PE), forward and backward. pause [s]: per iteration.
+    straggling: fraction by which each doubling of the PEs slows an iteration. slowdown: calibration
+    factor on all times. sends_once: a token is sent once to a node of its experts.
     """
 
     peak: float
@@ -42,7 +41,6 @@ class Rates:
     hidden_weights: float = 0.0
     launch: float = 0.0
     expert_launch: float = 0.0
-    groups_experts: bool = True
     pause: float = 0.0
     straggling: float = 0.0
     slowdown: float = 1.0

@@ -15,7 +15,6 @@ from typing import NamedTuple
 import numpy as np
 
 from kernels.arrays import use_numpy
-from kernels.layouts.alignment import Domains
 from kernels.layouts.columns import Column, add, find_distinct, find_most
 from kernels.layouts.dimensions import find_marks, find_reasons
 from kernels.layouts.enumerate import (
@@ -85,7 +84,7 @@ class Search:
     space: LayoutProduct
     training: Training
     capacity: float
-    domains: Domains
+    pes_per_node: int
     speeds: tuple[Rates, Network] | None = None
     most: int | None = None
     threads: int = 2
@@ -136,7 +135,7 @@ class Search:
             axis = len(self.space.layouts.shape) - 1
             layouts = self.space.layouts.take(block, axis)
             candidates = self.space.find_candidates(layouts)
-            masks = find_reasons(self.net, layouts, self.training, self.domains)
+            masks = find_reasons(self.net, layouts, self.training)
             # Rules are cheap and forbid most layouts; memory is next, and time last.
             number = add(mask.astype(np.uint8) for mask in masks.values())
             divides, alone = candidates & (number == 0), candidates & (number == 1)
@@ -215,7 +214,7 @@ class Search:
 
     def _count_marks(self, layouts: Layouts) -> Column:
         """Number of remarks on each layout."""
-        marks = find_marks(self.net, layouts, self.training, self.domains)
+        marks = find_marks(self.net, layouts, self.training, self.pes_per_node)
         return add(mask.astype(int) for mask in marks.values())
 
     def _find_best(self, layouts: Layouts, fits: Column, memory: Column) -> Ranked:

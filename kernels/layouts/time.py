@@ -212,10 +212,7 @@ class IterationTimes:
     def multiply(
         self, products: Column, tokens: Column, width: Column | float, peak: float
     ) -> Column:
-        """Seconds of n multiply-accumulates: 2 n (1/R + x0/x) / P, x the least dimension.
-
-        R reduces arithmetic alone: with it on both, a higher peak slowed slim products by 9 %.
-        """
+        """Seconds of n multiply-accumulates: 2 n (1/R + x0/x) / P, x the least dimension."""
         smallest = np.minimum(np.minimum(tokens, width), self.net.hidden)
         # At twice the peak a product waits for memory up to twice the width.
         slim_width = self.rates.slim_width * peak / self.rates.wide_peak
@@ -268,14 +265,13 @@ class IterationTimes:
         return seconds
 
     def launch(self, block: Block) -> Column:
-        """Host seconds to launch a block, and to route its tokens to experts."""
+        """Host seconds to launch a block, and each expert of a PE."""
         layers: Column = np.array(len(block.tensors))
         if self.training.context_by == "ring":  # each step launches a kernel and a message
             layers = layers + 2 * (self.layouts.context - 1) * len(block.attentions)
-        routed = [weights for weights in block.weights if weights.is_routed]
-        if routed and not self.rates.groups_experts:
-            layers = layers + len(routed) * (routed[0].experts / self.layouts.expert - 1)
-        seconds: Column = self.rates.launch * layers + self.rates.expert_launch * bool(routed)
+        routed = max((weights.experts for weights in block.weights), default=0)
+        experts = routed / self.layouts.expert
+        seconds: Column = self.rates.launch * layers + self.rates.expert_launch * experts
         return seconds
 
     def update(self, held: Parameters) -> Column:

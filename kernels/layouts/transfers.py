@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from kernels.layouts.alignment import Domains
+from kernels.layouts.alignment import count_level_pes
 from kernels.layouts.columns import Column, find_distinct
 from kernels.layouts.transformer import Layouts
 from kernels.machine.library_collectives import (
@@ -41,7 +41,7 @@ class Transfers:
     @classmethod
     def from_layouts(cls, network: Network, layouts: Layouts, rail: float) -> "Transfers":
         """Transfers of layouts whose groups lie aligned inside the network's levels."""
-        spans = Domains(tuple(map(int, network.span))).count_level_pes(layouts)
+        spans = count_level_pes(network, layouts)
         is_partial = any(span.ndim for span in spans)
         return cls(network, layouts.pes, rail, spans if is_partial else (), layouts.machine)
 

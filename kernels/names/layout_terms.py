@@ -30,7 +30,7 @@ LAYOUT_TERMS: dict[str, Term] = {
         "work",
         "time of attention's products of positions with each other",
         "attention grows with the square of the sequence",
-        "3.5 m u k h/t x 4 (1 + 32/head) / (attention peak) of a fused kernel, k keys per query",
+        "3.5 m u s' h/t x 4 (1 + 32/head) / (attention peak) of a fused kernel, s' keys per query",
     ),
     "elementwise": _make(
         "compute",

@@ -168,8 +168,6 @@ def describe_reason(
         else f"ep{e}: the network has no experts",
         "folding": f"etp x ep{e} does not divide tp{t} x cp{c} x dp{d}",
         "experts_need_sequence": f"ep{e} with tp{t} needs sp",
-        "domains": f"groups of tp{t} x cp{c} x dp{d} leave PEs idle on each node, and the machine "
-        "has too few nodes",
         "more_stages_than_blocks": f"pp{p} x v{layout['chunks']} is more than "
         f"{format_count(net.blocks, 'block')}",
         "shard": f"shard{layout['shard']} does not divide cp{c} x dp{d}"
@@ -194,7 +192,6 @@ def find_remedy(reason: str, net: Transformer, training: Training) -> str:
         else "leave ep out",
         "folding": "tensor x context x data that the parts of experts divide",
         "experts_need_sequence": "sequence parallelism",
-        "domains": "degrees that divide the PEs of a node, or fewer PEs",
         "more_stages_than_blocks": f"at most {format_count(net.blocks, 'chunk')} of all stages",
         "shard": "ranks of ZeRO that divide context x data"
         + (", and the replicas of experts" if net.experts else ""),

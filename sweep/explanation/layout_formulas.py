@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from grids.inputs.layout_machine import read_domains
+from kernels.layouts.alignment import count_level_pes
 from kernels.layouts.transformer import COLUMNS
 from kernels.names.layout_terms import LAYOUT_TERMS
 from sweep.cases.layout_cells import LayoutCell
@@ -28,7 +28,7 @@ SYMBOLS = {
     "V": ("words of the vocabulary", "vocabulary"),
     "x0": ("width at which products wait for memory as long as they compute", "slim_width"),
     "R": ("share of the peak that large products reach", "reach"),
-    "k": ("PEs of a node, or NVLink domain, that whole groups use", "used"),
+    "used": ("PEs of each node, or NVLink domain, that whole groups use", "used"),
 }
 
 
@@ -105,7 +105,7 @@ def _list_symbols(cell: LayoutCell) -> list[Row]:
         "length": training.length,
         **{name: getattr(net, name) for name in ("hidden", "vocabulary")},
         **vars(cell.rates),
-        "used": float(np.ravel(read_domains(cell.space.system).count_level_pes(layout)[0])[0]),
+        "used": float(np.ravel(count_level_pes(cell.network, layout)[0])[0]),
     }
     return [
         {"symbol": symbol, "meaning": meaning, "value": values[name], "unit": "1"}

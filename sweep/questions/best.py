@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from grids.grid import Grid
+from grids.notes import has_old_layouts
 from sweep.answers.frames import tabulate
 from sweep.answers.objectives import Aim, Goal, Price, count_hours, look_up_price
 from sweep.answers.system_settings import complete_rows
@@ -43,7 +44,8 @@ def rank_strategies(
     or cost with a known convergence law, also epochs, train_time [s], and pe_hours to the target;
     with `price` the cost. The machine oracle adds epoch_time_p10 and epoch_time_p90 (or
     train_time_p10 ...), and in the first row `faster_than_next`: the probability of taking less
-    time than the next rank; None beyond 1,000 rows. Strategies of one layout share a rank.
+    time than the next rank; None beyond 1,000 rows, and of stores of layouts by earlier formulas.
+    Strategies of one layout share a rank.
 
     `limit` is empty, or marks a global batch that exceeds the data set. A strategy that is allowed
     nowhere has no rank; `limit` lists the reasons, the most frequent first, and `rejection` the
@@ -58,7 +60,9 @@ def rank_strategies(
     if not picks:
         return []
     rows = [_describe_pick(space.grid, pick, aim) for pick in picks]
-    unsure = len(rows) <= MOST_RANGES
+    # Intervals are computed anew, and would not hold what earlier formulas gave.
+    is_old = has_old_layouts(space.grid, reader.versions)
+    unsure = len(rows) <= MOST_RANGES and not is_old
     place = (*(PLACE[:2] if across else PLACE), *list_given(space.grid, space.grid.axes))
     ranked: list[Row] = []
     for rivals in split_places(rows, place):

@@ -16,7 +16,7 @@ from grids.entries.transformer_rates import (
     find_system_spread,
     read_rates,
 )
-from grids.inputs.layout_machine import read_domains, read_network
+from grids.inputs.layout_machine import read_network
 from kernels.layouts.answers import add_seconds, time_layouts, total_exchanges
 from kernels.layouts.columns import Column
 from kernels.layouts.dimensions import find_marks
@@ -159,7 +159,7 @@ class Candidates:
         self._stack = SOFTWARE[machine.software].layouts.stack
         capacity = (1 - headroom) * machine.pe.memory_capacity
         self._search = Search(
-            *(net, space, training, capacity, read_domains(machine)),
+            *(net, space, training, capacity, machine.pes_per_node),
             speeds=times.speeds if times else None,
             most=most,
             threads=cores(),
@@ -224,7 +224,7 @@ class Candidates:
         """Rows of layouts, in their order."""
         layouts = found.layouts
         parts, stages = measure_memory(self._net, layouts, self._training)
-        marks = find_marks(self._net, layouts, self._training, read_domains(self._machine))
+        marks = find_marks(self._net, layouts, self._training, self._machine.pes_per_node)
         asked = self._net, layouts, self._training
         marks[UNSUPPORTED] = find_unsupported(self._stack, *asked)
         fits = found.memory <= self._search.capacity

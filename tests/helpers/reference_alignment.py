@@ -46,19 +46,24 @@ def use_pes(layout: Layout, k: int) -> int:
     return u * (k // u)
 
 
-def list_used(machine: Machine, layout: Layout) -> list[int]:
-    """PEs of each level that a layout occupies."""
+def list_used(machine: Machine, layout: Layout, size: float = math.inf) -> list[int]:
+    """PEs of each level that a layout occupies on a machine of `size` PEs.
+
+    A machine with too few domains to leave PEs idle is filled, and groups are cut.
+    """
     pes = [int(machine.level(j).pes) for j in range(len(machine.levels))]
-    used = [use_pes(layout, pes[0])]
-    for j in range(1, len(pes)):
-        k = used[j - 1] * pes[j] // pes[j - 1]
-        used.append(max(use_pes(layout, k), used[j - 1]))
+    used: list[int] = []
+    for j, all_of_it in enumerate(pes):
+        k = used[-1] * all_of_it // pes[j - 1] if used else all_of_it
+        some = use_pes(layout, k)
+        domains = math.ceil(layout.pes / some)
+        used.append(some if some == k or domains * all_of_it <= size else k)
     return used
 
 
-def aligned(machine: Machine, layout: Layout) -> Machine:
+def aligned(machine: Machine, layout: Layout, size: float = math.inf) -> Machine:
     """The network of the PEs that a layout occupies, with their nodes' share of the links."""
-    used = list_used(machine, layout)
+    used = list_used(machine, layout, size)
 
     def resize(levels: Sequence[tuple[float, ...]]) -> list[tuple[float, ...]]:
         return [(pes, *level[1:]) for pes, level in zip(used, levels, strict=True)]
@@ -69,13 +74,4 @@ def aligned(machine: Machine, layout: Layout) -> Machine:
         links_per_node=math.ceil(machine.links_per_node * used[0] / machine.pes_per_node),
         levels=resize(machine.levels),
         measured={name: [*map(resize, lines)] for name, lines in machine.measured.items()},
-    )
-
-
-def too_small(machine: Machine, layout: Layout, size: int) -> bool:
-    """Whether a machine of so many PEs has no room for a layout's whole groups."""
-    n = layout.pes
-    pairs = zip(list_used(machine, layout), machine.levels, strict=True)
-    return n > size or any(
-        n > used and math.ceil(n / used) > size // level[0] for used, level in pairs
     )

@@ -68,11 +68,10 @@ class Rates:
     hidden_gradients: float = 0.0
     hidden_weights: float = 0.0
     launch: float = 0.0
-    expert_launch: float = 0.0  # of a block with experts
+    expert_launch: float = 0.0  # of each expert of a PE; 0: a product of all is one kernel
     pause: float = 0.0
     straggling: float = 0.0
     sends_once: bool = False
-    groups_experts: bool = True  # a product of all experts is one kernel
 
 
 @dataclass(frozen=True)
@@ -217,13 +216,11 @@ def cast_items(case: Case, block: int) -> float:
 
 
 def launches(case: Case, block: int) -> float:
-    """Of a block: its tensors, steps of its rings, and the experts that are computed in turn."""
+    """Of a block: its tensors, and steps of its rings."""
     net, layout = case.net, case.layout
     result: float = tensors_read(net, block)
     if layout.context_by == "ring":  # a kernel and a message of each step
         result += 2 * (layout.context - 1) * len(attentions(net, block))
-    if net.has_experts(block) and not case.rates.groups_experts:
-        result += (net.experts / layout.expert - 1) * net.matrices
     return result
 
 
@@ -248,7 +245,7 @@ def compute_terms(case: Case, stage: int) -> dict[str, float]:
     device = sum(result.values())
     launched = sum(launches(case, block) for block in blocks) + layout.chunks - 1
     routed = sum(net.has_experts(block) for block in blocks)
-    host = rates.launch * launched + rates.expert_launch * routed
+    host = rates.launch * launched + rates.expert_launch * routed * net.experts / layout.expert
     return result | {"launch_wait": launch_wait(device, host)}
 
 
