@@ -161,7 +161,7 @@ def _choose(space: LayoutSpace, found: Answered, *, nearest: bool) -> Answered:
         return found
     stack = SOFTWARE[space.system.software].layouts.stack
     training = make_training(space.system, space.net, space.length, space.strategy.schedule, 0.0)
-    lacking = find_unsupported(stack, space.net, found.layouts, training)
+    lacking = find_unsupported(stack, space.net, found.layouts, training, space.fixed)
     forbidden = np.bitwise_count(found.limit & int(FORBIDS))
     if nearest:
         best = _pick(found.cell, found.memory, 2 * forbidden + lacking)

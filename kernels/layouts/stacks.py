@@ -4,7 +4,7 @@ Searches rank by these rules, and launch lines are refused by them. Megatron-LM,
 torchtitan 0.2, parallel_dims.py; DeepSpeed, pipe/engine.py, and Ulysses.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 import numpy as np
 
@@ -90,9 +90,32 @@ STACKS: Mapping[str, Callable[[Transformer, Layouts, Training], Refusals]] = {
 }
 
 
+# Columns that a reason is about: where a user states them all, no other layout avoids it.
+STATED: Mapping[str, frozenset[str]] = {
+    "zero_with_stages": frozenset({"zero", "pipeline"}),
+    **dict.fromkeys(("zero0", "zero1"), frozenset({"zero"})),
+    **dict.fromkeys(("full", "blocks_and_modules", "modules"), frozenset({"recompute"})),
+    "no_sequence": frozenset({"sequence"}),
+    "some_ranks": frozenset({"shard"}),
+    "chunks": frozenset({"chunks"}),
+}
+
+
 def find_unsupported(
-    stack: str | None, net: Transformer, layouts: Layouts, training: Training
+    stack: str | None,
+    net: Transformer,
+    layouts: Layouts,
+    training: Training,
+    stated: Collection[str] = (),
 ) -> Column:
-    """Mask of layouts that a stack does not run [layouts]; stack None: it runs all."""
+    """Mask of layouts that a stack does not run [layouts]; stack None: it runs all.
+
+    stated: columns that a user states; reasons that follow from these alone do not count.
+    """
     refused = STACKS[stack](net, layouts, training) if stack else {}
-    return np.broadcast_to(find_any(refused.values()), layouts.shape)
+    masks = (
+        mask
+        for reason, mask in refused.items()
+        if reason not in STATED or not STATED[reason] <= {*stated}
+    )
+    return np.broadcast_to(find_any(masks), layouts.shape)

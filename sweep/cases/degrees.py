@@ -9,8 +9,10 @@ from typing import Any
 
 from grids.entries.parameters import DEFAULTS
 from grids.entries.strategies import Strategy
+from grids.entries.transformer_rates import UNKNOWN
 from grids.grid import Grid, Index
 from kernels.names.flags import Limit
+from sweep.answers.types.fitting import UNSUPPORTED
 from sweep.cells.selection import locate_row
 from sweep.cells.space import list_row_values
 from sweep.cube.variables import name_limits
@@ -122,6 +124,16 @@ def mark_batch(grid: Grid, row: Row, global_batch: float) -> list[str]:
     """Marks of an allowed cell: its global batch is larger than the data set, or none."""
     exceeds = global_batch > _count_epoch_samples(grid, row)
     return name_limits(Limit.BATCH_EXCEEDS_DATASET) if exceeds else []
+
+
+def mark_software(grid: Grid, row: Row) -> list[str]:
+    """Mark of a row whose layout the named software does not run, or none."""
+    index = locate_row(grid, row)
+    if not grid.strategy(index).laid or grid.systems[index[2]].software == UNKNOWN:
+        return []
+    from sweep.cases.row_cases import find_row_cell  # late: JAX comes with it
+
+    return [UNSUPPORTED] if find_row_cell(grid, row).is_unsupported else []
 
 
 def mark_cell(grid: Grid, row: Row) -> list[str]:

@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from grids.entries.layout_parameters import KNOWN
+from grids.entries.software import SOFTWARE
 from grids.grid import Grid, Index
 from grids.inputs.layout_machine import make_training, read_network
 from grids.inputs.layout_space import LayoutSpace, read_layouts
@@ -16,6 +17,7 @@ from kernels.layouts.answers import add_seconds, answer_layouts, total_exchanges
 from kernels.layouts.dimensions import find_reasons
 from kernels.layouts.memory import measure_memory
 from kernels.layouts.rates import Rates
+from kernels.layouts.stacks import find_unsupported
 from kernels.layouts.transformer import Layouts, Training
 from kernels.machine.network import Network
 from kernels.names.arrays import Floats
@@ -50,6 +52,12 @@ class LayoutCell:
     def is_forbidden(self) -> bool:
         """True if anything forbids it."""
         return bool(self.limit & FORBIDS)
+
+    @property
+    def is_unsupported(self) -> bool:
+        """True if the system's software does not run it."""
+        stack = SOFTWARE[self.space.system.software].layouts.stack
+        return bool(find_unsupported(stack, self.space.net, self.layout, self.training)[0])
 
     @property
     def words(self) -> str:

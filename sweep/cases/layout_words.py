@@ -8,6 +8,7 @@ import numpy as np
 
 from grids.entries.strategies import NEEDS
 from grids.reading.errors import InputError, format_count, shorten
+from kernels.layouts.schedules import INTERLEAVES
 from kernels.layouts.transformer import COLUMNS, Layouts, Training, Transformer
 from kernels.names.parallelisms import RECOMPUTE
 
@@ -159,7 +160,9 @@ def describe_reason(
         "ffn": f"tp{t} or etp does not divide MLPs of {_join((*net.ffn, *net.expert_ffn))}",
         "batch": f"dp{d} x mb{b} does not divide {training.batch:,} sequences",
         "interleaving": f"v{layout['chunks']} needs stages, and micro-batches that fill them: "
-        f"{m:,} in groups of {n} over pp{p}",
+        f"{m:,} in groups of {n} over pp{p}"
+        if training.schedule == INTERLEAVES
+        else f"{training.schedule} does not interleave v{layout['chunks']} chunks",
         "sequence": f"cp{c} does not divide {training.length:,} tokens",
         "context_heads": f"cp{c} x tp{t} does not divide the heads",
         "sequence_parallel": f"tp{t} with sp does not divide {training.length // c:,} tokens",
@@ -183,7 +186,9 @@ def find_remedy(reason: str, net: Transformer, training: Training) -> str:
         "hidden": f"a tensor degree that divides {net.hidden} features",
         "ffn": "a tensor degree that divides the width of MLPs and experts",
         "batch": "a global batch that data x micro-batch divides",
-        "interleaving": "micro-batches that are a multiple of the stages",
+        "interleaving": "micro-batches that are a multiple of the stages"
+        if training.schedule == INTERLEAVES
+        else f"schedule {INTERLEAVES}, or one chunk",
         "sequence": f"a context degree whose double divides {training.length:,} tokens",
         "context_heads": "tensor x context that divides the heads",
         "sequence_parallel": "a length over context that the tensor degree divides",
@@ -192,7 +197,7 @@ def find_remedy(reason: str, net: Transformer, training: Training) -> str:
         else "leave ep out",
         "folding": "tensor x context x data that the parts of experts divide",
         "experts_need_sequence": "sequence parallelism",
-        "more_stages_than_blocks": f"at most {format_count(net.blocks, 'chunk')} of all stages",
+        "more_stages_than_blocks": f"at most {net.blocks} chunks in all, or {net.blocks + 2}",
         "shard": "ranks of ZeRO that divide context x data"
         + (", and the replicas of experts" if net.experts else ""),
     }[reason]

@@ -9,6 +9,8 @@ from grids.placing.group import PlacedGroup
 # A message names this many differences, and only the ends of longer lists, to stay under 1 kB.
 SHOWN = 3
 LONG = 8
+# Keys of entries that change no answer.
+FACTS = ("title", "source", "watts")
 
 Plain = dict[str, Any]
 Axes = dict[str, list[Any]]
@@ -83,7 +85,7 @@ def _spell_out(grid: Grid, placements: bool) -> Plain:
     plain = grid.spec.model_dump(mode="json", exclude=apart)
     entries = {"model": grid.models, "dataset": grid.datasets, "system": grid.systems}
     named: Plain = {
-        dim: {member.name: member.definition() for member in members}
+        dim: {member.name: _leave_out_facts(member.definition()) for member in members}
         for dim, members in entries.items()
     }
     calibrations = {
@@ -91,6 +93,15 @@ def _spell_out(grid: Grid, placements: bool) -> Plain:
     }
     columns = {name: [*rows.columns] for name, rows in grid.rows.items()}
     return plain | {"axes": _list_axes(grid), "calibration": calibrations, "rows": columns} | named
+
+
+def _leave_out_facts(entry: Plain) -> Plain:
+    """Return an entry without what no answer depends on."""
+    return {
+        key: _leave_out_facts(value) if isinstance(value, dict) else value
+        for key, value in entry.items()
+        if key not in FACTS
+    }
 
 
 def _differ_in_groups(stored: Grid, wanted: Grid) -> bool:

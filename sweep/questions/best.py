@@ -11,7 +11,14 @@ from grids.notes import has_old_layouts
 from sweep.answers.frames import tabulate
 from sweep.answers.objectives import Aim, Goal, Price, count_hours, look_up_price
 from sweep.answers.system_settings import complete_rows
-from sweep.cases.degrees import NO_DEGREES, list_degrees, mark_batch, read_layout_words
+from sweep.answers.types.fitting import UNSUPPORTED
+from sweep.cases.degrees import (
+    NO_DEGREES,
+    list_degrees,
+    mark_batch,
+    mark_software,
+    read_layout_words,
+)
 from sweep.cases.picks import PLACE, pick_strategies
 from sweep.cells.selection import Selection, locate_row
 from sweep.cells.source import Source, open_source, open_space
@@ -87,7 +94,9 @@ def _describe_pick(grid: Grid, pick: Row, aim: Aim) -> Row:
         **_list_times(pick, aim),
         "memory": pick["memory"],
         "feasible": feasible,
-        "limit": mark_batch(grid, cell, degrees["global_batch"]) if feasible else pick["limit"],
+        "limit": [*mark_batch(grid, cell, degrees["global_batch"]), *mark_software(grid, cell)]
+        if feasible
+        else pick["limit"],
         "trains": trains,
     }
 
@@ -123,8 +132,15 @@ def split_places(rows: Iterable[Row], place: tuple[str, ...]) -> list[list[Row]]
 
 def _rank_rows(rows: Iterable[Row], goal: Goal) -> Iterator[Row]:
     """Yield the rows of one place with their rank, the best first."""
+
+    def weigh(row: Row) -> tuple[bool, bool, float]:
+        """What the named software does not run comes last, before what is infeasible."""
+        value = row[goal]
+        is_marked = row["feasible"] and UNSUPPORTED in row["limit"]
+        return value is None, is_marked, float("inf") if value is None else value
+
     # Sorting is stable, so infeasible strategies stay in the cube's order.
-    in_order = sorted(rows, key=lambda row: float("inf") if row[goal] is None else row[goal])
+    in_order = sorted(rows, key=weigh)
     ranks: dict[object, int] = {}
     for rank, row in enumerate(in_order, 1):
         # Strategies of transformers may choose the same layout, and then share a rank.

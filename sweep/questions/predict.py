@@ -17,6 +17,7 @@ from kernels.oracle.answer import answer_case, settle_choices
 from kernels.parallelism.layout import list_degrees
 from sweep.answers.numbers import finite, number
 from sweep.answers.types.facts import list_fields
+from sweep.answers.types.fitting import UNSUPPORTED
 from sweep.answers.types.prediction import Prediction
 from sweep.cases.fits import find_smallest_group
 from sweep.cases.intervals import list_intervals
@@ -174,6 +175,7 @@ def _describe_layout(grid: Grid, case: LayoutCase) -> dict[str, Any]:
     return {
         # Of an epoch, over its iterations, they would have another last bit.
         **(cell.find_times() if exists else {}),
+        **({"limit": [*name_limits(cell.limit), UNSUPPORTED]} if cell.is_unsupported else {}),
         "layout": cell.words,
         "exchanges": {name: seconds * iterations for name, seconds in exchanges.items()},
         "bubble_share": finite(number(answer.terms.pipeline_bubble / answer.epoch_time)),

@@ -62,7 +62,7 @@ class LayoutRow(TypedDict):
     memory_parts: Annotated[dict[str, float], Fact(PARTS_MEANING, "B", scaled=True)]
     stage: Annotated[int, "the fullest stage, from 0"]
     remarks: Annotated[list[str], "oddities that forbid nothing"]
-    runs_with: Annotated[list[str], "values of --launch that run such a layout"]
+    runs_with: Annotated[list[str], "stacks that run such a layout, if they know the network"]
     same: Annotated[list[str], "layouts of the same time and memory, which divide more"]
     time: Annotated[TimeParts, "how long it takes, where layouts are ranked by time"] | None
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from grids.library import find
 from sweep.cube.difference import describe_difference, describe_other_changes, list_added_values
 from sweep.engine.run import read_grid
 
@@ -54,8 +55,6 @@ def test_a_long_axis_is_told_by_its_ends(small):
 
 
 def test_an_entry_that_changed_is_told_by_its_part(small):
-    from grids.library import find
-
     entry: dict[str, Any] = find("system", "abci", Path()).definition()
     other = deepcopy(entry)
     other["pe"]["efficiency"] = 0.25
@@ -63,6 +62,14 @@ def test_an_entry_that_changed_is_told_by_its_part(small):
         read_grid(changed(small, system=[entry])), read_grid(changed(small, system=[other]))
     )
     assert text == "system.abci.pe.efficiency: 0.5 in the store, 0.25 now"
+
+
+def test_facts_that_change_no_answer_are_no_difference(small):
+    entry: dict[str, Any] = find("system", "abci", Path()).definition()
+    other = entry | {"title": "", "source": ["elsewhere"], "pe": entry["pe"] | {"watts": 250.0}}
+    assert other != entry
+    grids = [read_grid(changed(small, system=[system])) for system in (entry, other)]
+    assert describe_difference(*grids) == ""
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grids.reading.errors import InputError
+from sweep.cells.design_space import SpaceValues, make_grid
+from sweep.questions.best import rank_strategies
 from sweep.questions.fit import fit
 from sweep.questions.layout_scaling import list_fastest
 from sweep.questions.predict import predict
@@ -209,3 +211,45 @@ def test_best_settings_start(software):
     row = {"layout": answer["layout"]}
     asked = {**answer, "system": f"dgx-a100-80gb:software={software}"}
     assert launches(asked, row, NAMED[software])
+
+
+@pytest.mark.parametrize(
+    ("software", "stated", "winner"),
+    [
+        ("megatron", "data+pipeline:pipeline=4,zero={},micro=1", 1),
+        ("deepspeed", "data+pipeline:pipeline=4,zero={},micro=1", 1),
+        ("fsdp", "data:zero={},micro=1", 2),
+    ],
+)
+def test_a_strategy_that_the_software_does_not_run_ranks_last_and_is_marked(
+    software, stated, winner
+):
+    strategies = [stated.format(stage) for stage in (1, 2)]
+    space = SpaceValues(
+        *("llama2_7b", 32, 8, "pile"),
+        system=f"dgx-h100:precision=bf16,software={software}",
+        strategy=strategies,
+    )
+    first, last = rank_strategies(make_grid(space))
+    assert f"zero={winner}" in first["strategy"]
+    assert ("unsupported" in first["limit"], last["limit"]) == (False, ["unsupported"])
+
+
+def test_what_a_strategy_states_is_taken_although_the_software_does_not_run_it():
+    """torchtitan has no ZeRO 1; a layout without replicas, which needs none, is no answer."""
+    grid = make_grid(
+        SpaceValues(
+            *("llama3_70b", 64, 8, "pile"),
+            system="dgx-h100:precision=bf16,software=fsdp",
+            strategy="megatron",
+        )
+    )
+    (row,) = rank_strategies(grid)
+    assert row["replicas"] > 1
+    assert row["limit"] == ["unsupported"]
+    answer = predict(
+        *("llama3_70b", row["strategy"], 64, 8),
+        dataset="pile",
+        system="dgx-h100:precision=bf16,software=fsdp",
+    )
+    assert (answer["layout"], answer["limit"]) == (row["layout"], ["unsupported"])
