@@ -163,9 +163,14 @@ def test_accuracy_is_that_of_compare() -> None:
     assert layouts.measure_accuracy(np.log(ratios)) == pytest.approx(rated.mean())
 
 
-def test_parts_of_the_runs_that_no_fit_has_seen() -> None:
+@pytest.fixture(scope="module")
+def predicted() -> list[forecasts.Forecast]:
+    """The runs that no fit has seen, as predicted."""
+    return unseen.forecast_runs()
+
+
+def test_parts_of_the_runs_that_no_fit_has_seen(predicted: list[forecasts.Forecast]) -> None:
     """Each has a finite prediction; labels divide a collection, each run once by each."""
-    predicted = unseen.forecast_runs()
     assert np.isfinite(forecasts.list_logs(predicted)).all()
     parts = dict(unseen.divide(predicted))
     assert {name: len(parts[name]) for name in ("transformers", "mlperf")} == {
@@ -201,9 +206,9 @@ def test_the_page_is_what_the_stated_fits_predict() -> None:
     assert [float(row[9]) for row in rows[::5]] == pytest.approx(predicted, rel=1e-3)
 
 
-def test_the_page_shows_the_runs_that_no_fit_has_seen() -> None:
+def test_the_page_shows_the_runs_that_no_fit_has_seen(predicted: list[forecasts.Forecast]) -> None:
     _, table, *_ = read_tables()
-    assert table == unseen.summarise(unseen.forecast_runs())
+    assert table == unseen.summarise(predicted)
 
 
 def test_the_sums_are_those_of_the_rows() -> None:
