@@ -159,7 +159,7 @@ def list_store_warnings(grid: Grid, versions: Mapping[str, object]) -> Iterator[
     if has_old_layouts(grid, versions):
         yield (
             "layouts of this store were computed by earlier formulas, and today's answers differ: "
-            "sweep it again to a new place"
+            "sweep it again into a new store"
         )
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grids.grid import Grid
+from grids.notes import has_old_layouts
 from grids.reading.errors import InputError
 from kernels.names.statistics import BEST, EFFICIENCY
 from sweep.answers.frames import tabulate
@@ -77,14 +78,18 @@ def add_ranges(
     goal: Goal,
     max_global_batch: int | None,
 ) -> list[Row]:
-    """Add percentiles of time and PE counts to rows of `limits`; none for Table III."""
-    if open_source(cube).grid.spec.oracle != "machine":
+    """Add percentiles of time and PE counts to rows of `limits`.
+
+    None for Table III, nor beside times of layouts by earlier formulas, which they would not hold.
+    """
+    reader = open_source(cube)
+    if reader.grid.spec.oracle != "machine" or has_old_layouts(reader.grid, reader.versions):
         return rows
     from sweep.cases.intervals import list_line_ranges  # late: imports JAX
 
     objective = Aim(goal).summarised
     assert objective is not None  # `_make_columns` has checked it
-    space = open_space(cube, selection, max_global_batch).ask_intervals()
+    space = open_space(reader, selection, max_global_batch).ask_intervals()
     return [row | list_line_ranges(space, row, efficiency, objective) for row in rows]
 
 
