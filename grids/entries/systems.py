@@ -26,7 +26,7 @@ from grids.entries.connections import (
 from grids.entries.entry import Count, Entry, Name, Record, Sources
 from grids.entries.precision import PRECISIONS, AnyPrecision, PrecisionName
 from grids.entries.quantity import CAPACITY
-from grids.entries.software import AnySoftware
+from grids.entries.software import SOFTWARE, AnySoftware, SoftwareFacts
 from grids.entries.yamltext import write_exactly
 from grids.reading.errors import InputError, format_count, format_text, shorten
 from grids.reading.units import has_unit
@@ -196,6 +196,11 @@ class System(Entry):
         peak = _find_peak(self.pe, self.precision)
         assert peak is not None  # `_check_precision` refuses such a system
         return peak
+
+    @property
+    def software_facts(self) -> SoftwareFacts:
+        """What is known of the system's software."""
+        return SOFTWARE[self.software]
 
     @property
     def memory(self) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from grids.entries.calibration import LayoutTime
 from grids.entries.precision import NARROW, RECIPES
-from grids.entries.software import SOFTWARE, LayoutFacts
+from grids.entries.software import LayoutFacts
 from grids.entries.systems import System
 from grids.reading.errors import InputError, format_count
 from kernels.layouts.columns import Column
@@ -109,9 +109,8 @@ def read_rates(system: System, precision: str) -> Rates:
     name = RECIPES[precision].peak
     wide = find_peak(system, PEAKS.get(precision, "bf16"), precision)
     peak = find_peak(system, name, precision) if name else wide
-    facts = SOFTWARE[system.software].layouts
     speeds = peak, wide, system.pe.peak_flops, system.pe.memory_bandwidth
-    return make_rates(speeds, FITTED, facts, system.pe.device)
+    return make_rates(speeds, FITTED, system.software_facts.layouts, system.pe.device)
 
 
 def list_causes(

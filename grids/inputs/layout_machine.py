@@ -7,13 +7,12 @@ from types import MappingProxyType
 import numpy as np
 
 from grids.entries.parameters import PARAMETERS
-from grids.entries.precision import RECIPES
-from grids.entries.software import SOFTWARE, Loss
+from grids.entries.software import Loss
 from grids.entries.systems import Level, System
-from grids.entries.transformer_rates import FITTED, find_recipe, make_rates, read_rates
+from grids.entries.transformer_rates import FITTED, make_rates, read_rates
 from grids.inputs.machine import build_lines, find_reached
 from kernels.layouts.rates import Rates
-from kernels.layouts.transformer import Training, Transformer
+from kernels.layouts.transformer import Training
 from kernels.machine.network import MeasuredLines, Network
 from kernels.names.arrays import Floats
 
@@ -39,7 +38,7 @@ def read_machines(
         return usual
     values = (given.get(name, value) * factors.get(name, 1.0) for name, value in own.items())
     # A peak that is moved moves those of attention, logits and plain cores in proportion.
-    facts, rates = SOFTWARE[system.software].layouts, []
+    facts, rates = system.software_facts.layouts, []
     for peak, bandwidth in zip(*map(np.ravel, np.broadcast_arrays(*values)), strict=True):
         wide, vector = (
             rate * float(peak) / usual.peak for rate in (usual.wide_peak, usual.vector_peak)
@@ -102,20 +101,6 @@ def find_reserved(system: System) -> float:
     prior = PARAMETERS["reserved"].prior
     assert prior
     return prior.median[system.precision]
-
-
-def make_training(
-    system: System, net: Transformer, length: int, schedule: str, reserved: float | None
-) -> Training:
-    """Describe how a strategy's layouts train; their global batch is a column of theirs."""
-    training = Training(
-        batch=0,
-        length=net.length or length,
-        recipe=RECIPES[find_recipe(system)],
-        schedule=schedule,
-        reserved=find_reserved(system) if reserved is None else reserved,
-    )
-    return keep_logits(training, SOFTWARE[system.software].layouts.loss)
 
 
 def keep_logits(training: Training, loss: Loss) -> Training:

@@ -12,17 +12,24 @@ from grids.entries.calibration import LayoutTime
 from grids.entries.datasets import Dataset
 from grids.entries.layout_parameters import KNOWN, NODE
 from grids.entries.parameters import DEFAULTS
+from grids.entries.precision import RECIPES
 from grids.entries.strategies import Strategy
 from grids.entries.systems import System
 from grids.entries.transformer_rates import find_recipe
 from grids.inputs import values as cells
-from grids.inputs.layout_machine import NOTHING, Values, read_machines
+from grids.inputs.layout_machine import (
+    NOTHING,
+    Values,
+    find_reserved,
+    keep_logits,
+    read_machines,
+)
 from kernels.batches import global_batch
 from kernels.configuration.answers import LayoutCase
 from kernels.layouts.alignment import count_ranks_in_node
 from kernels.layouts.enumerate import count_candidates, list_candidates
 from kernels.layouts.rates import Rates
-from kernels.layouts.transformer import COLUMNS, Layouts, Transformer
+from kernels.layouts.transformer import COLUMNS, Layouts, Training, Transformer
 from kernels.names.arrays import Floats
 from kernels.names.parallelisms import RECOMPUTE, TRANSFORMERS
 
@@ -164,6 +171,20 @@ class LayoutSpace:
             # Under weak scaling a batch is that of a replica, of which there are at most `pes`.
             most = int(batch[cells_of].max())
             yield pes, pes * most if weak else most, lists, cells_of
+
+    def describe_training(self, reserved: float | None = None) -> Training:
+        """Describe how the layouts train; their global batch is a column of theirs.
+
+        reserved: memory that holds no tensor [B]; None: as in the machine oracle.
+        """
+        training = Training(
+            batch=0,
+            length=self.net.length or self.length,
+            recipe=RECIPES[find_recipe(self.system)],
+            schedule=self.strategy.schedule,
+            reserved=find_reserved(self.system) if reserved is None else reserved,
+        )
+        return keep_logits(training, self.system.software_facts.layouts.loss)
 
     def read_rates(self, given: Values, factors: Values = NOTHING) -> Rates:
         """Return the calibrated rates of PEs; arguments as in `read_machines`."""

@@ -13,11 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grids.convergence.entry import Convergence
-from grids.entries.software import SOFTWARE
 from grids.entries.strategies import Strategy
 from grids.entries.transformer_rates import RIVAL_SPREAD, find_recipe, find_system_spread
 from grids.inputs import values as cells
-from grids.inputs.layout_machine import find_reserved, make_training, read_network
+from grids.inputs.layout_machine import find_reserved, read_network
 from grids.inputs.layout_space import MACHINE, LayoutSpace, Numbers, cut, read_layouts
 from grids.inputs.runs import build_training, find_largest_batch
 from grids.inputs.workload import Workload
@@ -109,7 +108,7 @@ def answer_at(
     machines = dict(zip(given, distinct, strict=False))
     changes = dict(zip(scaled, distinct[len(given) :], strict=False))
     # What is reserved may differ between cells, so it is added at the end.
-    training = make_training(space.system, space.net, space.length, space.strategy.schedule, 0.0)
+    training = space.describe_training(reserved=0.0)
     rates = space.read_rates(machines, changes)
     network = read_network(space.system, machines, changes)
     answers = answer_layouts(space.net, layouts, training, rates, network)
@@ -159,8 +158,7 @@ def _choose(space: LayoutSpace, found: Answered, *, nearest: bool) -> Answered:
     """Return the best layout of each cell, if settings are open: one that the software runs."""
     if not space.open:
         return found
-    stack = SOFTWARE[space.system.software].layouts.stack
-    training = make_training(space.system, space.net, space.length, space.strategy.schedule, 0.0)
+    stack, training = space.system.software_facts.layouts.stack, space.describe_training()
     lacking = find_unsupported(stack, space.net, found.layouts, training, space.fixed)
     forbidden = np.bitwise_count(found.limit & int(FORBIDS))
     if nearest:

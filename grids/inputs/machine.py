@@ -11,7 +11,6 @@ from grids.entries.calibration import CalibrationFile
 from grids.entries.connections import Collectives
 from grids.entries.parameters import PARAMETERS
 from grids.entries.precision import PRECISIONS
-from grids.entries.software import SOFTWARE
 from grids.entries.systems import Level, System
 from grids.inputs.values import Values
 from kernels.configuration.places import ENDLESS, PLACES, Part
@@ -47,7 +46,7 @@ class Machine:
             for name, parameter in PARAMETERS.items()
             if parameter.prior is not None
         } | {
-            **SOFTWARE[system.software].parameters,
+            **system.software_facts.parameters,
             **dict.fromkeys(system.measured_shares, 1.0),
             **{name: parameter.value for name, parameter in fitted.items()},
         }

@@ -10,7 +10,6 @@ import numpy as np
 
 from grids.entries.calibration import CalibrationFile, ModelError
 from grids.entries.parameters import PARAMETERS
-from grids.entries.software import SOFTWARE
 from grids.entries.strategies import Strategy
 from grids.entries.systems import System
 from grids.inputs.calibrated import Calibrated
@@ -124,7 +123,7 @@ def _draw_parameters(unknown: Unknown, values: Values, draws: int) -> dict[str, 
 
 def _list_spreads(system: System) -> dict[str, float]:
     """Return prior spreads by parameter; 0 for those that the software fixes."""
-    known, spreads = SOFTWARE[system.software], {}
+    known, spreads = system.software_facts, {}
     for name in NAMES:
         prior = PARAMETERS[name].prior
         assert prior is not None  # a parameter of the machine oracle

@@ -233,9 +233,8 @@ class IterationTimes:
 
     def _slow_pieces(self) -> Column:
         """Factor by which the pieces of a context, two per rank, slow attention; 1 without any."""
-        pieces = np.where(self.layouts.context > 1, 2 * self.layouts.context, 1)
-        if self.training.context_by == "all_to_all":  # divides heads instead
-            pieces = np.ones_like(pieces)
+        divides = self.training.context_by != "all_to_all"  # which divides heads instead
+        pieces = np.where(divides & (self.layouts.context > 1), 2 * self.layouts.context, 1)
         slower: Column = 1 + TILE * (pieces - 1) / self.training.length
         return slower
 

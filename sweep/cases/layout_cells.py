@@ -7,9 +7,8 @@ from typing import ClassVar
 import numpy as np
 
 from grids.entries.layout_parameters import KNOWN
-from grids.entries.software import SOFTWARE
 from grids.grid import Grid, Index
-from grids.inputs.layout_machine import make_training, read_network
+from grids.inputs.layout_machine import read_network
 from grids.inputs.layout_space import LayoutSpace, read_layouts
 from grids.inputs.layouts import Step, lay_out, time_steps
 from kernels.configuration.answers import LayoutCase
@@ -56,7 +55,7 @@ class LayoutCell:
     @property
     def is_unsupported(self) -> bool:
         """True if the system's software does not run it."""
-        stack = SOFTWARE[self.space.system.software].layouts.stack
+        stack = self.space.system.software_facts.layouts.stack
         return bool(find_unsupported(stack, self.space.net, self.layout, self.training)[0])
 
     @property
@@ -141,12 +140,10 @@ def find_cell(
     assert space is not None  # its samples fit
     given = {name: float(space.flatten(name)[0]) for name in KNOWN if name in space.values}
     layout = read_layouts(case)
-    system = space.system
-    training = make_training(
-        system, space.net, space.length, space.strategy.schedule, given.get("reserved")
-    )
+    training = space.describe_training(given.get("reserved"))
     # Layouts have their global batch in a column; of a single one it is a number.
     training = replace(training, batch=int(layout.batch[0]) if layout.batch is not None else 0)
     rates = space.read_rates(given)
     limit = int(np.ravel(case.answer.limit)[0])
-    return LayoutCell(space, layout, training, rates, read_network(system, given), limit)
+    network = read_network(space.system, given)
+    return LayoutCell(space, layout, training, rates, network, limit)

@@ -11,7 +11,7 @@ import numpy as np
 from grids.entries.calibration import LayoutTime
 from grids.entries.datasets import LENGTH
 from grids.entries.precision import RECIPES
-from grids.entries.software import SOFTWARE, Loss
+from grids.entries.software import Loss
 from grids.entries.systems import System
 from grids.entries.transformer_rates import find_usual_recipe, read_rates
 from grids.inputs.layout_machine import find_reserved, keep_logits
@@ -97,7 +97,7 @@ def fit(
     batch = pe * -(-LEAST_BATCH // pe) if global_batch is None else global_batch
     precision = precision or find_usual_recipe(machine)
     recipe = _find_recipe(machine, precision)
-    loss = loss or SOFTWARE[machine.software].layouts.loss
+    loss = loss or machine.software_facts.layouts.loss
     training = Training(
         _expect_count("global_batch", batch, MOST_BATCH),
         _find_length(net, length),

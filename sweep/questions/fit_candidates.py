@@ -8,7 +8,6 @@ import numpy as np
 from scipy.special import ndtr
 
 from grids.entries.calibration import LayoutTime
-from grids.entries.software import SOFTWARE
 from grids.entries.systems import System
 from grids.entries.transformer_rates import (
     RIVAL_SPREAD,
@@ -156,7 +155,7 @@ class Candidates:
     ) -> None:
         self._net, self._training, self._machine, self._times = net, training, machine, times
         self._headroom = headroom
-        self._stack = SOFTWARE[machine.software].layouts.stack
+        self._stack = machine.software_facts.layouts.stack
         capacity = (1 - headroom) * machine.pe.memory_capacity
         self._search = Search(
             *(net, space, training, capacity, machine.pes_per_node),
@@ -225,12 +224,14 @@ class Candidates:
         layouts = found.layouts
         parts, stages = measure_memory(self._net, layouts, self._training)
         marks = find_marks(self._net, layouts, self._training, self._machine.pes_per_node)
-        asked = self._net, layouts, self._training
-        marks[UNSUPPORTED] = find_unsupported(self._stack, *asked)
+        refused = {
+            stack: find_unsupported(stack, self._net, layouts, self._training) for stack in STACKS
+        }
+        none = np.zeros(len(layouts), bool)
+        marks[UNSUPPORTED] = refused[self._stack] if self._stack else none
         fits = found.memory <= self._search.capacity
         used = found.memory / self._machine.pe.memory_capacity
         marks[TIGHT] = fits & (used >= FULL)
-        refused = {stack: find_unsupported(stack, *asked) for stack in STACKS}
         # Columns have 0 for the usual numbers; rows state them.
         resolved = {"expert_tensor": layouts.etp, "group": layouts.passes, "shard": layouts.shards}
         times = self._times.describe(layouts) if self._times else [None] * len(layouts)
