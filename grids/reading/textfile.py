@@ -3,10 +3,11 @@
 import json
 import re
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from grids.reading.errors import InputError
 
@@ -19,35 +20,42 @@ ESCAPES = re.compile(r"\x1b\[[\d;?]*[A-Za-z]")
 
 def read_text(path: Path, most: int = MOST_BYTES) -> str:
     """Return the text of a user's file of at most `most` bytes."""
-    try:
-        return _read_bytes(path, most).decode("utf-8-sig")
-    except FileNotFoundError:
-        raise InputError("no such file", where=str(path), advice="check the path") from None
-    except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(b"\n") + 1
-        raise InputError(
-            "not UTF-8 text", where=f"{path}:{line}", advice="is it the right file?"
-        ) from None
-    except (OSError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise InputError(f"cannot be read: {reason}", where=str(path)) from None
-
-
-def _read_bytes(path: Path, most: int) -> bytes:
-    """Read a regular file; a pipe would block, and a device may be endless."""
-    mode = path.stat().st_mode
-    if not stat.S_ISREG(mode):
-        kind = "a folder" if stat.S_ISDIR(mode) else "a device or a pipe"
-        raise InputError(f"expected a file, got {kind}", where=str(path), advice="name a file")
-    with path.open("rb") as file:
+    with open_file(path) as file:
         content = file.read(most + 1)
     if len(content) > most:
         raise InputError(
             f"larger than {most:,} bytes", where=str(path), advice="is it the right file?"
         )
-    return content
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise InputError(
+            "not UTF-8 text", where=f"{path}:{line}", advice="is it the right file?"
+        ) from None
+
+
+@contextmanager
+def open_file(path: Path) -> Iterator[BinaryIO]:
+    """Open a user's regular file; a pipe would block, and a device may be endless.
+
+    InputError: it is none, or cannot be read; so are errors of the block's reads.
+    """
+    try:
+        mode = path.stat().st_mode
+        if not stat.S_ISREG(mode):
+            kind = "a folder" if stat.S_ISDIR(mode) else "a device or a pipe"
+            raise InputError(f"expected a file, got {kind}", where=str(path), advice="name a file")
+        with path.open("rb") as file:
+            yield file
+    except FileNotFoundError:
+        raise InputError("no such file", where=str(path), advice="check the path") from None
+    # Of a path with a null byte, it is a ValueError.
+    except (OSError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise InputError(f"cannot be read: {reason}", where=str(path)) from None
 
 
 def parse_json(text: str | bytes, path: Path) -> Any:

@@ -17,8 +17,9 @@ from grids.entries.names import list_names
 from grids.library import find
 from grids.models.architecture import Architecture
 from grids.models.layers import LayerTable
-from grids.reading.errors import InputError, format_count, shorten
+from grids.reading.errors import InputError, ShapeError, format_count, shorten
 from grids.reading.plainyaml import write_flow
+from grids.reading.yamlfile import validate
 
 Sizes = tuple[int, ...]
 SAMPLE = "sample"
@@ -99,8 +100,11 @@ class TracedGraph:
 
         Other tensors are named in `settings`.
         """
-        self.names[name] += 1
-        unique = name if self.names[name] == 1 else f"{name}_{self.names[name]}"
+        unique = name
+        # A source may have a name such as conv_2 besides two of conv.
+        while unique in self.made or unique == SAMPLE:
+            self.names[name] += 1
+            unique = f"{name}_{self.names[name] + 1}"
         # A loop that is unrolled by tracing may have no end in sight.
         if len(self.steps) > MOST_OPERATORS:
             raise InputError(f"more than {MOST_OPERATORS:,} operators")
@@ -230,8 +234,11 @@ def finish(
     # predict needs a data set; for these sizes the catalogue may have one.
     known = (n for n in list_names("dataset") if find("dataset", n, Path()).shape == graph.sample)
     data |= {"customary": customary} if (customary := next(known, None)) else {}
-    architecture = Architecture.model_validate({**data, "layers": graph.steps})
-    table = architecture.layers_for(graph.sample, None)
+    architecture = validate(Architecture, {**data, "layers": graph.steps}, source)
+    try:
+        table = architecture.layers_for(graph.sample, None)
+    except ShapeError as error:  # such as a window that is larger than the image
+        raise InputError(str(error), where=source) from None
     # A wrong stride or padding shows in the sizes, a wrong kernel, group or bias in the parameters.
     for layer, items in zip(table.names, table.y.tolist(), strict=True):
         if items != graph.made.get(layer, items):

@@ -1,16 +1,16 @@
 """A CNN in ONNX as a model's file: operators of its graph as steps, weights by their sizes alone.
 
-Shapes of all tensors come from `onnx.shape_inference`. A convolution whose batch normalisation was
-folded into it is one with a bias. Weights in external files are not opened.
+A convolution whose batch normalisation was folded into it is one with a bias. Weights in external
+files are not opened.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from grids.reading.errors import InputError
+from grids.reading.errors import InputError, add_place, format_text, shorten
 from sweep.importing.networks.graph import (
     BATCH,
     ImportedNetwork,
@@ -20,15 +20,11 @@ from sweep.importing.networks.graph import (
     expect_sizes,
     finish,
 )
-from sweep.importing.networks.operator_steps import (
-    OperatorSite,
-    OperatorSteps,
-    ones,
-    short,
-    unusual,
-)
+from sweep.importing.networks.onnx_model import load_model
+from sweep.importing.networks.onnx_shapes import GraphShapes
+from sweep.importing.networks.onnx_window import Window
+from sweep.importing.networks.operator_steps import OperatorSite, OperatorSteps, ones, unusual
 
-MOST_BYTES = 2**31  # of a file: protobuf reads no more
 WORDS = {
     **{"Relu": "relu", "LeakyRelu": "leaky_relu", "Elu": "elu", "Sigmoid": "sigmoid"},
     **{"Tanh": "tanh", "HardSigmoid": "hardsigmoid", "HardSwish": "hardswish", "Gelu": "gelu"},
@@ -38,23 +34,30 @@ NORMS = {"BatchNormalization": "batchnorm", "InstanceNormalization": "instanceno
 VIEWS = {"Identity", "Flatten", "Reshape", "Squeeze", "Unsqueeze", "Cast", "Transpose", "Softmax"}
 POOLS = {"MaxPool": "maxpool", "AveragePool": "avgpool"}
 CONVOLUTIONS = {"Conv": "conv", "ConvTranspose": "transposed_conv"}
-JOINS = {"Add": "residual", "Sum": "residual", "Mul": "multiply"}
+JOINS = {"Add": "residual", "Mul": "multiply"}
+# Item by item: with a number or alone, fused with what they follow.
+SCALARS = {*JOINS, "Sub", "Div", "Min", "Max", "Pow", "Sqrt", "Exp", "Log", "Neg", "Abs", "Erf"}
+# They move memory, and compute next to nothing; what else they read are sizes.
+MOVES = {
+    *("Concat", "Split", "Slice", "Gather", "Pad", "Resize", "Upsample", "Expand", "Tile"),
+    *("DepthToSpace", "SpaceToDepth", "ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin"),
+}
+MOST_LABEL = 150
+IMAGES = "of ONNX files, only networks of images are read"
 
 
-def read_onnx(path: Path, *, name: str = "", allow_unknown: bool = False) -> ImportedNetwork:
-    """Return the network of a file. InputError: operators that are not known, or no ONNX."""
+def read_onnx(
+    path: Path, sample: Sequence[int] | None = None, *, name: str = "", allow_unknown: bool = False
+) -> ImportedNetwork:
+    """Return the network of a file. sample: sizes that the file leaves open.
+
+    InputError: operators that are not known, or no ONNX.
+    """
     onnx = _import_onnx()
-    if path.stat().st_size >= MOST_BYTES:
-        raise InputError("expected a file of less than 2 GiB", where=str(path))
-    try:
-        model = onnx.load(str(path), load_external_data=False)
-        model = onnx.shape_inference.infer_shapes(model)
-    # Errors of onnx, and of protobuf, which it reads with.
-    except Exception as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
-        raise InputError(f"no ONNX file: {reason}", where=str(path)) from None
-    reader = _Reader(model.graph, str(path))
-    reader.run(onnx)
+    model = load_model(path, onnx)
+    with add_place(str(path)):
+        reader = _Reader(onnx, model, sample)
+        reader.run()
     label = name or path.stem
     title = f"{label}, imported from ONNX"
     return finish(reader.graph, label, title, path.name, None, allow_unknown)
@@ -63,7 +66,8 @@ def read_onnx(path: Path, *, name: str = "", allow_unknown: bool = False) -> Imp
 def _import_onnx() -> Any:
     try:
         onnx = import_module("onnx")
-        import_module("onnx.shape_inference")
+        for part in ("shape_inference", "inliner", "reference"):
+            import_module(f"onnx.{part}")
         return onnx
     except ImportError:
         raise InputError("onnx is not installed", advice="pip install 'paradl[onnx]'") from None
@@ -72,117 +76,149 @@ def _import_onnx() -> Any:
 class _Reader(OperatorSteps):
     """Walks the nodes of a graph, which stand in an order in which they can run."""
 
-    def __init__(self, source: Any, where: str) -> None:
-        self.source, self.where = source, where
-        self.shapes: dict[str, Sizes] = {}
-        self.tensors: dict[str, TracedTensor] = {}
-        for weight in source.initializer:
-            shape = tuple(weight.dims)
-            pair = (weight.name, math.prod(shape))
-            self.tensors[weight.name] = TracedTensor(shape, weights=(pair,))
-        for value in (*source.input, *source.value_info, *source.output):
-            dims = value.type.tensor_type.shape.dim
-            # A name stands for the number of samples.
-            self.shapes[value.name] = tuple(dim.dim_value or 1 for dim in dims)
+    def __init__(self, onnx: Any, model: Any, sample: Sequence[int] | None) -> None:
+        self.nodes, self.read_attribute = model.graph.node, onnx.helper.get_attribute_value
+        self.shapes = GraphShapes(onnx, model)
+        self.tensors = {name: self.make_weight(name, ()) for name in self.shapes.types}
         # Older files list weights among the inputs.
-        inputs = [value.name for value in source.input if value.name not in self.tensors]
+        inputs = [value for value in model.graph.input if value.name not in self.tensors]
         if len(inputs) != 1:
-            raise InputError(f"expected one input, got {len(inputs)}", where=where)
-        shape = self.shapes[inputs[0]]
-        super().__init__(TracedGraph(expect_sizes(shape[1:], where)))
-        self.tensors[inputs[0]] = self.graph.enter((BATCH, *shape[1:]))
+            raise InputError(f"expected one input, got {len(inputs)}")
+        name, kind = inputs[0].name, inputs[0].type.tensor_type
+        sizes = _fill_in([dim.dim_value for dim in kind.shape.dim], sample)
+        super().__init__(TracedGraph(expect_sizes(sizes[1:], f"input {shorten(name)}")))
+        self.shapes.enter(name, kind.elem_type, sizes)
+        self.tensors[name] = self.graph.enter((BATCH, *sizes[1:]))
 
-    def run(self, onnx: Any) -> None:
+    def make_weight(self, name: str, parts: Sequence[tuple[str, int]]) -> TracedTensor:
+        """Return a tensor that is the same for all samples: parts of others, or one of its own."""
+        sizes = self.shapes.find(name) or ()
+        items = math.prod(sizes)
+        is_same = sum(size for _, size in parts) == items
+        return TracedTensor(sizes, weights=tuple(parts) if is_same else ((name, items),))
+
+    def run(self) -> None:
         """Take all nodes."""
-        for node in self.source.node:
-            attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
-            reads = [self.tensors[name] for name in node.input if name in self.tensors]
-            self.tensors[node.output[0]] = self.call(node, attributes, reads)
+        for node in self.nodes:
+            label = (node.name or node.op_type).strip("/").replace("/", ".")[:MOST_LABEL]
+            label = label if label.isprintable() and label else "operator"
+            with add_place(f"node {label}"):
+                self.shapes.add(node)
+                self.take(node, label)
 
-    def call(
-        self, node: Any, attributes: Mapping[str, Any], reads: list[TracedTensor]
-    ) -> TracedTensor:
-        """Return the output of a node."""
-        kind, name = node.op_type, (node.name or node.op_type).strip("/").replace("/", ".")
+    def take(self, node: Any, label: str) -> None:
+        """Add the outputs of a node."""
+        reads = [self.tensors[name] for name in node.input if name]
         live = [tensor for tensor in reads if not tensor.is_weight]
-        if not live:
-            merged = tuple(pair for tensor in reads for pair in tensor.weights)
-            return TracedTensor((), weights=merged)
-        if node.output[0] not in self.shapes:
-            raise InputError(f"{name}: the shape of its output is not known", where=self.where)
-        x, shape = live[0], (BATCH, *self.shapes[node.output[0]][1:])
-        # A view has changed the dimensions: channels of the output, extents of the step.
-        sizes = shape[1:] if len(shape) == len(x.sizes) + 1 else (shape[1], *x.sizes[1:])
-        site = OperatorSite(kind, name, shape, [attributes], reads, live)
-        if kind in CONVOLUTIONS:
-            return self.convolve(site, attributes, sizes)
-        if kind in ("Gemm", "MatMul") and len(live) == 1:
+        outputs = [name for name in node.output if name]
+        if not live or not outputs or outputs[0] in self.shapes.values:
+            parts = dict.fromkeys(pair for tensor in reads for pair in tensor.weights)
+            self.tensors |= {name: self.make_weight(name, [*parts]) for name in outputs}
+            return
+        attributes = {part.name: self.read_attribute(part) for part in node.attribute}
+        kind = format_text(f"{node.domain}.{node.op_type}" if node.domain else node.op_type)
+        # Of most operators, outputs behind the first are masks and statistics.
+        for name in outputs if kind == "Split" else outputs[:1]:
+            site = OperatorSite(kind, label, self.find_shape(name, kind), [attributes], reads, live)
+            self.tensors[name] = made = self.call(site, attributes)
+        self.tensors |= {name: made for name in outputs if name not in self.tensors}
+
+    def find_shape(self, name: str, kind: str) -> Sizes:
+        """Return the shape of an activation, with BATCH samples."""
+        sizes = self.shapes.find(name)
+        if not sizes or min(sizes) < 1:
+            known = "not known" if sizes is None else [*sizes]
+            raise InputError(f"the sizes that {kind} gives are {known}", advice=IMAGES)
+        return (BATCH, *sizes[1:]) if sizes[0] == self.shapes.samples else sizes
+
+    def call(self, site: OperatorSite, attributes: Mapping[str, Any]) -> TracedTensor:
+        """Return the output of an operator on activations."""
+        if site.kind in VIEWS or (site.kind in SCALARS and len(site.live) == 1):
+            return self.scale(site)
+        if site.shape[0] != BATCH or len(site.shape) < 2:
+            shape = [*site.shape]
+            raise InputError(f"its output {shape} does not begin with the samples", advice=IMAGES)
+        made = self.add_step(site, attributes)
+        if math.prod(made.sizes) != site.items:
+            sizes = [*site.live[0].sizes]
+            raise InputError(f"no step gives {[*site.shape[1:]]} from {sizes}", advice=IMAGES)
+        return made
+
+    def add_step(self, site: OperatorSite, attributes: Mapping[str, Any]) -> TracedTensor:
+        """Add the step of an operator, and return its output."""
+        kind, x = site.kind, site.live[0]
+        if kind in CONVOLUTIONS or kind in POOLS:
+            return self.slide(site, attributes)
+        if kind in ("Gemm", "MatMul") and len(site.live) == 1:
             return self.connect(site)
         if kind in NORMS:
-            self.graph.take_weights(reads[1:])
+            self.graph.take_weights(site.weights)
             return self.word(site, NORMS[kind])
         if kind in WORDS:
-            return self.word(site, WORDS[kind])
-        if kind in POOLS:
-            ceil = {"ceil": True} if attributes.get("ceil_mode") else {}
-            return self.step(site, POOLS[kind], x, sizes, **_read_window(attributes), **ceil)
-        if kind in ("GlobalAveragePool", "ReduceMean"):
+            y = self.word(site, WORDS[kind])
+            return self.add_rest(site, y) if kind == "PRelu" else y
+        if kind == "GlobalAveragePool" or (kind == "ReduceMean" and site.items == x.sizes[0]):
             return self.pool_all(site, x)
-        if kind == "Concat" and len(live) == len(reads) and attributes.get("axis") == 1:
-            return self.graph.join("concat", name, live, shape)
-        if kind in JOINS and len(live) == 2:
-            return self.graph.join(JOINS[kind], name, live, shape)
-        if kind in VIEWS or kind in JOINS or kind in ("Sub", "Div"):
-            weights = self.graph.take_weights(site.weights)
-            if weights > 1 and kind not in VIEWS:  # a scale or a shift of channels
-                return self.graph.count(name, [x], shape, x.sizes, weights=weights)
-            return TracedTensor(shape, x.step, x.sizes)
-        self.graph.unknown[kind] += math.prod(sizes)
-        return self.graph.count(name, live, shape, sizes)
+        if len(site.live) == len(site.reads):
+            if kind == "Concat" and attributes["axis"] % len(site.shape) == 1:
+                return self.graph.join("concat", site.name, site.live, site.shape)
+            if kind in JOINS and len(site.live) == 2:
+                return self.graph.join(JOINS[kind], site.name, site.live, site.shape)
+        if kind not in MOVES and kind not in SCALARS:
+            self.graph.unknown[kind] += site.items
+        weights = 0 if kind in MOVES else self.graph.take_weights(site.weights)
+        return self.count(site, weights=weights)
 
-    def convolve(
-        self, site: OperatorSite, attributes: Mapping[str, Any], sizes: Sizes
-    ) -> TracedTensor:
-        """Add a convolution."""
-        settings = {"filters": site.shape[1], "kernel": short(site.reads[1].shape[2:])}
-        settings |= {k: v for k, v in _read_window(attributes).items() if k != "kernel"}
-        more = attributes.get("output_padding", 0)
-        settings |= unusual(groups=attributes.get("group", 1), output_padding=more)
-        settings |= _read_bias(site)
-        self.graph.take_weights(site.reads[1:])
-        return self.step(site, CONVOLUTIONS[site.kind], site.live[0], sizes, **settings)
+    def scale(self, site: OperatorSite) -> TracedTensor:
+        """Return a view, or a step with the weights that scale or shift channels."""
+        x = site.live[0]
+        several = [tensor for tensor in site.weights if math.prod(tensor.shape) > 1]
+        if site.kind in VIEWS or not (weights := self.graph.take_weights(several)):
+            return TracedTensor(site.shape, x.step, x.sizes)
+        return self.graph.count(site.name, [x], site.shape, x.sizes, weights=weights)
+
+    def slide(self, site: OperatorSite, attributes: Mapping[str, Any]) -> TracedTensor:
+        """Add a convolution or a pooling."""
+        x, is_pool = self.fit_image(site.live[0], site), site.kind in POOLS
+        kernel = attributes["kernel_shape"] if is_pool else site.reads[1].shape[2:]
+        window = Window.read(attributes, kernel, x.sizes[1:], site.shape[2:])
+        settings, more = window.invert() if site.kind == "ConvTranspose" else window.describe()
+        if any(more):
+            padded = (x.sizes[0], *(n + m for n, m in zip(x.sizes[1:], more, strict=True)))
+            x = self.graph.count(f"{site.name}.pad", [x], (BATCH, *padded), padded)
+        if is_pool:
+            return self.step(site, POOLS[site.kind], x, site.shape[1:], **settings)
+        weight, groups = site.reads[1].shape, attributes.get("group", 1)
+        if math.prod(weight) * groups != x.sizes[0] * site.shape[1] * math.prod(kernel):
+            raise InputError(f"weights of {[*weight]} do not fit {[*x.sizes]}")
+        self.graph.take_weights(site.weights)
+        settings |= {"filters": site.shape[1], **unusual(groups=groups), **_read_bias(site)}
+        return self.step(site, CONVOLUTIONS[site.kind], x, site.shape[1:], **settings)
 
     def connect(self, site: OperatorSite) -> TracedTensor:
         """Add a fully connected layer."""
-        x, matrix = site.live[0], site.reads[1]
-        if math.prod(x.sizes) not in matrix.shape:
-            raise InputError(
-                f"{site.name}: a matrix of {matrix.shape} for {math.prod(x.sizes)} items",
-                where=self.where,
-                advice="of ONNX files, only networks of images are read",
-            )
-        self.graph.take_weights(site.reads[1:])
-        sizes = (site.shape[1], *ones(x))
-        return self.step(site, "fc", x, sizes, outputs=site.shape[1], **_read_bias(site))
+        x, matrix = site.live[0], site.weights[0]
+        if sorted(matrix.shape) != sorted((math.prod(x.sizes), site.items)):
+            items = f"{math.prod(x.sizes)} items"
+            raise InputError(f"a matrix of {[*matrix.shape]} for {items}", advice=IMAGES)
+        self.graph.take_weights(site.weights)
+        sizes = (site.items, *ones(x))
+        return self.step(site, "fc", x, sizes, outputs=site.items, **_read_bias(site))
 
 
 def _read_bias(site: OperatorSite) -> dict[str, bool]:
     return {"bias": False} if len(site.reads) < 3 else {}
 
 
-def _read_window(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return kernel, stride, padding and dilation of a window. InputError: sides that differ."""
-    settings: dict[str, Any] = {}
-    if "kernel_shape" in attributes:
-        settings["kernel"] = short(attributes["kernel_shape"])
-    settings["stride"] = short(attributes.get("strides", 1))
-    settings |= unusual(dilation=attributes.get("dilations", 1))
-    if attributes.get("auto_pad", b"NOTSET") in (b"SAME_UPPER", b"SAME_LOWER"):
-        settings["padding"] = "same"
-    pads = [*attributes.get("pads", [])]
-    half = len(pads) // 2
-    if any(pads):
-        if pads[:half] != pads[half:]:
-            raise InputError(f"a window is padded on one side: {pads}", advice="use equal padding")
-        settings["padding"] = short(pads[:half])
-    return settings
+def _fill_in(stated: Sequence[int], sample: Sequence[int] | None) -> Sizes:
+    """Return the sizes of an input: BATCH samples, and those of `sample`, where a file has none."""
+    # A name, such as N, is a size of 0 here; older exporters write -1.
+    batch, *rest = (max(size, 0) for size in stated or (0,))
+    named = [size or "?" for size in rest]
+    if sample is None and 0 in rest:
+        advice = "give them as --shape, such as --shape 3,224,224"
+        raise InputError(f"its input leaves sizes open: {named}", advice=advice)
+    given = [*(sample or rest)]
+    if [n for n, size in zip(given, rest, strict=False) if size] != [n for n in rest if n]:
+        raise InputError(f"the input has {named}, got {given}", where="--shape")
+    return (batch or BATCH, *given)

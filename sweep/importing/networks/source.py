@@ -15,13 +15,10 @@ EXAMPLE = "such as torchvision.models:resnet18 --shape 3,224,224"
 def import_network(source: str, shape: str | None, name: str, allow: bool) -> ImportedNetwork:
     """Return the network of an .onnx file, or of a module that PACKAGE.MODULE:FUNCTION returns."""
     if source.endswith(".onnx"):
-        if not Path(source).is_file():
-            raise InputError("no such file", where=source, advice="check the path")
-        if shape is not None:
-            raise InputError("an ONNX file states its own shape", where="--shape")
         from sweep.importing.networks.onnx_file import read_onnx
 
-        return read_onnx(Path(source), name=name, allow_unknown=allow)
+        sizes = None if shape is None else _read_shape(shape)
+        return read_onnx(Path(source), sizes, name=name, allow_unknown=allow)
     package, colon, function = source.partition(":")
     if not colon:
         raise InputError(

@@ -1,0 +1,158 @@
+"""Small ONNX files with what exporters write, and mutations of their messages.
+
+A mutation changes fields of the messages (sizes, attributes, names, whole nodes), or bytes.
+"""
+
+from random import Random
+from typing import Any
+
+from onnx import ModelProto, TensorProto, helper
+
+from benchmarks.mutations import mutate
+
+INTEGERS = (0, 1, -1, 2, 3, -4, 7, 2**31 - 1, 2**31, 2**62, -(2**63), 2**63 - 1)
+TEXTS = ("", "x", "y", "$", "$(1)", "a\nb", "\x1b[31m", "n" * 300, "é", "Conv", "Reshape", "If")
+WINDOW = {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}
+
+Node = tuple[str, str, str, dict[str, Any]]
+# Operator, inputs, outputs and attributes. Weights are made of their names: w4x3x3x3 is a tensor.
+NETWORKS: dict[str, list[Node]] = {
+    "plain": [
+        ("Conv", "x w4x3x3x3 b4", "c", WINDOW),
+        ("BatchNormalization", "c s4 b4 m4 v4", "n", {}),
+        ("Relu", "n", "r", {}),
+        ("Add", "r c", "a", {}),
+        ("MaxPool", "a", "m", {"kernel_shape": [2, 2], "strides": [2, 2]}),
+        ("GlobalAveragePool", "m", "g", {}),
+        ("Flatten", "g", "f", {}),
+        ("Gemm", "f v10x4 d10", "y", {"transB": 1}),
+    ],
+    "view": [
+        ("Conv", "x w8x3x3x3", "c", WINDOW),
+        ("AveragePool", "c", "p", {"kernel_shape": [8, 8]}),
+        ("Shape", "p", "s", {}),
+        ("Constant", "", "zero", {"value_int": 0}),
+        ("Gather", "s zero", "n", {"axis": 0}),
+        ("Constant", "", "first", {"value_ints": [0]}),
+        ("Unsqueeze", "n first", "u", {}),
+        ("Constant", "", "rest", {"value_ints": [-1]}),
+        ("Concat", "u rest", "t", {"axis": 0}),
+        ("Reshape", "p t", "f", {}),
+        ("MatMul", "f v8x10", "z", {}),
+        ("Add", "z d10", "y", {}),
+    ],
+    "constants": [
+        ("Constant", "", "w", {"value": helper.make_tensor("", 1, [4, 3, 1, 1], [0.0] * 12)}),
+        ("Constant", "", "size", {"value_ints": [4]}),
+        ("ConstantOfShape", "size", "b", {}),
+        ("Conv", "x w b", "c", {}),
+        ("Conv", "c w4x1x3x3", "h", {"group": 4, "strides": [2, 2], "pads": [0, 0, 1, 1]}),
+        ("Clip", "h", "r", {}),
+        ("Transpose", "k1x1x4x6", "k", {"perm": [3, 2, 1, 0]}),
+        ("Conv", "r k", "y", {"auto_pad": "SAME_UPPER"}),
+    ],
+    "up": [
+        ("Split", "x", "l r", {"axis": 3}),
+        ("Concat", "l r", "j", {"axis": 1}),
+        ("Pad", "j", "p", {"pads": [0, 0, 1, 1, 0, 0, 1, 1]}),
+        ("ConvTranspose", "p w6x4x2x2", "t", {"strides": [2, 2], "output_padding": [1, 1]}),
+        ("Sigmoid", "t", "s", {}),
+        ("Mul", "t s", "y", {}),
+    ],
+    "calls": [("Outer", "x w3x3x1x1", "h", {}), ("Outer", "h w3x3x1x1", "y", {})],
+}
+FUNCTIONS = {
+    "Inner": [("Conv", "a b", "c", {}), ("Relu", "c", "d", {})],
+    "Outer": [("Inner", "a b", "c", {}), ("Inner", "c b", "d", {})],
+}
+
+
+def make_onnx(name: str) -> ModelProto:
+    """Return one of NETWORKS, whose samples have 3 x 8 x 8 items."""
+    listed = NETWORKS[name]
+    made = {output for _, _, outputs, _ in listed for output in outputs.split()} | {"x"}
+    inputs = {text for _, read, _, _ in listed for text in read.split()} - made
+    graph = helper.make_graph(
+        [_make_node(*node) for node in listed],
+        name,
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 3, 8, 8])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [_make_weight(text) for text in sorted(inputs)],
+    )
+    opset = [helper.make_opsetid("", 10 if name == "up" else 18), helper.make_opsetid("mine", 1)]
+    functions = [
+        helper.make_function("mine", word, ["a", "b"], ["d"], [_make_node(*n) for n in body], opset)
+        for word, body in FUNCTIONS.items()
+    ]
+    return helper.make_model(graph, opset_imports=opset, functions=functions, ir_version=9)
+
+
+def _make_node(kind: str, inputs: str, outputs: str, attributes: dict[str, Any]) -> Any:
+    domain = "mine" if kind in FUNCTIONS else ""
+    return helper.make_node(
+        kind, inputs.split(), outputs.split(), f"/net/{kind}", domain=domain, **attributes
+    )
+
+
+def _make_weight(name: str) -> TensorProto:
+    sizes = [int(size) for size in name[1:].split("x")]
+    return helper.make_tensor(name, TensorProto.FLOAT, sizes, bytes(4 * _product(sizes)), raw=True)
+
+
+def _product(sizes: list[int]) -> int:
+    return sizes[0] * (_product(sizes[1:]) if sizes[1:] else 1)
+
+
+def mutate_onnx(random: Random) -> bytes:
+    """Return a file with one to three fields changed, or with changed bytes."""
+    model = make_onnx(random.choice([*NETWORKS]))
+    if random.random() < 0.3:
+        return mutate(model.SerializeToString(), random)
+    for _ in range(random.randint(1, 3)):
+        messages = [*_walk(model)]
+        _change(random.choice(messages), random)
+    return model.SerializePartialToString()
+
+
+def _walk(message: Any) -> Any:
+    """Yield a message and all within it."""
+    yield message
+    for field, value in message.ListFields():
+        if field.message_type:
+            for part in value if field.is_repeated else [value]:
+                yield from _walk(part)
+
+
+def _change(message: Any, random: Random) -> None:
+    """Change one field of a message."""
+    field = random.choice([field for field, _ in message.ListFields()] or [None])
+    if field is None:
+        return
+    name, value = field.name, getattr(message, field.name)
+    if not field.is_repeated:
+        if field.message_type or random.random() < 0.2:
+            message.ClearField(name)
+        else:
+            setattr(message, name, _vary(value, random))
+        return
+    at = random.randrange(len(value))
+    kept = [*value]
+    match random.randrange(4):
+        case 0:
+            del value[at]
+        case 1:
+            value.append(kept[at])
+        case 2:
+            message.ClearField(name)
+            getattr(message, name).extend(random.sample(kept, len(kept)))
+        case _ if not field.message_type:
+            value[at] = _vary(value[at], random)
+
+
+def _vary(value: Any, random: Random) -> Any:
+    """Return another value of the same type, which a protobuf field may refuse."""
+    if isinstance(value, int):
+        return random.choice([n for n in INTEGERS if -(2**31) <= n < 2**31 or value >= 0])
+    if isinstance(value, float):
+        return random.choice((0.0, -1.0, float("nan"), float("inf")))
+    return random.choice(TEXTS).encode() if isinstance(value, bytes) else random.choice(TEXTS)

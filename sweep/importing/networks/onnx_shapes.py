@@ -1,0 +1,132 @@
+"""Sizes of the tensors of an ONNX graph, and the values of small ones that depend on sizes alone.
+
+Exporters write sizes as arithmetic: x.view(x.size(0), -1) is Shape, Gather, Concat and Reshape.
+onnx's reference operators compute such values, and its shape inference reads them. One node at a
+time, since inference of a whole graph holds values of any length.
+"""
+
+import math
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from grids.models.layers import MOST_COUNT
+from grids.reading.errors import InputError, shorten
+from sweep.importing.networks.graph import Sizes
+from sweep.importing.networks.onnx_model import describe
+
+MOST_VALUES = 100  # of a tensor that is computed
+MOST_DIMENSIONS = 16
+# What exporters write sizes with; each takes no longer than to make its output.
+ARITHMETIC = {
+    *("Shape", "Size", "Constant", "ConstantOfShape", "Identity", "Cast", "Gather", "Slice"),
+    *("Split", "Concat", "Squeeze", "Unsqueeze", "Reshape", "Transpose", "Expand", "Range"),
+    *("Where", "Equal", "Less", "Greater", "Not", "And", "Or", "Add", "Sub", "Mul", "Div", "Mod"),
+    *("Neg", "Abs", "Min", "Max", "Floor", "Ceil", "Round", "Sqrt", "Pow"),
+    *("ReduceProd", "ReduceSum", "ReduceMin", "ReduceMax"),
+}
+
+
+class GraphShapes:
+    """Types and values of tensors by name: of weights, of the sample, and of the nodes added."""
+
+    def __init__(self, onnx: Any, model: Any) -> None:
+        self.onnx, self.opsets, self.ir_version = onnx, [*model.opset_import], model.ir_version
+        self.versions = {opset.domain: opset.version for opset in self.opsets}
+        graph = model.graph
+        self.declared = {value.name: value.type for value in (*graph.value_info, *graph.output)}
+        self.types: dict[str, Any] = {}
+        self.values: dict[str, Any] = {}
+        self.samples = 1
+        for weight in graph.initializer:
+            self._add(weight.name, weight.data_type, weight.dims)
+            self._keep_value(weight)
+
+    def enter(self, name: str, kind: int, sizes: Sequence[int]) -> None:
+        """Add the batch that the graph reads. kind: type of its items, by ONNX's numbers."""
+        self.samples = sizes[0]
+        self._add(name, kind, sizes)
+
+    def find(self, name: str) -> Sizes | None:
+        """Return the sizes of a tensor; None: not known. InputError: no tensor has them."""
+        shape = self.types[name].tensor_type.shape
+        sizes = tuple(dim.dim_value for dim in shape.dim if dim.HasField("dim_value"))
+        if not self.types[name].tensor_type.HasField("shape") or len(sizes) < len(shape.dim):
+            return None
+        is_legal = len(sizes) <= MOST_DIMENSIONS and min(sizes, default=0) >= 0
+        if not is_legal or math.prod(sizes) > MOST_COUNT:
+            raise InputError(f"no tensor has the sizes {shorten([*sizes])} of {shorten(name)}")
+        return sizes
+
+    def add(self, node: Any) -> None:
+        """Add the outputs of a node. InputError: it cannot have its inputs or attributes."""
+        lost = next((name for name in node.input if name and name not in self.types), None)
+        if lost is not None:
+            raise InputError(f"it reads {shorten(lost)}, which no node before it makes")
+        try:
+            self.types |= self._infer(node)
+            if node.op_type in ARITHMETIC and not node.domain:
+                self.values |= self._compute(node)
+        except InputError:
+            raise
+        except Exception as error:
+            raise InputError(describe(error)) from None
+
+    def _add(self, name: str, kind: int, sizes: Sequence[int]) -> None:
+        self.types[name] = self.onnx.helper.make_tensor_type_proto(kind, sizes)
+        self.find(name)
+
+    def _keep_value(self, weight: Any) -> None:
+        """Keep the values of a small tensor, which may be sizes."""
+        if weight.data_location == weight.EXTERNAL or math.prod(weight.dims) > MOST_VALUES:
+            return
+        # The values of weights do not matter, and sizes that are damaged are not known.
+        with suppress(ValueError, TypeError, KeyError):
+            self.values[weight.name] = self.onnx.numpy_helper.to_array(weight)
+
+    def _infer(self, node: Any) -> dict[str, Any]:
+        """Return the types of a node's outputs: of an unknown operator, those that the file has."""
+        onnx, version = self.onnx, self.versions.get(node.domain, 0)
+        made: dict[str, Any] = {}
+        is_plain = not any(attribute.HasField("g") for attribute in node.attribute)
+        if is_plain and onnx.defs.has(node.op_type, version, node.domain):
+            schema = onnx.defs.get_schema(node.op_type, version, node.domain)
+            known = {name: self.types[name] for name in node.input if name}
+            values = {name: self.values[name] for name in known if name in self.values}
+            tensors = {n: onnx.numpy_helper.from_array(v, n) for n, v in values.items()}
+            made = onnx.shape_inference.infer_node_outputs(
+                schema, node, known, tensors, opset_imports=self.opsets, ir_version=self.ir_version
+            )
+        outputs = [name for name in node.output if name]
+        return {name: made.get(name) or self._read_declared(name) for name in outputs}
+
+    def _read_declared(self, name: str) -> Any:
+        """Return the type that the file states for a tensor, of as many samples as the input."""
+        stated = self.declared.get(name, self.onnx.TypeProto())
+        dims = stated.tensor_type.shape.dim
+        if dims and not dims[0].HasField("dim_value"):
+            dims[0].dim_value = self.samples
+        return stated
+
+    def _compute(self, node: Any) -> dict[str, Any]:
+        """Return the values of a node's outputs, if they are few and those of its inputs known."""
+        inputs = dict.fromkeys(name for name in node.input if name)
+        outputs = [name for name in node.output if name]
+        made = [self.find(name) for name in outputs]
+        if any(sizes is None or math.prod(sizes) > MOST_VALUES for sizes in made):
+            return {}
+        known = self.values
+        if node.op_type in ("Shape", "Size"):
+            # Only the sizes of its input matter: an array of them that takes no memory.
+            known = {n: np.broadcast_to(np.int8(0), s) for n in inputs if (s := self.find(n))}
+        read = {name: known[name] for name in inputs if name in known}
+        if len(read) < len(inputs):
+            return {}
+        function = self.onnx.helper.make_function(
+            "paradl", "sizes", [*inputs], outputs, [node], self.opsets
+        )
+        with np.errstate(all="raise"):
+            results = self.onnx.reference.ReferenceEvaluator(function).run(None, read, {})
+        return dict(zip(outputs, results, strict=True))
