@@ -23,6 +23,7 @@ from grids.models.files.config_keys import (
     read_flag,
     read_size,
 )
+from grids.models.steps.settings import describe_heads
 from grids.reading.errors import InputError, add_place, shorten
 from grids.reading.textfile import read_text
 
@@ -281,6 +282,9 @@ def _read_settings(config: Config, form: ModelType) -> dict[str, Any]:
         if config.get(key) is not None:
             settings[setting] = read_size(config, key)
     settings |= form.derive(config)
+    features, heads = settings["features"], settings["heads"]
+    if not {"head_features", "latent"} & set(settings) and features % heads:
+        raise InputError(f"{form.sizes['heads']}: {describe_heads(features, heads)}")
     if settings["heads"] % settings.get("kv_heads", 1):
         raise InputError(f"{form.optional['kv_heads']}: expected a divisor of {settings['heads']}")
     if "experts" in settings:

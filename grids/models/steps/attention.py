@@ -17,7 +17,7 @@ without fused kernels run it: the scores of all pairs of positions go through me
 from dataclasses import replace
 from typing import ClassVar, Literal, Self
 
-from pydantic import model_validator
+from pydantic import ValidationInfo, field_validator, model_validator
 
 from grids.entries.entry import Count, Name
 from grids.models.steps.settings import (
@@ -25,6 +25,7 @@ from grids.models.steps.settings import (
     Site,
     collect,
     compare,
+    describe_heads,
     expect_sequence,
     keep_sizes,
     make_sequence,
@@ -86,6 +87,16 @@ class Attention(BuildingSettings):
     learns_distances: bool = True
     causal: bool = False
     window: Count | None = None
+
+    @field_validator("head_features", mode="before")
+    @classmethod
+    def _expect_whole(cls, value: object, info: ValidationInfo) -> object:
+        """Return the features of a head; of a family, they are a quotient."""
+        heads = info.data.get("heads")
+        is_quotient = isinstance(value, float) and 0 < value < 2**53 and not value.is_integer()
+        if is_quotient and heads:
+            raise ValueError(describe_heads(round(value * heads), heads))
+        return value
 
     @model_validator(mode="after")
     def _check_score(self) -> Self:

@@ -20,6 +20,8 @@ from grids.entries.entry import Count, Name, Record, refuse_bool
 from grids.models.tensors import NO_ROLE, Counts, LayerOutput, Passage, Reading, Role, Shape
 from grids.reading.errors import InputError, ShapeError, format_count
 
+MOST_APART = 1000  # heads of a number that is wrong and of one that fits, to name it
+
 
 def _list_one(value: object) -> object:
     """Return a single size as a tuple of one."""
@@ -218,9 +220,17 @@ def collect(
 def split_heads(name: str, features: int, heads: int) -> int:
     """Return features per head; InputError if heads do not divide them."""
     if features % heads:
-        raise InputError(
-            f"heads: expected a divisor of {format_count(features, 'feature')}, got {heads}",
-            where=f"layer {name.rpartition('.')[0] or name}",
-            advice="let heads divide the features",
-        )
+        layer = name.rpartition(".")[0] or name
+        raise InputError(f"heads: {describe_heads(features, heads)}", where=f"layer {layer}")
     return features // heads
+
+
+def describe_heads(features: int, heads: int) -> str:
+    """Say that heads do not divide features, and which numbers near them do."""
+    near = [n for n in range(max(1, heads - MOST_APART), heads + MOST_APART) if features % n == 0]
+    fitting = [*[n for n in near if n < heads][-1:], *[n for n in near if n > heads][:1]]
+    advice = " or ".join(f"{n:,}" for n in fitting) or "a divisor of the features"
+    return (
+        f"{format_count(heads, 'head')} cannot share {format_count(features, 'feature')} "
+        f"evenly; write {advice}"
+    )

@@ -1,10 +1,14 @@
 """Attention: layers counted by hand, and mismatches."""
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 from pydantic import ValidationError
 from steps import infer_table, list_column
 
+from grids.library import find
 from grids.models.architecture import Architecture
 from grids.models.layers import LayerTable
 from grids.reading.errors import InputError, ShapeError
@@ -136,3 +140,27 @@ def test_settings_that_contradict_each_other(settings: object, message: str) -> 
     with pytest.raises(ValidationError) as error:
         Architecture.from_definition(definition)
     assert message in str(explain_error(error.value, "net", Architecture))
+
+
+@pytest.mark.parametrize(
+    "network",
+    [
+        {"layers": [{"linear": 4096}, {"attention": {"heads": 33}}]},
+        {"layers": [{"linear": 4096}, {"attention": {"heads": 33, "head_features": 4096 / 33}}]},
+        {
+            "family": {
+                **{"name": "llama", "blocks": 1, "features": 4096, "heads": 33},
+                **{"hidden": 64, "vocabulary": 10},
+            }
+        },
+    ],
+)
+def test_heads_that_share_no_features_evenly_name_those_that_do(network, tmp_path):
+    with pytest.raises(InputError, match="write 32 or 64"):
+        infer_whole(network, tmp_path)
+
+
+def infer_whole(network: dict[str, Any], folder: Path) -> LayerTable:
+    model = find("model", {"name": "net", "rank": 1, **network}, folder)
+    assert isinstance(model, Architecture)
+    return model.layers_for((3, 5), None)
