@@ -43,19 +43,24 @@ def open_file(path: Path) -> Iterator[BinaryIO]:
     """
     try:
         mode = path.stat().st_mode
-        if not stat.S_ISREG(mode):
-            kind = "a folder" if stat.S_ISDIR(mode) else "a device or a pipe"
-            raise InputError(f"expected a file, got {kind}", where=str(path), advice="name a file")
+    except (OSError, ValueError) as error:  # a path with a null byte is a wrong value
+        raise _explain(path, error) from None
+    if not stat.S_ISREG(mode):
+        kind = "a folder" if stat.S_ISDIR(mode) else "a device or a pipe"
+        raise InputError(f"expected a file, got {kind}", where=str(path), advice="name a file")
+    try:
         with path.open("rb") as file:
             yield file
-    except FileNotFoundError:
-        raise InputError("no such file", where=str(path), advice="check the path") from None
-    # Of a path with a null byte, it is a ValueError.
-    except (OSError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise InputError(f"cannot be read: {reason}", where=str(path)) from None
+    except OSError as error:
+        raise _explain(path, error) from None
+
+
+def _explain(path: Path, error: OSError | ValueError) -> InputError:
+    """Return the message about a file that cannot be read."""
+    if isinstance(error, FileNotFoundError):
+        return InputError("no such file", where=str(path), advice="check the path")
+    reason = error.strerror if isinstance(error, OSError) else str(error)
+    return InputError(f"cannot be read: {reason}", where=str(path))
 
 
 def parse_json(text: str | bytes, path: Path) -> Any:

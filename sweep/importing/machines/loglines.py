@@ -1,12 +1,11 @@
 """Lines of logs as a stream, so that gigabytes take no memory; the numbers in their columns."""
 
 import re
-import stat
 from collections.abc import Iterator
 from pathlib import Path
 
 from grids.reading.errors import InputError, shorten
-from grids.reading.textfile import remove_escapes
+from grids.reading.textfile import open_file, remove_escapes
 
 # [B] No benchmark writes longer lines; what does is no log.
 MOST_LINE = 2**16
@@ -28,22 +27,15 @@ def read_lines(path: Path, words: tuple[bytes, ...] = ()) -> Iterator[tuple[str,
     words: only lines with one of these; empty: all lines. Prefixes of launchers, colours, and what
     a progress bar has written over are left out.
     """
-    try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise InputError("expected a file", where=str(path), advice="name a log")
-        with path.open("rb") as file:
-            number = 1
-            # In blocks: of 2 GB of NCCL's debug lines few hold a word (10 s of CPU; 60 s by line).
-            while block := file.read(BLOCK) + file.readline(MOST_LINE + 1):
-                lines = block.split(b"\n") if not words or _has_any(block, words) else []
-                for n, line in enumerate(lines, number):
-                    if len(line) > MOST_LINE or not words or _has_any(line, words):
-                        yield f"{path}:{n}", _decode(line, f"{path}:{n}")
-                number += block.count(b"\n")
-    except FileNotFoundError:
-        raise InputError("no such file", where=str(path), advice="check the path") from None
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", where=str(path)) from None
+    with open_file(path) as file:
+        number = 1
+        # In blocks: of 2 GB of NCCL's debug lines few hold a word (10 s of CPU; 60 s by line).
+        while block := file.read(BLOCK) + file.readline(MOST_LINE + 1):
+            lines = block.split(b"\n") if not words or _has_any(block, words) else []
+            for n, line in enumerate(lines, number):
+                if len(line) > MOST_LINE or not words or _has_any(line, words):
+                    yield f"{path}:{n}", _decode(line, f"{path}:{n}")
+            number += block.count(b"\n")
 
 
 def _has_any(text: bytes, words: tuple[bytes, ...]) -> bool:

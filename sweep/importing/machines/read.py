@@ -5,6 +5,7 @@ from itertools import islice
 from pathlib import Path
 
 from grids.reading.errors import InputError
+from grids.reading.textfile import open_file
 from sweep.importing.machines.devices import read_devices
 from sweep.importing.machines.loglines import read_lines
 from sweep.importing.machines.machine import Evidence
@@ -71,8 +72,6 @@ def _find_kind(path: Path) -> str:
 
 
 def _read_start(path: Path) -> bytes:
-    """Return the first bytes of a file, behind blanks; none of what is no file."""
-    if not path.is_file():
-        return b""
-    with path.open("rb") as file:
+    """Return the first bytes of a file, behind blanks."""
+    with open_file(path) as file:
         return file.read(1024).removeprefix(b"\xef\xbb\xbf").lstrip()

@@ -5,6 +5,7 @@ Skipped where the extras are not installed; docs/your-model.md has the table of 
 
 import json
 import math
+import os
 import warnings
 from importlib import import_module
 from importlib.util import find_spec
@@ -262,9 +263,55 @@ def test_a_checkpoint_is_counted_by_its_header(tmp_path, paradl):
     assert paradl("model", "check", "resnet50", path, path)[0] == 2
 
 
-@pytest.mark.parametrize("header", [b"[" * 10_000, b"[]", {"a": 1}, {"a": {"shape": [-1]}}, b"{"])
+HEADERS = {
+    **{"nested": b"[" * 10_000, "a list": b"[]", "no mapping": {"a": 1}, "cut off": b"{"},
+    **{"negative": {"a": {"shape": [-1]}}, "a flag": {"a": {"shape": [True]}}},
+    "300 sizes of 2^62": {"a": {"shape": [2**62] * 300}},
+    "too many items": {f"a{number}": {"shape": [10**18]} for number in range(20)},
+    "30,000 sizes of 400 digits": b'{"a": {"shape": [' + (b"9" * 400 + b",") * 30_000 + b"1]}}",
+    "17 MB": b'{"a": [' + b"[]," * (17 * 2**20 // 3) + b"[]]}",
+}
+
+
+@pytest.mark.parametrize("header", HEADERS.values(), ids=HEADERS)
 def test_a_damaged_header_is_one_message(header, tmp_path, paradl):
     path = write_header(tmp_path / "model.safetensors", header)
     code, out, err = paradl("model", "check", "resnet50", path)
     assert (code, out) == (2, "")
     assert len(err.splitlines()) == 1
+
+
+def test_a_header_that_is_cut_off(tmp_path, paradl):
+    path = write_header(tmp_path / "model.safetensors", {"a": {"shape": [3]}})
+    path.write_bytes((100).to_bytes(8, "little") + path.read_bytes()[8:])
+    code, _, err = paradl("model", "check", "resnet50", path)
+    assert (code, "cut off" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("model", "check", "resnet50", "FILE"),
+        ("model", "check", "./FILE", "x.safetensors"),
+        ("model", "import", "FILE.onnx", "-o", "mine.yaml"),
+        ("system", "import", "FILE", "-o", "mine.yaml"),
+        ("compare", "FILE"),
+        ("sweep", "FILE", "cube.zarr"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
+def test_what_is_no_regular_file_is_refused(command, kind, tmp_path, monkeypatch, paradl):
+    """A pipe would be waited for, and a device may be endless."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("FILE", "FILE.onnx"):
+        path = tmp_path / name
+        make = {
+            "pipe": os.mkfifo,
+            "folder": Path.mkdir,
+            "device": lambda p: p.symlink_to("/dev/zero"),
+        }
+        make[kind](path)
+    code, out, err = paradl(*command)
+    assert (code, out) == (2, "")
+    assert len(err.splitlines()) == 1
+    assert not (tmp_path / "mine.yaml").exists()
