@@ -11,12 +11,14 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import chain
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from benchmarks.mutations import mutate, mutate_part
+from benchmarks.network_files import mutate_network
 from benchmarks.report import Effort, Goal, Report, Row
 from grids.entries.names import CATALOGUE, Kind, list_names
 from grids.grid import Grid
@@ -29,6 +31,8 @@ from grids.spec import read_spec, validate_spec
 from sweep.engine.compile_cache import keep_programs
 from sweep.engine.evaluation import evaluate
 from sweep.engine.run import read_grid
+from sweep.importing.networks.safetensors_file import count_parameters
+from sweep.importing.networks.source import import_network
 from sweep.measured.predicted_runs import Conditions
 from sweep.measured.runs import read_runs
 from sweep.questions.predict import predict_grid
@@ -62,7 +66,9 @@ def measure(effort: Effort) -> Report:
     readers = {**list_readers(), **list_deep_readers()}
     start = time.perf_counter()
     with TemporaryDirectory() as folder, warnings.catch_warnings(action="error"):
-        cases = make_cases(effort.seed, effort.cases)
+        half = effort.cases // 2
+        networks = make_network_cases(effort.seed, half)
+        cases = chain(make_cases(effort.seed, effort.cases - half), networks)
         faults = [text for case in cases if (text := fault(case, readers, Path(folder)))]
     rate = effort.cases / (time.perf_counter() - start)
     rows = (
@@ -149,6 +155,13 @@ def make_cases(seed: int, count: int) -> Iterator[Case]:
         yield Case(file, number, content)
 
 
+def make_network_cases(seed: int, count: int) -> Iterator[Case]:
+    """Yield `count` mutated files that other programs write."""
+    for number in range(seed * 1_000_003, seed * 1_000_003 + count):
+        name, content = mutate_network(Random(number))
+        yield Case(Path(name), number, content)
+
+
 @cache
 def _read_files() -> tuple[dict[Path, bytes], dict[Path, Any]]:
     """Read the files to mutate, and the parts of those that have any, which nothing changes."""
@@ -166,6 +179,9 @@ def list_readers() -> dict[str, Reader]:
         "paradl": read_net,
         "measured": read_runs,
         "families": _read_family,
+        ".onnx": lambda path: import_network(str(path), None, "", allow=True),
+        ".safetensors": lambda path: count_parameters([path]),
+        ".json": partial(_read_entry, "model"),
         **{f"{kind}s": partial(_read_entry, kind) for kind in kinds},
     }
 

@@ -1,18 +1,33 @@
-"""Small ONNX files with what exporters write, and mutations of their messages.
+"""Mutations of networks' files that other programs write: ONNX, safetensors, config.json.
 
-A mutation changes fields of the messages (sizes, attributes, names, whole nodes), or bytes.
+ONNX files are small ones with what exporters write. A mutation changes fields of their messages
+(sizes, attributes, names, whole nodes), or bytes.
 """
 
+import json
+from collections.abc import Iterator
+from math import prod
 from random import Random
 from typing import Any
 
 from onnx import ModelProto, TensorProto, helper
 
-from benchmarks.mutations import mutate
+from benchmarks.mutations import mutate, mutate_part
 
 INTEGERS = (0, 1, -1, 2, 3, -4, 7, 2**31 - 1, 2**31, 2**62, -(2**63), 2**63 - 1)
 TEXTS = ("", "x", "y", "$", "$(1)", "a\nb", "\x1b[31m", "n" * 300, "é", "Conv", "Reshape", "If")
 WINDOW = {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}
+
+HEADER = {
+    "__metadata__": {"format": "pt"},
+    "features.0.weight": {"dtype": "F32", "shape": [64, 3, 3, 3], "data_offsets": [0, 6912]},
+    "features.0.bias": {"dtype": "F32", "shape": [64], "data_offsets": [6912, 7168]},
+}
+CONFIG = {
+    **{"model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "vocab_size": 100},
+    **{"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2},
+    **{"max_position_embeddings": 128, "tie_word_embeddings": False, "rope_scaling": None},
+}
 
 Node = tuple[str, str, str, dict[str, Any]]
 # Operator, inputs, outputs and attributes. Weights are made of their names: w4x3x3x3 is a tensor.
@@ -96,11 +111,23 @@ def _make_node(kind: str, inputs: str, outputs: str, attributes: dict[str, Any])
 
 def _make_weight(name: str) -> TensorProto:
     sizes = [int(size) for size in name[1:].split("x")]
-    return helper.make_tensor(name, TensorProto.FLOAT, sizes, bytes(4 * _product(sizes)), raw=True)
+    return helper.make_tensor(name, TensorProto.FLOAT, sizes, bytes(4 * prod(sizes)), raw=True)
 
 
-def _product(sizes: list[int]) -> int:
-    return sizes[0] * (_product(sizes[1:]) if sizes[1:] else 1)
+def mutate_network(random: Random) -> tuple[str, bytes]:
+    """Return a name and a content: more often ONNX, which has more ways to be wrong."""
+    if random.random() < 0.7:
+        return "network.onnx", mutate_onnx(random)
+    if random.random() < 0.5:
+        return "config.json", _write_json(CONFIG, random)
+    header = _write_json(HEADER, random)
+    stated = len(header) if random.random() < 0.8 else random.choice((0, 1, 2**30, 2**62))
+    return "weights.safetensors", stated.to_bytes(8, "little") + header
+
+
+def _write_json(data: object, random: Random) -> bytes:
+    content = json.dumps(mutate_part(data, random)).encode()
+    return mutate(content, random) if random.random() < 0.3 else content
 
 
 def mutate_onnx(random: Random) -> bytes:
@@ -109,12 +136,11 @@ def mutate_onnx(random: Random) -> bytes:
     if random.random() < 0.3:
         return mutate(model.SerializeToString(), random)
     for _ in range(random.randint(1, 3)):
-        messages = [*_walk(model)]
-        _change(random.choice(messages), random)
+        _change(random.choice([*_walk(model)]), random)
     return model.SerializePartialToString()
 
 
-def _walk(message: Any) -> Any:
+def _walk(message: Any) -> Iterator[Any]:
     """Yield a message and all within it."""
     yield message
     for field, value in message.ListFields():
@@ -125,15 +151,16 @@ def _walk(message: Any) -> Any:
 
 def _change(message: Any, random: Random) -> None:
     """Change one field of a message."""
-    field = random.choice([field for field, _ in message.ListFields()] or [None])
-    if field is None:
+    fields = [field for field, _ in message.ListFields()]
+    if not fields:
         return
+    field = random.choice(fields)
     name, value = field.name, getattr(message, field.name)
     if not field.is_repeated:
         if field.message_type or random.random() < 0.2:
             message.ClearField(name)
         else:
-            setattr(message, name, _vary(value, random))
+            setattr(message, name, _vary(field, value, random))
         return
     at = random.randrange(len(value))
     kept = [*value]
@@ -146,13 +173,16 @@ def _change(message: Any, random: Random) -> None:
             message.ClearField(name)
             getattr(message, name).extend(random.sample(kept, len(kept)))
         case _ if not field.message_type:
-            value[at] = _vary(value[at], random)
+            value[at] = _vary(field, value[at], random)
 
 
-def _vary(value: Any, random: Random) -> Any:
-    """Return another value of the same type, which a protobuf field may refuse."""
+def _vary(field: Any, value: Any, random: Random) -> Any:
+    """Return another value for a field."""
+    if field.enum_type is not None:
+        return random.choice(field.enum_type.values).number
     if isinstance(value, int):
-        return random.choice([n for n in INTEGERS if -(2**31) <= n < 2**31 or value >= 0])
+        is_long = field.type == field.TYPE_INT64
+        return random.choice([n for n in INTEGERS if is_long or abs(n) < 2**31])
     if isinstance(value, float):
         return random.choice((0.0, -1.0, float("nan"), float("inf")))
     return random.choice(TEXTS).encode() if isinstance(value, bytes) else random.choice(TEXTS)
