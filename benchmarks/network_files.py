@@ -76,7 +76,7 @@ NETWORKS: dict[str, list[Node]] = {
     ],
     "calls": [("Outer", "x w3x3x1x1", "h", {}), ("Outer", "h w3x3x1x1", "y", {})],
 }
-FUNCTIONS = {
+FUNCTIONS: dict[str, list[Node]] = {
     "Inner": [("Conv", "a b", "c", {}), ("Relu", "c", "d", {})],
     "Outer": [("Inner", "a b", "c", {}), ("Inner", "c b", "d", {})],
 }
@@ -137,7 +137,8 @@ def mutate_onnx(random: Random) -> bytes:
         return mutate(model.SerializeToString(), random)
     for _ in range(random.randint(1, 3)):
         _change(random.choice([*_walk(model)]), random)
-    return model.SerializePartialToString()
+    content: bytes = model.SerializePartialToString()
+    return content
 
 
 def _walk(message: Any) -> Iterator[Any]:

@@ -85,7 +85,10 @@ def import_model(
     output: options.YamlOutput,
     shape: Annotated[
         str | None,
-        Option(help="Shape of a sample of a PyTorch module, such as 3,224,224.", metavar="SIZES"),
+        Option(
+            help="Shape of a sample, such as 3,224,224; an ONNX file may state its own.",
+            metavar="SIZES",
+        ),
     ] = None,
     name: Label = None,
     allow_unknown: Annotated[

@@ -56,5 +56,6 @@ def _read_shapes(path: Path) -> dict[str, list[int]]:
 
 
 def _is_shape(shape: object) -> bool:
-    is_list = isinstance(shape, list) and len(shape) <= MOST_DIMENSIONS
-    return is_list and all(type(size) is int and 0 <= size <= MOST_COUNT for size in shape)
+    if not isinstance(shape, list) or len(shape) > MOST_DIMENSIONS:
+        return False
+    return all(type(size) is int and 0 <= size <= MOST_COUNT for size in shape)
