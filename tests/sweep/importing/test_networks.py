@@ -305,12 +305,12 @@ def test_what_is_no_regular_file_is_refused(command, kind, tmp_path, monkeypatch
     monkeypatch.chdir(tmp_path)
     for name in ("FILE", "FILE.onnx"):
         path = tmp_path / name
-        make = {
-            "pipe": os.mkfifo,
-            "folder": Path.mkdir,
-            "device": lambda p: p.symlink_to("/dev/zero"),
-        }
-        make[kind](path)
+        if kind == "pipe":
+            os.mkfifo(path)
+        elif kind == "folder":
+            path.mkdir()
+        else:
+            path.symlink_to("/dev/zero")
     code, out, err = paradl(*command)
     assert (code, out) == (2, "")
     assert len(err.splitlines()) == 1

@@ -91,7 +91,7 @@ def test_a_window_padded_on_one_side_has_the_sizes_of_its_source(pads, stride, l
 
 
 def test_sizes_that_a_file_leaves_open_are_given(tmp_path, paradl):
-    sizes = ["N", 3, "H", "W"]
+    sizes: list[int | str] = ["N", 3, "H", "W"]
     path = write(tmp_path / "net.onnx", [node("Conv", "x w")], weight=[4, 3, 3, 3], sizes=sizes)
     assert read(path, "3,32,16").y.tolist() == [4 * 30 * 14]
     for options in ((), ("--shape", "4,32,16"), ("--shape", "3,32")):
