@@ -2,8 +2,10 @@
 
 The format is that of nccl-tests' src/common.cu: lines of `# Rank`, a header of three lines with
 names and units, and rows of size, count, type, redop, root, and time, algbw, busbw, #wrong out of
-place and in place. A new header begins a new run; rows without one have the usual columns, which
-their own figures confirm. CSV has the same columns by name; rccl-tests writes it with `-Z csv`.
+place and in place. Before 2.11 an all-reduce has no root, and other collectives no redop either.
+Logs that were pasted elsewhere lose the `#` of their comments. A new header begins a new run; rows
+without one have as many columns as a version has, which their own figures confirm. CSV has the same
+columns by name; rccl-tests writes it with `-Z csv`.
 """
 
 import csv
@@ -24,15 +26,23 @@ from sweep.importing.machines.measurements import (
     find_collective,
 )
 
-HOST = re.compile(r"#\s+Rank\s+\d+ .*\bon\s+(\S+)\s+device\s+\d+\s*(?:\[[^\]]*\])?\s*(.*)")
+HOST = re.compile(r"#?\s*Rank\s+\d+ .*\bon\s+(\S+)\s+device\s+\d+\s*(?:\[[^\]]*\])?\s*(.*)")
 # The program, as it names itself, or in a command that a shell echoes.
 PROGRAM = re.compile(r"#\s*Collective test starting:\s*(\S+)|^[^#]*\b(\w+)_perf\b")
 TYPES = ("float", "half", "bfloat16", "double", "u?int", "char", "f8", "fp8")
 ROW = re.compile(rf"(?:^|\s)\d+\s+\d+\s+(?:{'|'.join(TYPES)})\w*\s.*")
 # Bytes that lines of the benchmark have, and few others; each takes a second of CPU for 2 GB.
 WANTED = (b"#", b"_perf", b"float", b"half", b"double", b"int8", b"int32", b"int64", b"8e")
-FIGURES = ("time", "algbw", "busbw", "#wrong")
-USUAL = ["size", "count", "type", "redop", "root", *FIGURES, *FIGURES]
+WANTED += (b"Rank", b"bus", b"B/s")  # of comments without their #
+# A comment, at the start of a line or behind what another program left there; no `#wrong`.
+COMMENT = re.compile(r"#(?:\s.*)?$")
+# Of one way; of rows without a header, from 2.11 on and before.
+FIGURES, BEFORE = ("time", "algbw", "busbw", "#wrong"), ("time", "algbw", "busbw", "error")
+LAYOUTS = (
+    ["size", "count", "type", "redop", "root", *FIGURES, *FIGURES],
+    ["size", "count", "type", "redop", *BEFORE, *BEFORE],
+    ["size", "count", "type", *BEFORE, *BEFORE],
+)
 UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "gb/s": 1e9, "mb/s": 1e6, "b": 1.0}
 # Other names of columns in tables.
 SYNONYMS = {"size(b)": "size", "bytes": "size", "algobw": "algbw", "ranks": "pes", "gpus": "pes"}
@@ -87,8 +97,7 @@ def _split_text(lines: Iterator[tuple[str, str]]) -> Iterator[LoggedRun]:
     """Return the runs of a text."""
     run = LoggedRun("")
     for where, text in lines:
-        # A comment may follow what another program left without an end of line.
-        line = text[text.index("#") :] if "#" in text else text
+        line = match[0] if (match := COMMENT.search(text)) else text
         words = line.strip("# ").split()
         if host := HOST.match(line):
             if run.samples:
@@ -106,17 +115,26 @@ def _split_text(lines: Iterator[tuple[str, str]]) -> Iterator[LoggedRun]:
                 yield run
                 run = replace(run, samples=[], factors=[], redops=set(), wrong=0, ended=False)
             run.where, run.columns, run.units = where, words, {}
-        elif run.columns and not run.units and line.startswith("#"):
+        elif run.columns and not run.units and (line.startswith("#") or words[:1] == ["(B)"]):
             run.units = _read_units(run, line, where)
-        elif line.startswith("# Avg bus bandwidth"):
+        elif words[:3] == ["Avg", "bus", "bandwidth"]:
             run.ended = True
         elif row := ROW.search(line):
+            words = row[0].split()
             if not run.columns:
-                run.where, run.columns = where, USUAL
-                run.units = {n: 1e-6 if USUAL[n] == "time" else 1e9 for n in _find_figures(USUAL)}
+                run.where, run.columns = where, _find_layout(words)
+                figures = _find_figures(run.columns)
+                run.units = {n: 1e-6 if run.columns[n] == "time" else 1e9 for n in figures}
             if run.units:
-                _read_row(run, row[0].split(), where)
+                _read_row(run, words, where)
     yield run
+
+
+def _find_layout(words: list[str]) -> list[str]:
+    """Return the columns of a row without a header, by their number; the usual ones if unclear."""
+    # Two words more are a timestamp; one set of figures less was not run in place.
+    fits = (names for names in LAYOUTS if len(words) - len(names) in (0, 2, -len(FIGURES)))
+    return next(fits, LAYOUTS[0])
 
 
 def _find_figures(columns: list[str]) -> list[int]:

@@ -178,6 +178,49 @@ def test_rows_without_their_header(read):
         read(rows, "all_gather.txt", 8)
 
 
+def write_old_run(name: str, columns: str, sizes=None) -> str:
+    """As nccl-tests before 2.11 print it: without root, or redop; an error, not #wrong."""
+    lines = [
+        "# nThread 1 nGpus 8 minBytes 1024 maxBytes 4294967296 step: 4(factor) warmup iters: 5",
+        "#",
+        "# Using devices",
+        *(f"#   Rank {n:2d} Pid  77 on    host device {n:2d} [0x0{n}] A100-SXM4" for n in range(8)),
+        "#                                       out-of-place                       in-place",
+        f"#       size         count    type {columns} {2 * '    time   algbw   busbw  error '}",
+        f"#        (B)    (elements)        {2 * '    (us)  (GB/s)  (GB/s)        '}",
+    ]
+    for size in sizes or [1 << bit for bit in range(10, 33, 2)]:
+        words = write_row(name, size, wrong="4e-07").split()
+        lines.append("  ".join([*words[: 3 + len(columns.split())], *words[5:]]))
+    return "\n".join([*lines, "# Out of bounds values : 0 OK", "# Avg bus bandwidth    : 1.2"])
+
+
+@pytest.mark.parametrize("lost", ["nothing", "the #", "the # and its blank", "all but rows"])
+@pytest.mark.parametrize(
+    ("name", "columns"), [("all_reduce", "redop"), ("all_gather", ""), ("reduce_scatter", "redop")]
+)
+def test_old_columns_and_logs_that_were_pasted(name, columns, lost, read):
+    """Forums and trackers take a # at the start of a line for a heading."""
+    text = write_old_run(name, columns)
+    lines = [line for line in text.splitlines() if lost != "all but rows" or " float " in line]
+    start = "# " if lost == "the # and its blank" else "#"
+    text = "\n".join(line if lost == "nothing" else line.removeprefix(start) for line in lines)
+    (run,) = read(text, f"{name}.txt")
+    expect_figures(run, name)
+    assert len(run.samples) == 24
+    assert run.wrong == 0
+    assert run.cut == (lost == "all but rows")
+    assert (run.device, run.nodes) == (("", 0) if lost == "all but rows" else ("A100-SXM4", 1))
+
+
+def test_a_pasted_log_of_a_new_version(read):
+    """Its #wrong begins no comment."""
+    text = "\n".join(line.removeprefix("#") for line in write_run("all_reduce").splitlines())
+    (run,) = read(text)
+    expect_figures(run, "all_reduce")
+    assert (run.device, run.cut) == ("NVIDIA H100 80GB HBM3", False)
+
+
 def test_the_command_names_the_collective(read):
     """Old versions do not print which test starts."""
     texts = [
