@@ -20,7 +20,7 @@ def read_records(
     Blank lines are skipped. A column that is neither required nor optional is refused, since it may
     be misspelt. optional: None allows any other column, as other programs write them.
     """
-    rows = _read_rows(path)
+    rows = read_rows(path)
     where, names = next(rows, (str(path), []))
     _check_header(names, where, required, optional)
     for where, fields in rows:
@@ -34,7 +34,7 @@ def read_records(
         yield where, dict(zip(names, fields, strict=True))
 
 
-def _read_rows(path: Path) -> Iterator[tuple[str, list[str]]]:
+def read_rows(path: Path) -> Iterator[tuple[str, list[str]]]:
     """Yield the fields of each non-blank line, the header first."""
     # csv needs the original line ends: a quoted field may contain some.
     lines = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)

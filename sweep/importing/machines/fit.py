@@ -2,11 +2,13 @@
 
 A level is fitted by what the oracle itself predicts (`kernels.machine.library_collectives`): the
 logarithm of predicted over measured seconds, so that all sizes count alike. As few lines as fit:
-one more has to lower the residual by a quarter.
+one more has to lower the residual by a quarter. A latency that no row shows, or a bandwidth, is
+assumed or refused, and so are lines that do not fit.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -17,6 +19,7 @@ from grids.entries.connections import Collectives, Connection
 from grids.entries.systems import System
 from grids.inputs.layout_machine import read_network
 from grids.inputs.machine import build_lines
+from grids.reading.errors import InputError
 from kernels.arrays import use_numpy
 from kernels.machine.library_collectives import (
     gather_costs,
@@ -43,14 +46,31 @@ BOUNDS = np.log([[1e-9, 1e6], [0.5, 1e15]])
 DIGIT = 1e-2
 LARGE = 1e6  # [B] sizes of which residuals are reported
 MISFIT = 0.15  # [logarithm] errors that are reported
+# Logarithms of errors beyond which lines are none of these rows': the median, and any one.
+WORST_MEDIAN, WORST = np.log(1.25), np.log(2.0)
+# Part of the rows that may be off by more than `WORST`, such as the first, which also warms up.
+OUTLIERS = 0.1
+# Least part of a row's time from which a latency or a bandwidth is read; rows scatter by less.
+SHOWN = 0.05
+KEYS = ("latency", "bandwidth")
+# Values that take no time, by key.
+NOTHING = {"latency": 1e-9, "bandwidth": 1e15}
+REMEDIES = {
+    "latency": "measure messages from 1 KB on, such as -b 1K -e 4G -f 4",
+    "bandwidth": "measure messages up to 1 GB, such as -b 1K -e 4G -f 4",
+}
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """Lines of a collective, and ln(predicted / measured) of each row, `errors` [row]."""
+    """Lines of a collective, and ln(predicted / measured) of each row, `errors` [row].
+
+    assumed: the key of the lines that is as the path that was assumed; empty if none is.
+    """
 
     lines: tuple[Connection, ...]
     errors: Floats
+    assumed: str = ""
 
 
 def predict(system: System, measurement: Measurement) -> Floats:
@@ -79,23 +99,90 @@ def find_errors(system: System, measurement: Measurement) -> Floats:
     return errors
 
 
-def fit_lines(system: System, level: int, name: str, runs: Sequence[Measurement]) -> Fitted:
-    """Fit the lines of a collective at a level of the system; levels below are fitted already."""
+def fit_lines(
+    system: System, level: int, name: str, runs: Sequence[Measurement], path: Connection | None
+) -> Fitted:
+    """Fit the lines of a collective at a level of the system; levels below are fitted already.
+
+    path: gives a latency or a bandwidth that the rows leave open. InputError: it is None, and they
+    do; or no lines fit.
+    """
+    fit = partial(_fit_most, system, level, name, runs)
+    shown = partial(_shows, system, level, name, runs)
+    fitted = fit(None, None)
+    hidden = [key for key in KEYS if not shown(fitted, key)]
+    sizes = np.unique(_list_steps(runs)[0])
+    if len(sizes) == 1:  # it shows what takes more of its time
+        is_short = path is not None and sizes[0] < path.latency * path.bandwidth
+        hidden = ["bandwidth" if is_short else "latency"]
+    for key in hidden:
+        if path is None:
+            raise InputError(
+                f"{runs[0].where}: the sizes leave open the {key} of {name}",
+                advice=f"{REMEDIES[key]}, or --like SYSTEM",
+            )
+        fitted = fit(key, path)
+    _expect_fit(name, runs, fitted)
+    return fitted
+
+
+def _shows(
+    system: System, level: int, name: str, runs: Sequence[Measurement], fitted: Fitted, key: str
+) -> bool:
+    """Return whether the lines' latencies, or bandwidths, take a part of any row's time."""
+    lines = [line.model_copy(update={key: NOTHING[key]}) for line in fitted.lines]
+    with_all, without = (
+        with_lines(system, level, name, each) for each in (fitted.lines, tuple(lines))
+    )
+    return any((predict(without, r) < (1 - SHOWN) * predict(with_all, r)).any() for r in runs)
+
+
+def _expect_fit(name: str, runs: Sequence[Measurement], fitted: Fitted) -> None:
+    """Raise InputError if the lines are none of these rows'."""
+    errors = np.abs(fitted.errors)
+    sizes = np.array([row.size for run in runs for row in run.samples])
+    off = errors > WORST
+    if np.median(errors) > WORST_MEDIAN or np.mean(off) > OUTLIERS or (off & (sizes > LARGE)).any():
+        at = sizes[np.argmax(errors)]
+        raise InputError(
+            f"no lines of latency and bandwidth fit {name}: off by "
+            f"{100 * np.expm1(np.median(errors)):.0f} % in the median, and by "
+            f"{100 * np.expm1(errors.max()):.0f} % at {at:,.0f} B",
+            where=", ".join(run.where for run in runs),
+            advice="were other programs running, or are the logs of several machines? Measure "
+            "again, or leave out the rows that are wrong",
+        )
+
+
+def _fit_most(
+    system: System,
+    level: int,
+    name: str,
+    runs: Sequence[Measurement],
+    key: str | None,
+    path: Connection | None,
+) -> Fitted:
+    """Fit as many lines as are worthwhile; only one, if its `key` is as the path's."""
     # Between nodes a line is that of one adapter, of which a node has several.
     links = 1 if level == 0 else system.links_per_node
     best: Fitted | None = None
-    for count in range(1, MOST_LINES + 1):
+    for count in range(1, 1 + (MOST_LINES if key is None else 1)):
         first = _start_lines(runs, count, links)
         if first is None:
             break
-        fitted = _refine(system, level, name, runs, first)
+        if key and path:
+            x, y = _list_steps(runs)
+            first = np.log([[np.median(y), np.median(x / y) / links]])
+            first[:, KEYS.index(key)] = np.log(getattr(path, key))
+        free = [n for n, other in enumerate(KEYS) if other != key]
+        fitted = _refine(system, level, name, runs, first, free)
         if best is not None and _rate(fitted) > WORTHWHILE * _rate(best):
             break
         best = fitted
         if _rate(best) < GOOD:
             break
     assert best is not None  # one line fits any row
-    return best
+    return replace(best, assumed=key or "")
 
 
 def _rate(fitted: Fitted) -> float:
@@ -113,30 +200,44 @@ def with_lines(system: System, level: int, name: str, lines: tuple[Connection, .
 
 
 def _refine(
-    system: System, level: int, name: str, runs: Sequence[Measurement], first: Floats
+    system: System,
+    level: int,
+    name: str,
+    runs: Sequence[Measurement],
+    first: Floats,
+    free: list[int],
 ) -> Fitted:
-    """Return the lines nearest to the rows, starting from logarithms `first` [line, 2]."""
+    """Return the lines nearest to the rows, starting from logarithms `first` [line, 2].
+
+    free: columns that are fitted; the others stay.
+    """
+
+    def complete(logs: Floats) -> tuple[Connection, ...]:
+        filled = first.copy()
+        filled[:, free] = logs.reshape(len(first), -1)
+        return make_lines(filled)
 
     def find_residuals(logs: Floats) -> Floats:
-        changed = with_lines(system, level, name, make_lines(logs.reshape(first.shape)))
+        changed = with_lines(system, level, name, complete(logs))
         return np.concatenate([find_errors(changed, run) for run in runs])
 
     def rate(logs: Floats) -> float:
         return float(np.abs(find_residuals(logs)).sum())
 
     # Beyond a node small messages go by trees and in levels, of fewer steps than a ring's.
-    starts = [(first + np.log([steps, 1])).ravel() for steps in STARTS[: 1 if level == 0 else None]]
+    factors = STARTS[: 1 if level == 0 else None]
+    starts = [(first + np.log([steps, 1]))[:, free].ravel() for steps in factors]
     # Only two of them are refined, since least squares predict all rows many times.
     starts.sort(key=rate)
     # Where rows repeat or scatter, a few of them must not bend the lines.
     solutions = [
         least_squares(
-            find_residuals, start, loss="soft_l1", f_scale=0.1, diff_step=np.full(first.size, DIGIT)
+            find_residuals, start, loss="soft_l1", f_scale=0.1, diff_step=np.full(start.size, DIGIT)
         ).x
         for start in starts[:2]
     ]
     logs = min((*starts[:1], *solutions), key=rate)
-    return Fitted(make_lines(logs.reshape(first.shape)), find_residuals(logs))
+    return Fitted(complete(logs), find_residuals(logs))
 
 
 def make_lines(logs: Floats) -> tuple[Connection, ...]:
@@ -154,13 +255,7 @@ def _start_lines(runs: Sequence[Measurement], count: int, links: int) -> Floats 
     A ring's step takes alpha + m/q beta: of each part the line with least relative errors; of all
     ways to cut, the one of which the fastest lines have the least error.
     """
-    steps = [STEPS[run.collective] * (run.pes - 1) for run in runs]
-    x = np.array([row.size / run.pes for run in runs for row in run.samples])
-    y = np.array(
-        [row.seconds / n for run, n in zip(runs, steps, strict=True) for row in run.samples]
-    )
-    order = np.argsort(x)
-    x, y = x[order], y[order]
+    x, y = _list_steps(runs)
     # A line needs two sizes, so none ends nearer to the first or the last one.
     breaks = np.unique(x)[2:-2]
     if count > 1 and len(breaks) < count:
@@ -178,6 +273,15 @@ def _start_lines(runs: Sequence[Measurement], count: int, links: int) -> Floats 
     assert best is not None
     logs: Floats = np.log(np.stack([best[:, 0], 1 / (links * best[:, 1])], axis=1))
     return logs
+
+
+def _list_steps(runs: Sequence[Measurement]) -> tuple[Floats, Floats]:
+    """Return bytes and seconds of a ring's steps [row], the smallest first."""
+    x = np.array([row.size / run.pes for run in runs for row in run.samples])
+    steps = [STEPS[run.collective] * (run.pes - 1) for run in runs for _ in run.samples]
+    y = np.array([row.seconds for run in runs for row in run.samples]) / steps
+    order = np.argsort(x)
+    return x[order], y[order]
 
 
 def _fit_line(x: Floats, y: Floats) -> tuple[float, float]:
@@ -198,10 +302,14 @@ def describe_misfits(measurement: Measurement, errors: Floats) -> list[str]:
     missed = errors[order] > MISFIT
     edges = np.flatnonzero(np.diff(np.concatenate([[False], missed, [False]]).astype(int)))
     return [
-        f"{sizes[start]:.4g} to {sizes[end - 1]:.4g} B: off by up to "
+        f"{_format_range(sizes[start], sizes[end - 1])} B: off by up to "
         f"{100 * np.expm1(errors[order][start:end].max()):.0f} %"
         for start, end in zip(edges[::2], edges[1::2], strict=True)
     ]
+
+
+def _format_range(least: float, most: float) -> str:
+    return f"{least:.4g}" + (f" to {most:.4g}" if most > least else "")
 
 
 def rate_run(system: System, run: Measurement) -> dict[str, Any]:

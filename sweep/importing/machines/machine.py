@@ -9,14 +9,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from grids.entries.connections import Connection
 from grids.entries.systems import Level, ProcessingElement, System
 from grids.entries.yamltext import format_entry
 from grids.reading.errors import InputError, format_count
 from grids.reading.textfile import write_text
-from sweep.importing.machines.devices import Device, find_machine, with_memory
-from sweep.importing.machines.fit import fit_lines, rate_run, with_lines
-from sweep.importing.machines.measurements import STEPS, Measurement, find_bus_factor
+from grids.reading.units import format_quantity
+from sweep.importing.machines.devices import (
+    CAPABILITIES,
+    Device,
+    expect_one_device,
+    find_machine,
+    with_memory,
+)
+from sweep.importing.machines.fit import MISFIT, Fitted, fit_lines, rate_run, with_lines
+from sweep.importing.machines.measurements import STEPS, Measurement
 from sweep.importing.machines.topology import Topology
 
 # Whose lines stand for messages from PE to PE, the first that there is. An all-reduce comes last:
@@ -24,6 +33,8 @@ from sweep.importing.machines.topology import Topology
 AS_MESSAGES = ("all_gather", "reduce_scatter", "all_to_all", "all_reduce")
 # Stands in for a level until it is fitted.
 BLANK = Connection(latency=1e-6, bandwidth=1e9)
+# [B] Shorter messages do not fill a link, however many are under way; ib_write_bw's usual size.
+STREAM = 2.0**16
 MISSING = (
     "the GPU's peaks and memory: --like SYSTEM (see paradl systems), or the CSV of "
     "nvidia-smi --query-gpu=name,memory.total --format=csv",
@@ -123,16 +134,36 @@ class _Builder:
         """Return the catalogue's machine with the same GPU, or the one that the user names."""
         names = [device.name for device in self.evidence.devices]
         names += [run.device for run in self.evidence.runs if run.device]
+        expect_one_device(names)
         known = [machine for machine in map(find_machine, names) if machine]
         for name in dict.fromkeys(names):
             if find_machine(name) is None:
                 self.notes.append(f"no data sheet of {name!r} in the catalogue")
-        if self.given.like is not None:
-            self.tags |= {"pe": "assumed: as " + self.given.like.name, "precision": "assumed"}
-            return self.given.like
-        if known:
-            self.tags |= {"pe": f"data sheet, as {known[0].name}", "precision": "assumed"}
-        return known[0] if known else None
+        like = self.given.like
+        if like is not None and known and known[0].pe.device != like.pe.device:
+            raise InputError(
+                f"--like {like.name} has {like.pe.name}, and the files have {names[0]!r}",
+                advice=f"--like a machine with this GPU, such as {known[0].name}",
+            )
+        if like is not None:
+            self.tags |= {"pe": "assumed: as " + like.name, "precision": "assumed"}
+        elif known:
+            like = known[0]
+            self.tags |= {"pe": f"data sheet, as {like.name}", "precision": "assumed"}
+        self.expect_capability(like)
+        return like
+
+    def expect_capability(self, like: System | None) -> None:
+        """Raise InputError if a topology is not of this machine's GPUs."""
+        expected = like and CAPABILITIES.get(like.pe.device.partition("-")[0])
+        for node in self.evidence.topologies:
+            if like and expected and node.capability not in (0, expected):
+                raise InputError(
+                    f"the GPUs have compute capability {node.capability / 10:g}, and "
+                    f"{like.pe.name} has {expected / 10:g}",
+                    where=str(node.path),
+                    advice="import only files of one machine",
+                )
 
     def find_pe(self, like: System) -> ProcessingElement:
         """Return the PE, with its memory as measured, if it was."""
@@ -159,16 +190,28 @@ class _Builder:
         return None
 
     def find_pes_per_node(self) -> tuple[int, str] | None:
-        """Return PEs per node, with its tag: the largest count that any file shows."""
-        counts = [(t.gpus, f"measured: {t.path}") for t in self.evidence.topologies]
-        counts += [(d.count, "measured: nvidia-smi") for d in self.evidence.devices if d.count > 1]
-        counts += [
+        """Return PEs per node, with its tag. InputError: files, or an option, disagree on them."""
+        stated = self.given.pes_per_node
+        nodes = [(t.gpus, f"measured: {t.path}") for t in self.evidence.topologies]
+        nodes += [(d.count, "measured: nvidia-smi") for d in self.evidence.devices if d.count > 1]
+        used = [
             (run.pes // run.nodes, f"measured: ranks of {run.where}")
             for run in self.evidence.runs
             if run.nodes and run.tool == "nccl-tests"
         ]
+        # Topologies and nvidia-smi show what a program may use, so an option may state more.
+        has = [(stated, "--pes-per-node")] if stated else nodes
         # Runs may leave PEs of a node idle, and never use more than it has.
-        return max(counts, key=lambda count: count[0], default=None)
+        counts = sorted([*has, *used])
+        if has and (counts[-1][0] > has[0][0] or {count for count, _ in has} != {has[0][0]}):
+            least, most = min(has), counts[-1]
+            raise InputError(
+                f"the files disagree on the PEs per node: {least[0]} ({least[1]}) and {most[0]} "
+                f"({most[1]})",
+                advice="import only files of one machine"
+                + ("" if stated else ", or state them with --pes-per-node"),
+            )
+        return counts[-1] if counts else None
 
     def find_links(self) -> tuple[int, str] | None:
         """Return adapters per node, with its tag; None: no file shows them."""
@@ -197,6 +240,8 @@ class _Builder:
         if any(_is_fitted(run, pes) for run in at_level):
             return BLANK
         if len(like.levels) > level and self.given.like is not None:
+            if level == 0:
+                self.expect_links(like)
             self.tags[key] = f"assumed: as {like.name}"
             return Connection(**like.levels[level].model_dump(include={"latency", "bandwidth"}))
         where = "inside a node" if level == 0 else "between nodes"
@@ -205,6 +250,19 @@ class _Builder:
             advice="add a log of all_reduce_perf there, or --like SYSTEM",
         )
 
+    def expect_links(self, like: System) -> None:
+        """Raise InputError if a topology has not the links of the node that stands in for it."""
+        for node in self.evidence.topologies:
+            # As close as marketing rounds bandwidths.
+            if like.levels[0].bandwidth > 1.1 * node.most_bandwidth:
+                raise InputError(
+                    f"{node.joined or 'its GPUs have other links'}: a ring of all "
+                    f"{node.gpus} does not reach the "
+                    f"{format_quantity(like.levels[0].bandwidth, 'B/s', 3)} of {like.name}",
+                    where=str(node.path),
+                    advice="add a log of all_reduce_perf of all its GPUs, or another --like SYSTEM",
+                )
+
     def list_runs(self, level: int, pes: int) -> list[Measurement]:
         """List the runs inside a node (level 0), or between nodes."""
         return [run for run in self.evidence.runs if _is_beyond(run, pes) == (level == 1)]
@@ -212,17 +270,20 @@ class _Builder:
     def fit(self, system: System) -> System:
         """Return the system with its measured collectives."""
         # From the node up: a ring across nodes is no faster than inside one.
-        pes = system.pes_per_node
+        pes, like = system.pes_per_node, self.given.like
         for level, stated in enumerate(system.levels):
             fitted = [run for run in self.list_runs(level, pes) if _is_fitted(run, pes)]
             for name in STEPS:
                 runs = [run for run in fitted if run.collective == name]
                 if not runs:
                     continue
-                lines = fit_lines(system, level, name, runs).lines
-                system = with_lines(system, level, name, lines)
+                path = None if like is None or len(like.levels) <= level else like.levels[level]
+                found = fit_lines(system, level, name, runs, path)
+                if found.assumed == "bandwidth" and level == 0 and like is not None:
+                    self.expect_links(like)
+                system = with_lines(system, level, name, found.lines)
                 self.fitted += runs
-                self.tags[f"levels.{level}.{name}"] = "fitted"
+                self.tags[f"levels.{level}.{name}"] = _tag(found, like)
             if stated.bandwidth == BLANK.bandwidth and stated.latency == BLANK.latency:
                 system = self.fill_plain(system, level)
         self.notes += [topology.described for topology in self.evidence.topologies]
@@ -249,8 +310,21 @@ class _Builder:
             "bandwidth": max(line.bandwidth for line in lines),
         }
         levels[level] = levels[level].model_copy(update=plain)
-        self.tags[f"levels.{level}"] = f"fitted: {name}; from PE to PE assumed as its ring's step"
+        tag = self.tags[f"levels.{level}.{name}"].removeprefix("fitted")
+        words = f"fitted: {name}; from PE to PE assumed as its ring's step"
+        self.tags[f"levels.{level}"] = f"{words}{tag and '; '}{tag.strip(': ')}"
         return system.model_copy(update={"levels": tuple(levels)})
+
+
+def _tag(found: Fitted, like: System | None) -> str:
+    """Return where a collective's lines come from, and how far off they are at worst."""
+    worst = float(np.abs(found.errors).max())
+    off = f"off by up to {100 * np.expm1(worst):.0f} %" if worst > MISFIT else ""
+    if found.assumed and like is not None:
+        # What is assumed comes first: `paradl` prints these tags.
+        words = f"assumed: {found.assumed} as {like.name}, since the sizes leave it open"
+        return f"{words}; {off}" if off else words
+    return f"fitted: {off}" if off else "fitted"
 
 
 def _is_beyond(run: Measurement, pes: int) -> bool:
@@ -273,22 +347,37 @@ def _is_fitted(run: Measurement, pes: int) -> bool:
 
 
 def _measure_plain(runs: Sequence[Measurement]) -> Connection:
-    """Return the shortest start-up and the highest bandwidth of messages, or of lone rings."""
-    latencies, bandwidths = [], []
+    """Return the start-up and the bandwidth of messages, or of lone rings.
+
+    InputError: the sizes do not show both.
+    """
+    starts: list[tuple[float, float]] = []
+    rates: list[tuple[float, float, bool]] = []
     for run in runs:
-        steps = STEPS.get(run.collective, 0) * (run.pes - 1) or 1
-        factor = find_bus_factor(run.collective, run.pes)
-        if "bandwidth" not in run.tool:
-            smallest = min(run.samples, key=lambda row: row.size)
-            latencies.append(smallest.seconds / steps)
+        steps = STEPS.get(run.collective, 0) * (run.pes - 1)
+        part = run.pes if steps else 1
+        # Bytes and seconds of a message, or of a ring's step.
+        rows = [(row.size / part, row.seconds / (steps or 1)) for row in run.samples]
+        # Many messages are under way at once in a test of bandwidth: their start-ups hide.
+        streams = "bandwidth" in run.tool
+        if not streams:
+            starts.append(min(rows))
         if "latency" not in run.tool:
-            bandwidths += [factor * row.size / row.seconds for row in run.samples]
-    if not latencies or not bandwidths:
+            rates += [(size / seconds, size, streams) for size, seconds in rows]
+    smallest, latency = min(starts, key=lambda row: row[1], default=(0.0, 0.0))
+    bandwidth, size, streams = max(rates, default=(0.0, 0.0, False))
+    missing = ""
+    if not rates or (streams and size < STREAM):
+        missing = "bandwidth"
+    elif not starts or smallest / bandwidth > latency / 2:
+        missing = "latency"
+    elif not streams and size / bandwidth < 2 * latency:
+        missing = "bandwidth"
+    if missing:
         raise InputError(
-            f"{runs[0].where}: the logs leave open the "
-            f"{'bandwidth' if latencies else 'latency'} of a message",
-            advice="add a log of osu_bw or ib_write_bw" if latencies else "add osu_latency",
+            f"{runs[0].where}: the sizes measured leave open the {missing} of a message",
+            advice="add osu_latency from 1 B on"
+            if missing == "latency"
+            else "add a log of osu_bw or ib_write_bw with large messages",
         )
-    return Connection(
-        latency=float(f"{min(latencies):.4g}"), bandwidth=float(f"{max(bandwidths):.4g}")
-    )
+    return Connection(latency=float(f"{latency:.4g}"), bandwidth=float(f"{bandwidth:.4g}"))

@@ -24,6 +24,8 @@ WORDS = {
 # Words that hold others come first: "reduce" is part of "all_reduce".
 ORDER = sorted(WORDS, key=len, reverse=True)
 
+MOST_PES, MOST_BYTES = 2**24, 2**60
+
 
 @dataclass(frozen=True)
 class Sample:
@@ -51,6 +53,17 @@ class Measurement:
     device: str = ""
     cut: bool = False
     wrong: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the figures. InputError: they are no machine's."""
+        if not (1 <= self.pes <= MOST_PES and 0 <= self.nodes <= self.pes):
+            raise InputError(
+                f"expected 1 to {MOST_PES:,} PEs, and no more nodes than PEs, got "
+                f"{shorten(self.pes)} in {shorten(self.nodes)}",
+                where=self.where,
+            )
+        if any(row.size > MOST_BYTES or not 1e-9 < row.seconds < 1e6 for row in self.samples):
+            raise InputError("a row has an implausible size or time", where=self.where)
 
     @property
     def described(self) -> str:

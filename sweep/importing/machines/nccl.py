@@ -274,7 +274,7 @@ def finish(run: LoggedRun, path: Path, pes: int | None) -> Measurement:
             advice="state them with --pe",
         )
     expected = find_bus_factor(collective, count)
-    if factor and abs(factor / expected - 1) > 0.02:
+    if factor and abs(factor - expected) > 0.02 * expected:
         raise InputError(
             f"busbw is {factor:.3g} times algbw, and {expected:.3g} times for {collective} of "
             f"{count} PEs",

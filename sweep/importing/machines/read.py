@@ -38,6 +38,12 @@ def read_evidence(paths: list[Path], pes: int | None) -> Evidence:
                     where=str(path),
                     advice="did the benchmark fail?",
                 )
+            if all(run.pes == 1 for run in runs):
+                raise InputError(
+                    "one PE exchanges nothing with others",
+                    where=runs[0].where,
+                    advice="run the benchmark on at least two",
+                )
             evidence.runs += runs
     return evidence
 

@@ -12,24 +12,36 @@ from pathlib import Path
 from xml.etree import ElementTree
 from xml.parsers import expat
 
-from grids.reading.errors import InputError, format_count
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from grids.reading.errors import InputError, format_count, shorten
 from grids.reading.textfile import read_text
 from grids.reading.units import format_quantity
 
 # [B/s] of one NVLink, one direction, by the first compute capability that has it: data sheets of
 # P100, V100 (and A100, H100), B200.
 NVLINKS = {60: 20e9, 70: 25e9, 100: 50e9}
+PCIE = 64e9  # [B/s] of the fastest in use: version 5.0, 16 lanes, one direction
+POWER = "0x068001"  # class of IBM's CPUs, which have NVLinks, too
+# Larger counts and speeds [Mbit/s] are no hardware's.
+MOST_LINKS, MOST_CAPABILITY, MOST_SPEED = 1024, 1000, 1e8
 
 
 @dataclass
 class Topology:
-    """A node. nvlinks: of one GPU. adapters: their bandwidths [B/s] by name."""
+    """A node. nvlinks: of one GPU. adapters: their bandwidths [B/s] by name.
+
+    groups: GPUs that NVLinks join, directly, through others or through switches.
+    """
 
     path: Path
     gpus: int = 0
     nvlinks: int = 0
     capability: int = 0
     adapters: dict[str, float] = field(default_factory=dict)
+    groups: list[list[int]] = field(default_factory=list)
 
     @property
     def links(self) -> list[float]:
@@ -44,6 +56,19 @@ class Topology:
         return self.nvlinks * known[-1] if known else 0.0
 
     @property
+    def most_bandwidth(self) -> float:
+        """[B/s] that a ring of all GPUs cannot exceed; infinite if the file does not tell."""
+        # Of AMD's GPUs it states no compute capability.
+        joined = self.nvlink_bandwidth if len(self.groups) == 1 else 0.0
+        return max(joined, PCIE) if self.capability else np.inf
+
+    @property
+    def joined(self) -> str:
+        """What NVLinks join, in words; empty if that is all GPUs, or if there are none."""
+        shown = ", ".join("-".join(map(str, group)) for group in self.groups if len(group) > 1)
+        return f"NVLinks join only the GPUs {shown}" if shown and len(self.groups) > 1 else ""
+
+    @property
     def described(self) -> str:
         """The node in words."""
         links = format_quantity(self.nvlink_bandwidth, "B/s", 3)
@@ -52,6 +77,7 @@ class Topology:
         return (
             f"{self.path}: {format_count(self.gpus, 'GPU')}, with "
             f"{format_count(self.nvlinks, 'NVLink')} each, {links} one way; "
+            f"{f'{self.joined}; ' if self.joined else ''}"
             f"{format_count(len(adapters), 'adapter')}{f' of {adapters[0]}' if adapters else ''}"
             f"{f'; {slower}, not counted' if len(self.adapters) > len(adapters) else ''}"
         )
@@ -72,21 +98,52 @@ def read_topology(path: Path) -> Topology:
             advice="is it cut off?",
         ) from None
     topology = Topology(path)
-    try:
-        for gpu in root.iter("gpu"):
-            links = sum(int(link.attrib["count"]) for link in gpu.iter("nvlink"))
-            topology.gpus += 1
-            topology.nvlinks = max(topology.nvlinks, links)
-            topology.capability = int(gpu.get("sm", 0))
+    links: list[tuple[str, str]] = []
+    busids: list[str] = []
+    for place in root.iter():
+        for gpu in place.findall("gpu"):
+            busids.append(place.get("busid", "").lower())
+            ends = [link for link in gpu.iter("nvlink") if link.get("tclass") != POWER]
+            links += [(busids[-1], link.get("target", "").lower()) for link in ends]
+            count = sum(_read_number(link, "count", MOST_LINKS, path) for link in ends)
+            topology.nvlinks = max(topology.nvlinks, int(count))
+            topology.capability = int(_read_number(gpu, "sm", MOST_CAPABILITY, path, "0"))
+    for net in root.iter("net"):
         # An adapter without a speed carries nothing.
-        for net in root.iter("net"):
-            if float(net.get("speed", 0)) > 0:
-                port = f"{net.attrib['name']}:{net.get('port', '')}"
-                topology.adapters[port] = float(net.attrib["speed"]) * 1e6 / 8
-    except (KeyError, ValueError):
-        raise InputError("an element lacks a name or a number", where=str(path)) from None
+        if speed := _read_number(net, "speed", MOST_SPEED, path, "0"):
+            topology.adapters[f"{net.get('name')}:{net.get('port', '')}"] = speed * 1e6 / 8
+    topology.gpus, topology.groups = len(busids), _group(busids, links)
     if not topology.gpus:
         raise InputError(
             "expected NCCL's topology, got no GPU", where=str(path), advice="is it the right file?"
         )
     return topology
+
+
+def _read_number(
+    element: ElementTree.Element, name: str, most: float, path: Path, missing: str = ""
+) -> float:
+    """Return an element's number, of at least 0. missing: its text where it has none."""
+    text = element.get(name, missing)
+    try:
+        number = float(text)
+    except ValueError:
+        number = np.nan
+    if not 0 <= number <= most:
+        raise InputError(
+            f"{element.tag} {name}: expected a number of at most {most:,.0f}, got {shorten(text)}",
+            where=str(path),
+            advice="is the file damaged?",
+        )
+    return number
+
+
+def _group(busids: list[str], links: list[tuple[str, str]]) -> list[list[int]]:
+    """Return the GPUs that links join. links: from a GPU, to another one or to a switch."""
+    places = {busid: number for number, busid in enumerate(busids)}
+    # Switches of a node are one: each GPU is linked to all of them.
+    ends = np.array([[places[a], places.get(b, len(busids))] for a, b in links], int).reshape(-1, 2)
+    size = len(busids) + 1
+    graph = coo_array((np.ones(len(ends)), ends.T), (size, size))
+    labels = connected_components(graph, directed=False)[1][:-1]
+    return [np.flatnonzero(labels == label).tolist() for label in dict.fromkeys(labels)]
