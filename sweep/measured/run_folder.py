@@ -26,7 +26,8 @@ from grids.reading.csvfile import read_records
 from grids.reading.errors import InputError, shorten, suggest_name
 from grids.reading.units import has_unit, parse_quantity
 from grids.reading.yamlfile import load, validate
-from sweep.measured.run_logs import Row, read_log, read_trace
+from sweep.measured.run_logs import Row, read_log
+from sweep.measured.traces import read_trace
 
 NAME = "mapping.yaml"
 IDENTITY = ("model", "dataset", "system", "strategy", "p", "samples_per_replica")
