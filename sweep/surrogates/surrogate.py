@@ -1,8 +1,8 @@
 """A surrogate: an encoding and learners, and its file.
 
 The file is a line with the SHA-256 of the rest, a line of JSON, the facts, and equinox's leaves:
-plain arrays whose number, shapes and types follow from the facts. Trees are texts of LightGBM among
-the facts. Loading a file runs no code, and pickles are refused.
+plain arrays whose number, shapes and types follow from the facts. Trees are lists of numbers among
+the facts, checked before LightGBM sees them. Loading runs no code, and pickles are refused.
 """
 
 import json
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Learner = Literal["network", "trees"]
-VERSION = 3
+VERSION = 4
 MOST_MEMBERS, MOST_WIDTH = 100, 4096
 # [B] Largest file: ensembles have some MB.
 LARGEST = 2**30
@@ -97,14 +97,15 @@ def read_outputs(outputs: Floats) -> Predictions:
 class Facts(BaseModel, extra="allow"):
     """The facts that a file's arrays and answers depend on; the file has more.
 
-    width, members: of networks, and their number. trees: LightGBM's text of each output, by member.
+    width, members: of networks, and their number. trees: by member and output, as
+    sweep/surrogates/trees.py has them.
     """
 
-    version: Literal[3]  # VERSION
+    version: Literal[4]  # VERSION
     learner: Learner
     width: int = Field(ge=1, le=MOST_WIDTH)
     members: int = Field(ge=1, le=MOST_MEMBERS)
-    trees: list[list[str | FiniteFloat]]
+    trees: list[list[Any]]
     features: list[str] = Field(min_length=1)
     constants: dict[str, FiniteFloat]
     splits: list[str]
@@ -164,7 +165,7 @@ def _read(path: Path) -> Surrogate:
     if path.stat().st_size > LARGEST:
         raise ValueError("too large")
     digest, _, data = path.read_bytes().partition(b"\n")
-    # LightGBM trusts every number in its texts: a changed one aborted the process (lightgbm 4.6).
+    # Against damage: a file that was forged has a digest of its own.
     if digest != sha256(data).hexdigest().encode():
         raise ValueError("damaged")
     head, _, arrays = data.partition(b"\n")
@@ -182,7 +183,7 @@ def _read(path: Path) -> Surrogate:
     if facts.learner == "trees":
         from sweep.surrogates.trees import read_trees
 
-        members = tuple(read_trees(texts, count) for texts in facts.trees)
+        members = tuple(read_trees(trees, count) for trees in facts.trees)
     if len(members) != facts.members:
         raise ValueError("another number of members")
     encoding = Encoding(tuple(facts.features), facts.constants, **numbers)

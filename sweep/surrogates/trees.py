@@ -1,10 +1,12 @@
 """Gradient-boosted trees, grown, kept and evaluated by LightGBM."""
 
+import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal, Self
 
 import lightgbm
 import numpy as np
+from pydantic import BaseModel, Field, FiniteFloat, TypeAdapter, model_validator
 
 from kernels.names.arrays import Flags
 from kernels.names.stored import TARGETS
@@ -17,6 +19,64 @@ ROUNDS, LEAVES, RATE, PATIENCE = 200, 63, 0.1, 20
 REPORTED = 10
 # Log odds if all rows are feasible, or none.
 CERTAIN = 20.0
+
+
+# Nodes of a tree at most; LightGBM descends them by recursion.
+MOST_LEAVES = 1024
+# How LightGBM compares a number: missing ones go left or not, none, 0 or NaN is one. Odd kinds are
+# those of categories, which are positions in other arrays.
+Decision = Literal[0, 2, 4, 6, 8, 10]
+# Logarithms; sums of larger ones would be infinite in single precision.
+Value = Annotated[float, Field(ge=-1e30, le=1e30)]
+Child = Annotated[int, Field(ge=-MOST_LEAVES, lt=MOST_LEAVES)]
+HEAD = """tree
+version=v4
+num_class=1
+num_tree_per_iteration=1
+label_index=0
+max_feature_idx={last}
+feature_names={names}
+feature_infos={infos}
+
+"""
+
+
+class Tree(BaseModel, extra="forbid"):
+    """A tree: of each inner node the feature, what it is compared with and how, and the children.
+
+    A child of at least 0 is an inner node, and -1 - n the leaf n.
+    """
+
+    split_feature: list[Annotated[int, Field(ge=0)]] = []
+    threshold: list[FiniteFloat] = []
+    decision_type: list[Decision] = []
+    left_child: list[Child] = []
+    right_child: list[Child] = []
+    leaf_value: Annotated[list[Value], Field(min_length=1, max_length=MOST_LEAVES)]
+
+    @model_validator(mode="after")
+    def _check_nodes(self) -> Self:
+        """Check that nodes are complete, and that each is the child of one before it."""
+        leaves = len(self.leaf_value)
+        if any(len(getattr(self, name)) != leaves - 1 for name in NODES):
+            raise ValueError("another number of nodes")
+        children = np.array([self.left_child, self.right_child], int)
+        others = np.append(np.arange(-leaves, 0), np.arange(1, leaves - 1))
+        if leaves > 1 and not np.array_equal(np.sort(children.ravel()), others):
+            raise ValueError("a node that is no child, or of two nodes")
+        if ((children >= 0) & (children <= np.arange(leaves - 1))).any():
+            raise ValueError("a circle of nodes")
+        return self
+
+    def format(self) -> str:
+        """Return LightGBM's text of the tree, without what predictions do not need."""
+        lines = [f"num_leaves={len(self.leaf_value)}", "num_cat=0", "is_linear=0", "shrinkage=1"]
+        for name in (*NODES, "leaf_value"):
+            lines.append(f"{name}={' '.join(map(repr, getattr(self, name)))}")
+        return "\n".join(lines)
+
+
+NODES = tuple(name for name in Tree.model_fields if name != "leaf_value")
 
 
 @dataclass(frozen=True)
@@ -38,26 +98,48 @@ class Trees:
         ]
         return np.asarray(np.stack(columns, axis=1), np.float32)
 
-    def write(self) -> list[str | float]:
-        """Return LightGBM's text of each booster, or the number."""
+    def write(self) -> list[Any]:
+        """Return the trees of each booster as plain data, or the number."""
         return [
-            booster if isinstance(booster, float) else booster.model_to_string()
+            booster if isinstance(booster, float) else _list_trees(booster)
             for booster in self.boosters
         ]
 
 
-def read_trees(texts: list[str | float], features: int) -> Trees:
-    """Return the trees of LightGBM's texts. ValueError: not those of this number of features."""
-    try:
-        boosters = tuple(
-            text if isinstance(text, float) else lightgbm.Booster(model_str=text) for text in texts
-        )
-    except lightgbm.basic.LightGBMError as error:
-        raise ValueError(str(error)) from error
-    counts = {booster.num_feature() for booster in boosters if not isinstance(booster, float)}
-    if len(boosters) != OUTPUTS or counts - {features}:
-        raise ValueError("other outputs or features")
-    return Trees(boosters)
+def _list_trees(booster: lightgbm.Booster) -> list[dict[str, list[float]]]:
+    """Return the trees of a booster as `Tree` reads them, from LightGBM's own text."""
+    trees = []
+    for block in booster.model_to_string().split("\nTree=")[1:]:
+        lines = dict(line.partition("=")[::2] for line in block.splitlines())
+        lists = {name: lines.get(name, "").split() for name in Tree.model_fields}
+        trees.append({name: json.loads(f"[{','.join(words)}]") for name, words in lists.items()})
+    return trees
+
+
+def read_trees(data: list[Any], features: int) -> Trees:
+    """Return the trees of plain data. ValueError: not those of this number of features.
+
+    LightGBM trusts each number of a text, and a wrong one aborts the process: it gets a text that
+    is written here, from arrays that were checked.
+    """
+    if len(data) != OUTPUTS:
+        raise ValueError("another number of outputs")
+    return Trees(tuple(_read_booster(each, features) for each in STORED.validate_python(data)))
+
+
+STORED = TypeAdapter(list[list[Tree] | Value])
+
+
+def _read_booster(trees: list[Tree] | float, features: int) -> lightgbm.Booster | float:
+    """Return a booster of checked trees, or the number. ValueError: a feature is none of these."""
+    if isinstance(trees, float):
+        return trees
+    if not trees or any(max(tree.split_feature, default=0) >= features for tree in trees):
+        raise ValueError("no trees, or other features")
+    names = " ".join(f"f{n}" for n in range(features))
+    head = HEAD.format(last=features - 1, names=names, infos=" ".join(["none"] * features))
+    blocks = (f"Tree={n}\n{tree.format()}\n\n" for n, tree in enumerate(trees))
+    return lightgbm.Booster(model_str=f"{head}{''.join(blocks)}end of trees\n")
 
 
 def fit_trees(train: Examples, valid: Examples, seed: int, report: Report) -> Trees:
