@@ -1,4 +1,4 @@
-"""CSV tables of users: rows by column name, with their place in the file."""
+"""CSV tables of users: rows by column name, with their place in the file; texts as fields."""
 
 import csv
 import io
@@ -6,10 +6,20 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from grids.reading.errors import InputError, find_meant, format_count, shorten
+from grids.reading.errors import InputError, find_meant, format_count, is_number, shorten
 from grids.reading.textfile import read_text
 
 Record = dict[str, str]
+# Spreadsheets evaluate a field that begins with one of these, and =WEBSERVICE(...) sends it away.
+FORMULAS = ("=", "+", "-", "@", "\t", "\r")
+
+
+def quote_formula(text: str) -> str:
+    """Return a text as a field that no spreadsheet evaluates: an apostrophe before it, if need be.
+
+    Numbers are left as they are.
+    """
+    return f"'{text}" if text.startswith(FORMULAS) and not is_number(text) else text
 
 
 def read_records(

@@ -168,7 +168,7 @@ def find_meant(name: str, names: Collection[str]) -> str | None:
     if synonym is not None:
         return synonym
     # Similar digits do not make numbers similar: 200 is not a typo of 2000.
-    if _is_number(name):
+    if is_number(name):
         return None
     folded = {name.casefold(): name for name in names}
     close = get_close_matches(name[:MOST_VALUE].casefold(), folded, n=1)
@@ -182,7 +182,8 @@ def _find_synonym(word: str, names: Collection[str]) -> str | None:
     return next(meant, None)
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Return whether Python reads a text as a number."""
     try:
         float(text)
     except ValueError:

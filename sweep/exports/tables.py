@@ -16,6 +16,7 @@ import pyarrow.parquet
 from numpy.typing import NDArray
 
 from grids.grid import LABELS
+from grids.reading.csvfile import quote_formula
 from sweep.cells.parts import Part
 from sweep.cells.selection import Selection
 from sweep.cube.layout import SERIAL
@@ -157,7 +158,7 @@ def write_partitions(
 
 def write_csv(path: Path, batches: Batches, schema: pa.Schema) -> int:
     """Write a text file, and a description of its columns beside it; return the number of rows."""
-    # `_write_digits` writes floating-point numbers as texts.
+    # `_write_text` writes floating-point numbers as texts.
     kinds = [
         pa.string() if pa.types.is_dictionary(kind) or pa.types.is_floating(kind) else kind
         for kind in schema.types
@@ -167,7 +168,7 @@ def write_csv(path: Path, batches: Batches, schema: pa.Schema) -> int:
     rows = 0
     with pa.csv.CSVWriter(path, plain, write_options=options) as writer:
         for batch in batches:
-            arrays = [_write_digits(array) for array in batch.columns]
+            arrays = [_write_text(array) for array in batch.columns]
             writer.write_table(pa.Table.from_arrays(arrays, batch.schema.names).cast(plain))
             rows += batch.num_rows
     name_description(path).write_text(json.dumps(_describe_table(path.name, schema), indent=2))
@@ -179,8 +180,14 @@ def name_description(path: Path) -> Path:
     return path.with_name(f"{path.name}.json")
 
 
-def _write_digits(array: pa.Array) -> pa.Array:
-    """Return floating-point numbers as texts with the fewest digits that read back exactly."""
+def _write_text(array: pa.Array) -> pa.Array:
+    """Return floating-point numbers with the fewest digits that read back exactly, as texts.
+
+    Labels become fields that no spreadsheet evaluates.
+    """
+    if pa.types.is_dictionary(array.type):
+        labels = pa.array(map(quote_formula, array.dictionary.to_pylist()), pa.string())
+        return pa.DictionaryArray.from_arrays(array.indices, labels)
     if not pa.types.is_floating(array.type):
         return array
     # 0 becomes 0.0: readers guess a column's type from its first rows, and Polars would then refuse

@@ -108,7 +108,7 @@ def _stream_events(path: Path) -> Iterator[dict[str, Any]]:
 
     try:
         with (gzip.open if packed else open)(path, "rb") as file:
-            text = _find_list(read, path)
+            text: bytes | None = _find_list(read, path)
             while text is not None:
                 text, events = _take_events(text, read, path)
                 yield from (e for e in events if isinstance(e, dict) and e.get("ph") == "X")

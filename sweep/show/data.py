@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from grids.reading.csvfile import quote_formula
 from sweep.show.visible import escape_invisible
 
 Format = Literal["table", "json", "csv"]
@@ -32,11 +33,14 @@ def _replace_infinite(value: object) -> object:
 
 def print_csv(rows: Sequence[Row]) -> None:
     """Print a header, then one line per row; an unknown value is an empty field."""
-    # Programs get names byte for byte; a terminal must not execute what they contain.
+    # Programs get names byte for byte; a terminal must not execute what they contain, nor must a
+    # spreadsheet.
     write = escape_invisible if sys.stdout.isatty() else str
     flattened = [
         {
-            write(key): write(value) if isinstance(value, str) else value
+            write(quote_formula(key)): write(quote_formula(value))
+            if isinstance(value, str)
+            else value
             for key, value in flatten_record(row).items()
         }
         for row in rows

@@ -32,8 +32,11 @@ PROGRAM = re.compile(r"#\s*Collective test starting:\s*(\S+)|^[^#]*\b(\w+)_perf\
 TYPES = ("float", "half", "bfloat16", "double", "u?int", "char", "f8", "fp8")
 ROW = re.compile(rf"(?:^|\s)\d+\s+\d+\s+(?:{'|'.join(TYPES)})\w*\s.*")
 # Bytes that lines of the benchmark have, and few others; each takes a second of CPU for 2 GB.
-WANTED = (b"#", b"_perf", b"float", b"half", b"double", b"int8", b"int32", b"int64", b"8e")
-WANTED += (b"Rank", b"bus", b"B/s")  # of comments without their #
+# The last three are of comments without their #.
+WANTED = (
+    *(b"#", b"_perf", b"float", b"half", b"double", b"int8", b"int32", b"int64", b"8e"),
+    *(b"Rank", b"bus", b"B/s"),
+)
 # A comment, at the start of a line or behind what another program left there; no `#wrong`.
 COMMENT = re.compile(r"#(?:\s.*)?$")
 # Of one way; of rows without a header, from 2.11 on and before.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from grids.reading.csvfile import read_records
+from grids.reading.csvfile import quote_formula, read_records
 from grids.reading.errors import InputError
 
 
@@ -57,3 +57,15 @@ def test_other_columns_where_any_may_stand(tmp_path):
     path.write_text("weather,aa\nfair,1\n")
     with pytest.raises(InputError, match=r"csv:1: the column a is missing; rename 'aa' to 'a'"):
         list(read_records(path, ("a",), None))
+
+
+@pytest.mark.parametrize(
+    "text", ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "-", "=-5", "--5"]
+)
+def test_a_formula_is_quoted(text):
+    assert quote_formula(text) == f"'{text}"
+
+
+@pytest.mark.parametrize("text", ["", "-5", "+1e-3", "-inf", "vgg16", "a=1", "data+filter:group=4"])
+def test_numbers_and_other_texts_are_left(text):
+    assert quote_formula(text) == text

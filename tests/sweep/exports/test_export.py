@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -265,6 +266,27 @@ def test_a_file_is_kept_unless_forced(small_url, tmp_path):
     (tmp_path / "parts.parquet" / "diary.txt").write_text("mine")
     with pytest.raises(InputError, match=r"parts.parquet: "):
         sweep.export(small_url, tmp_path / "parts.parquet", force=True)
+
+
+def test_a_label_is_no_formula_of_a_spreadsheet(paradl, tmp_path):
+    """In CSV, of an export and of an answer; other formats are not opened by spreadsheets."""
+    _, machine, _ = paradl("systems", "abci", "--yaml")
+    machine = re.sub(r"(?m)^name: .*", "name: '=1+1'", machine)
+    (tmp_path / "machine.yaml").write_text(machine)
+    axes = "model: [vgg16], dataset: [imagenet], strategy: [data], pe: [8], batch: [32]"
+    text = f"axes: {{{axes}, system: [{tmp_path}/machine.yaml]}}"
+    (tmp_path / "spec.yaml").write_text(text)
+    store = tmp_path / "store.zarr"
+    code, _, err = paradl("sweep", tmp_path / "spec.yaml", store)
+    assert code == 0, err
+    for name in ("cells.csv", "cells.parquet"):
+        assert paradl("export", store, tmp_path / name)[0] == 0
+    (label,) = pd.read_csv(tmp_path / "cells.csv")["system_name"]
+    assert label == "'=1+1"
+    assert [label.removeprefix("'")] == [*pd.read_parquet(tmp_path / "cells.parquet").system_name]
+    code, out, err = paradl("best", store, "--format", "csv")
+    assert code == 0, err
+    assert ",'=1+1," in out
 
 
 @pytest.mark.parametrize("name", ["cells.parquet", "cells.csv", "cells.nc"])
