@@ -124,6 +124,17 @@ def test_a_file_of_hugging_face(tmp_path, config, parameters):
     assert model.table(find("dataset", "pile:length=1024", Path())).parameters == parameters
 
 
+@pytest.mark.parametrize("method", [None, "greedy", "group_limited_greedy", ""])
+def test_experts_have_a_bias_only_without_an_auxiliary_loss(tmp_path, method):
+    """One for each of 256 experts in 58 blocks, as `noaux_tc` alone has them."""
+    config = DEEPSEEK | {"topk_method": method}
+    if method is None:
+        del config["topk_method"]
+    model = find("model", write(tmp_path / "mine", config), Path())
+    table = model.table(find("dataset", "pile:length=1024", Path()))
+    assert table.parameters == 671_026_419_200 - 58 * 256
+
+
 def test_biases_of_qwen2(tmp_path):
     """Of queries, keys and values, and not of the output: 4096 + 2 x 1024 a block."""
     model = find("model", write(tmp_path / "mine", LLAMA | {"model_type": "qwen2"}), Path())

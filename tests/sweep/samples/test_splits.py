@@ -10,6 +10,7 @@ import pytest
 from sampled_spaces import SPACE
 from typer.testing import CliRunner
 
+from grids.library import list_names
 from sweep.cli.main import app
 from sweep.samples.leakage import check_leakage
 from sweep.samples.read import Samples
@@ -65,6 +66,28 @@ def test_links_beyond_a_node_have_no_slope_inside_it(rows) -> None:
         assert (inside[f"elasticity_epoch_time_{name}"] == 0).all()
         beyond = defined[(defined.pe > defined.pes_per_node) & (defined.strategy == "data")]
         assert (beyond[f"elasticity_epoch_time_{name}"] != 0).any()
+
+
+# A fifth of the values, to the nearest: by hand.
+@pytest.mark.parametrize(
+    ("count", "tested"), [(2, 1), (3, 1), (4, 1), (7, 1), (8, 2), (12, 2), (13, 3)]
+)
+def test_a_split_holds_out_a_fifth_of_the_values(count, tested) -> None:
+    machines = [name for name in list_names("system") if name.startswith(("d", "h", "a"))][:count]
+    assert len(machines) == count
+    space = read_space(SPACE | {"axes": SPACE["axes"] | {"system": machines}})
+    assert len(choose_splits(space, 0).tested["system"]) == tested
+
+
+# Of PE counts at least a fifth, but never all: one of two, two of six.
+@pytest.mark.parametrize(
+    ("count", "tested"), [(2, 1), (3, 1), (4, 1), (5, 1), (6, 2), (8, 2), (10, 2), (11, 3)]
+)
+def test_a_split_tests_the_largest_fifth_of_a_list(count, tested) -> None:
+    counts = [2**n for n in range(count)]
+    space = read_space(SPACE | {"axes": SPACE["axes"] | {"pe": counts}})
+    most = choose_splits(space, 0).most["scale"]
+    assert sum(pe > most for pe in counts) == tested
 
 
 def test_settings_of_a_machine_are_held_out_together() -> None:
