@@ -105,6 +105,13 @@ def test_losers_state_the_least_memory_that_lets_a_layout_in() -> None:
     assert row["rejection"]["changes"]["pe"] == 16
 
 
+def test_the_nearest_layout_breaks_the_fewest_limits() -> None:
+    """The batch is too small for 64 passes; in some layouts stages are more than blocks, too."""
+    strategy = "data+tensor+pipeline:tensor=best,pipeline=best,micro=64"
+    (row,) = rank("mixtral_8x7b", pe=96, batch=1, strategy=strategy)
+    assert row["rejection"]["limit"] == ["batch_too_small"]
+
+
 def test_efficiency_of_layouts_divides_by_a_layout_of_one_pe() -> None:
     values: dict[str, Any] = {
         "model": "llama2_7b",

@@ -10,7 +10,7 @@ import pytest
 from sampled_spaces import SPACE
 from typer.testing import CliRunner
 
-from grids.library import list_names
+from grids.entries.names import list_names
 from sweep.cli.main import app
 from sweep.samples.leakage import check_leakage
 from sweep.samples.read import Samples
