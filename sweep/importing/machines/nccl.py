@@ -249,7 +249,10 @@ def _read_header(names: list[str], where: str) -> tuple[list[str], dict[str, flo
             raise InputError(f"{name}: unknown unit", where=where, advice="known: us, ms, GB/s")
         units[column] = UNITS.get(unit, 1.0)
         columns.append(column)
-    missing = [name for name in ("size", "time", "algbw", "busbw") if name not in columns]
+    wanted = ["size", "time", "algbw", "busbw"]
+    if any(name.startswith("in_") for name in columns):
+        wanted += ["in_time", "in_algbw", "in_busbw"]
+    missing = [name for name in wanted if name not in columns]
     if missing:
         raise InputError(
             f"the column {missing[0]} is missing",
