@@ -1,8 +1,9 @@
 """Axes: the values along one numeric dimension, listed or generated.
 
-A list of values and generators in any combination: `[1, 3, {pow2: [4, 1024]}]`. Values are sorted,
-without duplicates, so that "the next PE count" is defined. Samples may also draw values between two
-ends: `{uniform: [a, b]}`, `{loguniform: [a, b]}`.
+A list of values and generators in any combination: `[1, 3, {pow2: [4, 1024]}]`; a text may stand
+for a generator: `pow2:4..1024`. Values are sorted, without duplicates, so that "the next PE count"
+is defined. Samples may also draw values between two ends: `{uniform: [a, b]}`,
+`{loguniform: [a, b]}`.
 """
 
 import re
@@ -27,8 +28,10 @@ COUNT = Parameter("the count", "1", "the number of values, ends included", 2, wh
 Law = Literal["uniform", "loguniform"]
 LAWS: tuple[Law, ...] = get_args(Law)
 
-# A range as written for other programs: 1-64, 1..64, 1:64, 1...64.
-_WRITTEN_RANGE = re.compile(r"\s*(\d+)\s*(?:-|:|\.{2,3})\s*(\d+)\s*")
+# A range as written for other programs, which might also mean powers of two: 1-64, 1:64.
+_WRITTEN_RANGE = re.compile(r"\s*(\d+)\s*[-:]\s*(\d+)\s*")
+_DOTS = re.compile(r"\.{2,3}|…")
+_DASH = re.compile(r"(?<=[\dkKM])\s*[-:]\s*(?=\d)")  # no sign of an exponent
 
 # 0.1 + 0.1 + ... misses 1 by rounding, but a range up to 1 should include it.
 SLACK = 1e-6  # steps
@@ -170,10 +173,33 @@ def expand_axis(form: object, parameter: Parameter) -> Axis:
     return Axis(form, values)
 
 
+def read_item(item: object) -> object:
+    """Return the generator that a text stands for, such as `1..64`, `pow2:1-64`; others unchanged.
+
+    InputError: a range without an end, or of an unknown kind.
+    """
+    if not isinstance(item, str):
+        return item
+    name, colon, rest = (part.strip() for part in item.partition(":"))
+    dots = _DOTS.search(item)
+    if not (dots or (colon and name in GENERATORS)):
+        return item
+    if not colon:
+        name, rest = "range", item
+    ends = [part.strip() for part in (_DOTS if dots else _DASH).split(rest)]
+    if name not in GENERATORS or "" in ends:
+        raise InputError(
+            f"expected a range, got {shorten(item)}",
+            advice=f"write it like '1..64' or 'pow2:1..64'; known: {', '.join(GENERATORS)}",
+        )
+    return {name: ends}
+
+
 def _expand_item(item: object, parameter: Parameter) -> Floats:
     """Return the values of one entry, a quantity or a generator."""
+    item = read_item(item)
     if not isinstance(item, dict):
-        _refuse_written_range(item)
+        _refuse_slips(item)
         return np.array([parameter.read(item)])
     if len(item) != 1 or next(iter(item)) not in GENERATORS:
         name = str(next(iter(item), ""))
@@ -199,14 +225,16 @@ def _expand_item(item: object, parameter: Parameter) -> Floats:
     return np.round(values) if parameter.whole else values
 
 
-def _refuse_written_range(item: object) -> None:
-    """Refuse a text such as `1-64`, which means more than one value."""
+def _refuse_slips(item: object) -> None:
+    """Refuse `1-64`, which means more than one value, and the `024` of `1,024` cut at its comma."""
     match = _WRITTEN_RANGE.fullmatch(item) if isinstance(item, str) else None
     if match is not None:
         raise InputError(
             f"expected a value or a range, got {shorten(item)}",
             advice=f"write the range as '{{range: [{match[1]}, {match[2]}]}}'",
         )
+    if isinstance(item, str) and re.fullmatch(r"0\d+", item):
+        raise InputError(f"unexpected zero in {item}", advice="write thousands without a comma")
 
 
 def _make_powers_of_two(arguments: list[object], parameter: Parameter) -> Floats:

@@ -106,14 +106,9 @@ class Parameter:
         """Parse a value to SI units and check its bounds."""
         if self.words:
             value = self._read_words(value, where)
-        read = self.scale.read if self.scale else partial(parse_quantity, unit=self.unit)
+        unit = "count" if self.whole else self.unit
+        read = self.scale.read if self.scale else partial(parse_quantity, unit=unit)
         number = read(value, where=where)
-        if self.whole and number != round(number):
-            raise InputError(
-                f"expected a whole number, got {shorten(value)}",
-                where=where,
-                advice=f"{self.name} is {self.meaning}",
-            )
         if not self.low <= number <= self.high:
             raise InputError(
                 f"expected {self._describe_bounds()}, got {shorten(value)}",

@@ -7,6 +7,7 @@ no operations, and is slow to load. Decimal arithmetic makes "40.31 us" exactly 
 
 import math
 import re
+from collections.abc import Mapping
 from decimal import Decimal, DecimalException
 from functools import cache, lru_cache
 from numbers import Real
@@ -38,6 +39,7 @@ DEFINITIONS = (
     "minute = 60 * second = min",
     "hour = 3600 * second = h",
     "day = 24 * hour = d",
+    "week = 7 * day",
     "byte = [information] = B",
     # Network adapters are sold in bits: 400 Gbit/s is 50 GB/s.
     "bit = 0.125 * byte = b",
@@ -55,8 +57,21 @@ EXAMPLES = {
     "B": "16 GiB",
     "FLOP/s": "15.7 TFLOP/s",
     "W": "700 W",
-    "1": "1",
+    "1": "0.8",
+    "count": "1024",
+    "amount": "15e12",
 }
+
+# What may stand behind a number without a unit. Amounts, such as tokens and rows, are decimal.
+# Counts of PEs, samples and tokens of a sequence come in powers of two: 8k tokens are 8,192.
+AMOUNTS = {"k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "B": 10**9, "T": 10**12}
+COUNTS = {"k": 2**10, "K": 2**10, "M": 2**20}
+SUFFIXES: Mapping[str, Mapping[str, Decimal]] = {
+    "1": {"%": Decimal("0.01")},
+    "count": {suffix: Decimal(size) for suffix, size in COUNTS.items()},
+    "amount": {suffix: Decimal(size) for suffix, size in AMOUNTS.items()},
+}
+WHOLE = ("count", "amount")
 
 # Prefixes for output.
 PREFIXES = (
@@ -67,15 +82,18 @@ PREFIXES = (
 # A number and a unit, since pint itself would also evaluate expressions such as "9**9**9".
 QUANTITY = re.compile(
     r"\s*(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
-    r"\s*(?P<unit>[A-Za-zµμ]+(?:\s*/\s*[A-Za-zµμ]+)?)?\s*"
+    r"\s*(?P<unit>[A-Za-zµμ]+(?:\s*/\s*[A-Za-zµμ]+)?|%)?\s*"
 )
+# Several times, as in 1h30m.
+PART = r"(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*"
 # A longer text is no quantity, and matching time grows with the square of the length.
 MOST_TEXT = 400
 
 
 def parse_quantity(value: object, unit: str, where: str, example: str | None = None) -> float:
-    """Parse a value in `unit` ("B/s", "s", "B", "FLOP/s", "W" or "1"), the unit of bare numbers.
+    """Parse a value in `unit`, the unit of bare numbers: "B/s", "s", "B", "FLOP/s", "W", "1".
 
+    unit: "1" also takes 80%; "count" and "amount" are whole numbers, which take 8k and 15T.
     example: a value of the usual size, for the message.
     """
     if isinstance(value, str):
@@ -84,30 +102,73 @@ def parse_quantity(value: object, unit: str, where: str, example: str | None = N
         number = _convert_float(value)
     else:
         number = None
-    if number is None or not math.isfinite(number):
-        kind = "a number" if unit == "1" else f"a value in {unit}"
+    whole = unit in WHOLE
+    if number is None or not math.isfinite(number) or (whole and number != round(number)):
+        kind = f"a value in {unit}"
+        if unit in SUFFIXES:
+            several = isinstance(value, str) and re.search(r"[,;]|\.\.", value)
+            kind = f"{'one' if several else 'a'} {'whole ' if whole else ''}number"
         raise InputError(
             f"expected {kind}, got {shorten(value)}",
             where=where,
             advice=f"write it like {example or EXAMPLES[unit]!r}",
             page="wrong-value",
         )
+    if isinstance(value, str):
+        _refuse_ambiguous(value, number, unit, where)
+    return number
+
+
+def parse_count(value: object, where: str, unit: str = "count") -> int:
+    """Parse a whole number, as `parse_quantity` does; unit: "count" or "amount"."""
+    return int(parse_quantity(value, unit, where))
+
+
+def _refuse_ambiguous(text: str, number: float, unit: str, where: str) -> None:
+    """Raise InputError for memory in bits, and for counts whose thousands may be 1,000 or 1,024."""
     # Links are sold in bits, but memory and messages are not: 32 Gb is a typo.
-    if unit == "B" and isinstance(value, str) and value.rstrip().endswith(("b", "bit")):
-        bytes_text = re.sub(r"(b|bit)$", "B", value.strip())
+    if unit == "B" and text.rstrip().endswith(("b", "bit")):
+        bytes_text = re.sub(r"(b|bit)$", "B", text.strip())
         raise InputError(
-            f"{shorten(value)} is in bits",
+            f"{shorten(text)} is in bits",
             where=where,
             advice=f"did you mean {shorten(bytes_text)}? Otherwise write {number:g} B",
             page="wrong-value",
         )
-    return number
+    match = QUANTITY.fullmatch(text) if unit == "count" else None
+    suffix = match["unit"] if match else None
+    # People say 8k for 8,192 and 100k for 100,000. `frexp` splits powers of two into 0.5 and more.
+    if suffix is not None and math.frexp(abs(number))[0] not in (0, 0.5):
+        decimal = number / COUNTS[suffix] * AMOUNTS[suffix]
+        raise InputError(
+            f"{shorten(text)} may be {decimal:,.0f} or {number:,.0f}",
+            where=where,
+            advice="write all digits",
+            page="wrong-value",
+        )
+
+
+def parse_duration(value: object, where: str, example: str) -> float:
+    """Parse a time in seconds, above 0. InputError: none, or a text without a unit."""
+    seconds = parse_quantity(value, "s", where, example)
+    if isinstance(value, str) and not has_unit(value):
+        raise InputError(
+            f"{value} has no unit",
+            where=where,
+            advice=f"write {value.strip()} s, min, h or d",
+            page="wrong-value",
+        )
+    if not seconds > 0:
+        raise InputError(f"expected more than 0 s, got {shorten(value)}", where=where)
+    return seconds
 
 
 def has_unit(value: object) -> bool:
     """True if a quantity states its unit."""
     match = QUANTITY.fullmatch(value) if isinstance(value, str) else None
-    return match is not None and match["unit"] is not None
+    if match is not None:
+        return match["unit"] is not None
+    return isinstance(value, str) and _read_sum(value) is not None
 
 
 def _convert_float(value: Real) -> float:
@@ -122,12 +183,25 @@ def _read_quantity(text: str, unit: str) -> float | None:
     """Parse a quantity in `unit`; None if the text is none."""
     match = QUANTITY.fullmatch(text) if len(text) <= MOST_TEXT else None
     if match is None:
-        return None
+        return _read_sum(text) if unit == "s" else None
     number, suffix = match["number"], match["unit"]
     if suffix is None:
         return float(number)
-    factor = None if unit == "1" else _find_factor(suffix, unit)
+    factor = SUFFIXES[unit].get(suffix) if unit in SUFFIXES else _find_factor(suffix, unit)
     return None if factor is None else _multiply(number, factor)
+
+
+def _read_sum(text: str) -> float | None:
+    """Parse times in descending units, such as 1h30m, where m is minutes; None for others."""
+    if len(text) > MOST_TEXT or re.fullmatch(rf"\s*(?:{PART}){{2,}}", text) is None:
+        return None
+    # Of the first part, an m might also be milli or million.
+    head, *rest = re.findall(PART, text)
+    parts = [head, *((number, "min" if unit == "m" else unit) for number, unit in rest)]
+    sizes = [size for _, unit in parts if (size := _find_factor(unit, "s")) is not None]
+    if len(sizes) < len(parts) or sizes != sorted({*sizes}, reverse=True):
+        return None
+    return float(sum(Decimal(part[0]) * size for part, size in zip(parts, sizes, strict=True)))
 
 
 def _multiply(number: str, factor: Decimal) -> float:

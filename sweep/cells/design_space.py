@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from grids.axes import GENERATORS, expand_axis
+from grids.axes import expand_axis, read_item
 from grids.entries.names import split_labels
 from grids.entries.parameters import PARAMETERS
 from grids.entries.strategies import Size, Strategy, parse_strategy
@@ -107,7 +107,7 @@ def split_values(given: object) -> object:
     """
     if not isinstance(given, str):
         return given
-    values = [_read_item(part.strip()) for part in given.split(",")]
+    values = [read_item(part.strip()) for part in given.split(",")]
     return values if len(values) > 1 else values[0]
 
 
@@ -125,19 +125,6 @@ def list_counts(name: str, given: Values | None) -> list[int] | None:
 def _split_labels(given: object) -> object:
     """Split a text into names with their settings; pass anything else through."""
     return split_labels(given) if isinstance(given, str) else given
-
-
-def _read_item(text: str) -> object:
-    """Read one value, or a range as a generator of a spec."""
-    if ".." not in text:
-        return text
-    name, colon, rest = text.partition(":")
-    name, rest = (name.strip(), rest) if colon else ("range", text)
-    if name not in GENERATORS:
-        raise InputError(
-            f"unknown range {name!r}", advice=f"known: {', '.join(GENERATORS)}, as pow2:1..1024"
-        )
-    return {name: [part.strip() for part in rest.split("..")]}
 
 
 def _find_experts(grid: Grid) -> bool | None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from grids.axes import expand_axis, read_item
 from grids.entries.names import split_labels
 from grids.entries.parameters import PARAMETERS
 from grids.entries.quantity import Parameter
@@ -123,7 +124,12 @@ def _list_values(coordinate: NDArray[Any], axis: str, wanted: object) -> list[ob
         elif axis in LABELS:
             values += split_labels(item)
         else:
-            values += [part.strip() for part in item.split(",")]
+            for part in map(read_item, map(str.strip, item.split(","))):
+                if isinstance(part, dict):
+                    several = expand_axis(part, look_up_parameter(axis)).values
+                    values += [write_value(axis, value) for value in several.tolist()]
+                else:  # as written, for messages
+                    values.append(part)
     return values
 
 

@@ -31,6 +31,14 @@ BANDWIDTH = PARAMETERS["inter_bandwidth"]
         ({"geomspace": [1, 8, 20]}, [1, 2, 3, 4, 5, 6, 7, 8]),  # as is customary
         ({"geomspace": [1, 1000, 4]}, [1, 10, 100, 1000]),
         ([3, {"pow2": [2, 8]}, {"range": [7, 9]}], [2, 3, 4, 7, 8, 9]),
+        # As on the command line.
+        ("1..4", [1, 2, 3, 4]),
+        ("1...4", [1, 2, 3, 4]),
+        ("pow2:1..4", [1, 2, 4]),
+        ("pow2: 1 - 4", [1, 2, 4]),
+        (["pow2:512-2k", 3], [3, 512, 1024, 2048]),
+        ({"pow2": [512, "1k"]}, [512, 1024]),
+        (["1e3", "8k"], [1000, 8192]),
     ],
 )
 def test_values_of_pes(form, values) -> None:
@@ -68,7 +76,9 @@ def test_the_users_form_is_kept_and_does_not_count() -> None:
         ([True], PE, "got True"),
         ([-1], PE, "1"),
         ([1.5], PE, "got 1.5"),
-        ("1..8", PE, "got '1..8'; write the range as '{range: [1, 8]}'"),
+        ("1..", PE, "expected a range, got '1..'"),
+        (["1", "024"], PE, "thousands without a comma"),
+        ("1-8", PE, "got '1-8'; write the range as '{range: [1, 8]}'"),
         ([[1, 2]], PE, "got [1, 2]"),
         ({"pow": [1, 8]}, PE, "got {'pow': [1, 8]}; did you mean 'pow2'? known: geomspace, lins"),
         ({}, PE, "got {}"),

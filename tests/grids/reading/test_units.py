@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grids.reading.errors import InputError
-from grids.reading.units import parse_quantity
+from grids.reading.units import parse_duration, parse_quantity
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,22 @@ from grids.reading.units import parse_quantity
         ("1.2 kW", "W", 1200.0),
         ("1e9", "B/s", 1e9),
         (" 0.5 ", "1", 0.5),
+        ("80%", "1", 0.8),
+        ("12.5 %", "1", 0.125),
+        # Amounts are decimal; counts of PEs, samples and tokens of a sequence are powers of two.
+        ("15T", "amount", 15e12),
+        ("1.5 B", "amount", 1.5e9),
+        ("300G", "amount", 300e9),
+        ("1e6", "amount", 1e6),
+        ("100k", "amount", 100e3),
+        ("8k", "count", 8192),
+        ("128K", "count", 131072),
+        ("1M", "count", 2**20),
+        ("8e3", "count", 8000),
+        ("60 d", "s", 60 * 86400),
+        ("2 weeks", "s", 14 * 86400),
+        ("1h30m", "s", 5400),
+        ("1 d 2h 3.5 min", "s", 93810),
     ],
 )
 def test_text(text: str, unit: str, value: float) -> None:
@@ -92,8 +108,38 @@ def test_words_that_mean_something_to_python_are_no_units(suffix: str) -> None:
 
 
 def test_a_factor_has_no_unit() -> None:
-    with pytest.raises(InputError, match=r"expected a number, got '3 B'; write it like '1'"):
+    with pytest.raises(InputError, match=r"expected a number, got '3 B'; write it like '0.8'"):
         parse_quantity("3 B", "1", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "unit"),
+    [
+        *((text, "count") for text in ("8.5", "10%", "8 GB", "64,128", "1..64", "1-64", "2T", "")),
+        *((text, "amount") for text in ("1.5m", "1,000", "15t", "15 T B", "0.5", "k")),
+        *((text, "1") for text in ("8k", "80 percent", "%", "8%%")),
+        *((text, "s") for text in ("30m", "1h1h", "10 s 1 h", "1m30s", "1h30", "tomorrow")),
+    ],
+)
+def test_other_texts_are_no_numbers(text: str, unit: str) -> None:
+    with pytest.raises(InputError, match=r"^--pe: expected .*, got .*; write it like '"):
+        parse_quantity(text, unit, "--pe")
+
+
+@pytest.mark.parametrize(
+    ("text", "meanings"), [("10k", "10,000 or 10,240"), ("1.5k", "1,500 or 1,536")]
+)
+def test_a_count_with_two_meanings_is_refused(text: str, meanings: str) -> None:
+    with pytest.raises(InputError, match=f"{text}.*{meanings}; write all digits"):
+        parse_quantity(text, "count", "")
+
+
+def test_a_duration_states_its_unit() -> None:
+    assert parse_duration("60 d", "deadline", "6 h") == 60 * 86400
+    assert parse_duration(60, "deadline", "6 h") == 60
+    for value in ("60", "0 s", "-2 h", 0, None):
+        with pytest.raises(InputError, match=r"^deadline: "):
+            parse_duration(value, "deadline", "6 h")
 
 
 @pytest.mark.parametrize("text", ["32 Gb", "32 Gbit", "32Gb"])

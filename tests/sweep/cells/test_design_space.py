@@ -37,7 +37,7 @@ def test_settings_of_a_name_have_commas_of_their_own():
 
 
 def test_an_unknown_range():
-    with pytest.raises(InputError, match=r"'powers'.*pow2"):
+    with pytest.raises(InputError, match=r"'powers:1..8'.*pow2"):
         split_values("powers:1..8")
 
 
