@@ -17,7 +17,9 @@ TRIES = 100
 
 @contextmanager
 def hold_store(url: str) -> Iterator[None]:
-    """Lock the store's folder, creating it if needed. InputError: another run holds it.
+    """Lock the store's folder, creating it if needed.
+
+    InputError: another run holds it, or the folder that it would stand in is not there.
 
     Object stores have no such lock: two runs do the same work twice there, but still write every
     block whole.
@@ -26,8 +28,7 @@ def hold_store(url: str) -> Iterator[None]:
         yield
         return
     path = Path(url)
-    # Removed again below, so that a mistyped path leaves no empty parent folders behind.
-    made = [parent for parent in path.parents if not parent.exists()]
+    expect_parent(url)
     try:
         folder = lock_folder(path)
     except BlockingIOError:
@@ -55,9 +56,17 @@ def hold_store(url: str) -> Iterator[None]:
     finally:
         # Removed while still locked, lest another run locks the folder and then loses it.
         with suppress(OSError):  # rmdir refuses a folder that is not empty
-            for empty in (path, *made):
-                os.rmdir(empty)
+            os.rmdir(path)
         os.close(folder)
+
+
+def expect_parent(url: str) -> None:
+    """Raise InputError if a store's parent folder is not there: the path may be mistyped."""
+    parent = Path(url).parent
+    # What cannot be looked up is reported where the store's folder is made.
+    with suppress(OSError):
+        if not is_remote(url) and not parent.exists():
+            raise InputError(f"no folder {str(parent)!r}", where=url, advice="make it first")
 
 
 def lock_folder(path: Path) -> int:
