@@ -29,8 +29,8 @@ from grids.entries.names import (
     Kind,
     check_name,
     is_net,
-    is_path,
     list_names,
+    locate_entry,
     split_reference,
 )
 from grids.entries.systems import System
@@ -92,10 +92,9 @@ def find(kind: Kind, reference: Reference, base: Path) -> Entry | NetModel:
     name, settings = split_reference(reference) if kind in SET_UP else (reference, None)
     if settings is not None:
         return _set_up(kind, name, settings, reference, base)
-    check_name(kind, reference)
-    if is_path(reference):
-        # Unlike a shell, Path does not expand "~". `base` does not affect absolute paths.
-        path = base / os.path.expanduser(reference)
+    check_name(kind, reference, base)
+    path = locate_entry(reference, base)
+    if path is not None:
         if kind == "model" and path.suffix == ".json":
             return _validate(kind, read_config(path), str(path), path.parent)
         return read_net(path) if kind == "model" and is_net(path) else _load(kind, path)

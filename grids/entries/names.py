@@ -3,11 +3,12 @@
 This module does not import readers, so that a wrong name is refused before slow imports.
 """
 
+import os
 from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from grids.reading.errors import InputError, shorten, suggest_name
+from grids.reading.errors import InputError, find_meant, shorten, suggest_name
 
 CATALOGUE = Path(__file__).parents[1] / "catalogue"
 
@@ -32,15 +33,29 @@ def list_names(kind: Kind) -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in (CATALOGUE / f"{kind}s").glob("*.yaml")))
 
 
-def check_name(kind: Kind, reference: str) -> None:
-    """Raise InputError for a reference that is neither a path nor a name of the catalogue."""
+def check_name(kind: Kind, reference: str, base: Path = Path()) -> None:
+    """Raise InputError for a reference that is neither a file nor a name of the catalogue.
+
+    base: folder that a file's path is relative to.
+    """
     name, settings = split_reference(reference) if kind in SET_UP else (reference, None)
     if settings is not None:
-        check_name(kind, name)
+        check_name(kind, name, base)
         return
     if kind == "model":
         _refuse_foreign(reference)
-    if not is_path(reference) and reference not in list_names(kind):
+    path = locate_entry(reference, base)
+    if path is not None and not _is_missing(path):
+        return
+    several = reference.count(",") + 1
+    if several > 1:
+        raise InputError(
+            f"expected one {kind}, got {several}: {shorten(reference)}",
+            advice="ask about each alone; a spec lists them, as in [a, b]",
+        )
+    if path is not None:
+        raise InputError("no such file", where=str(path), advice=_advise_file(kind, reference))
+    if reference not in list_names(kind):
         raise InputError(
             f"unknown {kind} {shorten(reference)}",
             advice=_advise(kind, reference),
@@ -54,6 +69,30 @@ def _advise(kind: Kind, name: str) -> str:
     hint = f" Or write your own file, such as ./mine.yaml ({guide})" if guide else ""
     advice = suggest_name(name, list_names(kind))
     return advice + (hint if advice.endswith("?") or not hint else f".{hint}")
+
+
+def _is_missing(path: Path) -> bool:
+    """True if nothing is there; what cannot be looked up is for the reader to report."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except (OSError, ValueError):
+        return False
+    return False
+
+
+def _advise_file(kind: Kind, reference: str) -> str:
+    """Advise on a file that is not there, which may be an id of Hugging Face: OWNER/NAME."""
+    owner, slash, name = reference.partition("/")
+    if kind != "model" or not (slash and name and owner.strip(".~")) or "/" in name:
+        return "check the path"
+    meant = find_meant(name, list_names(kind))
+    near = f", or take {meant!r} of the catalogue" if meant else ""
+    return (
+        "if it is an id of Hugging Face, save its config.json and write ./config.json "
+        f"({GUIDES[kind]}){near}"
+    )
 
 
 def _refuse_foreign(reference: str) -> None:
@@ -84,6 +123,12 @@ def split_labels(text: str) -> list[str]:
         else:
             names.append(part)
     return names
+
+
+def locate_entry(reference: str, base: Path) -> Path | None:
+    """Return the file that a reference names, relative to `base`; None for a name."""
+    # Unlike a shell, Path does not expand "~". `base` does not affect absolute paths.
+    return base / os.path.expanduser(reference) if is_path(reference) else None
 
 
 def is_path(reference: str) -> bool:

@@ -17,8 +17,10 @@ from grids.reading.errors import InputError
         ("system", "abci:memory=32.5 GB,software=ddp"),
     ],
 )
-def test_names_and_paths_pass(kind, reference):
-    check_name(kind, reference)
+def test_names_and_paths_pass(kind, reference, tmp_path):
+    for name in ("mine.yaml", "VGG.net_sc"):
+        (tmp_path / name).touch()
+    check_name(kind, reference, tmp_path)
 
 
 @pytest.mark.parametrize(
