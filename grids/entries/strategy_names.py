@@ -1,11 +1,14 @@
 """Names of strategies: what each means, its limit, and how the parallelisms in it are ordered."""
 
+import re
+
 from grids.reading.errors import InputError, shorten, suggest_name
 from kernels.names.parallelisms import (
     ALSO,
     DATA,
     KINDS,
     TRANSFORMERS,
+    WORDS,
     WRITTEN,
     explain_conflict,
 )
@@ -60,7 +63,30 @@ def order_parts(base: str, where: str) -> str:
 
 def _advise(base: str) -> str:
     """Advice on a name that is no strategy's."""
+    if label := _read_words(base.casefold()):
+        return f"write {label!r}, whose replicas are the PEs that remain"
     # Stages and versions are written behind a name: zero-3, fsdp2.
     parts = (part.strip().rstrip("-123") for part in base.casefold().split("+"))
     inner = next((part for part in parts if part in ALSO), None)
     return suggest_name(base, MEANING) if inner is None else f"{inner} is {ALSO[inner]}"
+
+
+def _read_words(text: str) -> str:
+    """Label of a strategy written as a layout, `tp8 pp4`, or with its degrees, `data+filter=8`."""
+    words = re.findall(r"([a-z_]+)=?(\d*)", text)
+    degrees = [(WORDS.get(word, word), number) for word, number in words]
+    names = {name for name, _ in degrees}
+    inner = [name for name in WRITTEN if name in names]
+    if not any(number for _, number in degrees) or not names <= {
+        *(DATA, "chunks", "micro", "zero"),
+        *WRITTEN,
+    }:
+        return ""
+    # The only parallelism of other networks has groups, whose size is its degree.
+    alone = len(inner) == 1 and inner[0] in KINDS
+    settings = [
+        f"{'group' if alone and name in inner else name}={number}"
+        for name, number in degrees
+        if name != DATA and number
+    ]
+    return ":".join(filter(None, ("+".join([DATA, *inner]), ",".join(settings))))

@@ -149,6 +149,13 @@ NAMED = {
     "hsdp": "data:micro=best,zero=3,shard=node",
 }
 
+# Short words of a layout's columns, in the order in which it is written: tp8 pp4 dp32 mb1 zero1.
+WORDS = {
+    **{"tp": "tensor", "cp": "context", "ep": "expert", "etp": "expert_tensor"},
+    **{"pp": "pipeline", "v": "chunks", "group": "group", "dp": "data", "mb": "micro"},
+    **{"zero": "zero", "shard": "shard"},
+}
+
 _SEGMENTED = tuple(name for name, kind in KINDS.items() if kind.segmented)
 _OTHERS = tuple(name for name in KINDS if name not in _SEGMENTED)
 # Inside a replica, from the outermost to those whose PEs are neighbours.

@@ -10,14 +10,8 @@ from grids.entries.strategies import NEEDS
 from grids.reading.errors import InputError, format_count, shorten
 from kernels.layouts.schedules import INTERLEAVES
 from kernels.layouts.transformer import COLUMNS, Layouts, Training, Transformer
-from kernels.names.parallelisms import RECOMPUTE
+from kernels.names.parallelisms import RECOMPUTE, WORDS
 
-# The word of each column, in the order in which a layout is written.
-WORDS = {
-    **{"tp": "tensor", "cp": "context", "ep": "expert", "etp": "expert_tensor"},
-    **{"pp": "pipeline", "v": "chunks", "group": "group", "dp": "data", "mb": "micro"},
-    **{"zero": "zero", "shard": "shard"},
-}
 DEGREES = ("tp", "cp", "pp", "dp")
 # The least number of a word, at which it is left out; tp, pp, dp and mb are always written.
 LEAST = {"cp": 1, "ep": 1, "etp": 0, "v": 1, "group": 0, "zero": 0, "shard": 0}
@@ -60,7 +54,7 @@ def parse_layout(text: str, pes: int) -> Layouts:
     columns = {"sequence": 0, "recompute": 0}
     given: dict[str, int] = {}
     for word in text.split():
-        _read_word(word, given, columns)
+        _read_word(word, text, given, columns)
     if not given and not any(columns.values()):
         raise InputError("expected words such as tp8 pp4 dp2 mb1, got none", where="layout")
     rest = prod(given.get(word, 1) for word in DEGREES if word != "dp")
@@ -72,8 +66,8 @@ def parse_layout(text: str, pes: int) -> Layouts:
     return Layouts.from_rows(np.array([[columns[name] for name in COLUMNS]]))
 
 
-def _read_word(word: str, given: dict[str, int], columns: dict[str, int]) -> None:
-    """Add a word's number to `given`, or its setting to `columns`."""
+def _read_word(word: str, text: str, given: dict[str, int], columns: dict[str, int]) -> None:
+    """Add the number of a word of the text to `given`, or its setting to `columns`."""
     name, _, value = word.partition("=")
     if name == "recompute":
         bits = parse_recompute(value, "layout")
@@ -90,25 +84,38 @@ def _read_word(word: str, given: dict[str, int], columns: dict[str, int]) -> Non
         return
     match = re.fullmatch(r"([a-z]+)=?([0-9]+)", word)
     if match is None or match[1] not in WORDS:
-        start = re.match("[A-Za-z]*", word)
-        assert start
-        known = (*WORDS, "sp", "recompute")
-        if start[0] in WORDS:
-            raise InputError(
-                f"expected a number behind {start[0]}, got {shorten(word)}", where="layout"
-            )
-        raise InputError.unknown("word", start[0] or word, known, where="layout")
+        raise _explain_word(word, text)
     # Too large in any case, and `int` does not read thousands of digits.
     number = int(match[2]) if len(match[2]) < 10 else MOST + 1
-    least = LEAST.get(match[1], 1)
+    least = 0 if match[1] == "zero" else 1
     most = HIGHEST_ZERO if match[1] == "zero" else MOST
     if not least <= number <= most:
         raise InputError(
             f"{match[1]}: expected {least} to {most:,}, got {match[2][:20]}", where="layout"
         )
-    # The same number twice does no harm.
-    if given.setdefault(match[1], number) != number:
+    if match[1] in given:
         raise InputError(f"{match[1]} stands there twice", where="layout")
+    given[match[1]] = number
+
+
+def _explain_word(word: str, text: str) -> InputError:
+    """Return the error for a word of a layout that is none."""
+    start = re.match("[A-Za-z]*", word)
+    assert start
+    known = (*WORDS, "sp", "recompute")
+    # Words joined by commas, dashes or crosses, in capitals, or apart from their numbers.
+    again = re.sub(r"[\s,;_x-]*([a-z]+)[\s:]*(\d+)", r" \1\2", text.lower()).split()
+    if all(re.fullmatch(rf"({'|'.join(WORDS)})\d+|sp|recompute=\S+", part) for part in again):
+        return InputError(
+            f"not a word of a layout: {shorten(word)}",
+            where="layout",
+            advice=f"write {' '.join(again)!r}",
+        )
+    if start[0] in WORDS:
+        return InputError(
+            f"expected a number behind {start[0]}, got {shorten(word)}", where="layout"
+        )
+    return InputError.unknown("word", start[0] or word, known, where="layout")
 
 
 def _expect_product(given: Mapping[str, int], pes: int) -> None:
