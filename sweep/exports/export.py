@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from grids.grid import LABELS
 from grids.reading.errors import InputError, format_count, shorten
+from sweep.answers.frames import name_arguments
 from sweep.cells.reader import Reader
 from sweep.cells.selection import Selection, select
 from sweep.cells.source import Source, open_source
@@ -35,6 +36,7 @@ class Export:
     bytes: int
 
 
+@name_arguments
 def export(
     cube: Source,
     path: str | Path,

@@ -13,6 +13,7 @@ import numpy as np
 
 from grids.grid import Grid
 from grids.reading.errors import InputError
+from sweep.answers.frames import name_arguments
 from sweep.cells.changes import Changes, Flips, Winners, list_changed_winners
 from sweep.cells.parts import Part, find_positions
 from sweep.cells.reader import Places, Reader
@@ -28,6 +29,7 @@ SHOWN = 3  # most values listed of those that only one cube has
 NEEDED = {"comp_time", "comm_time", "limit"}  # variables that determine the fastest strategy
 
 
+@name_arguments
 def diff(
     first: Source,
     second: Source,

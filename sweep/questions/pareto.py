@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grids.reading.errors import InputError
+from sweep.answers.frames import name_arguments
 from sweep.answers.objectives import HOUR, Price, check_price, expect_objective, look_up_prices
 from sweep.answers.system_settings import complete_rows
 from sweep.cells.parts import Part
@@ -26,6 +27,7 @@ FrontGoal = Literal["epoch_time", "train_time", "pe_hours"]
 PLACE = ("model", "dataset")
 
 
+@name_arguments
 def pareto(
     cube: Source,
     selection: Selection | None = None,

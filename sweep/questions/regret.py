@@ -10,6 +10,7 @@ from grids.grid import LABELS
 from grids.reading.errors import InputError, shorten, suggest_name
 from kernels.names.flags import Limit
 from kernels.names.statistics import BEST, EFFICIENCY, Objective
+from sweep.answers.frames import name_arguments
 from sweep.answers.objectives import expect_objective
 from sweep.answers.system_settings import complete_rows
 from sweep.cases.picks import PLACE
@@ -27,6 +28,7 @@ Row = dict[str, Any]
 DRAWS = "draws"
 
 
+@name_arguments
 def regret(
     cube: Source,
     selection: Selection | None = None,

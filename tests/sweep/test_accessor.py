@@ -54,6 +54,24 @@ def test_questions_are_those_of_the_package(mixed: xr.Dataset) -> None:
         _ = part.paradl.bets
 
 
+@pytest.mark.parametrize("name", ["best", "limits", "pareto", "regret", "sensitivity", "export"])
+def test_a_slice_is_no_keyword(name: str, mixed: xr.Dataset) -> None:
+    given = ("cube.csv",) if name == "export" else ()
+    message = rf"^{name}\(\) .*'pe'; to select values: selection={{'pe': 64}}$"
+    with pytest.raises(TypeError, match=message):
+        getattr(sweep, name)(mixed, *given, pe=64)
+    with pytest.raises(TypeError, match=message):
+        getattr(mixed.paradl, name)(*given, pe=64)
+    with pytest.raises(TypeError, match=rf"^{name}\(\) missing"):
+        getattr(sweep, name)()
+
+
+def test_numbers_are_texts_too(mixed: xr.Dataset) -> None:
+    part = mixed.sel(model="alexnet", strategy=["serial", "data"])
+    assert sweep.limits(part, "30%").equals(sweep.limits(part, 0.3))
+    assert sweep.best(part, {"pe": "pow2:4-8"}).equals(sweep.best(part, {"pe": [4, 8]}))
+
+
 def test_hours_cost_and_memory_by_hand(mixed: xr.Dataset) -> None:
     place = {"model": "alexnet", "dataset": "imagenet-226", "system": "abci", "strategy": "data"}
     one = mixed.sel({**place, "pe": 8, "batch": 64, "inter_bandwidth": 12.5e9})
