@@ -3,7 +3,7 @@
 import json
 import re
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -81,6 +81,21 @@ def remove_escapes(text: str) -> str:
 def digest_text(text: str) -> str:
     """Return the first 16 hexadecimal digits of the text's SHA-256, a network's fingerprint."""
     return sha256(text.encode()).hexdigest()[:16]
+
+
+# Formats of pictures. matplotlib has others, which are neither lossless nor sharp at every size.
+PICTURES = (".png", ".svg", ".pdf")
+PAGES = (".html", ".htm")
+
+
+def expect_ending(path: Path, endings: Collection[str]) -> None:
+    """Check that a file to write has an ending that says its format. InputError: it has not."""
+    if path.suffix.lower() not in endings:
+        raise InputError(
+            f"expected a file that ends in {', '.join(endings)}, got {path.suffix or 'none'!r}",
+            where=str(path),
+            advice=f"write it like {path.stem}{next(iter(endings))}",
+        )
 
 
 def expect_folder(path: Path) -> None:

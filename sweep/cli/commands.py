@@ -50,6 +50,8 @@ PLAINER = {
     "number, such as 32",
     "Input should be a valid number, unable to parse string as a number": "expected a number, "
     "such as 0.5",
+    "Input should be less than or equal to ": "expected at most ",
+    "Input should be greater than or equal to ": "expected at least ",
     "Value error, ": "",
 }
 
@@ -141,6 +143,9 @@ class Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except UsageError as error:
+            if isinstance(error.__cause__, InputError):
+                option = error.param.opts[0]
+                raise InputError(str(error.__cause__), where=option) from error.__cause__
             explain_usage(error)
             raise
         except (InputError, RunError) as error:

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from typer import Context, Option, Typer
 
 from grids.reading.errors import InputError, format_count
+from grids.reading.units import parse_count
 from sweep.cli import options
 from sweep.cli.commands import NOTHING_FEASIBLE, end, take_options
 from sweep.cli.report import expect_page, write_page_of_layouts
 from sweep.cli.spaces import SpaceOptions
+from sweep.cli.values import take_number
 from sweep.show.visible import tell
 
 if TYPE_CHECKING:
@@ -34,9 +36,13 @@ class FitOptions:
     system: options.System = SYSTEM
     global_batch: Annotated[
         int | None,
-        Option(help="Sequences per iteration; default: a multiple of --pe, at least 1,024."),
+        take_number(
+            "count", help="Sequences per iteration; default: a multiple of --pe, at least 1,024."
+        ),
     ] = None
-    sequence: Annotated[int | None, Option(help="Tokens per sequence.")] = None
+    sequence: Annotated[
+        int | None, take_number("count", help="Tokens per sequence; 8k is 8192.")
+    ] = None
     precision: Annotated[
         Literal["bf16", "fp16", "fp32", "fp8", "mxfp8", "nvfp4", "zero"] | None,
         Option(
@@ -72,7 +78,9 @@ class FitOptions:
     ] = None
     group: Annotated[
         int | None,
-        Option(help="Consecutive micro-batches per chunk; default: the number of stages."),
+        take_number(
+            "count", help="Consecutive micro-batches per chunk; default: the number of stages."
+        ),
     ] = None
     layout: Annotated[
         str | None,
@@ -114,10 +122,9 @@ def rank_layouts(
     expect_page(page)
     given = _read_subject(space, settings, "pe", "calibration")
     # Layouts are enumerated for one number of PEs; limits and provision take several.
-    pe = space.pe or ""
-    if not pe.isdecimal():
+    if space.pe is None:
         raise InputError("layouts take one number of PEs", where="--pe", advice="such as 1024")
-    given |= {"pe": int(pe), "by": "time"}
+    given |= {"pe": parse_count(space.pe, "--pe"), "by": "time"}
     answer = _list_layouts(given, every, form)
     if page is not None:
         write_page_of_layouts(answer, page, given["model"], given["system"], space.calibration)
@@ -126,12 +133,21 @@ def rank_layouts(
 def _list_layouts(settings: dict[str, Any], every: bool, form: options.Form) -> "FitAnswer":
     """Print the answer of `fit`, and return it. Exits if nothing fits."""
     options.check_names(settings, several=False)
-    from sweep.questions.fit import MOST_LISTED, read_shard
+    shard = settings.get("shard")
+    if shard not in (None, "node"):
+        settings = {**settings, "shard": parse_count(shard, "--shard")}
+    # Words are read before JAX is imported, which takes a second.
+    from sweep.cases.layout_words import parse_layout, parse_recompute
+
+    if settings.get("layout") is not None:
+        parse_layout(settings["layout"], settings["pe"])
+    for modules in settings.get("recompute") or ():
+        parse_recompute(modules)
+    from sweep.questions.fit import MOST_LISTED
     from sweep.questions.fit import fit as ask
     from sweep.show.fit import show_fit
 
-    shard, most = read_shard(settings.get("shard")), None if every else MOST_LISTED
-    settings = {**settings, "shard": shard, "most": most}
+    settings = {**settings, "most": None if every else MOST_LISTED}
     answer = ask(**settings)
     if settings.get("global_batch") is not None:
         _check_batch(answer, partial(ask, **{**settings, "global_batch": None, "most": 1}))

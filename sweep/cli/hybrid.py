@@ -6,9 +6,11 @@ from typing import Annotated, Any, Literal
 
 from typer import Argument, Context, Option, Typer
 
-from grids.reading.errors import InputError, format_count, shorten
+from grids.reading.errors import format_count
+from grids.reading.units import parse_count, parse_quantity
 from sweep.cli import options
 from sweep.cli.commands import INTERRUPTED, NOTHING_FEASIBLE, end, take_options
+from sweep.cli.values import take_number
 from sweep.engine.progress import report_state
 from sweep.show.visible import tell
 
@@ -20,7 +22,7 @@ class HybridOptions:
     """The arguments of `sweep.questions.hybrid.question.hybrid`, as texts."""
 
     model: options.Model
-    batch: Annotated[int, Option(help="Samples per replica.")]
+    batch: Annotated[int, take_number("count", help="Samples per replica.")]
     pe: Annotated[str, Option(metavar="N[,N]", help="Largest PE count, or several counts.")]
     strategies: Annotated[
         list[str] | None,
@@ -38,7 +40,8 @@ class HybridOptions:
         ),
     ] = None
     scaling_efficiency: Annotated[
-        float | None, Option(help="T_1 / T_N across replicas, overriding the oracle.")
+        float | None,
+        take_number("share", help="T_1 / T_N across replicas, overriding the oracle."),
     ] = None
     convergence: options.Convergence = "auto"
     target: options.Target = None
@@ -78,7 +81,7 @@ def hybrid(
     answer = ask(
         given.model,
         given.batch,
-        options.parse_counts(given.pe, "--pe", "write 256, or 96,128"),
+        options.parse_counts(given.pe, "--pe"),
         strategies=given.strategies or (),
         speedups=_parse_speedups(given.speedups),
         parameters=options.parse_settings(given.parameters, "--set"),
@@ -115,15 +118,12 @@ def _explain_gap(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def _parse_speedups(items: list[str] | None) -> dict[int, float]:
     """Return SU^M, the speed-up of an iteration in a group of M PEs, by M."""
-    advice = "write it like 2=1.32"
-    pairs = options.parse_settings(items, "--speedup", advice)
-    try:
-        return {int(group): float(value) for group, value in pairs.items()}
-    except ValueError:
-        texts = ", ".join(map(shorten, items or []))
-        raise InputError(
-            f"expected numbers, got {texts}", where="--speedup", advice=advice
-        ) from None
+    where = "--speedup"
+    pairs = options.parse_settings(items, where, "write it like 2=1.32")
+    return {
+        parse_count(group, where): parse_quantity(value, "1", where, "1.32")
+        for group, value in pairs.items()
+    }
 
 
 @dataclass(frozen=True)
@@ -138,9 +138,11 @@ class PlaceOptions:
             ".txt).",
         ),
     ]
-    devices: Annotated[int, Option(help="Number of devices, in one node.")]
+    devices: Annotated[int, take_number("count", help="Number of devices, in one node.")]
     system: options.System = "abci"
-    batch: Annotated[int | None, Option(help="Samples per step; a graph states its own.")] = None
+    batch: Annotated[
+        int | None, take_number("count", help="Samples per step; a graph states its own.")
+    ] = None
     dataset: options.Dataset = None
     optimizer: Annotated[
         Literal["sgd", "adam", "none"], Option(help="Optimizer whose state takes memory.")
@@ -153,7 +155,8 @@ class PlaceOptions:
         ),
     ] = None
     time_limit: Annotated[
-        float, Option(help="Seconds after which the best placement so far is printed.")
+        float,
+        take_number("seconds", help="Seconds after which the best placement so far is printed."),
     ] = 60.0
 
 
@@ -176,8 +179,7 @@ def place(
     from sweep.show.place import show_placement
 
     if given["micro_batches"] is not None:
-        advice = "write 4, or the samples of each: 8,8,4,4"
-        counts = options.parse_counts(given["micro_batches"], "--micro-batches", advice)
+        counts = options.parse_counts(given["micro_batches"], "--micro-batches")
         given["micro_batches"] = counts
     with report_state("searching", silent=quiet) as report:
 

@@ -9,6 +9,7 @@ from typer import Argument, Context, Option, Typer
 from grids.reading.textfile import expect_output
 from sweep.cli import options
 from sweep.cli.commands import MISSED, PatientCommand, end, take_options
+from sweep.cli.values import take_number
 from sweep.show.visible import tell
 
 app = Typer()
@@ -54,7 +55,9 @@ def compare(
     context: Context,
     require_accuracy: Annotated[
         float | None,
-        Option(min=0, max=1, help="Exit with 3 if the mean accuracy of totals is lower."),
+        take_number(
+            "share", least=0, most=1, help="Exit with 3 if the mean accuracy of totals is lower."
+        ),
     ] = None,
     form: options.Form = "table",
 ) -> None:

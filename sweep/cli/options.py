@@ -16,6 +16,8 @@ from typer import Argument, Option
 from grids.entries.names import check_name, list_names, split_labels
 from grids.entries.strategy_names import TABLE_III
 from grids.reading.errors import InputError, add_place, shorten
+from grids.reading.units import parse_count, parse_quantity
+from sweep.cli.values import take_number, take_output, take_picture
 from sweep.cube.object_store import locate_store
 
 if TYPE_CHECKING:
@@ -79,8 +81,10 @@ System = Annotated[
 Strategy = Annotated[
     str, Option(help="Strategy, such as data+filter:group=8.", autocompletion=complete_strategies)
 ]
-PEs = Annotated[int, Option("--pe", help="Number of PEs.")]
-Batch = Annotated[int, Option(help="Samples per replica (weak) or per mini-batch (strong).")]
+PEs = Annotated[int, take_number("count", "--pe", help="Number of PEs.")]
+Batch = Annotated[
+    int, take_number("count", help="Samples per replica (weak) or per mini-batch (strong).")
+]
 Layers = Annotated[str | None, Option(help="A .lc file that says which layers are split.")]
 
 # A design space: the axes of a spec.
@@ -158,7 +162,9 @@ Convergence = Annotated[
 Target = Annotated[
     str | None, Option(help="Target such as top1>=0.759, where epochs to several are known.")
 ]
-MaxGlobalBatch = Annotated[int | None, Option(help="Largest global batch assumed to converge.")]
+MaxGlobalBatch = Annotated[
+    int | None, take_number("count", help="Largest global batch assumed to converge.")
+]
 
 # Files and stores. Located while options are parsed, so that a mistake is reported before slow
 # imports.
@@ -181,10 +187,11 @@ Nearest = Annotated[
     bool, Option("--nearest", help="With --sel, take the nearest values of the store's axes.")
 ]
 # No default: what is written is edited by hand, and must not be overwritten unawares.
-YamlOutput = Annotated[Path, Option("--output", "-o", metavar="FILE.yaml", help="File to write.")]
-Plot = Annotated[
-    Path | None, Option(metavar="FILE", help="Also draw it into a file, such as picture.png.")
+YamlOutput = Annotated[
+    Path,
+    take_output((".yaml", ".yml"), "--output", "-o", metavar="FILE.yaml", help="File to write."),
 ]
+Plot = Annotated[Path | None, take_picture(help="Also draw it into a file, such as picture.png.")]
 Size = Annotated[
     Literal["paper", "page", "slide"],
     Option("--size", help="Width: a paper's column (3.3 in), page (6.6 in) or slide (10 in)."),
@@ -208,14 +215,19 @@ Prices = Annotated[
 
 # Layouts of transformers.
 Sequence = Annotated[
-    int | None, Option(help="Tokens per sequence: ask about layouts of a transformer.")
+    int | None,
+    take_number("count", help="Tokens per sequence (8k is 8192): ask about layouts."),
 ]
-GlobalBatch = Annotated[int | None, Option(help="Sequences per iteration, with --sequence.")]
+GlobalBatch = Annotated[
+    int | None, take_number("count", help="Sequences per iteration, with --sequence.")
+]
 Tokens = Annotated[
-    float | None, Option(help="Tokens to train on, such as 15e12: adds days and PE-hours.")
+    int | None,
+    take_number("amount", help="Tokens to train on (15T is 15e12): adds days and PE-hours."),
 ]
 Headroom = Annotated[
-    str | None, Option(help="Share of each PE's memory to keep free for layouts, such as 10%.")
+    float | None,
+    take_number("share", help="Share of each PE's memory to keep free for layouts, such as 10%."),
 ]
 
 # How an answer is printed, and how it is computed.
@@ -296,6 +308,12 @@ def check_names(given: Mapping[str, Any], *, several: bool) -> None:
                 continue
             with add_place(f"--{kind}"):
                 check_name(kind, name)
+    if not several and given.get("strategy") and len(split_labels(given["strategy"])) > 1:
+        raise InputError(
+            f"expected one, got {shorten(given['strategy'])}",
+            where="--strategy",
+            advice="ask about each alone; several parallelisms are joined, as in data+filter",
+        )
     for label in split("strategy"):
         parse_strategy(label, "--strategy")
 
@@ -333,14 +351,20 @@ def parse_settings(items: list[str] | None, option: str, advice: str = "") -> di
     return values
 
 
-def parse_counts(text: str, option: str, advice: str) -> int | list[int]:
-    """Parse one whole number, or several separated by commas."""
-    try:
-        counts = [int(part) for part in text.split(",")]
-    except ValueError:
-        raise InputError(
-            f"expected whole numbers, got {shorten(text)}", where=option, advice=advice
-        ) from None
+def parse_counts(text: str, option: str) -> int | list[int]:
+    """Parse one whole number, or several: separated by commas, or a range such as pow2:1..64."""
+    from grids.axes import expand_axis, read_item  # late: they import numpy
+    from grids.entries.parameters import PARAMETERS
+
+    counts: list[int] = []
+    with add_place(option):
+        for part in map(read_item, map(str.strip, text.split(","))):
+            several = isinstance(part, dict)
+            counts += (
+                map(int, expand_axis(part, PARAMETERS["pe"]).values)
+                if several
+                else [parse_count(part, "")]
+            )
     # A single number has a meaning of its own: powers of two up to it, or equal micro-batches.
     return counts if len(counts) > 1 else counts[0]
 
@@ -351,14 +375,9 @@ def parse_price(items: list[str] | None) -> "Price":
         return None
     # From the right: a file's name may have an equals sign, a price has none.
     pairs = [item.rpartition("=") for item in items]
-    try:
-        prices = {system.strip(): float(value) for system, _, value in pairs}
-    except ValueError:
-        raise InputError(
-            f"expected a number, got {', '.join(items)}",
-            where="--price",
-            advice="write it like 2.5",
-        ) from None
+    prices = {
+        system.strip(): parse_quantity(value, "1", "--price", "2.5") for system, _, value in pairs
+    }
     if len(prices) < len(items) or ("" in prices and len(prices) > 1):
         raise InputError(
             "expected one price, or one for each system",

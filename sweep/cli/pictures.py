@@ -11,10 +11,11 @@ from sweep.cli import options
 from sweep.cli.commands import take_options
 from sweep.cli.measured import RunCommand
 from sweep.cli.spaces import SpaceOptions
+from sweep.cli.values import take_picture
 
 app = Typer(no_args_is_help=True, help="Pictures of cubes, design spaces and measured runs.")
 
-Output = Annotated[Path, Option("--output", "-o", help="File to write: .png, .svg or .pdf.")]
+Output = Annotated[Path, take_picture("--output", "-o", help="File to write: .png, .svg or .pdf.")]
 
 
 # Keywords only, since a required option follows others that have defaults.
@@ -103,10 +104,9 @@ def _draw(context: Context, kind: str, **settings: object) -> None:
     """Draw a picture into a file; stderr says if the store's sweep is unfinished."""
     given: PictureOptions = context.obj
     subject = given.read()
-    from sweep.plots.figures import expect_picture, save_figure
+    from sweep.plots.figures import save_figure
     from sweep.plots.plots import Plots
 
-    expect_picture(given.output)  # before the cells are read
     look = {"size": given.size, "dark": given.dark}
     picture = getattr(Plots(subject.source), kind)
     draw = partial(picture, selection=subject.selection, **look, **settings)

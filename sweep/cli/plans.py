@@ -11,6 +11,7 @@ from sweep.cli.commands import NOTHING_FEASIBLE, end
 from sweep.cli.fit import asks_about_layouts, scale_layouts
 from sweep.cli.report import PageOption, expect_page, write_page_of
 from sweep.cli.spaces import SpaceCommand, Subject
+from sweep.cli.values import take_number
 
 app = Typer()
 
@@ -45,13 +46,15 @@ def sensitivity(context: Context, every: options.All = False, form: options.Form
 def provision(
     context: Context,
     deadline: Annotated[
-        str | None, Option(help="Find the fewest PEs that train within this time, such as '2 h'.")
+        float | None,
+        take_number("time", help="Find the fewest PEs that train within it, such as 60d, 1h30m."),
     ] = None,
     epochs: Annotated[
         float | None, Option(help="Epochs to train; default: those to the target of --convergence.")
     ] = None,
     holds: Annotated[
-        float | None, Option(help="Required probability of meeting the deadline, such as 0.9.")
+        float | None,
+        take_number("share", help="Required probability of meeting the deadline, such as 0.9."),
     ] = None,
     need: Annotated[
         str | None,
@@ -61,7 +64,7 @@ def provision(
         ),
     ] = None,
     efficiency: Annotated[
-        float | None, Option(help="With --need, the parallel efficiency to reach.")
+        float | None, take_number("share", help="With --need, the parallel efficiency to reach.")
     ] = None,
     sequence: options.Sequence = None,
     global_batch: options.GlobalBatch = None,

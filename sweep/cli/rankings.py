@@ -12,6 +12,7 @@ from sweep.cli.commands import NOTHING_FEASIBLE, end
 from sweep.cli.fit import asks_about_layouts, rank_layouts, scale_layouts
 from sweep.cli.report import PageOption, expect_page, write_page_of
 from sweep.cli.spaces import Rows, SpaceCommand, Subject
+from sweep.cli.values import take_number
 
 app = Typer()
 
@@ -20,7 +21,8 @@ app = Typer()
 def limits(
     context: Context,
     efficiency: Annotated[
-        float, Option(help="Least parallel efficiency that counts as efficient.")
+        float,
+        take_number("share", help="Least parallel efficiency that counts as efficient."),
     ] = EFFICIENCY,
     objective: Annotated[
         Literal["epoch-time", "train-time", "pe-hours", "cost"],

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Context, Option, Typer
 
 from grids.reading.errors import format_count
-from grids.reading.textfile import expect_folder
+from grids.reading.textfile import PAGES
 from sweep.cli import options
 from sweep.cli.commands import take_options
 from sweep.cli.spaces import SpaceCommand, SpaceOptions, Subject
+from sweep.cli.values import take_output
 
 if TYPE_CHECKING:
     from sweep.answers.types.fitting import FitAnswer
@@ -25,23 +26,18 @@ app = Typer()
 
 PageOption = Annotated[
     Path | None,
-    Option(
+    take_output(
+        PAGES,
         "--report",
-        metavar="FILE",
         help="Also write a page with charts, such as report.html (paradl report).",
     ),
 ]
 
 
 def expect_page(path: Path | None) -> None:
-    """Check that a page can be written, before slow questions. InputError: its folder is missing.
-
-    RunError: a library that pages need is missing.
-    """
-    if path is None:
-        return
-    expect_folder(path)
-    import_module("sweep.report")  # it checks for its libraries
+    """Check that a page can be written, before slow questions. RunError: a library is missing."""
+    if path is not None:
+        import_module("sweep.report")  # it checks for its libraries
 
 
 def write_page_of_layouts(
@@ -104,7 +100,7 @@ def write_command() -> str:
 @app.command(cls=SpaceCommand)
 def report(
     context: Context,
-    output: Annotated[Path, Option("--output", "-o", help="Such as report.html.")],
+    output: Annotated[Path, take_output(PAGES, "--output", "-o", help="Such as report.html.")],
     objective: options.AnObjective = "epoch-time",
     price: options.Prices = None,
 ) -> None:

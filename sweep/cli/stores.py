@@ -2,7 +2,7 @@
 
 import sys
 from functools import partial
-from math import prod
+from math import inf, prod
 from pathlib import Path
 from shlex import quote
 from typing import Annotated
@@ -14,6 +14,8 @@ from grids.reading.units import format_quantity
 from sweep.cli import options
 from sweep.cli.commands import FAILED, INTERRUPTED, MISSED, PatientCommand, end
 from sweep.cli.spaces import tell_missing
+from sweep.cli.values import take_number
+from sweep.cube.lock import expect_parent
 from sweep.engine.progress import bar, hear_interrupts, lines, silent
 from sweep.show.visible import escape_lines, tell
 
@@ -47,6 +49,7 @@ def sweep(
             where=str(spec),
             advice=f"swap them: paradl sweep {quote(store)} {quote(str(spec))}",
         )
+    expect_parent(store)
     grid = read_grid(spec).drop_outputs() if reduce_only else read_grid(spec)
 
     # These take a second to import; a mistake in the spec is reported before.
@@ -101,7 +104,13 @@ def diff(
     second: options.Store,
     selection: options.Selection = None,
     tolerance: Annotated[
-        float, Option(min=0, help="Relative difference up to which answers count as equal.")
+        float,
+        take_number(
+            "share",
+            least=0,
+            most=inf,
+            help="Relative difference up to which answers count as equal.",
+        ),
     ] = 0.0,
     require_same: Annotated[
         bool, Option("--require-same", help="Exit with 3 unless cells and answers are the same.")

@@ -9,6 +9,8 @@ from typer import Argument, Context, Option, Typer
 from grids.reading.errors import format_count
 from sweep.cli import options
 from sweep.cli.commands import PatientCommand, take_options
+from sweep.cli.values import take_number
+from sweep.cube.lock import expect_parent
 from sweep.engine.progress import report_state
 from sweep.show.visible import tell
 
@@ -42,9 +44,13 @@ class TrainOptions:
     gradients: Annotated[
         bool, Option("--gradients", help="Also train on gradients (Sobolev training).")
     ] = False
-    members: Annotated[int, Option(help="Number of learners; their spread is the uncertainty.")] = 1
-    epochs: Annotated[int, Option(help="Maximum passes of a network over the rows.")] = 20
-    width: Annotated[int, Option(help="Units per hidden layer.")] = 128
+    members: Annotated[
+        int, take_number("count", help="Number of learners; their spread is the uncertainty.")
+    ] = 1
+    epochs: Annotated[
+        int, take_number("amount", help="Maximum passes of a network over the rows.")
+    ] = 20
+    width: Annotated[int, take_number("count", help="Units per hidden layer.")] = 128
     seed: options.Seed = 0
     force: options.Force = False
 
@@ -53,6 +59,7 @@ class TrainOptions:
 def train(context: Context, quiet: options.Quiet = False) -> None:
     """Train a surrogate on a data set."""
     given: TrainOptions = context.obj
+    expect_parent(str(given.path))
     from sweep.surrogates.train import train_surrogate
 
     with report_state("training", silent=quiet) as show:

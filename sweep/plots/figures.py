@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from grids.reading.errors import InputError, shorten, suggest_name
-from grids.reading.textfile import expect_folder, write_whole
+from grids.reading.textfile import PICTURES, expect_ending, write_whole
 from grids.reading.units import PREFIXES
 from kernels.names.arrays import Floats
 from sweep.show.visible import escape_invisible
@@ -213,24 +213,8 @@ def format_tick(value: float) -> str:
     return f"{value:,.7g}" if 1 <= value < 1e7 else f"{value:.3g}"
 
 
-# matplotlib has others, which are neither lossless nor sharp at every size.
-FORMATS = (".png", ".svg", ".pdf")
-
-
-def expect_picture(path: Path) -> None:
-    """Check that a picture can be written. InputError: a suffix that is no format, or no folder."""
-    # Without a suffix, matplotlib would add one.
-    if path.suffix.lower() not in FORMATS:
-        got = f"got {path.suffix!r}" if path.suffix else "got none"
-        raise InputError(
-            f"expected a file that ends in {', '.join(FORMATS)}, {got}",
-            where=str(path),
-            advice=f"write it like {path.stem}.png",
-        )
-    expect_folder(path)
-
-
 def save_figure(figure: Figure, path: Path) -> None:
     """Write the figure at once in the format of the suffix. InputError: it cannot be written."""
-    expect_picture(path)
+    # Without a suffix, matplotlib would add one.
+    expect_ending(path, PICTURES)
     write_whole(lambda part: figure.savefig(part, dpi=figure.dpi), path)

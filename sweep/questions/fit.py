@@ -18,7 +18,7 @@ from grids.inputs.layout_machine import find_reserved, keep_logits
 from grids.library import find, look_up_calibrations
 from grids.models.transformers import read_transformer
 from grids.reading.errors import InputError, add_place, format_count, shorten
-from grids.reading.units import parse_quantity
+from grids.reading.units import parse_count, parse_quantity
 from kernels.layouts.alignment import count_ranks_in_node
 from kernels.layouts.dimensions import find_reasons
 from kernels.layouts.enumerate import LayoutProduct, make_space
@@ -45,11 +45,11 @@ MOST_BATCH, MOST_LENGTH = 2**20, 2**24
 
 def fit(
     model: str,
-    pe: int,
+    pe: int | str,
     *,
     system: str = "dgx-h100",
-    global_batch: int | None = None,
-    length: int | None = None,
+    global_batch: int | str | None = None,
+    length: int | str | None = None,
     precision: str | None = None,
     attention: Literal["fused", "unfused"] = "fused",
     loss: Loss | None = None,
@@ -60,7 +60,7 @@ def fit(
     group: int | None = None,
     layout: str | None = None,
     by: Literal["division", "time"] = "division",
-    tokens: float | None = None,
+    tokens: float | str | None = None,
     price: float | None = None,
     launch: str | None = None,
     most: int | None = MOST_LISTED,
@@ -92,14 +92,15 @@ def fit(
     # The samples for which the network's size is usually quoted.
     samples = getattr(network, "customary", None)
     net = read_transformer(network, find("dataset", samples, Path()) if samples else None)
-    _expect_count("pe", pe, machine.most_pes)
+    pe = _expect_count("pe", pe, machine.most_pes)
     # A multiple of the PEs, so that any number of replicas divides it.
     batch = pe * -(-LEAST_BATCH // pe) if global_batch is None else global_batch
+    batch = _expect_count("global_batch", batch, MOST_BATCH)
     precision = precision or find_usual_recipe(machine)
     recipe = _find_recipe(machine, precision)
     loss = loss or machine.software_facts.layouts.loss
     training = Training(
-        _expect_count("global_batch", batch, MOST_BATCH),
+        batch,
         _find_length(net, length),
         recipe,
         _expect_one("schedule", schedule, PLAIN),
@@ -174,8 +175,9 @@ def _find_calibrated(calibration: str | None, machine: System, by: str) -> Layou
     return None
 
 
-def _read_target(by: str, tokens: float | None, price: float | None) -> Target:
+def _read_target(by: str, tokens: float | str | None, price: float | None) -> Target:
     """Read tokens and price. InputError: not positive, or not asked with times."""
+    tokens = None if tokens is None else parse_quantity(tokens, "amount", "tokens")
     given = {
         name: value for name, value in (("tokens", tokens), ("price", price)) if value is not None
     }
@@ -191,9 +193,7 @@ def _read_target(by: str, tokens: float | None, price: float | None) -> Target:
 
 def _read_headroom(value: float | str) -> float:
     """Read a share of the memory. InputError: it is below 0, or all of it."""
-    text = str(value).strip()
-    number = parse_quantity(text.removesuffix("%"), "1", "headroom", example="10%")
-    share = number / 100 if text.endswith("%") else number
+    share = parse_quantity(value, "1", "headroom", example="10%")
     if not 0 <= share < 1:
         raise InputError(
             f"expected 0 to below 1, got {shorten(value)}",
@@ -203,11 +203,12 @@ def _read_headroom(value: float | str) -> float:
     return share
 
 
-def _expect_count(name: str, value: int, most: int) -> int:
-    """Return the count. InputError: it is out of bounds."""
-    if not 1 <= value <= most:
+def _expect_count(name: str, value: int | str, most: int) -> int:
+    """Return the count. InputError: it is none, or out of bounds."""
+    count = parse_count(value, name)
+    if not 1 <= count <= most:
         raise InputError(f"expected 1 to {most:,}, got {shorten(value)}", where=name)
-    return value
+    return count
 
 
 def _expect_one(name: str, value: str, known: Iterable[str]) -> str:
@@ -224,12 +225,12 @@ def _find_recipe(machine: System, precision: str) -> Recipe:
     return recipe
 
 
-def _find_length(net: Transformer, length: int | None) -> int:
+def _find_length(net: Transformer, length: int | str | None) -> int:
     """Tokens of a sequence; of images, as many as there are patches."""
     if not net.length:
         default = min(LENGTH, net.longest or LENGTH)
         return _expect_count("sequence", default if length is None else length, MOST_LENGTH)
-    if length not in (None, net.length):
+    if length is not None and parse_count(length, "sequence") != net.length:
         raise InputError(f"expected {net.length}, as images have, got {length}", where="sequence")
     return net.length
 
@@ -259,16 +260,6 @@ def _read_group(group: int | None, schedule: str) -> int:
     return 0 if group is None else _expect_count("group", group, MOST_BATCH)
 
 
-def read_shard(text: str | None) -> int | Literal["node"] | None:
-    """Read ranks as users write them. InputError: neither a number nor node."""
-    if text is None or text.isdecimal():
-        # Ten digits are too large in any case, and `int` does not read thousands of them.
-        return int(text[:10]) if text else None
-    if text != "node":
-        raise InputError(f"expected a number, or node, got {shorten(text)}", where="shard")
-    return "node"
-
-
 def _shard(
     space: LayoutProduct, ranks: int | Literal["node"] | None, machine: System
 ) -> LayoutProduct:
@@ -291,6 +282,8 @@ def _shard(
 
 def _expect_divisible(net: Transformer, layouts: Layouts, training: Training) -> None:
     """Raise InputError for a layout whose degrees do not divide the network or the batch."""
+    if not net.experts and np.any(layouts.expert_tensor > 0):
+        raise InputError("etp: the network has no experts", where="layout", advice="leave etp out")
     reasons = find_reasons(net, layouts, training)
     broken = [name for name, mask in reasons.items() if np.any(mask)]
     if broken:

@@ -13,7 +13,7 @@ import numpy as np
 
 from grids.library import find
 from grids.reading.errors import InputError
-from grids.reading.units import parse_quantity
+from grids.reading.units import parse_duration, parse_quantity
 from kernels.names.statistics import EFFICIENCY
 from kernels.names.stored import PERCENTILES
 from sweep.answers.types.fitting import (
@@ -35,7 +35,7 @@ WORK = ("products", "attention", "elementwise", "logits")
 
 def list_layout_limits(
     model: str,
-    efficiency: float = EFFICIENCY,
+    efficiency: float | str = EFFICIENCY,
     *,
     system: str = "dgx-h100",
     **options: Any,
@@ -46,6 +46,7 @@ def list_layout_limits(
     any fewer PEs reach. options: as in `fit`. InputError: an efficiency beyond 0 to 1, and what
     `fit` refuses.
     """
+    efficiency = parse_quantity(efficiency, "1", "efficiency", "80%")
     if not 0 < efficiency <= 1:
         raise InputError(f"expected above 0 to 1, got {efficiency:g}", where="efficiency")
     rows: list[LayoutLimitRow] = []
@@ -72,7 +73,7 @@ def list_layout_limits(
 def list_layout_provisions(
     model: str,
     deadline: float | str,
-    tokens: float,
+    tokens: float | str,
     *,
     system: str = "dgx-h100",
     **options: Any,
@@ -82,9 +83,7 @@ def list_layout_provisions(
     deadline: seconds, or a text with a unit, such as "60 d". tokens: to train on. options: as in
     `fit`. InputError: a deadline not above 0, and what `fit` refuses.
     """
-    seconds = parse_quantity(deadline, "s", "deadline", example="60 d")
-    if not seconds > 0:
-        raise InputError(f"expected more than 0 s, got {deadline}", where="deadline")
+    seconds = parse_duration(deadline, "deadline", "60 d")
     rows: list[LayoutProvisionRow] = []
     for row, first in list_fastest(model, system, tokens=tokens, **options):
         time = first["time"] if first else None

@@ -5,7 +5,6 @@ PE count and the limit that forbids the next one, the PE count with the least ep
 largest PE count with a given parallel efficiency.
 """
 
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from grids.grid import Grid
 from grids.notes import has_old_layouts
 from grids.reading.errors import InputError
+from grids.reading.units import parse_quantity
 from kernels.names.statistics import BEST, EFFICIENCY
 from sweep.answers.frames import tabulate
 from sweep.answers.objectives import Aim, Goal
@@ -34,7 +34,7 @@ FEW = 20
 
 def list_limits(
     cube: Source,
-    efficiency: float = EFFICIENCY,
+    efficiency: float | str = EFFICIENCY,
     selection: Selection | None = None,
     objective: Goal = "epoch_time",
     max_global_batch: int | None = None,
@@ -52,6 +52,7 @@ def list_limits(
     intervals: add 10th and 90th percentiles (`fastest_time_p10` ...); None: for the machine oracle
     if there are few rows.
     """
+    efficiency = parse_quantity(efficiency, "1", "efficiency", "80%")
     reader = open_source(cube)  # only once: opening reads and checks the root of the store
     columns = _make_columns(reader, efficiency, selection, objective, max_global_batch)
     values = zip(*(column.tolist() for column in columns.values()), strict=True)
@@ -101,7 +102,7 @@ def _make_columns(
     max_global_batch: int | None,
 ) -> Table:
     """Table of `limits`, as arrays of Python objects."""
-    if not isinstance(efficiency, Real) or not 0 < efficiency <= 1:
+    if not 0 < efficiency <= 1:
         raise InputError(
             f"expected more than 0 and at most 1, got {efficiency!r}",
             where="efficiency",

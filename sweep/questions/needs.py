@@ -15,7 +15,7 @@ from grids.entries.parameters import PARAMETERS
 from grids.entries.strategies import Strategy
 from grids.grid import Index
 from grids.reading.errors import InputError
-from grids.reading.units import format_quantity
+from grids.reading.units import format_quantity, parse_quantity
 from kernels.configuration.answers import Answer, AnyCase
 from kernels.names.arrays import Floats
 from kernels.names.flags import Limit
@@ -53,7 +53,7 @@ def list_needs(
     parameter: str,
     selection: Selection | None = None,
     *,
-    efficiency: float | None = None,
+    efficiency: float | str | None = None,
 ) -> list[Row]:
     """One row for each cell of the slice: the value of a parameter that it needs.
 
@@ -71,6 +71,8 @@ def list_needs(
     known = ("memory_capacity", "batch", *UPGRADABLE)
     if parameter not in known:
         raise InputError.unknown("need", parameter, known, where="need")
+    if efficiency is not None:
+        efficiency = parse_quantity(efficiency, "1", "efficiency", "80%")
     if parameter in UPGRADABLE and (efficiency is None or not 0 < efficiency <= 1):
         raise InputError(
             f"{parameter} is needed for an efficiency above 0 and at most 1, got {efficiency}",

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from grids.grid import Index
 from grids.reading.errors import InputError, shorten
-from grids.reading.units import parse_quantity
+from grids.reading.units import parse_duration, parse_quantity
 from kernels.blocks.outputs import compute_outputs
 from kernels.configuration.answers import Answer
 from kernels.names.arrays import Floats
@@ -40,7 +40,7 @@ def list_provisions(
     epochs: float | None = None,
     price: Price = None,
     max_global_batch: int | None = None,
-    holds: float | None = None,
+    holds: float | str | None = None,
 ) -> list[Row]:
     """One row for each strategy in each place: the fewest PEs that meet a deadline, fewest first.
 
@@ -55,10 +55,9 @@ def list_provisions(
     price), `holds`: probability of meeting the deadline (machine oracle), and `reason` if no count
     meets it. InputError: a deadline not above 0, unknown epochs, a probability not between 0 and 1.
     """
-    seconds = parse_quantity(deadline, "s", "deadline", example="6 h")
-    for name, value in {"deadline": seconds, "epochs": epochs}.items():
-        if value is not None and not value > 0:
-            raise InputError(f"expected more than 0, got {shorten(value)}", where=name)
+    seconds = parse_duration(deadline, "deadline", "6 h")
+    if epochs is not None and not parse_quantity(epochs, "1", "epochs", "90") > 0:
+        raise InputError(f"expected more than 0, got {shorten(epochs)}", where="epochs")
     space = open_space(cube, selection, max_global_batch)
     space.expect_one_kind()
     if epochs is None and not space.grid.convergences:
@@ -68,6 +67,7 @@ def list_provisions(
             advice="such as 90; or choose a convergence, such as auto: epochs to a target",
         )
     if holds is not None:
+        holds = parse_quantity(holds, "1", "holds", "90%")
         _check_probability(holds, space.grid.spec.oracle)
     goal, aim = Deadline(seconds, epochs, holds), Aim("pe_hours", price)
     rows = [

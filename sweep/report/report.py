@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from grids.reading.textfile import expect_folder
+from grids.reading.textfile import PAGES, expect_ending, expect_folder
+from sweep.answers.frames import name_arguments
 from sweep.answers.objectives import Goal, Price
 from sweep.cells.selection import Selection
 from sweep.cells.source import Source, open_source
@@ -28,6 +29,7 @@ def collect_report(
     return add_details(report, reader, selection, max_global_batch)
 
 
+@name_arguments
 def write_report(
     source: Source,
     path: str | Path,
@@ -43,6 +45,7 @@ def write_report(
     InputError: an unknown axis or value, or a path that cannot be written. NothingFeasibleError:
     no configuration is feasible, and nothing is written.
     """
+    expect_ending(Path(path), PAGES)
     expect_folder(Path(path))  # before the rows are collected
     report = collect_report(source, selection, max_global_batch, objective, price)
     settings = {"objective": objective, "price": price, "max_global_batch": max_global_batch}

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from grids.reading.errors import InputError, shorten
+from grids.reading.units import parse_count, parse_quantity
 from sweep.cube.provenance import list_versions
 from sweep.engine.compile_cache import keep_programs
 from sweep.engine.resources import cores
@@ -65,11 +66,11 @@ class Sampled:
 def sample(
     spec: Source,
     path: str | Path,
-    rows: int,
+    rows: int | str,
     *,
     seed: int = 0,
-    near_limits: float = 0.0,
-    near_crossovers: float = 0.0,
+    near_limits: float | str = 0.0,
+    near_crossovers: float | str = 0.0,
     gradients: Sequence[str] | None = (),
     splits: Sequence[str] = (),
     leave_out: Sequence[str] = (),
@@ -88,7 +89,11 @@ def sample(
     InputError: a bad spec, no continuous axis, a split that leaves nothing to test, `path` exists.
     RunError: pyarrow is missing, the disk is full; then nothing was written.
     """
-    shares = Shares(near_limits, near_crossovers)
+    rows = parse_count(rows, "rows", "amount")
+    shares = Shares(
+        parse_quantity(near_limits, "1", "near_limits", "20%"),
+        parse_quantity(near_crossovers, "1", "near_crossovers", "20%"),
+    )
     _check(rows, seed, leave_out)
     expect_arrow()
     space = read_space(spec, tuple(gradients or ()))
@@ -111,7 +116,7 @@ def is_dataset(folder: Path) -> bool:
 
 def _check(rows: int, seed: int, leave_out: Sequence[str]) -> None:
     """Raise InputError if an option is out of range."""
-    if not isinstance(rows, int) or not 1 <= rows <= MOST_ROWS:
+    if not 1 <= rows <= MOST_ROWS:
         raise InputError(f"expected 1 to {MOST_ROWS:,} rows, got {shorten(rows)}", where="rows")
     if not isinstance(seed, int) or not 0 <= seed < 2**63:
         raise InputError(f"expected a seed of at least 0, got {shorten(seed)}", where="seed")

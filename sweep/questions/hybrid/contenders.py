@@ -8,6 +8,7 @@ from pathlib import Path
 from grids.entries.strategies import Strategy, parse_strategy
 from grids.library import find
 from grids.reading.errors import InputError, shorten
+from grids.reading.units import parse_count
 from kernels.names.parallelisms import LAYOUT_DEGREES
 from sweep.questions.hybrid.epochs import MOST_CONTENDERS
 
@@ -137,10 +138,14 @@ def _find_group(strategy: Strategy) -> int | None:
     return prod(known) if len(known) == len(sizes) else None
 
 
-def list_counts(pe: int | Sequence[int], contenders: Sequence[Contender]) -> tuple[int, ...]:
+def list_counts(
+    pe: int | str | Sequence[int | str], contenders: Sequence[Contender]
+) -> tuple[int, ...]:
     """Return PE counts of the rows: those given, or one number and all powers of two below."""
-    powers = () if isinstance(pe, Sequence) else (2**n for n in range(max(pe, 0).bit_length()))
-    counts = sorted({*pe} if isinstance(pe, Sequence) else {*powers, pe})
+    listed = [pe] if isinstance(pe, int | str) else pe
+    counts = sorted({parse_count(count, "pe") for count in listed})
+    if listed is not pe:
+        counts = sorted({*counts, *(2**n for n in range(max(counts[0], 0).bit_length()))})
     if not counts or counts[0] < 1 or counts[-1] > MOST_PES:
         raise InputError(
             f"expected PE counts from 1 to {MOST_PES:,}, got {shorten(pe)}", where="pe"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from grids.convergence.entry import Convergence
 from grids.notes import list_warnings
 from grids.reading.errors import InputError, shorten
+from grids.reading.units import parse_count, parse_quantity
 from kernels.names.flags import Limit
 from sweep.answers.numbers import finite
 from sweep.cube.variables import name_limits
@@ -38,12 +39,12 @@ BASIS = ("oracle", "precision", "software", "times", "profile")
 
 def hybrid(
     model: str,
-    batch: int,
-    pe: int | Sequence[int],
+    batch: int | str,
+    pe: int | str | Sequence[int | str],
     *,
     strategies: Sequence[str] = (),
     speedups: Mapping[int, float] | None = None,
-    scaling_efficiency: float | None = None,
+    scaling_efficiency: float | str | None = None,
     convergence: Path | str | Convergence = "auto",
     target: str | None = None,
     dataset: str | None = None,
@@ -63,6 +64,9 @@ def hybrid(
         strategies = propose_pairs(model, system, settings or {})
     contenders = list_contenders(strategies, speedups or {})
     counts = list_counts(pe, contenders)
+    batch = parse_count(batch, "batch")
+    if scaling_efficiency is not None:
+        scaling_efficiency = parse_quantity(scaling_efficiency, "1", "scaling_efficiency", "95%")
     _check_numbers(batch, scaling_efficiency)
     grid = None
     if scaling_efficiency is None or any(contender.split is None for contender in contenders):

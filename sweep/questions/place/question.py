@@ -14,6 +14,7 @@ from grids.placing.packing import count_devices
 from grids.placing.problem import Problem
 from grids.placing.solve import PlacementResult, Tell, solve
 from grids.reading.errors import InputError, shorten
+from grids.reading.units import parse_count, parse_quantity
 from kernels.options import Optimizer
 from sweep.errors import RunError
 from sweep.questions.place.timed_graph import (
@@ -33,14 +34,14 @@ PROVEN = 1e-6
 
 def place(
     what: str,
-    devices: int,
+    devices: int | str,
     *,
     system: str = "abci",
-    batch: int | None = None,
+    batch: int | str | None = None,
     dataset: str | None = None,
     optimizer: Optimizer = "sgd",
     micro_batches: Sizes | None = None,
-    time_limit: float = 60.0,
+    time_limit: float | str = 60.0,
     tell: Tell = lambda best, bound: None,
 ) -> Row:
     """Return the best placement after `time_limit` seconds, with its time per step and its proof.
@@ -54,20 +55,22 @@ def place(
     InputError: bad input, or an operator too large for every device. RunError: out of time without
     a placement that fits.
     """
-    if not 0 < time_limit <= MOST_SECONDS:
+    seconds = parse_quantity(time_limit, "s", "time_limit", "90 s")
+    if not 0 < seconds <= MOST_SECONDS:
         raise InputError(
             f"expected seconds, more than 0 and at most {MOST_SECONDS:,.0f}, "
             f"got {shorten(time_limit)}",
             where="time_limit",
         )
     machine = find("system", system, Path())
+    devices = parse_count(devices, "devices")
     links = link_devices(machine, devices)
 
     def ask(samples: int | None) -> TimedGraph:
         return choose_graph(what, machine, system, samples, dataset, optimizer)
 
     # The whole step, whose serial time speed-ups refer to, whatever its micro-batches.
-    step = ask(batch)
+    step = ask(None if batch is None else parse_count(batch, "batch"))
     division = divide_samples(micro_batches, step.graph.batch)
     posed = pose_piped(step, division, links, ask)
     _expect_problem(step.graph, posed.piped.whole)
@@ -85,9 +88,9 @@ def place(
     piped = posed.piped
     # Consecutive layers on each device, as a pipeline has them: the search starts from these, too.
     stages = place_stages(piped.whole) if piped.runs > 1 else []
-    answer = solve(piped, time_limit, stages, tell)
+    answer = solve(piped, seconds, stages, tell)
     if answer.plan is None:
-        return head | _explain_failure(piped.whole, answer, time_limit)
+        return head | _explain_failure(piped.whole, answer, seconds)
     return head | _describe(step.graph, posed, links, answer)
 
 

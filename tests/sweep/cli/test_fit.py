@@ -412,9 +412,20 @@ def test_provision_doubles_pes_until_a_layout_meets_the_deadline(paradl):
     time = first["time"]
     assert time["cost"] == last["cost"]
     late = last["train_time"] * time["iteration_time_p90"] / time["iteration_time"]
-    _, out, _ = paradl("provision", *options, "--deadline", late, "--format", "json")
+    _, out, _ = paradl("provision", *options, "--deadline", f"{late} s", "--format", "json")
     (again,) = (row for row in json.loads(out) if row["pe"] == last["pe"])
     assert again["holds"] == pytest.approx(0.9, abs=1e-5)
+
+
+def test_numbers_of_layouts_are_read_as_people_write_them(paradl):
+    said = ("--pe", "1k", "--sequence", "8k", "--tokens", "15T", "--headroom", "10%")
+    plain = ("--pe", 1024, "--sequence", 8192, "--tokens", 15e12, "--headroom", 0.1)
+    ask = ("fit", "--model", "llama2_7b", "--by", "time", "--format", "json")
+    code, out, err = paradl(*ask, *said)
+    assert code == 0, err
+    assert out == paradl(*ask, *plain)[1]
+    answer = fit("llama2_7b", "1k", length="8k", tokens="15T", headroom="10%", by="time")
+    assert answer["layouts"] == json.loads(out)["layouts"]
 
 
 def test_provision_of_layouts_that_are_too_slow(paradl):

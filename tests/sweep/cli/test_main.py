@@ -193,7 +193,6 @@ def test_usage(paradl):
         (*ONE, "--format", "xml"),
         (*ONE, "--scaling", "medium"),
         ("predct",),
-        (*ONE, "--pe", "1.5"),
     ):
         code, out, err = paradl(*arguments)
         assert (code, out) == (2, "")
@@ -333,7 +332,7 @@ LONG = "a" * 300
         ("leakage", LONG),
         ("system", "import", LONG, "-o", "mine.yaml"),
         ("model", "import", f"{LONG}.onnx", "-o", "mine.yaml"),
-        ("report", "--model", "alexnet", "--dataset", "imagenet", "-o", LONG),
+        ("report", "--model", "alexnet", "--dataset", "imagenet", "-o", f"{LONG}.html"),
     ],
     ids=lambda command: command[0],
 )

@@ -3,8 +3,14 @@
 from shlex import quote
 
 import pytest
+from cubes import SMALL
+
+import sweep
+from grids.entries.strategies import parse_strategy
+from grids.reading.errors import InputError
 
 ASK = ("--model", "alexnet", "--dataset", "imagenet", "--strategy", "data")
+PLACE = ("--pe", 8, "--batch", 1)
 
 
 def fail(paradl, *arguments: object) -> str:
@@ -74,6 +80,138 @@ def test_a_spec_is_no_cube(command, tmp_path, paradl):
     spec = tmp_path / "week.yaml"
     spec.write_text("axes: {}\n")
     assert "paradl sweep week.yaml STORE" in fail(paradl, command, spec)
+
+
+LLAMA = ("--model", "llama2_7b", "--pe", 8)
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (("fit", *LLAMA, "--system", "dgx-a100,dgx-h100"), "--system: expected one system, got 2"),
+        (("fit", "--model", "llama2_7b,vgg16", "--pe", 8), "--model: expected one model, got 2"),
+        (("systems", "abci,dgx-h100"), "expected one system, got 2"),
+        (("predict", *ASK[:4], "--strategy", "data,spatial", *PLACE), "--strategy: expected one"),
+        (("fit", "--model", "llama2_7b", "--pe", "64,128"), "--pe: expected one whole number"),
+    ],
+)
+def test_what_takes_one_value_says_so(command, message, paradl):
+    err = fail(paradl, *command)
+    assert err.startswith(f"paradl: {message}")
+    assert "did you mean" not in err
+
+
+@pytest.mark.parametrize("verb", ["fit", "predict", "best", "models"])
+def test_an_id_of_hugging_face_is_no_file(verb, paradl):
+    name = "meta-llama/Llama-3.1-8B"
+    options = {"predict": ("--strategy", "data", *PLACE), "fit": ("--pe", 8)}.get(verb, ())
+    err = fail(paradl, verb, *((name,) if verb == "models" else ("--model", name)), *options)
+    assert "config.json" in err
+    assert "'llama3_8b'" in err
+
+
+@pytest.mark.parametrize(
+    "layout", ["tp8,pp4", "tp8, pp4", "TP8 PP4", "tp:8 pp:4", "tp 8 pp 4", "tp8xpp4", "tp8-pp4"]
+)
+def test_words_of_a_layout_stand_apart(layout, paradl):
+    err = fail(paradl, "fit", "--model", "llama2_7b", "--pe", 32, "--layout", layout)
+    assert "write 'tp8 pp4'" in err
+
+
+@pytest.mark.parametrize(
+    ("layout", "instead"),
+    [
+        *(("tensor8", "'tp'"), ("data=8", "'dp'"), ("tp8 vpp2", "'v'"), ("tp8 mbs1", "'mb'")),
+        *(("tp8 recompute=selective", "'core_attn'"), ("dp8 dp8", "twice"), ("dp8 shard0", "1 to")),
+        ("tp8 etp2", "no experts"),
+    ],
+)
+def test_other_words_of_a_layout(layout, instead, paradl):
+    assert instead in fail(paradl, "fit", *LLAMA, "--layout", layout)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "instead"),
+    [
+        ("tp8", "data+tensor:tensor=8"),
+        ("tp2 pp4 mb1", "data+tensor+pipeline:tensor=2,pipeline=4,micro=1"),
+        ("dp2tp4", "data+tensor:tensor=4"),
+        ("data+tensor=8", "data+tensor:tensor=8"),
+        ("data+filter=8", "data+filter:group=8"),
+        ("pp4", "data+pipeline:group=4"),
+        ("zero3", "data:zero=3"),
+    ],
+)
+def test_degrees_are_settings_of_a_strategy(strategy, instead, paradl):
+    err = fail(paradl, "predict", *LLAMA, "--batch", 1, "--strategy", strategy)
+    assert f"write '{instead}'" in err
+    parse_strategy(instead)
+
+
+@pytest.mark.parametrize(("setting", "name"), [("tp", "tensor"), ("mb", "micro"), ("v", "chunks")])
+def test_short_names_of_settings_lead_to_long_ones(setting, name, paradl):
+    strategy = f"data+tensor:{setting}=8"
+    err = fail(paradl, "predict", *LLAMA, "--batch", 1, "--strategy", strategy)
+    assert f"did you mean {name!r}?" in err
+
+
+@pytest.mark.parametrize(
+    ("deadline", "instead"), [("60", "60 s, min, h or d"), ("tomorrow", "6 h"), ("-2 h", "0")]
+)
+@pytest.mark.parametrize("model", [ASK, ("--model", "llama2_7b", "--sequence", "4k")])
+def test_a_deadline_is_a_time_with_its_unit(deadline, instead, model, paradl):
+    err = fail(paradl, "provision", *model, "--deadline", deadline)
+    assert err.startswith("paradl: --deadline: ")
+    assert instead in err
+
+
+@pytest.mark.parametrize(
+    ("command", "ending"),
+    [
+        (("plot", "scaling", *ASK, "-o", "{}.bmp"), ".png"),
+        (("hybrid", *ASK[:4], "--batch", 8, "--pe", 8, "--plot", "{}.gif"), ".png"),
+        (("place", "vgg16", "--devices", 2, "--plot", "{}"), ".png"),
+        (("report", *ASK, "-o", "{}.pdf"), ".html"),
+        (("best", *ASK, "--report", "{}"), ".html"),
+        (("calibrate", "runs.csv", "-o", "{}.txt"), ".yaml"),
+        (("system", "import", "run.log", "-o", "{}.csv"), ".yaml"),
+    ],
+)
+def test_an_output_has_an_ending_and_a_folder(command, ending, tmp_path, paradl):
+    *rest, name = command
+    assert ending in fail(paradl, *rest, name.format(tmp_path / "answer"))
+    missing = tmp_path / "nowhere" / f"answer{ending}"
+    assert "no folder" in fail(paradl, *rest, missing)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("options", [(), ("--dry-run",), ("--overwrite",)])
+def test_a_sweep_makes_no_parent_folder(options, spec_file, tmp_path, paradl):
+    spec = spec_file(SMALL)
+    store = tmp_path / "nowhere" / "cube.zarr"
+    assert f"no folder '{store.parent}'" in fail(paradl, "sweep", spec, store, *options)
+    with pytest.raises(InputError, match="no folder"):
+        sweep.run(SMALL, store)
+    assert not store.parent.exists()
+
+
+def test_nor_do_data_sets_and_surrogates(spec_file, tmp_path, paradl):
+    folder = tmp_path / "nowhere"
+    for command in (
+        ("sample", spec_file(SMALL), folder / "rows", "--rows", 8),
+        ("surrogate", "train", tmp_path, "-o", folder / "net.eqx"),
+    ):
+        assert f"no folder '{folder}'" in fail(paradl, *command)
+        assert not folder.exists()
+
+
+@pytest.mark.parametrize("option", [("--pe", "pow2:1-64"), ("--batch", "8k"), ("--pe", "1e1,1k")])
+def test_numbers_are_read_as_people_write_them(option, paradl):
+    assert paradl("best", *ASK, "--system", "abci", "--pe", 8, *option)[0] in (0, 4)
+
+
+def test_thousands_have_no_comma(paradl):
+    assert "without a comma" in fail(paradl, "best", *ASK, "--pe", "1,024")
 
 
 def test_the_spec_stands_first(tmp_path, paradl):

@@ -33,7 +33,8 @@ def test_a_pair_has_a_name_and_a_value(item):
 
 
 def test_counts_are_one_or_several():
-    assert parse_counts("96", "--pe", "") == 96
-    assert parse_counts("96, 128", "--pe", "") == [96, 128]
-    with pytest.raises(InputError, match="--pe: expected whole numbers"):
-        parse_counts("many", "--pe", "write 256")
+    assert parse_counts("96", "--pe") == 96
+    assert parse_counts("96, 128", "--pe") == [96, 128]
+    assert parse_counts("8,8,4k, pow2:1-4", "--pe") == [8, 8, 4096, 1, 2, 4]
+    with pytest.raises(InputError, match="--pe: expected a whole number"):
+        parse_counts("many", "--pe")

@@ -63,7 +63,7 @@ def test_a_slice_that_cannot_exist_has_no_rows(mixed):
     assert len(limit) == 0
 
 
-@pytest.mark.parametrize("efficiency", [0, -1, 1.01, float("nan"), "0.5", None])
+@pytest.mark.parametrize("efficiency", [0, -1, 1.01, float("nan"), "80", None])
 def test_an_efficiency_that_cannot_be(mixed, efficiency):
     with pytest.raises(InputError, match=r"^efficiency: "):
         sweep.limits(mixed, efficiency)

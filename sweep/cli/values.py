@@ -1,0 +1,62 @@
+"""How options are read before slow imports: numbers as people write them, files to write."""
+
+import math
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import typer
+from typer import Option
+
+from grids.reading.errors import InputError, shorten
+from grids.reading.textfile import PICTURES, expect_ending, expect_folder
+from grids.reading.units import parse_count, parse_duration, parse_quantity
+
+# Kinds of numbers, by their name in help; the option adds its own name to messages.
+KINDS: dict[str, Callable[[object], float]] = {
+    "count": partial(parse_count, where=""),
+    "amount": partial(parse_count, where="", unit="amount"),
+    "share": partial(parse_quantity, unit="1", where="", example="80%"),
+    "seconds": partial(parse_quantity, unit="s", where="", example="90 s"),
+    "time": partial(parse_duration, where="", example="6 h"),
+}
+
+
+def take_number(
+    kind: str, *names: str, help: str, least: float = -math.inf, most: float | None = None
+) -> Any:
+    """Make an option whose value is a number of a kind, such as 15T, 8k or 80%.
+
+    most: None: 1 for shares, else no bound.
+    """
+    end = (1.0 if kind == "share" else math.inf) if most is None else most
+
+    def parse(text: object) -> float:
+        try:
+            number = KINDS[kind](text)
+            if not least <= number <= end:
+                bound = f"at least {least:,.0f}" if number < least else f"at most {end:,.0f}"
+                advice = "80 % is 0.8 or 80%" if kind == "share" else ""
+                raise InputError(f"expected {bound}, got {shorten(text)}", advice=advice)
+        except InputError as error:
+            # Typer would word a ValueError; `Commands` makes an InputError of this one again.
+            raise typer.BadParameter(str(error)) from error
+        return number
+
+    return Option(*names, parser=parse, metavar=f"<{kind}>", help=help)
+
+
+def take_output(endings: tuple[str, ...], *names: str, help: str, metavar: str = "FILE") -> Any:
+    """Make an option for a file to write, with one of these endings, in a folder that exists."""
+
+    def check(path: Path | None) -> Path | None:
+        if path is not None:
+            expect_ending(path, endings)
+            expect_folder(path)
+        return path
+
+    return Option(*names, callback=check, metavar=metavar, help=help)
+
+
+take_picture = partial(take_output, PICTURES)
