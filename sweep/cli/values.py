@@ -52,8 +52,8 @@ def take_output(endings: tuple[str, ...], *names: str, help: str, metavar: str =
 
     def check(path: Path | None) -> Path | None:
         if path is not None:
-            expect_ending(path, endings)
             expect_folder(path)
+            expect_ending(path, endings)
         return path
 
     return Option(*names, callback=check, metavar=metavar, help=help)
